@@ -1,6 +1,6 @@
 //! Rule SC001: values that do not fit the type of their field. The decoder finds them.
 
-use crate::rule::{Layer, Operation, RuleInfo};
+use crate::rule_info::{Layer, Operation, RuleInfo};
 use lockkeeper_api::config::Action;
 pub use lockkeeper_crd_schema::decode_error::reason;
 pub use lockkeeper_crd_schema::rule_ids::UNDECODABLE as ID;

@@ -1,16 +1,17 @@
 //! A world in memory, kept up to date by events. It holds only the facts that rules use.
 
 mod job_pods;
-mod kind;
 mod quotas;
 
 use crate::cluster_view::{
     ClusterView, Lookup, NamedQuota, ObjectName, PodPreemptionLabels, PreemptibleLabel,
     PriorityClassFacts, QuotaFacts, Referrers, TemplatesFacts,
 };
-use crate::cohort_trees::{FlavorFacts, NodeFacts, NodeKind, Project, Tree, remove_from};
+use crate::cohort_trees::{FlavorFacts, NodeFacts, NodeKind, Tree};
+use crate::multimap::remove_from;
+pub use crate::object_kind::IndexedKind;
+use crate::object_kind::Project;
 use job_pods::JobPods;
-pub use kind::IndexedKind;
 use lockkeeper_api::foreign::scheduling::SYSTEM_PREFIX;
 use quotas::Quotas;
 use std::collections::{BTreeMap, BTreeSet};
@@ -61,10 +62,10 @@ impl Facts {
             Self::Pod { .. } => IndexedKind::Pod,
             Self::ElasticQuota(_) => IndexedKind::ElasticQuota,
             Self::Templates(_) => IndexedKind::Templates,
-            Self::ClusterQueue(family, _) => IndexedKind::ClusterQueue(*family),
-            Self::Cohort(family, _) => IndexedKind::Cohort(*family),
-            Self::ResourceFlavor(family, _) => IndexedKind::ResourceFlavor(*family),
-            Self::LocalQueue(family, _) => IndexedKind::LocalQueue(*family),
+            Self::ClusterQueue(project, _) => IndexedKind::ClusterQueue(*project),
+            Self::Cohort(project, _) => IndexedKind::Cohort(*project),
+            Self::ResourceFlavor(project, _) => IndexedKind::ResourceFlavor(*project),
+            Self::LocalQueue(project, _) => IndexedKind::LocalQueue(*project),
             Self::WorkloadPriorityClass(_) => IndexedKind::WorkloadPriorityClass,
         }
     }
@@ -118,9 +119,9 @@ impl Index {
     }
 
     fn absorb(&mut self, other: Self, put: fn(&mut Self, ObjectName, Facts)) {
-        for family in [Project::Lockkeeper, Project::Kueue] {
-            if other.tree(family).is_ambiguous() {
-                self.tree_mut(family).set_ambiguous();
+        for project in [Project::Lockkeeper, Project::Kueue] {
+            if other.tree(project).is_ambiguous() {
+                self.tree_mut(project).set_ambiguous();
             }
         }
         for ((_, name), facts) in other.objects {
@@ -134,8 +135,8 @@ impl Index {
     pub fn merge(&mut self, name: ObjectName, facts: Facts) {
         let key = (facts.kind(), name);
         let is_another = self.objects.get(&key).is_some_and(|it| *it != facts);
-        if let (true, Some(family)) = (is_another, key.0.project()) {
-            self.tree_mut(family).set_ambiguous();
+        if let (true, Some(project)) = (is_another, key.0.project()) {
+            self.tree_mut(project).set_ambiguous();
         }
         self.apply(key.1, facts);
     }
@@ -201,19 +202,19 @@ impl Index {
             }
             Facts::ElasticQuota(facts) => self.quotas.insert(name, facts),
             Facts::Templates(_) => {}
-            Facts::ClusterQueue(family, facts) => {
-                let tree = self.tree_mut(*family);
+            Facts::ClusterQueue(project, facts) => {
+                let tree = self.tree_mut(*project);
                 tree.insert_node(NodeKind::Queue, &name.name, facts);
             }
-            Facts::Cohort(family, facts) => {
-                let tree = self.tree_mut(*family);
+            Facts::Cohort(project, facts) => {
+                let tree = self.tree_mut(*project);
                 tree.insert_node(NodeKind::Cohort, &name.name, facts);
             }
-            Facts::ResourceFlavor(family, facts) => {
-                self.tree_mut(*family).insert_flavor(&name.name, facts);
+            Facts::ResourceFlavor(project, facts) => {
+                self.tree_mut(*project).insert_flavor(&name.name, facts);
             }
-            Facts::LocalQueue(family, queue) => {
-                self.tree_mut(*family).insert_local_queue(name, queue)
+            Facts::LocalQueue(project, queue) => {
+                self.tree_mut(*project).insert_local_queue(name, queue)
             }
             Facts::WorkloadPriorityClass(value) => self.add_class(facts.kind(), *value, name),
         }
@@ -245,19 +246,19 @@ impl Index {
             }
             Facts::ElasticQuota(facts) => self.quotas.remove(name, facts),
             Facts::Templates(_) => {}
-            Facts::ClusterQueue(family, facts) => {
-                let tree = self.tree_mut(*family);
+            Facts::ClusterQueue(project, facts) => {
+                let tree = self.tree_mut(*project);
                 tree.remove_node(NodeKind::Queue, &name.name, facts);
             }
-            Facts::Cohort(family, facts) => {
-                let tree = self.tree_mut(*family);
+            Facts::Cohort(project, facts) => {
+                let tree = self.tree_mut(*project);
                 tree.remove_node(NodeKind::Cohort, &name.name, facts);
             }
-            Facts::ResourceFlavor(family, facts) => {
-                self.tree_mut(*family).remove_flavor(&name.name, facts);
+            Facts::ResourceFlavor(project, facts) => {
+                self.tree_mut(*project).remove_flavor(&name.name, facts);
             }
-            Facts::LocalQueue(family, queue) => {
-                self.tree_mut(*family).remove_local_queue(name, queue)
+            Facts::LocalQueue(project, queue) => {
+                self.tree_mut(*project).remove_local_queue(name, queue)
             }
             Facts::WorkloadPriorityClass(value) => {
                 let key = (*value, name.name.clone());
@@ -271,8 +272,8 @@ impl Index {
         all.insert((value, name.name.clone()));
     }
 
-    fn tree_mut(&mut self, family: Project) -> &mut Tree {
-        match family {
+    fn tree_mut(&mut self, project: Project) -> &mut Tree {
+        match project {
             Project::Lockkeeper => &mut self.lockkeeper,
             Project::Kueue => &mut self.kueue,
         }
@@ -359,8 +360,8 @@ impl ClusterView for Index {
         }
     }
 
-    fn tree(&self, family: Project) -> &Tree {
-        match family {
+    fn tree(&self, project: Project) -> &Tree {
+        match project {
             Project::Lockkeeper => &self.lockkeeper,
             Project::Kueue => &self.kueue,
         }

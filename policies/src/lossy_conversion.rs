@@ -1,7 +1,7 @@
 //! What is lost when Kueue's objects become lockkeeper's. It is for whoever reads files and asks for that.
 
 use crate::finding::{ErrorKind, Finding};
-use crate::rule::{Layer, Operation, RuleInfo};
+use crate::rule_info::{Layer, Operation, RuleInfo};
 use lockkeeper_api::config::Action;
 use lockkeeper_api::field_path::FieldPath;
 use lockkeeper_api::foreign::kueue::DroppedField;

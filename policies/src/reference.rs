@@ -1,6 +1,7 @@
 //! The reference of all rules: what `docs/rules/` and `lockkeeper rules` show.
 
 use crate::registry;
+pub use crate::registry::unknown_rule_message;
 use crate::rule::RuleInfo;
 use lockkeeper_api::config::Action;
 use std::collections::BTreeMap;
@@ -80,24 +81,6 @@ pub fn entries() -> Vec<RuleEntry> {
 pub fn entry(id: &str) -> Option<RuleEntry> {
     let mut all = entries().into_iter();
     all.find(|it| it.rule.id.eq_ignore_ascii_case(id))
-}
-
-/// Names that are like each other at least so much are offered in place of one that there is not.
-const SIMILARITY_MIN: f64 = 0.8;
-
-/// What to say of a rule that there is not: with the id or name that was probably meant.
-#[must_use]
-pub fn unknown_rule_message(asked: &str) -> String {
-    let all = registry::all();
-    let names = all.iter().flat_map(|rule| [rule.id, rule.name]);
-    let like = |it: &str| strsim::jaro_winkler(&asked.to_lowercase(), &it.to_lowercase());
-    let scored = names.map(|it| (like(it), it));
-    let best = scored.max_by(|a, b| a.0.total_cmp(&b.0));
-    let hint = match best {
-        Some((score, name)) if score >= SIMILARITY_MIN => format!("; did you mean {name}?"),
-        _ => ";".to_owned(),
-    };
-    format!("there is no rule {asked:?}{hint} `lockkeeper rules` lists them")
 }
 
 /// The name of the file of a rule's page in `docs/rules/`.

@@ -5,11 +5,10 @@ mod user_rules;
 use crate::cel_defaults::CelDefault;
 use crate::decode_error;
 use crate::lossy_conversion;
-use crate::reference::unknown_rule_message;
 use crate::rule::{Layer, Operation, Rule, RuleInfo};
 use crate::schema;
 use crate::settings::Settings;
-use crate::suppression;
+use crate::suppression_rule;
 use crate::validated_kind::ValidatedKind;
 use k8s_openapi::api::batch::v1::Job;
 use k8s_openapi::api::core::v1::Pod;
@@ -82,7 +81,7 @@ impl std::error::Error for UnknownRule {}
 pub fn all() -> Vec<RuleInfo> {
     let mut out = vec![decode_error::info()];
     out.extend(schema::rule_infos());
-    out.push(suppression::info());
+    out.push(suppression_rule::info());
     out.push(lossy_conversion::info());
     infos::<ClusterQueue>(&mut out);
     infos::<Cohort>(&mut out);
@@ -110,6 +109,24 @@ pub fn all() -> Vec<RuleInfo> {
 #[must_use]
 pub fn find(id: &str) -> Option<RuleInfo> {
     all().into_iter().find(|rule| rule.id == id)
+}
+
+/// The least similarity of a name that is suggested for an unknown one.
+const SIMILARITY_MIN: f64 = 0.8;
+
+/// The error message for an unknown rule, with the most similar id or name.
+#[must_use]
+pub fn unknown_rule_message(name: &str) -> String {
+    let rules = all();
+    let known_names = rules.iter().flat_map(|rule| [rule.id, rule.name]);
+    let similarity = |it: &str| strsim::jaro_winkler(&name.to_lowercase(), &it.to_lowercase());
+    let scored = known_names.map(|it| (similarity(it), it));
+    let best = scored.max_by(|a, b| a.0.total_cmp(&b.0));
+    let hint = match best {
+        Some((score, name)) if score >= SIMILARITY_MIN => format!("; did you mean {name}?"),
+        _ => ";".to_owned(),
+    };
+    format!("there is no rule {name:?}{hint} `lockkeeper rules` lists them")
 }
 
 /// The settings of a configuration, with no rules of users.
@@ -177,7 +194,7 @@ pub fn enforced_by_schema(settings: &Settings) -> BTreeSet<&'static str> {
     let in_schema = |rule: &RuleInfo| {
         let mut layers = rule.layers.iter();
         rule.group == lockkeeper_api::GROUP
-            && layers.any(|it| matches!(it, Layer::Schema(expressions) if !expressions.is_empty()))
+            && layers.any(|it| matches!(it, Layer::Schema(cel_rules) if !cel_rules().is_empty()))
     };
     let rules = all().into_iter().filter(in_schema);
     let soft = rules.filter(|rule| !settings.is_enforced_everywhere(rule.id, rule.action));

@@ -1,11 +1,10 @@
 //! The rule as a unit.
 
-use crate::cel::CelRule;
 use crate::cluster_view::ClusterView;
 use crate::finding::Findings;
+pub use crate::rule_info::{Layer, Operation, RuleInfo};
 use crate::settings::Settings;
 use lockkeeper_api::config::Action;
-use std::fmt;
 
 /// What is allowed of objects of kind `T`: one declaration, from which the check, the reference
 /// page, the tests and the registration at the API server are derived.
@@ -49,33 +48,6 @@ impl<T> Rule<T> {
             check,
         }
     }
-}
-
-/// What is known of a rule without its check. The fields are those of [`Rule`].
-#[derive(Clone, Debug)]
-pub struct RuleInfo {
-    /// The stable code.
-    pub id: &'static str,
-    /// The name of the bad thing.
-    pub name: &'static str,
-    /// The API group of the kind; empty for the core group.
-    pub group: String,
-    /// The kind of object; `*` for any.
-    pub kind: String,
-    /// The version of lockkeeper that had it first.
-    pub since: &'static str,
-    /// The default action.
-    pub action: Action,
-    /// What it covers.
-    pub covers: &'static [&'static str],
-    /// Where it is checked.
-    pub layers: &'static [Layer],
-    /// The operations that it runs on.
-    pub operations: &'static [Operation],
-    /// Whether an update is excused for what the stored object has already.
-    pub ratchets: bool,
-    /// The page.
-    pub doc: &'static str,
 }
 
 /// How a rule looks at an object. Object, context and versions checks run on CREATE and UPDATE.
@@ -132,52 +104,4 @@ pub struct Context<'a> {
     pub cluster: &'a dyn ClusterView,
     /// The administrator's settings.
     pub settings: &'a Settings,
-}
-
-/// Where a rule is checked.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Layer {
-    /// By the webhook, and by everything else that runs the rules in Rust.
-    Webhook,
-    /// By the API server, from the schema of the kind, and by whoever reads that schema. The expressions are in the
-    /// schemas of lockkeeper's kinds, and in admission policies for kinds of others; for what shapes say there are none.
-    Schema(&'static [CelRule]),
-    /// By the API server, from admission policies: what no schema can hold, or what the administrator may soften.
-    Policy(&'static [CelRule]),
-    /// By `lockkeeper check` alone.
-    Check,
-}
-
-impl fmt::Display for Layer {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Webhook => f.write_str("webhook"),
-            Self::Schema(_) => f.write_str("schema"),
-            Self::Policy(_) => f.write_str("policy"),
-            Self::Check => f.write_str("check"),
-        }
-    }
-}
-
-/// What a request does to an object.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Operation {
-    /// It is made.
-    Create,
-    /// It is changed.
-    Update,
-    /// It is deleted.
-    Delete,
-}
-
-impl Operation {
-    /// As it is written in an admission review.
-    #[must_use]
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Create => "CREATE",
-            Self::Update => "UPDATE",
-            Self::Delete => "DELETE",
-        }
-    }
 }

@@ -2,7 +2,7 @@
 //! them.
 
 use crate::exceptions::Exceptions;
-use crate::user_rules;
+use crate::user_rules::rule_set::UserRules;
 use lockkeeper_api::config::{
     Action, Algorithm, Config, JobSettings, PriorityCaps, RequeuingTimestamp, WaitForPodsReady,
 };
@@ -16,7 +16,7 @@ pub struct Settings {
     namespaces: BTreeMap<String, BTreeMap<String, Action>>,
     feature_gates: BTreeMap<String, bool>,
     /// The rules of users.
-    pub user_rules: Arc<user_rules::UserRules>,
+    pub user_rules: Arc<UserRules>,
     /// What the administrator lets pass.
     pub exceptions: Exceptions,
     /// The caps on priorities.
@@ -33,7 +33,7 @@ pub struct Settings {
 
 impl Settings {
     /// Takes over the configuration, which names only rules that exist.
-    pub(crate) fn new(config: &Config, user_rules: Arc<user_rules::UserRules>) -> Self {
+    pub(crate) fn new(config: &Config, user_rules: Arc<UserRules>) -> Self {
         let namespaces = config
             .rules
             .namespaces

@@ -3,39 +3,15 @@
 
 use crate::finding::{Finding, Findings};
 use crate::registry;
-use crate::rule::{Layer, Operation, RuleInfo};
-use lockkeeper_api::config::Action;
+pub use crate::suppression_rule::{ACTION, ID};
 use lockkeeper_api::field_path::FieldPath;
 use serde_json::Value;
 
 /// The annotation: `CQ007: reason`, more of them on lines of their own or after semicolons.
 pub const ANNOTATION: &str = "lockkeeper.dev/ignore";
 
-/// The id under which go suppressions that have no effect.
-pub const ID: &str = "SC006";
-
 /// The most that one object may ask for.
 const SUPPRESSIONS_MAX: usize = 100;
-
-/// What happens by default to suppressions without effect.
-pub const ACTION: Action = Action::Warn;
-
-/// What is known of it.
-pub(crate) fn info() -> RuleInfo {
-    RuleInfo {
-        id: ID,
-        name: "suppression-without-effect",
-        group: "*".to_owned(),
-        kind: "*".to_owned(),
-        since: "0.1.0",
-        action: ACTION,
-        covers: &[],
-        layers: &[Layer::Check],
-        operations: &[Operation::Create],
-        ratchets: true,
-        doc: include_str!("suppression.md"),
-    }
-}
 
 /// What an object asks not to be told of.
 #[derive(Debug)]

@@ -6,7 +6,9 @@
 #[cfg(test)]
 mod tests;
 
-use super::{ByFlavor, FlavorResource, Limits, NodeFacts, NodeKind, Tree};
+use super::by_flavor::{ByFlavor, FlavorResource};
+use super::node::{Limits, NodeFacts, NodeKind};
+use super::tree::Tree;
 use crate::preemption_loops::{
     self, CrossQueueScope, LoopVerdict, PreemptionRules, QueuePreemption,
 };

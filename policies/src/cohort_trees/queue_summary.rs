@@ -6,12 +6,15 @@
 #[cfg(test)]
 mod tests;
 
+use super::by_flavor::FlavorResource;
 use super::hypothetical_tree::{HypotheticalTree, root_cohort};
-use super::{ByFlavor, FlavorResource, NodeFacts, NodeKind, Tree};
-use crate::preemption_loops::{self, LoopVerdict, PreemptionRules, QueuePreemption};
+use super::node::{NodeFacts, NodeKind};
+use super::summary::TreeSummary;
+use super::tree::Tree;
+use crate::preemption_loops::{self, LoopVerdict, PreemptionRules};
 use lockkeeper_api::quantity::Quantity;
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 /// What a tree says of one of its nodes.
 pub(crate) enum QueueView<'a> {
@@ -20,65 +23,6 @@ pub(crate) enum QueueView<'a> {
     /// Of any other node.
     Computed(HypotheticalTree<'a>),
 }
-
-/// What a tree says of its queues.
-#[derive(Debug, Default)]
-pub(crate) struct TreeSummary {
-    /// What its policies let workloads do, each once.
-    preemption_policies: Vec<QueuePreemption>,
-    is_nested: bool,
-    /// The numbers of the queues.
-    queue_indexes: BTreeMap<String, usize>,
-    /// Which queues could borrow: two of them at most, as one of two is another than any other.
-    borrowers: ByFlavor<Vec<usize>>,
-    /// The most that each queue could borrow.
-    borrowable: ByFlavor<Vec<Option<Quantity>>>,
-}
-
-/// The summaries of the trees of a family, by the names of their roots. They follow from the rest.
-#[derive(Debug, Default)]
-pub(super) struct Summaries(Mutex<BTreeMap<String, Arc<TreeSummary>>>);
-
-impl Summaries {
-    pub(super) const fn new() -> Self {
-        Self(Mutex::new(BTreeMap::new()))
-    }
-
-    /// Something has changed.
-    pub(super) fn clear(&mut self) {
-        let all = self.0.get_mut().unwrap_or_else(PoisonError::into_inner);
-        all.clear();
-    }
-
-    fn get(
-        &self,
-        root: &str,
-        make: impl FnOnce() -> Option<TreeSummary>,
-    ) -> Option<Arc<TreeSummary>> {
-        let all = || self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(known) = all().get(root) {
-            return Some(Arc::clone(known));
-        }
-        // Two who ask at once may both make it, and make the same.
-        let summary = Arc::new(make()?);
-        all().insert(root.to_owned(), Arc::clone(&summary));
-        Some(summary)
-    }
-}
-
-impl Clone for Summaries {
-    fn clone(&self) -> Self {
-        Self::new()
-    }
-}
-
-impl PartialEq for Summaries {
-    fn eq(&self, _: &Self) -> bool {
-        true
-    }
-}
-
-impl Eq for Summaries {}
 
 impl<'a> QueueView<'a> {
     /// Where a node that has these facts stands, whatever the world knows of it. `None` if it hangs on a circle of

@@ -1,6 +1,6 @@
 //! Objects as they are written, taken into an index.
 
-use super::{
+use super::extract::{
     cluster_queue_facts, cluster_scoped_name, cohort_facts, elastic_quota_facts, flavor_facts,
     is_finished, kueue_cluster_queue_facts, kueue_cohort_facts, kueue_flavor_facts,
     kueue_local_queue_facts, local_queue_facts, object_name, pod_facts, priority_class_facts,

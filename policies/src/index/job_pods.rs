@@ -1,7 +1,7 @@
 //! The pods of jobs, by what they say.
 
 use crate::cluster_view::{ObjectName, PodPreemptionLabels, PodPriority, PreemptibleLabel};
-use crate::cohort_trees::remove_from;
+use crate::multimap::remove_from;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Namespace, job and what its pods say.

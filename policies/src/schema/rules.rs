@@ -1,7 +1,7 @@
 //! SC002 to SC005: their pages, and the upstream rules they cover.
 
 use super::metadata::METADATA;
-use crate::rule::{Layer, Operation, RuleInfo};
+use crate::rule_info::{Layer, Operation, RuleInfo};
 use lockkeeper_api::config::Action;
 use lockkeeper_crd_schema::rule_ids::{CEL_RULE_VIOLATION, SCHEMA_VIOLATION, UNKNOWN_FIELD};
 
@@ -49,7 +49,7 @@ fn info(
         since: "0.1.0",
         action: Action::Enforce,
         covers,
-        layers: &[Layer::Schema(&[])],
+        layers: &[Layer::Schema(Vec::new)],
         operations: &[Operation::Create, Operation::Update],
         ratchets: true,
         doc,

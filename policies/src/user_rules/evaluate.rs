@@ -1,8 +1,8 @@
 //! Judges objects by the rules of users.
 
-use super::UserRules;
 use super::front_matter::FailurePolicy;
 use super::page::{KindName, UserRule, Validation, is_message};
+use super::rule_set::UserRules;
 use crate::engine::{ReviewSubject, Verdict, drop_preexisting};
 use crate::finding::{ErrorKind, FINDINGS_PER_RULE_MAX, Finding};
 use crate::rule::{Change, Operation};

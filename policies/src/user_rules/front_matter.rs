@@ -1,7 +1,7 @@
 //! The front matter of a page, as it is written.
 
 use crate::finding::ErrorKind;
-use crate::rule::Operation;
+use crate::rule_info::Operation;
 use lockkeeper_api::config::Action;
 use serde::Deserialize;
 use serde_saphyr::Spanned;

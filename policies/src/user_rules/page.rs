@@ -1,11 +1,10 @@
 //! A page of a user's rule, read from text.
 
 use super::front_matter::{FailurePolicy, FrontMatter, KindYaml, ValidationYaml};
+use super::limits::{KINDS_MAX, PAGE_MAX_BYTES, VALIDATIONS_MAX};
 use super::path;
-use super::{KINDS_MAX, PAGE_MAX_BYTES, VALIDATIONS_MAX};
 use crate::finding::ErrorKind;
-use crate::registry;
-use crate::rule::Operation;
+use crate::rule_info::{Operation, RuleInfo};
 use lockkeeper_api::config::Action;
 use lockkeeper_api::field_path::FieldPath;
 use lockkeeper_crd_schema::cel::{Expression, ParseError};
@@ -218,7 +217,7 @@ impl UserRule {
     /// # Errors
     ///
     /// The first [`PageError`].
-    pub fn parse(page: &str) -> Result<Self, PageError> {
+    pub fn parse(page: &str, built_in: &[RuleInfo]) -> Result<Self, PageError> {
         let top = |problem| PageError {
             line: 1,
             column: 1,
@@ -238,7 +237,7 @@ impl UserRule {
             error_at(&place, Problem::FrontMatter(message))
         })?;
         check_id(&front.id)?;
-        check_name(&front.name)?;
+        check_name(&front.name, built_in)?;
         Ok(Self {
             kinds: check_count("kinds", &front.kinds, KINDS_MAX)?
                 .iter()
@@ -358,7 +357,7 @@ fn check_id(id: &Spanned<String>) -> Result<(), PageError> {
     ))
 }
 
-fn check_name(name: &Spanned<String>) -> Result<(), PageError> {
+fn check_name(name: &Spanned<String>, built_in: &[RuleInfo]) -> Result<(), PageError> {
     let text = &name.value;
     let is_kebab = text
         .bytes()
@@ -367,7 +366,7 @@ fn check_name(name: &Spanned<String>) -> Result<(), PageError> {
         format!(
             "it is 1 to {NAME_LENGTH_MAX} lower-case letters, digits and '-', such as queue-without-team"
         )
-    } else if let Some(rule) = registry::all().iter().find(|it| it.name == text) {
+    } else if let Some(rule) = built_in.iter().find(|it| it.name == text) {
         format!("{} of lockkeeper has it; take another", rule.id)
     } else {
         return Ok(());

@@ -1,8 +1,15 @@
-//! What kinds of objects there are in a world.
+//! The indexed kinds of objects, and the projects they belong to.
 
-use crate::cohort_trees::Project;
+/// The project that a kind belongs to. Objects of one project never refer to objects of the other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Project {
+    /// lockkeeper's (`lockkeeper.dev`).
+    Lockkeeper,
+    /// Kueue's (`kueue.x-k8s.io`).
+    Kueue,
+}
 
-/// The kinds of objects that an [`super::Index`] holds facts of.
+/// The kinds of objects that a [`crate::index::Index`] holds facts of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum IndexedKind {
     /// Kubernetes' PriorityClass.
@@ -28,7 +35,7 @@ pub enum IndexedKind {
 }
 
 impl IndexedKind {
-    /// All of them.
+    /// Every kind.
     pub const ALL: [Self; 14] = [
         Self::PriorityClass,
         Self::Workload,
@@ -46,11 +53,11 @@ impl IndexedKind {
         Self::WorkloadPriorityClass,
     ];
 
-    /// Whose quota trees objects of this kind belong to.
-    pub(super) fn project(self) -> Option<Project> {
+    /// The project with the quota trees that objects of this kind belong to; `None` for kinds in no tree.
+    pub(crate) fn project(self) -> Option<Project> {
         match self {
-            Self::ClusterQueue(family) | Self::Cohort(family) | Self::ResourceFlavor(family) => {
-                Some(family)
+            Self::ClusterQueue(project) | Self::Cohort(project) | Self::ResourceFlavor(project) => {
+                Some(project)
             }
             _ => None,
         }

@@ -18,6 +18,7 @@ pub mod engine;
 pub mod exceptions;
 pub mod facts;
 pub mod index;
+pub mod kinds;
 pub mod kueue;
 pub mod lossy_conversion;
 pub mod preemption_loops;

@@ -4,20 +4,14 @@ mod user_rules;
 
 use crate::cel_defaults::CelDefault;
 use crate::decode_error;
+use crate::kinds::{self, KindVisitor};
 use crate::lossy_conversion;
 use crate::rule::{Layer, Operation, Rule, RuleInfo};
 use crate::schema;
 use crate::settings::Settings;
 use crate::suppression_rule;
-use crate::validated_kind::ValidatedKind;
-use k8s_openapi::api::batch::v1::Job;
-use k8s_openapi::api::core::v1::Pod;
-use k8s_openapi::api::scheduling::v1::PriorityClass;
+use crate::validated_kind::{ValidatedKind, WebhookScope};
 use lockkeeper_api::config::{Config, ForeignKinds};
-use lockkeeper_api::foreign::koordinator::ElasticQuota;
-use lockkeeper_api::foreign::kueue;
-use lockkeeper_api::foreign::scheduling;
-use lockkeeper_api::{ClusterQueue, Cohort, JobSet, LocalQueue, ResourceFlavor, Workload};
 use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::Arc;
@@ -83,25 +77,7 @@ pub fn all() -> Vec<RuleInfo> {
     out.extend(schema::rule_infos());
     out.push(suppression_rule::info());
     out.push(lossy_conversion::info());
-    infos::<ClusterQueue>(&mut out);
-    infos::<Cohort>(&mut out);
-    infos::<ResourceFlavor>(&mut out);
-    infos::<LocalQueue>(&mut out);
-    infos::<Workload>(&mut out);
-    infos::<PriorityClass>(&mut out);
-    infos::<scheduling::Workload>(&mut out);
-    infos::<scheduling::PodGroup>(&mut out);
-    infos::<scheduling::v1beta1::Workload>(&mut out);
-    infos::<scheduling::v1beta1::PodGroup>(&mut out);
-    infos::<Pod>(&mut out);
-    infos::<Job>(&mut out);
-    infos::<JobSet>(&mut out);
-    infos::<kueue::ClusterQueue>(&mut out);
-    infos::<kueue::Cohort>(&mut out);
-    infos::<kueue::ResourceFlavor>(&mut out);
-    infos::<kueue::LocalQueue>(&mut out);
-    infos::<kueue::Workload>(&mut out);
-    infos::<ElasticQuota>(&mut out);
+    kinds::visit(&mut RuleInfos(&mut out));
     out
 }
 
@@ -215,17 +191,7 @@ pub fn registrations(wanted: &BTreeSet<ForeignKinds>, settings: &Settings) -> Ve
 /// A rule that is switched on while the server runs may need objects that were not registered for it.
 #[must_use]
 pub fn built_in(wanted: &BTreeSet<ForeignKinds>, settings: &Settings) -> Vec<Registration> {
-    let mut out = vec![
-        registration::<ClusterQueue>(),
-        registration::<Cohort>(),
-        registration::<ResourceFlavor>(),
-        registration::<LocalQueue>(),
-        registration::<Workload>(),
-        registration::<PriorityClass>(),
-        registration::<Pod>(),
-        registration::<Job>(),
-        registration::<JobSet>(),
-    ];
+    let mut out = Registrations::collect(WebhookScope::Always, settings);
     for kinds in wanted {
         let all = foreign_registrations(*kinds, settings);
         out.extend(all.into_iter().filter(|it| !it.validated_on.is_empty()));
@@ -233,22 +199,9 @@ pub fn built_in(wanted: &BTreeSet<ForeignKinds>, settings: &Settings) -> Vec<Reg
     out
 }
 
-/// The kinds of another project, also those that no rule is on for.
+/// The kinds of another project, including those without an enabled rule.
 fn foreign_registrations(kinds: ForeignKinds, settings: &Settings) -> Vec<Registration> {
-    let mut all = match kinds {
-        ForeignKinds::Kueue => vec![
-            foreign_registration::<kueue::ClusterQueue>(settings),
-            foreign_registration::<kueue::Cohort>(settings),
-            foreign_registration::<kueue::ResourceFlavor>(settings),
-            foreign_registration::<kueue::LocalQueue>(settings),
-            foreign_registration::<kueue::Workload>(settings),
-        ],
-        ForeignKinds::Koordinator => vec![foreign_registration::<ElasticQuota>(settings)],
-    };
-    for registration in &mut all {
-        registration.foreign = Some(kinds);
-    }
-    all
+    Registrations::collect(WebhookScope::Foreign(kinds), settings)
 }
 
 /// Every kind that the API server may be told to send, whatever the configuration.
@@ -262,20 +215,59 @@ pub fn known_registrations() -> Vec<Registration> {
         .collect()
 }
 
-fn infos<T: ValidatedKind>(out: &mut Vec<RuleInfo>) {
-    out.extend(T::rules().iter().map(|rule: &Rule<T>| RuleInfo {
-        id: rule.id,
-        name: rule.name,
-        group: T::group(&()).into_owned(),
-        kind: T::kind(&()).into_owned(),
-        since: rule.since,
-        action: rule.action,
-        covers: rule.covers,
-        layers: rule.layers,
-        operations: rule.check.operations(),
-        ratchets: T::RATCHETS,
-        doc: rule.doc,
-    }));
+struct RuleInfos<'a>(&'a mut Vec<RuleInfo>);
+
+impl KindVisitor for RuleInfos<'_> {
+    fn kind<T: ValidatedKind>(&mut self) {
+        self.0
+            .extend(T::rules().iter().map(|rule: &Rule<T>| RuleInfo {
+                id: rule.id,
+                name: rule.name,
+                group: T::group(&()).into_owned(),
+                kind: T::kind(&()).into_owned(),
+                since: rule.since,
+                action: rule.action,
+                covers: rule.covers,
+                layers: rule.layers,
+                operations: rule.check.operations(),
+                ratchets: T::RATCHETS,
+                doc: rule.doc,
+            }));
+    }
+}
+
+/// Collects the registrations of the kinds with one scope.
+struct Registrations<'a> {
+    scope: WebhookScope,
+    settings: &'a Settings,
+    all: Vec<Registration>,
+}
+
+impl Registrations<'_> {
+    fn collect(scope: WebhookScope, settings: &Settings) -> Vec<Registration> {
+        let mut visitor = Registrations {
+            scope,
+            settings,
+            all: Vec::new(),
+        };
+        kinds::visit(&mut visitor);
+        visitor.all
+    }
+}
+
+impl KindVisitor for Registrations<'_> {
+    fn kind<T: ValidatedKind>(&mut self) {
+        if T::WEBHOOK != self.scope {
+            return;
+        }
+        self.all.push(match self.scope {
+            WebhookScope::Foreign(kinds) => Registration {
+                foreign: Some(kinds),
+                ..foreign_registration::<T>(self.settings)
+            },
+            WebhookScope::Always | WebhookScope::Never => registration::<T>(),
+        });
+    }
 }
 
 /// What is sent of a kind that others guard as well: only what some rule is on for. What their own webhook fills

@@ -4,10 +4,21 @@ use crate::cel_defaults::CelDefault;
 use crate::defaulting::Defaults;
 use crate::rule::{Context, Operation, Rule};
 use kube::Resource;
-use lockkeeper_api::config::Action;
+use lockkeeper_api::config::{Action, ForeignKinds};
 use serde::de::DeserializeOwned;
 
-/// A kind of object that rules guard or that is defaulted.
+/// Whether objects of a kind are sent to the webhook.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WebhookScope {
+    /// Always.
+    Always,
+    /// If the configuration enables the kinds of this project.
+    Foreign(ForeignKinds),
+    /// Never: the API server enforces all rules of the kind, and only `lockkeeper check` runs them.
+    Never,
+}
+
+/// A kind of object with rules or defaults.
 pub trait ValidatedKind: Resource<DynamicType = ()> + DeserializeOwned + 'static {
     /// Whether objects of this kind live in namespaces.
     const NAMESPACED: bool;
@@ -28,6 +39,9 @@ pub trait ValidatedKind: Resource<DynamicType = ()> + DeserializeOwned + 'static
     /// [`crate::engine::review`] tells. Not where the rules are those of another project's webhook that
     /// judges every update whole: who switches them on asks for its answers.
     const RATCHETS: bool = true;
+
+    /// Whether objects of this kind are sent to the webhook.
+    const WEBHOOK: WebhookScope = WebhookScope::Always;
 
     /// The label that an object must carry to be sent to the webhook; `None` sends all.
     const SELECTED_BY: Option<&'static str> = None;

@@ -1,10 +1,10 @@
-//! What is allowed.
+//! Validation rules and defaults.
 //!
-//! A rule is one file and one page in the folder of its kind; [`registry`] lists them all. The
-//! [`engine`] runs the rules of an object, drops what an update did not cause, and sorts the
-//! [`finding::Finding`]s by the administrator's action. [`defaulting`] says what would be filled in.
-//! [`user`] has the rules that users write, [`exceptions`] what the administrator lets pass.
-//! Rules that need other objects ask a [`world::World`]; [`index::Index`] is one in memory.
+//! A rule is one file and one page in the folder of its kind; [`registry`] lists them all, and [`kinds`] lists
+//! the kinds. The [`engine`] runs the rules of an object, drops findings that an update did not cause, and sorts
+//! the rest by the administrator's action. [`defaulting`] computes default values. [`user_rules`] are rules that
+//! users write, [`exceptions`] are exemptions that the administrator configures. Rules look up other objects in a
+//! [`cluster_view::ClusterView`]; [`index::Index`] is one in memory.
 //!
 //! Everything here is pure: no clock, no randomness, no files, no network, no async.
 

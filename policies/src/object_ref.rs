@@ -21,17 +21,17 @@ impl fmt::Display for ObjectName {
     }
 }
 
-/// The objects that use another one: how many, and some of them.
+/// The objects that use another one: their number, and some of them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Referrers {
-    /// How many there are.
+    /// Their number.
     pub total: usize,
-    /// The first of them in order of namespace and name, up to the number asked for.
+    /// The first by namespace and name, up to the limit of the lookup.
     pub first: Vec<ObjectName>,
 }
 
 impl Referrers {
-    /// The first of these, up to the limit.
+    /// The number of these, and the first up to the limit.
     pub(crate) fn from_set(all: Option<&BTreeSet<ObjectName>>, limit: usize) -> Self {
         all.map_or_else(Self::default, |all| Self {
             total: all.len(),
@@ -39,7 +39,7 @@ impl Referrers {
         })
     }
 
-    /// The first of them, for a message: `team/a, team/b, …`.
+    /// The first of them as a list for messages: `team/a, team/b, …`.
     #[must_use]
     pub fn to_sentence_list(&self) -> String {
         let named: Vec<String> = self.first.iter().map(ToString::to_string).collect();

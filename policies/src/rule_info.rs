@@ -4,28 +4,28 @@ use crate::cel::CelRule;
 use lockkeeper_api::config::Action;
 use std::fmt;
 
-/// What is known of a rule without its check. The fields are those of [`Rule`].
+/// A rule without its check. The fields are those of [`crate::rule::Rule`].
 #[derive(Clone, Debug)]
 pub struct RuleInfo {
     /// The stable code.
     pub id: &'static str,
-    /// The name of the bad thing.
+    /// The name of the defect.
     pub name: &'static str,
     /// The API group of the kind; empty for the core group.
     pub group: String,
     /// The kind of object; `*` for any.
     pub kind: String,
-    /// The version of lockkeeper that had it first.
+    /// The version of lockkeeper that introduced the rule.
     pub since: &'static str,
     /// The default action.
     pub action: Action,
-    /// What it covers.
+    /// The covered upstream rules.
     pub covers: &'static [&'static str],
-    /// Where it is checked.
+    /// The places that enforce the rule.
     pub layers: &'static [Layer],
-    /// The operations that it runs on.
+    /// The operations that run the rule.
     pub operations: &'static [Operation],
-    /// Whether an update is excused for what the stored object has already.
+    /// Whether pre-existing findings of the stored object are dropped on update.
     pub ratchets: bool,
     /// The page.
     pub doc: &'static str,
@@ -56,19 +56,19 @@ impl fmt::Display for Layer {
     }
 }
 
-/// What a request does to an object.
+/// The operation of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Operation {
-    /// It is made.
+    /// A new object.
     Create,
-    /// It is changed.
+    /// A change of a stored object.
     Update,
-    /// It is deleted.
+    /// A deletion.
     Delete,
 }
 
 impl Operation {
-    /// As it is written in an admission review.
+    /// The operation as an AdmissionReview spells it.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {

@@ -4,7 +4,7 @@ use super::by_flavor::ByFlavor;
 use crate::preemption_loops::QueuePreemption;
 use lockkeeper_api::quantity::Quantity;
 
-/// What stands in a quota tree.
+/// The kind of a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum NodeKind {
     /// A ClusterQueue: a leaf.
@@ -19,33 +19,33 @@ pub type Node = (NodeKind, String);
 /// The quota of one resource of one flavor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// What is its own.
+    /// The nominal quota.
     pub nominal: Quantity,
-    /// The most that it borrows.
+    /// The borrowing limit; `None` is no limit.
     pub borrowing: Option<Quantity>,
-    /// The most that it lends.
+    /// The lending limit; `None` is no limit.
     pub lending: Option<Quantity>,
 }
 
-/// What rules use of a ClusterQueue or a Cohort.
+/// The facts of a ClusterQueue or a Cohort.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct NodeFacts {
-    /// The cohort that it is in.
+    /// The name of the parent cohort.
     pub parent: Option<String>,
     /// Its quota.
     pub quotas: ByFlavor<Limits>,
-    /// Whether admission checks may tell its flavors apart.
+    /// Whether admission checks may select flavors.
     pub has_checks: bool,
-    /// Whether workloads in it may preempt others of the same priority.
+    /// Whether its workloads may preempt others of the same priority.
     pub preempts_equals: bool,
-    /// What its policies let workloads in it do.
+    /// Its preemption policies.
     pub preemption: QueuePreemption,
 }
 
-/// What rules use of a ResourceFlavor.
+/// The facts of a ResourceFlavor.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FlavorFacts {
-    /// What its nodes are known by, as text: flavors of the same text have the same nodes. `None` when it
-    /// names no label, so that any node would do.
+    /// The node labels, taints and tolerations as text: flavors with equal text have the same nodes. `None` without
+    /// labels: any node matches.
     pub nodes: Option<String>,
 }

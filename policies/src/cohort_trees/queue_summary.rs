@@ -1,7 +1,7 @@
-//! Where a queue stands in its tree.
+//! A queue within its tree.
 //!
-//! Rules about trees look at each queue of it. Looking at the whole tree each time costs the square of its size,
-//! so what a tree says of its queues is made once, and kept until something in the family changes.
+//! Rules about trees run for each queue. Walking the whole tree each time would cost the square of its size, so the
+//! results for all queues of a tree are computed once and cached until an object of the project changes.
 
 #[cfg(test)]
 mod tests;
@@ -16,18 +16,17 @@ use lockkeeper_api::quantity::Quantity;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// What a tree says of one of its nodes.
+/// A node with its tree.
 pub(crate) enum QueueView<'a> {
-    /// Of a queue that the tree has as it is.
+    /// A queue with the stored facts, by its index in the summary.
     Cached(Arc<TreeSummary>, usize),
-    /// Of any other node.
+    /// Any other node.
     Computed(HypotheticalTree<'a>),
 }
 
 impl<'a> QueueView<'a> {
-    /// Where a node that has these facts stands, whatever the world knows of it. `None` if it hangs on a circle of
-    /// cohorts, or if the tree is ambiguous. Costs the depth of the tree for a queue that the world knows as it is
-    /// and that is not the first to be asked for, and the size of the tree otherwise.
+    /// The view of a node with these facts, which replace the stored ones. `None` if its cohorts form a cycle, or the
+    /// tree is ambiguous. Costs the depth of the tree if the summary is cached, otherwise its size.
     pub(crate) fn for_node(
         tree: &'a Tree,
         kind: NodeKind,
@@ -48,7 +47,7 @@ impl<'a> QueueView<'a> {
         Some(Self::Cached(summary, number))
     }
 
-    /// Whether its policies alone keep preemption in the tree from going round.
+    /// Whether the policies of the tree alone rule out preemption loops.
     pub(crate) fn loop_verdict(&self, rules: PreemptionRules) -> LoopVerdict {
         match self {
             Self::Cached(all, _) => {
@@ -58,7 +57,7 @@ impl<'a> QueueView<'a> {
         }
     }
 
-    /// Whether a queue elsewhere in the tree could borrow it.
+    /// Whether another queue of the tree could borrow this quota.
     pub(crate) fn has_borrower(&self, of: FlavorResource<'_>) -> bool {
         match self {
             Self::Cached(all, number) => {
@@ -69,8 +68,7 @@ impl<'a> QueueView<'a> {
         }
     }
 
-    /// The most that the node could borrow if all the others used nothing. `None` if it has no parent, or if it is
-    /// too much to be counted.
+    /// The most that the node could borrow if no other node used quota. `None` without a parent, or on overflow.
     pub(crate) fn max_borrowable(&self, of: FlavorResource<'_>) -> Option<Quantity> {
         match self {
             Self::Cached(all, number) => *all.borrowable.get(of)?.get(*number)?,

@@ -6,21 +6,21 @@ use lockkeeper_api::quantity::Quantity;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// What a tree says of its queues.
+/// The precomputed results for the queues of one tree.
 #[derive(Debug, Default)]
 pub(crate) struct TreeSummary {
-    /// What its policies let workloads do, each once.
+    /// The distinct preemption policies of its queues.
     pub(super) preemption_policies: Vec<QueuePreemption>,
     pub(super) is_nested: bool,
-    /// The numbers of the queues.
+    /// The index of each queue by name.
     pub(super) queue_indexes: BTreeMap<String, usize>,
-    /// Which queues could borrow: two of them at most, as one of two is another than any other.
+    /// Queues that could borrow, at most two: enough to find one other than a given queue.
     pub(super) borrowers: ByFlavor<Vec<usize>>,
-    /// The most that each queue could borrow.
+    /// The most that each queue could borrow, by index.
     pub(super) borrowable: ByFlavor<Vec<Option<Quantity>>>,
 }
 
-/// The summaries of the trees of a family, by the names of their roots. They follow from the rest.
+/// A cache of the summaries of a project, by root. Not part of the value: clones start empty and all are equal.
 #[derive(Debug, Default)]
 pub(super) struct Summaries(Mutex<BTreeMap<String, Arc<TreeSummary>>>);
 
@@ -29,7 +29,7 @@ impl Summaries {
         Self(Mutex::new(BTreeMap::new()))
     }
 
-    /// Something has changed.
+    /// Drops all summaries after a change.
     pub(super) fn clear(&mut self) {
         let all = self.0.get_mut().unwrap_or_else(PoisonError::into_inner);
         all.clear();
@@ -44,7 +44,7 @@ impl Summaries {
         if let Some(known) = all().get(root) {
             return Some(Arc::clone(known));
         }
-        // Two who ask at once may both make it, and make the same.
+        // Two threads may compute the same summary at once; the results are equal, so the lock is not held.
         let summary = Arc::new(make()?);
         all().insert(root.to_owned(), Arc::clone(&summary));
         Some(summary)

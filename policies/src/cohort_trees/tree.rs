@@ -7,7 +7,7 @@ use crate::object_ref::{ObjectName, Referrers};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-/// The objects of one project.
+/// The quota trees of one project.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Tree {
     nodes: BTreeMap<Node, Arc<NodeFacts>>,
@@ -21,7 +21,7 @@ pub struct Tree {
     pub(super) summaries: Summaries,
 }
 
-/// A project of which nothing is known.
+/// Trees without objects.
 pub(crate) static EMPTY: Tree = Tree::new();
 
 impl Tree {
@@ -39,8 +39,8 @@ impl Tree {
         }
     }
 
-    /// Whether some object was given in several versions, as in the files of several clusters. Then it can be
-    /// said that an object exists, but not what all of them are together.
+    /// Whether an object has several versions, as in the files of several clusters. Lookups of single objects still
+    /// work, but rules about whole trees do not run.
     #[must_use]
     pub fn is_ambiguous(&self) -> bool {
         self.is_ambiguous
@@ -62,7 +62,7 @@ impl Tree {
         self.children.get(cohort).into_iter().flatten()
     }
 
-    /// The names of some ClusterQueues, for a message that says what there is.
+    /// The names of ClusterQueues.
     pub fn queues(&self) -> impl Iterator<Item = &str> {
         let queues = self.nodes.keys();
         queues
@@ -70,7 +70,7 @@ impl Tree {
             .map(|(_, name)| name.as_str())
     }
 
-    /// Whether there is a ClusterQueue other than this one.
+    /// Whether another ClusterQueue exists.
     #[must_use]
     pub fn has_other_queue(&self, name: &str) -> bool {
         self.queues().any(|queue| queue != name)
@@ -81,13 +81,13 @@ impl Tree {
         self.flavors.keys().map(String::as_str)
     }
 
-    /// The ClusterQueues and Cohorts that have quota of this flavor.
+    /// The ClusterQueues and Cohorts with quota of this flavor.
     pub fn users(&self, flavor: &str) -> impl Iterator<Item = (&Node, &NodeFacts)> {
         let users = self.users.get(flavor).into_iter().flatten();
         users.filter_map(|node| Some((node, &**self.nodes.get(node)?)))
     }
 
-    /// The flavors other than this one that have the same nodes.
+    /// The other flavors with the same nodes.
     pub fn same_node_flavors(&self, flavor: &str) -> impl Iterator<Item = &str> {
         let facts = self.flavors.get(flavor);
         let nodes = facts.and_then(|it| it.nodes.as_ref());
@@ -96,13 +96,13 @@ impl Tree {
         names.filter(move |name| *name != flavor)
     }
 
-    /// The LocalQueues that lead to this ClusterQueue.
+    /// The LocalQueues of this ClusterQueue.
     #[must_use]
     pub fn local_queues(&self, queue: &str, limit: usize) -> Referrers {
         Referrers::from_set(self.local_queues.get(queue), limit)
     }
 
-    /// Whether the workloads of some ClusterQueue may preempt others of the same priority.
+    /// Whether workloads of any ClusterQueue may preempt others of the same priority.
     #[must_use]
     pub fn preempts_equals(&self) -> bool {
         !self.equal_preemptors.is_empty()

@@ -1,4 +1,4 @@
-//! What a rule found: where, what was seen, and what would be accepted.
+//! Findings: the path, the value, and the accepted values.
 
 use lockkeeper_api::field_path::FieldPath;
 use std::borrow::Cow;
@@ -15,7 +15,7 @@ pub enum ErrorKind {
     Forbidden,
     /// The value is not one of a known set.
     NotSupported,
-    /// The value stands in a list twice.
+    /// The value is in the list more than once.
     Duplicate,
     /// The value refers to something that does not exist.
     NotFound,
@@ -44,7 +44,7 @@ impl ErrorKind {
         }
     }
 
-    /// The words that Kubernetes prints for it.
+    /// Kubernetes' text for the kind.
     fn description(self) -> &'static str {
         match self {
             Self::Invalid | Self::TypeInvalid => "Invalid value",
@@ -59,23 +59,23 @@ impl ErrorKind {
     }
 }
 
-/// One thing that is wrong with an object.
+/// One violation of a rule by an object.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Finding {
     /// The id of the rule, such as `CQ007`; only that of a user's rule is owned.
     pub rule: Cow<'static, str>,
-    /// Where it is.
+    /// The path.
     pub field: FieldPath,
-    /// What kind of error it is.
+    /// The kind of error.
     pub kind: ErrorKind,
-    /// The value seen, as it is to be printed. Errors of the kinds Required and Forbidden have none.
+    /// The value as printed. Errors of the kinds Required and Forbidden have none.
     pub value: Option<String>,
-    /// What is wrong and what would be accepted: lower-case, no full stop.
+    /// The violation and the accepted values: lower-case, no full stop.
     pub detail: Cow<'static, str>,
 }
 
 impl Finding {
-    /// The text without the field: what a `Status` cause carries. It ends in the rule's id.
+    /// The text without the path, for a `Status` cause. It ends in the id of the rule.
     #[must_use]
     pub fn message(&self) -> String {
         let value = self.value.as_deref().map_or(0, str::len);
@@ -95,7 +95,7 @@ impl Finding {
         out
     }
 
-    /// Writes what is wrong, in Kubernetes' words.
+    /// Writes kind, value and detail in Kubernetes' format.
     fn write_body(&self, out: &mut impl fmt::Write) -> fmt::Result {
         out.write_str(self.kind.description())?;
         for part in [self.value.as_deref(), Some(&*self.detail)]
@@ -110,8 +110,8 @@ impl Finding {
         Ok(())
     }
 
-    /// What makes two findings of a rule the same one when an object was updated: the place (list
-    /// items by their key), the value seen and what was said of it.
+    /// The identity of a finding across versions of an object: path (list items by key), value and detail. Two
+    /// findings of a rule with the same identity are the same for ratcheting.
     pub fn identity(&self) -> Identity {
         (
             self.field.identity(),
@@ -138,16 +138,16 @@ impl fmt::Display for Finding {
     }
 }
 
-/// Room for what a message has around the value and the detail, in bytes.
+/// The bytes of a message besides value and detail, for the allocation.
 const MESSAGE_OVERHEAD_BYTES: usize = 32;
 
-/// The most characters of a value that a message repeats.
+/// The most characters of a value in a message.
 const VALUE_LENGTH_MAX: usize = 64;
 
-/// The bytes that quoting adds, with the sign of a cut.
+/// The bytes that quotes and the ellipsis add.
 const QUOTING_BYTES: usize = 5;
 
-/// A string as it is printed in a message: quoted, escaped and cut at a bound.
+/// A string as messages print it: quoted, escaped and cut at a bound.
 #[must_use]
 pub fn quoted(value: &str) -> String {
     let end = value.char_indices().nth(VALUE_LENGTH_MAX);
@@ -161,7 +161,7 @@ pub fn quoted(value: &str) -> String {
     out
 }
 
-/// A list of names as it is printed in a message: cut at a bound.
+/// A list of names as messages print it: cut at a bound.
 #[must_use]
 pub fn join_names<'a>(names: impl IntoIterator<Item = &'a str>) -> String {
     let mut out = String::new();
@@ -178,14 +178,14 @@ pub fn join_names<'a>(names: impl IntoIterator<Item = &'a str>) -> String {
     out
 }
 
-/// The most names in a list that a message repeats.
+/// The most names of a list in a message.
 const NAMES_MAX: usize = 16;
 
-/// The most findings that one rule keeps of one object: whoever sends an object with a million faults
-/// gets an answer in time and little memory. Those past it are not looked for.
+/// The most findings of one rule in one object. Bounds time and memory for an object with a million violations; rules
+/// stop at this number.
 pub const FINDINGS_PER_RULE_MAX: usize = 10_000;
 
-/// Where a rule puts what it finds.
+/// Collects the findings of one rule.
 #[derive(Debug)]
 pub struct Findings {
     rule: &'static str,
@@ -202,13 +202,13 @@ impl Findings {
         }
     }
 
-    /// Everything found, in the order in which it was found.
+    /// The findings in the order they were reported.
     #[must_use]
     pub fn into_items(self) -> Vec<Finding> {
         self.items
     }
 
-    /// Whether the rule need not look further: [`FINDINGS_PER_RULE_MAX`] is reached.
+    /// Whether [`FINDINGS_PER_RULE_MAX`] is reached and the rule may stop.
     #[must_use]
     pub fn is_full(&self) -> bool {
         self.items.len() >= FINDINGS_PER_RULE_MAX
@@ -238,7 +238,7 @@ impl Findings {
         self.push(field, ErrorKind::Forbidden, None, detail);
     }
 
-    /// The value stands in a list twice.
+    /// The value is in the list more than once.
     pub fn duplicate(
         &mut self,
         field: FieldPath,

@@ -1,8 +1,8 @@
-//! Gives an expression a price: what it does is paid for while it runs.
+//! Rewrites an expression so that it counts its cost while it runs.
 //!
-//! The engine has no limit of its own, and a rule must never hold up whoever runs it. Every loop of CEL is a
-//! comprehension, so each of its steps is made to pay for what its body reads; functions pay for what they
-//! are given. The names of the functions that take the pay begin with `@`, which no expression can write.
+//! The CEL interpreter has no cost limit, and a rule must not delay a review. Every loop in CEL is a comprehension, so
+//! each step is charged for the values its body reads; functions are charged for their arguments. The names of the
+//! inserted cost functions begin with `@`, which no source text can contain.
 
 use super::reserved_words::RESERVED_WORDS;
 use kube_cel::cel::IdedExpr;
@@ -13,35 +13,35 @@ use kube_cel::cel::common::ast::{
 use regex::RegexBuilder;
 use std::collections::BTreeSet;
 
-/// Pays for a step of a loop: `@step(nodes, roots, variables…)`.
+/// Charges a step of a loop: `@step(nodes, roots, variables…)`.
 pub(super) const COST_STEP: &str = "@step";
 
-/// Pays for what a function is given, and gives it back.
+/// Charges an argument by its size, and returns it.
 pub(super) const COST_LINEAR: &str = "@paid";
 
-/// The same for a function whose work grows with the square of what it is given.
+/// Charges an argument by the square of its size.
 pub(super) const COST_SQUARE: &str = "@squared";
 
-/// The same for a function that makes as many items as the number that it is given.
+/// Charges an argument by its value: the function creates that many items.
 pub(super) const COST_COUNT: &str = "@counted";
 
-/// Gives the keys of a map in their order, and anything else as it is.
+/// Returns the sorted keys of a map, and any other value unchanged.
 pub(super) const COST_SORTED: &str = "@sorted";
 
-/// The variables that an expression may name.
+/// The variables of an expression.
 pub(super) const ROOTS: [&str; 5] = ["object", "self", "oldObject", "oldSelf", "request"];
 
-/// Parts the roots that a step pays for.
+/// Separates the roots of a step.
 pub(super) const ROOT_SEPARATOR: char = ',';
 
-/// What compiled patterns may take, in bytes: a pattern is compiled each time it is asked.
+/// The size limit of a compiled pattern, in bytes: a pattern is compiled at every evaluation.
 const PATTERN_MAX_BYTES: usize = 256 * 1024;
 
-/// How deep an expression may be nested. The engine goes down by calling itself, and what is on its stack for
-/// each level is large: this fits on that of an ordinary thread (2 MiB), also without optimization.
+/// The nesting limit of an expression. The interpreter is recursive with large stack frames: this depth fits on the
+/// stack of an ordinary thread (2 MiB), also without optimization.
 pub(super) const DEPTH_MAX: usize = 24;
 
-/// Functions that compare everything with everything, or put one text into another many times.
+/// Functions with quadratic cost.
 const QUADRATIC_FUNCTIONS: [&str; 7] = [
     "replace",
     "distinct",
@@ -52,101 +52,101 @@ const QUADRATIC_FUNCTIONS: [&str; 7] = [
     "sets.intersects",
 ];
 
-/// Functions that take a pattern.
+/// Functions with a regular expression as an argument.
 const PATTERN_FUNCTIONS: [&str; 3] = ["matches", "find", "findAll"];
 
-/// What evaluating something once takes and reads.
+/// The cost of one evaluation.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct CelCost {
-    /// The nodes of the expression.
+    /// The number of nodes of the expression.
     pub(super) nodes: i64,
-    /// The parts of the roots, such as `object.spec`, each as often as it is read.
+    /// The roots that are read, such as `object.spec`, once per read.
     pub(super) roots: Vec<String>,
-    /// The variables of loops, each as often as it is read.
+    /// The loop variables that are read, once per read.
     loop_variables: Vec<String>,
 }
 
 impl CelCost {
-    /// The roots as they stand in a step.
+    /// The roots as an argument of [`COST_STEP`].
     fn root_list(&self) -> String {
         self.roots.join(&ROOT_SEPARATOR.to_string())
     }
 }
 
-/// An expression that pays.
+/// An expression that counts its cost.
 #[derive(Debug)]
 pub(super) struct Metered {
     pub(super) expression: IdedExpr,
-    /// What is paid for it before it begins.
+    /// The cost charged before the evaluation.
     pub(super) cost: CelCost,
-    /// The functions that it calls, as they are registered.
+    /// The names of the functions it calls.
     pub(super) functions: BTreeSet<String>,
-    /// The roots that it names.
+    /// The variables it reads.
     pub(super) roots: BTreeSet<String>,
 }
 
-/// Prices an expression.
+/// Inserts cost functions into an expression.
 ///
 /// # Errors
 ///
-/// What the expression says that no rule may say.
+/// If the expression is nested too deep, or uses unknown variables or unsupported syntax.
 pub(super) fn meter(expression: IdedExpr) -> Result<Metered, String> {
-    let mut pricer = Meter::default();
-    let mut work = CelCost::default();
-    let expression = pricer.node(expression, &mut work)?;
+    let mut meter = Meter::default();
+    let mut cost = CelCost::default();
+    let expression = meter.node(expression, &mut cost)?;
     Ok(Metered {
         expression,
-        cost: work,
-        functions: pricer.functions,
-        roots: pricer.roots,
+        cost,
+        functions: meter.functions,
+        roots: meter.roots,
     })
 }
 
 #[derive(Default)]
 struct Meter {
-    /// How many nodes are around.
+    /// The current nesting depth.
     depth: usize,
-    /// The variables of the loops around.
+    /// The variables of the enclosing loops.
     scope: Vec<String>,
     functions: BTreeSet<String>,
     roots: BTreeSet<String>,
 }
 
 impl Meter {
-    fn node(&mut self, node: IdedExpr, work: &mut CelCost) -> Result<IdedExpr, String> {
+    fn node(&mut self, node: IdedExpr, cost: &mut CelCost) -> Result<IdedExpr, String> {
         if self.depth >= DEPTH_MAX {
             return Err(format!("it is nested more than {DEPTH_MAX} deep"));
         }
         self.depth = self.depth.saturating_add(1);
-        let priced = self.meter_expr(node, work);
+        let metered = self.meter_expr(node, cost);
         self.depth = self.depth.saturating_sub(1);
-        priced
+        metered
     }
 
-    fn meter_expr(&mut self, node: IdedExpr, work: &mut CelCost) -> Result<IdedExpr, String> {
-        work.nodes = work.nodes.saturating_add(1);
+    fn meter_expr(&mut self, node: IdedExpr, cost: &mut CelCost) -> Result<IdedExpr, String> {
+        cost.nodes = cost.nodes.saturating_add(1);
         let expr = match node.expr {
             Expr::Literal(literal) => Expr::Literal(literal),
             Expr::Ident(name) => {
-                self.read(&name, None, work)?;
+                self.read(&name, None, cost)?;
                 Expr::Ident(name)
             }
-            Expr::Select(select) => self.select(select, work)?,
-            Expr::Call(call) => self.call(call, work)?,
+            Expr::Select(select) => self.select(select, cost)?,
+            Expr::Call(call) => self.call(call, cost)?,
             Expr::List(mut list) => {
-                list.elements = self.nodes(list.elements, work)?;
+                list.elements = self.nodes(list.elements, cost)?;
                 Expr::List(list)
             }
             Expr::Map(mut map) => {
                 for entry in &mut map.entries {
                     if let EntryExpr::MapEntry(it) = &mut entry.expr {
-                        it.key = self.node(std::mem::take(&mut it.key), work)?;
-                        it.value = self.node(std::mem::take(&mut it.value), work)?;
+                        it.key = self.node(std::mem::take(&mut it.key), cost)?;
+                        it.value = self.node(std::mem::take(&mut it.value), cost)?;
                     }
                 }
                 Expr::Map(map)
             }
-            Expr::Comprehension(loops) => self.comprehension(*loops, work)?,
+            Expr::Comprehension(loops) => self.comprehension(*loops, cost)?,
             Expr::Struct(it) => {
                 return Err(format!("it makes a {}, which there is not", it.type_name));
             }
@@ -155,18 +155,18 @@ impl Meter {
         Ok(IdedExpr { id: node.id, expr })
     }
 
-    fn nodes(&mut self, nodes: Vec<IdedExpr>, work: &mut CelCost) -> Result<Vec<IdedExpr>, String> {
+    fn nodes(&mut self, nodes: Vec<IdedExpr>, cost: &mut CelCost) -> Result<Vec<IdedExpr>, String> {
         let nodes = nodes.into_iter();
-        nodes.map(|node| self.node(node, work)).collect()
+        nodes.map(|node| self.node(node, cost)).collect()
     }
 
-    /// A variable is read, or one field of it.
-    fn read(&mut self, name: &str, field: Option<&str>, work: &mut CelCost) -> Result<(), String> {
+    /// Counts a read of a variable or of one of its fields.
+    fn read(&mut self, name: &str, field: Option<&str>, cost: &mut CelCost) -> Result<(), String> {
         if self.scope.iter().any(|it| it == name) {
-            work.loop_variables.push(name.to_owned());
+            cost.loop_variables.push(name.to_owned());
         } else if ROOTS.contains(&name) {
             self.roots.insert(name.to_owned());
-            work.roots.push(match field {
+            cost.roots.push(match field {
                 Some(field) => format!("{name}.{field}"),
                 None => name.to_owned(),
             });
@@ -179,22 +179,22 @@ impl Meter {
         Ok(())
     }
 
-    fn select(&mut self, mut select: SelectExpr, work: &mut CelCost) -> Result<Expr, String> {
+    fn select(&mut self, mut select: SelectExpr, cost: &mut CelCost) -> Result<Expr, String> {
         select.field = unescape_field(&select.field);
         if let Expr::Ident(name) = &select.operand.expr {
-            self.read(name, Some(&select.field), work)?;
+            self.read(name, Some(&select.field), cost)?;
         } else {
-            *select.operand = self.node(*select.operand, work)?;
+            *select.operand = self.node(*select.operand, cost)?;
         }
         Ok(Expr::Select(select))
     }
 
-    fn call(&mut self, mut call: CallExpr, work: &mut CelCost) -> Result<Expr, String> {
+    fn call(&mut self, mut call: CallExpr, cost: &mut CelCost) -> Result<Expr, String> {
         let is_operator = !call
             .func_name
             .starts_with(|first: char| first.is_ascii_alphabetic());
         if is_operator {
-            call.args = self.nodes(call.args, work)?;
+            call.args = self.nodes(call.args, cost)?;
             let is_sum = call.func_name == "_+_";
             let call = Expr::Call(call);
             return Ok(if is_sum {
@@ -213,10 +213,10 @@ impl Meter {
         };
         if PATTERN_FUNCTIONS.contains(&name.as_str()) {
             check_pattern(&call)?;
-            // A pattern is compiled at each call, which takes far longer than anything else here.
-            work.nodes = work.nodes.saturating_add(PATTERN_NODES);
+            // A pattern is compiled at each call, which is far slower than any other operation.
+            cost.nodes = cost.nodes.saturating_add(PATTERN_NODES);
         }
-        let pay = match name.as_str() {
+        let charge = match name.as_str() {
             "lists.range" => COST_COUNT,
             name if QUADRATIC_FUNCTIONS.contains(&name) => COST_SQUARE,
             _ => COST_LINEAR,
@@ -225,16 +225,16 @@ impl Meter {
         if namespace.is_none()
             && let Some(target) = call.target.take()
         {
-            let target = self.node(*target, work)?;
-            call.target = Some(Box::new(wrapped(pay, target)));
+            let target = self.node(*target, cost)?;
+            call.target = Some(Box::new(wrapped(charge, target)));
         }
-        let args = self.nodes(call.args, work)?;
-        call.args = args.into_iter().map(|it| wrapped(pay, it)).collect();
-        // What a function makes is paid for as well: the next one copies it.
+        let args = self.nodes(call.args, cost)?;
+        call.args = args.into_iter().map(|it| wrapped(charge, it)).collect();
+        // The result is charged as well: the next function copies it.
         Ok(call_with(COST_LINEAR, Expr::Call(call)))
     }
 
-    /// The name before a function, such as `sets` in `sets.contains`, if it is no variable.
+    /// The namespace of a function, such as `sets` in `sets.contains`, if it is not a variable.
     fn namespace(&self, target: &IdedExpr) -> Option<String> {
         match &target.expr {
             Expr::Ident(name) => {
@@ -248,14 +248,14 @@ impl Meter {
     fn comprehension(
         &mut self,
         mut it: ComprehensionExpr,
-        work: &mut CelCost,
+        cost: &mut CelCost,
     ) -> Result<Expr, String> {
         if it.iter_var2.is_some() {
             return Err("loops over two variables are not supported".to_owned());
         }
-        let range = self.node(it.iter_range, work)?;
+        let range = self.node(it.iter_range, cost)?;
         it.iter_range = wrapped(COST_SORTED, range);
-        it.accu_init = self.node(it.accu_init, work)?;
+        it.accu_init = self.node(it.accu_init, cost)?;
         let depth = self.scope.len();
         self.scope
             .extend([it.iter_var.clone(), it.accu_var.clone()]);
@@ -264,21 +264,21 @@ impl Meter {
         it.loop_step = self.node(it.loop_step, &mut step)?;
         it.result = self.node(it.result, &mut CelCost::default())?;
         self.scope.truncate(depth);
-        let pay = metered_step(&step);
-        let paid = [pay, std::mem::take(&mut it.loop_step), boolean(false)];
+        let charge = metered_step(&step);
+        let charged = [charge, std::mem::take(&mut it.loop_step), boolean(false)];
         it.loop_step = node(Expr::Call(CallExpr {
             func_name: CONDITIONAL.to_owned(),
             target: None,
-            args: paid.into(),
+            args: charged.into(),
         }));
         Ok(Expr::Comprehension(Box::new(it)))
     }
 }
 
-/// What calling a function with a pattern counts for, in nodes.
+/// The cost of a call with a pattern, in nodes.
 const PATTERN_NODES: i64 = 500;
 
-/// Patterns stand in the rule, so that they can be looked at when it is read.
+/// Checks the pattern of a call. Patterns must be literals, so that they can be checked at compile time.
 fn check_pattern(call: &CallExpr) -> Result<(), String> {
     let name = &call.func_name;
     let place = usize::from(call.target.is_none());
@@ -332,7 +332,7 @@ fn wrapped(function: &str, inner: IdedExpr) -> IdedExpr {
     node(call_with(function, inner.expr))
 }
 
-/// A field's name as it stands in the object. Kubernetes writes those that CEL cannot in an escaped form.
+/// The name of a field in the object. Kubernetes escapes names that are no CEL identifiers.
 fn unescape_field(name: &str) -> String {
     const SIGNS: [(&str, &str); 4] = [
         ("__dot__", "."),

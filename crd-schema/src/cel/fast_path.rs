@@ -1,9 +1,9 @@
-//! Simple expressions, answered from the object as it stands.
+//! The fast path: evaluates simple expressions on the object without copying it.
 //!
-//! An evaluator of CEL copies what it looks at. Most expressions in schemas only compare fields, count lists and
-//! look at each item, which can be seen without a copy. [`Quick::holds`] says yes only where CEL would: whatever is
-//! unusual (another function, a missing field, a type that does not fit, a string that stands for something else)
-//! is no answer, and then CEL itself is asked.
+//! The CEL interpreter copies the values it reads. Most expressions in schemas only compare fields, count lists and
+//! visit items, which needs no copy. [`FastCel::is_satisfied`] is true only if CEL returns true: for anything else
+//! (another function, a missing field, a type mismatch, a string with a format) the fast path gives no result, and the
+//! caller evaluates with CEL.
 
 use super::reserved_words::RESERVED_WORDS;
 use kube_cel::cel::IdedExpr;
@@ -14,15 +14,15 @@ use kube_cel::{CompiledSchema, SchemaFormat};
 use serde_json::{Map, Value};
 use std::cmp::Ordering;
 
-/// A simple expression.
+/// An expression of the supported subset.
 #[derive(Debug)]
 pub(crate) enum FastCel {
     Bool(bool),
     Int(i64),
     Text(String),
-    /// The object.
+    /// `self`.
     Root,
-    /// What a loop is at: so many loops outside are left out.
+    /// The variable of a loop, by its depth from the outermost loop.
     Item(usize),
     Field(Box<FastCel>, String),
     Has(Box<FastCel>, String),
@@ -67,7 +67,7 @@ impl FastCel {
         parse(expression, &mut Vec::new())
     }
 
-    /// Whether it says yes to a value. `false` says nothing.
+    /// Whether the expression is true for a value. `false` decides nothing.
     pub(crate) fn is_satisfied(&self, value: &Value, schema: &CompiledSchema) -> bool {
         let whole = CelValue::Json(value, Some(schema));
         let mut scope = Scope {
@@ -146,13 +146,13 @@ impl FastCel {
     }
 }
 
-/// What an expression is about, and what the loops around it are at.
+/// The values of `self` and of the loop variables.
 struct Scope<'a> {
     root: CelValue<'a>,
     items: Vec<CelValue<'a>>,
 }
 
-/// Goes over a list or the keys of a map as long as it is told to. Whether it came to the end.
+/// Visits the items of a list or the keys of a map while `goes_on`. Returns whether it reached the end.
 fn evaluate_each<'a>(
     range: CelValue<'a>,
     scope: &mut Scope<'a>,
@@ -186,7 +186,7 @@ fn evaluate_each<'a>(
 }
 
 impl<'a> CelValue<'a> {
-    /// Who has fields, and of which schema; `None` where they cannot be asked for.
+    /// The fields of an object and its schema; `None` for other values and embedded resources.
     fn fields(self) -> Option<(&'a Map<String, Value>, Option<&'a CompiledSchema>)> {
         let Self::Json(Value::Object(fields), schema) = self else {
             return None;
@@ -212,7 +212,7 @@ impl<'a> CelValue<'a> {
             Self::Json(Value::Array(items), _) => items.len(),
             Self::Json(Value::Object(fields), Some(schema)) if schema.is_map => fields.len(),
             it => match it.scalar()? {
-                // Others count otherwise.
+                // CEL counts code points; only for ASCII is that the number of bytes.
                 Self::Text(text) if text.is_ascii() => text.len(),
                 _ => return None,
             },
@@ -246,7 +246,7 @@ impl<'a> CelValue<'a> {
         Some(match how {
             Comparison::Equal => order == Ordering::Equal,
             Comparison::Unequal => order != Ordering::Equal,
-            // Only numbers: who asks which text or flag is more is asked himself.
+            // Order of strings and booleans is left to CEL.
             _ if !matches!(self, Self::Int(_)) => return None,
             Comparison::Less => order == Ordering::Less,
             Comparison::AtMost => order != Ordering::Greater,
@@ -270,7 +270,7 @@ fn parse(expression: &IdedExpr, names: &mut Vec<String>) -> Option<FastCel> {
             field,
             test,
         }) => {
-            // Such a name may stand for another.
+            // A name with an underscore may be escaped.
             if field.contains('_') || RESERVED_WORDS.contains(&field.as_str()) {
                 return None;
             }
@@ -329,7 +329,7 @@ fn parse_call(call: &CallExpr, names: &mut Vec<String>) -> Option<FastCel> {
     }
 }
 
-/// Reads what the macros `all` and `exists` stand for.
+/// Parses the comprehensions of the macros `all` and `exists`.
 fn parse_comprehension(it: &ComprehensionExpr, names: &mut Vec<String>) -> Option<FastCel> {
     let is_result =
         |node: &IdedExpr| matches!(&node.expr, Expr::Ident(name) if *name == it.accu_var);

@@ -1,15 +1,15 @@
-//! A look at the text of an expression before it is parsed: the parser calls itself for each level, and would
-//! use up the stack on a text that is all nesting.
+//! Limits the nesting of an expression before it is parsed: the parser is recursive, and deep nesting would overflow
+//! the stack.
 
 use super::cost::DEPTH_MAX;
 
-/// The most signs between two commas, `&&` or `||`: each can be a level.
+/// The most operators between two commas, `&&` or `||`: each can be a level.
 const OPERATORS_MAX: usize = 64;
 
-/// The most questions: whatever is between them, each is below the one before.
+/// The most conditionals: each is nested in the one before.
 const CONDITIONALS_MAX: usize = DEPTH_MAX;
 
-/// Says why a text is not even parsed.
+/// Errors if a text is nested too deep to be parsed.
 pub(super) fn check(text: &str) -> Result<(), String> {
     let (mut depth, mut signs, mut questions) = (0_usize, 0_usize, 0_usize);
     let mut quote: Option<char> = None;

@@ -1,15 +1,15 @@
-//! Objects as values of the engine.
+//! JSON values as CEL values, and their sizes.
 
 use kube_cel::cel::Value as Cel;
 use kube_cel::cel::objects::{Key, Map};
 use serde_json::Value;
 use std::sync::Arc;
 
-/// The characters of a text that count as one more value.
+/// The bytes of a string that count as one more value.
 const CHARACTERS_PER_UNIT: usize = 16;
 
-/// A JSON value as the engine knows it. Keys stay as they are: a field that CEL cannot write is read in
-/// brackets, or escaped.
+/// Converts a JSON value. Keys are unchanged: expressions read a field that is no CEL identifier in brackets, or
+/// escaped.
 pub(super) fn to_cel(value: &Value) -> Cel {
     match value {
         Value::Null => Cel::Null,
@@ -30,7 +30,7 @@ pub(super) fn to_cel(value: &Value) -> Cel {
     }
 }
 
-/// How much a JSON value is: one for each value in it, and more for long texts.
+/// The size of a JSON value: one for each value in it, and more for long strings.
 pub(super) fn weight(value: &Value) -> u64 {
     let below: u64 = match value {
         Value::String(it) => text(it),
@@ -46,7 +46,7 @@ pub(super) fn weight(value: &Value) -> u64 {
     below.saturating_add(1)
 }
 
-/// How much a value of the engine is.
+/// The size of a CEL value.
 pub(super) fn cel_weight(value: &Cel) -> u64 {
     let below: u64 = match value {
         Cel::String(it) => text(it),
@@ -62,8 +62,7 @@ pub(super) fn cel_weight(value: &Cel) -> u64 {
     below.saturating_add(1)
 }
 
-/// How much it is to compare everything in a value with everything in it: its items, or its characters, which
-/// are quicker.
+/// The cost of comparing all parts of a value with each other: items, or bytes, which are cheaper.
 pub(super) fn squared_weight(value: &Cel) -> u64 {
     let (length, per_unit) = match value {
         Cel::String(it) => (it.len(), CHARACTERS_PER_UNIT),
@@ -91,7 +90,7 @@ fn units(length: usize) -> u64 {
     u64::try_from(length.wrapping_div(CHARACTERS_PER_UNIT)).unwrap_or(u64::MAX)
 }
 
-/// The keys of a map in their order; anything else as it is. So loops over maps go the same way each time.
+/// The sorted keys of a map; any other value unchanged. Makes the order of loops over maps deterministic.
 pub(super) fn sorted(value: Cel) -> Cel {
     let Cel::Map(it) = value else {
         return value;

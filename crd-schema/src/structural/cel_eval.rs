@@ -1,4 +1,4 @@
-//! What the expressions in a schema say of an object.
+//! Evaluates the CEL rules of a schema.
 
 use super::check::{find_stored_item, stored_field};
 use super::node::{CelPresence, Expressions, Node};
@@ -11,55 +11,56 @@ use lockkeeper_api::field_path::FieldPath;
 use serde_json::Value;
 use std::borrow::Cow;
 
-/// The expressions that say no.
+/// Findings for the CEL rules that an object violates.
 pub(super) fn expressions(root: &Node, object: &Value, old: Option<&Value>) -> Vec<Finding> {
-    let mut asked = CelEvaluator {
+    let mut evaluator = CelEvaluator {
         findings: Vec::new(),
         is_comparing: false,
     };
-    asked.node(root, object, old, &mut PathStack::default());
-    asked.findings
+    evaluator.node(root, object, old, &mut PathStack::default());
+    evaluator.findings
 }
 
-/// The expressions that the quick way and kube-cel answer differently, of an object that is made.
+/// The CEL rules that the fast path and kube-cel evaluate differently for a new object.
 pub(super) fn fast_path_mismatches(root: &Node, object: &Value) -> Vec<Finding> {
-    let mut asked = CelEvaluator {
+    let mut evaluator = CelEvaluator {
         findings: Vec::new(),
         is_comparing: true,
     };
-    asked.node(root, object, None, &mut PathStack::default());
-    asked.findings
+    evaluator.node(root, object, None, &mut PathStack::default());
+    evaluator.findings
 }
 
-/// Whether all expressions of a place say yes to a value that is made. `false` says nothing: kube-cel is asked then,
-/// which has the messages. It copies every value below a place once for each place above it, and what an expression
-/// looks at each time: that makes asking it first too slow for files.
+/// Whether the fast path satisfies all rules of a node for a new value. `false` decides nothing: kube-cel then
+/// evaluates the rules and produces the messages. kube-cel copies every value once for each node above it with rules,
+/// which is too slow for files.
 fn all_satisfied_fast(expressions: &Expressions, value: &Value) -> bool {
-    let quick = expressions.fast.iter();
-    let mut quick = quick.map(|all| {
+    let mut results = expressions.fast.iter().map(|all| {
         all.iter()
             .all(|it| it.is_satisfied(value, &expressions.compiled))
     });
-    quick.next() == Some(true)
+    results.next() == Some(true)
 }
 
-/// The expressions of a place that the quick way, which sees `seen`, says yes to, and kube-cel does not.
+/// The rules of a node that the fast path satisfies for `seen`, and kube-cel does not for `value`.
 fn mismatched_rules<'e>(expressions: &'e Expressions, value: &Value, seen: &Value) -> Vec<&'e str> {
     let schema = &expressions.compiled;
-    let answer = validate_compiled(schema, value, None);
-    let refused = answer.err().map_or(Vec::new(), ValidationErrors::into_vec);
+    let result = validate_compiled(schema, value, None);
+    let violations = result.err().map_or(Vec::new(), ValidationErrors::into_vec);
     let all = schema.validations.iter().flatten();
     let differing = all.filter(|it| {
-        let is_refused = refused.iter().any(|problem| problem.rule == it.rule.rule);
-        let quick = FastCel::from_expr(it.program.expression());
-        is_refused && quick.is_some_and(|quick| quick.is_satisfied(seen, schema))
+        let is_violated = violations
+            .iter()
+            .any(|problem| problem.rule == it.rule.rule);
+        let fast = FastCel::from_expr(it.program.expression());
+        is_violated && fast.is_some_and(|fast| fast.is_satisfied(seen, schema))
     });
     differing.map(|it| it.rule.rule.as_str()).collect()
 }
 
 struct CelEvaluator {
     findings: Vec<Finding>,
-    /// Whether both ways are asked, and only what they disagree about is told.
+    /// Whether to run both evaluators and report only their differences.
     is_comparing: bool,
 }
 
@@ -117,7 +118,7 @@ impl CelEvaluator {
     fn compare(&mut self, expressions: &Expressions, value: &Value, way: &PathStack<'_>) {
         for expression in mismatched_rules(expressions, value, value) {
             let detail = format!(
-                "the quick way says that it meets {}, and CEL does not; this is a mistake of lockkeeper, report it",
+                "the fast path evaluates {} to true, and CEL to false; this is a bug of lockkeeper, please report it",
                 quoted(expression)
             );
             self.findings.push(Finding {
@@ -138,8 +139,8 @@ impl CelEvaluator {
         way: &PathStack<'_>,
     ) {
         let old = old.filter(|_| expressions.has_transition_rule);
-        let answer = validate_compiled(&expressions.compiled, value, old);
-        for problem in answer
+        let result = validate_compiled(&expressions.compiled, value, old);
+        for problem in result
             .err()
             .into_iter()
             .flat_map(ValidationErrors::into_vec)
@@ -147,8 +148,8 @@ impl CelEvaluator {
             if self.findings.len() >= FINDINGS_PER_RULE_MAX {
                 return;
             }
-            let below = problem.field_path.trim_start_matches('.');
-            let path = below.split('.').filter(|it| !it.is_empty());
+            let relative = problem.field_path.trim_start_matches('.');
+            let path = relative.split('.').filter(|it| !it.is_empty());
             let field = path.fold(way.keyed_path(), FieldPath::named);
             self.findings.push(Finding {
                 rule: Cow::Borrowed(CEL_RULE_VIOLATION),
@@ -161,7 +162,7 @@ impl CelEvaluator {
     }
 }
 
-/// The kind of error that an expression asks for.
+/// The kind of error for the `reason` of a rule.
 fn error_kind(reason: Option<&str>) -> ErrorKind {
     match reason {
         Some("FieldValueRequired") => ErrorKind::Required,

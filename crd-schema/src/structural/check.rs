@@ -1,4 +1,4 @@
-//! What is wrong with an object by its schema.
+//! Validates types, bounds, enums, formats and list keys.
 
 use super::node::{DEPTH_MAX, Format, ListType, Node, SchemaType};
 use super::path::{PathStack, PathStep};
@@ -10,14 +10,14 @@ use serde_json::Value;
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-/// The places where shape or bounds are wrong.
+/// Findings for violated types and bounds.
 pub(super) fn check_shape(root: &Node, object: &Value, old: Option<&Value>) -> Vec<Finding> {
     let mut shape = ShapeChecker::default();
     shape.node(root, object, old, &mut PathStack::default());
     shape.findings
 }
 
-/// What stood in an item's place before. Only items that have a key can be told from others.
+/// The stored version of a list item. Only items of lists with `x-kubernetes-list-map-keys` have one.
 pub(super) fn find_stored_item<'a>(
     list: &ListType,
     item: &Value,
@@ -65,7 +65,7 @@ impl ShapeChecker {
         old: Option<&Value>,
         way: &mut PathStack<'a>,
     ) {
-        // An update is not blamed for what it leaves as it was.
+        // Ratcheting: unchanged values are not validated again.
         if old == Some(value) || way.depth() > DEPTH_MAX {
             return;
         }
@@ -119,7 +119,7 @@ impl ShapeChecker {
         self.branches(node, value, way);
     }
 
-    /// What the schema says of the value by itself.
+    /// Validates the value without its children.
     fn value(&mut self, node: &Node, value: &Value, way: &PathStack<'_>) {
         if !node.enum_values.is_empty() && !node.enum_values.contains(value) {
             let accepted = node
@@ -213,14 +213,14 @@ impl ShapeChecker {
         }
     }
 
-    /// Nothing stands twice where the list says so. The second one is told.
+    /// Reports the second of equal items in a set or a map list.
     fn unique(&mut self, list: &ListType, items: &[Value], way: &PathStack<'_>) {
         if *list == ListType::Atomic {
             return;
         }
         let mut seen: BTreeMap<(bool, Cow<'_, str>), usize> = BTreeMap::new();
         for (at, item) in items.iter().enumerate() {
-            // Most are told apart by one string.
+            // Most lists have a single string key; it needs no JSON text.
             let key = match list {
                 ListType::Map(keys) => match keys.as_slice() {
                     [key] => Cow::Borrowed(&item[key]),
@@ -238,12 +238,12 @@ impl ShapeChecker {
             let count = seen.entry(name).or_default();
             *count = count.saturating_add(1);
             if *count == 2 {
-                let told = key.into_owned();
+                let duplicate = key.into_owned();
                 let path = way.keyed_path().index(at);
                 self.report(
                     path,
                     ErrorKind::Duplicate,
-                    Some(&told),
+                    Some(&duplicate),
                     "may stand in this list once",
                 );
             }
@@ -268,7 +268,7 @@ impl ShapeChecker {
     }
 }
 
-/// The patterns that every cluster knows.
+/// Common patterns, with a description.
 const KNOWN_PATTERNS: [(&str, &str); 3] = [
     (
         r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$",
@@ -285,7 +285,7 @@ const KNOWN_PATTERNS: [(&str, &str); 3] = [
     ),
 ];
 
-/// What a pattern asks for.
+/// The message for a violated pattern.
 fn pattern_description(pattern: &str) -> Cow<'static, str> {
     let known = KNOWN_PATTERNS.iter().find(|(it, _)| *it == pattern);
     known.map_or_else(
@@ -326,7 +326,7 @@ fn json_type_name(value: &Value) -> &'static str {
     }
 }
 
-/// A value as it is printed in a message.
+/// A value as messages print it: lists and objects as JSON text, cut at a bound.
 #[must_use]
 pub fn display_value(value: &Value) -> String {
     match value {

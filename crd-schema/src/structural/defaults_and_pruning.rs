@@ -1,4 +1,4 @@
-//! What the API server changes by the schema before anything is checked.
+//! Defaulting and pruning, which the API server does before validation.
 
 use super::check::display_value;
 use super::node::{DEPTH_MAX, Node};
@@ -8,17 +8,17 @@ use lockkeeper_api::field_path::FieldPath;
 use serde_json::Value;
 use std::borrow::Cow;
 
-/// The most unknown fields that are named.
+/// The most unknown fields that are reported.
 const UNKNOWN_MAX: usize = 100;
 
-/// Names that are like each other at least so much are offered in place of an unknown one.
+/// The least similarity of a name that is suggested for an unknown one.
 const SIMILARITY_MIN: f64 = 0.8;
 
-/// The fields of every object, which schemas need not name.
+/// The fields of every object, which schemas need not specify.
 const OBJECT_FIELDS: [&str; 3] = ["apiVersion", "kind", "metadata"];
 
-/// Fills in defaults from the top down: what is filled in may have defaults of its own. A null where none
-/// may be counts as missing.
+/// Applies defaults from the root down, because a default value may have defaults itself. A null in a field that is
+/// not nullable counts as missing.
 pub(super) fn apply_defaults(node: &Node, value: &mut Value) {
     apply_defaults_at(node, value, 0);
 }
@@ -62,23 +62,23 @@ fn apply_defaults_at(node: &Node, value: &mut Value, depth: usize) {
     }
 }
 
-/// Removes unknown fields, and says which.
+/// Removes and reports unknown fields.
 pub(super) fn prune(root: &Node, object: &mut Value) -> Vec<Finding> {
     let mut pruned = Pruner::default();
     pruned.node(root, object, true);
     pruned.removed
 }
 
-/// What a schema knows of a name.
+/// The result of looking up a field in a schema.
 pub(super) enum FieldLookup<'a> {
     Known(&'a Node),
-    /// Nothing, but it may stand there.
+    /// Not specified, but preserved.
     Preserved,
-    /// Nothing, and it would be dropped.
+    /// Not specified: pruned.
     Unknown,
 }
 
-/// What the schema of a place knows of a field. `is_object` says that a whole object stands there.
+/// Looks up a field. `is_object` is set for the root and embedded objects.
 pub(super) fn lookup_field<'a>(node: &'a Node, name: &str, is_object: bool) -> FieldLookup<'a> {
     match node.properties.get(name).or(node.additional.as_deref()) {
         Some(child) => FieldLookup::Known(child),
@@ -89,7 +89,7 @@ pub(super) fn lookup_field<'a>(node: &'a Node, name: &str, is_object: bool) -> F
     }
 }
 
-/// How much the known names of a place are like another one, from 0 to 1.
+/// The similarity of the specified names to another name, from 0 to 1.
 pub(super) fn similarity_scores<'a>(
     node: &'a Node,
     name: &str,
@@ -99,12 +99,12 @@ pub(super) fn similarity_scores<'a>(
     known.map(move |it| (strsim::jaro_winkler(&name, &it.to_lowercase()), it.as_str()))
 }
 
-/// The known name that is most like another one.
+/// The specified name most similar to another name.
 pub(super) fn most_similar<'a>(node: &'a Node, name: &str) -> Option<(f64, &'a str)> {
     similarity_scores(node, name).max_by(|a, b| a.0.total_cmp(&b.0))
 }
 
-/// The steps are owned: names are those of the object, which changes.
+/// A step of a path. Owned, because the object changes during the walk.
 enum OwnedPathStep {
     Field(String),
     Index(usize),
@@ -133,7 +133,7 @@ impl Pruner {
                     is_known
                 });
                 for (name, value) in fields.iter_mut() {
-                    // The shape of an object's metadata is not the schema's business.
+                    // Metadata of objects is not pruned by the schema.
                     let is_of_object = is_object && name == "metadata";
                     let child = node.properties.get(name).or(node.additional.as_deref());
                     if let Some(child) = child.filter(|_| !is_of_object) {

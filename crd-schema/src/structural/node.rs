@@ -1,4 +1,4 @@
-//! A schema, made ready.
+//! The nodes of a compiled schema.
 
 use super::error::SchemaError;
 use crate::cel::fast_path::FastCel;
@@ -36,13 +36,13 @@ impl SchemaType {
     }
 }
 
-/// How the items of a list are told apart.
+/// The `x-kubernetes-list-type` of a list.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) enum ListType {
     #[default]
     Atomic,
     Set,
-    /// By these fields.
+    /// With these key fields.
     Map(Vec<String>),
 }
 
@@ -58,7 +58,7 @@ pub(super) struct Bounds {
     pub(super) properties: (Option<u64>, Option<u64>),
 }
 
-/// The formats that are looked at.
+/// The validated formats.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Format {
     Int32,
@@ -66,7 +66,7 @@ pub(super) enum Format {
     DateTime,
 }
 
-/// Whether a place or one below it has expressions.
+/// Whether a node or a descendant has CEL rules.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum CelPresence {
     #[default]
@@ -74,13 +74,13 @@ pub(super) enum CelPresence {
     Present,
 }
 
-/// One place of a schema.
+/// One node of a schema.
 #[derive(Debug, Default)]
 pub(super) struct Node {
     pub(super) kind: Option<SchemaType>,
     pub(super) is_nullable: bool,
     pub(super) preserves_unknown: bool,
-    /// An object with `apiVersion`, `kind` and `metadata` of its own.
+    /// An embedded object with own `apiVersion`, `kind` and `metadata`.
     pub(super) is_embedded: bool,
     pub(super) default: Option<Value>,
     pub(super) properties: BTreeMap<String, Node>,
@@ -96,19 +96,19 @@ pub(super) struct Node {
     pub(super) any_of: Vec<Node>,
     pub(super) one_of: Vec<Node>,
     pub(super) not: Option<Box<Node>>,
-    /// The expressions of this place.
+    /// The CEL rules of this node.
     pub(super) expressions: Option<Expressions>,
-    /// Where in the tree there are any.
+    /// Whether CEL rules are in this subtree.
     pub(super) cel_presence: CelPresence,
 }
 
-/// The expressions of one place, with what is needed to translate a value for them.
+/// The compiled CEL rules of one node.
 #[derive(Debug)]
 pub(super) struct Expressions {
     pub(super) compiled: CompiledSchema,
-    /// Those that are asked when an object is made, if all of them are simple.
+    /// The rules for new objects, if the fast path supports all of them.
     pub(super) fast: Option<Vec<FastCel>>,
-    /// Whether any of them compares with what was before.
+    /// Whether any rule uses `oldSelf`.
     pub(super) has_transition_rule: bool,
 }
 
@@ -143,7 +143,7 @@ impl Node {
             node.pattern = Some(compiled.map_err(|e| error(at, &format!("pattern: {e}")))?);
         }
         node.add_children(schema, at)?;
-        // These say no more of an int-or-string than that it is one.
+        // Structural schemas allow only fixed branches with int-or-string, which the type covers.
         if !is_int_or_string {
             node.all_of = branches(schema, "allOf", at)?;
             node.any_of = branches(schema, "anyOf", at)?;
@@ -213,7 +213,7 @@ impl Node {
     }
 }
 
-/// The expressions that are asked when an object is made, if all of them are simple.
+/// The rules for new objects, if the fast path supports all of them.
 fn compile_fast(compiled: &CompiledSchema) -> Option<Vec<FastCel>> {
     let all = compiled.validations.iter().flatten();
     let asked = all.filter(|it| !it.is_transition_rule || it.rule.optional_old_self == Some(true));
@@ -222,7 +222,7 @@ fn compile_fast(compiled: &CompiledSchema) -> Option<Vec<FastCel>> {
         .collect()
 }
 
-/// The schema of a place with its own expressions, and without those below: each place asks its own.
+/// The schema of a node without the rules of its descendants, which are evaluated at their own nodes.
 fn without_children(schema: &Value) -> Value {
     fn without(schema: &Value, is_top: bool) -> Value {
         match schema {
@@ -230,7 +230,7 @@ fn without_children(schema: &Value) -> Value {
                 let kept = fields
                     .iter()
                     .filter(|(key, _)| is_top || key.as_str() != "x-kubernetes-validations")
-                    // What is missing was filled in before.
+                    // Defaults are applied before validation.
                     .filter(|(key, value)| key.as_str() != "default" || value.is_object());
                 let kept = kept.map(|(key, value)| {
                     let value = match key.as_str() {

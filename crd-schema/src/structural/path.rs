@@ -1,24 +1,24 @@
-//! Where a walk over an object is.
+//! The current path of a walk over an object.
 
 use lockkeeper_api::field_path::FieldPath;
 
-/// One step down.
+/// One step of a path.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum PathStep<'a> {
     Field(&'a str),
-    /// An entry of a map, whose name the schema does not know.
+    /// An entry of a map, with a name from the object.
     Entry(&'a str),
     Index(usize),
 }
 
-/// The steps from the top. Paths are made only for findings.
+/// The steps from the root. Paths are built only for findings, because most values have none.
 #[derive(Debug, Default)]
 pub(super) struct PathStack<'a> {
     steps: Vec<PathStep<'a>>,
 }
 
 impl<'a> PathStack<'a> {
-    /// Goes down, does something there, and comes back.
+    /// Runs `visit` one step further down.
     pub(super) fn with_step<T>(
         &mut self,
         step: PathStep<'a>,
@@ -30,7 +30,7 @@ impl<'a> PathStack<'a> {
         out
     }
 
-    /// The path, with entries of maps as the API server's schema validation prints them: like fields.
+    /// The path with map entries as fields, as the API server prints them in schema errors.
     pub(super) fn path(&self) -> FieldPath {
         self.steps
             .iter()
@@ -40,7 +40,7 @@ impl<'a> PathStack<'a> {
             })
     }
 
-    /// The path, with entries of maps in brackets, as for lists and expressions.
+    /// The path with map entries in brackets, as the API server prints them for lists and CEL.
     pub(super) fn keyed_path(&self) -> FieldPath {
         self.steps
             .iter()

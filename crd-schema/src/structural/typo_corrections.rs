@@ -1,4 +1,4 @@
-//! Mistakes of spelling that have one obvious correction.
+//! Misspelt names and values with exactly one likely correction.
 
 use super::defaults_and_pruning;
 use super::node::{DEPTH_MAX, Node};
@@ -9,23 +9,23 @@ use serde_json::Value;
 /// The most corrections of one object.
 const CORRECTIONS_MAX: usize = 100;
 
-/// A name that is meant is at least so much like the one that stands there,
+/// The least similarity of a correction,
 const SIMILARITY_MIN: f64 = 0.9;
 
-/// and by so much more than the next one.
+/// and its least lead over the next candidate.
 const SIMILARITY_LEAD_MIN: f64 = 0.05;
 
-/// Shorter names are too much like each other, in characters.
+/// The length in characters of the shortest name that is corrected: shorter ones are too similar to each other.
 const LENGTH_MIN: usize = 4;
 
-/// A word that should be another one.
+/// A correction of a name or a value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Correction {
-    /// Where it stands.
+    /// The path.
     pub field: FieldPath,
     /// Whether it is the name of the field or its value.
     pub part: MisspeltPart,
-    /// What was meant.
+    /// The suggested spelling.
     pub suggestion: String,
 }
 
@@ -38,8 +38,8 @@ pub enum MisspeltPart {
     Value,
 }
 
-/// What is misspelt in an object, from the top down: an unknown field whose nearest known one is close, no other is,
-/// and does not stand there already; and a value that differs from an accepted one in nothing but upper and lower case.
+/// Corrections from the root down: unknown fields with exactly one similar specified field that is not set already,
+/// and values that differ from exactly one enum value in case only.
 pub(super) fn corrections(root: &Node, object: &Value) -> Vec<Correction> {
     let mut out = Vec::new();
     visit(root, object, true, &mut PathStack::default(), &mut out);
@@ -71,12 +71,12 @@ fn visit<'a>(
                     }
                     defaults_and_pruning::FieldLookup::Preserved => {}
                     defaults_and_pruning::FieldLookup::Unknown => {
-                        let meant =
+                        let correction =
                             suggested_name(node, name).filter(|it| !fields.contains_key(*it));
-                        out.extend(meant.map(|meant| Correction {
+                        out.extend(correction.map(|correction| Correction {
                             field: way.path().named(name.as_str()),
                             part: MisspeltPart::Name,
-                            suggestion: meant.to_owned(),
+                            suggestion: correction.to_owned(),
                         }));
                     }
                 }
@@ -95,13 +95,13 @@ fn visit<'a>(
         Value::String(text) => {
             let accepted = node.enum_values.iter().filter_map(Value::as_str);
             let mut alike = accepted.filter(|it| it.eq_ignore_ascii_case(text));
-            if let (Some(meant), None) = (alike.next(), alike.next())
-                && meant != text
+            if let (Some(correction), None) = (alike.next(), alike.next())
+                && correction != text
             {
                 out.push(Correction {
                     field: way.path(),
                     part: MisspeltPart::Value,
-                    suggestion: meant.to_owned(),
+                    suggestion: correction.to_owned(),
                 });
             }
         }
@@ -109,7 +109,7 @@ fn visit<'a>(
     }
 }
 
-/// The one known name that is meant.
+/// The only likely correction of a name.
 fn suggested_name<'a>(node: &'a Node, name: &str) -> Option<&'a str> {
     if name.chars().count() < LENGTH_MIN {
         return None;
@@ -149,7 +149,7 @@ mod tests {
             .collect();
         let expected: Vec<_> = expected
             .iter()
-            .map(|(field, part, meant)| ((*field).to_owned(), *part, *meant))
+            .map(|(field, part, correction)| ((*field).to_owned(), *part, *correction))
             .collect();
         assert_eq!(found, expected, "{object}");
     }
@@ -164,12 +164,12 @@ mod tests {
                 ("spec.groups[0].nominalquota", Name, "nominalQuota"),
             ],
         );
-        // It is there already; there are two; it is too short; it is not much like anything.
+        // Already set; two candidates; too short; nothing similar.
         check(&json!({"spec": {"cohort": "a", "cohortName": "b"}}), &[]);
         check(&json!({"spec": {"priorityClass": "a"}}), &[]);
         check(&json!({"spec": {"mim": 1}}), &[]);
         check(&json!({"spec": {"colour": "red"}}), &[]);
-        // Any name may stand there.
+        // Any name is allowed.
         check(
             &json!({"spec": {"labels": {"cohort": "a"}, "free": {"cohort": "a"}}}),
             &[],

@@ -28,7 +28,7 @@ pub fn object_name(metadata: &ObjectMeta) -> ObjectName {
     }
 }
 
-/// The name of an object of a cluster-scoped kind. A namespace that a file gives it means nothing.
+/// The name of a cluster-scoped object. A namespace in a file is ignored.
 pub(super) fn cluster_scoped_name(metadata: &ObjectMeta) -> ObjectName {
     ObjectName {
         namespace: String::new(),
@@ -49,7 +49,7 @@ pub fn priority_class_facts(class: &PriorityClass) -> PriorityClassFacts {
     }
 }
 
-/// The facts of a Workload that names these classes. A finished one uses none.
+/// The facts of a Workload with these classes. A finished one uses none.
 #[must_use]
 pub fn workload_facts(classes: [Option<&str>; 2], finished: bool) -> Facts {
     let named = classes.into_iter().flatten().map(str::to_owned);
@@ -62,15 +62,14 @@ pub fn workload_facts(classes: [Option<&str>; 2], finished: bool) -> Facts {
     }
 }
 
-/// Whether the conditions of a Workload say that it has finished.
+/// Whether the condition `Finished` of a Workload is true.
 #[must_use]
 pub fn is_finished(conditions: &[Condition]) -> bool {
     let mut conditions = conditions.iter();
     conditions.any(|condition| condition.type_ == "Finished" && condition.status == "True")
 }
 
-/// The facts of a pod of which only these labels are known; `None` when it belongs to no job and names
-/// no ElasticQuota.
+/// The facts of a pod from its labels alone; `None` without a job label and a quota label.
 #[must_use]
 pub fn partial_pod_facts(own: Option<&BTreeMap<String, String>>) -> Option<Facts> {
     let job = own?.get(labels::JOB).cloned();
@@ -78,15 +77,11 @@ pub fn partial_pod_facts(own: Option<&BTreeMap<String, String>>) -> Option<Facts
     if job.is_none() && quota.is_none() {
         return None;
     }
-    let says = preemption_labels(own, PodPriority::Unknown);
-    Some(Facts::Pod {
-        job,
-        quota,
-        labels: says,
-    })
+    let labels = preemption_labels(own, PodPriority::Unknown);
+    Some(Facts::Pod { job, quota, labels })
 }
 
-/// The facts of a pod that is known as a whole.
+/// The facts of a complete pod.
 #[must_use]
 pub fn pod_facts(pod: &Pod) -> Facts {
     let own = pod.metadata.labels.as_ref();
@@ -98,7 +93,7 @@ pub fn pod_facts(pod: &Pod) -> Facts {
     }
 }
 
-/// What a pod says that its job's other pods should say as well.
+/// The settings of a pod that all pods of its job should share.
 #[must_use]
 pub fn pod_preemption_labels(pod: &Pod) -> PodPreemptionLabels {
     let spec = pod.spec.as_ref();
@@ -148,7 +143,7 @@ pub fn template_facts(workload: &scheduling::Workload) -> TemplatesFacts {
     }
 }
 
-/// The facts of a Workload of Kubernetes as `v1beta1` has it.
+/// The facts of a `v1beta1` Workload of Kubernetes.
 #[must_use]
 pub fn template_facts_v1beta1(workload: &v1beta1::Workload) -> TemplatesFacts {
     TemplatesFacts {

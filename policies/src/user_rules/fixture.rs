@@ -135,7 +135,7 @@ fn outcome(
     Outcome::Mismatch { expected, found }
 }
 
-/// What the rule says of an object, as pages list it.
+/// The findings of the rule for an object, in the format of pages.
 fn findings(rule: &UserRule, object: &Value, subject: &ReviewSubject<'_, Value>) -> Vec<String> {
     let text = |key: &str| object.get(key).and_then(Value::as_str).unwrap_or_default();
     let kind = KindName::from_api_version(text("apiVersion"), text("kind"));

@@ -3,7 +3,7 @@
 /// The largest page, in bytes: 64 KiB.
 pub const PAGE_MAX_BYTES: usize = 64 * 1024;
 
-/// The most rules.
+/// The most user rules.
 pub const RULES_MAX: usize = 256;
 
 /// The most kinds that a rule names.

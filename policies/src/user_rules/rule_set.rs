@@ -6,41 +6,41 @@ use crate::rule_info::RuleInfo;
 use std::collections::BTreeMap;
 use std::fmt;
 
-/// A page, and what it is called in messages.
+/// A page with the name for messages.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Source {
     /// The name of the file.
     pub name: String,
-    /// What it says.
+    /// The text of the page.
     pub text: String,
 }
 
-/// The rules of users.
+/// User rules, sorted by id.
 #[derive(Debug, Default)]
 pub struct UserRules {
     pub(super) all: Vec<UserRule>,
 }
 
-/// Why pages are no rules.
+/// An error in a set of pages.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum UserRulesError {
-    /// A page cannot be read.
+    /// A page is invalid.
     Page {
         /// The name of the file.
         name: String,
-        /// What is wrong with it.
+        /// The error.
         error: PageError,
     },
     /// Two pages give the same id or name.
     Duplicate {
         /// The name of the file.
         name: String,
-        /// The file that had it first.
+        /// The first file with it.
         first: String,
         /// The id or name.
         what: String,
     },
-    /// There are more than [`RULES_MAX`].
+    /// More than [`RULES_MAX`] pages.
     TooMany,
 }
 
@@ -59,11 +59,11 @@ impl fmt::Display for UserRulesError {
 impl std::error::Error for UserRulesError {}
 
 impl UserRules {
-    /// Reads pages, and compiles what they say.
+    /// Parses and compiles pages. Names must differ from those of the built-in rules.
     ///
     /// # Errors
     ///
-    /// Everything that is wrong, in the order of the pages.
+    /// All errors, in the order of the pages.
     pub fn parse(sources: &[Source], built_in: &[RuleInfo]) -> Result<Self, Vec<UserRulesError>> {
         if sources.len() > RULES_MAX {
             return Err(vec![UserRulesError::TooMany]);
@@ -98,26 +98,26 @@ impl UserRules {
         }
     }
 
-    /// Whether there are none.
+    /// Whether the set is empty.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.all.is_empty()
     }
 
-    /// All of them, in the order of their ids.
+    /// The rules by id.
     pub fn iter(&self) -> impl Iterator<Item = &UserRule> {
         self.all.iter()
     }
 
-    /// Those for a kind.
+    /// The rules for a kind.
     pub fn for_kind<'a>(&'a self, kind: KindName<'a>) -> impl Iterator<Item = &'a UserRule> + 'a {
         self.all.iter().filter(move |it| it.applies_to(kind))
     }
 
-    /// The one with this id, in any case of letters, or with this name.
+    /// The rule with this id, case-insensitive, or this name.
     #[must_use]
-    pub fn find(&self, asked: &str) -> Option<&UserRule> {
-        let is = |it: &&UserRule| it.id.eq_ignore_ascii_case(asked) || it.name == asked;
+    pub fn find(&self, id_or_name: &str) -> Option<&UserRule> {
+        let is = |it: &&UserRule| it.id.eq_ignore_ascii_case(id_or_name) || it.name == id_or_name;
         self.all.iter().find(is)
     }
 }

@@ -141,7 +141,7 @@ fn any() -> impl Strategy<Value = Value> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(2000))]
 
-    /// It says yes only where CEL does.
+    /// The fast path is true only if CEL is.
     #[test]
     fn fast_path_true_implies_cel_true(object in any()) {
         for (rule, schema, quick) in SIMPLE.iter() {
@@ -162,7 +162,7 @@ fn fast_path_compiles_listed_expressions() {
     }
 }
 
-/// An object as files have them is answered quickly: each simple expression says yes to one, at least.
+/// Each simple expression is satisfied by at least one typical object.
 #[test]
 fn fast_path_satisfied_expression_is_true() {
     let item = json!({"k": "a", "inner": [1, 1]});
@@ -174,7 +174,7 @@ fn fast_path_satisfied_expression_is_true() {
         let holds = [&full, &other]
             .iter()
             .any(|it| quick.is_satisfied(it, schema));
-        // Order of texts, the keys of what may be no map, and texts that stand for a time are for CEL itself.
+        // Order of strings, keys of values of unknown type, and strings with a format are left to CEL.
         let is_left = ["self.s < 'b'", "self.any.all", "self.t =="];
         let is_left = is_left.iter().any(|it| rule.starts_with(it));
         assert_eq!(holds, !is_left, "{rule}");

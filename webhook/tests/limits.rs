@@ -129,7 +129,7 @@ async fn request_over_limit_is_rejected_at_once() {
                 assert_eq!(wait, "3");
                 assert_eq!(
                     refused.body,
-                    "2 requests are in work, and no more are taken; try again in 3 s\n"
+                    "2 requests are in flight, which is the limit; try again in 3 s\n"
                 );
                 // The probes are answered all the same.
                 assert_eq!(webhook.get(alpn, "/readyz").await.status, StatusCode::OK);
@@ -267,7 +267,7 @@ async fn queued_large_request_is_answered_before_timeout() {
                     (&504.into(), &"Timeout".into())
                 );
                 let message = status["message"].as_str().unwrap();
-                assert!(message.starts_with("not checked: the rules were not done within 0.5 s"));
+                assert!(message.starts_with("not checked: timed out after 0.5 s"));
                 assert!(message.contains("raise timeoutSeconds"), "{message}");
             }
             lock.release();

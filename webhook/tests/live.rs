@@ -153,7 +153,7 @@ fn class_missing_in_stores_is_found_with_one_lookup() {
 /// Only a list tells which class is the global default.
 #[tokio::test]
 async fn unlisted_default_class_warns_and_is_not_set() {
-    let note = "not filled in: which PriorityClass is the global default is not known";
+    let note = "not defaulted: the PriorityClass that is the global default is unknown";
     for (index, classes, warned) in [
         (Index::default(), [None, None], true),
         (Index::default(), [Some("high"), None], false),

@@ -25,7 +25,8 @@ use lockkeeper_webhook::app_state::AppState;
 use lockkeeper_webhook::http::{router, router_with};
 use lockkeeper_webhook::live_lookup::ObjectLookup;
 use lockkeeper_webhook::load_shedding::{LoadLimits, LoadShedder};
-use lockkeeper_webhook::metrics::{self, CertificateProbe};
+use lockkeeper_webhook::metrics::CertificateProbe;
+use lockkeeper_webhook::metrics_server;
 use lockkeeper_webhook::stores::StoreReadiness;
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
@@ -83,7 +84,7 @@ fn changed_metrics(app: &AppState) -> BTreeMap<String, String> {
         "build_info",
         "store_synced",
         "certificate_",
-        "clients_refused",
+        "clients_rejected",
     ];
     let text = app.metrics().prometheus();
     let samples = text.lines().filter(|line| !line.starts_with('#'));
@@ -303,7 +304,7 @@ async fn live_lookups_are_counted_by_result() {
         (r#"live_lookups_total{result="found"}"#, "1"),
         (r#"live_lookups_total{result="failed"}"#, "1"),
         (r#"live_lookups_total{result="absent"}"#, "1"),
-        (r#"live_lookups_total{result="remembered"}"#, "1"),
+        (r#"live_lookups_total{result="cached"}"#, "1"),
         (r#"request_duration_seconds_count{path="validate"}"#, "4"),
         (r#"rule_hits_total{rule="WL004",action="enforce"}"#, "2"),
         (&allowed, "1"),
@@ -317,7 +318,7 @@ async fn live_lookups_are_counted_by_result() {
 async fn scrape(path: &str, accept: &str) -> String {
     let tcp = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = tcp.local_addr().unwrap();
-    let server = tokio::spawn(metrics::serve(
+    let server = tokio::spawn(metrics_server::serve(
         tcp,
         app(&json!({})),
         ProbeServerLimits::default(),
@@ -370,7 +371,7 @@ const SHORT: Duration = Duration::from_millis(200);
 async fn start_metrics_server(limits: ProbeServerLimits) -> SocketAddr {
     let tcp = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = tcp.local_addr().unwrap();
-    tokio::spawn(metrics::serve(tcp, app(&json!({})), limits));
+    tokio::spawn(metrics_server::serve(tcp, app(&json!({})), limits));
     address
 }
 

@@ -11,7 +11,7 @@ const PROMETHEUS_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
 
 /// The format that is answered in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum TextFormat {
+pub(crate) enum TextFormat {
     /// `OpenMetrics` 1.0.
     OpenMetrics,
     /// Prometheus' own, which every scraper and a person with curl can read.
@@ -20,7 +20,7 @@ pub(super) enum TextFormat {
 
 impl TextFormat {
     /// The best one that an `Accept` header takes.
-    pub(super) fn from_accept(accept: &str) -> Self {
+    pub(crate) fn from_accept(accept: &str) -> Self {
         let mut ranges = accept.split(',').map(|range| {
             let mut parts = range.split(';').map(str::trim);
             let name = parts.next().unwrap_or_default();
@@ -35,7 +35,7 @@ impl TextFormat {
     }
 
     /// The `Content-Type` of an answer.
-    pub(super) fn content_type(self) -> &'static str {
+    pub(crate) fn content_type(self) -> &'static str {
         match self {
             Self::OpenMetrics => OPENMETRICS_TYPE,
             Self::Prometheus => PROMETHEUS_TYPE,
@@ -45,7 +45,7 @@ impl TextFormat {
 
 /// Rewrites `OpenMetrics`, as the library writes it, in Prometheus' format: there the head of a metric
 /// has the name of its samples, an info is a gauge, and there is no end mark.
-pub(super) fn to_prometheus(openmetrics: &str) -> String {
+pub(crate) fn to_prometheus(openmetrics: &str) -> String {
     let mut out = String::with_capacity(openmetrics.len());
     let mut help = "";
     for line in openmetrics.lines() {

@@ -46,7 +46,7 @@ async fn queued_conversion_is_answered_before_timeout() {
     assert_eq!(answer["response"]["uid"], "705ab4f5");
     assert_failed(
         &answer["response"],
-        "not converted within 0.5 s, because these objects or others in work are large; try again, with fewer objects at once",
+        "not converted: timed out after 0.5 s, because these objects or others in flight are large; try again, with fewer objects at once",
     );
     server.assert_metric(r#"lockkeeper_webhook_conversions_total{result="error"} 1"#);
 }

@@ -116,7 +116,7 @@ async fn duplicate_key_is_rejected() {
                 let status = &answer["response"]["status"];
                 assert_eq!(answer["response"]["allowed"], false, "{body}");
                 assert_eq!(status["code"], 400, "{body}");
-                let message = format!("request.{field} holds the key \"{key}\" twice");
+                let message = format!("request.{field} has the duplicate key \"{key}\"");
                 let told = status["message"].as_str().unwrap();
                 assert!(told.starts_with(&message), "{told}");
             }
@@ -141,7 +141,7 @@ async fn local_queue_without_known_queues_has_no_findings() {
                 let unknown = request("lockkeeper.dev", version, kind, operation, &both);
                 let answer = review(&server(), path, &unknown).await;
                 let message = answer["status"]["message"].as_str().unwrap();
-                assert!(message.contains("not known to this version"), "{message}");
+                assert!(message.contains("not supported by this version"), "{message}");
             }
         }
     }

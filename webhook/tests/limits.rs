@@ -1,4 +1,4 @@
-//! Too many, too large, too slow: who is over a limit is told so, and the others are served.
+//! Too many, too large, too slow: requests over a limit are rejected, and the others are served.
 
 #![allow(
     clippy::unwrap_used,
@@ -74,7 +74,7 @@ impl ObjectLookup for Gate {
     }
 }
 
-/// Keeps the stores locked, so that no rule can run, wait_until it is told to let go.
+/// Keeps the stores locked, so that no rule can run, until it is released.
 struct IndexLock {
     release: mpsc::Sender<()>,
     thread: JoinHandle<()>,

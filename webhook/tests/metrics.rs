@@ -1,4 +1,4 @@
-//! Metrics through the router: which series a request moves, and what the documentation says.
+//! Metrics through the router: the series that a request changes, and their documentation.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -269,7 +269,7 @@ impl ObjectLookup for FakeLookup {
     }
 }
 
-/// A review is judged twice when the stores miss something, and counts once.
+/// A review that is retried after a lookup counts once.
 #[tokio::test]
 async fn live_lookups_are_counted_by_result() {
     let mut index = Index::default();
@@ -427,7 +427,7 @@ async fn scraper_over_limit_waits_for_free_connection() {
     assert!(answer.ends_with("ok\n"), "{answer}");
 }
 
-/// What the metrics say of themselves, as two tables.
+/// Returns the documentation of the metrics as two tables.
 fn described(text: &str) -> String {
     let mut metrics: Vec<(String, String, String)> = Vec::new();
     let mut labels: BTreeMap<String, BTreeMap<String, BTreeSet<String>>> = BTreeMap::new();
@@ -504,7 +504,7 @@ fn placeholder(label: &str, known: &BTreeSet<String>) -> String {
     }
 }
 
-/// `UPDATE_DOCS=1` writes the tables anew.
+/// `UPDATE_DOCS=1` updates the tables.
 #[test]
 fn documented_metrics_match_exposed_metrics() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/metrics.md");

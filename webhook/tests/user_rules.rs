@@ -149,7 +149,7 @@ async fn user_rule_runs_for_its_operations_and_kinds() {
             json!({"oldObject": other, "object": object}),
             "TEAM001",
         ),
-        // A kind with rules of ours besides, and one that only a user knows.
+        // A kind with built-in rules as well, and one with user rules only.
         (
             own,
             "LocalQueue",

@@ -46,7 +46,7 @@ impl Server {
         Self { router, app }
     }
 
-    /// One that knows reservations.
+    /// A server that converts reservations.
     fn new() -> Self {
         let app = offline().with_converters(reservation::converters());
         Self::with_app(app, LoadLimits::default())
@@ -73,7 +73,7 @@ impl Server {
         answer["response"].clone()
     }
 
-    /// Whether a line stands among the metrics.
+    /// Checks that the metrics have this line.
     #[track_caller]
     fn assert_metric(&self, line: &str) {
         let text = self.app.metrics().prometheus();
@@ -298,13 +298,13 @@ async fn body_without_review_is_http_error() {
             "request.uid is missing; without it no response can be matched to the request\n",
         ),
     ] {
-        let (status, told) = server.post("/convert", body.as_bytes().to_vec()).await;
-        assert_eq!((status, told.as_str()), (StatusCode::BAD_REQUEST, expected));
+        let (status, text) = server.post("/convert", body.as_bytes().to_vec()).await;
+        assert_eq!((status, text.as_str()), (StatusCode::BAD_REQUEST, expected));
     }
-    let (status, told) = server
+    let (status, text) = server
         .post("/convert", b"{\"request\": {\"uid\": \"\xff\"}}".to_vec())
         .await;
-    assert_eq!(status, StatusCode::BAD_REQUEST, "{told}");
+    assert_eq!(status, StatusCode::BAD_REQUEST, "{text}");
     server.assert_metric(r#"lockkeeper_webhook_conversions_total{result="error"} 4"#);
     let review = review(&api_version("v1"), &json!([])).to_string();
     let request = Request::post("/convert").body(Body::from(review)).unwrap();

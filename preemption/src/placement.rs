@@ -6,8 +6,8 @@
 //! - [`Shape`] contains the common properties of pods of one template: requests and node constraints. Shapes are
 //!   interned, so that a node is filtered once for each shape and not once for each pod.
 //! - [`Shape::rejection_by`] filters nodes that preemption cannot make feasible: by taint, selector, or size.
-//! - [`Overlay`] records reservations and releases on top of the free resources. It never changes the cluster, and rolls
-//!   back to any mark.
+//! - [`Overlay`] records reservations and releases on top of the free resources. It never changes the cluster, and
+//!   rolls back to any mark.
 //! - [`place()`] places pods on nodes, one after another, by first fit or best fit.
 //!
 //! The model covers the plugins `NodeResourcesFit`, `NodeAffinity` (required terms), `TaintToleration` and

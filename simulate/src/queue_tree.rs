@@ -9,8 +9,8 @@ use lockkeeper_preemption::{
 };
 use std::collections::BTreeMap;
 
-/// The maximum number of queues of a tree in a search. The other queues are assumed to use their whole nominal quota and
-/// to lend nothing.
+/// The maximum number of queues of a tree in a search. The other queues are assumed to use their whole nominal quota
+/// and to lend nothing.
 const QUEUES_MAX: usize = 10;
 
 /// The maximum number of queues with equal specs in a search: more of them add no behaviour that three do not have.
@@ -29,8 +29,8 @@ pub struct CohortTree<'a> {
     pub is_nested: bool,
 }
 
-/// The cohort trees of queues and cohorts, by the names of their roots. Queues in a cohort cycle are left out. Quotas are
-/// not read.
+/// The cohort trees of queues and cohorts, by the names of their roots. Queues in a cohort cycle are left out. Quotas
+/// are not read.
 #[must_use]
 pub fn cohort_trees<'a>(
     queues: impl IntoIterator<Item = &'a ClusterQueue>,

@@ -250,9 +250,9 @@ impl<'a> SimulationRun<'a> {
         snapshot
     }
 
-    /// Whether nothing happens any more: all pending workloads are inadmissible, or the last cycle changed nothing and no
-    /// workload at the head has untried flavors. A head that keeps its position may try its flavors again and again, so
-    /// after some cycles without events an earlier equal state is sufficient.
+    /// Whether nothing happens any more: all pending workloads are inadmissible, or the last cycle changed nothing and
+    /// no workload at the head has untried flavors. A head that keeps its position may try its flavors again and
+    /// again, so after some cycles without events an earlier equal state is sufficient.
     fn is_quiescent(&self, now: &StateSnapshot) -> bool {
         if self.snapshots.is_empty() {
             return false;

@@ -16,8 +16,8 @@ use std::cmp::Reverse;
 /// The nodes and quotas to which removed pods are assigned back.
 pub(super) struct AssignBack<'a> {
     pub(super) state: &'a JobCluster,
-    /// The resources that the job's pods request on their nodes. On other nodes, and for other resources, the job changes
-    /// nothing, so they are not checked.
+    /// The resources that the job's pods request on their nodes. On other nodes, and for other resources, the job
+    /// changes nothing, so they are not checked.
     pub(super) requests: &'a NodeRequests,
     /// The quotas that would exceed their max, with their usage without the removed pods.
     pub(super) overused: Vec<QuotaOveruse>,

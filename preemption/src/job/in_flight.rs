@@ -3,9 +3,9 @@
 //! Source: the proposal, step 7 of `PostFilter` (R12): another component deletes the
 //! victims, and slowly; until they are gone their job preempts no others, or it would preempt more in every round.
 //!
-//! The proposal leaves open: a round expires, so that a victim that is never deleted does not block the job forever; the
-//! number of rounds is limited; after a restart, rounds are restored from the labels of victims and the nominations of
-//! preemptors.
+//! The proposal leaves open: a round expires, so that a victim that is never deleted does not block the job forever;
+//! the number of rounds is limited; after a restart, rounds are restored from the labels of victims and the
+//! nominations of preemptors.
 
 use super::cluster::{JobCluster, JobId};
 use crate::ids::PodId;
@@ -110,8 +110,8 @@ impl RoundsInFlight {
         );
     }
 
-    /// Handles the removal of a pod: ends rounds that waited only for it, and its own round if it is a single-pod job. Must
-    /// be called before the pod's id is reused. Costs the jobs that wait for it.
+    /// Handles the removal of a pod: ends rounds that waited only for it, and its own round if it is a single-pod job.
+    /// Must be called before the pod's id is reused. Costs the jobs that wait for it.
     pub fn pod_removed(&mut self, pod: PodId) {
         self.end(JobId::Pod(pod));
         for job in self.jobs_by_victim.remove(&pod).into_iter().flatten() {

@@ -40,8 +40,8 @@ pub enum QuotaExceeded {
     },
 }
 
-/// Checks the quota of one pod. `path` is its quota, followed by the ancestors if they are checked; of these only `limit`
-/// and `used` count. The quota's max must contain every requested resource.
+/// Checks the quota of one pod. `path` is its quota, followed by the ancestors if they are checked; of these only
+/// `limit` and `used` count. The quota's max must contain every requested resource.
 ///
 /// # Errors
 ///
@@ -88,8 +88,8 @@ pub struct QuotaPod {
     pub violates_budget: bool,
 }
 
-/// Whether one pod may preempt another: same quota, lower priority, preemptible. Pods of the `exempt` quota, Koordinator's
-/// default quota, are never preempted.
+/// Whether one pod may preempt another: same quota, lower priority, preemptible. Pods of the `exempt` quota,
+/// Koordinator's default quota, are never preempted.
 #[must_use]
 pub fn may_preempt_pod(preemptor: &QuotaPod, other: &QuotaPod, exempt: Option<u32>) -> bool {
     other.preemptibility == Preemptibility::Preemptible
@@ -112,8 +112,8 @@ pub enum NodeVictims {
     NoCandidates,
     /// The pod does not fit even without all candidates.
     DoesNotFit,
-    /// A candidate does not fit beside the pod, and even without it quota is missing: Koordinator removes it twice, fails,
-    /// and skips the node.
+    /// A candidate does not fit beside the pod, and even without it quota is missing: Koordinator removes it twice,
+    /// fails, and skips the node.
     RemovedTwice,
 }
 

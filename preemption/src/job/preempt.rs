@@ -8,8 +8,8 @@
 //! 3. **Trigger and quota gate**, by labels, policy and the sums of the job.
 //! 4. **Recycling.** If a quota would exceed its max, all candidates that count against it are removed, on any node:
 //!    preemptible pods of lower priority.
-//! 5. **Placement.** Each pending pod, by name, is placed on the first node with room. If not all fit, all candidates are
-//!    removed from the nodes and placement is tried once more. If a pod still does not fit, nothing is preempted.
+//! 5. **Placement.** Each pending pod, by name, is placed on the first node with room. If not all fit, all candidates
+//!    are removed from the nodes and placement is tried once more. If a pod still does not fit, nothing is preempted.
 //! 6. **Assign-back** (`assign_back`).
 //!
 //! The proposal leaves open whether the job fits without preemption; here that is tried first. Leaving pods count as

@@ -5,8 +5,8 @@
 //! (`apis/extension`, `IsPodNonPreemptible`): only the exact value `false` means no, any other value means yes.
 //!
 //! The proposal contradicts itself on a pod without the label `preemptible`. Here `disableDefaultPreemptiable` decides,
-//! and by default such a pod may be a victim, as in Koordinator. The proposal does not define `can-preempt` together with
-//! a `preemptionPolicy` of `Never`; its example sets both, so both must permit preemption.
+//! and by default such a pod may be a victim, as in Koordinator. The proposal does not define `can-preempt` together
+//! with a `preemptionPolicy` of `Never`; its example sets both, so both must permit preemption.
 
 /// The value of one of the labels `quota.scheduling.koordinator.sh/preemptible` and `…/can-preempt`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -117,8 +117,8 @@ impl ElasticDefaults {
         }
     }
 
-    /// Whether a pod may trigger preemption (R5): neither its policy nor its label nor the default for an absent label may
-    /// forbid it.
+    /// Whether a pod may trigger preemption (R5): neither its policy nor its label nor the default for an absent label
+    /// may forbid it.
     #[must_use]
     pub const fn may_trigger_preemption(self, labels: PreemptionLabels) -> bool {
         !labels.never_preempts

@@ -5,11 +5,11 @@
 //! - non-preemptible: non-preemptible use + job ≤ min, and use of all + job ≤ max;
 //! - preemptible: the lesser of min and the non-preemptible request + preemptible use + job ≤ max.
 //!
-//! The job is the sum of all its pods. Idle quota is first come, first served, up to max (R3): no share is computed. The
-//! same check applies to every ancestor, so that no ancestor is exceeded.
+//! The job is the sum of all its pods. Idle quota is first come, first served, up to max (R3): no share is computed.
+//! The same check applies to every ancestor, so that no ancestor is exceeded.
 //!
-//! Koordinator (`elasticquota` `PreFilter`) differs: it checks each pod separately, uses the runtime quota instead of max,
-//! has no formula for preemptible pods, and checks ancestors only if configured.
+//! Koordinator (`elasticquota` `PreFilter`) differs: it checks each pod separately, uses the runtime quota instead of
+//! max, has no formula for preemptible pods, and checks ancestors only if configured.
 
 use super::preemptibility::Preemptibility;
 use super::quota::{QuotaId, QuotaTree};

@@ -25,8 +25,8 @@ pub struct AssignedPod {
 /// The pods to evict, by index.
 ///
 /// Preemptible pods are removed, the least important first, until the usage fits. If it never fits, all of them are
-/// evicted, in this order. Otherwise pods that still fit are put back, the most important first; the others are evicted,
-/// the most important first.
+/// evicted, in this order. Otherwise pods that still fit are put back, the most important first; the others are
+/// evicted, the most important first.
 ///
 /// As in Koordinator, after a pod is removed or put back only its requested resources are compared.
 #[must_use]
@@ -77,8 +77,8 @@ impl OveruseTimer {
         Self { since_s: now_s }
     }
 
-    /// Whether pods must be evicted: the quota has been exceeded for longer than the delay, in seconds. If so, the timer
-    /// restarts.
+    /// Whether pods must be evicted: the quota has been exceeded for longer than the delay, in seconds. If so, the
+    /// timer restarts.
     pub fn is_due(
         &mut self,
         used: &ResourceList,

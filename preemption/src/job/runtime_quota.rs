@@ -105,7 +105,8 @@ fn proportional_shares(amount: i128, of: &[usize], children: &[ChildQuota]) -> O
 }
 
 /// The mins of children after scaling, if their sum exceeds the total of the parent: children that are not scaled keep
-/// their min, the others share the rest in proportion, rounded down. `children` are pairs of min and whether it is scaled.
+/// their min, the others share the rest in proportion, rounded down. `children` are pairs of min and whether it is
+/// scaled.
 #[must_use]
 pub fn scaled_mins(total: i64, children: &[(i64, bool)]) -> Vec<i64> {
     let sum = |is_scaled: bool| {

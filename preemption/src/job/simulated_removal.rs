@@ -10,7 +10,8 @@ use crate::placement::{Cluster, FreeResources, Pod, ResourceVec};
 use crate::trace::Trace;
 use std::collections::BTreeMap;
 
-/// Whether a pod is a candidate for a job of this priority (R8): preemptible, of lower priority, and not leaving already.
+/// Whether a pod is a candidate for a job of this priority (R8): preemptible, of lower priority, and not leaving
+/// already.
 pub(super) fn is_candidate(member: &JobPod, pod: &Pod, priority: i32) -> bool {
     member.preemptibility == Preemptibility::Preemptible
         && pod.priority() < priority
@@ -27,8 +28,9 @@ pub(super) struct SimulatedRemoval<'a> {
 }
 
 impl SimulatedRemoval<'_> {
-    /// The free resources without leaving pods, without pods removed for a quota, and optionally without all candidates,
-    /// less the room of nominated pods of other jobs. Costs these pods; with all candidates, the pods of the nodes.
+    /// The free resources without leaving pods, without pods removed for a quota, and optionally without all
+    /// candidates, less the room of nominated pods of other jobs. Costs these pods; with all candidates, the pods of
+    /// the nodes.
     pub(super) fn free_after_removal(
         &self,
         hosts: &[HostId],

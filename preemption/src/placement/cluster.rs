@@ -108,7 +108,8 @@ impl Cluster {
         shape.map_or(&self.empty_shape, |it| &**it)
     }
 
-    /// The id of a node, whether or not the node exists. A node that does not exist may have pods but accepts no new ones.
+    /// The id of a node, whether or not the node exists. A node that does not exist may have pods but accepts no new
+    /// ones.
     pub fn host_id(&mut self, name: &str) -> HostId {
         if let Some(id) = self.host_ids.get(name) {
             return *id;

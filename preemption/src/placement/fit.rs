@@ -21,14 +21,14 @@ pub enum Strategy {
 /// The node of each pod, in order; `None` if the pod fits nowhere.
 pub type Placement = Vec<Option<HostId>>;
 
-/// Places pods on nodes, in order, each beside the pods before it, and reserves their requests in the overlay. A pod that
-/// fits nowhere is skipped.
+/// Places pods on nodes, in order, each beside the pods before it, and reserves their requests in the overlay. A pod
+/// that fits nowhere is skipped.
 ///
-/// [`Strategy::FirstFit`] costs the nodes for each different shape, and the pods: a node without room for a shape has none
-/// later. [`Strategy::BestFit`] costs an additional logarithm of the nodes.
+/// [`Strategy::FirstFit`] costs the nodes for each different shape, and the pods: a node without room for a shape has
+/// none later. [`Strategy::BestFit`] costs an additional logarithm of the nodes.
 ///
-/// Placement is greedy and not monotone: with more room it may place fewer pods, since an earlier pod may occupy the only
-/// node on which a later one would have fit.
+/// Placement is greedy and not monotone: with more room it may place fewer pods, since an earlier pod may occupy the
+/// only node on which a later one would have fit.
 pub fn place<R: FreeResources + ?Sized>(
     cluster: &Cluster,
     overlay: &mut Overlay<'_, R>,

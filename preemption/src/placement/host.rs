@@ -13,7 +13,8 @@ pub struct HostSpec<'a> {
     pub name: &'a str,
     /// Its position in the order in which nodes are tried; equal positions are ordered by name.
     pub position: u32,
-    /// Its allocatable resources. A missing resource is zero; without [`ResourceId::PODS`] the number of pods is unlimited.
+    /// Its allocatable resources. A missing resource is zero; without [`ResourceId::PODS`] the number of pods is
+    /// unlimited.
     pub allocatable: Vec<(ResourceId, Amount)>,
     /// Its labels.
     pub labels: Labels,

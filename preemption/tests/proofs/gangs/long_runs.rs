@@ -102,7 +102,8 @@ fn all_priority_pairs_end_without_preemption_loop() {
     assert!(preemptions > 0);
 }
 
-/// The check above can fail: with a preemption priority below the scheduling priority, two jobs preempt each other forever.
+/// The check above can fail: with a preemption priority below the scheduling priority, two jobs preempt each other
+/// forever.
 #[test]
 fn preemption_priority_below_scheduling_priority_loops() {
     let (preempted, is_at_rest) = run(&mut competing_jobs(&[(1, 0), (1, 0)]), 10);

@@ -1,5 +1,5 @@
-//! A plain reference implementation of KEP-5710: it copies whole clusters and caches nothing. The core must make the same
-//! decisions.
+//! A plain reference implementation of KEP-5710: it copies whole clusters and caches nothing. The core must make the
+//! same decisions.
 
 use super::clusters::{ModelCluster, Requests, SMALL, is_within, minus};
 use super::properties::cluster_tapes;

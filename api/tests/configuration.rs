@@ -23,7 +23,7 @@ file. `--print-config` prints what holds in the end, as a file that reads back t
 The server reads the file again when it changes, within five seconds (`webhook.configPollSeconds`), also
 when it is a mounted ConfigMap. What is under `rules`, `priority` and `job` then holds for the next request;
 what is under `webhook` needs a restart, and the log says so. A file that is broken changes nothing: the log
-says what is wrong with it, and `lockkeeper_webhook_config_reloads_total{result=\"refused\"}` goes up. The pages of
+says what is wrong with it, and `lockkeeper_webhook_config_reloads_total{result=\"rejected\"}` goes up. The pages of
 `--rules` ([user-rules.md](user-rules.md)) are read again with it. An exception (`rules.exceptions`) ends at its time,
 without a reload.
 `waitForPodsReady`, `preemption` and `controller` are for the controller, which reads the file once, when it

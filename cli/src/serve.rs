@@ -24,7 +24,8 @@ use lockkeeper_webhook::app_state::AppState;
 use lockkeeper_webhook::listener::{self, ConnectionLimits};
 use lockkeeper_webhook::live_lookup::{ApiServerLookup, NegativeCache};
 use lockkeeper_webhook::load_shedding::{LoadLimits, LoadShedder};
-use lockkeeper_webhook::metrics::{self, CertificateProbe};
+use lockkeeper_webhook::metrics::CertificateProbe;
+use lockkeeper_webhook::metrics_server;
 use lockkeeper_webhook::{http, stores};
 use otel::Traces;
 use reload::Reloader;
@@ -134,7 +135,7 @@ async fn serve(
     // These go on until the runtime ends.
     if let Some(metrics) = metrics {
         let limits = ProbeServerLimits::from(&limits.metrics);
-        tokio::spawn(metrics::serve(metrics, Arc::clone(&app), limits));
+        tokio::spawn(metrics_server::serve(metrics, Arc::clone(&app), limits));
     }
     if arguments.config.is_some() || !arguments.rules.is_empty() {
         let (path, folders) = (arguments.config.as_deref(), &arguments.rules);

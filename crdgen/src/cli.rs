@@ -27,35 +27,35 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// What is to be emitted.
+/// The commands of `crdgen` and `lockkeeper crds`.
 #[derive(Debug, Subcommand)]
 pub enum Command {
     /// Emit the CRDs of lockkeeper's kinds
     Definitions(Definitions),
     /// Emit the webhook configurations that send objects to `lockkeeper serve`
     Webhooks(Webhooks),
-    /// Emit JSON Schemas for editors and kubeconform, a catalogue of them, and an OpenAPI document
+    /// Emit JSON Schemas for editors and kubeconform, and an OpenAPI document
     Schemas(Schemas),
-    /// Emit the derived files of the Helm chart
+    /// Emit the generated files of the Helm chart
     Chart(Chart),
-    /// Emit all that is derived and kept in the repository: the chart's files, the schemas and the pages of the rules
+    /// Regenerate every committed artifact (chart, schemas, rule pages)
     All(All),
-    /// Emit the admission policies that hold when the webhook is away or not wanted
+    /// Emit admission policies that validate without the webhook
     Policies(Policies),
-    /// Say what changes between two states of CRDs, and whom it hurts
+    /// Compare two sets of CRDs and report breaking changes
     Diff(diff::cli::Diff),
-    /// Print what has stored objects written anew, in the version that is stored now
+    /// Print a StorageVersionMigration for existing objects
     Migration(versions::Migrate),
-    /// Say whether a version may be taken out of a definition
-    Removal(versions::Remove),
+    /// Check whether a version can be removed from a CRD
+    CheckRemoval(versions::Remove),
 }
 
-/// Emitting the definitions.
+/// Arguments of `definitions`.
 #[derive(Debug, Default, Args)]
 pub struct Definitions {
     /// The configuration file of `lockkeeper serve`
     ///
-    /// Rules that it softens or excepts something from are left out of the schemas, which know no exceptions.
+    /// The schemas omit rules that it weakens or grants exceptions from: schemas support neither.
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
 
@@ -66,18 +66,18 @@ pub struct Definitions {
     output: Output,
 }
 
-/// Emitting the admission policies.
+/// Arguments of `policies`.
 #[derive(Debug, Args)]
 pub struct Policies {
-    /// The projects whose kinds are asked about as well: kueue, koordinator
+    /// Projects whose kinds are also validated: kueue, koordinator
     ///
-    /// Of each kind is asked what some rule is on for.
+    /// Only operations that an enabled rule covers are validated.
     #[arg(long, value_name = "PROJECT", value_delimiter = ',')]
     foreign: Vec<ForeignKinds>,
 
     /// The configuration file of `lockkeeper serve`
     ///
-    /// Its webhook.foreignKinds counts besides --foreign, and its rules say what becomes of what is found.
+    /// Its webhook.foreignKinds is added to --foreign, and its rule actions select the policies' actions.
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
 
@@ -88,46 +88,46 @@ pub struct Policies {
     output: Output,
 }
 
-/// Emitting the webhook configurations.
+/// Arguments of `webhooks`.
 #[derive(Debug, Args)]
 #[command(group = ArgGroup::new("endpoint").required(true))]
 pub struct Webhooks {
-    /// The Service in front of the webhook
+    /// Service of the webhook
     #[arg(long, value_name = "NAMESPACE/NAME", group = "endpoint", value_parser = service)]
     service: Option<(String, String)>,
 
-    /// The port of the Service; 443 by default
+    /// Port of the Service [default: 443]
     #[arg(long, value_name = "N", conflicts_with = "url", value_parser = clap::value_parser!(u16).range(1..))]
     port: Option<u16>,
 
-    /// The URL of the webhook, for one outside the cluster; /validate and /mutate are appended
+    /// URL of a webhook outside the cluster; /validate and /mutate are appended
     #[arg(long, group = "endpoint", value_parser = url)]
     url: Option<String>,
 
-    /// A PEM file with the certificates that the webhook's own may be signed by
+    /// PEM file with the CA certificates of the webhook
     ///
-    /// Without it the API server trusts the authorities of its own machine, unless `lockkeeper serve
-    /// --tls-secret` or cert-manager fills in the bundle.
+    /// Without it the API server trusts the CAs of its own machine, unless `lockkeeper serve --tls-secret` or cert-manager
+    /// injects the bundle.
     #[arg(long, value_name = "FILE")]
     ca_bundle: Option<PathBuf>,
 
-    /// The projects whose kinds are sent as well: kueue, koordinator
+    /// Projects whose kinds are also registered: kueue, koordinator
     ///
-    /// Of each kind is sent what some rule is on for.
+    /// Only operations that an enabled rule covers are registered.
     #[arg(long, value_name = "PROJECT", value_delimiter = ',')]
     foreign: Vec<ForeignKinds>,
 
     /// The configuration file of `lockkeeper serve`
     ///
-    /// Its webhook.foreignKinds counts besides --foreign, and its rules say what is sent of these kinds, and which of
-    /// --rules are on: print the configurations anew when any of them changes.
+    /// Its webhook.foreignKinds is added to --foreign, and its rule actions select the operations and enable the rules of
+    /// --rules: regenerate the configurations when any of these changes.
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
 
     #[command(flatten)]
     rules: RuleDirs,
 
-    /// The Certificate of cert-manager whose CA bundle is to be filled in by it
+    /// cert-manager Certificate whose CA bundle is injected
     #[arg(long, value_name = "NAMESPACE/NAME", value_parser = certificate, conflicts_with = "ca_bundle")]
     cert_manager: Option<String>,
 
@@ -135,14 +135,14 @@ pub struct Webhooks {
     output: Output,
 }
 
-/// Emitting the schemas.
+/// Arguments of `schemas`.
 #[derive(Debug, Args)]
 pub struct Schemas {
     #[command(flatten)]
     output: Output,
 }
 
-/// Emitting files of the chart.
+/// Arguments of `chart`.
 #[derive(Debug, Args)]
 #[command(group = ArgGroup::new("where").required(true).args(["output_dir", "check"]))]
 pub struct Chart {
@@ -150,7 +150,7 @@ pub struct Chart {
     output: Output,
 }
 
-/// Emitting everything.
+/// Arguments of `all`.
 #[derive(Debug, Args)]
 #[command(group = ArgGroup::new("where").required(true).args(["output_dir", "check"]))]
 pub struct All {
@@ -158,7 +158,7 @@ pub struct All {
     output: Output,
 }
 
-/// How the first line of a private key ends in PEM, whatever its kind.
+/// The end of the first line of any private key in PEM.
 const PRIVATE_KEY: &str = "PRIVATE KEY-----";
 
 /// The port of a Service if none is given, as in Kubernetes.
@@ -198,7 +198,7 @@ impl Error {
 pub fn outcome(command: Command, out: &mut dyn Write) -> Result<Outcome, Error> {
     let is_fine = match command {
         Command::Diff(arguments) => diff::cli::run(&arguments, out)? != diff::ChangeClass::Breaking,
-        Command::Removal(arguments) => versions::remove(&arguments, out)?,
+        Command::CheckRemoval(arguments) => versions::remove(&arguments, out)?,
         command => return run(command, out).map(|()| Outcome::Done),
     };
     Ok(if is_fine {
@@ -225,7 +225,7 @@ pub fn run(command: Command, out: &mut dyn Write) -> Result<(), Error> {
         Command::All(arguments) => return emit_all(&arguments.output, out),
         Command::Diff(arguments) => return Ok(diff::cli::run(&arguments, out).map(drop)?),
         Command::Migration(arguments) => return Ok(versions::migrate(&arguments, out)?),
-        Command::Removal(arguments) => return Ok(versions::remove(&arguments, out).map(drop)?),
+        Command::CheckRemoval(arguments) => return Ok(versions::remove(&arguments, out).map(drop)?),
     };
     output.emit(&documents, &[], out)
 }

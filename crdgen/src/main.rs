@@ -7,11 +7,10 @@ use std::io::{Write, stderr, stdout};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-/// Emits what is derived from lockkeeper's types and rules: CRDs, webhook configurations, admission policies, schemas,
-/// and the files of its chart.
+/// Generate CRDs, webhook configurations, admission policies, schemas and chart files
 ///
-/// Without a command: the CRDs. Exit codes: 0 done, 1 it could not be done, what is checked differs, a change is breaking or a
-/// version may not go, 2 the command line is wrong or nothing could be compared or said.
+/// Without a command: the CRDs. Exit codes: 0 success; 1 failure, outdated files, a breaking change, or a version that cannot be
+/// removed; 2 invalid command line or input that cannot be compared.
 #[derive(Debug, Parser)]
 #[command(
     name = "crdgen",
@@ -20,7 +19,7 @@ use std::process::ExitCode;
     args_conflicts_with_subcommands = true
 )]
 struct Arguments {
-    /// Hold what is kept in a repository, by default here, against what is emitted, and print the difference
+    /// Compare the committed artifacts of a repository with the generated ones [default: .]
     #[arg(long, value_name = "DIR", num_args = 0..=1, default_missing_value = ".")]
     check: Option<PathBuf>,
 
@@ -41,7 +40,7 @@ fn main() -> ExitCode {
         Err(error) => error,
     };
     let cause = error.source().map(|cause| format!(": {cause}"));
-    // Whoever closed standard error does not want to read it.
+    // Ignore a closed standard error.
     let _ = writeln!(stderr(), "error: {error}{}", cause.unwrap_or_default());
     ExitCode::from(error.exit_code())
 }

@@ -44,7 +44,7 @@ mod tests {
 
     #[test]
     fn error_chain_prints_root_cause() {
-        let told = ErrorChain(&Outer(fmt::Error)).to_string();
-        assert_eq!(told, format!("outer: {}", fmt::Error));
+        let text = ErrorChain(&Outer(fmt::Error)).to_string();
+        assert_eq!(text, format!("outer: {}", fmt::Error));
     }
 }

@@ -1,12 +1,12 @@
-//! `elastic` of a ClusterQueue: its quota as job-level preemption sees it ([`crate::job`]).
+//! Elastic ClusterQueues: quota as in job-level preemption ([`crate::job`]).
 //!
 //! Nominal quota is min, nominal quota and borrowing limit together are max; without a cohort nothing is borrowed,
-//! and max is min. The gates of the proposal are asked besides the cohort's `available`: what holds a workload
-//! back there is not preempted for. The rest is as in other queues, but that a non-preemptible workload is
-//! never a victim, and that only a workload that may trigger preemption is a preemptor.
+//! and max is min. The gates of the proposal apply in addition to the cohort's `available`: a workload
+//! that they reject does not preempt. The rest is as in other queues, except that a non-preemptible workload
+//! is never a victim, and that only a workload that may trigger preemption is a preemptor.
 //!
-//! What the proposal does not know: several flavors. What non-preemptible workloads ask for that wait is counted
-//! against the min of the flavors in their order, as far as non-preemptible use leaves some.
+//! The proposal has no flavors. Requests of pending non-preemptible workloads count against the min of the
+//! flavors in their order, up to the part that non-preemptible usage leaves free.
 
 use crate::amount::Amount;
 use crate::ids::{FlavorResource, NodeId};
@@ -16,27 +16,27 @@ use crate::queue::QueueSettings;
 use crate::quota::{Tree, UsageStore};
 use crate::trace::FlavorVerdict;
 
-/// What the gates of an elastic queue read.
+/// The input of the gates of an elastic queue.
 #[derive(Clone, Copy)]
 pub(crate) struct ElasticGate<'a> {
-    /// The class of who asks.
+    /// The preemptibility of the workload.
     pub(crate) preemptibility: Preemptibility,
     pub(crate) queue: NodeId,
     pub(crate) settings: &'a QueueSettings,
     pub(crate) non_preemptible: &'a NonPreemptibleUsage,
     pub(crate) tree: &'a Tree,
-    /// What is used, without what is only tried out.
+    /// The committed usage, without the changes of a view.
     pub(crate) usage: &'a Vec<Amount>,
 }
 
 impl ElasticGate<'_> {
-    /// Why a workload gets nothing of a flavor and resource, if it asks for so much in all: R1 of a
-    /// non-preemptible one, R2 of a preemptible one. That a non-preemptible one stays within max is for
-    /// `available` to say, since preemption may mend it (R6).
-    pub(crate) fn rejection(&self, of: FlavorResource, asked: Amount) -> Option<FlavorVerdict> {
+    /// Returns the reason if a workload that requests this amount in total is rejected: R1 for a
+    /// non-preemptible one, R2 for a preemptible one. `available` checks that a non-preemptible one stays
+    /// within max, since preemption may help there (R6).
+    pub(crate) fn rejection(&self, of: FlavorResource, requested: Amount) -> Option<FlavorVerdict> {
         match self.preemptibility {
             Preemptibility::NonPreemptible => {
-                let sum = self.non_preemptible.used(of).plus(asked);
+                let sum = self.non_preemptible.used(of).plus(requested);
                 let min = self.min(of);
                 (sum > min).then_some(FlavorVerdict::ExceedsMin { of, sum, min })
             }
@@ -45,7 +45,7 @@ impl ElasticGate<'_> {
                 let cell = self.tree.node(self.queue).cell(of);
                 let used = cell.map_or(Amount::ZERO, |it| self.usage.usage(it));
                 let preemptible = used.minus(self.non_preemptible.used(of)).or_zero();
-                let sum = kept.plus(preemptible).plus(asked);
+                let sum = kept.plus(preemptible).plus(requested);
                 let max = self.max(of);
                 (sum > max).then_some(FlavorVerdict::ExceedsMax {
                     of,
@@ -73,13 +73,13 @@ impl ElasticGate<'_> {
         cell.ceiling.plus(cell.local)
     }
 
-    /// The lesser of min and what the non-preemptible ask for.
+    /// The lesser of min and the usage and requests of non-preemptible workloads.
     fn reserved_for_non_preemptible(&self, of: FlavorResource) -> Amount {
         let used = self.non_preemptible.used(of);
         used.plus(self.pending_share(of)).min(self.min(of))
     }
 
-    /// What of the waiting falls to this flavor.
+    /// The part of the pending requests that falls to this flavor.
     fn pending_share(&self, of: FlavorResource) -> Amount {
         let resource = of.resource;
         let pending = self.non_preemptible.pending.get(&resource);
@@ -100,15 +100,15 @@ impl ElasticGate<'_> {
 }
 
 impl QueueSettings {
-    /// Whether workloads that say this are never victims here.
-    pub(crate) fn protects(&self, says: crate::job::PreemptionLabels) -> bool {
-        let class = self.elastic.map(|it| it.preemptibility(says));
+    /// Returns whether workloads with these labels are never victims here.
+    pub(crate) fn protects(&self, labels: crate::job::PreemptionLabels) -> bool {
+        let class = self.elastic.map(|it| it.preemptibility(labels));
         class == Some(Preemptibility::NonPreemptible)
     }
 
-    /// Whether workloads that say this may preempt.
-    pub(crate) fn may_preempt(&self, says: crate::job::PreemptionLabels) -> bool {
+    /// Returns whether workloads with these labels may preempt.
+    pub(crate) fn may_preempt(&self, labels: crate::job::PreemptionLabels) -> bool {
         self.elastic
-            .is_none_or(|it| it.may_trigger_preemption(says))
+            .is_none_or(|it| it.may_trigger_preemption(labels))
     }
 }

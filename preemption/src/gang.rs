@@ -9,8 +9,8 @@
 //!
 //! # A decision
 //!
-//! [`GangCluster::decide`] decides on a pod or a gang. If the preemptor neither fits nor waits for victims of an earlier
-//! decision, each domain is searched:
+//! [`GangCluster::decide`] decides on a pod or a gang. If the preemptor neither fits nor waits for victims of an
+//! earlier decision, each domain is searched:
 //!
 //! 1. All units of lower priority are *potential victims*. If the preemptor does not fit without them, the domain is
 //!    infeasible.
@@ -18,8 +18,8 @@
 //! 3. With the preemptor placed, units whose disruption would violate a budget are reprieved where possible (best
 //!    effort).
 //! 4. A binary search finds the lowest priority cutoff N such that the preemptor fits without the units up to N.
-//! 5. The preemptor is placed again without the units up to N, and units that are not in its way are reprieved, the most
-//!    important first. The remaining units are the *victims*.
+//! 5. The preemptor is placed again without the units up to N, and units that are not in its way are reprieved, the
+//!    most important first. The remaining units are the *victims*.
 //!
 //! The domain with the best [`Score`] is chosen. Nothing is executed here: a [`GangPlan`] contains a placement of the
 //! whole gang and all victims, so it is executed as a whole or not at all (*delayed preemption*).

@@ -1,20 +1,20 @@
 //! Job-level preemption under elastic quotas.
 //!
 //! Source: Koordinator's proposal 20240115-support-job-level-preemption. `docs/job.md` has its rules R1 to R14
-//! one by one, how its holes are filled, and what Koordinator's code does otherwise.
+//! one by one, our decisions where it leaves a question open, and the differences from Koordinator's code.
 //!
-//! | module | what it has |
+//! | module | content |
 //! | --- | --- |
-//! | [`class`] | [`Says`], [`Switches`] → [`Class`], who may trigger, [`VictimAction`] (R5, R7, R11) |
-//! | [`resources`], [`quota`] | [`Resources`]; [`QuotaTree`]: [`Limits`] and [`Figures`] of quotas below quotas |
-//! | [`mod@admission`] | a job against its quota and all above: [`admission()`] → [`Admission`] (R1–R4, R6) |
-//! | [`world`] | [`World`]: nodes and pods ([`crate::placement`]), quotas, jobs ([`JobId`]), by events |
-//! | [`preempt`], `emptied`, `assign_back` | one round: [`plan`] → [`Outcome`], all or nothing (R8–R10, R13, R14) |
-//! | [`in_flight`] | [`InFlight`]: rounds whose victims have not gone (R12) |
-//! | [`trace`] | [`Step`]: what a round considered |
-//! | [`runtime`], [`revoke`], [`per_pod`] | Koordinator's own ways, for who wants them |
+//! | [`preemptibility`] | [`PreemptionLabels`], [`ElasticDefaults`] → [`Preemptibility`], [`VictimAction`] (R5, R7, R11) |
+//! | [`resource_list`], [`quota`] | [`ResourceList`]; [`QuotaTree`] with [`QuotaLimits`] and [`QuotaUsage`] |
+//! | [`quota_check`] | a job against its quota and all ancestors: [`check_quota`] → [`QuotaCheck`] (R1–R4, R6) |
+//! | [`cluster`] | [`JobCluster`]: nodes and pods ([`crate::placement`]), quotas, jobs ([`JobId`]), updated by events |
+//! | [`preempt`], `request`, `simulated_removal`, `assign_back` | one round: [`plan_round`] → [`JobOutcome`], all or nothing (R8–R10, R13, R14) |
+//! | [`in_flight`] | [`RoundsInFlight`]: rounds with victims that still exist (R12) |
+//! | [`trace`] | [`JobStep`]: the trace of a round |
+//! | [`runtime_quota`], [`revoke`], [`per_pod`] | Koordinator's own algorithms, off by default |
 //!
-//! Everything is a function of what is passed in; names are numbers.
+//! All functions are pure; names are interned as ids.
 
 mod assign_back;
 pub mod cluster;

@@ -80,7 +80,7 @@
 //!         count_min: None,
 //!         requests: Box::new([(cpu, Amount::new(1000))]),
 //!         ineligible: Box::new([]),
-//!         shape: 0,
+//!         template_hash: 0,
 //!     }],
 //!     is_in_scope: true,
 //!     preemption_labels: PreemptionLabels::default(),

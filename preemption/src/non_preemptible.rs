@@ -4,16 +4,16 @@ use crate::amount::Amount;
 use crate::ids::{FlavorResource, ResourceId};
 use std::collections::BTreeMap;
 
-/// What non-preemptible workloads of an elastic queue use and ask for.
+/// The usage and the pending requests of the non-preemptible workloads of an elastic queue.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct NonPreemptibleUsage {
     pub(crate) used: BTreeMap<FlavorResource, Amount>,
-    /// Of those that wait.
+    /// The requests of pending workloads.
     pub(crate) pending: BTreeMap<ResourceId, Amount>,
 }
 
 impl NonPreemptibleUsage {
-    /// Nobody is non-preemptible.
+    /// No usage and no requests.
     pub(crate) const EMPTY: Self = Self {
         used: BTreeMap::new(),
         pending: BTreeMap::new(),

@@ -1,17 +1,18 @@
-//! Nodes, pods, and which pod can go where: the model that all placement stands on.
+//! Nodes, pods, and the nodes on which each pod fits: the model for all placement.
 //!
-//! - [`Cluster`] has the nodes with what is free on them, and the pods. It changes by events.
-//! - [`Shape`] is what pods of one template have in common: what each asks for, and where it may go. Shapes
-//!   are interned, so that a node is asked once for a shape and not once for a pod.
-//! - [`Shape::refused_by`] is what no preemption mends: a taint, a selector, a node that is too small.
-//! - [`Overlay`] is the room as it would be: what is free, and what is taken and given back on top of that.
-//!   It never edits the cluster, and goes back to any mark.
-//! - [`place()`] puts pods on nodes, one after the other: the first that fits in the order of nodes, or the one
-//!   that is left fullest.
+//! A *host* is a Kubernetes Node; the module `quota` uses *node* for nodes of the quota tree.
 //!
-//! What a pod needs of a node is what `NodeResourcesFit`, `NodeAffinity` (what is required), `TaintToleration`
-//! and `NodeUnschedulable` of kube-scheduler v1.37 look at. Ports, volumes, devices, affinity to other pods and
-//! topology spread are not known here.
+//! - [`Cluster`] contains the nodes with their free resources, and the pods. It is updated by events.
+//! - [`Shape`] contains the common properties of pods of one template: requests and node constraints. Shapes are
+//!   interned, so that a node is filtered once for each shape and not once for each pod.
+//! - [`Shape::rejection_by`] filters nodes that preemption cannot make feasible: by taint, selector, or size.
+//! - [`Overlay`] records reservations and releases on top of the free resources. It never changes the cluster, and
+//!   rolls back to any mark.
+//! - [`place()`] places pods on nodes, one after another, by first fit or best fit.
+//!
+//! The model covers the plugins `NodeResourcesFit`, `NodeAffinity` (required terms), `TaintToleration` and
+//! `NodeUnschedulable` of kube-scheduler v1.37. Ports, volumes, devices, pod affinity and topology spread are not
+//! modelled.
 
 mod cluster;
 mod filter;

@@ -1,6 +1,6 @@
-//! What a ClusterQueue's owner may choose.
+//! The policies of a ClusterQueue.
 
-/// Which workloads of its own queue a preemptor may take (`withinClusterQueue`).
+/// The workloads of its own queue that a preemptor may preempt (`withinClusterQueue`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum WithinClusterQueue {
     /// None.
@@ -12,7 +12,7 @@ pub enum WithinClusterQueue {
     LowerOrNewerEqualPriority,
 }
 
-/// Which workloads of queues that borrow it may take (`reclaimWithinCohort`).
+/// The workloads of borrowing queues that a preemptor may preempt (`reclaimWithinCohort`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ReclaimWithinCohort {
     /// None.
@@ -24,7 +24,7 @@ pub enum ReclaimWithinCohort {
     Any,
 }
 
-/// Which workloads of other queues it may take while it borrows itself
+/// The workloads of other queues that a preemptor may preempt while it borrows itself
 /// (`borrowWithinCohort`, KEP-1337).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum BorrowWithinCohort {
@@ -33,7 +33,7 @@ pub enum BorrowWithinCohort {
     Never,
     /// Those of lower priority, and not above the threshold if there is one.
     LowerPriority {
-        /// The highest priority that may be taken; `None` is no limit.
+        /// The highest priority that may be preempted; `None` is no limit.
         threshold_max: Option<i32>,
     },
 }
@@ -41,15 +41,15 @@ pub enum BorrowWithinCohort {
 /// Limits of preemption that a ClusterQueue's owner may set.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PreemptionLimits {
-    /// The highest priority that its workloads may take in the queue itself.
+    /// The highest priority that its workloads may preempt in the queue itself.
     pub within_threshold_max: Option<i32>,
-    /// The highest priority that they may take in other queues of the cohort.
+    /// The highest priority that they may preempt in other queues of the cohort.
     pub reclaim_threshold_max: Option<i32>,
-    /// Its workloads that run for less, in seconds, are spared by preemptors of the queue itself.
+    /// The minimum run time before a preemptor of the same queue may preempt its workloads, in seconds.
     pub min_run_within_s: Option<i64>,
-    /// Its workloads that run for less, in seconds, are spared by preemptors of other queues.
+    /// The minimum run time before a preemptor of another queue may preempt its workloads, in seconds.
     pub min_run_beyond_s: Option<i64>,
-    /// Its workloads that were preempted as often are spared.
+    /// The number of preemptions after which its workloads are protected.
     pub preemptions_max: Option<u32>,
     /// How many of its workloads go in one cycle.
     pub victims_per_cycle_max: Option<u32>,
@@ -64,11 +64,11 @@ pub struct Preemption {
     pub reclaim_within_cohort: ReclaimWithinCohort,
     /// `borrowWithinCohort`.
     pub borrow_within_cohort: BorrowWithinCohort,
-    /// Whom it spares all the same.
+    /// Limits beyond the policies.
     pub limits: PreemptionLimits,
 }
 
-/// Whether the search for a flavor goes on after one that would do.
+/// Whether the search for a flavor continues after a suitable one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fungibility {
     /// It may stop there.
@@ -77,7 +77,7 @@ pub enum Fungibility {
     TryNextFlavor,
 }
 
-/// What is worse, if several flavors would do.
+/// The preference among several suitable flavors.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Preference {
     /// Preempting is worse than borrowing. The default.
@@ -108,7 +108,7 @@ impl Default for FlavorFungibility {
     }
 }
 
-/// What happens to a queue's head that cannot be admitted.
+/// The treatment of a head that cannot be admitted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum QueueingStrategy {
     /// It blocks the queue.
@@ -118,7 +118,7 @@ pub enum QueueingStrategy {
     BestEffortFifo,
 }
 
-/// When a preemptor may take from a queue that borrows more of its cohort than it (fair sharing).
+/// The condition for preempting in a queue with a larger share than the preemptor's (fair sharing).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FairStrategy {
     /// The preemptor's share with its workload is at most the other's share without the victim.

@@ -1,8 +1,8 @@
-//! The pending workloads of a ClusterQueue: who is next, and who steps aside.
+//! The pending workloads of a ClusterQueue, in queue order.
 //!
 //! Source: Kueue `pkg/cache/queue/cluster_queue.go`. A workload is in one of three places: **active**,
-//! where the head is taken from; **parked**, until something changes that could help it; or **held**
-//! until its backoff is over. Order: the sticky preemptor (`BestEffortFIFO` only), then higher
+//! where the head is taken from; **inadmissible**, until something changes that may help it; or
+//! **backing off**, until its backoff ends. Order: the sticky preemptor (`BestEffortFIFO` only), then higher
 //! priority, then earlier in queue order, then uid.
 
 use crate::ids::{ResourceId, WorkloadId};
@@ -15,22 +15,22 @@ use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-/// What a ClusterQueue's owner has set.
+/// The settings of a ClusterQueue.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct QueueSettings {
-    /// Whether there is such a queue. Workloads may name one that is not there.
+    /// Whether the queue exists. Workloads may refer to a queue that does not.
     pub(crate) is_declared: bool,
     pub(crate) groups: Vec<ResourceGroup>,
     pub(crate) preemption: Preemption,
     pub(crate) fungibility: FlavorFungibility,
     pub(crate) strategy: QueueingStrategy,
-    /// Of an elastic queue.
+    /// The defaults of an elastic queue.
     pub(crate) elastic: Option<ElasticDefaults>,
-    /// A queue that is not takes part in nothing: it is stopped, or one of its flavors is missing.
+    /// False if it is stopped or one of its flavors is missing: then it admits nothing.
     pub(crate) is_active: bool,
 }
 
-/// The place of a workload in queue order.
+/// The sort key of the queue order.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct QueueKey {
     pub(crate) priority: Reverse<i32>,
@@ -40,20 +40,20 @@ pub(crate) struct QueueKey {
     pub(crate) id: WorkloadId,
 }
 
-/// Workloads that fare alike: equal pod sets and priority, and they say the same.
+/// Scheduling-equivalent workloads: equal pod sets, priority and preemption labels.
 pub(crate) type EquivalenceClass = (u64, i32, PreemptionLabels);
 
-/// The last flavors that were looked at for a workload.
+/// The last flavors that were tried for a workload.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct LastAssignment {
     pub(crate) tried_flavors: Vec<(usize, ResourceId, usize)>,
-    /// The cycle in which that was.
+    /// The cycle of that search.
     pub(crate) cycle: u64,
-    /// The queue's generation then.
+    /// The queue's generation at that time.
     pub(crate) generation: u64,
 }
 
-/// Those of one class that wait, the first apart: most classes have but one.
+/// The queued workloads of one class. The first is stored apart, since most classes have only one.
 #[derive(Clone, Debug)]
 struct ClassQueue {
     first: QueueKey,
@@ -61,8 +61,8 @@ struct ClassQueue {
 }
 
 impl ClassQueue {
-    fn contains(&self, place: &QueueKey) -> bool {
-        self.first == *place || self.rest.contains(place)
+    fn contains(&self, key: &QueueKey) -> bool {
+        self.first == *key || self.rest.contains(key)
     }
 
     fn keys(&self) -> impl Iterator<Item = &QueueKey> {
@@ -70,194 +70,194 @@ impl ClassQueue {
     }
 }
 
-/// One queue.
+/// The pending workloads of one ClusterQueue.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Queue {
     /// Shared by copies of the queue.
     pub(crate) settings: Arc<QueueSettings>,
-    /// Those in scope that are not held. Of a class all are active or all are parked: they fare alike, so
-    /// that one in vain at the head speaks for all, and to park or revive a thousand costs one step.
+    /// Workloads in scope without backoff. All of a class are active or all are inadmissible: if one fails
+    /// at the head, all would, and moving a whole class costs one step.
     class_queues: BTreeMap<EquivalenceClass, ClassQueue>,
-    /// The first of each class that is not parked.
+    /// The first workload of each active class.
     heads: BTreeSet<(QueueKey, EquivalenceClass)>,
-    /// A workload of these stood at the head in vain; nothing has changed since.
+    /// Classes of which a workload failed at the head, without a change since.
     inadmissible_classes: BTreeSet<EquivalenceClass>,
-    /// How many there are in `lines`.
+    /// The number of workloads in `class_queues`.
     queued_count: usize,
-    /// Those that the queue does not take. Nothing revives them.
+    /// Workloads that the namespace selector does not match. Nothing reactivates them.
     out_of_scope: BTreeSet<QueueKey>,
     backing_off: BTreeSet<(i64, QueueKey)>,
-    /// The last workload that waited for its victims to go.
+    /// The last preemptor that waited for its victims.
     sticky: Option<(QueueKey, EquivalenceClass)>,
-    /// What the non-preemptible use and ask for, if the queue is elastic and has any.
+    /// The usage of non-preemptible workloads, if the queue is elastic and has any.
     pub(crate) non_preemptible: Option<Box<NonPreemptibleUsage>>,
     /// Rises when quota of the queue may have become free.
     pub(crate) generation: u64,
 }
 
 impl Queue {
-    /// It waits with those of its class.
-    pub(crate) fn push(&mut self, place: QueueKey, class: EquivalenceClass) {
+    /// Adds a workload to its class.
+    pub(crate) fn push(&mut self, key: QueueKey, class: EquivalenceClass) {
         let is_open = !self.inadmissible_classes.contains(&class);
         match self.class_queues.entry(class) {
             Entry::Vacant(entry) => {
                 if is_open {
-                    self.heads.insert((place.clone(), class));
+                    self.heads.insert((key.clone(), class));
                 }
                 let rest = BTreeSet::new();
-                entry.insert(ClassQueue { first: place, rest });
+                entry.insert(ClassQueue { first: key, rest });
             }
             Entry::Occupied(entry) => {
-                let line = entry.into_mut();
-                if line.contains(&place) {
+                let class_queue = entry.into_mut();
+                if class_queue.contains(&key) {
                     return;
                 }
-                if place < line.first {
-                    let later = std::mem::replace(&mut line.first, place.clone());
+                if key < class_queue.first {
+                    let later = std::mem::replace(&mut class_queue.first, key.clone());
                     if is_open {
                         self.heads.remove(&(later.clone(), class));
-                        self.heads.insert((place, class));
+                        self.heads.insert((key, class));
                     }
-                    line.rest.insert(later);
+                    class_queue.rest.insert(later);
                 } else {
-                    line.rest.insert(place);
+                    class_queue.rest.insert(key);
                 }
             }
         }
         self.queued_count = self.queued_count.saturating_add(1);
     }
 
-    /// Takes one out of its line. Whether it was there.
-    fn remove_from_class(&mut self, place: &QueueKey, class: EquivalenceClass) -> bool {
+    /// Takes one out of its class_queue. Whether it was there.
+    fn remove_from_class(&mut self, key: &QueueKey, class: EquivalenceClass) -> bool {
         let Entry::Occupied(mut entry) = self.class_queues.entry(class) else {
             return false;
         };
-        let line = entry.get_mut();
-        if line.first == *place {
-            let head = (line.first.clone(), class);
+        let class_queue = entry.get_mut();
+        if class_queue.first == *key {
+            let head = (class_queue.first.clone(), class);
             let is_open = self.heads.remove(&head);
-            match line.rest.pop_first() {
+            match class_queue.rest.pop_first() {
                 Some(next) => {
-                    line.first = next.clone();
+                    class_queue.first = next.clone();
                     if is_open {
                         self.heads.insert((next, class));
                     }
                 }
                 None => drop(entry.remove()),
             }
-        } else if !line.rest.remove(place) {
+        } else if !class_queue.rest.remove(key) {
             return false;
         }
         self.queued_count = self.queued_count.saturating_sub(1);
         true
     }
 
-    /// Parks one that the queue does not take.
-    pub(crate) fn push_out_of_scope(&mut self, place: QueueKey) {
-        self.out_of_scope.insert(place);
+    /// Adds a workload that the namespace selector does not match.
+    pub(crate) fn push_out_of_scope(&mut self, key: QueueKey) {
+        self.out_of_scope.insert(key);
     }
 
-    pub(crate) fn push_backing_off(&mut self, until_s: i64, place: QueueKey) {
-        self.backing_off.insert((until_s, place));
+    pub(crate) fn push_backing_off(&mut self, until_s: i64, key: QueueKey) {
+        self.backing_off.insert((until_s, key));
     }
 
-    /// Takes one back that was parked, with its class.
-    pub(crate) fn reactivate_class_of(&mut self, place: &QueueKey, class: EquivalenceClass) {
-        let line = self.class_queues.get(&class);
-        if line.is_some_and(|line| line.contains(place)) {
+    /// Makes an inadmissible workload and its class active.
+    pub(crate) fn reactivate_class_of(&mut self, key: &QueueKey, class: EquivalenceClass) {
+        let class_queue = self.class_queues.get(&class);
+        if class_queue.is_some_and(|class_queue| class_queue.contains(key)) {
             self.reactivate_class(class);
         }
     }
 
-    /// Parks a class.
+    /// Makes a class inadmissible.
     pub(crate) fn mark_inadmissible(&mut self, class: EquivalenceClass) {
         if self.inadmissible_classes.insert(class)
-            && let Some(line) = self.class_queues.get(&class)
+            && let Some(class_queue) = self.class_queues.get(&class)
         {
-            self.heads.remove(&(line.first.clone(), class));
+            self.heads.remove(&(class_queue.first.clone(), class));
         }
     }
 
     fn reactivate_class(&mut self, class: EquivalenceClass) {
         if self.inadmissible_classes.remove(&class)
-            && let Some(line) = self.class_queues.get(&class)
+            && let Some(class_queue) = self.class_queues.get(&class)
         {
-            self.heads.insert((line.first.clone(), class));
+            self.heads.insert((class_queue.first.clone(), class));
         }
     }
 
-    /// Moves back to active what was parked and is in scope. Costs what is moved, in classes.
+    /// Makes all inadmissible classes active. Costs one step per class.
     pub(crate) fn reactivate(&mut self) {
         for class in std::mem::take(&mut self.inadmissible_classes) {
-            if let Some(line) = self.class_queues.get(&class) {
-                self.heads.insert((line.first.clone(), class));
+            if let Some(class_queue) = self.class_queues.get(&class) {
+                self.heads.insert((class_queue.first.clone(), class));
             }
         }
     }
 
-    /// Takes a workload out, wherever it is.
+    /// Removes a workload from wherever it is.
     pub(crate) fn remove(
         &mut self,
-        place: &QueueKey,
+        key: &QueueKey,
         class: EquivalenceClass,
-        held_until_s: Option<i64>,
+        backoff_until_s: Option<i64>,
     ) {
-        self.remove_from_class(place, class);
-        self.out_of_scope.remove(place);
-        if let Some(until_s) = held_until_s {
-            self.backing_off.remove(&(until_s, place.clone()));
+        self.remove_from_class(key, class);
+        self.out_of_scope.remove(key);
+        if let Some(until_s) = backoff_until_s {
+            self.backing_off.remove(&(until_s, key.clone()));
         }
     }
 
-    /// A workload that left the queue for good is not waited for.
+    /// Clears the sticky preemptor if it is this workload.
     pub(crate) fn clear_sticky(&mut self, id: WorkloadId) {
         if self.is_sticky(id) {
             self.sticky = None;
         }
     }
 
-    /// Remembers the workload that waits for its victims to go.
-    pub(crate) fn set_sticky(&mut self, place: QueueKey, class: EquivalenceClass) {
-        self.sticky = Some((place, class));
+    /// Sets the preemptor that waits for its victims.
+    pub(crate) fn set_sticky(&mut self, key: QueueKey, class: EquivalenceClass) {
+        self.sticky = Some((key, class));
     }
 
     pub(crate) fn is_sticky(&self, id: WorkloadId) -> bool {
         let sticky = self.sticky.as_ref();
-        sticky.is_some_and(|(place, _)| place.id == id)
+        sticky.is_some_and(|(key, _)| key.id == id)
     }
 
-    /// The remembered workload, if it is active and goes first.
+    /// The sticky preemptor, if it is active and comes first.
     fn sticky_head(&self) -> Option<&(QueueKey, EquivalenceClass)> {
         if self.settings.strategy != QueueingStrategy::BestEffortFifo {
             return None;
         }
         let sticky = self.sticky.as_ref()?;
-        let (place, class) = sticky;
-        self.is_active(place, *class).then_some(sticky)
+        let (key, class) = sticky;
+        self.is_active(key, *class).then_some(sticky)
     }
 
-    /// Takes an active workload out before all others, unless the queue keeps its order.
+    /// Removes an active workload ahead of all others, unless the queue is `StrictFIFO`.
     pub(crate) fn pop_preferred(
         &mut self,
-        place: &QueueKey,
+        key: &QueueKey,
         class: EquivalenceClass,
     ) -> Option<WorkloadId> {
         let is_strict = self.settings.strategy == QueueingStrategy::StrictFifo;
         if is_strict || self.inadmissible_classes.contains(&class) {
             return None;
         }
-        self.remove_from_class(place, class).then_some(place.id)
+        self.remove_from_class(key, class).then_some(key.id)
     }
 
-    /// Takes the head out.
+    /// Removes and returns the head.
     pub(crate) fn pop(&mut self) -> Option<WorkloadId> {
         let head = self.sticky_head().or_else(|| self.heads.first());
-        let (place, class) = head?.clone();
-        self.remove_from_class(&place, class);
-        Some(place.id)
+        let (key, class) = head?.clone();
+        self.remove_from_class(&key, class);
+        Some(key.id)
     }
 
-    /// Moves to active what was held until now.
+    /// Requeues the workloads with an expired backoff.
     pub(crate) fn requeue_expired_backoffs(
         &mut self,
         now_s: i64,
@@ -266,33 +266,36 @@ impl Queue {
         let mut released = Vec::new();
         while let Some((until_s, _)) = self.backing_off.first()
             && *until_s <= now_s
-            && let Some((_, place)) = self.backing_off.pop_first()
+            && let Some((_, key)) = self.backing_off.pop_first()
         {
-            released.push(place.id);
-            let class = class(place.id);
-            self.push(place, class);
+            released.push(key.id);
+            let class = class(key.id);
+            self.push(key, class);
         }
         released
     }
 
-    /// The places of the classes that are parked, or of those that are not.
-    fn class_keys(&self, are_parked: bool) -> BTreeSet<&QueueKey> {
-        let lines = self.class_queues.iter();
-        let lines =
-            lines.filter(|(class, _)| self.inadmissible_classes.contains(class) == are_parked);
-        lines.flat_map(|(_, line)| line.keys()).collect()
+    /// The keys of the inadmissible classes, or of the active ones.
+    fn class_keys(&self, are_inadmissible: bool) -> BTreeSet<&QueueKey> {
+        let class_queues = self.class_queues.iter();
+        let class_queues = class_queues
+            .filter(|(class, _)| self.inadmissible_classes.contains(class) == are_inadmissible);
+        class_queues
+            .flat_map(|(_, class_queue)| class_queue.keys())
+            .collect()
     }
 
-    /// Whether one waits that is not parked.
-    pub(crate) fn is_active(&self, place: &QueueKey, class: EquivalenceClass) -> bool {
-        let line = self.class_queues.get(&class);
-        line.is_some_and(|it| it.contains(place)) && !self.inadmissible_classes.contains(&class)
+    /// Returns whether a workload is active.
+    pub(crate) fn is_active(&self, key: &QueueKey, class: EquivalenceClass) -> bool {
+        let class_queue = self.class_queues.get(&class);
+        class_queue.is_some_and(|it| it.contains(key))
+            && !self.inadmissible_classes.contains(&class)
     }
 
     /// The active workloads in queue order.
     pub(crate) fn active(&self) -> Vec<WorkloadId> {
         let order = self.class_keys(false);
-        let mut order: Vec<_> = order.into_iter().map(|place| place.id).collect();
+        let mut order: Vec<_> = order.into_iter().map(|key| key.id).collect();
         if let Some((sticky, _)) = self.sticky_head()
             && let Some(at) = order.iter().position(|id| *id == sticky.id)
             && let Some(first) = order.get_mut(..=at)
@@ -302,26 +305,26 @@ impl Queue {
         order
     }
 
-    /// The parked workloads in queue order.
+    /// The inadmissible workloads in queue order.
     pub(crate) fn inadmissible(&self) -> Vec<WorkloadId> {
         let mut order = self.class_keys(true);
         order.extend(&self.out_of_scope);
-        order.into_iter().map(|place| place.id).collect()
+        order.into_iter().map(|key| key.id).collect()
     }
 
-    /// How many are active or parked, and how many are held.
+    /// Returns the number of active and inadmissible workloads, and of those in backoff.
     pub(crate) fn pending_counts(&self) -> (usize, usize) {
         let queued = self.queued_count.saturating_add(self.out_of_scope.len());
         (queued, self.backing_off.len())
     }
 
-    /// When the first of the held workloads is held no longer.
+    /// Returns the earliest end of a backoff, in seconds.
     pub(crate) fn next_backoff_end_s(&self) -> Option<i64> {
         self.backing_off.first().map(|(until_s, _)| *until_s)
     }
 
-    /// The held workloads, those first that are held the shortest.
+    /// The workloads in backoff, the earliest end first.
     pub(crate) fn backing_off(&self) -> Vec<WorkloadId> {
-        self.backing_off.iter().map(|(_, place)| place.id).collect()
+        self.backing_off.iter().map(|(_, key)| key.id).collect()
     }
 }

@@ -3,10 +3,10 @@
 //!
 //! # Life cycle
 //!
-//! The pods of an admitted workload must become ready within a **timeout**. If a pod fails later, a **recovery timeout**
-//! begins. When one of them expires, the workload is **evicted**: its count of evictions grows by one, and `requeueAt`
-//! is set to *now + delay*. Its job stops and releases the quota; until `requeueAt` the workload is not in the active
-//! queue, so other workloads can be admitted. When its **backoff** is over, it is requeued.
+//! The pods of an admitted workload must become ready within a **timeout**. If a pod fails later, a **recovery
+//! timeout** begins. When one of them expires, the workload is **evicted**: its count of evictions grows by one, and
+//! `requeueAt` is set to *now + delay*. Its job stops and releases the quota; until `requeueAt` the workload is not in
+//! the active queue, so other workloads can be admitted. When its **backoff** is over, it is requeued.
 //!
 //! The delay after the n-th eviction is
 //!

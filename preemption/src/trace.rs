@@ -1,7 +1,7 @@
-//! What was considered, in order: the story of a decision.
+//! The trace of a decision: every step that it considered, in order.
 //!
-//! A trace that is off costs a test of a flag. The records are numbers, not text: who prints them
-//! asks the `State` for names.
+//! A disabled trace costs the test of a flag. Steps contain ids; the code that prints them looks up the
+//! names in the [`State`](crate::State).
 
 use crate::amount::Amount;
 use crate::ids::{FlavorId, FlavorResource, NodeId, WorkloadId};
@@ -11,9 +11,9 @@ use crate::victim::{PreemptionReason, Protection};
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Step {
-    /// All pods do not fit; it is tried with fewer, and what follows is about these.
+    /// Not all pods fit; the following steps try fewer.
     FewerPods {
-        /// How many of each pod set.
+        /// The number of pods of each pod set.
         counts: Vec<i64>,
     },
     /// A flavor was tried for the resources of a group of a pod set.
@@ -22,23 +22,23 @@ pub enum Step {
         pod_set: usize,
         /// The flavor.
         flavor: FlavorId,
-        /// What came of it.
+        /// The result.
         verdict: FlavorVerdict,
     },
     /// A search for victims began.
     Search {
-        /// What does not fit.
+        /// The flavors and resources that do not fit.
         needs: Vec<FlavorResource>,
     },
     /// Its queue is elastic, and labels or policy of its pods forbid it to preempt.
     MayNotPreempt,
-    /// Even all that may be taken does not make room.
+    /// Even all candidates together do not free enough quota.
     CannotSucceed,
-    /// It might not be, were it not for the thresholds of the preemptor's queue.
+    /// The search could succeed without the priority thresholds of the preemptor's queue.
     Thresholds {
-        /// The highest priority that may be taken in the queue itself.
+        /// The highest priority that may be preempted in the queue itself.
         within_max: Option<i32>,
-        /// The highest priority that may be taken in other queues.
+        /// The highest priority that may be preempted in other queues.
         reclaim_max: Option<i32>,
     },
     /// Candidates were tried, in order.
@@ -46,51 +46,52 @@ pub enum Step {
         /// Whether the preemptor may borrow.
         may_borrow: bool,
     },
-    /// A candidate was looked at.
+    /// A candidate was considered.
     Candidate {
         /// The workload.
         workload: WorkloadId,
-        /// How it would be a victim.
+        /// The reason for preempting it.
         reason: PreemptionReason,
-        /// What came of it.
+        /// The result.
         verdict: CandidateVerdict,
     },
-    /// A workload that the policy would let go is spared.
+    /// A candidate that the policy permits is protected.
     Protected {
         /// The workload.
         workload: WorkloadId,
-        /// Why.
+        /// The reason.
         protection: Protection,
     },
-    /// Quota is held for another, who waits for its victims to go.
+    /// Quota is held for another preemptor that waits for its victims.
     QuotaHeld {
-        /// For whom.
+        /// The preemptor.
         preemptor: WorkloadId,
         /// How much.
         amounts: Vec<(FlavorResource, Amount)>,
     },
-    /// What was decided before stands: some of its victims have gone, the others are on their way.
+    /// The earlier decision is kept: some of its victims have released their quota, the others are being
+    /// evicted.
     DecisionRetained,
-    /// It takes the quota that is held for another, of lower priority.
+    /// It takes over the quota held for a preemptor of lower priority.
     Displaced {
-        /// For whom it was held.
+        /// The preemptor that loses its hold.
         preemptor: WorkloadId,
     },
-    /// More would have to go than may in one cycle, even if nobody else went.
+    /// It needs more victims than the limit per cycle, even as the only preemptor.
     ExceedsVictimLimit {
-        /// How many would have to go.
+        /// The number of victims.
         victims: u32,
-        /// How many may.
+        /// The limit.
         victims_max: u32,
     },
-    /// The candidates of a queue that are left were passed over.
+    /// The remaining candidates of a queue were skipped.
     Queue {
         /// The queue.
         queue: NodeId,
-        /// Why.
+        /// The reason.
         verdict: QueueVerdict,
     },
-    /// A victim was let off: it fits without.
+    /// A victim was taken off the list: the preemptor fits without it.
     FilledBack {
         /// The workload.
         workload: WorkloadId,
@@ -102,7 +103,7 @@ pub enum Step {
     },
 }
 
-/// What came of a flavor.
+/// The result for a flavor.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum FlavorVerdict {
@@ -110,11 +111,11 @@ pub enum FlavorVerdict {
     Ineligible,
     /// It was not among those that the workload was nominated for.
     NotNominated,
-    /// More is asked for than could ever be had.
+    /// The request exceeds the potential quota.
     ExceedsMaxQuota {
         /// Of which resource.
         of: FlavorResource,
-        /// How much, with what pod sets before it ask for.
+        /// The request, with the requests of earlier pod sets.
         requested: Amount,
         /// The most there could be.
         potential: Amount,
@@ -123,7 +124,7 @@ pub enum FlavorVerdict {
     ExceedsMin {
         /// Of which resource.
         of: FlavorResource,
-        /// What non-preemptible workloads would use with it.
+        /// The usage of non-preemptible workloads with it.
         sum: Amount,
         /// How much they may: the nominal quota.
         min: Amount,
@@ -132,9 +133,9 @@ pub enum FlavorVerdict {
     ExceedsMax {
         /// Of which resource.
         of: FlavorResource,
-        /// What preemptible workloads would use with it, and what is kept for the others.
+        /// The usage of preemptible workloads with it, plus `reserved`.
         sum: Amount,
-        /// What of that is kept for the non-preemptible.
+        /// The quota reserved for non-preemptible workloads.
         reserved: Amount,
         /// How much there may be: the nominal quota and the borrowing limit.
         max: Amount,
@@ -143,7 +144,7 @@ pub enum FlavorVerdict {
     WaitingForQuota {
         /// Of which resource.
         of: FlavorResource,
-        /// How much is asked for.
+        /// The request.
         requested: Amount,
         /// How much is free.
         available: Amount,
@@ -162,7 +163,7 @@ pub enum FlavorVerdict {
 pub enum Possibility {
     /// Not at all.
     NoFit,
-    /// Others would have to go, and nobody may be taken.
+    /// It needs preemption, and there are no candidates.
     NoCandidates,
     /// Others have to go, some of them from its own queue.
     Preempt,
@@ -172,11 +173,11 @@ pub enum Possibility {
     Fit,
 }
 
-/// What came of a candidate.
+/// The result for a candidate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum CandidateVerdict {
-    /// It goes, unless it is let off.
+    /// It is a victim, unless fill-back removes it.
     Selected,
     /// It is of equal priority and not newer than the preemptor.
     NotNewer,

@@ -1,4 +1,4 @@
-//! The workloads by their numbers.
+//! The workloads by id.
 
 use crate::admitted::AdmittedLookup;
 use crate::admitted::AdmittedWorkload;
@@ -10,7 +10,7 @@ use crate::queue::{EquivalenceClass, LastAssignment, QueueKey};
 use std::cmp::Reverse;
 use std::sync::Arc;
 
-/// A workload that is known.
+/// One workload.
 #[derive(Clone, Debug)]
 pub(crate) struct WorkloadRow {
     pub(crate) name: Arc<str>,
@@ -43,11 +43,10 @@ impl WorkloadRow {
     }
 }
 
-/// How many records lie together.
+/// The number of rows of a page.
 const PAGE_SIZE: usize = 512;
 
-/// The workloads by their numbers. They lie in pages: one more never moves all others, nor takes room
-/// for as many again.
+/// The workloads by id, in pages: an insertion never moves all rows, nor doubles the memory.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct WorkloadTable {
     /// All full but the last.
@@ -71,21 +70,21 @@ impl WorkloadTable {
         self.slot(id)?.as_ref()
     }
 
-    /// All, in the order of their numbers.
+    /// Iterates over all workloads in the order of their ids.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (WorkloadId, &WorkloadRow)> {
         let all = self.pages.iter().flatten().enumerate();
-        all.filter_map(|(at, record)| Some((WorkloadId::of(at), record.as_ref()?)))
+        all.filter_map(|(at, row)| Some((WorkloadId::of(at), row.as_ref()?)))
     }
 
     pub(crate) fn get_mut(&mut self, id: WorkloadId) -> Option<&mut WorkloadRow> {
         self.slot_mut(id)?.as_mut()
     }
 
-    pub(crate) fn insert(&mut self, record: WorkloadRow) -> WorkloadId {
+    pub(crate) fn insert(&mut self, row: WorkloadRow) -> WorkloadId {
         if let Some(id) = self.free.pop()
             && let Some(slot) = self.slot_mut(id)
         {
-            *slot = Some(record);
+            *slot = Some(row);
             return id;
         }
         if self.pages.last().is_none_or(|page| page.len() >= PAGE_SIZE) {
@@ -95,20 +94,20 @@ impl WorkloadTable {
         let Some(page) = self.pages.last_mut() else {
             return WorkloadId::of(usize::MAX);
         };
-        page.push(Some(record));
+        page.push(Some(row));
         WorkloadId::of(before.saturating_add(page.len()).saturating_sub(1))
     }
 
     pub(crate) fn remove(&mut self, id: WorkloadId) -> Option<WorkloadRow> {
-        let record = self.slot_mut(id)?.take()?;
+        let row = self.slot_mut(id)?.take()?;
         self.free.push(id);
-        Some(record)
+        Some(row)
     }
 }
 
 impl UidLookup for WorkloadTable {
     fn uid(&self, id: WorkloadId) -> &str {
-        self.get(id).map_or("", |record| &record.uid)
+        self.get(id).map_or("", |row| &row.uid)
     }
 }
 

@@ -1,9 +1,9 @@
-//! What would happen: discrete events on the core.
+//! Discrete-event simulation on the core.
 //!
-//! [`run`] leaves queues and workloads to themselves, cycle after cycle, with the very decisions that the
-//! controller would make. [`circles`] searches for workloads that preempt each other without end.
+//! [`run`] simulates queues and workloads cycle by cycle, with the same decisions as the controller. [`loop_search`]
+//! searches for preemption loops: workloads that preempt each other without end.
 //!
-//! Everything here is pure. A search draws from numbers that are the same each time.
+//! Everything here is pure. A search draws from a fixed sequence of pseudo-random numbers.
 #![deny(clippy::arithmetic_side_effects)]
 
 mod loop_report;

@@ -1,4 +1,4 @@
-//! A circle, told to people.
+//! The report of a preemption loop as text.
 
 use crate::queue_tree::SimulatedCluster;
 use crate::run::{CycleEvents, PreemptionLoop};
@@ -7,56 +7,55 @@ use lockkeeper_preemption::Amount;
 use std::collections::BTreeSet;
 
 impl PreemptionLoop {
-    /// Who takes part and what happens, a line each. Workloads are named `w1`, `w2`… in the order in which
-    /// they come.
+    /// The workloads and the events, one per line. Workloads are named `w1`, `w2`… in order of arrival.
     #[must_use]
-    pub fn report(&self, field: &SimulatedCluster) -> Vec<String> {
+    pub fn report(&self, cluster: &SimulatedCluster) -> Vec<String> {
         let mut lines = Vec::new();
-        for (number, guest) in self.workloads.iter().enumerate() {
-            let requests = guest.requests.iter().map(|(of, amount)| {
-                let resource = field.resource_name(*of);
+        for (number, workload) in self.workloads.iter().enumerate() {
+            let requests = workload.requests.iter().map(|(of, amount)| {
+                let resource = cluster.resource_name(*of);
                 let amount = quantity(resource, Amount::new(*amount));
                 format!("{amount} {resource}")
             });
             lines.push(format!(
-                "{} in ClusterQueue {}, priority {}, wants {}",
+                "{} in ClusterQueue {}, priority {}, requests {}",
                 workload_name(number),
-                guest.queue,
-                guest.priority,
+                workload.queue,
+                workload.priority,
                 requests.collect::<Vec<_>>().join(" and "),
             ));
         }
-        if field.excluded_queues > 0 {
-            let count = field.excluded_queues;
+        if cluster.excluded_queues > 0 {
+            let count = cluster.excluded_queues;
             lines.push(format!(
                 "{count} other queues of the tree use their nominal quota"
             ));
         }
         let mut step = 0_usize;
-        let mut from = None;
-        for (number, round) in self.cycles.iter().enumerate() {
-            let Some(told) = describe_cycle(round) else {
+        let mut first_step = None;
+        for (number, events) in self.cycles.iter().enumerate() {
+            let Some(description) = describe_cycle(events) else {
                 continue;
             };
             step = step.saturating_add(1);
-            if number >= self.loop_start && from.is_none() {
-                from = Some(step);
+            if number >= self.loop_start && first_step.is_none() {
+                first_step = Some(step);
             }
-            lines.push(format!("{step}. {told}"));
+            lines.push(format!("{step}. {description}"));
         }
-        if let Some(from) = from {
-            lines.push(format!("and again from {from} on, without end"));
+        if let Some(from) = first_step {
+            lines.push(format!("repeats from step {from} without end"));
         }
         lines
     }
 
-    /// The queues of those who preempt.
+    /// The queues of the preemptors.
     #[must_use]
     pub fn preemptors(&self) -> BTreeSet<&str> {
-        let rounds = self.cycles.iter().skip(self.loop_start);
-        let numbers = rounds.flat_map(|it| it.preempted.keys());
-        let guests = numbers.filter_map(|number| self.workloads.get(*number));
-        guests.map(|it| it.queue.as_str()).collect()
+        let cycles = self.cycles.iter().skip(self.loop_start);
+        let numbers = cycles.flat_map(|it| it.preempted.keys());
+        let workloads = numbers.filter_map(|number| self.workloads.get(*number));
+        workloads.map(|it| it.queue.as_str()).collect()
     }
 }
 
@@ -69,33 +68,33 @@ fn workload_names<'a>(numbers: impl IntoIterator<Item = &'a usize>) -> String {
     names.collect::<Vec<_>>().join(" and ")
 }
 
-/// What happened in a round, if anything did.
-fn describe_cycle(round: &CycleEvents) -> Option<String> {
+/// The events of a cycle; `None` if there are none.
+fn describe_cycle(events: &CycleEvents) -> Option<String> {
     let mut parts = Vec::new();
-    if !round.arrived.is_empty() {
-        let verb = if round.arrived.len() == 1 {
-            "comes"
+    if !events.arrived.is_empty() {
+        let verb = if events.arrived.len() == 1 {
+            "arrives"
         } else {
-            "come"
+            "arrive"
         };
-        parts.push(format!("{} {verb}", workload_names(&round.arrived)));
+        parts.push(format!("{} {verb}", workload_names(&events.arrived)));
     }
-    for (preemptor, victims) in &round.preempted {
+    for (preemptor, victims) in &events.preempted {
         let victims = victims
             .iter()
             .map(|(victim, reason)| format!("{} ({})", workload_name(*victim), reason.as_str()));
         let victims = victims.collect::<Vec<_>>().join(" and ");
         parts.push(format!("{} preempts {victims}", workload_name(*preemptor)));
     }
-    if !round.admitted.is_empty() {
-        let verb = if round.admitted.len() == 1 {
+    if !events.admitted.is_empty() {
+        let verb = if events.admitted.len() == 1 {
             "is"
         } else {
             "are"
         };
         parts.push(format!(
             "{} {verb} admitted",
-            workload_names(&round.admitted)
+            workload_names(&events.admitted)
         ));
     }
     (!parts.is_empty()).then(|| parts.join("; "))

@@ -1,4 +1,4 @@
-//! The queues and cohorts of a cluster, tree by tree, without anybody in them.
+//! The queues and cohorts of a cluster, by cohort tree, without workloads.
 
 use lockkeeper_api::cluster_queue::ClusterQueueSpec;
 use lockkeeper_api::{ClusterQueue, Cohort};
@@ -9,17 +9,17 @@ use lockkeeper_preemption::{
 };
 use std::collections::BTreeMap;
 
-/// As many queues of a tree as take part in a search. The others are taken to use their nominal quota, of which
-/// nobody can take anything, and lend nothing.
+/// The maximum number of queues of a tree in a search. The other queues are assumed to use their whole nominal quota
+/// and to lend nothing.
 const QUEUES_MAX: usize = 10;
 
-/// As many queues with equal specs as take part: what more of them could do, three can.
+/// The maximum number of queues with equal specs in a search: more of them add no behaviour that three do not have.
 const EQUAL_QUEUES_MAX: usize = 3;
 
-/// Queues that can lend to each other, and their cohorts.
+/// A cohort tree: queues that can lend to each other, and their cohorts.
 #[derive(Clone, Debug, Default)]
 pub struct CohortTree<'a> {
-    /// The name of the cohort at the root; that of the queue where there is no cohort.
+    /// The name of the root cohort, or of the queue if it has no cohort.
     pub root: String,
     /// The queues, by name.
     pub queues: Vec<&'a ClusterQueue>,
@@ -29,8 +29,8 @@ pub struct CohortTree<'a> {
     pub is_nested: bool,
 }
 
-/// The trees that queues and cohorts make, by the names of their roots. A queue on a circle of cohorts takes part in
-/// nothing. What quota they have is not looked at.
+/// The cohort trees of queues and cohorts, by the names of their roots. Queues in a cohort cycle are left out. Quotas
+/// are not read.
 #[must_use]
 pub fn cohort_trees<'a>(
     queues: impl IntoIterator<Item = &'a ClusterQueue>,
@@ -70,9 +70,9 @@ pub fn cohort_trees<'a>(
             continue;
         }
         let path = TreeView::new(&mut state).path(id);
-        let mut way = path.split('/').skip(1);
-        let root = way.next().unwrap_or_default().to_owned();
-        let below = way.count();
+        let mut ancestors = path.split('/').skip(1);
+        let root = ancestors.next().unwrap_or_default().to_owned();
+        let below = ancestors.count();
         let tree = trees.entry((below > 0, root.clone())).or_default();
         tree.root = root;
         tree.queues.push(queue);
@@ -99,95 +99,95 @@ fn queue_name(queue: &ClusterQueue) -> &str {
     queue.metadata.name.as_deref().unwrap_or_default()
 }
 
-/// A queue as a search sees it.
+/// The properties of a queue that a search needs.
 #[derive(Clone, Debug)]
 pub struct QueueProfile {
     /// Its name.
     pub name: String,
-    /// Whom it may preempt.
+    /// Its preemption policy.
     pub preemption: Preemption,
     /// Whether it is in a cohort.
     pub has_cohort: bool,
     /// Whether it may use more than its nominal quota.
     pub may_borrow: bool,
-    /// The most that a workload in it could ever have of a resource that it has quota of.
+    /// The maximum usage of a workload in it, for each resource with quota.
     pub(crate) max_usage: BTreeMap<ResourceId, Amount>,
 }
 
 impl QueueProfile {
-    /// Nothing where it has no quota.
+    /// The maximum usage of a resource; zero without quota.
     pub(crate) fn max_usage_of(&self, resource: ResourceId) -> i64 {
         self.max_usage.get(&resource).map_or(0, |it| it.get())
     }
 }
 
-/// A tree in which nobody is.
+/// A cohort tree without workloads.
 #[derive(Clone, Debug)]
 pub struct SimulatedCluster {
     pub(crate) state: State,
-    /// The queues that take part, by name.
+    /// The queues in the search, by name.
     pub(crate) queues: Vec<QueueProfile>,
     /// All quotas of queues and cohorts.
     quotas: Vec<(ResourceId, Quota)>,
-    /// How many queues take no part.
+    /// How many queues are left out.
     pub(crate) excluded_queues: usize,
 }
 
 impl SimulatedCluster {
-    /// Reads a tree. Of many queues a few take part.
+    /// Builds the state of a tree, from at most `QUEUES_MAX` of its queues.
     ///
     /// # Errors
     ///
-    /// The first [`ObjectError`] of an object that the core cannot have.
+    /// The first [`ObjectError`] of an object that cannot be converted.
     pub fn new(tree: &CohortTree<'_>, options: Options) -> Result<Self, ObjectError> {
-        let mut field = Self {
+        let mut cluster = Self {
             state: State::new(options),
             queues: Vec::new(),
             quotas: Vec::new(),
             excluded_queues: 0,
         };
-        let taken = select_queues(&tree.queues);
-        field.excluded_queues = tree.queues.len().saturating_sub(taken.len());
+        let selected = select_queues(&tree.queues);
+        cluster.excluded_queues = tree.queues.len().saturating_sub(selected.len());
         for cohort in &tree.cohorts {
-            let spec = cohort_spec(cohort, &mut field.state)?;
+            let spec = cohort_spec(cohort, &mut cluster.state)?;
             let quotas = spec.quotas.iter();
             let quotas = quotas.map(|(of, quota)| (of.resource, *quota));
-            field.quotas.extend(quotas);
-            field.state.set_cohort(spec);
+            cluster.quotas.extend(quotas);
+            cluster.state.set_cohort(spec);
         }
-        for queue in taken {
-            let spec = queue_spec(queue, &mut field.state, true)?;
+        for queue in selected {
+            let spec = queue_spec(queue, &mut cluster.state, true)?;
             let flavors = spec.groups.iter().flat_map(|it| &it.flavors);
             let quotas: Vec<_> = flavors.flat_map(|it| it.quotas.iter().copied()).collect();
             let is_free =
                 |(_, quota): &(ResourceId, Quota)| quota.borrowing_limit != Some(Amount::ZERO);
-            field.queues.push(QueueProfile {
+            cluster.queues.push(QueueProfile {
                 name: spec.name.to_owned(),
                 preemption: spec.preemption,
                 has_cohort: spec.cohort.is_some(),
                 may_borrow: spec.cohort.is_some() && quotas.iter().any(is_free),
                 max_usage: max_usage_by_resource(&quotas, spec.cohort.is_some()),
             });
-            field.quotas.extend(quotas);
-            field.state.set_queue(spec);
+            cluster.quotas.extend(quotas);
+            cluster.state.set_queue(spec);
         }
-        // Each run begins with a copy.
-        field.state.apply_changes();
-        Ok(field)
+        // Each run starts from a copy, so apply the changes once.
+        cluster.state.apply_changes();
+        Ok(cluster)
     }
 
-    /// The queues that take part, by name.
+    /// The queues in the search, by name.
     #[must_use]
     pub fn queues(&self) -> &[QueueProfile] {
         &self.queues
     }
 
-    /// The number of a resource.
+    /// The id of a resource.
     pub fn resource(&mut self, name: &str) -> ResourceId {
         self.state.resource(name)
     }
 
-    /// What happens is told with the names of resources.
+    /// The name of a resource.
     pub(crate) fn resource_name(&self, id: ResourceId) -> &str {
         self.state.resource_name(id)
     }
@@ -199,14 +199,14 @@ impl SimulatedCluster {
             .map(|(_, quota)| quota)
     }
 
-    /// The most that a workload could ever have of a resource.
+    /// The maximum usage of a workload in the tree.
     pub(crate) fn total(&self, resource: ResourceId) -> i64 {
         let nominal = self.quotas_of(resource).map(|it| it.nominal);
         nominal.fold(Amount::ZERO, Amount::plus).get()
     }
 }
 
-/// All pods of a workload's set are of one flavor, so the largest of them counts.
+/// The maximum usage by resource. A pod set uses a single flavor, so the largest flavor counts.
 fn max_usage_by_resource(
     quotas: &[(ResourceId, Quota)],
     has_cohort: bool,
@@ -224,18 +224,18 @@ fn max_usage_by_resource(
     most
 }
 
-/// Which queues take part: of those with equal specs a few, and few in all.
+/// Selects the queues for a search: few in total, and few with equal specs.
 fn select_queues<'a>(queues: &[&'a ClusterQueue]) -> Vec<&'a ClusterQueue> {
-    let mut taken: Vec<&ClusterQueue> = Vec::new();
+    let mut selected: Vec<&ClusterQueue> = Vec::new();
     for queue in queues {
-        let alike = |it: &&&ClusterQueue| has_equal_spec(&it.spec, &queue.spec);
-        let is_one_of_many = taken.iter().filter(alike).count() >= EQUAL_QUEUES_MAX;
-        let has_room = taken.len() < QUEUES_MAX && !is_one_of_many;
+        let is_equal = |it: &&&ClusterQueue| has_equal_spec(&it.spec, &queue.spec);
+        let is_one_of_many = selected.iter().filter(is_equal).count() >= EQUAL_QUEUES_MAX;
+        let has_room = selected.len() < QUEUES_MAX && !is_one_of_many;
         if has_room || queues.len() <= QUEUES_MAX {
-            taken.push(queue);
+            selected.push(queue);
         }
     }
-    taken
+    selected
 }
 
 fn has_equal_spec(a: &ClusterQueueSpec, b: &ClusterQueueSpec) -> bool {

@@ -1,5 +1,5 @@
-//! Queues and workloads, left to themselves: a cycle after the other, and whoever is told to go goes at once
-//! and waits again. Nobody finishes.
+//! Simulation of queues and workloads: one cycle after another. Victims release their quota immediately and become
+//! pending again; no workload finishes.
 
 #[cfg(test)]
 mod tests;
@@ -11,72 +11,72 @@ use lockkeeper_preemption::{
 };
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Rounds in a row in which nothing happens after which nothing more comes: all flavors have been tried by then.
+/// After this many cycles in a row without events there will be none: all flavors have been tried by then.
 const QUIET_CYCLES: usize = 5;
 
-/// A workload that comes.
+/// A simulated workload.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SimWorkload {
     /// Its ClusterQueue.
     pub queue: String,
     /// Its priority.
     pub priority: i32,
-    /// What it asks for, in units of the core.
+    /// Its requests, in units of the core.
     pub requests: BTreeMap<ResourceId, i64>,
-    /// Whether it comes when all that came before are at rest, or together with the one before it.
+    /// Whether it arrives once nothing happens any more, or together with the workload before it.
     pub arrives_when_idle: bool,
 }
 
-/// A victim, by its number, and why it goes.
+/// A victim, by index, with the reason of its preemption.
 pub type Eviction = (usize, PreemptionReason);
 
-/// What happened in one cycle. Guests go by their number.
+/// The events of one cycle. Workloads are identified by index.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CycleEvents {
-    /// Who came before it.
+    /// The workloads that arrived before the cycle.
     pub arrived: Vec<usize>,
-    /// Who was admitted.
+    /// The admitted workloads.
     pub admitted: Vec<usize>,
-    /// Who has told whom to go.
+    /// The victims by preemptor.
     pub preempted: BTreeMap<usize, Vec<Eviction>>,
 }
 
-/// Rounds that come again and again.
+/// A sequence of cycles that repeats without end.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PreemptionLoop {
-    /// Who takes part, in the order in which they come.
+    /// The workloads, in order of arrival.
     pub workloads: Vec<SimWorkload>,
-    /// All rounds, the first turn of the circle included.
+    /// All cycles, including the first pass of the loop.
     pub cycles: Vec<CycleEvents>,
-    /// The round, from 0, before which all is as after the last one.
+    /// The index of the cycle at which the loop starts: the state before it equals that after the last cycle.
     pub loop_start: usize,
 }
 
-/// Where a guest is.
+/// The phase of a workload.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum WorkloadPhase {
     NotArrived,
-    /// It waits: actively or parked, and whether the queue looks at more flavors for it.
+    /// Pending: whether it is in the active queue, and whether it has untried flavors.
     Pending(bool, bool),
-    /// Of how many flavors and resources it holds something, and its rank by the time of its reservation.
+    /// Admitted: how many flavor resources it uses, and its rank by the time of its reservation.
     Admitted(usize, usize),
 }
 
-/// All that decides what happens next, without the time.
+/// Everything that determines the next cycle, except the time.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct StateSnapshot {
     phases: Vec<WorkloadPhase>,
-    /// What those who run hold, one after the other.
+    /// The usage of the admitted workloads, concatenated.
     usage: Vec<(FlavorResource, Amount)>,
 }
 
 impl StateSnapshot {
-    fn any_phase(&self, is_so: impl FnMut(&WorkloadPhase) -> bool) -> bool {
-        self.phases.iter().any(is_so)
+    fn any_phase(&self, predicate: impl FnMut(&WorkloadPhase) -> bool) -> bool {
+        self.phases.iter().any(predicate)
     }
 }
 
-/// A run.
+/// A running simulation.
 #[derive(Clone, Debug)]
 pub struct SimulationRun<'a> {
     state: State,
@@ -84,16 +84,16 @@ pub struct SimulationRun<'a> {
     ids: Vec<WorkloadId>,
     now_s: i64,
     cycles: Vec<CycleEvents>,
-    /// Before the round of the same number.
+    /// The states before the last cycles, oldest first; emptied when workloads are about to arrive.
     snapshots: Vec<StateSnapshot>,
 }
 
 impl<'a> SimulationRun<'a> {
-    /// Guests come to queues in which nobody is.
+    /// A simulation that starts with empty queues.
     #[must_use]
-    pub fn new(field: &SimulatedCluster, workloads: &'a [SimWorkload]) -> Self {
+    pub fn new(cluster: &SimulatedCluster, workloads: &'a [SimWorkload]) -> Self {
         Self {
-            state: field.state.clone(),
+            state: cluster.state.clone(),
             workloads,
             ids: Vec::new(),
             now_s: 0,
@@ -102,13 +102,13 @@ impl<'a> SimulationRun<'a> {
         }
     }
 
-    /// What has happened so far.
+    /// The cycles so far.
     #[must_use]
     pub fn cycles(&self) -> &[CycleEvents] {
         &self.cycles
     }
 
-    /// How many preemptions were undone, and how many undone ones were made again: how near a circle it was.
+    /// How near the run came to a loop: a weighted sum of preemptions, readmissions and repeated preemptions.
     #[must_use]
     pub fn thrash_count(&self) -> u64 {
         let thrash = DampingView::new(&self.state).thrash_stats();
@@ -119,10 +119,10 @@ impl<'a> SimulationRun<'a> {
             .saturating_add(thrash.preempted)
     }
 
-    /// Goes on until it rests, comes round, or has taken so many rounds.
-    pub fn find_loop(&mut self, rounds_max: usize) -> Option<PreemptionLoop> {
+    /// Runs cycles until nothing happens any more, a loop is found, or the limit is reached.
+    pub fn find_loop(&mut self, cycles_max: usize) -> Option<PreemptionLoop> {
         let mut now = self.snapshot();
-        while self.cycles.len() < rounds_max {
+        while self.cycles.len() < cycles_max {
             let is_complete = self.ids.len() == self.workloads.len();
             if is_complete && let Some(found) = self.detect_loop(&now) {
                 return Some(found);
@@ -139,61 +139,61 @@ impl<'a> SimulationRun<'a> {
         None
     }
 
-    /// One cycle, before which guests come if it is time for them.
+    /// Runs one cycle, after the next arrivals if they are due.
     fn run_cycle(&mut self, mut now: StateSnapshot) {
-        let mut round = CycleEvents::default();
+        let mut events = CycleEvents::default();
         if self.snapshots.is_empty() {
-            self.arrive(&mut round);
+            self.arrive(&mut events);
             now = self.snapshot();
         }
         self.snapshots.push(now);
         let cycle = self.state.next_cycle(self.now_s, false);
         self.now_s = self.now_s.saturating_add(1);
         for entry in &cycle.entries {
-            let Some(guest) = self.workload_index(entry.workload) else {
+            let Some(workload) = self.workload_index(entry.workload) else {
                 continue;
             };
             match &entry.decision {
-                Decision::Admit => round.admitted.push(guest),
+                Decision::Admit => events.admitted.push(workload),
                 Decision::Preempt(victims) => {
                     let gone = victims
                         .iter()
                         .filter_map(|it| Some((self.workload_index(it.workload)?, it.reason)));
-                    round.preempted.insert(guest, gone.collect());
+                    events.preempted.insert(workload, gone.collect());
                 }
                 _ => {}
             }
         }
-        let gone: BTreeSet<usize> = round
+        let gone: BTreeSet<usize> = events
             .preempted
             .values()
             .flatten()
-            .map(|(guest, _)| *guest)
+            .map(|(workload, _)| *workload)
             .collect();
-        for guest in gone {
-            if let Some(id) = self.ids.get(guest) {
+        for workload in gone {
+            if let Some(id) = self.ids.get(workload) {
                 self.state.release(*id);
             }
         }
-        round.admitted.sort_unstable();
-        self.cycles.push(round);
+        events.admitted.sort_unstable();
+        self.cycles.push(events);
     }
 
-    /// The next guest comes, and those who come with it.
-    fn arrive(&mut self, round: &mut CycleEvents) {
+    /// Adds the next workload and those that arrive with it.
+    fn arrive(&mut self, events: &mut CycleEvents) {
         let first = self.ids.len();
-        for (number, guest) in self.workloads.iter().enumerate().skip(first) {
-            if number > first && guest.arrives_when_idle {
+        for (number, workload) in self.workloads.iter().enumerate().skip(first) {
+            if number > first && workload.arrives_when_idle {
                 break;
             }
             let name = format!("{number:02}");
-            let requests = guest.requests.iter();
+            let requests = workload.requests.iter();
             let requests = requests.map(|(of, amount)| (*of, Amount::new(*amount)));
             let id = self.state.add_pending(WorkloadSpec {
                 name: &name,
                 uid: &name,
-                queue: &guest.queue,
-                priority: guest.priority,
+                queue: &workload.queue,
+                priority: workload.priority,
                 order_time: i64::try_from(number).unwrap_or(i64::MAX),
                 pod_sets: vec![PodSet {
                     name: "main".into(),
@@ -207,7 +207,7 @@ impl<'a> SimulationRun<'a> {
                 preemption_labels: lockkeeper_preemption::job::PreemptionLabels::default(),
             });
             self.ids.push(id);
-            round.arrived.push(number);
+            events.arrived.push(number);
         }
     }
 
@@ -216,7 +216,7 @@ impl<'a> SimulationRun<'a> {
     }
 
     fn snapshot(&self) -> StateSnapshot {
-        let mut standing = StateSnapshot {
+        let mut snapshot = StateSnapshot {
             phases: Vec::with_capacity(self.workloads.len()),
             usage: Vec::new(),
         };
@@ -232,9 +232,9 @@ impl<'a> SimulationRun<'a> {
         for id in &self.ids {
             let place = if let Some((at_s, usage)) = self.state.workload_view(*id).reserved_usage()
             {
-                let before = standing.usage.len();
-                standing.usage.extend(usage);
-                let count = standing.usage.len().saturating_sub(before);
+                let before = snapshot.usage.len();
+                snapshot.usage.extend(usage);
+                let count = snapshot.usage.len().saturating_sub(before);
                 WorkloadPhase::Admitted(count, times.partition_point(|it| *it < at_s))
             } else {
                 WorkloadPhase::Pending(
@@ -242,65 +242,65 @@ impl<'a> SimulationRun<'a> {
                     self.state.workload_view(*id).has_untried_flavors(),
                 )
             };
-            standing.phases.push(place);
+            snapshot.phases.push(place);
         }
-        standing
+        snapshot
             .phases
             .resize(self.workloads.len(), WorkloadPhase::NotArrived);
-        standing
+        snapshot
     }
 
-    /// Whether nothing happens any more: nobody waits but who is parked, or a cycle changed nothing, and so does the
-    /// next one, unless a head goes on to its next flavors. One that keeps its queue may try them again and again, so
-    /// a standing that was there before will do when nothing has happened for some rounds.
+    /// Whether nothing happens any more: all pending workloads are inadmissible, or the last cycle changed nothing and
+    /// no workload at the head has untried flavors. A head that keeps its position may try its flavors again and
+    /// again, so after some cycles without events an earlier equal state is sufficient.
     fn is_quiescent(&self, now: &StateSnapshot) -> bool {
         if self.snapshots.is_empty() {
             return false;
         }
         let is_active = |it: &WorkloadPhase| matches!(it, WorkloadPhase::Pending(true, _));
-        let goes_on = |it: &WorkloadPhase| matches!(it, WorkloadPhase::Pending(true, true));
+        let has_untried = |it: &WorkloadPhase| matches!(it, WorkloadPhase::Pending(true, true));
         let is_quiet = |it: &CycleEvents| it.admitted.is_empty() && it.preempted.is_empty();
         let quiet = self.cycles.iter().rev().take(self.snapshots.len());
         let quiet = quiet.take_while(|it| is_quiet(it)).count();
         let before = self.snapshots.iter().rev();
         let is_same = quiet > 0 && before.clone().next() == Some(now);
         !now.any_phase(is_active)
-            || (is_same && !now.any_phase(goes_on))
+            || (is_same && !now.any_phase(has_untried))
             || (quiet >= QUIET_CYCLES && before.take(QUIET_CYCLES).any(|it| it == now))
     }
 
-    /// Where the state now was before, if something was preempted since. What a queue remembers beyond its
-    /// places is not seen in a standing, so the circle has to be gone through twice more.
+    /// Finds an earlier cycle with the same state and a preemption since. A snapshot does not contain everything that a
+    /// queue remembers, so the loop must repeat twice more before it counts.
     fn detect_loop(&mut self, now: &StateSnapshot) -> Option<PreemptionLoop> {
         let offset = self.cycles.len().checked_sub(self.snapshots.len())?;
         let at = self.snapshots.iter().rposition(|it| it == now)?;
         let from = at.checked_add(offset)?;
-        let turn = self.cycles.get(from..)?.to_vec();
-        if turn.iter().all(|it| it.preempted.is_empty()) {
+        let pass = self.cycles.get(from..)?.to_vec();
+        if pass.iter().all(|it| it.preempted.is_empty()) {
             return None;
         }
-        let mut rounds = self.cycles.clone();
-        for expected in turn.iter().chain(&turn) {
+        let mut cycles = self.cycles.clone();
+        for expected in pass.iter().chain(&pass) {
             let now = self.snapshot();
             self.run_cycle(now);
-            let same = |round: &CycleEvents| {
-                round.admitted == expected.admitted && round.preempted == expected.preempted
+            let same = |events: &CycleEvents| {
+                events.admitted == expected.admitted && events.preempted == expected.preempted
             };
             if !self.cycles.last().is_some_and(same) {
                 return None;
             }
         }
         let mut from = from;
-        let is_joined = turn.first().is_some_and(|it| !it.arrived.is_empty());
+        let is_joined = pass.first().is_some_and(|it| !it.arrived.is_empty());
         if is_joined {
-            // Nobody comes in a round that comes again.
-            let again = self.cycles.iter().skip(rounds.len()).take(turn.len());
-            from = rounds.len();
-            rounds.extend(again.cloned());
+            // Arrivals do not repeat, so the loop starts with the second pass.
+            let again = self.cycles.iter().skip(cycles.len()).take(pass.len());
+            from = cycles.len();
+            cycles.extend(again.cloned());
         }
         Some(PreemptionLoop {
             workloads: self.workloads.to_vec(),
-            cycles: rounds,
+            cycles: cycles,
             loop_start: from,
         })
     }

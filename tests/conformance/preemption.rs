@@ -74,7 +74,7 @@ fn search(
         .map(|(of, _)| of)
         .collect();
     let request = pairs(state, &assignment["totalRequests"]);
-    let victims = WhatIf::new(&mut state).search(id, &needs, &request, &mut Trace::off());
+    let victims = WhatIf::new(state).search(id, &needs, &request, &mut Trace::off());
     let got = compare::victims(state, &victims);
     let expected = compare::expected_victims(&expected["victims"]);
     (got != expected)

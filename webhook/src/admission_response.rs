@@ -1,8 +1,10 @@
-//! The admission review as it is answered.
+//! The admission response that the API server gets.
 
-use crate::metrics::RuleHits;
+use crate::rule_hits::RuleHits;
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
+use json_patch::jsonptr::{self, PointerBuf};
+use json_patch::{AddOperation, Patch, PatchOperation};
 use lockkeeper_policies::defaulting::Defaults;
 use lockkeeper_policies::engine::{Exempted, Verdict};
 use lockkeeper_policies::finding::Finding;
@@ -10,19 +12,19 @@ use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::{self, Write as _};
 
-/// The longest warning, in characters. Kubernetes asks for at most 120.
+/// The longest warning, in characters: Kubernetes recommends at most 120.
 pub(crate) const WARNING_LENGTH_MAX: usize = 120;
 
-/// The most warnings in one answer. The API server drops what is past 4,096 characters in all.
+/// The most warnings in one response. The API server drops warnings after 4,096 characters in total.
 pub(crate) const WARNINGS_MAX: usize = 30;
 
 /// The longest audit annotation, in characters.
 const ANNOTATION_LENGTH_MAX: usize = 1024;
 
-/// Room for what every answer has, in bytes.
+/// Capacity for the fields of every response, in bytes.
 const ENVELOPE_CAPACITY_BYTES: usize = 512;
 
-/// The object that is judged, as messages name it.
+/// The object of a request, for messages.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ObjectIdentity<'a> {
     pub(crate) group: &'a str,
@@ -30,7 +32,7 @@ pub(crate) struct ObjectIdentity<'a> {
     pub(crate) name: &'a str,
 }
 
-/// What is answered to one request.
+/// The response to one request.
 #[derive(Debug, Default, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct AdmissionResponse {
@@ -50,7 +52,7 @@ pub(crate) struct AdmissionResponse {
     hits: RuleHits,
 }
 
-/// Why a request is refused: Kubernetes' `Status`.
+/// Why a request is rejected: Kubernetes' `Status`.
 #[derive(Debug, Serialize)]
 pub(crate) struct Status {
     #[serde(rename = "status")]
@@ -78,7 +80,7 @@ struct Cause {
 }
 
 impl AdmissionResponse {
-    /// Accepts.
+    /// Allows the request.
     pub(crate) fn allow(uid: &str) -> Self {
         Self {
             uid: uid.to_owned(),
@@ -87,7 +89,7 @@ impl AdmissionResponse {
         }
     }
 
-    /// Refuses a request that makes no sense: 400.
+    /// Rejects an invalid request: 400.
     pub(crate) fn bad_request(uid: &str, message: String) -> Self {
         Self {
             uid: uid.to_owned(),
@@ -102,99 +104,99 @@ impl AdmissionResponse {
         }
     }
 
-    /// Accepts or refuses by the verdict.
+    /// Allows or rejects the request by the verdict.
     pub(crate) fn from_verdict(uid: &str, object: ObjectIdentity<'_>, verdict: &Verdict) -> Self {
-        let mut answer = Self::allow(uid);
-        answer.hits = RuleHits::from_verdict(verdict);
+        let mut response = Self::allow(uid);
+        response.hits = RuleHits::from_verdict(verdict);
         for warning in &verdict.warnings {
-            // The id goes first: the end may be cut off.
-            answer.warn(format!("{} {}", warning.rule, warning.text()));
+            // The id comes first, because the end may be truncated.
+            response.warn(format!("{} {}", warning.rule, warning.text()));
         }
         for (rule, text) in messages_by_rule(&verdict.audits) {
-            answer.annotate(rule, &text);
+            response.annotate(rule, &text);
         }
         for (rule, text) in exception_annotations(&verdict.exempted) {
-            answer.annotate(&format!("{rule}.excused"), &text);
+            response.annotate(&format!("{rule}.exempted"), &text);
         }
         if !verdict.allowed() {
-            answer.allowed = false;
-            answer.status = Some(invalid_status(object, &verdict.denials, verdict.omitted));
-            let rules: BTreeSet<&str> = verdict.denials.iter().map(|it| &*it.rule).collect();
+            response.allowed = false;
+            response.status = Some(invalid_status(object, &verdict.denials, verdict.omitted));
+            let rules: BTreeSet<&str> =
+                verdict.denials.iter().map(|denial| &*denial.rule).collect();
             let rules: Vec<&str> = rules.into_iter().collect();
-            answer.annotate("denied-by", &rules.join(","));
+            response.annotate("denied-by", &rules.join(","));
         }
-        answer
+        response
     }
 
-    /// Adds a warning for the client, cut at [`WARNING_LENGTH_MAX`].
+    /// Adds a warning for the client, truncated at [`WARNING_LENGTH_MAX`].
     pub(crate) fn warn(&mut self, text: String) {
         if self.warnings.len() < WARNINGS_MAX {
             self.warnings.push(truncate(text, WARNING_LENGTH_MAX));
         }
     }
 
-    /// Adds an annotation for the audit log. The API server puts the webhook's name before the key.
+    /// Adds an annotation for the audit log. The API server prefixes the key with the webhook's name.
     fn annotate(&mut self, key: &str, text: &str) {
         let text = truncate(text.to_owned(), ANNOTATION_LENGTH_MAX);
         self.audit_annotations.insert(key.to_owned(), text);
     }
 
-    /// Adds what is filled in, as a JSON patch. An empty one is left out.
-    pub(crate) fn set_patch(&mut self, defaults: &Defaults) -> Result<(), serde_json::Error> {
+    /// Adds the defaults as a JSON patch (RFC 6902). Without defaults there is no patch.
+    pub(crate) fn set_patch(&mut self, defaults: &Defaults) -> Result<(), PatchError> {
         if defaults.items().is_empty() {
             return Ok(());
         }
-        let operations: Vec<PatchOperation<'_>> = defaults
-            .items()
-            .iter()
-            .map(|filled| PatchOperation {
-                op: "add",
-                path: &filled.pointer,
-                value: &filled.value,
-            })
-            .collect();
-        self.patch = Some(BASE64_STANDARD.encode(serde_json::to_vec(&operations)?));
+        let operations = defaults.items().iter().map(|item| {
+            let operation = AddOperation {
+                path: PointerBuf::parse(item.pointer.as_str())?,
+                value: item.value.clone(),
+            };
+            Ok(PatchOperation::Add(operation))
+        });
+        let patch = Patch(operations.collect::<Result<_, PatchError>>()?);
+        self.patch = Some(BASE64_STANDARD.encode(serde_json::to_vec(&patch)?));
         self.patch_type = Some("JSONPatch");
         let fields: Vec<String> = defaults
             .items()
             .iter()
-            .map(|f| f.field.to_string())
+            .map(|item| item.field.to_string())
             .collect();
         self.annotate("defaulted", &fields.join(","));
         Ok(())
     }
 
-    /// Whether the request is accepted.
+    /// Returns true if the request is allowed.
     pub(crate) fn allowed(&self) -> bool {
         self.allowed
     }
 
-    /// Whether the client is told of something.
+    /// Returns true if there are warnings for the client.
     pub(crate) fn has_warnings(&self) -> bool {
         !self.warnings.is_empty()
     }
 
-    /// Whether the request itself made no sense.
+    /// Returns true if the request itself is invalid.
     pub(crate) fn is_bad_request(&self) -> bool {
         self.status
             .as_ref()
             .is_some_and(|status| status.code == 400)
     }
 
-    /// The rules that found something.
+    /// Returns the rules with findings.
     pub(crate) fn hits(&self) -> &RuleHits {
         &self.hits
     }
 
-    /// The ids of the rules for which it is refused, with commas; empty when accepted.
+    /// Returns the ids of the rejecting rules, separated by commas; empty if the request is allowed.
     pub(crate) fn denied_by(&self) -> &str {
         self.audit_annotations
             .get("denied-by")
             .map_or("", String::as_str)
     }
 
-    /// Room for the answer, in bytes, so that it is not moved while it is written: the status says
-    /// everything twice, the second time with some words around each cause.
+    /// Estimates the length of the encoded response, in bytes, to allocate once: the status has each message
+    /// twice, in `message` and in `details.causes`, there with other fields.
     fn estimated_length(&self) -> usize {
         let status = self
             .status
@@ -207,15 +209,15 @@ impl AdmissionResponse {
             .saturating_add(ENVELOPE_CAPACITY_BYTES)
     }
 
-    /// The whole `AdmissionReview` as JSON, on a line of its own for those who read it by eye.
+    /// Encodes the `AdmissionReview` as one line of JSON.
     pub(crate) fn encode(&self) -> Result<Vec<u8>, serde_json::Error> {
         let mut line = Vec::with_capacity(self.estimated_length());
-        let answered = AdmissionReviewResponse {
+        let review = AdmissionReviewResponse {
             kind: "AdmissionReview",
             api_version: crate::admission_review::API_VERSION,
             response: self,
         };
-        serde_json::to_writer(&mut line, &answered)?;
+        serde_json::to_writer(&mut line, &review)?;
         line.push(b'\n');
         Ok(line)
     }
@@ -229,16 +231,19 @@ struct AdmissionReviewResponse<'a> {
     response: &'a AdmissionResponse,
 }
 
-/// One operation of a JSON patch (RFC 6902).
-#[derive(Serialize)]
-struct PatchOperation<'a> {
-    op: &'static str,
-    path: &'a str,
-    value: &'a serde_json::Value,
+/// Why there is no patch for the defaults.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum PatchError {
+    /// A path of a default is no JSON pointer.
+    #[error(transparent)]
+    Pointer(#[from] jsonptr::Report<jsonptr::ParseError>),
+    /// A default cannot be encoded as JSON.
+    #[error(transparent)]
+    Json(#[from] serde_json::Error),
 }
 
-/// The status for an object that is refused. kubectl prints the causes when one file is applied and
-/// the message when there are several, so both say everything.
+/// Returns the status of a rejected object. kubectl prints the causes when one file is applied and the
+/// message when there are several, so both contain every finding.
 fn invalid_status(object: ObjectIdentity<'_>, denials: &[Finding], omitted: usize) -> Status {
     let kind = match object.group {
         "" => object.kind.to_owned(),
@@ -272,7 +277,7 @@ fn invalid_status(object: ObjectIdentity<'_>, denials: &[Finding], omitted: usiz
     }
 }
 
-/// All causes, one a line, as kubectl prints them.
+/// Writes all causes, one per line, as kubectl prints them.
 fn write_causes(out: &mut String, causes: &[Cause], shown: usize, omitted: usize) -> fmt::Result {
     let count = shown.saturating_add(omitted);
     let bound = if omitted > 0 { "at least " } else { "" };
@@ -308,15 +313,16 @@ fn messages_by_rule(findings: &[Finding]) -> BTreeMap<&str, String> {
     out
 }
 
-/// What is let pass, by rule: why and until when first, because the end may be cut off.
+/// Returns the exempted findings by rule. The exception's reason and expiry come first, because the end
+/// may be truncated.
 fn exception_annotations(all: &[Exempted]) -> BTreeMap<&str, String> {
     let mut out: BTreeMap<&str, String> = BTreeMap::new();
     for Exempted { finding, exception } in all {
         let text = out.entry(&finding.rule).or_default();
-        let given = &exception.config;
+        let config = &exception.config;
         if text.is_empty() {
-            let (name, until) = (&exception.name, &given.expires);
-            let _ = write!(text, "exception {name} until {until} ({}): ", given.reason);
+            let (name, until) = (&exception.name, &config.expires);
+            let _ = write!(text, "exception {name} until {until} ({}): ", config.reason);
         } else {
             text.push_str("; ");
         }
@@ -325,12 +331,12 @@ fn exception_annotations(all: &[Exempted]) -> BTreeMap<&str, String> {
     out
 }
 
-/// Cuts a text at a number of characters; the cut shows.
-pub(crate) fn truncate(mut text: String, most: usize) -> String {
-    if text.chars().nth(most).is_some() {
+/// Truncates a text to a number of characters, with an ellipsis at the end.
+pub(crate) fn truncate(mut text: String, length_max: usize) -> String {
+    if text.chars().nth(length_max).is_some() {
         let end = text
             .char_indices()
-            .nth(most.saturating_sub(1))
+            .nth(length_max.saturating_sub(1))
             .map_or(0, |(end, _)| end);
         text.truncate(end);
         text.push('…');

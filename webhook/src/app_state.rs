@@ -1,4 +1,4 @@
-//! What the handlers share.
+//! The state shared by all handlers.
 
 use crate::live_lookup::{LiveLookup, NegativeCache, ObjectLookup};
 use crate::metrics::{CertificateProbe, Metrics};
@@ -11,8 +11,7 @@ use lockkeeper_policies::settings::Settings;
 use std::sync::{Arc, RwLock};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// The state of the server: settings, stores, whom to ask when they miss something, and what was
-/// counted.
+/// The state of the server: settings, stores, live lookups and metrics.
 pub struct AppState {
     settings: ArcSwap<Settings>,
     pub(crate) index: Arc<RwLock<Index>>,
@@ -26,14 +25,15 @@ pub struct AppState {
 }
 
 impl AppState {
-    /// A server that knows the world as it is given and asks nobody.
+    /// Returns a state with a fixed cluster view and without lookups.
     #[must_use]
     pub fn offline(settings: Settings, index: Index, body_limit_bytes: usize) -> Self {
         let index = Arc::new(RwLock::new(index));
         Self::new(settings, index, StoreReadiness::always(), body_limit_bytes)
     }
 
-    /// A server whose stores are fed by others, and which asks `source` when they miss something.
+    /// Returns a state with stores that watches feed, and with lookups at `source` for objects that
+    /// they miss.
     #[must_use]
     pub fn connected(
         settings: Settings,
@@ -73,23 +73,24 @@ impl AppState {
         }
     }
 
-    /// Remembers in another way what the API server does not have.
+    /// Sets the limits of the negative cache.
     #[must_use]
-    pub fn with_negative_cache(mut self, memory: NegativeCache) -> Self {
+    pub fn with_negative_cache(mut self, limits: NegativeCache) -> Self {
         self.live_lookup = self
             .live_lookup
-            .map(|live| live.with_negative_cache(memory));
+            .map(|live| live.with_negative_cache(limits));
         self
     }
 
-    /// Converts objects of these kinds. lockkeeper's own have one version each, so that there are none at first.
+    /// Sets the converters. lockkeeper's own kinds have one version each, so by default there are
+    /// none.
     #[must_use]
     pub fn with_converters(mut self, converters: Converters) -> Self {
         self.converters = converters;
         self
     }
 
-    /// Makes spans of the reviews with this tracer.
+    /// Sets the tracer for spans of reviews.
     #[cfg(feature = "otel")]
     #[must_use]
     pub fn with_tracer(mut self, tracer: opentelemetry_sdk::trace::SdkTracer) -> Self {
@@ -97,20 +98,22 @@ impl AppState {
         self
     }
 
-    /// Adds the serving certificate to what is measured.
+    /// Registers the metrics of the serving certificate.
     #[must_use]
     pub fn with_certificate(mut self, probe: CertificateProbe) -> Self {
         self.metrics.add_certificate(probe);
         self
     }
 
-    /// The settings that are in force. A request takes them once, so that it is judged by one state.
+    /// Returns the current settings. A request loads them once, so that it is evaluated with one
+    /// state.
     #[must_use]
     pub fn settings(&self) -> Arc<Settings> {
         self.settings.load_full()
     }
 
-    /// The same, without the exceptions that have ended by now. The clock is looked at only if one of them can.
+    /// Returns the current settings without expired exceptions. Reads the clock only if an exception
+    /// can expire.
     pub(crate) fn current_settings(&self) -> Arc<Settings> {
         let settings = self.settings();
         match settings.exceptions.next_expiry() {
@@ -123,14 +126,16 @@ impl AppState {
         if now < end {
             return settings;
         }
-        // Others may have been put in force in between: what time it is holds for those as well.
-        self.settings.rcu(|it| Settings::clone(it).with_time(now));
+        // Another thread may have replaced the settings meanwhile; the expiry applies to those as
+        // well.
+        self.settings
+            .rcu(|current| Settings::clone(current).with_time(now));
         let later = self.settings();
         log_expired_exceptions(&later, Some(&settings));
         later
     }
 
-    /// Puts other settings in force, for the requests that come from now on.
+    /// Replaces the settings, for requests that arrive from now on.
     pub fn set_settings(&self, settings: Settings) {
         self.metrics.apply_settings(&settings);
         log_relaxed_rules(&settings, Some(&self.settings()));
@@ -138,41 +143,43 @@ impl AppState {
         self.settings.store(Arc::new(settings));
     }
 
-    /// What was counted and measured.
+    /// Returns the metrics.
     #[must_use]
     pub fn metrics(&self) -> &Metrics {
         &self.metrics
     }
 }
 
-/// In seconds since 1970.
+/// Returns the time in seconds since 1970.
 fn unix_now_seconds() -> i64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH);
     since.map_or(0, |it| i64::try_from(it.as_secs()).unwrap_or(i64::MAX))
 }
 
-/// Logs which rules are softened that had not been before, and that schemas refuse by all the same.
+/// Logs the rules that are newly relaxed although the schemas still enforce them.
 fn log_relaxed_rules(settings: &Settings, before: Option<&Settings>) {
-    let told = before.map(registry::enforced_by_schema).unwrap_or_default();
-    for rule in registry::enforced_by_schema(settings).difference(&told) {
+    let logged = before.map(registry::enforced_by_schema).unwrap_or_default();
+    for rule in registry::enforced_by_schema(settings).difference(&logged) {
         tracing::warn!(
             rule,
-            "the configuration softens this rule, but by default the CRDs of lockkeeper's kinds refuse by it all the \
-             same: apply what `lockkeeper crds definitions --config FILE` prints, or leave the rule as it is"
+            "the configuration relaxes this rule, but the default CRDs of lockkeeper's kinds still enforce it: \
+             apply the output of `lockkeeper crds definitions --config FILE`, or remove the setting"
         );
     }
 }
 
-/// Logs which exceptions have ended that had not before.
+/// Logs the exceptions that have newly expired.
 fn log_expired_exceptions(settings: &Settings, before: Option<&Settings>) {
     for exception in settings.exceptions.expired() {
-        let mut told = before.into_iter().flat_map(|it| it.exceptions.expired());
-        if !told.any(|it| it == exception) {
+        let mut logged = before
+            .into_iter()
+            .flat_map(|settings| settings.exceptions.expired());
+        if !logged.any(|expired| expired == exception) {
             tracing::warn!(
                 exception = %exception.name,
                 expires = %exception.config.expires,
                 reason = %exception.config.reason,
-                "an exception has ended: what it covered counts again"
+                "exception expired; its rules apply again"
             );
         }
     }

@@ -1,7 +1,7 @@
-//! Conversion reviews: objects of one version in, the same objects in another one out.
+//! Conversion reviews: objects of one version in, the same objects in another version out.
 //!
-//! An API server takes all objects or none: with the first that cannot be converted the answer is a failure that names
-//! it. What a kind's conversion is, is said elsewhere (`lockkeeper_api::convert`).
+//! An API server accepts all objects or none, so the first object that cannot be converted makes the response a
+//! failure that names it. The conversions of a kind are defined by `lockkeeper_api::conversion`.
 
 use crate::admission_response::truncate;
 use crate::duplicate_keys::{self, DecodeError};
@@ -12,7 +12,7 @@ use serde_json::value::RawValue;
 use std::borrow::Cow;
 use std::time::Duration;
 
-/// The API version of reviews that is spoken.
+/// The supported API version of reviews.
 pub(crate) const API_VERSION: &str = "apiextensions.k8s.io/v1";
 
 /// The longest message of a failure, in characters: it may quote an object.
@@ -28,7 +28,7 @@ struct ConversionReview<'a> {
     request: Option<RawConversionRequest<'a>>,
 }
 
-/// Everything is optional here, so that the answer to an incomplete request can say what is missing.
+/// Every field is optional, so that the response to an incomplete request can name the missing field.
 #[derive(Debug, Deserialize)]
 struct RawConversionRequest<'a> {
     #[serde(borrow, default)]
@@ -39,27 +39,27 @@ struct RawConversionRequest<'a> {
     objects: Option<Vec<&'a RawValue>>,
 }
 
-/// What is asked. The objects stay borrowed from the body until each has its turn.
+/// A decoded request. The objects stay borrowed from the body until they are converted.
 #[derive(Debug)]
 pub(crate) struct ConversionRequest<'a> {
     pub(crate) uid: Cow<'a, str>,
-    /// The version of the objects that come out.
+    /// The version to convert to.
     pub(crate) desired_version: Cow<'a, str>,
     api_version: Cow<'a, str>,
     objects: Vec<&'a RawValue>,
 }
 
-/// A review that cannot be answered as one: there is no uid to answer to.
+/// Why a body gets no review as its response: it has no uid that the response could carry.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ConversionReviewError {
-    /// The body is not JSON, or not an object of this shape.
+    /// The body is not JSON, or not a ConversionReview.
     #[error("the body is not a ConversionReview: {0}")]
     Malformed(#[from] serde_json::Error),
     /// The review has no request.
-    #[error("the ConversionReview has no request; this server answers requests of {API_VERSION}")]
+    #[error("the ConversionReview has no request; this server supports {API_VERSION}")]
     NoRequest,
     /// The request has no uid.
-    #[error("request.uid is missing; without it no answer can be matched to the request")]
+    #[error("request.uid is missing; without it no response can be matched to the request")]
     NoUid,
 }
 
@@ -78,47 +78,49 @@ pub(crate) fn decode(body: &[u8]) -> Result<ConversionRequest<'_>, ConversionRev
     })
 }
 
-/// Why no object of a request is converted.
+/// Why the objects of a request are not converted.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ConversionFailure {
-    /// Another version of reviews.
+    /// The version of the review is not supported.
     #[error(
-        "apiVersion {0:?} is not spoken here; name v1 in spec.conversion.webhook.conversionReviewVersions"
+        "unsupported apiVersion {0:?}; list v1 in spec.conversion.webhook.conversionReviewVersions"
     )]
     UnsupportedVersion(String),
-    /// It is not said what is wanted.
+    /// The request has no desired version.
     #[error(
         "request.desiredAPIVersion is missing; name a group and version, such as example.com/v1"
     )]
     MissingVersion,
-    /// An object holds a key twice: nobody can say which one counts.
-    #[error("request.objects[{index}] holds the key {key:?} twice; an API server sends each once")]
+    /// An object has a duplicate key, so its value is undefined.
+    #[error(
+        "request.objects[{index}] has the duplicate key {key:?}; an API server sends each key once"
+    )]
     DuplicateKey {
-        /// Which of the objects.
+        /// The index of the object.
         index: usize,
         /// The key.
         key: String,
     },
-    /// What is no value.
-    #[error("request.objects[{index}] cannot be read: {source}")]
+    /// An object is no valid JSON.
+    #[error("request.objects[{index}] cannot be decoded: {source}")]
     Undecodable {
-        /// Which of the objects.
+        /// The index of the object.
         index: usize,
-        /// What is wrong.
+        /// The error of the decoder.
         source: serde_json::Error,
     },
-    /// An object cannot be had in that version.
+    /// An object cannot be converted to the version.
     #[error("request.objects[{index}]: {source}")]
     NotConvertible {
-        /// Which of the objects.
+        /// The index of the object.
         index: usize,
-        /// Which it is, and why.
+        /// The object and the reason.
         source: ConvertError,
     },
 }
 
 impl ConversionFailure {
-    /// The object it is about, if it is about one that has a name.
+    /// Returns the object that failed, if it has a name.
     pub(crate) fn object_identity(&self) -> Option<&ObjectIdentity> {
         match self {
             Self::NotConvertible { source, .. } => Some(&source.object),
@@ -127,21 +129,21 @@ impl ConversionFailure {
     }
 }
 
-/// All objects in the version that is wanted.
+/// The objects in the desired version.
 #[derive(Debug, Default)]
 pub(crate) struct ConvertedObjects {
     objects: Vec<Value>,
-    /// Of those, whose annotation was none of a conversion: which, and why.
+    /// Indexes of the objects with an annotation that was not written by a conversion, and the reasons.
     pub(crate) ignored_annotations: Vec<(usize, String)>,
 }
 
 impl ConversionRequest<'_> {
-    /// How many objects there are.
+    /// Returns the number of objects.
     pub(crate) fn count(&self) -> usize {
         self.objects.len()
     }
 
-    /// Converts all, in their order.
+    /// Converts all objects, in their order.
     pub(crate) fn convert(
         &self,
         converters: &Converters,
@@ -157,7 +159,7 @@ impl ConversionRequest<'_> {
         let mut out = ConvertedObjects::default();
         for (index, raw) in self.objects.iter().enumerate() {
             let object: Value =
-                duplicate_keys::from_str(raw.get()).map_err(|fault| match fault {
+                duplicate_keys::from_str(raw.get()).map_err(|error| match error {
                     DecodeError::DuplicateKey(key) => {
                         ConversionFailure::DuplicateKey { index, key }
                     }
@@ -168,7 +170,7 @@ impl ConversionRequest<'_> {
                 converted.map_err(|source| ConversionFailure::NotConvertible { index, source })?;
             out.objects.push(converted.object);
             out.ignored_annotations
-                .extend(converted.ignored.map(|why| (index, why)));
+                .extend(converted.ignored.map(|reason| (index, reason)));
         }
         Ok(out)
     }
@@ -198,7 +200,7 @@ struct ConversionStatus {
     message: Option<String>,
 }
 
-/// The whole review as JSON, on a line of its own for those who read it by eye.
+/// Encodes the review as one line of JSON.
 pub(crate) fn encode(
     uid: &str,
     outcome: Result<&ConvertedObjects, &ConversionFailure>,
@@ -210,11 +212,11 @@ pub(crate) fn encode(
     encode_line(uid, objects, message)
 }
 
-/// The review that says that the time was over.
+/// Encodes the review for objects that were not converted before the deadline.
 pub(crate) fn encode_timeout(uid: &str, waited: Duration) -> Result<Vec<u8>, serde_json::Error> {
     let waited = waited.as_secs_f64();
     let message = format!(
-        "not converted within {waited:.1} s, because these objects or others in work are large; try again, with fewer \
+        "not converted: timed out after {waited:.1} s, because these objects or others in flight are large; try again, with fewer \
          objects at once"
     );
     encode_line(uid, &[], Some(message))
@@ -230,7 +232,7 @@ fn encode_line(
     } else {
         "Failure"
     };
-    let message = message.map(|it| truncate(it, MESSAGE_LENGTH_MAX));
+    let message = message.map(|text| truncate(text, MESSAGE_LENGTH_MAX));
     let mut line = serde_json::to_vec(&ConversionReviewResponse {
         kind: "ConversionReview",
         api_version: API_VERSION,

@@ -1,80 +1,55 @@
-//! How long a request may take.
-
-use std::time::Duration;
-use tokio::time::Instant;
+//! The deadline of a request.
 
 pub(crate) mod timeout_response;
 
-/// What the API server waits when it says nothing, in seconds.
+use lockkeeper_api::config::GoDuration;
+use std::time::Duration;
+use tokio::time::Instant;
+
+/// The API server's default timeout, in seconds.
 const TIMEOUT_SECONDS_DEFAULT: u64 = 10;
 
-/// The most that it may say, in seconds.
+/// The largest timeout of a webhook configuration, in seconds.
 const TIMEOUT_SECONDS_MAX: u64 = 30;
 
-/// What is left of the timeout of a request when it is answered.
+/// Time before the timeout of a request that is reserved.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DeadlineReserve {
-    /// How much sooner than the timeout the answer is given: it has a way to go.
+    /// Time reserved for the response to reach the API server.
     pub answer: Duration,
-    /// The most that rules may take of that when they run again after a lookup. At most as long as
-    /// [`Self::answer`], or the answer would be late.
+    /// The part of it that a retry after a lookup may use. At most [`Self::answer`], or the response would
+    /// be late.
     pub retry_reserve: Duration,
 }
 
-/// When the work must end: sooner than the `timeout` in the query by the reserve, which is at most
-/// half of it.
+/// Returns the deadline: the `timeout` of the query minus the reserve, which is at most half of the timeout.
 pub(crate) fn from_query(
     query: Option<&str>,
     started: Instant,
     reserve: &DeadlineReserve,
 ) -> Instant {
-    let given = query.and_then(|query| {
+    let requested = query.and_then(|query| {
         let pairs = query.split('&').filter_map(|pair| pair.split_once('='));
         let mut values = pairs
             .filter(|(key, _)| *key == "timeout")
             .map(|(_, value)| value);
-        parse_duration(values.next()?)
+        values.next()?.parse::<GoDuration>().ok()
     });
-    let most = Duration::from_secs(TIMEOUT_SECONDS_MAX);
-    let timeout = given
-        .unwrap_or(Duration::from_secs(TIMEOUT_SECONDS_DEFAULT))
-        .min(most);
+    let timeout = requested.map_or(
+        Duration::from_secs(TIMEOUT_SECONDS_DEFAULT),
+        GoDuration::get,
+    );
+    let timeout = timeout.min(Duration::from_secs(TIMEOUT_SECONDS_MAX));
     let reserve = reserve.answer.min(timeout / 2);
     started + timeout.saturating_sub(reserve)
 }
 
-/// When the rules must be done that run again after a lookup. A lookup may go on to the deadline, so
-/// a part of the reserve is theirs.
+/// Returns the deadline of a retry. The lookup may last until `deadline`, so the retry gets a part of the
+/// reserve.
 pub(crate) fn for_retry(started: Instant, deadline: Instant, reserve: &DeadlineReserve) -> Instant {
-    let given = deadline.saturating_duration_since(started);
-    // The reserve is at most as long as the time before it: `of` sees to that.
-    deadline + (given / 2).min(reserve.retry_reserve)
-}
-
-/// Reads a Go duration of hours, minutes, seconds and milliseconds, such as `10s` or `1m30s`.
-fn parse_duration(text: &str) -> Option<Duration> {
-    if text.is_empty() {
-        return None;
-    }
-    let mut rest = text;
-    let mut total = Duration::ZERO;
-    while !rest.is_empty() {
-        let digits = rest.find(|c: char| !c.is_ascii_digit())?;
-        let (number, tail) = rest.split_at_checked(digits)?;
-        let number: u32 = number.parse().ok()?;
-        let units = [
-            ("ms", Duration::from_millis(1)),
-            ("h", Duration::from_hours(1)),
-            ("m", Duration::from_mins(1)),
-            ("s", Duration::from_secs(1)),
-        ];
-        let (unit, tail) = units
-            .iter()
-            .find_map(|(name, unit)| Some((*unit, tail.strip_prefix(name)?)))?;
-        total = total.checked_add(unit.checked_mul(number)?)?;
-        rest = tail;
-    }
-    Some(total)
+    let available = deadline.saturating_duration_since(started);
+    // `from_query` limits the reserve to half of the timeout, so the retry ends before the timeout.
+    deadline + (available / 2).min(reserve.retry_reserve)
 }
 
 #[cfg(test)]
@@ -85,9 +60,9 @@ mod tests {
     #[track_caller]
     fn check(query: Option<&str>, expected_ms: u64) {
         let now = Instant::now();
-        let left =
+        let remaining =
             from_query(query, now, &LoadLimits::default().reserve).saturating_duration_since(now);
-        assert_eq!(left, Duration::from_millis(expected_ms), "{query:?}");
+        assert_eq!(remaining, Duration::from_millis(expected_ms), "{query:?}");
     }
 
     #[test]
@@ -121,9 +96,9 @@ mod tests {
             let now = Instant::now();
             let deadline = from_query(Some(&format!("timeout={timeout}")), now, &reserve);
             let second = for_retry(now, deadline, &reserve);
-            let left = [deadline, second].map(|end| end.saturating_duration_since(now));
+            let remaining = [deadline, second].map(|end| end.saturating_duration_since(now));
             let expected = [first_ms, second_ms].map(Duration::from_millis);
-            assert_eq!(left, expected, "{timeout}");
+            assert_eq!(remaining, expected, "{timeout}");
         }
     }
 

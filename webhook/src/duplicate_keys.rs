@@ -1,7 +1,7 @@
-//! Objects that hold no key twice.
+//! Rejects objects with duplicate keys.
 //!
-//! Where a key stands twice, readers of JSON differ in which one counts. The API server writes none
-//! twice, so who does is not the API server, and must not have one object judged and another stored.
+//! JSON decoders differ in which value of a duplicate key they use, so the validated object could differ from
+//! the stored one. The API server never sends a duplicate key.
 
 use serde::de::value::CowStrDeserializer;
 use serde::de::{
@@ -13,57 +13,57 @@ use std::cell::Cell;
 use std::collections::BTreeSet;
 use std::fmt;
 
-/// How many levels are looked at: the object, its parts such as `metadata` and `spec`, and what stands
-/// in those, such as `labels`. Below, lockkeeper's own types refuse a key that stands twice.
+/// The checked levels: the object, its fields such as `metadata` and `spec`, and their fields, such as
+/// `labels`. Below, lockkeeper's own types reject duplicate keys.
 const DEPTH_MAX: u8 = 3;
 
-/// As many keys of a map are compared one by one, which is the quickest; most maps have no more.
+/// Up to this number, the keys of a map are compared one by one, which is fastest; most maps have fewer.
 const LINEAR_SEARCH_KEYS_MAX: usize = 16;
 
-/// Why an object could not be decoded.
+/// Why an object cannot be decoded.
 #[derive(Debug)]
 pub(crate) enum DecodeError {
-    /// A key stands there twice.
+    /// It has this duplicate key.
     DuplicateKey(String),
-    /// It does not fit the type.
+    /// It is invalid JSON or does not match the type.
     Json(serde_json::Error),
 }
 
-/// Decodes an object.
+/// Decodes an object and rejects duplicate keys in its upper levels.
 pub(crate) fn from_str<'de, T: Deserialize<'de>>(text: &'de str) -> Result<T, DecodeError> {
-    let twice = Cell::new(None);
+    let duplicate = Cell::new(None);
     let mut json = serde_json::Deserializer::from_str(text);
     let decoded = T::deserialize(RejectDuplicateKeys {
         inner: &mut json,
         depth: DepthLimit {
             levels_left: DEPTH_MAX,
-            duplicate: &twice,
+            duplicate: &duplicate,
         },
     });
     decoded
         .and_then(|object| json.end().map(|()| object))
         .map_err(|error| {
-            twice
+            duplicate
                 .take()
                 .map_or(DecodeError::Json(error), DecodeError::DuplicateKey)
         })
 }
 
-/// How far it is still looked, and where to tell.
+/// The number of levels left to check, and where to store a duplicate key.
 #[derive(Clone, Copy)]
 struct DepthLimit<'a> {
     levels_left: u8,
     duplicate: &'a Cell<Option<String>>,
 }
 
-/// A deserializer that looks at the keys that go through it.
+/// A deserializer that checks the keys of maps.
 struct RejectDuplicateKeys<'a, D> {
     inner: D,
     depth: DepthLimit<'a>,
 }
 
-/// What holds no keys at this level goes through as it is.
-macro_rules! plain {
+/// Values without keys at this level are forwarded.
+macro_rules! forward {
     ($($method:ident($($name:ident: $type:ty),*);)*) => {$(
         fn $method<V: Visitor<'de>>(
             self,
@@ -75,8 +75,8 @@ macro_rules! plain {
     )*};
 }
 
-/// What may hold keys is looked at.
-macro_rules! looked_at {
+/// Values that may be maps are checked.
+macro_rules! check_keys {
     ($($method:ident($($name:ident: $type:ty),*);)*) => {$(
         fn $method<V: Visitor<'de>>(
             self,
@@ -92,7 +92,7 @@ macro_rules! looked_at {
 impl<'de, D: Deserializer<'de>> Deserializer<'de> for RejectDuplicateKeys<'_, D> {
     type Error = D::Error;
 
-    looked_at! {
+    check_keys! {
         deserialize_any();
         deserialize_map();
         deserialize_option();
@@ -100,7 +100,7 @@ impl<'de, D: Deserializer<'de>> Deserializer<'de> for RejectDuplicateKeys<'_, D>
         deserialize_struct(name: &'static str, fields: &'static [&'static str]);
     }
 
-    plain! {
+    forward! {
         deserialize_bool();
         deserialize_i8();
         deserialize_i16();
@@ -134,8 +134,8 @@ impl<'de, D: Deserializer<'de>> Deserializer<'de> for RejectDuplicateKeys<'_, D>
     }
 }
 
-/// What a visitor is shown that is no map goes through as it is.
-macro_rules! shown {
+/// Values that are no maps are forwarded.
+macro_rules! forward_visit {
     ($($method:ident($type:ty);)*) => {$(
         fn $method<E: de::Error>(self, value: $type) -> Result<V::Value, E> {
             self.visitor.$method(value)
@@ -143,7 +143,7 @@ macro_rules! shown {
     )*};
 }
 
-/// A visitor whose map is looked at.
+/// A visitor that checks the keys of its map.
 struct DuplicateKeyVisitor<'a, V> {
     visitor: V,
     depth: DepthLimit<'a>,
@@ -168,8 +168,8 @@ impl<'de, V: Visitor<'de>> Visitor<'de> for DuplicateKeyVisitor<'_, V> {
         self.visitor.visit_seq(seq)
     }
 
-    // A visitor that takes anything, as that of a user's rule does, is shown these as well.
-    shown! {
+    // A visitor for any value, such as the one for user rules, also gets these.
+    forward_visit! {
         visit_bool(bool);
         visit_i64(i64);
         visit_u64(u64);
@@ -188,19 +188,19 @@ impl<'de, V: Visitor<'de>> Visitor<'de> for DuplicateKeyVisitor<'_, V> {
     }
 
     fn visit_some<D: Deserializer<'de>>(self, inner: D) -> Result<V::Value, D::Error> {
-        let look = self.depth;
+        let depth = self.depth;
         self.visitor
-            .visit_some(RejectDuplicateKeys { inner, depth: look })
+            .visit_some(RejectDuplicateKeys { inner, depth })
     }
 
     fn visit_newtype_struct<D: Deserializer<'de>>(self, inner: D) -> Result<V::Value, D::Error> {
-        let look = self.depth;
+        let depth = self.depth;
         self.visitor
-            .visit_newtype_struct(RejectDuplicateKeys { inner, depth: look })
+            .visit_newtype_struct(RejectDuplicateKeys { inner, depth })
     }
 }
 
-/// A map whose keys are remembered.
+/// A map with its keys so far.
 struct DuplicateKeyMap<'a, 'de, A> {
     map: A,
     seen: SeenKeys<'de>,
@@ -215,7 +215,7 @@ struct SeenKeys<'de> {
 }
 
 impl<'de> SeenKeys<'de> {
-    /// Remembers a key; false if it was there.
+    /// Adds a key; false if it is a duplicate.
     fn insert(&mut self, key: Cow<'de, str>) -> bool {
         if self.few.contains(&key) {
             return false;
@@ -302,9 +302,8 @@ impl<'de, S: DeserializeSeed<'de>> DeserializeSeed<'de> for NestedSeed<'_, S> {
     type Value = S::Value;
 
     fn deserialize<D: Deserializer<'de>>(self, inner: D) -> Result<S::Value, D::Error> {
-        let look = self.depth;
-        self.seed
-            .deserialize(RejectDuplicateKeys { inner, depth: look })
+        let depth = self.depth;
+        self.seed.deserialize(RejectDuplicateKeys { inner, depth })
     }
 }
 

@@ -1,14 +1,13 @@
-//! The TLS server: an admission review in, an admission review out.
+//! The admission webhook: AdmissionReview in, AdmissionReview out.
 //!
-//! A request goes through [`listener`] (TLS, HTTP), [`http`] (limits, envelope), a route (its kind's
-//! types) and the rules of `lockkeeper-policies`; the answer carries the uid, whatever happened. Rules
-//! that need other objects read [`stores`], and ask the API server once when those miss something.
+//! A request passes [`listener`] (TLS, HTTP), [`http`] (limits, decoding of the review), the route of its kind and the
+//! rules of `lockkeeper-policies`. Every response carries the uid of its request. Rules that need other
+//! objects read [`stores`]; an object that the stores miss is looked up once at the API server.
 //!
-//! Objects of kinds with several versions are converted as well; which kinds those are is for who starts the server to say.
+//! `/convert` converts objects of the kinds with registered converters. [`metrics`] are served on a separate
+//! port.
 //!
-//! What happened is counted in [`metrics`], which have a port of their own.
-//!
-//! There is no rule text here, and nothing here decides what is allowed.
+//! No rule is defined here.
 
 pub mod app_state;
 pub mod http;
@@ -16,6 +15,7 @@ pub mod listener;
 pub mod live_lookup;
 pub mod load_shedding;
 pub mod metrics;
+pub mod metrics_server;
 pub mod readiness;
 pub mod stores;
 
@@ -24,7 +24,10 @@ mod admission_review;
 mod conversion_review;
 mod deadline;
 mod duplicate_keys;
+mod metric_labels;
+mod request_observer;
 mod request_view;
 mod review_context;
 mod route;
+mod rule_hits;
 mod trace;

@@ -1,12 +1,11 @@
-//! The accept loop: TCP in, TLS, HTTP/2 or HTTP/1.1, and an orderly end.
+//! The accept loop: TCP, TLS, HTTP/2 or HTTP/1.1, and a graceful shutdown.
 //!
-//! Each connection is a task of its own, from the handshake on. What one client
-//! does wrong ends its own task and nothing else, and is logged at `debug` with
-//! the client's address, never with a byte it sent.
+//! Each connection is a separate task from the handshake on. An error of a client ends only its own task,
+//! and is logged at `debug` with the client's address, never with its bytes.
 //!
-//! Every wait for a client has an end: the handshake, the first request, the
-//! time between two requests. Between a request's head and its answer the
-//! router is in charge: it must bound the reading of the body.
+//! Every wait for a client has a timeout: the handshake, the first request, the time between two requests.
+//! Between the head of a request and its response the router is responsible: it must limit the reading of
+//! the body.
 
 use std::io;
 use std::net::SocketAddr;
@@ -28,52 +27,48 @@ mod requests;
 
 use connection::Connection;
 
-/// Wait after a failed accept, in milliseconds. The usual cause is that the
-/// process is out of file descriptors, and only other connections' ends help.
+/// Pause after a failed accept, in milliseconds. The usual cause is a lack of file descriptors, which only
+/// the end of other connections resolves.
 const ACCEPT_BACKOFF_MS: u64 = 100;
 
-/// How long and how many: what clients may take of the server. A duration
-/// longer than a day counts as a day.
+/// Limits of connections and requests. A duration longer than a day counts as a day.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ConnectionLimits {
-    /// Longest a client may take for the TLS handshake.
+    /// The longest TLS handshake.
     pub handshake_timeout: Duration,
-    /// Longest from the handshake to the head of the first request. Of a later
-    /// one, the head may take this much longer than [`Self::idle_timeout`].
+    /// The longest time from the handshake to the head of the first request. The head of a later one
+    /// may take this much longer than [`Self::idle_timeout`].
     pub header_timeout: Duration,
-    /// Longest between two requests on one connection; then it is closed in good order.
+    /// The longest time between two requests on a connection; then it is closed gracefully.
     pub idle_timeout: Duration,
-    /// Longest for a connection that was told to close to finish its requests.
+    /// The longest time for a closing connection to finish its requests.
     pub drain_timeout: Duration,
-    /// Connections open at once; the next ones wait in the kernel's queue. Zero
-    /// serves nobody.
+    /// Open connections; further ones wait in the kernel's queue. With zero, none is accepted.
     pub connections_max: usize,
-    /// Requests open at once on one connection of HTTP/2; a client may exceed it
-    /// only by opening another.
+    /// Open requests on one HTTP/2 connection; more need another connection.
     pub streams_max: u32,
-    /// Longest for a client to take an answer; then the connection is closed.
+    /// The longest time for a client to read a response; then the connection is closed.
     pub answer_timeout: Duration,
-    /// Quiet time before an HTTP/2 client is sent a ping.
+    /// Idle time before an HTTP/2 client gets a ping.
     pub ping_interval: Duration,
-    /// Longest for it to answer the ping; then the connection is dropped.
+    /// The longest time for the reply to a ping; then the connection is dropped.
     pub ping_timeout: Duration,
     /// The largest head of a request, in bytes; at least 8 KiB.
     pub head_max_bytes: u32,
-    /// Header fields of a request on HTTP/1.1; at most 1,024.
+    /// Header fields of an HTTP/1.1 request; at most 1,024.
     pub header_fields_max: usize,
-    /// Requests of HTTP/2 that a client may open and take back before anybody has
-    /// looked at them; the next one ends the connection (CVE-2023-44487).
+    /// HTTP/2 requests that a client may reset before they are handled; one more ends the connection
+    /// (CVE-2023-44487).
     pub pending_resets_max: usize,
-    /// Requests of HTTP/2 on one connection that may break the protocol; the next
-    /// one ends it.
+    /// HTTP/2 requests of a connection that may violate the protocol; one more ends it.
     pub faulty_streams_max: usize,
-    /// The largest frame of HTTP/2 that is taken, in bytes; from 16 KiB to 16 MiB.
+    /// The largest HTTP/2 frame, in bytes; from 16 KiB to 16 MiB.
     pub frame_max_bytes: u32,
-    /// What an HTTP/2 client may send ahead on one request, in bytes.
+    /// The HTTP/2 flow-control window of a request, in bytes.
     pub stream_window_bytes: u32,
-    /// What it may send ahead on all of a connection's requests together, in bytes.
+    /// The HTTP/2 flow-control window of a connection, in bytes.
     pub connection_window_bytes: u32,
-    /// Shortest between two log lines about [`Self::connections_max`].
+    /// The shortest time between two log lines about [`Self::connections_max`].
     pub log_interval: Duration,
 }
 
@@ -113,23 +108,23 @@ impl Default for ConnectionLimits {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use = "connections that were cut are worth a line in the log"]
 pub struct DrainReport {
-    /// Connections still open after [`Limits::drain_timeout`] and dropped as they were.
+    /// Connections that were still open after [`ConnectionLimits::drain_timeout`] and were dropped.
     pub connections_cut: usize,
 }
 
-/// What every connection is given.
+/// State shared by all connections.
 struct ListenerState {
     tls: tokio_rustls::TlsAcceptor,
     router: Router,
     limits: ConnectionLimits,
 }
 
-/// Serves `router` on `tcp` until `shutdown` completes; then accepts no more,
-/// lets every connection finish the requests it has, and returns when all are
-/// closed, after [`Limits::drain_timeout`] at the latest.
+/// Serves `router` on `tcp` until `shutdown` completes; then accepts no more connections, lets every
+/// connection finish its requests, and returns when all are closed, after
+/// [`ConnectionLimits::drain_timeout`] at the latest.
 ///
-/// A connection that is still in its handshake at that time is a client too: it
-/// may finish it and is answered if its request comes along with it.
+/// A connection that is in its handshake at that time may finish it, and its first request gets a response
+/// if it arrives with it.
 ///
 /// A panic in a handler ends that request (HTTP/2) or that connection (HTTP/1.1).
 pub async fn serve(
@@ -141,8 +136,8 @@ pub async fn serve(
 ) -> DrainReport {
     let drain_timeout = limits.drain_timeout;
     let connections_max = limits.connections_max.min(Semaphore::MAX_PERMITS);
-    let told = LogThrottle::new(limits.log_interval);
-    let places = Arc::new(Semaphore::new(connections_max));
+    let limit_log = LogThrottle::new(limits.log_interval);
+    let permits = Arc::new(Semaphore::new(connections_max));
     let shared = Arc::new(ListenerState {
         tls: tls.into(),
         router,
@@ -152,17 +147,17 @@ pub async fn serve(
     let mut connections = JoinSet::new();
     tokio::pin!(shutdown);
     loop {
-        if places.available_permits() == 0 && told.is_due() {
+        if permits.available_permits() == 0 && limit_log.is_due() {
             warn!(
                 connections_max,
                 "every place is taken; new connections wait"
             );
         }
-        // Before the accept, so that what is over the limit waits in the
-        // kernel's queue, where it costs us nothing.
+        // Before the accept, so that connections over the limit wait in the kernel's queue, where
+        // they cost nothing.
         let place = tokio::select! {
             () = &mut shutdown => break,
-            place = Arc::clone(&places).acquire_owned() => place,
+            place = Arc::clone(&permits).acquire_owned() => place,
         };
         let (stream, peer) = tokio::select! {
             () = &mut shutdown => break,
@@ -171,7 +166,7 @@ pub async fn serve(
         let connection = Connection {
             peer,
             shared: Arc::clone(&shared),
-            // From here on, so that a shutdown during the handshake is seen after it.
+            // Subscribed here, so that a shutdown during the handshake is noticed after it.
             closing: closing.subscribe(),
         };
         connections.spawn(async move {
@@ -186,7 +181,7 @@ pub async fn serve(
     drain(closing, connections, drain_timeout).await
 }
 
-/// The next connection; failures to accept are waited out.
+/// Accepts the next connection; pauses after a failure.
 async fn accept(tcp: &TcpListener) -> (TcpStream, SocketAddr) {
     loop {
         match tcp.accept().await {
@@ -195,14 +190,14 @@ async fn accept(tcp: &TcpListener) -> (TcpStream, SocketAddr) {
                 debug!(%error, "client left before the accept")
             }
             Err(error) => {
-                warn!(%error, "cannot accept connections; trying again");
+                warn!(%error, "cannot accept connections; retrying");
                 tokio::time::sleep(Duration::from_millis(ACCEPT_BACKOFF_MS)).await;
             }
         }
     }
 }
 
-/// True for errors of one connection, not of the listener.
+/// Returns true for errors of one connection, not of the listener.
 fn is_client_disconnect(error: &io::Error) -> bool {
     matches!(
         error.kind(),
@@ -212,7 +207,7 @@ fn is_client_disconnect(error: &io::Error) -> bool {
     )
 }
 
-/// Tells all connections to close, and counts those which have not in time.
+/// Signals all connections to close, and counts those that did not in time.
 async fn drain(
     closing: watch::Sender<()>,
     mut connections: JoinSet<()>,
@@ -230,16 +225,16 @@ async fn drain(
     while let Some(ended) = connections.try_join_next() {
         log_panic(ended);
     }
-    // Dropping the set aborts the rest. It isn't waited for: a handler that
-    // never yields would hold up the exit.
+    // Dropping the set aborts the rest. It is not awaited: a handler that never yields would delay the
+    // exit.
     DrainReport {
         connections_cut: connections.len(),
     }
 }
 
-/// A panic is a defect of ours; a connection reports everything else itself.
+/// A panic is a defect of lockkeeper; every other error is reported by the connection itself.
 fn log_panic(ended: Result<(), JoinError>) {
     if ended.is_err_and(|error| error.is_panic()) {
-        error!("a connection's task panicked; the connection is lost, the server goes on");
+        error!("the task of a connection panicked; the connection is lost, the server continues");
     }
 }

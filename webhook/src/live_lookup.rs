@@ -1,9 +1,10 @@
-//! One live question to the API server when the stores miss something.
+//! One live lookup at the API server for an object that the stores miss.
 //!
-//! `kubectl apply` of a PriorityClass and a Workload that uses it, in one file, sends the second
-//! before the watch has told of the first.
+//! `kubectl apply` of a PriorityClass and a Workload that uses it, in one file, sends the Workload before
+//! the watch has delivered the class.
 
-use crate::metrics::{self, LookupCounters};
+use crate::metric_labels::LookupOutcome;
+use crate::metrics::LookupCounters;
 use crate::request_view::{LookedUp, LookupKey, LookupResults};
 use futures_util::FutureExt;
 use futures_util::future::{BoxFuture, join_all};
@@ -25,16 +26,16 @@ use tokio::time::{Instant, timeout_at};
 /// The longest name of an object, in characters.
 const NAME_LENGTH_MAX: usize = 253;
 
-/// Somebody who can be asked for a PriorityClass, and whether other objects exist.
+/// Looks up objects: PriorityClasses, and whether objects of other kinds exist.
 pub trait ObjectLookup: Send + Sync {
-    /// The PriorityClass of this name; `None` when it does not exist.
+    /// Returns the PriorityClass with this name; `None` if it does not exist.
     fn priority_class<'a>(
         &'a self,
         name: &'a str,
     ) -> BoxFuture<'a, Result<Option<PriorityClassFacts>, kube::Error>>;
 
-    /// Whether there is an object of this name, of a kind that is in no namespace. Who cannot tell says that
-    /// there is, so that nobody is told of something missing.
+    /// Returns true if the object of a cluster-scoped kind exists. An implementation that cannot look it up
+    /// returns true, so that no rule reports it as missing.
     fn exists<'a>(
         &'a self,
         _kind: IndexedKind,
@@ -44,7 +45,7 @@ pub trait ObjectLookup: Send + Sync {
     }
 }
 
-/// The API server.
+/// Looks up objects at the API server.
 pub struct ApiServerLookup {
     classes: Api<PriorityClass>,
     queues: Api<ClusterQueue>,
@@ -54,7 +55,7 @@ pub struct ApiServerLookup {
 }
 
 impl ApiServerLookup {
-    /// Asks by this client.
+    /// Uses this client.
     #[must_use]
     pub fn new(client: Client) -> Self {
         Self {
@@ -105,13 +106,13 @@ impl ObjectLookup for ApiServerLookup {
     }
 }
 
-/// How it is remembered what does not exist. A client that applies a thousand bad objects must not
-/// cause a thousand questions.
+/// Limits of the negative cache, which remembers absent objects: a client that applies a thousand invalid
+/// objects must not cause a thousand requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NegativeCache {
-    /// How long.
+    /// Time that an absent object is cached.
     pub ttl: Duration,
-    /// The most names; past it they are all forgotten.
+    /// Cached names; one more empties the cache.
     pub names_max: usize,
 }
 
@@ -130,7 +131,7 @@ impl Default for NegativeCache {
     }
 }
 
-/// A source with a short memory for what does not exist.
+/// A lookup source with a negative cache.
 pub(crate) struct LiveLookup {
     source: Box<dyn ObjectLookup>,
     negative_cache: NegativeCache,
@@ -148,62 +149,61 @@ impl LiveLookup {
         }
     }
 
-    /// Remembers in another way.
-    pub(crate) fn with_negative_cache(mut self, memory: NegativeCache) -> Self {
-        self.negative_cache = memory;
+    /// Sets the limits of the negative cache.
+    pub(crate) fn with_negative_cache(mut self, limits: NegativeCache) -> Self {
+        self.negative_cache = limits;
         self
     }
 
-    /// Counts what comes of each question.
-    pub(crate) fn with_counters(mut self, lookups: LookupCounters) -> Self {
-        self.counters = lookups;
+    /// Sets the counters of the results.
+    pub(crate) fn with_counters(mut self, counters: LookupCounters) -> Self {
+        self.counters = counters;
         self
     }
 
-    /// Asks for all at once. What is not answered by the deadline is unknown.
+    /// Looks up all keys concurrently. A lookup without a response at the deadline is `Unknown`.
     pub(crate) async fn fetch(
         &self,
-        asked: BTreeSet<LookupKey>,
+        keys: BTreeSet<LookupKey>,
         deadline: impl Into<Instant>,
     ) -> LookupResults {
         let deadline = deadline.into();
-        let answers = asked.into_iter().map(async |asked| {
-            let (answer, result) = self.lookup_one(&asked, deadline).await;
-            self.counters.count(result);
-            (asked, answer)
+        let lookups = keys.into_iter().map(async |key| {
+            let (result, outcome) = self.lookup_one(&key, deadline).await;
+            self.counters.count(outcome);
+            (key, result)
         });
-        join_all(answers).await.into_iter().collect()
+        join_all(lookups).await.into_iter().collect()
     }
 
-    /// The answer, and how it was come by.
+    /// Returns the result and its metric label.
     async fn lookup_one(
         &self,
-        asked: &LookupKey,
+        key: &LookupKey,
         deadline: Instant,
-    ) -> (Lookup<LookedUp>, metrics::LookupOutcome) {
-        use metrics::LookupOutcome as Result;
-        let (kind, name) = asked;
+    ) -> (Lookup<LookedUp>, LookupOutcome) {
+        let (kind, name) = key;
         if !is_valid_object_name(name) {
-            return (Lookup::Absent, Result::Absent);
+            return (Lookup::Absent, LookupOutcome::Absent);
         }
-        if self.is_cached_absent(asked) {
-            return (Lookup::Absent, Result::Cached);
+        if self.is_cached_absent(key) {
+            return (Lookup::Absent, LookupOutcome::Cached);
         }
         match timeout_at(deadline, self.query_source(*kind, name)).await {
-            Ok(Ok(Some(answered))) => (Lookup::Found(answered), Result::Found),
+            Ok(Ok(Some(object))) => (Lookup::Found(object), LookupOutcome::Found),
             Ok(Ok(None)) => {
-                self.cache_absent(asked);
-                (Lookup::Absent, Result::Absent)
+                self.cache_absent(key);
+                (Lookup::Absent, LookupOutcome::Absent)
             }
             Ok(Err(error)) => {
                 let (kind, error) = (kind.name(), ErrorChain(&error));
-                tracing::warn!(kind, name, %error, "the API server could not be asked");
-                (Lookup::Unknown, Result::Failed)
+                tracing::warn!(kind, name, %error, "live lookup failed");
+                (Lookup::Unknown, LookupOutcome::Failed)
             }
             Err(_) => {
                 let kind = kind.name();
-                tracing::warn!(kind, name, "the API server did not answer in time");
-                (Lookup::Unknown, Result::TimedOut)
+                tracing::warn!(kind, name, "live lookup timed out");
+                (Lookup::Unknown, LookupOutcome::TimedOut)
             }
         }
     }
@@ -221,17 +221,17 @@ impl LiveLookup {
         Ok(exists.then_some(LookedUp::Exists))
     }
 
-    fn is_cached_absent(&self, asked: &LookupKey) -> bool {
+    fn is_cached_absent(&self, key: &LookupKey) -> bool {
         let absent = self
             .absent_since
             .lock()
             .unwrap_or_else(PoisonError::into_inner);
         absent
-            .get(asked)
+            .get(key)
             .is_some_and(|since| since.elapsed() < self.negative_cache.ttl)
     }
 
-    fn cache_absent(&self, asked: &LookupKey) {
+    fn cache_absent(&self, key: &LookupKey) {
         let mut absent = self
             .absent_since
             .lock()
@@ -239,12 +239,12 @@ impl LiveLookup {
         if absent.len() >= self.negative_cache.names_max {
             absent.clear();
         }
-        absent.insert(asked.clone(), Instant::now());
+        absent.insert(key.clone(), Instant::now());
     }
 }
 
-/// Whether an object can have this name: a DNS-1123 subdomain. Others must not be asked for, as the
-/// name becomes a part of a URL.
+/// Returns true if an object can have this name: a DNS-1123 subdomain. Other names must not be looked up,
+/// since the name becomes a part of a URL.
 fn is_valid_object_name(name: &str) -> bool {
     let edge = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit();
     let mut labels = name.split('.');
@@ -282,15 +282,14 @@ mod tests {
     const ABSENT: Lookup<LookedUp> = Lookup::Absent;
     const UNKNOWN: Lookup<LookedUp> = Lookup::Unknown;
 
-    /// How long the fake source takes, and how long it is waited for, in milliseconds.
-    const ANSWER_MS: u64 = 100;
+    /// The latency of the fake source, and the deadline of a lookup, in milliseconds.
+    const LATENCY_MS: u64 = 100;
     const DEADLINE_MS: u64 = 1_000;
 
-    /// What is remembered, and for how long, in milliseconds. Other than by default.
+    /// Limits of the negative cache, in milliseconds and entries. Different from the defaults.
     const ABSENT_MS: u64 = 2_000;
     const ABSENT_NAMES_MAX: usize = 100;
 
-    /// Asks this source.
     fn live(source: &FakeLookup) -> LiveLookup {
         LiveLookup::new(Box::new(source.clone())).with_negative_cache(NegativeCache {
             ttl: Duration::from_millis(ABSENT_MS),
@@ -298,8 +297,8 @@ mod tests {
         })
     }
 
-    /// What a question is answered with is in the name: `broken` gives an error, `hanging` never an
-    /// answer; `high` exists, everything else does not.
+    /// The name selects the response: `broken` is an error, `hanging` never responds, `high` exists, every
+    /// other name does not.
     #[derive(Clone, Default)]
     struct FakeLookup {
         requests: Arc<Mutex<Vec<String>>>,
@@ -318,7 +317,7 @@ mod tests {
         ) -> BoxFuture<'a, Result<Option<PriorityClassFacts>, kube::Error>> {
             self.requests.lock().unwrap().push(name.to_owned());
             async move {
-                tokio::time::sleep(Duration::from_millis(ANSWER_MS)).await;
+                tokio::time::sleep(Duration::from_millis(LATENCY_MS)).await;
                 match name {
                     "high" => Ok(Some(HIGH)),
                     "broken" => Err(kube::Error::TlsRequired),
@@ -329,7 +328,7 @@ mod tests {
             .boxed()
         }
 
-        /// There are flavors, and no queues.
+        /// Every flavor exists, and no queue.
         fn exists<'a>(
             &'a self,
             kind: IndexedKind,
@@ -345,13 +344,13 @@ mod tests {
     }
 
     async fn fetch(live: &LiveLookup, names: &[&str]) -> LookupResults {
-        let asked = names.iter().map(|name| class(name)).collect();
+        let keys = names.iter().map(|name| class(name)).collect();
         let deadline = Instant::now() + Duration::from_millis(DEADLINE_MS);
-        live.fetch(asked, deadline).await
+        live.fetch(keys, deadline).await
     }
 
-    /// Runs a future on a clock of its own, which jumps to the next timer when all wait. Gives back
-    /// its value and how long it took, in milliseconds.
+    /// Runs a future with a paused clock, which advances to the next timer when all tasks wait. Returns the
+    /// value and the elapsed time in milliseconds.
     fn run<T>(future: impl Future<Output = T>) -> (T, u128) {
         let mut builder = Builder::new_current_thread();
         let runtime = builder.enable_time().start_paused(true).build().unwrap();
@@ -362,25 +361,25 @@ mod tests {
         })
     }
 
-    /// Asks for one name step by step. A step waits some milliseconds first; then come the answer
-    /// and how many questions the source has seen in all.
+    /// Looks up one name step by step. A step is a wait in milliseconds, the expected result, and the number
+    /// of requests that the source got so far.
     #[track_caller]
     fn check(name: &str, steps: &[(u64, Lookup<LookedUp>, usize)]) {
         let source = FakeLookup::default();
         let live = live(&source);
-        let seen = steps.iter().map(async |(wait_ms, ..)| {
+        let observed = steps.iter().map(async |(wait_ms, ..)| {
             tokio::time::sleep(Duration::from_millis(*wait_ms)).await;
-            let answer = fetch(&live, &[name]).await[&class(name)].clone();
-            (*wait_ms, answer, source.request_count())
+            let result = fetch(&live, &[name]).await[&class(name)].clone();
+            (*wait_ms, result, source.request_count())
         });
-        let (seen, _) = run(async {
+        let (observed, _) = run(async {
             let mut out = Vec::new();
-            for step in seen {
+            for step in observed {
                 out.push(step.await);
             }
             out
         });
-        assert_eq!(seen, steps);
+        assert_eq!(observed, steps);
     }
 
     #[test]
@@ -411,16 +410,16 @@ mod tests {
             (IndexedKind::ClusterQueue(Project::Lockkeeper), ABSENT),
             (IndexedKind::ResourceFlavor(Project::Lockkeeper), EXISTS),
         ];
-        let asked = kinds.clone().map(|(kind, _)| (kind, "lost".to_owned()));
+        let keys = kinds.clone().map(|(kind, _)| (kind, "lost".to_owned()));
         run(async {
-            // The second time, what is absent is remembered.
-            for questions in [3, 4] {
+            // The second time, absent objects are cached.
+            for requests in [3, 4] {
                 let deadline = Instant::now() + Duration::from_millis(DEADLINE_MS);
-                let answers = live.fetch(asked.clone().into(), deadline).await;
-                for (asked, (_, expected)) in asked.iter().zip(&kinds) {
-                    assert_eq!(answers[asked], *expected);
+                let results = live.fetch(keys.clone().into(), deadline).await;
+                for (key, (_, expected)) in keys.iter().zip(&kinds) {
+                    assert_eq!(results[key], *expected);
                 }
-                assert_eq!(source.request_count(), questions);
+                assert_eq!(source.request_count(), requests);
             }
         });
     }
@@ -458,17 +457,17 @@ mod tests {
         let live = live(&FakeLookup::default());
         let names: Vec<String> = (0..100).map(|number| format!("lost-{number}")).collect();
         let names: Vec<&str> = names.iter().map(String::as_str).collect();
-        let (answers, took_ms) = run(fetch(&live, &names));
-        assert_eq!(answers.len(), names.len());
-        assert_eq!(took_ms, u128::from(ANSWER_MS));
+        let (results, took_ms) = run(fetch(&live, &names));
+        assert_eq!(results.len(), names.len());
+        assert_eq!(took_ms, u128::from(LATENCY_MS));
     }
 
     #[test]
     fn hanging_lookup_does_not_delay_others() {
         let live = live(&FakeLookup::default());
-        let (answers, took_ms) = run(fetch(&live, &["broken", "hanging", "high", "lost"]));
-        let answers: Vec<_> = answers.into_values().collect();
-        assert_eq!(answers, [UNKNOWN, UNKNOWN, FOUND, ABSENT]);
+        let (results, took_ms) = run(fetch(&live, &["broken", "hanging", "high", "lost"]));
+        let results: Vec<_> = results.into_values().collect();
+        assert_eq!(results, [UNKNOWN, UNKNOWN, FOUND, ABSENT]);
         assert_eq!(took_ms, u128::from(DEADLINE_MS));
     }
 
@@ -486,7 +485,7 @@ mod tests {
             assert_eq!(live.absent_since.lock().unwrap().len(), ABSENT_NAMES_MAX);
             fetch(&live, one_more).await;
             assert_eq!(live.absent_since.lock().unwrap().len(), 1);
-            // The last one is still remembered, the first one was forgotten.
+            // The last one is still cached, the first one is not.
             fetch(&live, &[one_more[0], full[0]]).await;
         });
         assert_eq!(source.request_count(), ABSENT_NAMES_MAX + 2);

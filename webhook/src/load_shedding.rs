@@ -1,7 +1,7 @@
-//! What all requests together may take: places, memory, and processors.
+//! Load shedding: limits on requests in flight, buffered bytes and large bodies.
 //!
-//! What is over a limit is refused at once, before its body is read: a refusal costs little, and the
-//! API server, which has seconds, asks again.
+//! A request over a limit is rejected with 429 before its body is read: that is cheap, and the API server
+//! retries.
 
 use axum::body::Bytes;
 use lockkeeper_api::config::LimitSettings;
@@ -14,24 +14,24 @@ use tokio::time::{Instant, timeout_at};
 
 pub use crate::deadline::DeadlineReserve;
 
-/// The limits that hold for all requests together, and what each may take of the time.
+/// Limits of all requests together, and the time limits of each.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LoadLimits {
-    /// Requests in work at once. Zero serves nobody.
+    /// Requests in flight. With zero, every request is rejected.
     pub requests_max: usize,
-    /// Bytes of bodies held at once.
+    /// Bytes of buffered bodies.
     pub bodies_max_bytes: usize,
-    /// After how long a refused client is asked to come again, in seconds.
+    /// The `Retry-After` of rejected requests, in seconds.
     pub retry_after_seconds: u64,
-    /// Longest for a body to arrive; the request's own deadline may be sooner.
+    /// The longest time to read a body; the deadline of the request may be earlier.
     pub body_timeout: Duration,
-    /// The smallest body that counts as large, in bytes.
+    /// The smallest body that counts as large, in bytes: it is evaluated on a blocking thread.
     pub large_body_min_bytes: usize,
-    /// Larger bodies judged at once. Zero judges none.
+    /// Large bodies that are evaluated concurrently. With zero, none is.
     pub heavy_max: usize,
-    /// What is left of the timeout of a request when it is answered.
+    /// Time before the timeout of a request that is reserved.
     pub reserve: DeadlineReserve,
-    /// Shortest between two log lines about the same limit.
+    /// The shortest time between two log lines about overload.
     pub log_interval: Duration,
 }
 
@@ -59,7 +59,7 @@ impl Default for LoadLimits {
     }
 }
 
-/// What requests take at the moment, and what was refused for it.
+/// Counts requests in flight and rejects those over the limits.
 #[derive(Debug)]
 pub struct LoadShedder {
     limits: LoadLimits,
@@ -77,7 +77,7 @@ impl Default for LoadShedder {
 }
 
 impl LoadShedder {
-    /// Nothing in work yet.
+    /// Creates a load shedder without requests in flight.
     #[must_use]
     pub fn new(mut limits: LoadLimits) -> Self {
         limits.requests_max = limits.requests_max.min(Semaphore::MAX_PERMITS);
@@ -92,27 +92,27 @@ impl LoadShedder {
         }
     }
 
-    /// Requests in work.
+    /// Returns the number of requests in flight.
     #[must_use]
     pub fn in_flight(&self) -> usize {
         let free = self.request_permits.available_permits();
         self.limits.requests_max.saturating_sub(free)
     }
 
-    /// Large bodies that are being judged.
+    /// Returns the number of large bodies that are being evaluated.
     #[must_use]
     pub fn large_in_flight(&self) -> usize {
         let free = self.large_body_permits.available_permits();
         self.limits.heavy_max.saturating_sub(free)
     }
 
-    /// Bytes of bodies that are held.
+    /// Returns the bytes of buffered bodies.
     #[must_use]
     pub fn buffered_bytes(&self) -> usize {
         self.buffered_bytes.load(Ordering::Relaxed)
     }
 
-    /// Requests refused because too much was in work, since the start.
+    /// Returns the number of requests rejected for overload since the start.
     #[must_use]
     pub fn shed(&self) -> u64 {
         self.shed.load(Ordering::Relaxed)
@@ -122,60 +122,59 @@ impl LoadShedder {
         &self.limits
     }
 
-    /// A place for one request, until it is dropped.
+    /// Returns the permit of one request, or an error if the limit is reached.
     pub(crate) fn acquire(&self) -> Result<OwnedSemaphorePermit, Overloaded> {
-        let place = Arc::clone(&self.request_permits).try_acquire_owned();
-        place.map_err(|_| self.reject(LoadLimit::Requests(self.limits.requests_max)))
+        let permit = Arc::clone(&self.request_permits).try_acquire_owned();
+        permit.map_err(|_| self.reject(LoadLimit::Requests(self.limits.requests_max)))
     }
 
-    /// A place for a large body among those that are judged; `None` when none is free by the
-    /// deadline.
+    /// Waits for the permit to evaluate a large body; `None` if there is none before the deadline.
     pub(crate) async fn acquire_large(&self, deadline: Instant) -> Option<OwnedSemaphorePermit> {
-        let place = Arc::clone(&self.large_body_permits).acquire_owned();
-        timeout_at(deadline, place).await.ok()?.ok()
+        let permit = Arc::clone(&self.large_body_permits).acquire_owned();
+        timeout_at(deadline, permit).await.ok()?.ok()
     }
 
     fn reject(&self, limit: LoadLimit) -> Overloaded {
-        let full = Overloaded {
+        let overload = Overloaded {
             limit,
             retry_after_seconds: self.limits.retry_after_seconds,
         };
         let shed = self.shed.fetch_add(1, Ordering::Relaxed).saturating_add(1);
         if self.log_throttle.is_due() {
-            tracing::warn!(reason = %full, shed, "too much at once; clients are told to come again");
+            tracing::warn!(reason = %overload, shed, "overloaded; rejecting requests with 429");
         }
-        full
+        overload
     }
 }
 
-/// A limit was reached.
+/// A limit is reached.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{limit} in work, and no more are taken; try again in {retry_after_seconds} s")]
+#[error("{limit} in flight, which is the limit; try again in {retry_after_seconds} s")]
 pub(crate) struct Overloaded {
     pub(crate) limit: LoadLimit,
-    /// After how long the client is asked to come again, in seconds.
+    /// The `Retry-After` of the response, in seconds.
     pub(crate) retry_after_seconds: u64,
 }
 
-/// Which one it was.
+/// The limit that is reached.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum LoadLimit {
-    /// There is no place for one more request.
+    /// Requests in flight.
     Requests(usize),
-    /// There is no memory for one more body.
+    /// Bytes of buffered bodies.
     Bytes(usize),
 }
 
 impl fmt::Display for LoadLimit {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Requests(most) => write!(f, "{most} requests are"),
-            Self::Bytes(most) => write!(f, "bodies of {most} bytes are"),
+            Self::Requests(limit) => write!(f, "{limit} requests are"),
+            Self::Bytes(limit) => write!(f, "bodies of {limit} bytes are"),
         }
     }
 }
 
-/// A body that grows, and is counted while it is held.
+/// A body that is being read. Its bytes count against the limit until it is dropped.
 pub(crate) struct BufferedBody {
     load: Arc<LoadShedder>,
     counted_bytes: usize,
@@ -193,16 +192,18 @@ impl BufferedBody {
         }
     }
 
-    /// Adds what has arrived. The first piece is kept as it is: mostly it is the only one.
+    /// Adds a piece of the body. The first one is kept without a copy: usually it is the only one.
     pub(crate) fn push(&mut self, piece: Bytes) -> Result<(), Overloaded> {
-        let most = self.load.limits.bodies_max_bytes;
-        let grown = |held: usize| Some(held.saturating_add(piece.len())).filter(|sum| *sum <= most);
-        let held = &self.load.buffered_bytes;
-        if held
-            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, grown)
+        let limit = self.load.limits.bodies_max_bytes;
+        let add = |buffered: usize| {
+            Some(buffered.saturating_add(piece.len())).filter(|sum| *sum <= limit)
+        };
+        let buffered = &self.load.buffered_bytes;
+        if buffered
+            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, add)
             .is_err()
         {
-            return Err(self.load.reject(LoadLimit::Bytes(most)));
+            return Err(self.load.reject(LoadLimit::Bytes(limit)));
         }
         self.counted_bytes = self.counted_bytes.saturating_add(piece.len());
         if self.bytes.is_empty() && self.overflow.is_empty() {
@@ -217,7 +218,7 @@ impl BufferedBody {
         Ok(())
     }
 
-    /// All of it.
+    /// Returns the whole body.
     pub(crate) fn bytes(&self) -> &[u8] {
         if self.overflow.is_empty() {
             &self.bytes
@@ -235,7 +236,7 @@ impl Drop for BufferedBody {
     }
 }
 
-/// Lets through one log line in a while.
+/// Limits log lines to one per interval.
 #[derive(Debug)]
 pub(crate) struct LogThrottle {
     interval: Duration,
@@ -243,7 +244,6 @@ pub(crate) struct LogThrottle {
 }
 
 impl LogThrottle {
-    /// Lets through one line an interval.
     pub(crate) fn new(interval: Duration) -> Self {
         Self {
             interval,

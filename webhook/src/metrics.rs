@@ -1,25 +1,18 @@
-//! What the server counts and measures, in Prometheus' terms.
+//! Prometheus metrics of the webhook.
 //!
-//! A request costs a few additions: every child of every metric is made at the start. Numbers that
-//! somebody else keeps (stores, certificate) are read when they are asked for.
+//! A request costs a few additions, because all children of all metrics are created at the start. Values of
+//! other components (stores, certificate) are read at each scrape.
 
 mod builders;
 mod configured_counters;
 mod fixed_family;
-mod labels;
-mod request_observer;
-mod rule_hits;
-mod server;
+mod kind_label;
 mod text_format;
 
-pub use server::serve;
+pub(crate) use text_format::TextFormat;
 
-#[cfg(feature = "otel")]
-pub(crate) use labels::AdmissionOutcome;
-pub(crate) use labels::{ConversionOutcome, LookupOutcome, ReviewPath};
-pub(crate) use request_observer::RequestObserver;
-pub(crate) use rule_hits::RuleHits;
-
+use crate::metric_labels::{LookupOutcome, ReloadOutcome, ReviewPath};
+use crate::rule_hits::RuleHits;
 use crate::stores::StoreReadiness;
 use builders::{
     conversion_counters, counter_family, register_family, register_stores, request_counters,
@@ -27,10 +20,9 @@ use builders::{
 };
 use configured_counters::ConfiguredCounters;
 use fixed_family::{FixedFamily, PolledMetric};
-use labels::ReloadOutcome;
+use kind_label::{KindLabel, kind_labels};
 use lockkeeper_policies::index::Index;
 use lockkeeper_policies::reference::entries;
-use lockkeeper_policies::registry::{self, Registration};
 use lockkeeper_policies::settings::Settings;
 use prometheus_client::encoding::text as openmetrics;
 use prometheus_client::metrics::MetricType;
@@ -42,17 +34,17 @@ use prometheus_client::registry::Registry;
 use std::fmt;
 use std::sync::{Arc, RwLock};
 
-/// What every name begins with.
+/// The prefix of every metric name.
 const PREFIX: &str = "lockkeeper_webhook";
 
-/// The bounds of the durations, in seconds: from what the cheapest request takes to what makes an API
-/// server look slow.
+/// Bucket bounds of durations, in seconds: from the fastest requests to those that slow the API server
+/// noticeably.
 const DURATION_BUCKETS_SECONDS: [f64; 14] = [
     50e-6, 100e-6, 250e-6, 500e-6, 1e-3, 2.5e-3, 5e-3, 10e-3, 25e-3, 50e-3, 100e-3, 250e-3, 500e-3,
     1.0,
 ];
 
-/// The bounds of the sizes of bodies, in bytes: 1 KiB to 8 MiB.
+/// Bucket bounds of body sizes, in bytes: 1 KiB to 8 MiB.
 const BODY_BUCKETS_BYTES: [f64; 8] = [
     1_024.0,
     4_096.0,
@@ -64,74 +56,41 @@ const BODY_BUCKETS_BYTES: [f64; 8] = [
     8_388_608.0,
 ];
 
-/// What is known of the serving certificate. The closures are called at each scrape.
+/// Metrics of the serving certificate. The closures are called at each scrape.
 pub struct CertificateProbe {
-    /// When it expires, in seconds since 1970.
+    /// The expiry time, in seconds since 1970.
     pub not_after_seconds: Box<dyn Fn() -> i64 + Send + Sync>,
-    /// How many times a new one was taken.
+    /// The number of new certificates that were loaded.
     pub reloads: Box<dyn Fn() -> i64 + Send + Sync>,
-    /// How many times its files were looked at and could not be used.
+    /// The number of checks of the files or the Secret that found an unusable certificate.
     pub failures: Box<dyn Fn() -> i64 + Send + Sync>,
-    /// How many clients were refused for their certificate.
+    /// The number of clients that were rejected for their certificate.
     pub rejected_clients: Box<dyn Fn() -> i64 + Send + Sync>,
 }
 
-/// A kind that has a label value of its own.
-#[derive(Debug, PartialEq, Eq)]
-struct KindLabel {
-    group: String,
-    version: String,
-    name: String,
-    /// How it is counted: kinds of other projects may have the names of ours.
-    label: String,
-}
-
-impl KindLabel {
-    fn from_registration(registered: Registration) -> Self {
-        let Registration { group, kind, .. } = registered;
-        Self {
-            label: match registered.foreign {
-                None => kind.clone(),
-                Some(_) => format!("{kind}.{group}"),
-            },
-            group,
-            version: registered.version,
-            name: kind,
-        }
-    }
-}
-
-/// The kinds that may be sent here.
-fn kind_labels() -> Vec<KindLabel> {
-    registry::known_registrations()
-        .into_iter()
-        .map(KindLabel::from_registration)
-        .collect()
-}
-
-/// All metrics of the server.
+/// All metrics of the webhook.
 pub struct Metrics {
-    kinds: Vec<KindLabel>,
+    pub(crate) kinds: Vec<KindLabel>,
     rules: Vec<&'static str>,
-    requests: Arc<FixedFamily<Counter>>,
-    conversions: Arc<FixedFamily<Counter>>,
+    pub(crate) requests: Arc<FixedFamily<Counter>>,
+    pub(crate) conversions: Arc<FixedFamily<Counter>>,
     rule_hits: Arc<FixedFamily<Counter>>,
     configured: ConfiguredCounters,
-    durations: Arc<FixedFamily<Histogram>>,
-    in_flight: Gauge,
+    pub(crate) durations: Arc<FixedFamily<Histogram>>,
+    pub(crate) in_flight: Gauge,
     shed: Counter,
-    body_bytes: Histogram,
+    pub(crate) body_bytes: Histogram,
     lookups: Arc<FixedFamily<Counter>>,
     config_reloads: Arc<FixedFamily<Counter>>,
     registry: Registry,
 }
 
 impl Metrics {
-    /// All at zero. The stores are looked at when somebody asks.
+    /// Registers all metrics with the value zero. Those of the stores are read at each scrape.
     pub(crate) fn new(index: &Arc<RwLock<Index>>, readiness: &StoreReadiness) -> Self {
         let kinds = kind_labels();
-        // A rule that holds for several kinds is counted once.
-        let rules: Vec<&'static str> = entries().iter().map(|it| it.rule.id).collect();
+        // A rule that applies to several kinds has one label value.
+        let rules: Vec<&'static str> = entries().iter().map(|entry| entry.rule.id).collect();
         let mut registry = Registry::with_prefix(PREFIX);
         let requests = request_counters(&mut registry, &kinds);
         let conversions = conversion_counters(&mut registry);
@@ -140,7 +99,7 @@ impl Metrics {
             &mut registry,
             FixedFamily::new(
                 "request_duration_seconds",
-                "Time from the head of a request to its answer.",
+                "Time from the head of a request to its response.",
                 MetricType::Histogram,
                 &[ReviewPath::label()],
                 |_| Histogram::new(DURATION_BUCKETS_SECONDS),
@@ -150,35 +109,31 @@ impl Metrics {
         let body_bytes = Histogram::new(BODY_BUCKETS_BYTES);
         registry.register(
             "requests_in_flight",
-            "Requests that are being answered",
+            "Requests in flight",
             in_flight.clone(),
         );
         registry.register(
             "requests_shed",
-            "Requests turned away because too many were in flight",
+            "Requests rejected with 429 because too many were in flight",
             shed.clone(),
         );
-        registry.register(
-            "body_bytes",
-            "Size of the bodies that were read",
-            body_bytes.clone(),
-        );
+        registry.register("body_bytes", "Size of request bodies", body_bytes.clone());
         register_stores(&mut registry, index, readiness);
         let lookups = counter_family(
             &mut registry,
             "live_lookups",
-            "Objects that the stores did not have when a rule asked, by what the API server said.",
+            "Lookups of objects that a rule needed and the stores did not have, by result.",
             &[LookupOutcome::label()],
         );
         let config_reloads = counter_family(
             &mut registry,
             "config_reloads",
-            "Changes of the configuration file that were read.",
+            "Reloads of the configuration file, by result.",
             &[ReloadOutcome::label()],
         );
         registry.register(
             "build",
-            "The version that runs; always 1",
+            "The running version; always 1",
             Info::new([("version", env!("CARGO_PKG_VERSION"))]),
         );
         Self {
@@ -198,7 +153,7 @@ impl Metrics {
         }
     }
 
-    /// Adds what is known of the serving certificate.
+    /// Registers the metrics of the serving certificate.
     pub(crate) fn add_certificate(&mut self, probe: CertificateProbe) {
         self.registry.register(
             "certificate_not_after_seconds",
@@ -208,24 +163,24 @@ impl Metrics {
         let mut reads = [Some(probe.reloads), Some(probe.failures)].into_iter();
         let reloads = FixedFamily::new(
             "certificate_reloads",
-            "Looks at the certificate's files or its Secret: a new one was taken, or it could not be used.",
+            "Reloads of the certificate from its files or its Secret, by result.",
             MetricType::Counter,
             &[ReloadOutcome::label()],
             |_| PolledMetric::counter(reads.next().flatten().unwrap_or_else(|| Box::new(|| 0))),
         );
         register_family(&mut self.registry, reloads);
         self.registry.register(
-            "clients_refused",
-            "Clients refused for their certificate, or for having none",
+            "clients_rejected",
+            "Clients rejected for an invalid or missing certificate",
             PolledMetric::counter(probe.rejected_clients),
         );
     }
 
-    fn count_hits(&self, hits: &RuleHits) {
+    pub(crate) fn count_hits(&self, hits: &RuleHits) {
         for (rule, action) in hits.iter() {
-            match self.rules.iter().position(|known| known == rule) {
+            match self.rules.iter().position(|id| id == rule) {
                 Some(rule) => {
-                    let counter = self.rule_hits.get([rule, action.place()]);
+                    let counter = self.rule_hits.get([rule, action.index()]);
                     counter.map(Counter::inc);
                 }
                 None => self.configured.count_rule_hit(rule, action),
@@ -236,41 +191,41 @@ impl Metrics {
         }
     }
 
-    /// Counts for the rules of users and the exceptions that there are from now on.
+    /// Sets the user rules and exceptions that are counted.
     pub(crate) fn apply_settings(&self, settings: &Settings) {
         self.configured.apply_settings(settings);
     }
 
-    /// A request was turned away because there are too many.
+    /// Counts a request that was rejected with 429.
     pub(crate) fn count_shed(&self) {
         self.shed.inc();
     }
 
-    /// The counters of live lookups, for whoever makes them.
+    /// Returns the counters of live lookups.
     pub(crate) fn lookup_counters(&self) -> LookupCounters {
         LookupCounters(Some(Arc::clone(&self.lookups)))
     }
 
-    /// A change of the configuration was read: does it hold from now on?
+    /// Counts a reload of the configuration; `applied` is false if it was invalid.
     pub fn config_reloaded(&self, applied: bool) {
         let reload = if applied {
             ReloadOutcome::Applied
         } else {
             ReloadOutcome::Rejected
         };
-        self.config_reloads.get([reload.place()]).map(Counter::inc);
+        self.config_reloads.get([reload.index()]).map(Counter::inc);
     }
 
-    /// All of them in the text format of `OpenMetrics`.
+    /// Returns all metrics in the text format of `OpenMetrics`.
     #[must_use]
     pub fn openmetrics(&self) -> String {
         let mut out = String::new();
-        // Writing to a string does not fail, and neither does reading a number.
+        // Writing to a string does not fail.
         let _ = openmetrics::encode(&mut out, &self.registry);
         out
     }
 
-    /// All of them in Prometheus' own text format.
+    /// Returns all metrics in the Prometheus text format.
     #[must_use]
     pub fn prometheus(&self) -> String {
         text_format::to_prometheus(&self.openmetrics())
@@ -288,11 +243,11 @@ impl fmt::Debug for Metrics {
 pub(crate) struct LookupCounters(Option<Arc<FixedFamily<Counter>>>);
 
 impl LookupCounters {
-    /// One more came to this.
+    /// Counts one lookup.
     pub(crate) fn count(&self, result: LookupOutcome) {
         let counters = self.0.as_ref();
         counters
-            .and_then(|counters| counters.get([result.place()]))
+            .and_then(|counters| counters.get([result.index()]))
             .map(Counter::inc);
     }
 }

@@ -1,27 +1,27 @@
-//! The world as one request sees it: the stores, and what was fetched live for it.
+//! The cluster view of one request: the stores, and the objects that were looked up for it.
 
 use lockkeeper_policies::cluster_view::{ClusterView, Lookup, PriorityClassFacts};
 use lockkeeper_policies::index::{Index, IndexedKind};
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// What the API server can be asked for: an object of a kind that is in no namespace, by its name.
+/// An object to look up: a cluster-scoped kind and a name.
 pub(crate) type LookupKey = (IndexedKind, String);
 
-/// What rules use of an object that was asked for.
+/// The facts that rules use of a looked-up object.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum LookedUp {
-    /// Of a PriorityClass.
+    /// The facts of a PriorityClass.
     PriorityClass(PriorityClassFacts),
-    /// Of others, that they exist.
+    /// An object of another kind exists.
     Exists,
 }
 
-/// What was asked for at the API server for one request.
+/// The results of the lookups for one request.
 pub(crate) type LookupResults = BTreeMap<LookupKey, Lookup<LookedUp>>;
 
-/// The stores first, then what was fetched. It remembers what neither had, so that the caller can
-/// fetch it and ask again: rules themselves never wait.
+/// Reads the stores first, then the lookup results. Records the objects that neither has, so that the caller
+/// can look them up and evaluate the rules again: rules themselves never wait.
 pub(crate) struct RequestView<'a> {
     index: &'a Index,
     lookup_results: &'a LookupResults,
@@ -39,24 +39,24 @@ impl<'a> RequestView<'a> {
         }
     }
 
-    /// Whether somebody asked for the global default before the classes were listed.
+    /// Returns true if a rule needed the global default before the PriorityClasses were listed.
     pub(crate) fn default_is_unknown(&self) -> bool {
         self.default_is_unknown.get()
     }
 
-    /// What was asked for and is nowhere.
+    /// Returns the objects that neither the stores nor the lookups had.
     pub(crate) fn into_missed_lookups(self) -> BTreeSet<LookupKey> {
         self.missed_lookups.into_inner()
     }
 
-    /// What was fetched; what was not is missed.
+    /// Returns the result of a lookup. Without one, the object is recorded as missed.
     fn live_result(&self, kind: IndexedKind, name: &str) -> Option<&Lookup<LookedUp>> {
-        let asked = (kind, name.to_owned());
-        let fetched = self.lookup_results.get(&asked);
-        if fetched.is_none() {
-            self.missed_lookups.borrow_mut().insert(asked);
+        let key = (kind, name.to_owned());
+        let result = self.lookup_results.get(&key);
+        if result.is_none() {
+            self.missed_lookups.borrow_mut().insert(key);
         }
-        fetched
+        result
     }
 }
 
@@ -86,15 +86,15 @@ impl ClusterView for RequestView<'_> {
         default
     }
 
-    /// `kubectl apply` of a flavor and a queue, in one file, sends the second before the watch has told of
-    /// the first.
+    /// `kubectl apply` of a flavor and a queue, in one file, sends the queue before the watch has delivered
+    /// the flavor.
     fn exists(&self, kind: IndexedKind, name: &str) -> Lookup<()> {
         let stored = self.index.exists(kind, name);
-        let is_asked_for = matches!(
+        let has_lookup = matches!(
             kind,
             IndexedKind::ResourceFlavor(_) | IndexedKind::ClusterQueue(_)
         );
-        if !is_asked_for || stored == Lookup::Found(()) {
+        if !has_lookup || stored == Lookup::Found(()) {
             return stored;
         }
         match self.live_result(kind, name) {
@@ -119,12 +119,12 @@ mod tests {
 
     const FLAVOR: IndexedKind = IndexedKind::ResourceFlavor(Project::Lockkeeper);
 
-    /// Asks for a flavor or the like in a cluster that has the flavor `stored`, with this answer of the API
-    /// server; gives back what the rule is told, and how much is missed.
+    /// Reads an object in a cluster with the flavor `stored` and this lookup result. Returns what the rule
+    /// gets, and the number of missed lookups.
     fn lookup(
         kind: IndexedKind,
         name: &str,
-        answer: Option<Lookup<LookedUp>>,
+        result: Option<Lookup<LookedUp>>,
     ) -> (Lookup<()>, usize) {
         let mut index = Index::default();
         let stored = ObjectName {
@@ -133,23 +133,23 @@ mod tests {
         };
         let facts = Facts::ResourceFlavor(Project::Lockkeeper, FlavorFacts::default());
         index.apply(stored, facts);
-        let fetched = answer.map(|answer| ((kind, name.to_owned()), answer));
-        let fetched = fetched.into_iter().collect();
-        let world = RequestView::new(&index, &fetched);
-        let told = world.exists(kind, name);
-        (told, world.into_missed_lookups().len())
+        let results = result.map(|result| ((kind, name.to_owned()), result));
+        let results = results.into_iter().collect();
+        let view = RequestView::new(&index, &results);
+        let exists = view.exists(kind, name);
+        (exists, view.into_missed_lookups().len())
     }
 
     #[test]
     fn object_missing_in_stores_is_a_missed_lookup() {
         assert_eq!(lookup(FLAVOR, "stored", None), (Lookup::Found(()), 0));
         assert_eq!(lookup(FLAVOR, "fresh", None), (Lookup::Absent, 1));
-        for (answer, told) in [
+        for (result, expected) in [
             (Lookup::Found(LookedUp::Exists), Lookup::Found(())),
             (Lookup::Absent, Lookup::Absent),
             (Lookup::Unknown, Lookup::Unknown),
         ] {
-            assert_eq!(lookup(FLAVOR, "fresh", Some(answer)), (told, 0));
+            assert_eq!(lookup(FLAVOR, "fresh", Some(result)), (expected, 0));
         }
     }
 
@@ -170,16 +170,16 @@ mod tests {
             json!({"apiVersion": "scheduling.k8s.io/v1alpha2", "kind": "Workload",
                 "metadata": {"name": "w", "namespace": "team"}, "spec": {"podGroupTemplates": [{"name": "t"}]}}),
         ]);
-        let fetched = LookupResults::new();
-        let world = RequestView::new(&index, &fetched);
-        assert!(world.quota("a").found().unwrap().max.contains_key("cpu"));
-        assert_eq!(world.quota("b"), Lookup::Absent);
-        let children = world.quota_children("koordinator-root-quota");
+        let results = LookupResults::new();
+        let view = RequestView::new(&index, &results);
+        assert!(view.quota("a").found().unwrap().max.contains_key("cpu"));
+        assert_eq!(view.quota("b"), Lookup::Absent);
+        let children = view.quota_children("koordinator-root-quota");
         assert_eq!(children.first().map(|(name, _)| *name), Some("a"));
-        let templates = world.templates("team", "w").found().unwrap();
+        let templates = view.templates("team", "w").found().unwrap();
         assert!(templates.templates.contains("t"));
-        assert_eq!(world.templates("team", "v"), Lookup::Absent);
-        assert!(world.into_missed_lookups().is_empty());
+        assert_eq!(view.templates("team", "v"), Lookup::Absent);
+        assert!(view.into_missed_lookups().is_empty());
     }
 
     #[test]
@@ -187,25 +187,25 @@ mod tests {
         let mut index = Index::default();
         index.mark_complete(IndexedKind::Cohort(Project::Kueue));
         let name = || "x".to_owned();
-        for family in [Project::Lockkeeper, Project::Kueue] {
+        for project in [Project::Lockkeeper, Project::Kueue] {
             for kind in [
-                IndexedKind::ResourceFlavor(family),
-                IndexedKind::ClusterQueue(family),
+                IndexedKind::ResourceFlavor(project),
+                IndexedKind::ClusterQueue(project),
             ] {
                 index.mark_complete(kind);
-                let fetched = LookupResults::new();
-                let world = RequestView::new(&index, &fetched);
-                assert_eq!(world.exists(kind, "x"), Lookup::Absent);
-                assert_eq!(world.into_missed_lookups(), [(kind, name())].into());
-                let fetched = [((kind, name()), Lookup::Found(LookedUp::Exists))].into();
-                let world = RequestView::new(&index, &fetched);
-                assert_eq!(world.exists(kind, "x"), Lookup::Found(()));
+                let results = LookupResults::new();
+                let view = RequestView::new(&index, &results);
+                assert_eq!(view.exists(kind, "x"), Lookup::Absent);
+                assert_eq!(view.into_missed_lookups(), [(kind, name())].into());
+                let results = [((kind, name()), Lookup::Found(LookedUp::Exists))].into();
+                let view = RequestView::new(&index, &results);
+                assert_eq!(view.exists(kind, "x"), Lookup::Found(()));
             }
         }
-        let fetched = LookupResults::new();
-        let world = RequestView::new(&index, &fetched);
+        let results = LookupResults::new();
+        let view = RequestView::new(&index, &results);
         let cohort = IndexedKind::Cohort(Project::Kueue);
-        assert_eq!(world.exists(cohort, "x"), Lookup::Absent);
-        assert!(world.into_missed_lookups().is_empty());
+        assert_eq!(view.exists(cohort, "x"), Lookup::Absent);
+        assert!(view.into_missed_lookups().is_empty());
     }
 }

@@ -1,4 +1,4 @@
-//! Stores fed by watches: the objects that rules ask about, kept down to the facts they use.
+//! Stores fed by watches: objects that rules look up, reduced to the facts that rules use.
 
 mod feed;
 mod foreign;
@@ -28,18 +28,17 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, RwLock};
 use std::time::Duration;
 
-/// Objects in one answer to a list. They are in memory together, three times for a moment: as they came,
-/// as text and decoded.
+/// Objects per page of a list. They are in memory three times for a moment: as bytes, as text and decoded.
 const PAGE_SIZE: u32 = 100;
 
-/// Which stores have listed everything once.
+/// The stores that have synced.
 #[derive(Clone, Debug, Default)]
 pub struct StoreReadiness {
     stores: Arc<[(&'static str, AtomicBool)]>,
 }
 
 impl StoreReadiness {
-    /// Nothing has to be listed.
+    /// Returns a readiness without stores.
     #[must_use]
     pub fn always() -> Self {
         Self::default()
@@ -52,21 +51,21 @@ impl StoreReadiness {
         }
     }
 
-    /// A store has listed everything.
+    /// Marks a store as synced.
     fn mark_synced(&self, name: &str) {
         if self.mark_settled(name) {
             tracing::info!(store = name, "synced");
         }
     }
 
-    /// A store need not be waited for. Whether it was till now.
+    /// Marks a store as synced or not installed. Returns true if it was not marked before.
     fn mark_settled(&self, name: &str) -> bool {
         let mut stores = self.stores.iter();
         let found = stores.find(|(store, _)| *store == name);
         found.is_some_and(|(_, settled)| !settled.swap(true, Ordering::Release))
     }
 
-    /// The stores that have not listed everything yet.
+    /// Returns the stores that have not synced.
     #[must_use]
     pub fn missing(&self) -> Vec<&'static str> {
         let unsynced = self
@@ -77,7 +76,7 @@ impl StoreReadiness {
     }
 }
 
-/// Only what rules use of a Workload's spec is decoded.
+/// The fields of a Workload's spec that rules use.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct WorkloadSpec {
@@ -85,7 +84,7 @@ struct WorkloadSpec {
     preemption_priority_class_name: Option<String>,
 }
 
-/// Only what rules use of a Workload's status is decoded.
+/// The fields of a Workload's status that rules use.
 #[derive(Clone, Debug, Default, Deserialize)]
 struct WorkloadStatus {
     #[serde(default)]
@@ -94,15 +93,15 @@ struct WorkloadStatus {
 
 type SlimWorkload = SlimObject<Workload, WorkloadSpec, WorkloadStatus>;
 
-/// A pod is its metadata, and that is all that is asked for.
+/// Pods are watched as metadata only.
 type SlimPod = SlimObject<PartialObjectMeta<Pod>>;
 
-/// One kind of objects, and what it is called.
+/// The store of one kind, with its name.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Store {
     pub(crate) name: &'static str,
     pub(crate) kind: IndexedKind,
-    /// Whether the cluster need not have the kind.
+    /// True if the kind may be missing in the cluster.
     is_optional: bool,
 }
 
@@ -128,7 +127,7 @@ const RESOURCE_FLAVORS: Store = store(
 );
 const LOCAL_QUEUES: Store = store("localqueues", IndexedKind::LocalQueue(Project::Lockkeeper));
 
-/// The stores that there are in any case.
+/// The stores that always exist.
 const STORES: [Store; 7] = [
     PRIORITY_CLASSES,
     WORKLOADS,
@@ -139,7 +138,7 @@ const STORES: [Store; 7] = [
     LOCAL_QUEUES,
 ];
 
-/// The stores that there are where the kinds of these projects are wanted.
+/// Returns all stores, with those of these projects' kinds.
 pub(crate) fn stores(
     wanted: impl IntoIterator<Item = ForeignKinds>,
 ) -> impl Iterator<Item = Store> {
@@ -147,9 +146,9 @@ pub(crate) fn stores(
     STORES.into_iter().chain(foreign.copied())
 }
 
-/// Starts the watches, of other projects' kinds those that are wanted. They go on until the runtime ends; a broken
-/// watch is taken up again with growing pauses, and meanwhile the stores answer from what they have. A change waits
-/// for at most `lag_max` for requests that are being judged.
+/// Starts the watches, for other projects' kinds only those that are enabled. They run until the runtime
+/// ends; a failed watch is restarted with exponential backoff, and meanwhile the stores keep their
+/// objects. An update waits at most `lag_max` for requests that are being evaluated.
 pub fn start_watches(
     client: &Client,
     index: &Arc<RwLock<Index>>,
@@ -181,7 +180,7 @@ pub fn start_watches(
     readiness
 }
 
-/// What watches are started with.
+/// Parameters of all watches.
 struct Watches<'a> {
     client: &'a Client,
     feed: &'a IndexFeed,
@@ -200,7 +199,7 @@ impl Watches<'_> {
         });
     }
 
-    /// Starts the watch of all objects of a kind, whatever their form.
+    /// Starts the watch of all objects of a kind, decoded dynamically.
     fn watch_dynamic(
         &self,
         store: Store,

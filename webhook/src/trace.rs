@@ -1,8 +1,7 @@
-//! Where the time of a review goes, for OpenTelemetry: a span for the review, and one for each of its
-//! steps.
+//! OpenTelemetry spans of reviews: one span per review, with a child span for each step.
 //!
-//! A span names what was judged and what came of it. It never holds an object, a part of one, or who
-//! sent it. Without the feature `otel` everything here is empty, and nothing is left of it in the binary.
+//! A span has the identity of the object and the result. It never contains the object, a part of it, or the
+//! user of the request. Without the feature `otel` everything here is empty and compiled away.
 
 #[cfg(not(feature = "otel"))]
 mod noop;
@@ -14,23 +13,23 @@ pub(crate) use noop::{ReviewSpan, ReviewTrace};
 #[cfg(feature = "otel")]
 pub(crate) use otel::{ReviewSpan, ReviewTrace};
 
-/// What a review's time is spent on.
+/// A step of a review.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ReviewStep {
-    /// The body is on its way.
+    /// The body is read.
     Read,
-    /// A large body waits for its turn.
+    /// A large body waits for a permit.
     Wait,
-    /// The review around the objects is decoded.
+    /// The review is decoded without its objects.
     Envelope,
     /// The objects are decoded into their types.
     Decode,
     /// The rules run.
     Rules,
-    /// Defaults are filled in.
+    /// Defaults are set.
     Defaults,
     /// The objects of a conversion review are converted.
     Convert,
-    /// The API server is asked for what the stores missed.
+    /// Objects that the stores missed are looked up at the API server.
     Lookup,
 }

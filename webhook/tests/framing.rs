@@ -16,7 +16,7 @@ mod support;
 use support::{HTTP1, Webhook, WebhookOptions, workload};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
-/// What stands behind the request in question. Where it is answered, the connection ends with it.
+/// The request after the tested one. If it gets a response, the connection ends with it.
 const SECOND: &str = "GET /livez HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n";
 
 /// What is answered to a request and to [`SECOND`] behind it.
@@ -89,7 +89,7 @@ async fn request_with_unambiguous_length_keeps_connection() {
             chunked.to_owned(),
             format!("{}{}000\r\n\r\n", chunk(start), chunk(end)),
         ),
-        // Extensions of chunks and fields behind the last one say nothing here.
+        // Chunk extensions and trailers do not change the length.
         (
             chunked.to_owned(),
             format!("{:X};a=b\r\n{review}\r\n0;c\r\n\r\n", review.len()),

@@ -88,7 +88,7 @@ async fn repeated_streams_over_limit_close_connection() {
     server.assert_serves().await;
 }
 
-/// Requests that are taken back at once, all in one piece, so that nobody can look at one before.
+/// Requests that are reset immediately, all in one write, so that the server handles none before.
 fn cancelled_requests(count: u32) -> Vec<u8> {
     let pairs = (0..count).map(|number| {
         let stream = 2 * number + 1;
@@ -243,7 +243,7 @@ async fn oversized_head_is_rejected_and_connection_stays() {
         })
         .await;
         let Sender::Http2(mut sender, _) = server.connect(H2).await else {
-            panic!("HTTP/2 was asked for");
+            panic!("HTTP/2 was requested");
         };
         for (bytes, expected) in [
             (good, StatusCode::OK),
@@ -270,11 +270,11 @@ async fn client_without_ping_answer_is_disconnected() {
     .await;
     let (mut lively, mut dead) = (connect(&server).await, connect(&server).await);
     for _ in 0..3 {
-        let asked = lively.next_of(PING).await.unwrap();
-        assert_eq!(asked.flags, 0);
-        lively.send(&frame(PING, ACK, 0, &asked.payload)).await;
+        let ping = lively.next_of(PING).await.unwrap();
+        assert_eq!(ping.flags, 0);
+        lively.send(&frame(PING, ACK, 0, &ping.payload)).await;
     }
-    // Meanwhile nobody has answered here.
+    // In the meantime this connection got no response.
     while dead.next().await.is_some() {}
     lively.assert_serves(1).await;
     server.assert_serves().await;

@@ -1,4 +1,4 @@
-//! Too many, too large, too slow: who is over a limit is told so, and the others are served.
+//! Too many, too large, too slow: requests over a limit are rejected, and the others are served.
 
 #![allow(
     clippy::unwrap_used,
@@ -74,7 +74,7 @@ impl ObjectLookup for Gate {
     }
 }
 
-/// Keeps the stores locked, so that no rule can run, wait_until it is told to let go.
+/// Keeps the stores locked, so that no rule can run, until it is released.
 struct IndexLock {
     release: mpsc::Sender<()>,
     thread: JoinHandle<()>,
@@ -129,7 +129,7 @@ async fn request_over_limit_is_rejected_at_once() {
                 assert_eq!(wait, "3");
                 assert_eq!(
                     refused.body,
-                    "2 requests are in work, and no more are taken; try again in 3 s\n"
+                    "2 requests are in flight, which is the limit; try again in 3 s\n"
                 );
                 // The probes are answered all the same.
                 assert_eq!(webhook.get(alpn, "/readyz").await.status, StatusCode::OK);
@@ -267,7 +267,7 @@ async fn queued_large_request_is_answered_before_timeout() {
                     (&504.into(), &"Timeout".into())
                 );
                 let message = status["message"].as_str().unwrap();
-                assert!(message.starts_with("not checked: the rules were not done within 0.5 s"));
+                assert!(message.starts_with("not checked: timed out after 0.5 s"));
                 assert!(message.contains("raise timeoutSeconds"), "{message}");
             }
             lock.release();

@@ -1,4 +1,4 @@
-//! What the stores miss is asked for once, live, and a source that does not answer holds nobody up.
+//! Objects that the stores miss are looked up once, and a source that does not respond delays no review.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -34,7 +34,7 @@ const TIMEOUT_SECONDS: u64 = 2;
 /// answers for `hanging`.
 #[derive(Clone, Default)]
 struct FakeLookup {
-    asked: Arc<Mutex<Vec<String>>>,
+    requested: Arc<Mutex<Vec<String>>>,
 }
 
 impl ObjectLookup for FakeLookup {
@@ -42,7 +42,7 @@ impl ObjectLookup for FakeLookup {
         &'a self,
         name: &'a str,
     ) -> BoxFuture<'a, Result<Option<PriorityClassFacts>, kube::Error>> {
-        self.asked.lock().unwrap().push(name.to_owned());
+        self.requested.lock().unwrap().push(name.to_owned());
         async move {
             let value = match name {
                 "low" => -10,
@@ -97,7 +97,7 @@ fn create(classes: [Option<&str>; 2]) -> Value {
 /// Sends reviews one after the other to a new server and gives back the last answer. The clock
 /// jumps to the next timer when everything waits, so a deadline costs no time.
 ///
-/// Every answer comes before the API server gives up, and the source is asked for these names.
+/// Checks that every response arrives before the timeout, and that these names are looked up.
 #[track_caller]
 fn check(requests: &[Value], questions: &[&str]) -> Value {
     let source = FakeLookup::default();
@@ -119,7 +119,7 @@ fn check(requests: &[Value], questions: &[&str]) -> Value {
         assert!(took < Duration::from_secs(TIMEOUT_SECONDS), "{took:?}");
         last = answer;
     }
-    assert_eq!(*source.asked.lock().unwrap(), questions);
+    assert_eq!(*source.requested.lock().unwrap(), questions);
     last
 }
 
@@ -150,10 +150,10 @@ fn class_missing_in_stores_is_found_with_one_lookup() {
     assert_eq!(answer, json!({"uid": "u", "allowed": true}));
 }
 
-/// Only a list tells which class is the global default.
+/// Only a list of all classes determines the global default.
 #[tokio::test]
 async fn unlisted_default_class_warns_and_is_not_set() {
-    let note = "not filled in: which PriorityClass is the global default is not known";
+    let note = "not defaulted: the PriorityClass that is the global default is unknown";
     for (index, classes, warned) in [
         (Index::default(), [None, None], true),
         (Index::default(), [Some("high"), None], false),
@@ -204,7 +204,7 @@ fn lookup_result_is_used_by_every_rule() {
 #[test]
 fn failed_lookup_allows_with_warning() {
     for name in ["hanging", "broken"] {
-        // Nothing of it is remembered: the next review asks again.
+        // The failure is not cached: the next review looks up again.
         let request = create([Some(name), None]);
         let answer = check(&[request.clone(), request], &[name, name]);
         assert_eq!(answer["allowed"], true, "{answer}");

@@ -1,4 +1,4 @@
-//! Metrics through the router: which series a request moves, and what the documentation says.
+//! Metrics through the router: the series that a request changes, and their documentation.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -25,7 +25,8 @@ use lockkeeper_webhook::app_state::AppState;
 use lockkeeper_webhook::http::{router, router_with};
 use lockkeeper_webhook::live_lookup::ObjectLookup;
 use lockkeeper_webhook::load_shedding::{LoadLimits, LoadShedder};
-use lockkeeper_webhook::metrics::{self, CertificateProbe};
+use lockkeeper_webhook::metrics::CertificateProbe;
+use lockkeeper_webhook::metrics_server;
 use lockkeeper_webhook::stores::StoreReadiness;
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
@@ -83,7 +84,7 @@ fn changed_metrics(app: &AppState) -> BTreeMap<String, String> {
         "build_info",
         "store_synced",
         "certificate_",
-        "clients_refused",
+        "clients_rejected",
     ];
     let text = app.metrics().prometheus();
     let samples = text.lines().filter(|line| !line.starts_with('#'));
@@ -268,7 +269,7 @@ impl ObjectLookup for FakeLookup {
     }
 }
 
-/// A review is judged twice when the stores miss something, and counts once.
+/// A review that is retried after a lookup counts once.
 #[tokio::test]
 async fn live_lookups_are_counted_by_result() {
     let mut index = Index::default();
@@ -303,7 +304,7 @@ async fn live_lookups_are_counted_by_result() {
         (r#"live_lookups_total{result="found"}"#, "1"),
         (r#"live_lookups_total{result="failed"}"#, "1"),
         (r#"live_lookups_total{result="absent"}"#, "1"),
-        (r#"live_lookups_total{result="remembered"}"#, "1"),
+        (r#"live_lookups_total{result="cached"}"#, "1"),
         (r#"request_duration_seconds_count{path="validate"}"#, "4"),
         (r#"rule_hits_total{rule="WL004",action="enforce"}"#, "2"),
         (&allowed, "1"),
@@ -317,7 +318,7 @@ async fn live_lookups_are_counted_by_result() {
 async fn scrape(path: &str, accept: &str) -> String {
     let tcp = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = tcp.local_addr().unwrap();
-    let server = tokio::spawn(metrics::serve(
+    let server = tokio::spawn(metrics_server::serve(
         tcp,
         app(&json!({})),
         ProbeServerLimits::default(),
@@ -370,7 +371,7 @@ const SHORT: Duration = Duration::from_millis(200);
 async fn start_metrics_server(limits: ProbeServerLimits) -> SocketAddr {
     let tcp = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = tcp.local_addr().unwrap();
-    tokio::spawn(metrics::serve(tcp, app(&json!({})), limits));
+    tokio::spawn(metrics_server::serve(tcp, app(&json!({})), limits));
     address
 }
 
@@ -426,7 +427,7 @@ async fn scraper_over_limit_waits_for_free_connection() {
     assert!(answer.ends_with("ok\n"), "{answer}");
 }
 
-/// What the metrics say of themselves, as two tables.
+/// Returns the documentation of the metrics as two tables.
 fn described(text: &str) -> String {
     let mut metrics: Vec<(String, String, String)> = Vec::new();
     let mut labels: BTreeMap<String, BTreeMap<String, BTreeSet<String>>> = BTreeMap::new();
@@ -505,7 +506,7 @@ fn placeholder(label: &str, known: &BTreeSet<String>) -> String {
     }
 }
 
-/// `UPDATE_DOCS=1` writes the tables anew.
+/// `UPDATE_DOCS=1` updates the tables.
 #[test]
 fn documented_metrics_match_exposed_metrics() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/metrics.md");

@@ -91,8 +91,8 @@ async fn wrong_ca_or_name_makes_unready() {
         wait_until(|| !webhook.health.problems().is_empty()).await;
         let answer = webhook.get(H2, "/readyz").await;
         assert_eq!(answer.status, StatusCode::SERVICE_UNAVAILABLE);
-        let told = format!("not ready: self-check: {reason}");
-        assert!(answer.body.starts_with(&told), "{}", answer.body);
+        let prefix = format!("not ready: self-check: {reason}");
+        assert!(answer.body.starts_with(&prefix), "{}", answer.body);
         watching.abort();
 
         // Whoever is trusted in the next case makes it ready again.
@@ -122,7 +122,7 @@ async fn changed_ca_bundle_triggers_self_check() {
     let error = check.run().await.unwrap_err();
     assert!(matches!(error, SelfCheckError::NoCa), "{error}");
     let watching = tokio::spawn(check.run_periodically(Arc::clone(&webhook.health)));
-    let told = |part: &'static str| {
+    let reports = |part: &'static str| {
         let health = Arc::clone(&webhook.health);
         move || {
             health
@@ -131,9 +131,9 @@ async fn changed_ca_bundle_triggers_self_check() {
                 .any(|problem| problem.contains(part))
         }
     };
-    wait_until(told("there is no CA yet")).await;
+    wait_until(reports("there is no CA yet")).await;
     bundle.send_replace(Some([read(&other.ca)].into()));
-    wait_until(told("no handshake")).await;
+    wait_until(reports("no handshake")).await;
     let both = [read(&other.ca), read(&webhook.files.ca)];
     bundle.send_replace(Some(both.into()));
     wait_until(|| webhook.health.problems().is_empty()).await;
@@ -146,7 +146,7 @@ async fn unknown_ca_requires_only_a_handshake() {
     let check = self_check(&webhook, "example.com", SelfCheckTrust::Any);
     check.run().await.unwrap();
 
-    // Somebody who listens and hangs up.
+    // A listener that closes every connection.
     let tcp = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = tcp.local_addr().unwrap();
     let check = SelfCheck { address, ..check };
@@ -193,7 +193,7 @@ async fn stopping_server_is_unready_and_serves_until_closed() {
         // New connections and new requests are still answered.
         let answer = webhook.post(alpn, "/mutate", workload("late", 0)).await;
         assert_eq!(answer.review()["uid"], "late");
-        // HTTP/2 says goodbye by itself.
+        // HTTP/2 has GOAWAY for this.
         let parts = answer
             .headers
             .get("connection")

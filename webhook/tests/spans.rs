@@ -1,4 +1,4 @@
-//! The spans of a review: which there are, what hangs below what, and what they say.
+//! The spans of a review: their names, parents and attributes.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -33,7 +33,7 @@ const NOT_SAMPLED: &str = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-
 
 /// What must not be found in any span.
 const CONTENT: &str = "a-word-of-the-object";
-const USER: &str = "somebody@example.org";
+const USER: &str = "user@example.org";
 
 /// Keeps the spans that have ended.
 #[derive(Clone, Debug, Default)]
@@ -99,7 +99,7 @@ impl RecordedSpans {
     }
 }
 
-/// What a span says of this; empty if it says nothing.
+/// Returns the value of an attribute; empty if the span does not have it.
 fn attribute(span: &SpanData, key: &str) -> String {
     let found = span.attributes.iter().find(|pair| pair.key.as_str() == key);
     found.map_or_else(String::new, |pair| pair.value.to_string())
@@ -133,8 +133,8 @@ fn post(path: &str, traceparent: &str, body: &str, bounds: LoadLimits) -> Record
     let runtime = paused_runtime();
     let response = runtime.block_on(server.oneshot(request)).unwrap();
     let spans = collector.0.lock().unwrap().clone();
-    let said = format!("{spans:?}");
-    assert!(!said.contains(CONTENT) && !said.contains(USER), "{said}");
+    let text = format!("{spans:?}");
+    assert!(!text.contains(CONTENT) && !text.contains(USER), "{text}");
     RecordedSpans {
         status: response.status(),
         spans,

@@ -175,7 +175,7 @@ fn kubelet_writes(volume: &Path, generation: &str, pair: &CertPair) {
     }
 }
 
-/// A running server whose files may be changed.
+/// A running server with files that tests change.
 struct Server {
     authority: TestCa,
     directory: TempDir,
@@ -221,7 +221,7 @@ impl Server {
         let (certificate, key) = (file(CERTIFICATE), file(KEY));
         let serving = ServerTls::load(&certificate, &key, &options, client.as_ref()).unwrap();
         let router = Router::new()
-            .route("/validate", get(async || "judged"))
+            .route("/validate", get(async || "reviewed"))
             .route("/mutate", get(async || "changed"))
             .route("/livez", get(async || "ok"))
             .route("/readyz", get(async || "ok"));
@@ -537,7 +537,7 @@ async fn client_signed_by_ca_is_accepted() {
     let ca = TestCa::new("clients");
     let server = Server::start_with_client_auth(&ca, &[], EVENTS).await;
     for version in [&TLS12, &TLS13] {
-        let client = server.client(version, Some(&ca.client("anybody", &[])));
+        let client = server.client(version, Some(&ca.client("client", &[])));
         for path in ["/validate", "/mutate", "/livez"] {
             let answer = server.request_status(&client, path).await;
             assert_eq!(answer, Some(StatusCode::OK), "{path}");
@@ -572,10 +572,10 @@ async fn foreign_or_expired_client_certificate_is_rejected() {
     let other = TestCa::new("clients");
     let server = Server::start_with_client_auth(&ca, &[], EVENTS).await;
     let bad = [
-        other.client("anybody", &[]),
-        ca.sign("anybody", &[], true, -1),
-        ca.sign_from("anybody", &[], true, 1..2),
-        ca.sign("anybody", &[], false, 1),
+        other.client("client", &[]),
+        ca.sign("client", &[], true, -1),
+        ca.sign_from("client", &[], true, 1..2),
+        ca.sign("client", &[], false, 1),
     ];
     let mut refused = 0;
     for pair in &bad {
@@ -593,17 +593,17 @@ async fn client_name_matches_san_or_common_name() {
     let ca = TestCa::new("clients");
     let server =
         Server::start_with_client_auth(&ca, &["kube-apiserver", "API.example"], EVENTS).await;
-    let ask = async |common_name: &str, names: &[&str]| {
+    let request = async |common_name: &str, names: &[&str]| {
         let client = server.client(&TLS13, Some(&ca.client(common_name, names)));
         server.request_status(&client, "/validate").await
     };
-    assert_eq!(ask("kube-apiserver", &[]).await, Some(StatusCode::OK));
+    assert_eq!(request("kube-apiserver", &[]).await, Some(StatusCode::OK));
     let named = ["other", "api.EXAMPLE"];
-    assert_eq!(ask("other", &named).await, Some(StatusCode::OK));
+    assert_eq!(request("other", &named).await, Some(StatusCode::OK));
 
-    assert_eq!(ask("other", &["other"]).await, None);
-    assert_eq!(ask("Kube-Apiserver", &[]).await, None);
-    assert_eq!(ask("kube-apiserver.evil", &["*.example"]).await, None);
+    assert_eq!(request("other", &["other"]).await, None);
+    assert_eq!(request("Kube-Apiserver", &[]).await, None);
+    assert_eq!(request("kube-apiserver.evil", &["*.example"]).await, None);
     assert_eq!(server.status.rejected_clients(), 3);
 }
 
@@ -612,8 +612,8 @@ async fn client_ca_rotation_is_reloaded() {
     let (old, new) = (TestCa::new("old"), TestCa::new("new"));
     let server = Server::start_with_client_auth(&old, &[], EVENTS).await;
     // One configuration each: a client that could would resume its session.
-    let old_client = server.client(&TLS13, Some(&old.client("anybody", &[])));
-    let new_client = server.client(&TLS13, Some(&new.client("anybody", &[])));
+    let old_client = server.client(&TLS13, Some(&old.client("client", &[])));
+    let new_client = server.client(&TLS13, Some(&new.client("client", &[])));
     let ok = Some(StatusCode::OK);
     assert_eq!(server.request_status(&old_client, "/validate").await, ok);
     assert_eq!(server.request_status(&new_client, "/validate").await, None);

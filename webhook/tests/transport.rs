@@ -140,7 +140,7 @@ async fn hanging_handshake_times_out() {
     .await;
     let silent = server.tcp().await;
     let mut halfway = server.tcp().await;
-    // The head of a ClientHello whose rest never comes.
+    // The start of a ClientHello; the rest is never sent.
     halfway
         .write_all(&[22, 3, 1, 2, 0, 1, 0, 1, 252])
         .await
@@ -303,7 +303,7 @@ async fn connection_over_limit_waits_for_free_slot() {
     });
     server.gate.wait_for_requests(1).await;
     let ((), ()) = tokio::join!(server.assert_serves(), async {
-        // The kernel takes the second one; nobody answers it.
+        // The kernel accepts the second one; the server does not handle it.
         tokio::task::yield_now().await;
         assert!(!first.is_finished());
         server.gate.open.notify_one();
@@ -438,7 +438,7 @@ async fn oversized_head_is_rejected() {
     }
 
     let Sender::Http2(mut sender, _) = server.connect(H2).await else {
-        panic!("HTTP/2 was asked for");
+        panic!("HTTP/2 was requested");
     };
     // The connection itself goes on.
     for (bytes, expected) in [

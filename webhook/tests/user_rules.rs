@@ -150,7 +150,7 @@ async fn user_rule_runs_for_its_operations_and_kinds() {
             json!({"oldObject": other, "object": object}),
             "TEAM001",
         ),
-        // A kind with rules of ours besides, and one that only a user knows.
+        // A kind with built-in rules as well, and one with user rules only.
         (
             own,
             "LocalQueue",
@@ -245,9 +245,9 @@ async fn excepted_finding_is_audited_with_reason() {
     assert!(answer["warnings"].is_null());
     let annotations = answer["auditAnnotations"].as_object().unwrap();
     let keys: Vec<&String> = annotations.keys().collect();
-    assert_eq!(keys, ["CQ007.excused", "TEAM001.excused"]);
+    assert_eq!(keys, ["CQ007.exempted", "TEAM001.exempted"]);
     assert_eq!(
-        annotations["TEAM001.excused"],
+        annotations["TEAM001.exempted"],
         "exception move until 9999-12-31 (moving out): metadata.name: Invalid value: \"q1\": must begin with team- [TEAM001]"
     );
     // One that has ended covers nothing, and the clock is looked at without a reload.
@@ -257,9 +257,9 @@ async fn excepted_finding_is_audited_with_reason() {
     for line in [
         "exceptions_used_total{exception=\"move\"} 1",
         "exceptions_used_total{exception=\"rules.exceptions[0]\"} 0",
-        "rule_hits_total{rule=\"CQ007\",action=\"excused\"} 1",
+        "rule_hits_total{rule=\"CQ007\",action=\"exempted\"} 1",
         "rule_hits_total{rule=\"CQ007\",action=\"enforce\"} 1",
-        "user_rule_hits_total{rule=\"TEAM001\",action=\"excused\"} 1",
+        "user_rule_hits_total{rule=\"TEAM001\",action=\"exempted\"} 1",
     ] {
         let line = format!("\nlockkeeper_webhook_{line}\n");
         assert!(text.contains(&line), "{line}{text}");

@@ -1,4 +1,4 @@
-//! What the Secret holds after a step.
+//! Computes the contents of the Secret after a step.
 
 use super::contents::{BundledCa, SecretContents, SecretContentsError};
 use super::plan::RotationStep;
@@ -9,10 +9,10 @@ use base64::prelude::BASE64_STANDARD;
 use rustls::pki_types::ServerName;
 use std::time::UNIX_EPOCH;
 
-/// Characters in a line of PEM (RFC 7468).
+/// Characters per line of PEM (RFC 7468).
 const PEM_LINE: usize = 64;
 
-/// For how long new certificates are good, in days.
+/// Validity of new certificates, in days.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Lifetimes {
     /// A CA.
@@ -21,19 +21,19 @@ pub struct Lifetimes {
     pub serving_days: u64,
 }
 
-/// Why a step could not be carried out.
+/// Why a step cannot be applied.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum StepError {
     #[error(transparent)]
     Issue(#[from] SelfSignedError),
-    /// We would not write what we could not read.
-    #[error("what would be written cannot be read ({0}); this is a defect, report it")]
+    /// The new contents cannot be parsed, so they are not written.
+    #[error("the new contents cannot be parsed ({0}); this is a defect, report it")]
     Unreadable(#[from] SecretContentsError),
-    #[error("there is nothing to do this with; this is a defect, report it")]
+    #[error("the step needs contents that are missing; this is a defect, report it")]
     Nothing,
 }
 
-/// Makes certificates as one replica wants them.
+/// Issues certificates with the configuration of one replica.
 #[derive(Clone, Debug)]
 pub(super) struct CertIssuer {
     /// The names that the serving certificate must have.
@@ -42,8 +42,8 @@ pub(super) struct CertIssuer {
 }
 
 impl CertIssuer {
-    /// The contents after a step. `stored` is what the Secret holds, if it is good; `held` is what
-    /// this replica took over last. Costs the making of up to two keys.
+    /// Returns the contents after a step. `stored` is the content of the Secret, if it is valid;
+    /// `held` is the content that this replica serves. Generates up to two keys.
     pub(super) fn apply(
         &self,
         step: RotationStep,
@@ -109,12 +109,13 @@ impl CertIssuer {
     }
 }
 
-/// Refuses a clock that certificates cannot go by.
+/// Errors if the clock is out of the range of certificates.
 fn check_clock(now_s: u64) -> Result<(), SelfSignedError> {
     self_signed::unix_seconds(UNIX_EPOCH + std::time::Duration::from_secs(now_s)).map(drop)
 }
 
-/// The contents with only some of the older CAs. The newest stays, and the one whose pair is served.
+/// Returns the contents without some of the older CAs. The newest stays, and the one that signed the
+/// served certificate.
 fn retain_cas(stored: &SecretContents, keeps: impl Fn(&BundledCa) -> bool) -> [String; 4] {
     let signer = stored.signer();
     let all = stored.cas().iter().enumerate();
@@ -125,7 +126,7 @@ fn retain_cas(stored: &SecretContents, keeps: impl Fn(&BundledCa) -> bool) -> [S
     [kept.collect(), authority_key, certificate, key]
 }
 
-/// A certificate as text.
+/// Encodes a certificate as PEM.
 fn encode_pem(certificate: &[u8]) -> String {
     let mut text = "-----BEGIN CERTIFICATE-----\n".to_owned();
     for (place, letter) in BASE64_STANDARD.encode(certificate).char_indices() {

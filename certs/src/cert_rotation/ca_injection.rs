@@ -1,4 +1,4 @@
-//! The objects that say by which CA the webhook is trusted, and what is to be changed in them. Pure.
+//! Computes the CA injection into webhook configurations and CRDs. Pure.
 
 use super::contents;
 use base64::Engine;
@@ -8,22 +8,22 @@ use lockkeeper_api::config::InjectionKind;
 use rustls::pki_types::CertificateDer;
 use serde_json::{Value, json};
 
-/// Whoever has this annotation gets its bundle from cert-manager.
+/// With this annotation, cert-manager injects the bundle.
 const CERT_MANAGER_ANNOTATION: &str = "cert-manager.io/inject-ca-from";
 
-/// Where an object keeps its entries, and an entry its bundle.
+/// Paths of the webhooks in an object, and of the bundle in a webhook.
 const WEBHOOKS: &str = "/webhooks";
 const CONVERSION_WEBHOOK: &str = "/spec/conversion/webhook";
 const CLIENT_CONFIG: &str = "clientConfig";
 const CA_BUNDLE_FIELD: &str = "caBundle";
 
-/// Whether somebody else looks after the bundle of this object.
+/// Returns true if another component injects the bundle of this object.
 pub(super) fn is_managed_externally(object: &DynamicObject) -> bool {
     let annotations = object.metadata.annotations.as_ref();
     annotations.is_some_and(|annotations| annotations.contains_key(CERT_MANAGER_ANNOTATION))
 }
 
-/// Whether every entry of the object trusts this CA.
+/// Returns true if every webhook of the object trusts this CA.
 pub(super) fn trusts_ca(kind: InjectionKind, object: &Value, ca: &CertificateDer<'_>) -> bool {
     client_configs(kind, object).iter().all(|entry| {
         let bundle = entry
@@ -35,8 +35,8 @@ pub(super) fn trusts_ca(kind: InjectionKind, object: &Value, ca: &CertificateDer
     })
 }
 
-/// The merge patch after which every entry has exactly this bundle; `None` if they have it. The
-/// patch only fits the version of the object that it was made of.
+/// Returns the merge patch that sets this bundle in every webhook; `None` if all have it. The patch
+/// applies only to the resource version that it was computed from.
 pub(super) fn bundle_patch(
     kind: InjectionKind,
     object: &DynamicObject,
@@ -56,7 +56,7 @@ pub(super) fn bundle_patch(
     let mut patch = if kind == InjectionKind::CustomResourceDefinition {
         json!({"spec": {"conversion": {"webhook": {CLIENT_CONFIG: {CA_BUNDLE_FIELD: bundle}}}}})
     } else {
-        // A merge patch replaces a list as a whole.
+        // A merge patch replaces a list completely.
         let with_bundle = all.into_iter().cloned().map(|mut entry| {
             if let Some(client) = entry.get_mut(CLIENT_CONFIG).and_then(Value::as_object_mut) {
                 client.insert(CA_BUNDLE_FIELD.to_owned(), bundle.clone());
@@ -72,7 +72,7 @@ pub(super) fn bundle_patch(
     Some(patch)
 }
 
-/// What has a bundle in the object. A definition that converts nothing has none.
+/// Returns the webhooks of the object. A CRD without conversion has none.
 fn client_configs(kind: InjectionKind, object: &Value) -> Vec<&Value> {
     if kind == InjectionKind::CustomResourceDefinition {
         let webhook = object.pointer(CONVERSION_WEBHOOK);
@@ -112,7 +112,7 @@ mod tests {
         assert_eq!(patch, expected.map(with_version));
     }
 
-    /// `pem` in base64.
+    /// `pem` encoded in base64.
     const PEM: &str = "cGVt";
 
     #[test]

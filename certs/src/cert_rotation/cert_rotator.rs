@@ -1,8 +1,8 @@
-//! The one that acts: it watches the Secret and the targets, plans, writes, and says what is wrong.
+//! Executes the rotation: watches the Secret and the targets, plans, writes, and reports problems.
 //!
-//! Whatever happened, the round is the same: take over what the Secret holds, carry out what is
-//! planned, give the targets the bundle, tell whether all is well. A round that comes to nothing is
-//! repeated with growing pauses, for ever; the watches have pauses of their own.
+//! Every round has the same steps: load the Secret, execute the planned steps, inject the bundle into the
+//! targets, report the health. A failed round is repeated with exponential backoff, for ever; the watches
+//! have their own backoff.
 
 use super::contents::SecretContents;
 use super::events::{self, RotationEvent};
@@ -27,14 +27,14 @@ use tracing::{info, warn};
 
 mod write;
 
-/// The most writes in one round. A whole rotation is fewer; what needs more is a fight.
+/// The most writes in one round. A whole rotation needs fewer; more mean that another client reverts them.
 const WRITES_PER_ROUND_MAX: u32 = 8;
 
-/// Pause after a round that came to nothing, in seconds: the first, and the longest.
+/// Pause after a failed round, in seconds: the first, and the longest.
 const RETRY_S: u64 = 1;
 const RETRY_MAX_S: u64 = 60;
 
-/// Keeps the certificates of a Secret, and serves them.
+/// Rotates the certificates of a Secret and serves them.
 pub struct CertRotator {
     settings: CertRotationSettings,
     store: SecretStore,
@@ -43,21 +43,21 @@ pub struct CertRotator {
     status: CertificateStatus,
     health: Arc<Health>,
     bundle: watch::Sender<CaBundle>,
-    /// What the Secret held when it was last read; `None` before the first time.
+    /// The Secret as it was read last; `None` before the first read.
     observed: Option<ObservedSecret>,
-    /// The good contents that were taken over last: what is served.
+    /// The valid contents that are served.
     active_contents: Option<Arc<SecretContents>>,
     ca_injected_since: StableSince<CertificateDer<'static>>,
     served_since: StableSince<CertificateDer<'static>>,
     started: Instant,
-    /// Why the Secret could not be read.
+    /// Why the Secret cannot be read.
     read_error: String,
     logged: LoggedFailures,
-    /// How many rounds in a row came to nothing.
+    /// The number of failed rounds in a row.
     failed_rounds: u32,
 }
 
-/// What was logged last, so that each reason is logged once for as long as it stays.
+/// The last logged reasons, so that each reason is logged once while it persists.
 #[derive(Debug, Default)]
 struct LoggedFailures {
     watch: LastFailure,
@@ -65,12 +65,12 @@ struct LoggedFailures {
     problem: LastFailure,
 }
 
-/// What goes wrong, in full: it stands in an answer of `/readyz`.
+/// The description of a problem, for `/readyz`.
 type Problem = String;
 
 impl CertRotator {
-    /// Keeps what `settings` say, at the API server of `client`, and puts it into `serving`, which
-    /// they have made. `health` is told whether all is well.
+    /// Rotates the certificates of `settings` at the API server of `client`, and serves them with
+    /// `serving`, which must come from the same settings. Problems are reported to `health`.
     #[must_use]
     pub fn new(
         settings: CertRotationSettings,
@@ -100,13 +100,13 @@ impl CertRotator {
         }
     }
 
-    /// The CA bundle of the pair that is served, as it changes.
+    /// Returns the CA bundle of the served certificate, with its changes.
     #[must_use]
     pub fn bundle(&self) -> watch::Receiver<CaBundle> {
         self.bundle.subscribe()
     }
 
-    /// Keeps it for as long as the process lives.
+    /// Runs until the process ends.
     pub async fn run(mut self) {
         self.report_health(None);
         let mut events =
@@ -116,12 +116,12 @@ impl CertRotator {
             tokio::select! {
                 event = events.next() => match event {
                     Some(event) => self.handle_event(event),
-                    // Watches do not end; if one did, the clock goes on.
+                    // Watches do not end; if one did, the timer still starts rounds.
                     None => sleep(Duration::from_secs(RETRY_MAX_S)).await,
                 },
                 () = sleep(pause) => {}
             }
-            // What has come meanwhile belongs to the same round.
+            // Events that arrived in the meantime belong to the same round.
             while let Some(Some(event)) = events.next().now_or_never() {
                 self.handle_event(event);
             }
@@ -133,7 +133,8 @@ impl CertRotator {
         match event {
             RotationEvent::Secret(Ok(secret)) => {
                 self.logged.watch.clear();
-                // What this replica wrote meanwhile is newer than what a watch is about to tell.
+                // Writes of this replica are newer than the events that the watch delivers
+                // next.
                 if !self
                     .observed
                     .as_ref()
@@ -148,7 +149,7 @@ impl CertRotator {
                 let secret = self.settings.secret.to_string();
                 let reason = self.read_error.as_str();
                 if self.logged.watch.is_new(reason) {
-                    warn!(secret, reason, "cannot watch the Secret; trying again");
+                    warn!(secret, reason, "cannot watch the Secret; retrying");
                 }
             }
             RotationEvent::Target(place, result) => {
@@ -166,7 +167,7 @@ impl CertRotator {
         }
     }
 
-    /// Takes what was read of the Secret, and serves it if it is good and new.
+    /// Loads the Secret and serves its contents if they are valid and new.
     fn observe_secret(&mut self, secret: Option<Secret>) {
         let seen = ObservedSecret::new(secret, self.active_contents.as_ref());
         if let Some(contents) = seen.valid_contents() {
@@ -200,13 +201,13 @@ impl CertRotator {
             authorities,
             is_new,
             not_after = ends_s,
-            "took over what the Secret holds"
+            "loaded certificates from the Secret"
         );
         self.bundle.send_replace(Some(all));
         self.active_contents = Some(Arc::clone(contents));
     }
 
-    /// One round; how long to wait for the next one if nothing happens.
+    /// Runs one round; returns the pause before the next one if no event arrives.
     async fn run_round(&mut self) -> Duration {
         let renewed = self.reconcile().await;
         let injected = self.inject_bundle().await;
@@ -223,7 +224,7 @@ impl CertRotator {
         Duration::from_secs(pause_s)
     }
 
-    /// Writes until there is nothing to write.
+    /// Writes until no step is planned.
     async fn reconcile(&mut self) -> Result<(), Problem> {
         for _ in 0..WRITES_PER_ROUND_MAX {
             let Some(plan) = self.plan() else {
@@ -244,7 +245,7 @@ impl CertRotator {
                         return Err(fault);
                     }
                     if self.logged.contents.is_new(&fault) {
-                        warn!(fault, "writing back what is served");
+                        warn!(fault, "restoring the Secret with the served certificates");
                     }
                 }
             }
@@ -255,7 +256,7 @@ impl CertRotator {
         }
         let secret = &self.settings.secret;
         Err(format!(
-            "Secret {secret} is changed by others again and again; who writes it?"
+            "Secret {secret} is changed by another client repeatedly; find and stop it"
         ))
     }
 
@@ -285,12 +286,12 @@ impl CertRotator {
         Some(situation.plan())
     }
 
-    /// Says whether the server should be sent requests, and what went wrong.
+    /// Reports the health and logs problems.
     fn report_health(&self, trouble: Option<&str>) {
         match trouble {
             Some(trouble) => {
                 if self.logged.problem.is_new(trouble) {
-                    warn!(trouble, "the certificates need care; trying again");
+                    warn!(trouble, "certificate rotation failed; retrying");
                 }
             }
             None => self.logged.problem.clear(),

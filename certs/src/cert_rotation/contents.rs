@@ -1,4 +1,4 @@
-//! What stands in the Secret: a CA bundle, the newest CA's key, and the pair that is served.
+//! The contents of the Secret: a CA bundle, the newest CA's key, and the served certificate with its key.
 
 use k8s_openapi::ByteString;
 use rcgen::{Issuer, KeyPair};
@@ -14,36 +14,36 @@ mod parse;
 
 pub(super) use parse::parse_certificates;
 
-/// The CA bundle: every CA to trust, the newest first.
+/// The CA bundle: every trusted CA, the newest first.
 pub(super) const CA_BUNDLE: &str = "ca.crt";
 /// The key of the newest CA.
 pub(super) const CA_KEY: &str = "ca.key";
-/// The serving certificate, or a chain that begins with it.
+/// The serving certificate, or a chain that starts with it.
 pub(super) const CERTIFICATE: &str = "tls.crt";
 /// The serving certificate's key.
 pub(super) const KEY: &str = "tls.key";
 
-/// All of them.
+/// All parts.
 const DATA_KEYS: [&str; 4] = [CA_BUNDLE, CA_KEY, CERTIFICATE, KEY];
 
-/// Why the data of a Secret cannot be used. No text quotes what a part holds.
+/// Why the data of a Secret cannot be used. No text quotes the content of a part.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum SecretContentsError {
-    /// When some parts are there and this one is not.
-    #[error("{0} is missing beside the others")]
+    /// When some parts exist and this one does not.
+    #[error("{0} is missing")]
     Missing(&'static str),
-    /// When a part has no PEM section of its kind, or one that is cut short.
+    /// When a part has no PEM section of its kind, or a damaged one.
     #[error("{0} is not PEM of the right kind, or is damaged")]
     NotPem(&'static str),
     /// When a section is not an X.509 certificate.
-    #[error("{0} holds what is no X.509 certificate")]
+    #[error("{0} has a section that is no X.509 certificate")]
     InvalidCertificate(&'static str),
-    /// When the bundle holds a certificate that may not sign others.
-    #[error("ca.crt holds a certificate that is not a CA's")]
+    /// When the bundle has a certificate that may not sign others.
+    #[error("ca.crt has a certificate that is not a CA's")]
     NotCa,
-    /// When a key is of a kind that is not used for TLS.
-    #[error("{0} holds no usable key")]
+    /// When a key has a type that TLS does not use.
+    #[error("{0} has no usable key")]
     UnsupportedKey(&'static str),
     /// When a key belongs to another certificate.
     #[error("{key} is not the key of the first certificate in {certificate}")]
@@ -63,11 +63,11 @@ pub enum SecretContentsError {
 pub(super) struct BundledCa {
     /// The certificate.
     pub(super) certificate: CertificateDer<'static>,
-    /// When it is valid, in seconds since 1970.
+    /// The validity, in seconds since 1970.
     pub(super) validity: Validity,
 }
 
-/// From when to when a certificate is good, in seconds since 1970.
+/// The validity of a certificate, in seconds since 1970.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Validity {
     pub(super) begins_s: u64,
@@ -75,20 +75,20 @@ pub(super) struct Validity {
     pub(super) ends_s: u64,
 }
 
-/// A Secret's data that are complete and fit together. They need not be in date.
+/// Complete data of a Secret with matching parts. The certificates may have expired.
 pub(super) struct SecretContents {
-    /// The texts of the four parts, as they stand in the Secret.
+    /// The texts of the four parts, as the Secret has them.
     pem_texts: [String; 4],
     cas: Vec<BundledCa>,
     certified_key: Arc<CertifiedKey>,
-    /// The alternative names of the serving certificate, DNS names and addresses.
+    /// The subject alternative names of the serving certificate: DNS names and addresses.
     names: Vec<String>,
     validity: Validity,
     signer: usize,
 }
 
 impl SecretContents {
-    /// Reads the data of a Secret; `None` if none of the four parts is there.
+    /// Reads the data of a Secret; `None` if it has none of the four parts.
     pub(super) fn read(
         data: &BTreeMap<String, ByteString>,
     ) -> Result<Option<Self>, SecretContentsError> {
@@ -109,7 +109,7 @@ impl SecretContents {
         .map(Some)
     }
 
-    /// The four parts in the order of their names: bundle, its key, certificate, its key.
+    /// Parses the four parts in the order of their names: bundle, its key, certificate, its key.
     pub(super) fn parse(texts: [String; 4]) -> Result<Self, SecretContentsError> {
         let [bundle, authority_key, certificate, key] = &texts;
         let authorities = parse::parse_cas(bundle)?;
@@ -134,7 +134,7 @@ impl SecretContents {
         })
     }
 
-    /// As the Secret holds them.
+    /// Returns the data of the Secret.
     pub(super) fn data(&self) -> BTreeMap<String, ByteString> {
         let parts = DATA_KEYS.iter().zip(&self.pem_texts);
         parts
@@ -142,55 +142,55 @@ impl SecretContents {
             .collect()
     }
 
-    /// The four texts, for contents that differ in some of them.
+    /// Returns the four texts.
     pub(super) fn pem_texts(&self) -> &[String; 4] {
         &self.pem_texts
     }
 
-    /// The text of `ca.crt`: what a client is given to trust.
+    /// Returns the text of `ca.crt`: the CAs for clients to trust.
     pub(super) fn bundle(&self) -> &str {
         let [bundle, ..] = &self.pem_texts;
         bundle
     }
 
-    /// The CAs of the bundle, the newest first.
+    /// Returns the CAs of the bundle, the newest first.
     pub(super) fn cas(&self) -> &[BundledCa] {
         &self.cas
     }
 
-    /// The CA that has signed the serving certificate.
+    /// Returns the CA that signed the serving certificate.
     pub(super) fn signer(&self) -> Option<&BundledCa> {
         self.cas.get(self.signer)
     }
 
-    /// Whether the newest CA only stands in the bundle and has signed nothing that is served yet.
+    /// Returns true if the newest CA is only in the bundle and has not signed the served certificate.
     pub(super) fn has_announced_ca(&self) -> bool {
         self.signer != 0
     }
 
-    /// What connections are given.
+    /// Returns the certificate and key for connections.
     pub(super) fn certified_key(&self) -> &Arc<CertifiedKey> {
         &self.certified_key
     }
 
-    /// When the serving certificate is valid.
+    /// Returns the validity of the serving certificate.
     pub(super) fn validity(&self) -> Validity {
         self.validity
     }
 
-    /// The names in the serving certificate.
+    /// Returns the names in the serving certificate.
     pub(super) fn names(&self) -> &[String] {
         &self.names
     }
 
-    /// Whether the serving certificate is good under this name.
+    /// Returns true if the serving certificate is valid for this name.
     pub(super) fn has_name(&self, name: &ServerName<'_>) -> bool {
         let leaf = self.certified_key.cert.first();
         leaf.and_then(|leaf| ParsedCertificate::try_from(leaf).ok())
             .is_some_and(|leaf| verify_server_name(&leaf, name).is_ok())
     }
 
-    /// The newest CA, ready to sign.
+    /// Returns the newest CA with its key, to sign certificates.
     pub(super) fn issuer(&self) -> Option<Issuer<'static, KeyPair>> {
         let [_, key, ..] = &self.pem_texts;
         let newest = self.cas.first()?;
@@ -205,11 +205,11 @@ impl PartialEq for SecretContents {
     }
 }
 
-// By hand: the keys are in there.
+// Not derived: it would print the keys.
 impl fmt::Debug for SecretContents {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Contents")
-            .field("authorities", &self.cas.len())
+        f.debug_struct("SecretContents")
+            .field("cas", &self.cas.len())
             .field("signer", &self.signer)
             .field("names", &self.names)
             .field("validity", &self.validity)

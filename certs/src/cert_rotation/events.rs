@@ -1,4 +1,4 @@
-//! What the watches tell.
+//! Events of the watches.
 
 use super::injection_targets::TrackedTarget;
 use futures_util::StreamExt;
@@ -10,15 +10,15 @@ use kube::runtime::watcher;
 use kube::runtime::watcher::Error;
 use lockkeeper_kube_support::watch_stream::restarting_watch;
 
-/// An object as it is now, `None` if there is none; or why nobody knows.
+/// The current object, `None` if it does not exist; or the error of the watch.
 pub(super) enum RotationEvent {
     Secret(Result<Option<Secret>, Error>),
-    /// The target in this place.
+    /// The target with this index.
     Target(usize, Result<Option<DynamicObject>, Error>),
 }
 
-/// All events of the Secret and of the targets. A watch that breaks is taken up again with growing
-/// pauses. Each asks for one object by its name: a right to that name is enough.
+/// Returns all events of the Secret and of the targets. A failed watch is restarted with exponential
+/// backoff. Each watch selects one object by its name, so a permission for that name is enough.
 pub(super) fn event_stream(
     secrets: Api<Secret>,
     name: &str,

@@ -1,4 +1,4 @@
-//! The objects that get the CA bundle, as this replica knows them.
+//! The targets of CA injection, as this replica observed them.
 
 use super::ca_injection;
 use super::secret_store::{self, StoreError};
@@ -9,21 +9,21 @@ use lockkeeper_api::config::InjectionTarget;
 use rustls::pki_types::CertificateDer;
 use tracing::{info, warn};
 
-/// What is known of an object.
+/// The observed state of a target.
 #[derive(Debug)]
 enum ObservedTarget {
-    /// Nothing yet.
+    /// Not read yet.
     Unread,
     Absent,
     Present(Box<DynamicObject>),
 }
 
-/// One object that gets the bundle.
+/// One target of CA injection.
 pub(super) struct TrackedTarget {
     reference: InjectionTarget,
     api: Api<DynamicObject>,
     observed: ObservedTarget,
-    /// Why it could not be read or changed the last time.
+    /// The error of the last read or write.
     last_error: Option<String>,
     logged: LastFailure,
     was_externally_managed: bool,
@@ -49,7 +49,7 @@ impl TrackedTarget {
         self.reference.name()
     }
 
-    /// Takes what was read.
+    /// Sets the observed object.
     pub(super) fn observe(&mut self, object: Option<DynamicObject>) {
         self.last_error = None;
         self.logged.clear();
@@ -58,7 +58,7 @@ impl TrackedTarget {
             .is_some_and(ca_injection::is_managed_externally);
         if is_left && !self.was_externally_managed {
             let target = self.reference.to_string();
-            info!(target, "left to cert-manager, as its annotation says");
+            info!(target, "CA injection is left to cert-manager, as annotated");
         }
         self.was_externally_managed = is_left;
         self.observed = object.map_or(ObservedTarget::Absent, |object| {
@@ -66,19 +66,19 @@ impl TrackedTarget {
         });
     }
 
-    /// Takes that it could not be read or changed.
+    /// Sets the error of a read or write.
     pub(super) fn record_error(&mut self, doing: &str, verbs: &str, reason: &str) {
         let target = &self.reference;
         let kind = target.kind();
         let trouble =
             format!("cannot {doing} {target}: {reason}; does the account have {verbs} on {kind}?");
         if self.logged.is_new(&trouble) {
-            warn!(trouble, "the CA bundle may not be where it belongs");
+            warn!(trouble, "CA injection failed");
         }
         self.last_error = Some(trouble);
     }
 
-    /// The object, if it is there and the bundle in it is ours to keep.
+    /// Returns the object, if it exists and lockkeeper injects its bundle.
     fn managed_object(&self) -> Option<&DynamicObject> {
         match &self.observed {
             ObservedTarget::Present(object) if !self.was_externally_managed => Some(object),
@@ -86,7 +86,8 @@ impl TrackedTarget {
         }
     }
 
-    /// Whether it is known, and trusts this CA unless it is absent or left to others.
+    /// Returns true if the target was read, and trusts this CA unless it is absent or managed by
+    /// cert-manager.
     pub(super) fn trusts_ca(&self, ca: &CertificateDer<'_>) -> bool {
         if matches!(self.observed, ObservedTarget::Unread) {
             return false;
@@ -96,7 +97,7 @@ impl TrackedTarget {
             .is_none_or(|object| ca_injection::trusts_ca(kind, &object.data, ca))
     }
 
-    /// Why the server should not be sent requests, as far as this object tells.
+    /// Returns why this target makes the server unready, if it does.
     pub(super) fn problem(&self, signer: &CertificateDer<'_>) -> Option<String> {
         if self.trusts_ca(signer) {
             return None;
@@ -112,21 +113,21 @@ impl TrackedTarget {
         )
     }
 
-    /// Why it could not be read or changed the last time.
+    /// Returns the error of the last read or write.
     pub(super) fn last_error(&self) -> Option<&str> {
         self.last_error.as_deref()
     }
 
-    /// Whether an entry has another bundle than this one.
+    /// Returns true if a webhook of the target has another bundle.
     pub(super) fn needs_bundle(&self, bundle: &str) -> bool {
         let kind = self.reference.kind();
         self.managed_object()
             .is_some_and(|object| ca_injection::bundle_patch(kind, object, bundle).is_some())
     }
 
-    /// Gives every entry this bundle, which must have been read from the Secret after the object
-    /// was: then no older bundle ever takes the place of a newer one. True if it is done; false if
-    /// somebody else was first, and the object was read again.
+    /// Injects this bundle into every webhook. The bundle must have been read from the Secret after
+    /// the target: then an older bundle never replaces a newer one. Returns false if another client
+    /// was faster, and the target was read again.
     pub(super) async fn inject(&mut self, bundle: &str) -> Result<bool, ()> {
         let kind = self.reference.kind();
         let patch = self
@@ -138,7 +139,7 @@ impl TrackedTarget {
         match secret_store::patch_target(&self.api, self.reference.name(), patch).await {
             Ok(object) => {
                 let target = self.reference.to_string();
-                info!(target, "the CA bundle was put in");
+                info!(target, "injected the CA bundle");
                 self.observe(Some(object));
                 Ok(true)
             }

@@ -1,4 +1,4 @@
-//! The Secret as it was read, and what is to be thought of it.
+//! The Secret as it was read, and its problems.
 
 use super::annotations::{RENEW_ANNOTATION, RENEW_CA};
 use super::contents::{SecretContents, SecretContentsError};
@@ -7,14 +7,14 @@ use kube::api::ObjectMeta;
 use lockkeeper_api::config::NamespacedName;
 use std::sync::Arc;
 
-/// A Secret, or that there is none, and what is in it.
+/// A Secret, or its absence, with the parsed contents.
 pub(super) struct ObservedSecret {
     secret: Option<Secret>,
     contents: Result<Option<Arc<SecretContents>>, SecretContentsError>,
 }
 
 impl ObservedSecret {
-    /// Reads what the Secret holds. What is held already is not kept twice.
+    /// Parses the Secret. Contents that equal `held` share its memory.
     pub(super) fn new(secret: Option<Secret>, held: Option<&Arc<SecretContents>>) -> Self {
         let data = secret.as_ref().and_then(|secret| secret.data.as_ref());
         let contents = data.map_or(Ok(None), SecretContents::read);
@@ -27,23 +27,23 @@ impl ObservedSecret {
         Self { secret, contents }
     }
 
-    /// The Secret itself.
+    /// Returns the Secret itself.
     pub(super) fn secret(&self) -> Option<&Secret> {
         self.secret.as_ref()
     }
 
-    /// What it holds, if that can be used.
+    /// Returns its contents, if they are valid.
     pub(super) fn valid_contents(&self) -> Option<&Arc<SecretContents>> {
         self.contents.as_ref().ok()?.as_ref()
     }
 
-    /// Whether it holds what cannot be used.
+    /// Returns true if its contents are invalid.
     pub(super) fn is_invalid(&self) -> bool {
         self.contents.is_err()
     }
 
-    /// Whether this is a later state of the same object. If the versions cannot be told apart it is
-    /// not; Kubernetes promises since 1.35 that they can.
+    /// Returns true if this is a later version of the same object. Kubernetes guarantees comparable
+    /// resource versions since 1.35; versions that are no numbers are not newer.
     pub(super) fn is_newer_than(&self, other: Option<&Secret>) -> bool {
         let version = |metadata: &ObjectMeta| metadata.resource_version.as_ref()?.parse().ok();
         let (Some(this), Some(other)) = (&self.secret, other) else {
@@ -57,20 +57,20 @@ impl ObservedSecret {
         }
     }
 
-    /// Whether somebody asks for a new CA.
+    /// Returns true if the annotation requests a new CA.
     pub(super) fn requests_renewal(&self) -> bool {
         let annotations = self.secret.as_ref();
         let annotations = annotations.and_then(|secret| secret.metadata.annotations.as_ref());
-        let asked = annotations.and_then(|all| all.get(RENEW_ANNOTATION));
-        asked.is_some_and(|what| what == RENEW_CA)
+        let requested = annotations.and_then(|all| all.get(RENEW_ANNOTATION));
+        requested.is_some_and(|value| value == RENEW_CA)
     }
 
-    /// What is wrong with it, and what to do about it. That there is nothing in it is a fault only
-    /// where something `is_held`.
+    /// Returns the problem with the Secret and its remedy. An empty Secret is a problem only if this
+    /// replica `is_held`.
     pub(super) fn problem(&self, name: &NamespacedName, is_held: bool) -> Option<String> {
         let error = match (&self.contents, &self.secret) {
             (Err(error), _) => error,
-            (Ok(None), None) if is_held => return Some(format!("Secret {name} is gone")),
+            (Ok(None), None) if is_held => return Some(format!("Secret {name} was deleted")),
             (Ok(None), Some(_)) if is_held => return Some(format!("Secret {name} was emptied")),
             _ => return None,
         };

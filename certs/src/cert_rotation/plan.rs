@@ -1,8 +1,8 @@
-//! What to do next with the Secret. Pure: times and what is known of others come in.
+//! Plans the next step of the rotation. Pure: times and observations are parameters.
 //!
-//! A CA is rotated in three writes. It is *announced*: put in front of the bundle, while the pair of
-//! the older one is served on. When it has stood in every target for the overlap, every API server
-//! trusts it, and a new pair is *issued* by it. When that one has stood in the Secret for the
+//! A CA is rotated in three writes. It is *announced*: added at the front of the bundle, while the
+//! certificate of the older CA is still served. After it was in every target for the overlap, every API
+//! server trusts it, and a new certificate is *issued* by it. After that one was in the Secret for the
 //! overlap, every replica serves it, and the older CA is *retired*.
 
 use super::contents::{SecretContents, Validity};
@@ -10,63 +10,62 @@ use crate::self_signed::{DAY_S, RENEWAL_DAYS};
 use rustls::pki_types::ServerName;
 use std::time::Duration;
 
-/// Longest until the Secret is looked at again, whatever is planned: much less than a third of the
-/// shortest life.
+/// The longest time between two plans: much less than a third of the shortest validity.
 const RECHECK_MAX: Duration = Duration::from_hours(1);
 
-/// What the Secret holds.
+/// The content of the Secret.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum StoredState<'a> {
-    /// There is no Secret, or nothing of ours in it.
+    /// There is no Secret, or it is empty.
     Empty,
-    /// Something that is not understood.
+    /// Invalid contents.
     Invalid,
-    /// A CA and a pair that fit together.
+    /// A CA and a matching certificate with its key.
     Valid(&'a SecretContents),
 }
 
-/// All that a plan is made of.
+/// The inputs of a plan.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct RotationState<'a> {
     /// Seconds since 1970.
     pub(super) now_s: u64,
     pub(super) stored: StoredState<'a>,
-    /// The good contents that this replica took over last.
+    /// The valid contents that this replica serves.
     pub(super) active: Option<&'a SecretContents>,
-    /// Whether somebody asks for a new CA.
+    /// True if the annotation requests a new CA.
     pub(super) renewal_requested: bool,
     /// The names that the serving certificate must have.
     pub(super) names: &'a [ServerName<'static>],
     pub(super) overlap: Duration,
-    /// For how long this replica has seen the newest CA in every target there is; `None` if it does
-    /// not see it in all of them now.
+    /// For how long this replica observed the newest CA in every existing target; `None` if one does
+    /// not have it.
     pub(super) ca_injected_for: Option<Duration>,
-    /// For how long this replica has seen the stored pair in the Secret.
+    /// For how long this replica observed the stored certificate in the Secret.
     pub(super) served_for: Duration,
 }
 
 /// A change of the Secret.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum RotationStep {
-    /// Nothing to do.
+    /// No change.
     Wait,
-    /// Make a CA and a pair, where there is nothing.
+    /// Create a CA and a certificate in an empty Secret.
     Create,
-    /// Write back what this replica holds.
+    /// Restore the contents that this replica serves.
     Restore,
-    /// Put a new CA in front of the bundle.
+    /// Add a new CA at the front of the bundle.
     AnnounceCa,
-    /// Only take the wish for a new CA away: one is on its way.
+    /// Only remove the request for a new CA, because one is announced already.
     Acknowledge,
-    /// Make a new pair with the newest CA.
+    /// Issue a new certificate with the newest CA.
     IssueServing,
-    /// Take all but the newest CA out of the bundle.
+    /// Remove all but the newest CA from the bundle.
     RetireOldCas,
-    /// Take the older CAs that have expired out of the bundle.
+    /// Remove expired CAs from the bundle.
     PruneExpiredCas,
 }
 
-/// What to do, and when to plan again if nothing happens until then.
+/// The step, and when to plan again if no event arrives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct RotationPlan {
     pub(super) step: RotationStep,
@@ -74,13 +73,13 @@ pub(super) struct RotationPlan {
 }
 
 impl RotationState<'_> {
-    /// The next step.
+    /// Returns the next step.
     pub(super) fn plan(&self) -> RotationPlan {
         match (self.stored, self.active) {
             (StoredState::Valid(contents), _) => self.plan_for_contents(contents),
             (_, Some(_)) => RotationPlan::immediate(RotationStep::Restore),
             (StoredState::Empty, None) => RotationPlan::immediate(RotationStep::Create),
-            // What is not understood is not ours to overwrite.
+            // Invalid contents are never overwritten.
             (StoredState::Invalid, None) => RotationPlan::wait(RECHECK_MAX),
         }
     }
@@ -94,7 +93,7 @@ impl RotationState<'_> {
             return RotationPlan::immediate(RotationStep::AnnounceCa);
         }
         if contents.validity().has_expired(self.now_s) || signer.validity.has_expired(self.now_s) {
-            // Nobody accepts what is served: the overlap protects nothing any more.
+            // No client accepts the expired certificate, so the overlap protects nothing.
             return RotationPlan::immediate(RotationStep::IssueServing);
         }
         if self.renewal_requested {
@@ -126,7 +125,7 @@ impl RotationState<'_> {
         RotationPlan::wait(RECHECK_MAX)
     }
 
-    /// The step if the overlap is over.
+    /// Returns the step if the overlap has passed.
     fn after_overlap(
         &self,
         passed: Duration,
@@ -170,7 +169,7 @@ impl Validity {
         now_s > self.ends_s
     }
 
-    /// Less than a third of its life is left, and less than 30 days.
+    /// Less than a third of the validity is left, and less than 30 days.
     fn needs_renewal(self, now_s: u64) -> bool {
         let life_s = self.ends_s.saturating_sub(self.begins_s);
         let left_s = self.ends_s.saturating_sub(now_s);
@@ -178,13 +177,13 @@ impl Validity {
     }
 }
 
-/// Since when something is seen as it is, by a clock that only goes forward.
+/// Since when a value is unchanged, by a monotonic clock.
 #[derive(Debug)]
 pub(super) struct StableSince<T> {
     observed: Option<(T, Duration)>,
 }
 
-// By hand: what is seen needs no default.
+// Not derived: `T` needs no default.
 impl<T> Default for StableSince<T> {
     fn default() -> Self {
         Self { observed: None }
@@ -192,9 +191,8 @@ impl<T> Default for StableSince<T> {
 }
 
 impl<T: PartialEq> StableSince<T> {
-    /// Takes what is seen at `now` (since any moment, the same at every call); for how long it has
-    /// been seen like that without a break. What was not looked at between two calls counts as
-    /// unchanged if it is the same at both.
+    /// Observes the value at `now` (the time since a fixed moment) and returns for how long it is
+    /// unchanged. Changes between two calls are not noticed.
     pub(super) fn observe(&mut self, now: Duration, what: Option<T>) -> Option<Duration> {
         let Some(what) = what else {
             self.observed = None;

@@ -38,28 +38,28 @@ fn action() -> impl Strategy<Value = Action> {
 }
 
 fn run([replicas, targets, servers]: [usize; 3], is_settled: bool, actions: &[Action]) {
-    let mut world = RotationCluster::new(replicas, targets, servers);
+    let mut cluster = RotationCluster::new(replicas, targets, servers);
     if is_settled {
         for target in 0..targets {
-            world.apply(&Action::Make(target));
+            cluster.apply(&Action::Make(target));
         }
-        world.settle();
+        cluster.settle();
     }
     for action in actions {
-        world.apply(action);
-        world.check();
+        cluster.apply(action);
+        cluster.check();
     }
     for target in 0..targets {
-        world.apply(&Action::Make(target));
+        cluster.apply(&Action::Make(target));
     }
-    world.settle();
-    assert_eq!(world.settle(), 0, "writes go on where nothing changes");
+    cluster.settle();
+    assert_eq!(cluster.settle(), 0, "writes go on where nothing changes");
 
-    let stored = world.secret.last().unwrap();
+    let stored = cluster.secret.last().unwrap();
     let contents = stored.state.contents.as_ref().unwrap();
     assert!(!stored.state.renewal_requested);
     assert_eq!(contents.cas().len(), 1);
-    for replica in &world.replicas {
+    for replica in &cluster.replicas {
         assert_eq!(replica.active_contents.as_deref(), Some(&**contents));
         assert!(
             replica
@@ -69,7 +69,7 @@ fn run([replicas, targets, servers]: [usize; 3], is_settled: bool, actions: &[Ac
                 .all(|name| contents.has_name(name))
         );
     }
-    for history in &world.targets {
+    for history in &cluster.targets {
         assert_eq!(
             history.last().unwrap().state,
             Some(ca_certificates(contents))
@@ -81,16 +81,16 @@ fn run([replicas, targets, servers]: [usize; 3], is_settled: bool, actions: &[Ac
     // Found, both names, three steps and an acknowledgement a renewal, and as much a jump.
     let most = 3 + 4 * (renewals + jumps);
     assert!(
-        world.secret_writes <= most,
+        cluster.secret_writes <= most,
         "{} writes of the Secret",
-        world.secret_writes
+        cluster.secret_writes
     );
     let made = count(|action| matches!(action, Action::Make(_))) + targets;
     let most = made + targets * (most + 1);
     assert!(
-        world.target_writes <= most,
+        cluster.target_writes <= most,
         "{} writes of targets",
-        world.target_writes
+        cluster.target_writes
     );
 }
 
@@ -112,36 +112,36 @@ proptest! {
 #[test]
 fn requested_rotation_completes() {
     let (make, renew) = (Action::Make(0), Action::Renew);
-    let mut world = RotationCluster::new(2, 1, 1);
-    world.apply(&make);
-    world.settle();
-    let first = Arc::clone(world.replicas[0].active_contents.as_ref().unwrap());
-    world.apply(&renew);
-    // Announced, told, issued, retired, told.
-    assert_eq!(world.settle(), 5);
-    let second = world.replicas[0].active_contents.as_ref().unwrap();
+    let mut cluster = RotationCluster::new(2, 1, 1);
+    cluster.apply(&make);
+    cluster.settle();
+    let first = Arc::clone(cluster.replicas[0].active_contents.as_ref().unwrap());
+    cluster.apply(&renew);
+    // Announced, injected, issued, retired, injected.
+    assert_eq!(cluster.settle(), 5);
+    let second = cluster.replicas[0].active_contents.as_ref().unwrap();
     assert_ne!(second.cas(), first.cas());
 }
 
-/// A world of two replicas in which one has sent a bundle to the target and the other has rotated
-/// the CA meanwhile, and who sent what.
+/// A cluster with two replicas: one has an in-flight write of a bundle to the target, and the other has
+/// rotated the CA in the meantime.
 fn cluster_with_late_bundle() -> RotationCluster {
-    let mut world = RotationCluster::new(2, 1, 1);
-    world.settle();
-    world.apply(&Action::Make(0));
-    world.apply(&Action::WatchTarget(1, 0));
-    world.apply(&Action::Decide(1));
+    let mut cluster = RotationCluster::new(2, 1, 1);
+    cluster.settle();
+    cluster.apply(&Action::Make(0));
+    cluster.apply(&Action::WatchTarget(1, 0));
+    cluster.apply(&Action::Decide(1));
     assert!(matches!(
-        world.replicas[1].pending_write,
+        cluster.replicas[1].pending_write,
         Some(PendingWrite::Target { .. })
     ));
-    world.apply(&Action::Renew);
+    cluster.apply(&Action::Renew);
     for _ in 0..3 {
-        world.apply(&Action::Run(0));
-        world.apply(&Action::AdvanceTime(OVERLAP_S));
+        cluster.apply(&Action::Run(0));
+        cluster.apply(&Action::AdvanceTime(OVERLAP_S));
     }
     assert_eq!(
-        world
+        cluster
             .secret
             .last()
             .unwrap()
@@ -153,36 +153,36 @@ fn cluster_with_late_bundle() -> RotationCluster {
             .len(),
         1
     );
-    world
+    cluster
 }
 
 #[test]
 fn late_bundle_write_does_not_replace_newer_bundle() {
-    let mut world = cluster_with_late_bundle();
-    let before = world.targets[0].len();
-    world.apply(&Action::CommitWrite(1));
-    assert_eq!(world.targets[0].len(), before);
-    world.apply(&Action::Serve(0, 0));
-    world.check();
+    let mut cluster = cluster_with_late_bundle();
+    let before = cluster.targets[0].len();
+    cluster.apply(&Action::CommitWrite(1));
+    assert_eq!(cluster.targets[0].len(), before);
+    cluster.apply(&Action::Serve(0, 0));
+    cluster.check();
 }
 
 #[test]
 fn lagging_replica_injects_current_bundle() {
-    let mut world = RotationCluster::new(2, 1, 1);
-    world.apply(&Action::Make(0));
-    world.settle();
-    world.apply(&Action::Renew);
-    world.apply(&Action::Run(0));
-    // It has not heard of the new CA, and sees a bundle that is not the one it knows.
-    world.apply(&Action::WatchTarget(1, 0));
-    world.apply(&Action::Decide(1));
-    if let Some(PendingWrite::Target { bundle, .. }) = &world.replicas[1].pending_write {
+    let mut cluster = RotationCluster::new(2, 1, 1);
+    cluster.apply(&Action::Make(0));
+    cluster.settle();
+    cluster.apply(&Action::Renew);
+    cluster.apply(&Action::Run(0));
+    // It has not observed the new CA, and observes a bundle that differs from its own.
+    cluster.apply(&Action::WatchTarget(1, 0));
+    cluster.apply(&Action::Decide(1));
+    if let Some(PendingWrite::Target { bundle, .. }) = &cluster.replicas[1].pending_write {
         assert_eq!(bundle.len(), 2);
     } else {
         panic!("it wants to write the target");
     }
-    let before = world.target_writes;
-    world.apply(&Action::CommitWrite(1));
-    world.apply(&Action::Run(0));
-    assert_eq!(world.target_writes, before + 1);
+    let before = cluster.target_writes;
+    cluster.apply(&Action::CommitWrite(1));
+    cluster.apply(&Action::Run(0));
+    assert_eq!(cluster.target_writes, before + 1);
 }

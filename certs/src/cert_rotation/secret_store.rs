@@ -1,5 +1,5 @@
-//! What is asked of the API server. No request waits for long, and none is trusted to have failed:
-//! whatever comes back, the object is read again.
+//! Requests to the API server. Each has a timeout, and a failed write may have succeeded: the object is
+//! always read again.
 
 use super::annotations::RENEW_ANNOTATION;
 use super::contents::SecretContents;
@@ -21,20 +21,20 @@ use tokio::time::timeout;
 /// Longest for one request, in seconds.
 const REQUEST_TIMEOUT_S: u64 = 10;
 
-/// Who has written a field, for `kubectl get --show-managed-fields`.
+/// The field manager of writes, for `kubectl get --show-managed-fields`.
 const FIELD_MANAGER: &str = "lockkeeper";
 
 /// A Secret with a certificate and its key (`kubernetes.io/tls`).
 const SECRET_TYPE: &str = "kubernetes.io/tls";
 
-/// Why a request came to nothing.
+/// Why a request failed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum StoreError {
-    /// Somebody else was first, or the object is gone: read again.
+    /// Another client was faster, or the object was deleted: read again.
     Conflict,
-    /// The account may not.
+    /// The account has no permission.
     Forbidden(String),
-    /// Anything else.
+    /// Another error.
     Failed(String),
 }
 
@@ -56,12 +56,12 @@ impl SecretStore {
         self.secrets.clone()
     }
 
-    /// The Secret as it is at this moment; `None` if there is none.
+    /// Reads the Secret; `None` if it does not exist.
     pub(super) async fn read(&self) -> Result<Option<Secret>, StoreError> {
         with_timeout(self.secrets.get_opt(&self.name)).await
     }
 
-    /// Makes the Secret with these contents, if there is none.
+    /// Creates the Secret with these contents.
     pub(super) async fn create(&self, contents: &SecretContents) -> Result<Secret, StoreError> {
         let secret = Secret {
             metadata: ObjectMeta {
@@ -79,8 +79,8 @@ impl SecretStore {
         with_timeout(self.secrets.create(&by, &secret)).await
     }
 
-    /// Writes these contents into the Secret if it still is `before`. The wish for a new CA goes
-    /// away with it if it `is_granted`.
+    /// Replaces the contents of the Secret if it still is `before`. Also removes the request for a new
+    /// CA if it `is_granted`.
     pub(super) async fn replace(
         &self,
         before: &Secret,
@@ -97,7 +97,7 @@ impl SecretStore {
     }
 }
 
-/// The objects of one kind that get a bundle.
+/// Returns the API of the objects of one kind that get a bundle.
 pub(super) fn injection_api(client: &Client, kind: InjectionKind) -> Api<DynamicObject> {
     let resource = match kind {
         InjectionKind::ValidatingWebhookConfiguration => {
@@ -113,7 +113,7 @@ pub(super) fn injection_api(client: &Client, kind: InjectionKind) -> Api<Dynamic
     Api::all_with(client.clone(), &resource)
 }
 
-/// Reads one of them; `None` if it does not exist.
+/// Reads a target; `None` if it does not exist.
 pub(super) async fn read_target(
     api: &Api<DynamicObject>,
     name: &str,
@@ -121,7 +121,7 @@ pub(super) async fn read_target(
     with_timeout(api.get_opt(name)).await
 }
 
-/// Changes one of them, if it still has the version in the patch.
+/// Patches a target, if it still has the resource version of the patch.
 pub(super) async fn patch_target(
     api: &Api<DynamicObject>,
     name: &str,
@@ -153,12 +153,12 @@ async fn with_timeout<T>(
         }
         Ok(Err(error)) => Err(StoreError::Failed(error_reason(&error))),
         Err(_) => Err(StoreError::Failed(format!(
-            "no answer within {REQUEST_TIMEOUT_S} s"
+            "no response within {REQUEST_TIMEOUT_S} s"
         ))),
     }
 }
 
-/// Why a watch broke.
+/// Returns the reason for which a watch failed.
 pub(super) fn watch_reason(error: &watcher::Error) -> String {
     match error {
         watcher::Error::InitialListFailed(error)
@@ -168,11 +168,11 @@ pub(super) fn watch_reason(error: &watcher::Error) -> String {
     }
 }
 
-/// What to tell of an error. What a response holds is not told: it may be keys.
+/// Returns the reason of an error without the content of the response, which may have keys.
 fn error_reason(error: &kube::Error) -> String {
     match error {
         kube::Error::Api(status) => status.message.clone(),
-        kube::Error::SerdeError(_) => "the answer is not what was asked for".to_owned(),
+        kube::Error::SerdeError(_) => "the response has an unexpected form".to_owned(),
         error => ErrorChain(error).to_string(),
     }
 }

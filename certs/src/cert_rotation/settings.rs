@@ -21,23 +21,24 @@ pub struct CertRotationSettings {
     pub(super) issuer: CertIssuer,
 }
 
-/// Why the server cannot begin to serve from a Secret.
+/// Why the server cannot start to serve from a Secret.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum StartError {
-    /// When no certificate can be made for these names.
+    /// When no certificate can be issued for these names.
     #[error(transparent)]
     Certificate(#[from] SelfSignedError),
     /// When the CA of the clients cannot be used.
     #[error(transparent)]
     Tls(#[from] TlsError),
-    /// When what was made cannot be read.
+    /// When the issued certificate cannot be parsed.
     #[error("cannot make a certificate ({0}); this is a defect, report it")]
     Internal(String),
 }
 
 impl CertRotationSettings {
-    /// As configured, for a serving certificate with these names; `None` if no Secret is configured.
+    /// Creates the settings for a serving certificate with these names; `None` if no Secret is
+    /// configured.
     ///
     /// # Errors
     ///
@@ -66,13 +67,13 @@ impl CertRotationSettings {
         }))
     }
 
-    /// The Secret.
+    /// Returns the Secret.
     #[must_use]
     pub fn secret(&self) -> &NamespacedName {
         &self.secret
     }
 
-    /// A name that the serving certificate will have: the first one.
+    /// Returns the first name of the serving certificate.
     #[must_use]
     pub fn name(&self) -> ServerName<'static> {
         self.name.clone()

@@ -1,11 +1,11 @@
-//! The names in a serving certificate.
+//! The subject alternative names of a serving certificate.
 
 use rustls::pki_types::ServerName;
 use std::net::IpAddr;
 use x509_parser::certificate::X509Certificate;
 use x509_parser::prelude::GeneralName;
 
-/// The DNS names and addresses in a certificate, as texts.
+/// Returns the DNS names and addresses in a certificate.
 pub(super) fn from_certificate(certificate: &X509Certificate<'_>) -> Vec<String> {
     let extension = certificate.subject_alternative_name().ok().flatten();
     let names = extension.map(|extension| &extension.value.general_names);
@@ -24,8 +24,8 @@ fn parse_ip(bytes: &[u8]) -> Option<IpAddr> {
     <[u8; 16]>::try_from(bytes).ok().map(IpAddr::from)
 }
 
-/// What is wanted, and what the serving certificate has besides: two replicas with different names
-/// agree in the end. A wildcard of somebody else's making is left out.
+/// Returns the wanted names and the other names that the serving certificate has: so two replicas with
+/// different names converge. A wildcard is dropped, since lockkeeper issues none.
 pub(super) fn union(wanted: &[ServerName<'static>], has: &[String]) -> Vec<ServerName<'static>> {
     let mut all = wanted.to_vec();
     for name in has {

@@ -174,10 +174,10 @@ fn error_and_debug_texts_contain_no_key() {
     }
     let error =
         SecretContents::read(&with_part(&contents, KEY, &key.replace('M', "!"))).unwrap_err();
-    let told = format!("{error} {error:?}");
+    let text = format!("{error} {error:?}");
     assert!(
-        !told.contains(key.lines().nth(1).unwrap().get(8..20).unwrap()),
-        "{told}"
+        !text.contains(key.lines().nth(1).unwrap().get(8..20).unwrap()),
+        "{text}"
     );
 }
 
@@ -264,18 +264,18 @@ const IMMEDIATELY: Duration = Duration::ZERO;
 #[test]
 fn empty_secret_is_created_or_restored() {
     let contents = new_contents();
-    let nobody = RotationState {
+    let empty = RotationState {
         active: None,
         ..settled_state(&contents, &[])
     };
-    let stored = |stored| RotationState { stored, ..nobody };
+    let stored = |stored| RotationState { stored, ..empty };
     check(
         &stored(StoredState::Empty),
         RotationStep::Create,
         IMMEDIATELY,
     );
     check(&stored(StoredState::Invalid), RotationStep::Wait, HOUR);
-    check(&nobody, RotationStep::Wait, HOUR);
+    check(&empty, RotationStep::Wait, HOUR);
     for stored in [StoredState::Empty, StoredState::Invalid] {
         let holder = RotationState {
             stored,
@@ -291,11 +291,11 @@ fn rotation_announces_issues_and_retires_in_order() {
     let names = cert_issuer(&["a"]).names;
     let quiet_one = settled_state(&one, &names);
     check(&quiet_one, RotationStep::Wait, HOUR);
-    let asked = RotationState {
+    let requested = RotationState {
         renewal_requested: true,
         ..quiet_one
     };
-    check(&asked, RotationStep::AnnounceCa, IMMEDIATELY);
+    check(&requested, RotationStep::AnnounceCa, IMMEDIATELY);
 
     let announced = contents_after(RotationStep::AnnounceCa, &one);
     let now = settled_state(&announced, &names);

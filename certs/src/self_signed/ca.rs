@@ -1,4 +1,4 @@
-//! The CA of the directory: `ca.crt`, and `ca.key` when something is to be signed.
+//! The CA of the directory: `ca.crt`, and `ca.key` to sign certificates.
 
 use super::directory::{
     CA_CERTIFICATE, CA_KEY, CERTIFICATE, CERTIFICATE_MODE, CertificateDirectory, KEY, KEY_MODE,
@@ -15,12 +15,12 @@ use x509_parser::prelude::FromDer;
 pub(super) struct CaCertificate {
     /// The certificate in `ca.crt`.
     pub(super) certificate: CertificateDer<'static>,
-    /// The last second in which it is valid, since 1970.
+    /// The last second of its validity, since 1970.
     pub(super) ends_s: u64,
 }
 
 impl CaCertificate {
-    /// Reads `ca.crt`; `None` if the directory holds none of our files.
+    /// Reads `ca.crt`; `None` if the directory has none of the files.
     pub(super) fn read(
         directory: &CertificateDirectory,
         now_s: u64,
@@ -52,14 +52,14 @@ impl CaCertificate {
         }))
     }
 
-    /// Makes a new CA and writes it down.
+    /// Creates a CA and writes it.
     pub(super) fn create(
         directory: &CertificateDirectory,
         now_s: u64,
     ) -> Result<Self, SelfSignedError> {
         let (key, certificate, ends_s) = issue::issue_ca(now_s, issue::CA_VALIDITY_DAYS)?;
-        // The key first: a new key beside an old `ca.crt` that is about to end is
-        // made again at the next start, a new `ca.crt` with no key never could be.
+        // The key first: a new key beside an expiring `ca.crt` is replaced at the next start, but a
+        // new `ca.crt` without its key could never sign.
         directory.write(CA_KEY, KEY_MODE, &key.serialize_pem())?;
         directory.write(CA_CERTIFICATE, CERTIFICATE_MODE, &certificate.pem())?;
         Ok(Self {
@@ -68,12 +68,12 @@ impl CaCertificate {
         })
     }
 
-    /// True if it is still valid at that second since 1970.
+    /// Returns true if the CA is valid at that second since 1970.
     pub(super) fn is_valid_until(&self, at_s: u64) -> bool {
         at_s <= self.ends_s
     }
 
-    /// The CA ready to sign, with the key that is in `ca.key`.
+    /// Returns the CA with the key of `ca.key`, to sign certificates.
     pub(super) fn issuer(
         &self,
         directory: &CertificateDirectory,

@@ -1,4 +1,4 @@
-//! The private directory: who may look into it, who writes to it, and how.
+//! The private directory: its permissions, its lock and atomic writes.
 
 use super::error::SelfSignedError;
 use std::fs::{DirBuilder, File, OpenOptions, TryLockError};
@@ -12,32 +12,31 @@ pub(super) const CA_KEY: &str = "ca.key";
 pub(super) const CERTIFICATE: &str = "tls.crt";
 pub(super) const KEY: &str = "tls.key";
 
-/// Any permission of the group or of others.
+/// Any permission of the group or of other users.
 const GROUP_AND_OTHERS_MASK: u32 = 0o077;
 
 const DIRECTORY_MODE: u32 = 0o700;
 
-/// Mode of a key: its owner's only, wherever the file may be moved to.
+/// Mode of a key: only its owner can read it, wherever the file is moved.
 pub(super) const KEY_MODE: u32 = 0o600;
 
 /// Mode of a certificate, which is public.
 pub(super) const CERTIFICATE_MODE: u32 = 0o644;
 
-/// How long to wait for another process, which needs some milliseconds.
+/// The longest wait for another process, which needs some milliseconds.
 const LOCK_WAIT: Duration = Duration::from_secs(10);
 
 const LOCK_RETRY: Duration = Duration::from_millis(20);
 
-/// A directory that only this user can enter, held by this process alone
-/// until dropped.
+/// A directory that only this user can enter, locked by this process until it is dropped.
 pub(super) struct CertificateDirectory {
     path: PathBuf,
-    /// Holds the lock, and is what a rename is synced through.
+    /// Has the lock, and is used to sync renames.
     handle: File,
 }
 
 impl CertificateDirectory {
-    /// Makes the directory if it is missing, checks it, and takes its lock.
+    /// Creates the directory if it is missing, checks its permissions, and takes its lock.
     pub(super) fn open(path: &Path) -> Result<Self, SelfSignedError> {
         DirBuilder::new()
             .recursive(true)
@@ -60,18 +59,18 @@ impl CertificateDirectory {
         })
     }
 
-    /// The path of a file in it.
+    /// Returns the path of a file in the directory.
     pub(super) fn file(&self, name: &str) -> PathBuf {
         self.path.join(name)
     }
 
-    /// Whether a file is there.
+    /// Returns true if the file exists.
     pub(super) fn has_file(&self, name: &str) -> Result<bool, SelfSignedError> {
         let path = self.file(name);
         path.try_exists().map_err(io_error("examine", &path))
     }
 
-    /// Refuses to go on without `missing`, which belongs to `found`.
+    /// Errors if `missing`, which belongs to `found`, does not exist.
     pub(super) fn require_file(&self, missing: &str, found: &str) -> Result<(), SelfSignedError> {
         if self.has_file(missing)? {
             return Ok(());
@@ -82,8 +81,7 @@ impl CertificateDirectory {
         })
     }
 
-    /// Replaces a file as a whole: readers see the old or the new content, also
-    /// after a loss of power.
+    /// Replaces a file atomically: readers get the old or the new content, also after a power loss.
     pub(super) fn write(
         &self,
         name: &str,
@@ -94,7 +92,8 @@ impl CertificateDirectory {
         let temporary = self.file(&format!(".{name}.new"));
         let written = self.replace(&path, &temporary, mode, content);
         if written.is_err() {
-            // The first failure is the one to tell; a leftover is removed next time.
+            // The first error is reported; a temporary file that remains is removed at the next
+            // write.
             let _ = remove_leftover(&temporary);
         }
         written.map_err(io_error("write", &path))
@@ -102,7 +101,7 @@ impl CertificateDirectory {
 
     fn replace(&self, path: &Path, temporary: &Path, mode: u32, content: &str) -> io::Result<()> {
         remove_leftover(temporary)?;
-        // `create_new`, so that the mode given here is the mode it gets.
+        // `create_new`, so that the file gets exactly this mode.
         let mut file = OpenOptions::new()
             .write(true)
             .create_new(true)
@@ -115,7 +114,7 @@ impl CertificateDirectory {
     }
 }
 
-/// Removes what an interrupted write left behind.
+/// Removes the temporary file of an interrupted write.
 fn remove_leftover(path: &Path) -> io::Result<()> {
     match std::fs::remove_file(path) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
@@ -123,7 +122,7 @@ fn remove_leftover(path: &Path) -> io::Result<()> {
     }
 }
 
-/// Waits for the directory's lock, but not for ever.
+/// Waits for the lock of the directory, with a timeout.
 fn lock(handle: &File, path: &Path) -> Result<(), SelfSignedError> {
     let started = Instant::now();
     loop {
@@ -140,7 +139,7 @@ fn lock(handle: &File, path: &Path) -> Result<(), SelfSignedError> {
     }
 }
 
-/// Makes the error of a refused system call.
+/// Returns a function that wraps the error of a system call.
 fn io_error(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> SelfSignedError {
     move |reason| SelfSignedError::Io {
         action,

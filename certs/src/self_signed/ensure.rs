@@ -43,7 +43,7 @@ pub fn ensure(
     let ca = match CaCertificate::read(&directory, now_s)? {
         Some(ca) if ca.is_valid_until(now_s + RENEWAL_DAYS * DAY_S) => ca,
         Some(_ending) => {
-            // Without its key this CA is not ours to replace.
+            // Without its key, this CA was not created here and must not be replaced.
             directory.require_file(CA_KEY, CA_CERTIFICATE)?;
             CaCertificate::create(&directory, now_s)?
         }

@@ -3,10 +3,9 @@
 use crate::tls::TlsError;
 use std::path::PathBuf;
 
-/// Why there is no usable certificate in the directory, and what to do.
+/// Why the directory has no usable certificate, and the remedy.
 ///
-/// The texts are complete: a reason is part of its text, and there is no
-/// `source()` to print after it.
+/// Each text contains its reason, so there is no `source()` to print after it.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum SelfSignedError {
@@ -22,7 +21,7 @@ pub enum SelfSignedError {
     /// When no certificate can be valid at the time of the clock.
     #[error("the clock is before 1970 or after 9900; set it and start again")]
     ClockOutOfRange,
-    /// When other users may look into the directory or change it.
+    /// When other users can read or change the directory.
     #[error("{directory} is open to other users (mode {mode:04o}); run: chmod 700 {directory}")]
     InsecurePermissions {
         /// The directory.
@@ -30,7 +29,7 @@ pub enum SelfSignedError {
         /// Its permission bits.
         mode: u32,
     },
-    /// When another process holds the directory for longer than this one waits.
+    /// When another process holds the lock of the directory for too long.
     #[error("{directory} is in use by another process starting up; try again when it is done")]
     Locked {
         /// The directory.
@@ -79,7 +78,7 @@ pub enum SelfSignedError {
         /// The file that should be its key.
         key: PathBuf,
     },
-    /// When the certificate could not be made or signed.
+    /// When the certificate cannot be issued or signed.
     #[error("cannot make a certificate ({0}); this is a defect, report it")]
     Issue(rcgen::Error),
 }

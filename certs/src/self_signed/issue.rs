@@ -1,4 +1,4 @@
-//! What goes into the certificates. Reads and writes nothing.
+//! The fields of issued certificates. Does no I/O.
 
 use super::error::SelfSignedError;
 use super::names::DAY_S;
@@ -10,17 +10,17 @@ use rcgen::{
 use rustls::pki_types::ServerName;
 use std::time::Duration;
 
-/// How long a CA is good for unless somebody says otherwise.
+/// Default validity of a CA.
 pub(crate) const CA_VALIDITY_DAYS: u64 = 3_650;
 
-/// How long a serving certificate is good for unless somebody says otherwise.
+/// Default validity of a serving certificate.
 pub(crate) const SERVING_VALIDITY_DAYS: u64 = 365;
 
-/// Certificates begin this much before they are made, for a client whose clock is late.
+/// Certificates are valid from this long before they are issued, for clients with a slow clock.
 const BACKDATE_S: u64 = 5 * 60;
 
-/// A new CA that may sign servers' certificates only, not further CAs; its
-/// key, and its last second since 1970.
+/// Returns a new CA that may sign server certificates but no further CAs; its key, and its last second
+/// since 1970.
 pub(crate) fn issue_ca(
     now_s: u64,
     life_days: u64,
@@ -34,8 +34,8 @@ pub(crate) fn issue_ca(
     Ok((key, certificate, ends_s))
 }
 
-/// A new serving certificate for `names` and its key. It never outlives its
-/// CA, whose last second is `authority_ends_s`.
+/// Returns a new serving certificate for `names` and its key. It never outlives its CA, which expires at
+/// `authority_ends_s`.
 pub(crate) fn issue_serving_certificate(
     issuer: &Issuer<'_, KeyPair>,
     authority_ends_s: u64,
@@ -45,11 +45,11 @@ pub(crate) fn issue_serving_certificate(
 ) -> Result<(KeyPair, Certificate), SelfSignedError> {
     let ends_s = authority_ends_s.min(now_s + life_days * DAY_S);
     let mut params = certificate_params("lockkeeper webhook", now_s, ends_s)?;
-    // Says CA:FALSE, and brings the subject's key identifier along.
+    // Sets CA:FALSE and adds the subject key identifier.
     params.is_ca = IsCa::ExplicitNoCa;
     params.key_usages = vec![KeyUsagePurpose::DigitalSignature];
     params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth];
-    // Verifiers tell CAs of one name apart by it, such as before and after a renewal.
+    // Verifiers distinguish CAs with the same name by it, such as those before and after a renewal.
     params.use_authority_key_identifier_extension = true;
     params.subject_alt_names = names
         .iter()
@@ -62,7 +62,7 @@ pub(crate) fn issue_serving_certificate(
     Ok((key, certificate))
 }
 
-/// What all certificates have: a subject and a validity.
+/// Returns the common fields of all certificates: subject and validity.
 fn certificate_params(
     subject: &str,
     now_s: u64,

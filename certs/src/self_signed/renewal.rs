@@ -1,4 +1,4 @@
-//! The certificates of a directory while the server runs: they are made anew in time.
+//! Renews the certificates of a directory while the server runs.
 
 use super::ensure::ensure;
 use super::error::SelfSignedError;
@@ -9,23 +9,23 @@ use tokio::task::spawn_blocking;
 use tokio::time::{MissedTickBehavior, interval_at};
 use tracing::{error, warn};
 
-/// How often the directory is looked at, in seconds: 720 times before what it holds has ended.
+/// Time between two checks of the directory, in seconds: 720 checks fit into the renewal period.
 pub const RENEWAL_CHECK_SECONDS: u64 = 60 * 60;
 
-/// A directory to look after.
+/// Renews the certificates of one directory.
 #[derive(Clone, Debug)]
 pub struct RenewalTask {
     /// The directory, as given to [`ensure`].
     pub directory: PathBuf,
     /// The names, as given to [`ensure`].
     pub names: Vec<String>,
-    /// Where failures are counted.
+    /// Counts failures.
     pub status: CertificateStatus,
 }
 
 impl RenewalTask {
-    /// Calls [`ensure`] once an hour, for as long as the process lives. What it makes is taken over
-    /// by whoever watches the files. A failure is counted, and logged once for each reason.
+    /// Calls [`ensure`] once an hour, until the process ends. The file watcher loads the renewed
+    /// files. A failure is counted, and logged once for each reason.
     pub async fn run(self) {
         self.run_with_clock(SystemTime::now).await;
     }
@@ -55,7 +55,7 @@ impl RenewalTask {
 
     async fn renew_once(&self, now: SystemTime) -> Result<(), String> {
         let (directory, names) = (self.directory.clone(), self.names.clone());
-        // It waits for the disk and for other processes, and handshakes must not.
+        // `ensure` blocks on the disk and on other processes, which must not delay handshakes.
         let done = spawn_blocking(move || ensure(&directory, &names, now)).await;
         match done {
             Ok(result) => result
@@ -78,7 +78,7 @@ mod tests {
     use std::fs;
     use tokio::time::sleep;
 
-    /// Paused time jumps only while nothing works, the disk included.
+    /// The paused clock advances only while no task runs, so real I/O is awaited here.
     #[tokio::test(start_paused = true)]
     async fn renewal_task_renews_expiring_certificate() {
         let folder = tempfile::tempdir().unwrap();
@@ -112,7 +112,7 @@ mod tests {
         assert_eq!(same, ca);
         assert_eq!(status.failures(), 0);
 
-        // A failure is counted at every look, and nothing is touched.
+        // A failure is counted at every check, and no file is changed.
         fs::write(&files.ca, "garbage").unwrap();
         sleep(2 * hour).await;
         assert_eq!(status.failures(), 2);

@@ -15,11 +15,12 @@ use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// True if what is there can be served: a client that trusts the CA accepts it
-/// under every name, now and for as long as [`RENEWAL_DAYS`].
+/// Returns true if a client that trusts the CA accepts the certificate under every name, now and for
+/// [`RENEWAL_DAYS`] more.
 ///
-/// A file that is no certificate or key is an error and not just "no": we write
-/// files whole, so somebody else wrote it.
+/// A file that is no certificate or key is an error and not just false: lockkeeper writes files
+/// atomically, so another program wrote it.
+/// files whole, so another program wrote it.
 pub(super) fn is_valid(
     directory: &CertificateDirectory,
     authority: &CaCertificate,
@@ -50,7 +51,7 @@ pub(super) fn is_valid(
         .all(|name| accepted(name, now_s) && accepted(name, now_s + RENEWAL_DAYS * DAY_S)))
 }
 
-/// Makes a new serving certificate and writes it down.
+/// Issues a new serving certificate and writes it.
 pub(super) fn create(
     directory: &CertificateDirectory,
     authority: &CaCertificate,
@@ -65,13 +66,12 @@ pub(super) fn create(
         now_s,
         issue::SERVING_VALIDITY_DAYS,
     )?;
-    // A crash between the two leaves a pair that does not match, which
-    // `is_good` finds at the next start.
+    // A crash between the two writes leaves a mismatch, which `is_valid` finds at the next start.
     directory.write(KEY, KEY_MODE, &key.serialize_pem())?;
     directory.write(CERTIFICATE, CERTIFICATE_MODE, &certificate.pem())
 }
 
-/// The verifier of a client that trusts this CA and nothing else.
+/// Returns the verifier of a client that trusts only this CA.
 fn verifier(
     directory: &CertificateDirectory,
     authority: &CaCertificate,

@@ -46,7 +46,7 @@ fn local(directory: &TempDir, now: SystemTime) -> Result<CertificatePaths, SelfS
     ensure(directory.path(), &names(&["localhost"]), now)
 }
 
-/// The content of all four files.
+/// Returns the content of all four files.
 fn content(directory: &TempDir) -> Vec<Vec<u8>> {
     [CA_CERTIFICATE, CA_KEY, CERTIFICATE, KEY]
         .iter()
@@ -54,7 +54,7 @@ fn content(directory: &TempDir) -> Vec<Vec<u8>> {
         .collect()
 }
 
-/// Whether a client that trusts `ca.crt` takes `tls.crt` for `name` on that day.
+/// Returns true if a client that trusts `ca.crt` accepts `tls.crt` for `name` on that day.
 fn trusted(files: &CertificatePaths, name: &str, at: SystemTime) -> bool {
     let mut roots = RootCertStore::empty();
     for ca in tls::read_certificates(&files.ca).unwrap() {
@@ -72,7 +72,7 @@ fn trusted(files: &CertificatePaths, name: &str, at: SystemTime) -> bool {
         .is_ok()
 }
 
-/// The CA stays, the serving certificate and its key are new.
+/// Checks that the CA stays, and that the serving certificate and its key are new.
 #[track_caller]
 fn assert_only_serving_renewed(before: &[Vec<u8>], after: &[Vec<u8>]) {
     assert_eq!(before[..2], after[..2]);
@@ -150,7 +150,7 @@ fn valid_directory_is_unchanged() {
     let all = names(&["localhost", "127.0.0.1"]);
     ensure(directory.path(), &all, day(0)).unwrap();
     let before = content(&directory);
-    // Fewer names are covered as well, and day 335 is the last with 30 days left.
+    // A certificate with more names is kept, and day 335 is the last one with 30 days left.
     local(&directory, day(335)).unwrap();
     assert_eq!(before, content(&directory));
 }

@@ -1,4 +1,4 @@
-//! Certificates of clients: which CA and which names are accepted.
+//! Authenticates clients by certificates of a CA, optionally with certain names.
 
 use super::error::TlsError;
 use super::pem_files::read_certificates;
@@ -18,21 +18,21 @@ use std::sync::{Arc, PoisonError, RwLock};
 use tracing::info;
 use x509_parser::prelude::{FromDer, GeneralName, X509Certificate};
 
-/// The most of a refused client's name that is logged, in characters.
+/// The longest logged name of a rejected client, in characters.
 const LOGGED_NAME_CHARS_MAX: usize = 64;
 
-/// Whose certificates are accepted.
+/// The clients that are accepted.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ClientVerification {
     /// The PEM file of the CA, or of several, such as during a rotation.
     pub ca: PathBuf,
-    /// A certificate must have one of these as a DNS name or as the common name of
-    /// its subject. If there are none, every certificate of the CA is accepted.
+    /// A certificate must have one of these as a DNS name or as the common name of its subject. If
+    /// empty, every certificate of the CA is accepted.
     pub names: Vec<String>,
 }
 
-/// Verifies certificates of clients, by a CA that can be replaced. A client may
-/// come without one; the paths that need one are guarded elsewhere.
+/// Verifies client certificates with a CA that can be reloaded. A client without a certificate passes
+/// here; [`super::require_client_cert`] rejects its requests.
 #[derive(Debug)]
 pub(super) struct ClientAuth {
     ca: PathBuf,
@@ -41,7 +41,7 @@ pub(super) struct ClientAuth {
     status: CertificateStatus,
 }
 
-/// What the file of the CA held, and the verifier made of it.
+/// The certificates of the CA file, and the verifier for them.
 #[derive(Debug)]
 struct ClientCa {
     certificates: Vec<CertificateDer<'static>>,
@@ -71,7 +71,7 @@ impl ClientAuth {
         Arc::clone(&current)
     }
 
-    /// True if the certificate has a name that is accepted.
+    /// Returns true if the certificate has an accepted name.
     fn has_accepted_name(&self, certificate: &CertificateDer<'_>) -> bool {
         if self.names.is_empty() {
             return true;
@@ -86,14 +86,15 @@ impl ClientAuth {
             || common_names(&certificate).any(|name| accepts(|a, b| a == b, name))
     }
 
-    /// Counts and logs a refusal. The text is ours: rustls' own may quote bytes.
+    /// Counts and logs a rejection. The text is lockkeeper's: that of rustls may quote bytes of the
+    /// client.
     fn reject(&self, certificate: &CertificateDer<'_>, reason: &'static str) {
         self.status.count_rejected_client();
         let claimed_name = claimed_name(certificate);
-        info!(?claimed_name, reason, "refused a client");
+        info!(?claimed_name, reason, "rejected a client");
     }
 
-    /// Passes a result on; a failure is a refusal.
+    /// Returns the result; an error is counted as a rejection.
     fn check_signature(
         &self,
         certificate: &CertificateDer<'_>,
@@ -129,7 +130,7 @@ impl Reloadable for ClientAuth {
     }
 }
 
-/// The verifier that trusts these certificates and nothing else.
+/// Returns the verifier that trusts only these certificates.
 fn build_client_ca(
     certificates: Vec<CertificateDer<'static>>,
     path: &Path,
@@ -153,8 +154,8 @@ impl ClientCertVerifier for ClientAuth {
         false
     }
 
-    /// None. A client that goes by them sends no certificate when it finds the names
-    /// of a CA that was replaced in the meantime.
+    /// Empty. Otherwise a client that selects its certificate by these names would send none after the
+    /// CA was replaced.
     fn root_hint_subjects(&self) -> &[DistinguishedName] {
         &[]
     }
@@ -227,7 +228,7 @@ fn rejection_reason(error: &Error) -> &'static str {
     }
 }
 
-/// The name that a certificate says it is for; it may not be true.
+/// Returns the name in a certificate, which is not verified.
 fn claimed_name(certificate: &CertificateDer<'_>) -> String {
     let Ok((_, certificate)) = X509Certificate::from_der(certificate) else {
         return String::new();

@@ -3,11 +3,10 @@
 use std::io;
 use std::path::PathBuf;
 
-/// Why a certificate, its key, or the two together cannot be served.
+/// Why a certificate, its key, or both together cannot be served.
 ///
-/// The texts are complete: a reason is part of its text, and there is no
-/// `source()` to print after it. No variant carries the content of a file: a
-/// parser's own error may quote the bytes it stopped at, which may be a key's.
+/// Each text contains its reason, so there is no `source()` to print after it. No variant has the content
+/// of a file: a parser's own error may quote the bytes at its position, which may be a key's.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum TlsError {
@@ -39,7 +38,7 @@ pub enum TlsError {
         /// The file.
         path: PathBuf,
     },
-    /// When a PEM file has sections, but none is a private key in the clear.
+    /// When a PEM file has sections, but none is an unencrypted private key.
     #[error("{path} has no PRIVATE KEY section; it must hold the key, and not encrypted")]
     NoKey {
         /// The file.

@@ -1,8 +1,8 @@
-//! When to look at the files again: events of their directories, and a clock.
+//! Detects changes of the files: by events of their directories, and by a timer.
 //!
-//! The directories are watched and not the files. A kubelet replaces what a
-//! file is by renaming a symbolic link beside it (`..data`): a watch of the
-//! file itself sees the old one vanish and never anything again.
+//! The directories are watched and not the files. A kubelet replaces the content of a file by renaming a
+//! symbolic link beside it (`..data`): a watch of the file itself gets one delete event and nothing
+//! afterwards.
 
 use lockkeeper_api::config::WebhookSettings;
 use notify::event::{AccessKind, AccessMode};
@@ -14,21 +14,19 @@ use tokio::sync::Notify;
 use tokio::time::{sleep, timeout};
 use tracing::warn;
 
-/// After an event the files are left alone until there was none for this long:
-/// a certificate and its key are two files.
+/// Quiet time after the last event before the files are read: a certificate and its key are two files.
 const QUIET_PERIOD: Duration = Duration::from_millis(100);
 
-/// Longest wait for that quiet, where something else is busy in the directory.
+/// The longest wait for that quiet time, for directories with other activity.
 const QUIET_WAIT_MAX: Duration = Duration::from_secs(1);
 
-/// How a change of the files is noticed.
+/// How changes of the files are detected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WatchMode {
     /// Watch the directories of the files.
     pub events: bool,
-    /// Look at the files this often in any case. For what no watch sees: a network's
-    /// file system, a directory that was replaced as a whole, a link into a
-    /// directory elsewhere, a system that is out of watches.
+    /// Read the files with this period as well. For changes without events: network file systems, a
+    /// replaced directory, a link into another directory, an exhausted inotify limit.
     pub poll: Duration,
 }
 
@@ -47,7 +45,7 @@ impl Default for WatchMode {
     }
 }
 
-/// Tells when the files may have changed.
+/// Signals that the files may have changed.
 pub(super) struct FileChanges {
     watch_mode: WatchMode,
     directories: Vec<PathBuf>,
@@ -57,7 +55,7 @@ pub(super) struct FileChanges {
 }
 
 impl FileChanges {
-    /// Watches the directories of these files, from the first [`Self::arm`] on.
+    /// Watches the directories of these files, after the first [`Self::arm`].
     pub(super) fn new(files: &[PathBuf], watch_mode: WatchMode) -> Self {
         let mut directories: Vec<PathBuf> = files
             .iter()
@@ -81,9 +79,9 @@ impl FileChanges {
         }
     }
 
-    /// Begins to watch, or makes sure of it: a directory that was removed and made
-    /// again has lost its watch. To be called before each look at the files, so
-    /// that no change falls between the two. Blocks on the file system.
+    /// Starts or restores the watch: a directory that was removed and created again has lost its
+    /// watch. Must be called before each read of the files, so that no change is missed between the
+    /// two. Blocks on the file system.
     pub(super) fn arm(&self) {
         if !self.watch_mode.events {
             return;
@@ -112,7 +110,7 @@ impl FileChanges {
         };
         let mut result = Ok(());
         for directory in &self.directories {
-            // One that cannot be watched is no reason not to watch the others.
+            // A directory that cannot be watched does not prevent watching the others.
             result = result.and(watcher.watch(directory, RecursiveMode::NonRecursive));
         }
         result
@@ -121,14 +119,14 @@ impl FileChanges {
     fn new_watcher(&self) -> notify::Result<RecommendedWatcher> {
         let seen = Arc::clone(&self.event_received);
         notify::recommended_watcher(move |event: notify::Result<Event>| {
-            // After an error too: events may have been lost.
+            // After an error too, because events may have been lost.
             if event.map_or(true, |event| is_change(event.kind)) {
                 seen.notify_one();
             }
         })
     }
 
-    /// Completes when it is time for a look.
+    /// Completes when the files must be read.
     pub(super) async fn changed(&self) {
         tokio::select! {
             () = self.event_received.notified() => {}
@@ -140,12 +138,12 @@ impl FileChanges {
                 .is_ok()
             {}
         };
-        // Busy or quiet, it is time then.
+        // Both results mean that it is time to read.
         let _ = timeout(QUIET_WAIT_MAX, quiet).await;
     }
 }
 
-/// Reading is no change. Our own looks would wake us for ever.
+/// Ignores read events: otherwise reading the files would trigger the next read for ever.
 fn is_change(kind: EventKind) -> bool {
     match kind {
         EventKind::Access(access) => access == AccessKind::Close(AccessMode::Write),
@@ -153,12 +151,12 @@ fn is_change(kind: EventKind) -> bool {
     }
 }
 
-/// The failure that was logged last, so that one that stays is logged once.
+/// The last logged failure, so that a persistent failure is logged once.
 #[derive(Debug, Default)]
 pub(crate) struct LastFailure(Mutex<Option<String>>);
 
 impl LastFailure {
-    /// Remembers a failure; true if it is another than the last one.
+    /// Stores a failure; returns true if it differs from the last one.
     pub(crate) fn is_new(&self, reason: &str) -> bool {
         let mut last = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let is_new = last.as_deref() != Some(reason);
@@ -166,7 +164,7 @@ impl LastFailure {
         is_new
     }
 
-    /// Forgets it: all is well.
+    /// Clears the failure.
     pub(crate) fn clear(&self) {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = None;
     }

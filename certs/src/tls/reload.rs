@@ -1,4 +1,4 @@
-//! What is made of files that may change, and who looks at them.
+//! Reloads objects that are built from files.
 
 use super::error::TlsError;
 use super::file_watcher::{FileChanges, LastFailure};
@@ -7,21 +7,21 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use tracing::{info, warn};
 
-/// Something made of files that can be made again.
+/// An object that is built from files and can be reloaded.
 pub(super) trait Reloadable: Send + Sync {
-    /// What a log line calls it.
+    /// The name for log messages.
     fn name(&self) -> &'static str;
 
-    /// The files it is made of.
+    /// The files that it is built from.
     fn files(&self) -> Vec<PathBuf>;
 
-    /// Takes over what the files hold now. False if that is what it has.
+    /// Loads the current content of the files. Returns false if it is unchanged.
     ///
-    /// On an error it stays what it was.
+    /// An error keeps the loaded state.
     fn refresh(&self) -> Result<bool, TlsError>;
 }
 
-/// Looks at the files.
+/// Reloads objects when their files change.
 pub(super) struct Reloader {
     pub(super) sources: Vec<ReloadTarget>,
     pub(super) changes: FileChanges,
@@ -37,7 +37,7 @@ impl Reloader {
     }
 }
 
-/// A source, and what was wrong with it.
+/// An object and its last failure.
 pub(super) struct ReloadTarget {
     pub(super) source: Arc<dyn Reloadable>,
     failure: LastFailure,
@@ -58,7 +58,7 @@ impl ReloadTarget {
                 if changed {
                     status.count_reload();
                     let not_after = status.not_after();
-                    info!(what, not_after, "took over new files");
+                    info!(what, not_after, "loaded new files");
                 }
                 self.failure.clear();
             }

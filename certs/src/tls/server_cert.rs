@@ -1,4 +1,4 @@
-//! The certificate and its key, as they are given to new connections, and where they come from.
+//! The served certificate and key, and their files.
 
 use super::error::TlsError;
 use super::pem_files::certified_key;
@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, PoisonError, RwLock};
 use x509_parser::prelude::{FromDer, X509Certificate};
 
-/// What is served now.
+/// The served certificate and key.
 #[derive(Debug)]
 pub(super) struct ServerCert {
     current: RwLock<Arc<CertifiedKey>>,
@@ -32,7 +32,8 @@ impl ServerCert {
         Arc::clone(&current)
     }
 
-    /// True if this chain is served already. It tells all: its first certificate names the key.
+    /// Returns true if this chain is served already. Comparing the chain is enough: its first
+    /// certificate determines the key.
     fn is_current(&self, pair: &CertifiedKey) -> bool {
         pair.cert == self.current().cert
     }
@@ -50,13 +51,13 @@ impl ResolvesServerCert for ServerCert {
     }
 }
 
-/// A way to change what is served from memory. All clones change the same.
+/// Replaces the served certificate from memory. Clones share it.
 #[derive(Clone, Debug)]
 pub(crate) struct CertSlot(pub(super) Arc<ServerCert>);
 
 impl CertSlot {
-    /// Serves this pair from now on; false if it is served already. The key must be known to be the
-    /// certificate's. `not_after` is the last second of the first certificate, since 1970.
+    /// Serves this certificate and key; returns false if they are served already. The key must match
+    /// the certificate. `not_after` is the last second of the first certificate, since 1970.
     pub(crate) fn replace(&self, pair: &Arc<CertifiedKey>, not_after: u64) -> bool {
         let is_new = !self.0.is_current(pair);
         if is_new {
@@ -66,7 +67,7 @@ impl CertSlot {
     }
 }
 
-/// The two files that a pair comes from.
+/// The files of the certificate and key.
 #[derive(Debug)]
 pub(super) struct ServerCertFiles {
     certificate: PathBuf,
@@ -75,7 +76,7 @@ pub(super) struct ServerCertFiles {
 }
 
 impl ServerCertFiles {
-    /// Reads both for the first time.
+    /// Reads both files for the first time.
     pub(super) fn load(
         certificate: &Path,
         key: &Path,
@@ -90,7 +91,7 @@ impl ServerCertFiles {
         })
     }
 
-    /// What is served of them.
+    /// Returns the served certificate and key.
     pub(super) fn server_cert(&self) -> Arc<ServerCert> {
         Arc::clone(&self.server_cert)
     }
@@ -107,7 +108,7 @@ impl Reloadable for ServerCertFiles {
 
     fn refresh(&self) -> Result<bool, TlsError> {
         let read = certified_key(&self.certificate, &self.key)?;
-        // The key that was read is known to be that of the chain.
+        // `certified_key` has checked that the key belongs to the chain.
         if self.server_cert.is_current(&read) {
             return Ok(false);
         }
@@ -117,7 +118,7 @@ impl Reloadable for ServerCertFiles {
     }
 }
 
-/// The last second of the first certificate.
+/// Returns the last second of the first certificate.
 fn not_after(pair: &CertifiedKey, path: &Path) -> Result<u64, TlsError> {
     pair.cert
         .first()

@@ -1,8 +1,8 @@
-//! What is served, and how new files take its place while connections are open.
+//! The TLS server configuration, and how new files replace the served certificate while connections are
+//! open.
 //!
-//! There is one configuration of rustls from the start to the end. It asks for
-//! the certificate at every handshake, and what it is given changes: a
-//! connection that is open keeps what it began with, the next one gets the new.
+//! One rustls configuration exists for the whole run. It resolves the certificate at every handshake: an
+//! open connection keeps its certificate, and the next one gets the new certificate.
 
 use super::client_auth::{ClientAuth, ClientVerification};
 use super::error::TlsError;
@@ -23,15 +23,14 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use tracing::error;
 
-/// Sessions kept for resumption. The callers are a few API servers; the rest is slack.
+/// Cached sessions for resumption. The clients are a few API servers; the rest is reserve.
 const SESSIONS_MAX: usize = 256;
 
-/// Tickets sent after a handshake of TLS 1.3. A ticket serves once, and a
-/// caller that holds its connection open for long hardly needs one.
+/// Tickets sent after a TLS 1.3 handshake. A ticket is used once, and a client with a long-lived
+/// connection rarely needs one.
 const TICKETS_PER_HANDSHAKE: usize = 1;
 
-/// The server's side of TLS, made of files that may change, or of a pair in
-/// memory that may be replaced.
+/// A TLS server, with certificates from files that may change, or from memory.
 #[derive(Debug)]
 pub struct ServerTls {
     config: Arc<ServerConfig>,
@@ -42,20 +41,19 @@ pub struct ServerTls {
 }
 
 impl ServerTls {
-    /// Reads a certificate (or a chain, the serving certificate first) and its
-    /// key, both PEM, and the CA of the clients if they are to be verified.
+    /// Reads a certificate (or a chain, the serving certificate first) and its key, both PEM, and the
+    /// CA of the clients if they are verified.
     ///
-    /// Sessions can be resumed, from memory only: there is no key for tickets that
-    /// would have to be rotated or could leak. Where clients are verified they
-    /// cannot, because a resumed session is not verified again and would outlive
-    /// the certificate and the CA that it began with. Early data is never
-    /// accepted, because it can be replayed.
+    /// Sessions can be resumed, from memory only: there is no ticket key that must be rotated or could
+    /// leak. With client verification, resumption is off, because a resumed session is not verified
+    /// again and would outlive its certificate and CA. Early data is never accepted, because it can be
+    /// replayed.
     ///
     /// Blocks on the disk: call it before the server starts.
     ///
     /// # Errors
     ///
-    /// A [`TlsError`] naming the file at fault and what to do about it.
+    /// A [`TlsError`] that names the file and the remedy.
     pub fn load(
         certificate: &Path,
         key: &Path,
@@ -68,8 +66,8 @@ impl ServerTls {
         Self::new(pair, Some(Arc::new(files)), *options, client, status)
     }
 
-    /// Begins with a pair in memory, whose key must be the certificate's and whose
-    /// last second since 1970 is `not_after`. [`Self::slot`] takes the next ones.
+    /// Starts with a certificate and key in memory, which must match; `not_after` is the last second
+    /// of the certificate since 1970. [`Self::cert_slot`] replaces them.
     pub(crate) fn from_memory(
         pair: CertifiedKey,
         not_after: u64,
@@ -101,8 +99,7 @@ impl ServerTls {
         })
     }
 
-    /// Where another pair can be put in place; `None` if the files say what is
-    /// served.
+    /// Returns the slot to replace the certificate; `None` if it comes from files.
     pub(crate) fn cert_slot(&self) -> Option<CertSlot> {
         let from_memory = self.files.is_none();
         from_memory.then(|| CertSlot(Arc::clone(&self.server_cert)))

@@ -1,14 +1,13 @@
-//! What there is to know about the certificates while they are served.
+//! Counters of the served certificate.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Numbers about the served certificate, as they are at the moment. Cheap to
-/// clone and to read; all clones tell the same.
+/// Expiry and counters of the served certificate. Cheap to clone and to read; clones share the values.
 #[derive(Clone, Debug, Default)]
 pub struct CertificateStatus(Arc<StatusCounters>);
 
-// Relaxed throughout: each number stands for itself.
+// Relaxed throughout: each value is independent of the others.
 #[derive(Debug, Default)]
 struct StatusCounters {
     not_after: AtomicU64,
@@ -18,27 +17,27 @@ struct StatusCounters {
 }
 
 impl CertificateStatus {
-    /// The last second of the served certificate, since 1970.
+    /// Returns the last second of the served certificate, since 1970.
     #[must_use]
     pub fn not_after(&self) -> u64 {
         self.0.not_after.load(Ordering::Relaxed)
     }
 
-    /// How often a new certificate and key, or a new CA of the clients, was taken over.
+    /// Returns how often a new certificate and key, or a new CA of the clients, was loaded.
     #[must_use]
     pub fn reloads(&self) -> u64 {
         self.0.reloads.load(Ordering::Relaxed)
     }
 
-    /// How often the files were looked at and could not be used. A fault that stays
-    /// is counted at every look, so that the number grows for as long as it stays.
+    /// Returns how often the files were read and could not be used. A persistent failure is counted at
+    /// every check, so the number grows while it persists.
     #[must_use]
     pub fn failures(&self) -> u64 {
         self.0.failures.load(Ordering::Relaxed)
     }
 
-    /// How often a client was refused: for its certificate in the handshake, or
-    /// a request for having none.
+    /// Returns how often a client was rejected: for its certificate in the handshake, or a request without
+    /// a certificate.
     #[must_use]
     pub fn rejected_clients(&self) -> u64 {
         self.0.rejected_clients.load(Ordering::Relaxed)

@@ -221,7 +221,7 @@ mod tests {
             let app = &self.reloader.app;
             assert_eq!(app.settings().action("CQ007", Action::Off, None), action);
             let text = app.metrics().prometheus();
-            for (result, count) in [("applied", applied), ("refused", refused)] {
+            for (result, count) in [("applied", applied), ("rejected", refused)] {
                 let name = "lockkeeper_webhook_config_reloads_total";
                 let line = format!("\n{name}{{result=\"{result}\"}} {count}\n");
                 assert!(text.contains(&line), "{line}");

@@ -7,7 +7,7 @@ use lockkeeper_cluster_state::{
     reservation, stop_policy,
 };
 use lockkeeper_preemption::requeue::RequeueSettings;
-use lockkeeper_preemption::{Options, PreemptionReason, State};
+use lockkeeper_preemption::{Options, PreemptionReason, Reservation};
 use serde_json::{Value, json};
 use std::sync::Arc;
 

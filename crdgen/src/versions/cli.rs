@@ -1,4 +1,4 @@
-//! The commands `migration` and `removal`.
+//! The commands `migration` and `check-removal`.
 
 use crate::diff::source::{self, Source};
 use crate::yaml::{self, YamlError};
@@ -11,19 +11,18 @@ use serde_json::{Value, json};
 use std::io::{self, Write};
 use std::path::PathBuf;
 
-/// What may be named.
+/// Help for the CRD argument.
 const SOURCE: &str =
-    "CRD is a file, a folder, - for standard input, or REVISION:PATH as git writes it.";
+    "CRD is a file, a directory, - for standard input, or REVISION:PATH in Git's notation.";
 
-/// How `migration` ends.
-const MIGRATION_CODES: &str =
-    "Exit codes: 0 done; 2 the command line is wrong or something cannot be read";
+/// Exit codes of `migration`.
+const MIGRATION_CODES: &str = "Exit codes: 0 success; 2 invalid command line or unreadable input";
 
-/// How `removal` ends.
-const REMOVAL_CODES: &str = "Exit codes: 0 the version may go; 1 it may not; 2 it cannot be said: the command line is wrong, \
-                             something cannot be read, no definition has the version, or nobody says what is stored";
+/// Exit codes of `check-removal`.
+const REMOVAL_CODES: &str = "Exit codes: 0 the version can be removed; 1 it cannot; 2 undecided: invalid command line, unreadable \
+                             input, unknown version, or no status.storedVersions";
 
-/// Migrating what is stored.
+/// Arguments of `migration`.
 #[derive(Clone, Debug, Args)]
 #[command(after_help = [SOURCE, MIGRATION_CODES].join("\n\n"))]
 pub struct Migrate {
@@ -31,85 +30,85 @@ pub struct Migrate {
     about: DefinitionArgs,
 }
 
-/// Asking whether a version may go.
+/// Arguments of `check-removal`.
 #[derive(Clone, Debug, Args)]
 #[command(after_help = [SOURCE, REMOVAL_CODES].join("\n\n"))]
 pub struct Remove {
     #[command(flatten)]
     about: DefinitionArgs,
 
-    /// The version that is to be taken out
-    // It may not be called version: each command has a flag of that name.
+    /// Version to remove
+    // Not named `version`: each command has a flag of that name.
     #[arg(value_name = "VERSION")]
     removed: String,
 }
 
-/// What both take.
+/// Arguments of both commands.
 #[derive(Clone, Debug, Args)]
 struct DefinitionArgs {
-    /// The definitions, best as the cluster has them: kubectl get crd NAME -o yaml
+    /// CRDs, preferably from the cluster: kubectl get crd NAME -o yaml
     #[arg(value_name = "CRD")]
     definitions: String,
 
-    /// The versions of status.storedVersions, where the definitions do not say
+    /// Value of status.storedVersions, if the CRDs have no status
     #[arg(long, value_name = "VERSION", value_delimiter = ',')]
     stored: Vec<String>,
 
-    /// How the answer is written
+    /// Output format
     #[arg(long, value_name = "FORMAT", value_enum, default_value_t)]
     output: Output,
 }
 
-/// How an answer is written.
+/// The output format.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub enum Output {
-    /// For people; of a migration also for kubectl apply
+    /// Text; a migration can be passed to kubectl apply
     #[default]
     Human,
-    /// For programs
+    /// JSON
     Json,
 }
 
-/// Why there is no answer.
+/// An error of these commands.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// Something cannot be read.
+    /// The input cannot be read.
     #[error(transparent)]
     Source(#[from] source::Error),
-    /// There is no definition.
-    #[error("{place} holds no CustomResourceDefinition; name the file that does")]
+    /// The input has no definition.
+    #[error("{place} has no CustomResourceDefinition; give a file that has one")]
     Nothing {
-        /// What was named.
+        /// The argument.
         place: String,
     },
-    /// It cannot be said whether a version may go.
+    /// The definition lacks the data to decide.
     #[error(transparent)]
     Undecided(#[from] RemovalError),
-    /// The answer has no form as text.
-    #[error("the answer cannot be written; this is a defect, please report it")]
+    /// The output cannot be encoded as YAML.
+    #[error("cannot encode the output; this is a bug, please report it")]
     Yaml(#[from] YamlError),
-    /// The answer cannot be written.
-    #[error("cannot write the answer")]
+    /// The output cannot be written.
+    #[error("cannot write the output")]
     Output(#[source] io::Error),
 }
 
-/// What is stored of a definition, and what has it written anew.
+/// The stored versions of a definition and its migration.
 #[derive(Serialize)]
 struct MigrationRow {
     definition: String,
-    /// The version that is written.
+    /// The storage version.
     stores: String,
-    /// Those in which objects may still lie; null if nobody knows.
+    /// Other versions in which objects may be stored; null if unknown.
     outstanding: Option<Vec<String>>,
-    /// Null if nothing is to be done.
+    /// Null if no migration is needed.
     migration: Option<StorageVersionMigration>,
 }
 
-/// Writes what migrates the objects of each definition that needs it.
+/// Writes a migration for each definition that needs one.
 ///
 /// # Errors
 ///
-/// When something cannot be read or written.
+/// If the input cannot be read or the output cannot be written.
 pub fn migrate(arguments: &Migrate, out: &mut dyn Write) -> Result<(), Error> {
     let definitions = arguments.about.definitions()?;
     let rows: Vec<MigrationRow> = definitions
@@ -127,31 +126,31 @@ pub fn migrate(arguments: &Migrate, out: &mut dyn Write) -> Result<(), Error> {
     write_text(&text, out)
 }
 
-/// Writes whether a version may be taken out, and says it.
+/// Reports whether a version can be removed, and returns the result.
 ///
 /// # Errors
 ///
-/// When something cannot be read or written, and when it cannot be said.
+/// If the input cannot be read, the output cannot be written, or the definition lacks the data to decide.
 pub fn remove(arguments: &Remove, out: &mut dyn Write) -> Result<bool, Error> {
     let definitions = arguments.about.definitions()?;
     let version = arguments.removed.as_str();
-    let has_it =
+    let has_version =
         |it: &CustomResourceDefinition| it.spec.versions.iter().any(|it| it.name == version);
-    let mut asked: Vec<&CustomResourceDefinition> =
-        definitions.iter().filter(|it| has_it(it)).collect();
-    if asked.is_empty() {
-        // The first one says which versions there are instead.
-        asked.extend(definitions.first());
+    let mut selected: Vec<&CustomResourceDefinition> =
+        definitions.iter().filter(|it| has_version(it)).collect();
+    if selected.is_empty() {
+        // Report the versions of the first definition in the error.
+        selected.extend(definitions.first());
     }
     let mut rows = Vec::new();
     let mut text = String::new();
-    let mut may_go = true;
-    for definition in asked {
+    let mut is_removable = true;
+    for definition in selected {
         let found = removal_blockers(definition, version);
         if let Some(undecided) = found.iter().find(|it| it.is_undecided()) {
             return Err(undecided.clone().into());
         }
-        may_go = may_go && found.is_empty();
+        is_removable = is_removable && found.is_empty();
         rows.push(removal_json(definition, version, &found));
         text.push_str(&removal_text(definition, version, &found));
     }
@@ -159,7 +158,7 @@ pub fn remove(arguments: &Remove, out: &mut dyn Write) -> Result<bool, Error> {
         text = format!("{:#}\n", json!(rows));
     }
     write_text(&text, out)?;
-    Ok(may_go)
+    Ok(is_removable)
 }
 
 fn removal_json(
@@ -185,7 +184,7 @@ fn removal_text(
 ) -> String {
     if found.is_empty() {
         let name = definition_name(definition);
-        return format!("{name}: {version} may go\n");
+        return format!("{name}: {version} can be removed\n");
     }
     let lines: Vec<String> = found.iter().map(ToString::to_string).collect();
     lines.join("\n") + "\n"
@@ -194,7 +193,7 @@ fn removal_text(
 impl DefinitionArgs {
     fn definitions(&self) -> Result<Vec<CustomResourceDefinition>, Error> {
         let source = match Source::parse(&self.definitions) {
-            // There is no other side whose path it could have.
+            // Without a second source there is no path to take over.
             Source::RevisionOnly { revision } => Source::Path(PathBuf::from(revision)),
             source => source,
         };
@@ -233,14 +232,16 @@ impl MigrationRow {
         }
     }
 
-    /// The migration, with a comment that says why.
+    /// The migration, with a comment that states the reason.
     fn text(&self) -> Result<String, YamlError> {
         let Self {
             definition, stores, ..
         } = self;
         let why = match self.outstanding.as_deref() {
-            None => "nobody says what else is stored: there is no status.storedVersions".to_owned(),
-            Some([]) => "nothing else is stored, and nothing is to be migrated".to_owned(),
+            None => {
+                "other stored versions are unknown: there is no status.storedVersions".to_owned()
+            }
+            Some([]) => "no other version is stored, no migration is needed".to_owned(),
             Some(versions) => format!("objects may still be stored in {}", versions.join(", ")),
         };
         let migration = self.migration.as_ref().map(yaml::document).transpose()?;
@@ -251,7 +252,7 @@ impl MigrationRow {
     }
 }
 
-/// A reader that stops reading, as `head` does, is no error.
+/// Ignores a closed pipe, such as with `head`.
 fn write_text(text: &str, out: &mut dyn Write) -> Result<(), Error> {
     match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
         Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(Error::Output(error)),

@@ -1,4 +1,4 @@
-//! The entries of a cycle, one after the other: each sees what those before it have taken.
+//! Decides on the entries of a cycle in order; each sees the quota that earlier ones have reserved.
 
 use super::entry::{Decision, Entry, SkipReason};
 use super::entry_usage::{entry_cells, remove_usage};
@@ -15,30 +15,30 @@ use crate::state::{State, reapply_hold, release_hold};
 use crate::trace::Step;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// An entry, and where its next search for flavors would go on.
+/// A decided entry, and the point where its next search for flavors continues.
 pub(super) struct ProcessedEntry {
     pub(super) entry: Entry,
     pub(super) tried_flavors: TriedFlavors,
-    /// When somebody may be taken who may not now, in seconds.
+    /// The second at which a protected candidate reaches its minimum run time.
     pub(super) next_candidate_at_s: Option<i64>,
 }
 
-/// The last flavor that was looked at, by pod set and resource.
+/// The last flavor that was tried, by pod set and resource.
 pub(super) type TriedFlavors = Vec<(usize, ResourceId, usize)>;
 
 /// The entries of a cycle, as far as they are decided.
 pub(super) struct EntryProcessor<'a> {
     state: &'a State,
-    /// With all that was taken so far. Victims are still in it.
+    /// With all reservations so far. Victims still count as used.
     pub(super) view: View<'a>,
-    /// With what was admitted, and without what is kept for those who wait for their victims.
+    /// With admissions only, without the reservations of waiting preemptors.
     admitted_view: View<'a>,
     /// Victims of this cycle, by the root of their tree.
     victims_by_root: BTreeMap<NodeId, BTreeSet<WorkloadId>>,
-    /// Roots below which nobody borrows any more.
+    /// Roots of trees that are closed to borrowing.
     roots_closed_to_borrowing: BTreeSet<NodeId>,
     victim_limit: VictimLimit,
-    /// Preemptors whose held quota no longer counts as used, in `view` and in `now`.
+    /// Preemptors whose held quota no longer counts as used, in `view` and in `admitted_view`.
     released_holds: BTreeSet<WorkloadId>,
     released_holds_admitted: BTreeSet<WorkloadId>,
 }
@@ -66,10 +66,10 @@ impl<'a> EntryProcessor<'a> {
                 decision = Some(Decision::DeferredFit);
             }
         }
-        let lifted = self.release_holds(&nominee);
+        let released = self.release_holds(&nominee);
         let decision = decision.unwrap_or_else(|| self.decide(&mut nominee));
         if matches!(decision, Decision::Skip(_)) {
-            self.reapply_holds(&lifted);
+            self.reapply_holds(&released);
         }
         let reserved = self.reserve(&nominee, &decision);
         if let Decision::Preempt(victims) = &decision {
@@ -102,26 +102,26 @@ impl<'a> EntryProcessor<'a> {
         }
     }
 
-    /// Counts what is held for a nominee, and what it takes over, as free; says whose that was.
+    /// Counts the quota held for an entry, or taken over by it, as free; returns the holders.
     fn release_holds(&mut self, nominee: &NominatedEntry) -> Vec<WorkloadId> {
-        let mut lifted = Vec::new();
+        let mut released = Vec::new();
         if !self.state.holds.is_empty() {
-            lifted.extend(holders(nominee).filter(|it| self.released_holds.insert(*it)));
+            released.extend(holders(nominee).filter(|it| self.released_holds.insert(*it)));
         }
-        for holder in &lifted {
+        for holder in &released {
             release_hold(self.state, &mut self.view, *holder);
         }
-        lifted
+        released
     }
 
-    fn reapply_holds(&mut self, lifted: &[WorkloadId]) {
-        for holder in lifted {
+    fn reapply_holds(&mut self, released: &[WorkloadId]) {
+        for holder in released {
             self.released_holds.remove(holder);
             reapply_hold(self.state, &mut self.view, *holder);
         }
     }
 
-    /// Whose held quota still counts as used in `now`.
+    /// Returns the holders with quota that still counts as used in `admitted_view`.
     fn remaining_holders(&self, nominee: &NominatedEntry) -> Vec<WorkloadId> {
         if self.state.holds.is_empty() {
             return Vec::new();
@@ -132,11 +132,11 @@ impl<'a> EntryProcessor<'a> {
             .collect()
     }
 
-    /// Victims of this cycle in the tree of a queue. Those of other trees matter nothing to it.
+    /// The victims of this cycle in the tree of a queue. Those of other trees do not affect it.
     fn cycle_victims(&self, queue: NodeId) -> &BTreeSet<WorkloadId> {
-        static NOBODY: BTreeSet<WorkloadId> = BTreeSet::new();
+        static NO_VICTIMS: BTreeSet<WorkloadId> = BTreeSet::new();
         let root = self.view.tree.node(queue).root;
-        self.victims_by_root.get(&root).unwrap_or(&NOBODY)
+        self.victims_by_root.get(&root).unwrap_or(&NO_VICTIMS)
     }
 
     fn has_overlapping_victims(&self, nominee: &NominatedEntry) -> bool {
@@ -145,7 +145,7 @@ impl<'a> EntryProcessor<'a> {
         !taken.is_empty() && victims.any(|it| taken.contains(&it.workload))
     }
 
-    /// Nominates as if the victims of this cycle were gone, for the same flavors. True if it fits then.
+    /// Nominates again for the same flavors, without the victims of this cycle. Returns whether it fits.
     fn renominate(&mut self, nominee: &mut NominatedEntry) -> bool {
         let Some(nominator) = NominationContext::for_workload(self.state, nominee.workload) else {
             return false;
@@ -208,7 +208,7 @@ impl<'a> EntryProcessor<'a> {
         }
     }
 
-    /// Whether it fits when all victims so far and its own are gone.
+    /// Returns whether it fits without all victims so far and its own.
     fn fits(&mut self, nominee: &NominatedEntry) -> bool {
         let mark = self.view.mark();
         let root = self.view.tree.node(nominee.queue).root;
@@ -224,8 +224,8 @@ impl<'a> EntryProcessor<'a> {
         fits
     }
 
-    /// Whether it fits while the victims of this cycle are still there. Kueue admits it all the same,
-    /// over the quota, and its pods meet those of the victims.
+    /// Returns whether it fits while the victims of this cycle still use their quota. Kueue admits it in
+    /// any case, above the quota, and its pods compete with those of the victims.
     fn fits_before_evictions(&mut self, nominee: &NominatedEntry) -> bool {
         if self.state.options.compatibility == Compatibility::Kueue
             || self.cycle_victims(nominee.queue).is_empty()
@@ -242,7 +242,7 @@ impl<'a> EntryProcessor<'a> {
         fits
     }
 
-    /// Takes quota for the rest of the cycle; says what was taken.
+    /// Reserves quota for the rest of the cycle; returns the reservation.
     fn reserve(
         &mut self,
         nominee: &NominatedEntry,
@@ -289,7 +289,7 @@ impl<'a> EntryProcessor<'a> {
         reserved
     }
 
-    /// What a preemptor without victims keeps from others: what could still become its own.
+    /// The reservation of a preemptor without victims: the quota that it could still reclaim.
     fn amount_to_reserve(&self, nominee: &NominatedEntry, cell: CellId, amount: Amount) -> Amount {
         let usage = self.view.usage(cell);
         let it = self.view.tree.cell(cell);
@@ -306,7 +306,7 @@ impl<'a> EntryProcessor<'a> {
         }
     }
 
-    /// After an entry that does not borrow nobody borrows there, if that is wished.
+    /// With `BorrowingGate::Cohort`, closes the tree to borrowing after an entry that does not borrow.
     fn close_to_borrowing(&mut self, nominee: &NominatedEntry) {
         let is_gated = self.state.options.borrowing_gate == BorrowingGate::Cohort;
         let assignment = &nominee.assignment;

@@ -1,4 +1,4 @@
-//! How many workloads go in one cycle, of all queues and of each.
+//! Limits on the workloads preempted in one cycle, in total and per queue.
 
 use crate::admitted::AdmittedLookup;
 use crate::ids::NodeId;
@@ -6,19 +6,19 @@ use crate::state::State;
 use crate::victim::Victim;
 use std::collections::BTreeMap;
 
-/// What was spent so far.
+/// The victims so far in this cycle.
 #[derive(Debug, Default)]
 pub(super) struct VictimLimit {
     total: u32,
     by_queue: BTreeMap<NodeId, u32>,
 }
 
-/// Whether victims may go in a cycle.
+/// The result of a check.
 pub(super) enum LimitCheck {
     Within,
-    /// Not any more in this one.
+    /// Not in this cycle any more.
     Exhausted,
-    /// In none: they are too many.
+    /// In no cycle: they exceed the limit.
     ExceedsMax {
         victims: u32,
         victims_max: u32,
@@ -26,7 +26,7 @@ pub(super) enum LimitCheck {
 }
 
 impl VictimLimit {
-    /// Those who go already cost nothing.
+    /// Checks the victims of an entry; workloads that are being evicted already count nothing.
     pub(super) fn check(&self, state: &State, victims: &[Victim]) -> LimitCheck {
         if state.options.victims_per_cycle_max.is_none() && !state.has_limits {
             return LimitCheck::Within;
@@ -44,7 +44,7 @@ impl VictimLimit {
             (*count, spent, most)
         });
         let all = std::iter::once((new.total, self.total, most)).chain(of_queues);
-        let mut judgement = LimitCheck::Within;
+        let mut result = LimitCheck::Within;
         for (victims, spent, most) in all {
             match most {
                 Some(victims_max) if victims > victims_max => {
@@ -54,12 +54,12 @@ impl VictimLimit {
                     };
                 }
                 Some(most) if victims.saturating_add(spent) > most => {
-                    judgement = LimitCheck::Exhausted
+                    result = LimitCheck::Exhausted
                 }
                 _ => {}
             }
         }
-        judgement
+        result
     }
 
     pub(super) fn record(&mut self, state: &State, victims: &[Victim]) {

@@ -23,8 +23,8 @@ pub struct Importance {
     pub pods: Reverse<usize>,
     /// When the first pod started, in nanoseconds since 1970.
     pub started_at_ns: i64,
-    /// With [`SchedulerCompatibility::KubeScheduler`](super::SchedulerCompatibility::KubeScheduler) the lowest id of its
-    /// pods, else 0.
+    /// With [`SchedulerCompatibility::KubeScheduler`](super::SchedulerCompatibility::KubeScheduler) the lowest id of
+    /// its pods, else 0.
     pub first_pod: PodId,
     /// The name of the unit, with its namespace.
     pub name: Arc<str>,

@@ -1,9 +1,9 @@
-//! Lets off who need not go.
+//! Assigns removed pods back that fit beside the job.
 //!
-//! Source: the proposal, step 5 of `PostFilter` (R10): everybody was taken who might be; whoever fits beside the
-//! job stays, within the job's quota. The proposal gives no order; here the higher priority comes first, then the
-//! name, then the namespace. Room and quota only become less on the way, so whoever was refused once would be
-//! refused in the end: no single victim could have stayed.
+//! Source: the proposal, step 5 of `PostFilter` (R10): after all candidates were removed, those that fit beside the job
+//! and within its quota stay. The proposal gives no order; here higher priority comes first, then the name, then the
+//! namespace. Room and quota only shrink on the way, so a pod that was rejected once would be rejected at the end: no
+//! single victim could have stayed.
 
 use super::cluster::JobCluster;
 use super::request::{NodeRequests, QuotaOveruse};
@@ -13,18 +13,18 @@ use crate::placement::{FreeResources, Overlay, Pod};
 use crate::trace::Trace;
 use std::cmp::Reverse;
 
-/// What those that were taken come back to.
+/// The nodes and quotas to which removed pods are assigned back.
 pub(super) struct AssignBack<'a> {
     pub(super) state: &'a JobCluster,
-    /// What pods of the job ask for, on the nodes where they go. Elsewhere, and of all else, there is as much
-    /// as before, and be it too little.
+    /// The resources that the job's pods request on their nodes. On other nodes, and for other resources, the job
+    /// changes nothing, so they are not checked.
     pub(super) requests: &'a NodeRequests,
-    /// The quotas that would pass their max, with what is used of them when all have gone that were taken.
+    /// The quotas that would exceed their max, with their usage without the removed pods.
     pub(super) overused: Vec<QuotaOveruse>,
 }
 
 impl AssignBack<'_> {
-    /// Why a pod cannot come back, if it cannot.
+    /// Why a pod cannot be assigned back, if it cannot.
     fn find_conflict<R: FreeResources>(
         &self,
         room: &Overlay<'_, R>,
@@ -32,20 +32,20 @@ impl AssignBack<'_> {
         host: HostId,
     ) -> Option<AssignBackFailure> {
         let requests = self.state.cluster().requests(pod).iter();
-        if let Some(wanted) = self.requests.get(&host) {
-            let wanted = requests.filter(|(it, _)| wanted.contains(it));
-            let mut short = wanted.filter(|(it, asked)| *asked > room.free(host, *it));
-            if let Some((resource, _)) = short.next() {
+        if let Some(shared) = self.requests.get(&host) {
+            let checked = requests.filter(|(it, _)| shared.contains(it));
+            let mut exceeding = checked.filter(|(it, request)| *request > room.free(host, *it));
+            if let Some((resource, _)) = exceeding.next() {
                 let resource = *resource;
                 return Some(AssignBackFailure::NodeFull { resource });
             }
         }
         let quotas = self.state.quotas();
-        let world = self.state;
+        let state = self.state;
         let mut counted = self
             .overused
             .iter()
-            .filter(|it| world.counts_at(pod, it.quota));
+            .filter(|it| state.counts_at(pod, it.quota));
         let over = counted.find(|it| {
             let used = it.used.plus(&self.state.request(pod));
             !used.fits(&quotas.limits(it.quota).max)
@@ -54,28 +54,28 @@ impl AssignBack<'_> {
     }
 
     fn put_back<R: FreeResources>(&mut self, room: &mut Overlay<'_, R>, pod: PodId, host: HostId) {
-        let world = self.state;
+        let state = self.state;
         if self.requests.contains_key(&host) {
-            room.reserve(host, world.cluster().requests(pod));
+            room.reserve(host, state.cluster().requests(pod));
         }
         for it in &mut self.overused {
-            if world.counts_at(pod, it.quota) {
-                it.used.add(&world.request(pod));
+            if state.counts_at(pod, it.quota) {
+                it.used.add(&state.request(pod));
             }
         }
     }
 }
 
-/// Of those that were taken, who goes; by name. Each must be named once.
+/// Returns the victims among the removed pods, by name. Each pod must be listed once.
 pub(super) fn assign_back<R: FreeResources>(
     mut returned: AssignBack<'_>,
     room: &mut Overlay<'_, R>,
     mut removed: Vec<(PodId, HostId)>,
     trace: &mut Trace<JobStep>,
 ) -> Vec<PodId> {
-    let world = returned.state;
-    let priority = |pod: PodId| world.cluster().pod(pod).map_or(0, Pod::priority);
-    removed.sort_by_cached_key(|(pod, _)| (Reverse(priority(*pod)), world.sort_key(*pod)));
+    let state = returned.state;
+    let priority = |pod: PodId| state.cluster().pod(pod).map_or(0, Pod::priority);
+    removed.sort_by_cached_key(|(pod, _)| (Reverse(priority(*pod)), state.sort_key(*pod)));
     let mut victims = Vec::new();
     for (pod, host) in removed {
         match returned.find_conflict(room, pod, host) {
@@ -83,12 +83,12 @@ pub(super) fn assign_back<R: FreeResources>(
                 trace.record(|| JobStep::AssignedBack { pod });
                 returned.put_back(room, pod, host);
             }
-            Some(why) => {
-                trace.record(|| JobStep::Victim { pod, reason: why });
+            Some(reason) => {
+                trace.record(|| JobStep::Victim { pod, reason });
                 victims.push(pod);
             }
         }
     }
-    victims.sort_by_key(|pod| world.sort_key(*pod));
+    victims.sort_by_key(|pod| state.sort_key(*pod));
     victims
 }

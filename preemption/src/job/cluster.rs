@@ -1,4 +1,4 @@
-//! What job preemption is decided from: nodes and pods, quotas, and which pod is of which job and quota.
+//! The state for job preemption: nodes and pods, quotas, and the job and quota of each pod.
 
 use super::preemptibility::{ElasticDefaults, Preemptibility, PreemptionLabels};
 use super::quota::{PodStage, QuotaId, QuotaLimits, QuotaTree};
@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 /// Pods that are admitted, placed and preempted for together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum JobId {
-    /// Those of a namespace with the same value of the label `pod-group.scheduling.sigs.k8s.io`.
+    /// The pods of a namespace with the same value of the label `pod-group.scheduling.sigs.k8s.io`.
     Group {
         /// The namespace.
         namespace: SymbolId,
@@ -21,31 +21,31 @@ pub enum JobId {
     Pod(PodId),
 }
 
-/// What the world is told of a pod beside what the cluster is told.
+/// The job-related fields of a pod.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct JobPodSpec {
-    /// Its quota; without one it is limited by none.
+    /// Its quota; `None` means no limit.
     pub quota: Option<QuotaId>,
-    /// The value of its job label; without one it is a job by itself.
+    /// The value of its job label; a pod without it is a job by itself.
     pub job: Option<SymbolId>,
-    /// What it says about preemption.
+    /// Its labels and policy about preemption.
     pub preemption_labels: PreemptionLabels,
-    /// The node that is held for it (`status.nominatedNodeName`). One that runs has none.
+    /// The node that is reserved for it (`status.nominatedNodeName`). Ignored for a running pod.
     pub nominated: Option<HostId>,
-    /// Whether it was told to go: it is marked for soft eviction. One that is terminating goes as well.
+    /// Whether it is marked for soft eviction. A terminating pod counts as leaving as well.
     pub is_evicted: bool,
 }
 
-/// A gang as its owner declares it.
+/// The declared size of a gang.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct GangSize {
-    /// How many pods must run at the least.
+    /// The minimum number of running pods.
     pub minimum: u32,
-    /// How many there are.
+    /// The number of pods.
     pub total: u32,
 }
 
-/// A pod that the world knows.
+/// The job-related state of a pod.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct JobPod {
     pub(super) quota: Option<QuotaId>,
@@ -53,7 +53,7 @@ pub(super) struct JobPod {
     pub(super) preemption_labels: PreemptionLabels,
     pub(super) preemptibility: Preemptibility,
     pub(super) nominated: Option<HostId>,
-    /// It goes, and need not be told again.
+    /// It is terminating or marked for soft eviction.
     pub(super) is_leaving: bool,
     stage: PodStage,
 }
@@ -65,17 +65,17 @@ pub struct JobCluster {
     elastic_defaults: ElasticDefaults,
     cluster: Cluster,
     quotas: QuotaTree,
-    /// By the number of the pod.
+    /// By pod id.
     members: Vec<Option<JobPod>>,
     jobs: BTreeMap<JobId, BTreeSet<PodId>>,
     gangs: BTreeMap<JobId, GangSize>,
     nominated: BTreeSet<PodId>,
-    /// Pods that leave.
+    /// Pods that are terminating or marked for soft eviction.
     leaving: BTreeSet<PodId>,
 }
 
 impl JobCluster {
-    /// Nothing yet.
+    /// An empty cluster.
     #[must_use]
     pub fn new(elastic_defaults: ElasticDefaults) -> Self {
         Self {
@@ -84,7 +84,7 @@ impl JobCluster {
         }
     }
 
-    /// The switches.
+    /// The preemption defaults.
     #[must_use]
     pub const fn elastic_defaults(&self) -> ElasticDefaults {
         self.elastic_defaults
@@ -102,27 +102,27 @@ impl JobCluster {
         &self.quotas
     }
 
-    /// The number of a resource.
+    /// The id of a resource.
     pub fn resource(&mut self, name: &str) -> ResourceId {
         self.cluster.resource(name)
     }
 
-    /// The number of a word: a namespace, a job's name.
-    pub fn symbol(&mut self, word: &str) -> SymbolId {
-        self.cluster.symbol(word)
+    /// Interns a string: a namespace or the name of a job.
+    pub fn symbol(&mut self, text: &str) -> SymbolId {
+        self.cluster.symbol(text)
     }
 
-    /// The number of a node that pods speak of.
+    /// The id of a node, whether or not the node exists yet.
     pub fn host_id(&mut self, name: &str) -> HostId {
         self.cluster.host_id(name)
     }
 
-    /// A node is there, or has changed.
+    /// Adds or updates a node.
     pub fn set_host(&mut self, spec: HostSpec<'_>) -> HostId {
         self.cluster.set_host(spec)
     }
 
-    /// A node is gone.
+    /// Removes a node.
     pub fn remove_host(&mut self, host: HostId) {
         self.cluster.remove_host(host);
     }
@@ -132,23 +132,23 @@ impl JobCluster {
         self.quotas.add(parent, limits)
     }
 
-    /// The owner of a job says how many pods it has.
+    /// Sets the declared size of a job.
     pub fn set_gang(&mut self, job: JobId, gang: GangSize) {
         self.gangs.insert(job, gang);
     }
 
-    /// The number of what pods ask for and where they may go.
+    /// The id of a shape. See [`Cluster::shape`].
     pub fn shape(&mut self, shape: Shape) -> crate::ids::ShapeId {
         self.cluster.shape(shape)
     }
 
-    /// A pod is there, or has changed. One with a node runs there, or is assumed to and waits.
+    /// Adds or updates a pod. A pod with a node is running or assumed there.
     pub fn set_pod(&mut self, spec: PodSpec<'_>, traits: JobPodSpec) -> PodId {
         let namespace = spec.namespace;
-        let has_place = spec.host.is_some();
-        let is_leaving = has_place && (spec.is_terminating || traits.is_evicted);
-        if let Some(known) = self.cluster.pod_id(namespace, spec.name) {
-            self.forget(known);
+        let is_bound = spec.host.is_some();
+        let is_leaving = is_bound && (spec.is_terminating || traits.is_evicted);
+        if let Some(existing) = self.cluster.pod_id(namespace, spec.name) {
+            self.forget(existing);
         }
         let id = self.cluster.set_pod(spec);
         let job = match traits.job {
@@ -158,7 +158,7 @@ impl JobCluster {
             },
             None => JobId::Pod(id),
         };
-        let nominated = traits.nominated.filter(|_| !has_place);
+        let nominated = traits.nominated.filter(|_| !is_bound);
         let member = JobPod {
             quota: traits.quota,
             job,
@@ -168,7 +168,7 @@ impl JobCluster {
                 .preemptibility(traits.preemption_labels),
             nominated,
             is_leaving,
-            stage: if has_place || nominated.is_some() {
+            stage: if is_bound || nominated.is_some() {
                 PodStage::Placed
             } else {
                 PodStage::Pending
@@ -195,7 +195,7 @@ impl JobCluster {
         id
     }
 
-    /// A pod is gone.
+    /// Removes a pod.
     pub fn remove_pod(&mut self, id: PodId) {
         self.forget(id);
         self.cluster.remove_pod(id);
@@ -215,19 +215,19 @@ impl JobCluster {
         self.member(pod).map(|it| it.job)
     }
 
-    /// What a pod asks for of its quota. The number of pods is no resource there.
+    /// The requests of a pod that count against its quota. The number of pods does not.
     #[must_use]
     pub fn request(&self, pod: PodId) -> ResourceList {
         let requests = self.cluster.requests(pod).iter().copied();
         ResourceList::from_pairs(requests.filter(|(resource, _)| *resource != ResourceId::PODS))
     }
 
-    /// The pods that leave.
+    /// The pods that are terminating or marked for soft eviction.
     pub fn leaving(&self) -> impl Iterator<Item = PodId> {
         self.leaving.iter().copied()
     }
 
-    /// The pods for which a node is held.
+    /// The pending pods that are nominated to a node.
     pub fn nominated(&self) -> impl Iterator<Item = (PodId, HostId)> {
         let all = self.nominated.iter();
         all.filter_map(|id| Some((*id, self.member(*id)?.nominated?)))
@@ -237,7 +237,7 @@ impl JobCluster {
         self.members.get(pod.index())?.as_ref()
     }
 
-    /// Whether a pod counts against a quota: it is of that one, or of one below.
+    /// Whether a pod counts against a quota: its own quota is that one or a descendant.
     pub(super) fn counts_at(&self, pod: PodId, quota: QuotaId) -> bool {
         let own = self.member(pod).and_then(|it| it.quota);
         own.is_some_and(|own| self.quotas.is_within(own, quota))
@@ -247,10 +247,10 @@ impl JobCluster {
         self.gangs.get(&job).copied()
     }
 
-    /// By what pods of equal priority are ordered.
+    /// The order of pods with equal priority.
     pub(super) fn sort_key(&self, pod: PodId) -> (&str, &str, PodId) {
-        let known = self.cluster.pod(pod);
-        known.map_or(("", "", pod), |it| {
+        let found = self.cluster.pod(pod);
+        found.map_or(("", "", pod), |it| {
             (it.name(), self.cluster.symbols().text(it.namespace()), pod)
         })
     }
@@ -270,7 +270,7 @@ impl JobCluster {
             pods.remove(&id);
             if pods.is_empty() {
                 self.jobs.remove(&member.job);
-                // The number of the pod may be given to another.
+                // The id of the pod may be reused.
                 if let JobId::Pod(_) = member.job {
                     self.gangs.remove(&member.job);
                 }

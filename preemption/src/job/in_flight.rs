@@ -1,22 +1,22 @@
-//! Rounds of preemption whose victims have not gone yet.
+//! Preemption rounds with victims that still exist.
 //!
-//! Source: the proposal, step 7 of `PostFilter` (R12): victims are deleted by somebody else, and slowly; until
-//! they have gone their job takes no others, or it would go on until nobody is left.
+//! Source: the proposal, step 7 of `PostFilter` (R12): another component deletes the
+//! victims, and slowly; until they are gone their job preempts no others, or it would preempt more in every round.
 //!
-//! What the proposal leaves open: a round ends by itself after a time, so that a victim that never goes
-//! blocks nobody for ever; there are only so many rounds at once, and beyond that none begins; after a restart
-//! rounds are read off the labels of victims and the nominations of preemptors.
+//! The proposal leaves open: a round expires, so that a victim that is never deleted does not block the job forever;
+//! the number of rounds is limited; after a restart, rounds are restored from the labels of victims and the
+//! nominations of preemptors.
 
 use super::cluster::{JobCluster, JobId};
 use crate::ids::PodId;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// How long rounds last, and how many there are.
+/// The limits of rounds in flight.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RoundLimits {
-    /// After this many seconds a round no longer counts.
+    /// A round expires after this many seconds.
     pub expires_after_s: i64,
-    /// This many jobs may wait for their victims at once.
+    /// The maximum number of jobs that wait for their victims.
     pub rounds_max: usize,
 }
 
@@ -35,22 +35,22 @@ impl Default for RoundLimits {
 pub struct RoundsInFlight {
     limits: RoundLimits,
     rounds: BTreeMap<JobId, InFlightRound>,
-    /// By victim, the jobs that wait for it.
+    /// The jobs that wait for each victim.
     jobs_by_victim: BTreeMap<PodId, BTreeSet<JobId>>,
 }
 
-/// A round of one job.
+/// The round of one job.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct InFlightRound {
     started_at_s: i64,
-    /// Those that have not gone. Never empty.
+    /// The victims that still exist. Never empty.
     victims: BTreeSet<PodId>,
 }
 
 /// Why no round may begin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BlockedReason {
-    /// Victims of the job's last round have not gone.
+    /// Victims of the job's last round still exist.
     Unfinished {
         /// How many.
         victims: usize,
@@ -72,7 +72,7 @@ impl RoundsInFlight {
         }
     }
 
-    /// Whether a job may begin a round at a time, in seconds.
+    /// Why a job may not begin a round at a time, in seconds; `None` if it may.
     #[must_use]
     pub fn blocked_reason(&self, job: JobId, now_s: i64) -> Option<BlockedReason> {
         let is_live = |round: &&InFlightRound| !self.has_expired(round, now_s);
@@ -81,13 +81,13 @@ impl RoundsInFlight {
             return Some(BlockedReason::Unfinished { victims });
         }
         let rounds_max = self.limits.rounds_max;
-        // Only a full cache is counted through.
+        // Expired rounds are counted only if the table is full: the scan costs all rounds.
         let is_full = self.rounds.len() >= rounds_max
             && self.rounds.values().filter(is_live).count() >= rounds_max;
         is_full.then_some(BlockedReason::TooMany { rounds_max })
     }
 
-    /// A round begins: the job waits for these to go. Without any there is nothing to wait for.
+    /// Begins a round: the job waits for these pods. Without victims there is no round.
     pub fn begin(&mut self, job: JobId, victims: impl IntoIterator<Item = PodId>, now_s: i64) {
         self.end(job);
         if self.rounds.len() >= self.limits.rounds_max {
@@ -110,8 +110,8 @@ impl RoundsInFlight {
         );
     }
 
-    /// A pod has gone: rounds that waited for it alone end, and that of a job that it was by itself. To be told
-    /// before its number is given to another. Costs the jobs that wait for it.
+    /// Handles the removal of a pod: ends rounds that waited only for it, and its own round if it is a single-pod job.
+    /// Must be called before the pod's id is reused. Costs the jobs that wait for it.
     pub fn pod_removed(&mut self, pod: PodId) {
         self.end(JobId::Pod(pod));
         for job in self.jobs_by_victim.remove(&pod).into_iter().flatten() {
@@ -124,7 +124,7 @@ impl RoundsInFlight {
         }
     }
 
-    /// A job is gone, or needs no victims any more.
+    /// Ends the round of a job that was deleted or no longer needs victims.
     pub fn end(&mut self, job: JobId) {
         let round = self.rounds.remove(&job);
         for victim in round.into_iter().flat_map(|it| it.victims) {
@@ -137,7 +137,7 @@ impl RoundsInFlight {
         }
     }
 
-    /// Forgets the rounds that have lasted too long.
+    /// Ends expired rounds.
     pub fn expire(&mut self, now_s: i64) {
         let rounds = self.rounds.iter();
         let expired = rounds.filter(|(_, round)| self.has_expired(round, now_s));
@@ -146,35 +146,35 @@ impl RoundsInFlight {
         }
     }
 
-    /// How many rounds there are, those included that have expired and were not forgotten yet.
+    /// The number of rounds, including expired rounds that were not ended yet.
     #[must_use]
     pub fn len(&self) -> usize {
         self.rounds.len()
     }
 
-    /// Whether there is none.
+    /// Whether there are no rounds.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.rounds.is_empty()
     }
 
-    /// The rounds after a restart, as if they began now: a job waits for the pods whose label names it
-    /// (`marked`), and for those that leave a node which is held for one of its pods.
+    /// Restores the rounds after a restart, as if they began now: a job waits for the leaving pods with its label
+    /// (`marked`), and for the leaving pods on a node that one of its pods is nominated to.
     #[must_use]
     pub fn restore(
         limits: RoundLimits,
-        world: &JobCluster,
+        state: &JobCluster,
         marked: &[(PodId, JobId)],
         now_s: i64,
     ) -> Self {
         let mut victims: BTreeMap<JobId, BTreeSet<PodId>> = BTreeMap::new();
-        let is_leaving = |pod| world.member(pod).is_some_and(|it| it.is_leaving);
+        let is_leaving = |pod| state.member(pod).is_some_and(|it| it.is_leaving);
         for (pod, job) in marked.iter().filter(|(pod, _)| is_leaving(*pod)) {
             victims.entry(*job).or_default().insert(*pod);
         }
-        for (pod, host) in world.nominated() {
-            let on_host = world.cluster().host(host).map_or(&[][..], |it| it.pods());
-            if let Some(job) = world.job_of(pod) {
+        for (pod, host) in state.nominated() {
+            let on_host = state.cluster().host(host).map_or(&[][..], |it| it.pods());
+            if let Some(job) = state.job_of(pod) {
                 let leaving = on_host.iter().copied().filter(|it| is_leaving(*it));
                 victims.entry(job).or_default().extend(leaving);
             }
@@ -212,14 +212,14 @@ mod tests {
         let mut rounds = in_flight_with_max(9);
         rounds.begin(job(1), [PodId(7), PodId(8)], 100);
         rounds.begin(job(2), [PodId(8)], 100);
-        let left = |rounds: &RoundsInFlight, of| match rounds.blocked_reason(job(of), 100) {
+        let remaining = |rounds: &RoundsInFlight, of| match rounds.blocked_reason(job(of), 100) {
             Some(BlockedReason::Unfinished { victims }) => victims,
             Some(BlockedReason::TooMany { .. }) => usize::MAX,
             None => 0,
         };
-        assert_eq!([1, 2, 3].map(|it| left(&rounds, it)), [2, 1, 0]);
+        assert_eq!([1, 2, 3].map(|it| remaining(&rounds, it)), [2, 1, 0]);
         rounds.pod_removed(PodId(8));
-        assert_eq!([1, 2].map(|it| left(&rounds, it)), [1, 0]);
+        assert_eq!([1, 2].map(|it| remaining(&rounds, it)), [1, 0]);
         rounds.pod_removed(PodId(7));
         assert!(rounds.is_empty() && rounds.jobs_by_victim.is_empty());
     }
@@ -246,7 +246,7 @@ mod tests {
         let too_many = Some(BlockedReason::TooMany { rounds_max: 2 });
         assert_eq!(rounds.blocked_reason(job(3), 159), too_many);
         assert_eq!(rounds.blocked_reason(job(3), 160), None);
-        // Those that have expired make room.
+        // Expired rounds make room.
         rounds.begin(job(3), [PodId(7)], 160);
         assert!(rounds.blocked_reason(job(3), 160).is_some());
     }

@@ -1,5 +1,5 @@
-//! Koordinator's elastic quota as its scheduler has it: pod by pod, within one quota. Off by default; jobs are
-//! decided as a whole ([`super::preempt`]).
+//! Koordinator's own elastic quota plugin: pod by pod, within one quota. Off by default; jobs are decided as a whole
+//! ([`super::preempt`]).
 //!
 //! Source: Koordinator `elasticquota/plugin.go` (`PreFilter`, `checkQuotaRecursive`, `AddPod`, `RemovePod`) and
 //! `elasticquota/preempt.go` (`canPreempt`, `SelectVictimsOnNode`).
@@ -10,50 +10,49 @@ use crate::amount::Amount;
 use crate::ids::ResourceId;
 use std::cmp::Reverse;
 
-/// A quota as the check of one pod sees it.
+/// A quota, for the check of one pod.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PodQuota {
-    /// What may be used: the runtime quota, or max where there is none.
+    /// The limit: the runtime quota, or max without one.
     pub limit: ResourceList,
-    /// What is used.
+    /// The usage.
     pub used: ResourceList,
-    /// What non-preemptible pods may use.
+    /// The limit of non-preemptible pods.
     pub min: ResourceList,
-    /// What they use.
+    /// The usage of non-preemptible pods.
     pub non_preemptible_used: ResourceList,
 }
 
-/// Why a pod has no quota.
+/// The limit that a pod would exceed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum QuotaExceeded {
-    /// It would pass what may be used, of its own quota or of one above.
+    /// The limit of its own quota or of an ancestor.
     Limit {
-        /// How far up, 0 for its own quota.
+        /// The number of levels above its own quota.
         level: usize,
-        /// Of these resources, sorted.
+        /// The exceeding resources, sorted.
         over: Vec<ResourceId>,
     },
-    /// It is non-preemptible and would pass min.
+    /// The min of its own quota; it is non-preemptible.
     Min {
-        /// Of these resources, sorted.
+        /// The exceeding resources, sorted.
         over: Vec<ResourceId>,
     },
 }
 
-/// Whether there is quota for one pod. `path` is its quota first and then, if parents are asked at all,
-/// those above; of these only `limit` and `used` count. The request must have no resource that the quota
-/// does not name in its max.
+/// Checks the quota of one pod. `path` is its quota, followed by the ancestors if they are checked; of these only
+/// `limit` and `used` count. The quota's max must contain every requested resource.
 ///
 /// # Errors
 ///
-/// The first limit that would be passed.
+/// The first limit that would be exceeded.
 pub fn check_pod_quota(
     request: &ResourceList,
     class: Preemptibility,
     path: &[PodQuota],
 ) -> Result<(), QuotaExceeded> {
     let mut path = path.iter().enumerate();
-    let beyond = |level: usize, quota: &PodQuota| {
+    let check = |level: usize, quota: &PodQuota| {
         let over = quota.used.plus(request).exceeding(&quota.limit);
         if over.is_empty() {
             return Ok(());
@@ -61,7 +60,7 @@ pub fn check_pod_quota(
         Err(QuotaExceeded::Limit { level, over })
     };
     if let Some((level, own)) = path.next() {
-        beyond(level, own)?;
+        check(level, own)?;
         if class == Preemptibility::NonPreemptible {
             let over = own.non_preemptible_used.plus(request).exceeding(&own.min);
             if !over.is_empty() {
@@ -69,28 +68,28 @@ pub fn check_pod_quota(
             }
         }
     }
-    path.try_for_each(|(level, quota)| beyond(level, quota))
+    path.try_for_each(|(level, quota)| check(level, quota))
 }
 
-/// A pod on a node, or one that wants to be on it.
+/// A pod on a node, or the preemptor.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct QuotaPod {
     /// Its quota; equal numbers are the same quota.
     pub quota: u32,
-    /// Its class.
+    /// Its preemptibility.
     pub preemptibility: Preemptibility,
     /// Its priority.
     pub priority: i32,
-    /// Since when it runs, in seconds.
+    /// When it started, in seconds.
     pub started_at_s: i64,
-    /// What it asks for.
+    /// Its requests.
     pub request: ResourceList,
-    /// Whether it could only go against a `PodDisruptionBudget`.
+    /// Whether its eviction violates a `PodDisruptionBudget`.
     pub violates_budget: bool,
 }
 
-/// Whether one pod may take another: within one quota, of a lower priority, preemptible. `exempt` is the
-/// quota in which nobody may be taken, Koordinator's default quota.
+/// Whether one pod may preempt another: same quota, lower priority, preemptible. Pods of the `exempt` quota,
+/// Koordinator's default quota, are never preempted.
 #[must_use]
 pub fn may_preempt_pod(preemptor: &QuotaPod, other: &QuotaPod, exempt: Option<u32>) -> bool {
     other.preemptibility == Preemptibility::Preemptible
@@ -99,42 +98,42 @@ pub fn may_preempt_pod(preemptor: &QuotaPod, other: &QuotaPod, exempt: Option<u3
         && exempt != Some(other.quota)
 }
 
-/// What comes of a node.
+/// The result for one node.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum NodeVictims {
-    /// With these gone the pod fits; by their place in the list, in the order in which they were looked at.
+    /// The pod fits without these pods, given by index, in the order in which they were tried.
     Fits {
-        /// The victims; there may be none.
+        /// The victims; may be empty.
         victims: Vec<usize>,
-        /// How many of them go against a budget. Who goes only for the sake of the quota is not counted.
+        /// How many of them violate a budget. Victims only because of quota are not counted.
         violations: usize,
     },
-    /// Nobody there may be taken.
+    /// No pod on the node may be preempted.
     NoCandidates,
-    /// It does not fit with all gone that may be taken.
+    /// The pod does not fit even without all candidates.
     DoesNotFit,
-    /// A pod neither fits beside it nor, without it, is there quota: Koordinator takes it out twice and gives
-    /// the node up.
+    /// A candidate does not fit beside the pod, and even without it quota is missing: Koordinator removes it twice,
+    /// fails, and skips the node.
     RemovedTwice,
 }
 
-/// A node with its pods, and the quota of who wants to be on it.
+/// A node with its pods, and the quota of the preemptor.
 #[derive(Clone, Copy, Debug)]
 pub struct NodeAndQuota<'a> {
-    /// What the node has; what it does not name is not limited.
+    /// The allocatable resources; a missing resource is not limited.
     pub allocatable: &'a ResourceList,
     /// All pods on it.
     pub pods: &'a [QuotaPod],
-    /// What is used of the preemptor's quota, those pods included that are of it.
+    /// The usage of the preemptor's quota, including its pods on this node.
     pub used: &'a ResourceList,
-    /// What may be used of it.
+    /// The limit of the preemptor's quota.
     pub limit: &'a ResourceList,
 }
 
-/// Who has to go from a node for one pod.
+/// Selects the victims on a node for one pod.
 ///
-/// All that may be taken go; then each comes back if the pod still fits and its quota holds, those first
-/// whose eviction breaks a budget, the most important first.
+/// All candidates are removed; then each is put back if the pod still fits and has quota: first those with evictions
+/// that violate a budget, the most important first.
 #[must_use]
 pub fn victims_on_node(
     on: NodeAndQuota<'_>,
@@ -146,22 +145,22 @@ pub fn victims_on_node(
         .minus(&preemptor.request)
         .masked(on.allocatable);
     let mut used = on.used.clone();
-    let mut taken = Vec::new();
+    let mut removed = Vec::new();
     for (at, pod) in on.pods.iter().enumerate() {
         if may_preempt_pod(preemptor, pod, exempt) {
             used = used.minus(&pod.request).masked(on.used).clamped_at_zero();
-            taken.push((at, pod));
+            removed.push((at, pod));
         } else {
             room = room.minus(&pod.request).masked(on.allocatable);
         }
     }
-    if taken.is_empty() {
+    if removed.is_empty() {
         return NodeVictims::NoCandidates;
     }
     if is_overdrawn(&room) {
         return NodeVictims::DoesNotFit;
     }
-    taken.sort_by_key(|(at, pod)| {
+    removed.sort_by_key(|(at, pod)| {
         let importance = (Reverse(pod.priority), pod.started_at_s, *at);
         (!pod.violates_budget, importance)
     });
@@ -171,7 +170,7 @@ pub fn victims_on_node(
             .masked(&preemptor.request)
             .fits(on.limit)
     };
-    for (at, pod) in taken {
+    for (at, pod) in removed {
         let with = room.minus(&pod.request).masked(on.allocatable);
         let fits = !is_overdrawn(&with);
         let used_with = used.plus(&pod.request).masked(on.used);
@@ -228,14 +227,14 @@ mod tests {
             victims: victims.to_vec(),
             violations,
         };
-        // What the node has and what the quota has, who is there, what the preemptor wants, what comes of it.
-        for (node, quota, pods, wants, expected) in [
+        // Node size, quota limit, pods on the node, request of the preemptor, expected result.
+        for (node, quota, pods, request, expected) in [
             (4, 9, vec![pod(1, 2), pod(2, 2)], 2, fits(&[0], 0)),
             (4, 9, vec![pod(1, 2), pod(9, 2)], 3, NodeVictims::DoesNotFit),
             (4, 9, vec![pod(9, 2)], 2, NodeVictims::NoCandidates),
-            // There is room, but no quota: no budget is counted as broken.
+            // Room but no quota: the violation is not counted.
             (9, 3, vec![fragile.clone()], 2, fits(&[0], 0)),
-            // The one whose eviction breaks a budget comes back first.
+            // The pod with an eviction that violates a budget is put back first.
             (4, 9, vec![pod(2, 2), fragile.clone()], 2, fits(&[0], 0)),
             (
                 4,
@@ -244,7 +243,7 @@ mod tests {
                 2,
                 fits(&[1], 1),
             ),
-            // There is neither room for it nor quota without it.
+            // Neither room beside it nor quota without it.
             (2, 1, vec![pod(1, 2)], 2, NodeVictims::RemovedTwice),
         ] {
             let used = pods.iter().fold(cpu(0), |sum, it| sum.plus(&it.request));
@@ -255,13 +254,13 @@ mod tests {
                 limit: &cpu(quota),
             };
             assert_eq!(
-                victims_on_node(on, &pod(5, wants), None),
+                victims_on_node(on, &pod(5, request), None),
                 expected,
                 "{pods:?}"
             );
-            // Nobody is taken in the quota that is exempt.
+            // Pods of the exempt quota are never victims.
             assert_eq!(
-                victims_on_node(on, &pod(5, wants), Some(1)),
+                victims_on_node(on, &pod(5, request), Some(1)),
                 NodeVictims::NoCandidates
             );
         }

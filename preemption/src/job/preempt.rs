@@ -1,20 +1,20 @@
-//! One round: who goes so that a whole job finds a place, and where its pods go.
+//! One round: the victims that make room for a whole job, and the nodes of its pods.
 //!
-//! Source: the proposal, `PostFilter` (R5–R14). In the order in which it happens:
+//! Source: the proposal, `PostFilter` (R5–R14). The steps in order:
 //!
-//! 1. **Rounds in flight.** A job whose last victims have not gone begins no other.
-//! 2. **The job.** All its pods agree on quota, class and priority; it is a gang without spare pods, and whole.
+//! 1. **Rounds in flight.** A job begins no round while victims of its last one still exist.
+//! 2. **The job.** All its pods have the same quota, preemptibility and priority; its gang has no spare and no missing
+//!    pods.
 //! 3. **Trigger and quota gate**, by labels, policy and the sums of the job.
-//! 4. **Recycling.** Where a quota would pass its max, all that count against it and may be taken are, on whatever
-//!    node: preemptible, and of a lower priority.
-//! 5. **Placement.** Each pod without a place, by name, on the first node that has room. If they do not all find
-//!    one, all that may be taken are, from each node in question, and it is tried once more. If one finds none
-//!    then, nothing happens to anybody.
+//! 4. **Recycling.** If a quota would exceed its max, all candidates that count against it are removed, on any node:
+//!    preemptible pods of lower priority.
+//! 5. **Placement.** Each pending pod, by name, is placed on the first node with room. If not all fit, all candidates
+//!    are removed from the nodes and placement is tried once more. If a pod still does not fit, nothing is preempted.
 //! 6. **Assign-back** (`assign_back`).
 //!
-//! What the proposal leaves open: whether the job might not fit as things are; pods that leave anyway count as
-//! gone, and need not be told again; a node that is held for a pod of another job counts as used if that job is
-//! not of a lower priority. Pods of a quota above are taken only where that one would pass its max.
+//! The proposal leaves open whether the job fits without preemption; here that is tried first. Leaving pods count as
+//! removed and are not evicted again. Room of a nominated pod of another job counts as used unless that job has a lower
+//! priority. Pods of an ancestor quota are removed only if that quota would exceed its max.
 
 use super::assign_back::{AssignBack, assign_back};
 use super::cluster::{GangSize, JobCluster, JobId, JobPod};
@@ -31,59 +31,59 @@ use crate::placement::{Overlay, Pod, Strategy, place};
 use crate::trace::Trace;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// What comes of a round.
+/// The outcome of a round.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum JobOutcome {
-    /// The job gets places. Only now does anything happen.
+    /// The job can be placed with this plan.
     Preempt(JobPlan),
-    /// It gets none, and nothing happens to anybody.
+    /// The job cannot be placed; nothing is preempted.
     Rejected(JobRejection),
 }
 
-/// What is to be done, all of it.
+/// All actions of a round.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct JobPlan {
-    /// The node of each pod that had none, by name of the pod.
+    /// The node of each pending pod, by pod name.
     pub nominations: Vec<(PodId, HostId)>,
-    /// Who goes, by name. There may be nobody: then the job fits as things are.
+    /// The victims, by name. Empty if the job fits without preemption.
     pub victims: Vec<PodId>,
-    /// What becomes of them.
+    /// What happens to the victims.
     pub action: VictimAction,
-    /// Who leaves anyway and must have gone before the job fits.
+    /// Leaving pods that must be gone before the job fits.
     pub leaving: Vec<PodId>,
 }
 
 impl JobPlan {
-    /// All that the job waits for, as [`InFlight::begin`] wants it.
+    /// All pods that the job waits for, as input of [`RoundsInFlight::begin`].
     pub fn awaited(&self) -> impl Iterator<Item = PodId> {
         self.victims.iter().chain(&self.leaving).copied()
     }
 }
 
-/// Why a job gets no places.
+/// Why a job cannot be placed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum JobRejection {
-    /// Rounds are in flight.
+    /// Rounds in flight block it.
     Blocked(BlockedReason),
-    /// It has no pods, or its pods differ in quota, class or priority.
+    /// It has no pods, or its pods differ in quota, preemptibility or priority.
     MixedPods,
-    /// It may run with fewer pods than it has, or some of its pods are not there yet.
+    /// It may run with fewer pods than it has, or some of its pods do not exist yet.
     IncompleteGang {
-        /// How its owner declares it.
+        /// Its declared size.
         gang: GangSize,
-        /// How many pods are there.
+        /// How many of its pods exist.
         pods: usize,
     },
-    /// Labels or policy forbid it to trigger preemption.
+    /// Labels or policy forbid it to preempt.
     TriggerNotAllowed,
-    /// Its quota or one above forbids it.
+    /// Its quota or an ancestor forbids it.
     Quota(QuotaCheck),
-    /// With all gone that may be taken a quota would still pass its max.
+    /// Even without all candidates a quota would exceed its max.
     OverMax {
         /// The quota.
         quota: QuotaId,
     },
-    /// With all gone that may be taken one of its pods fits nowhere.
+    /// Even without all candidates one of its pods fits nowhere.
     NoPlacement {
         /// The first such pod.
         pod: PodId,
@@ -98,29 +98,25 @@ struct JobSummary {
     may_trigger: bool,
     /// Those without a place, by name.
     pending: Vec<(PodId, ShapeId)>,
-    /// What pods ask for that the quota does not count yet.
+    /// The requests that the quota does not count yet.
     uncounted: ResourceList,
 }
 
-/// Plans a round for a job at a time, in seconds. `excluded` are nodes where it cannot go whoever leaves
-/// (`UnschedulableAndUnresolvable`), beside those that its pods' own requirements exclude.
+/// Plans a round for a job at `now_s`, in seconds. `excluded` are further nodes that preemption cannot make feasible
+/// (`UnschedulableAndUnresolvable`).
 ///
-/// Nodes are tried in the order of the cluster. Costs the pods of all nodes, and for each different shape of the
-/// job's pods the nodes.
+/// Nodes are tried in cluster order. Costs the pods of all nodes, and the nodes for each different shape of the job's
+/// pods.
 #[must_use]
 pub fn plan_round(
-    world: &JobCluster,
+    state: &JobCluster,
     rounds: &RoundsInFlight,
     job: JobId,
     excluded: &BTreeSet<HostId>,
     now_s: i64,
     trace: &mut Trace<JobStep>,
 ) -> JobOutcome {
-    let planned = RoundPlanner {
-        state: world,
-        excluded,
-    }
-    .plan(rounds, job, now_s, trace);
+    let planned = RoundPlanner { state, excluded }.plan(rounds, job, now_s, trace);
     planned.map_or_else(JobOutcome::Rejected, JobOutcome::Preempt)
 }
 
@@ -142,31 +138,31 @@ impl RoundPlanner<'_> {
             return Err(JobRejection::Blocked(blocked));
         }
         let job = self.summarize_job(id, trace)?;
-        let may = job.may_trigger;
-        trace.record(|| JobStep::Trigger { may });
-        if !may {
+        let may_trigger = job.may_trigger;
+        trace.record(|| JobStep::Trigger { may: may_trigger });
+        if !may_trigger {
             return Err(JobRejection::TriggerNotAllowed);
         }
         self.check_quota_gate(&job, trace)?;
         let mut over = self.over_max(&job, trace);
-        let recycled = self.remove_for_quota(&job, &mut over, trace)?;
+        let removed_for_quota = self.remove_for_quota(&job, &mut over, trace)?;
         let hosts = self.hosts(trace);
-        let emptied = SimulatedRemoval {
+        let removal = SimulatedRemoval {
             state: self.state,
             job: id,
             priority: job.priority,
-            removed_for_quota: &recycled,
+            removed_for_quota: &removed_for_quota,
         };
         let shapes: Vec<ShapeId> = job.pending.iter().map(|(_, shape)| *shape).collect();
         let cluster = self.state.cluster();
-        let as_it_is = emptied.free_after_removal(&hosts, false);
-        let mut room = Overlay::new(&as_it_is);
+        let without_leaving = removal.free_after_removal(&hosts, false);
+        let mut room = Overlay::new(&without_leaving);
         let mut placement = place(cluster, &mut room, &hosts, &shapes, Strategy::FirstFit);
         let fits = placement.iter().all(Option::is_some);
         trace.record(|| JobStep::PlacedWithoutVictims { fits });
         let without_victims;
         if !fits {
-            without_victims = emptied.free_after_removal(&hosts, true);
+            without_victims = removal.free_after_removal(&hosts, true);
             room = Overlay::new(&without_victims);
             placement = place(cluster, &mut room, &hosts, &shapes, Strategy::FirstFit);
         }
@@ -174,9 +170,9 @@ impl RoundPlanner<'_> {
         let used = self.node_requests(&nominations);
         let mut removed = Vec::new();
         if !fits {
-            removed = emptied.removed_pods(&used, trace);
+            removed = removal.removed_pods(&used, trace);
         }
-        removed.extend(recycled.iter().map(|(pod, host)| (*pod, *host)));
+        removed.extend(removed_for_quota.iter().map(|(pod, host)| (*pod, *host)));
         let returned = AssignBack {
             state: self.state,
             requests: &used,
@@ -191,7 +187,7 @@ impl RoundPlanner<'_> {
         })
     }
 
-    /// What its pods agree on, and who of them has a place.
+    /// The common properties of the job's pods, and its pending pods.
     fn summarize_job(
         &self,
         id: JobId,
@@ -204,7 +200,7 @@ impl RoundPlanner<'_> {
             let pods = pods.len();
             return Err(JobRejection::IncompleteGang { gang, pods });
         }
-        let switches = self.state.elastic_defaults();
+        let defaults = self.state.elastic_defaults();
         let mut job: Option<JobSummary> = None;
         for pod in pods {
             let Some((member, known)) = self.member_and_pod(pod) else {
@@ -223,7 +219,7 @@ impl RoundPlanner<'_> {
             {
                 return Err(JobRejection::MixedPods);
             }
-            job.may_trigger &= switches.may_trigger_preemption(member.preemption_labels);
+            job.may_trigger &= defaults.may_trigger_preemption(member.preemption_labels);
             if let Some(host) = known.host() {
                 trace.record(|| JobStep::Placed { pod, host });
                 continue;
@@ -248,20 +244,20 @@ impl RoundPlanner<'_> {
         let Some(quota) = job.quota else {
             return Ok(());
         };
-        let told = check_quota(
+        let check = check_quota(
             self.state.quotas(),
             quota,
             job.preemptibility,
             job.uncounted.clone(),
         );
-        trace.record(|| JobStep::QuotaGate(told.clone()));
-        if told.may_preempt() {
+        trace.record(|| JobStep::QuotaGate(check.clone()));
+        if check.may_preempt() {
             return Ok(());
         }
-        Err(JobRejection::Quota(told))
+        Err(JobRejection::Quota(check))
     }
 
-    /// The quotas on the job's path that would pass their max with it, those that leave not counted.
+    /// The quotas on the job's path that would exceed their max with it, leaving pods not counted.
     fn over_max(&self, job: &JobSummary, trace: &mut Trace<JobStep>) -> Vec<QuotaOveruse> {
         let quotas = self.state.quotas();
         let mut all = Vec::new();
@@ -285,16 +281,16 @@ impl RoundPlanner<'_> {
         all
     }
 
-    /// All that count against those quotas and may be taken, off their use. They must make room.
+    /// Removes all candidates that count against those quotas. Errors if a quota would still exceed its max.
     fn remove_for_quota(
         &self,
         job: &JobSummary,
         over: &mut [QuotaOveruse],
         trace: &mut Trace<JobStep>,
     ) -> Result<BTreeMap<PodId, HostId>, JobRejection> {
-        let mut recycled = BTreeMap::new();
+        let mut removed_for_quota = BTreeMap::new();
         if over.is_empty() {
-            return Ok(recycled);
+            return Ok(removed_for_quota);
         }
         for (id, pod) in self.state.cluster().pods() {
             let Some((member, host)) = self.state.member(id).zip(pod.host()) else {
@@ -317,13 +313,13 @@ impl RoundPlanner<'_> {
                     host,
                     reason,
                 });
-                recycled.insert(id, host);
+                removed_for_quota.insert(id, host);
             }
         }
         let max = |it: &QuotaOveruse| &self.state.quotas().limits(it.quota).max;
         match over.iter().find(|it| !it.used.fits(max(it))) {
             Some(it) => Err(JobRejection::OverMax { quota: it.quota }),
-            None => Ok(recycled),
+            None => Ok(removed_for_quota),
         }
     }
 
@@ -339,15 +335,15 @@ impl RoundPlanner<'_> {
         hosts
     }
 
-    /// The nodes where pods go, and what they ask for there.
+    /// The requested resources on each node of the placement.
     fn node_requests(&self, nominations: &[(PodId, HostId)]) -> NodeRequests {
-        let mut asked = NodeRequests::new();
+        let mut by_node = NodeRequests::new();
         for (pod, host) in nominations {
             let requests = self.state.cluster().requests(*pod).iter();
-            let of_host = asked.entry(*host).or_default();
-            of_host.extend(requests.map(|(resource, _)| *resource));
+            let on_host = by_node.entry(*host).or_default();
+            on_host.extend(requests.map(|(resource, _)| *resource));
         }
-        asked
+        by_node
     }
 
     fn leaving_on(&self, used: &NodeRequests) -> Vec<PodId> {

@@ -1,28 +1,27 @@
-//! Who may be a victim, and who may trigger preemption: one truth table.
+//! Which pods may be victims, and which may trigger preemption: one truth table.
 //!
 //! Source: Koordinator's proposal 20240115-support-job-level-preemption, "Key Concept", "API" and
-//! "Compatibility" (R5 and R7 in `docs/job.md`). Labels are read as Koordinator reads its own
-//! (`apis/extension`, `IsPodNonPreemptible`): only the exact value `false` says no, whatever else stands
-//! there says yes.
+//! "Compatibility" (R5 and R7 in `docs/job.md`). Labels are parsed as in Koordinator
+//! (`apis/extension`, `IsPodNonPreemptible`): only the exact value `false` means no, any other value means yes.
 //!
-//! The proposal contradicts itself on a pod without the label `preemptible`. Here the switch decides, and
-//! without the switch such a pod may be a victim, as in Koordinator. On `can-preempt` together with a
-//! `preemptionPolicy` of `Never` it is silent; its example sets both, so both are needed.
+//! The proposal contradicts itself on a pod without the label `preemptible`. Here `disableDefaultPreemptiable` decides,
+//! and by default such a pod may be a victim, as in Koordinator. The proposal does not define `can-preempt` together
+//! with a `preemptionPolicy` of `Never`; its example sets both, so both must permit preemption.
 
 /// The value of one of the labels `quota.scheduling.koordinator.sh/preemptible` and `…/can-preempt`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum LabelValue {
-    /// It is not there.
+    /// The label is absent.
     #[default]
     Missing,
-    /// It is exactly `false`.
+    /// The value is exactly `false`.
     No,
-    /// It is there, with any other value.
+    /// Any other value.
     Yes,
 }
 
 impl LabelValue {
-    /// Reads the value of a label.
+    /// Parses the value of a label.
     #[must_use]
     pub fn from_value(value: Option<&str>) -> Self {
         match value {
@@ -32,7 +31,7 @@ impl LabelValue {
         }
     }
 
-    /// Of two that should be equal, the one that allows less: no, then nothing, then yes.
+    /// The stricter of two values: no, then missing, then yes.
     #[must_use]
     pub fn stricter(self, other: Self) -> Self {
         match (self, other) {
@@ -43,7 +42,7 @@ impl LabelValue {
     }
 }
 
-/// What a pod says about preemption.
+/// The labels and the policy of a pod about preemption.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct PreemptionLabels {
     /// The label `preemptible`.
@@ -54,28 +53,28 @@ pub struct PreemptionLabels {
     pub never_preempts: bool,
 }
 
-/// The switches of a quota, all off by default.
+/// The preemption defaults of a quota; all off by default.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ElasticDefaults {
     /// `disableDefaultPreemptiable`: a pod without the label `preemptible` is non-preemptible.
     pub disable_default_preemptible: bool,
-    /// `disableDefaultTriggerPreemption`: a pod without the label `can-preempt` triggers nothing.
+    /// `disableDefaultTriggerPreemption`: a pod without the label `can-preempt` does not trigger preemption.
     pub disable_default_trigger: bool,
     /// `podShouldBeDeletedWhenPreempted`: victims are deleted, and not marked for soft eviction.
     pub delete_victims: bool,
 }
 
-/// Which limit a pod or a job stands under.
+/// Whether a pod or a job may be preempted, which also selects its quota limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Preemptibility {
-    /// Never a victim; limited by the quota's min, and all together by its max.
+    /// Never a victim; limited by the quota's min, and with all pods by its max.
     NonPreemptible,
-    /// May be a victim; limited by the quota's max less what is kept for the non-preemptible.
+    /// May be a victim; limited by the quota's max less the reserve for non-preemptible pods.
     Preemptible,
 }
 
 impl Preemptibility {
-    /// As it is written.
+    /// The text in explanations.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -85,17 +84,17 @@ impl Preemptibility {
     }
 }
 
-/// What becomes of a victim.
+/// What happens to a victim.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum VictimAction {
-    /// It gets the label `scheduling.koordinator.sh/soft-eviction`; who cleans up deletes it.
+    /// It gets the label `scheduling.koordinator.sh/soft-eviction`; another component deletes it.
     SoftEvict,
     /// It is deleted at once.
     Delete,
 }
 
 impl VictimAction {
-    /// As it is written.
+    /// The text in explanations.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -106,10 +105,10 @@ impl VictimAction {
 }
 
 impl ElasticDefaults {
-    /// The class of a pod (R7).
+    /// The preemptibility of a pod (R7).
     #[must_use]
-    pub const fn preemptibility(self, says: PreemptionLabels) -> Preemptibility {
-        match says.preemptible {
+    pub const fn preemptibility(self, labels: PreemptionLabels) -> Preemptibility {
+        match labels.preemptible {
             LabelValue::No => Preemptibility::NonPreemptible,
             LabelValue::Missing if self.disable_default_preemptible => {
                 Preemptibility::NonPreemptible
@@ -118,19 +117,19 @@ impl ElasticDefaults {
         }
     }
 
-    /// Whether a pod may trigger preemption (R5): its policy must not forbid it, and its label must not
-    /// say no, nor be missing where that means no.
+    /// Whether a pod may trigger preemption (R5): neither its policy nor its label nor the default for an absent label
+    /// may forbid it.
     #[must_use]
-    pub const fn may_trigger_preemption(self, says: PreemptionLabels) -> bool {
-        !says.never_preempts
-            && match says.can_preempt {
+    pub const fn may_trigger_preemption(self, labels: PreemptionLabels) -> bool {
+        !labels.never_preempts
+            && match labels.can_preempt {
                 LabelValue::No => false,
                 LabelValue::Missing => !self.disable_default_trigger,
                 LabelValue::Yes => true,
             }
     }
 
-    /// What becomes of victims (R11).
+    /// What happens to victims (R11).
     #[must_use]
     pub const fn victim_action(self) -> VictimAction {
         if self.delete_victims {
@@ -149,7 +148,7 @@ mod tests {
     /// The truth table of `docs/job.md`, row by row.
     #[test]
     fn class_follows_truth_table() {
-        // The label, the switch that disables the default, the class.
+        // The label, `disable_default_preemptible`, the expected preemptibility.
         for (preemptible, disabled, expected) in [
             (None, false, Preemptible),
             (None, true, NonPreemptible),
@@ -161,24 +160,24 @@ mod tests {
             (Some("False"), true, Preemptible),
             (Some(""), true, Preemptible),
         ] {
-            // The other label, the other switch and the policy say nothing of the class.
+            // The other label, the other default and the policy do not affect it.
             for (other, never_preempts) in [(None, false), (Some("false"), true), (Some("x"), true)]
             {
-                let says = PreemptionLabels {
+                let labels = PreemptionLabels {
                     preemptible: LabelValue::from_value(preemptible),
                     can_preempt: LabelValue::from_value(other),
                     never_preempts,
                 };
                 for disable_default_trigger in [false, true] {
-                    let switches = ElasticDefaults {
+                    let defaults = ElasticDefaults {
                         disable_default_preemptible: disabled,
                         disable_default_trigger,
                         delete_victims: never_preempts,
                     };
                     assert_eq!(
-                        switches.preemptibility(says),
+                        defaults.preemptibility(labels),
                         expected,
-                        "{says:?} {switches:?}"
+                        "{labels:?} {defaults:?}"
                     );
                 }
             }
@@ -200,21 +199,21 @@ mod tests {
             (true, Some("false"), true, false),
         ] {
             for other in [None, Some("false"), Some("true")] {
-                let says = PreemptionLabels {
+                let labels = PreemptionLabels {
                     preemptible: LabelValue::from_value(other),
                     can_preempt: LabelValue::from_value(can_preempt),
                     never_preempts,
                 };
                 for disable_default_preemptible in [false, true] {
-                    let switches = ElasticDefaults {
+                    let defaults = ElasticDefaults {
                         disable_default_preemptible,
                         disable_default_trigger: disabled,
                         delete_victims: false,
                     };
                     assert_eq!(
-                        switches.may_trigger_preemption(says),
+                        defaults.may_trigger_preemption(labels),
                         expected,
-                        "{says:?} {switches:?}"
+                        "{labels:?} {defaults:?}"
                     );
                 }
             }
@@ -224,11 +223,11 @@ mod tests {
     #[test]
     fn victim_action_follows_delete_victims_switch() {
         let action = |delete_victims| {
-            let switches = ElasticDefaults {
+            let defaults = ElasticDefaults {
                 delete_victims,
                 ..ElasticDefaults::default()
             };
-            switches.victim_action()
+            defaults.victim_action()
         };
         assert_eq!(action(false), VictimAction::SoftEvict);
         assert_eq!(action(true), VictimAction::Delete);

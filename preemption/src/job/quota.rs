@@ -1,38 +1,38 @@
-//! Elastic quotas: a min and a max, what is used of them, and a tree of them.
+//! The tree of elastic quotas: min, max and usage.
 //!
-//! Sources: the proposal, "Proposal" (min is for the non-preemptible, max is for all) and "Quota
-//! Assignment"; Koordinator's proposal 20220722-multi-hierarchy-elastic-quota-management for the tree: what
-//! is used of a quota is used of all above it (`core/group_quota_manager.go`).
+//! Sources: the proposal, "Proposal" (min limits non-preemptible pods, max all pods) and "Quota
+//! Assignment"; Koordinator's proposal 20220722-multi-hierarchy-elastic-quota-management for the tree: the
+//! usage of a quota counts against all its ancestors (`core/group_quota_manager.go`).
 
 use super::preemptibility::Preemptibility;
 use super::resource_list::ResourceList;
 
-/// A quota of a [`QuotaTree`].
+/// The id of a quota in a [`QuotaTree`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct QuotaId(u32);
 
-/// What a quota has. A resource that a limit does not name is not limited by it.
+/// The limits of a quota. A resource that is missing in a limit is not limited by it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct QuotaLimits {
-    /// What the non-preemptible may use.
+    /// The limit of non-preemptible pods.
     pub min: ResourceList,
-    /// What all together may use.
+    /// The limit of all pods.
     pub max: ResourceList,
 }
 
-/// What is used and asked for of a quota, those below it included.
+/// The usage and requests of a quota, descendants included.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct QuotaUsage {
-    /// What non-preemptible pods use that have a place: bound, or assumed and waiting.
+    /// The usage of placed non-preemptible pods: bound, or assumed.
     pub non_preemptible_used: ResourceList,
-    /// What preemptible pods use that have a place.
+    /// The usage of placed preemptible pods.
     pub preemptible_used: ResourceList,
-    /// What all non-preemptible pods ask for, those without a place too.
+    /// The requests of all non-preemptible pods, pending pods included.
     pub non_preemptible_request: ResourceList,
 }
 
 impl QuotaUsage {
-    /// What all pods use together.
+    /// The usage of all pods.
     #[must_use]
     pub fn used(&self) -> ResourceList {
         self.non_preemptible_used.plus(&self.preemptible_used)
@@ -46,9 +46,9 @@ struct Quota {
     usage: QuotaUsage,
 }
 
-/// Elastic quotas, children below parents, of any depth.
+/// A tree of elastic quotas of any depth.
 ///
-/// A parent is there before its children, so no quota is above itself. To count a pod costs the depth.
+/// A parent is added before its children, so there are no cycles. Adding a pod costs the depth.
 #[derive(Clone, Debug, Default)]
 pub struct QuotaTree {
     quotas: Vec<Quota>,
@@ -67,12 +67,12 @@ static ABSENT_QUOTA: Quota = Quota {
     },
 };
 
-/// What a pod does to the figures of its quota.
+/// How a pod counts in the usage of its quota.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PodStage {
-    /// It asks for a place.
+    /// It is pending: only its request counts.
     Pending,
-    /// It has one.
+    /// It has a node.
     Placed,
 }
 
@@ -88,7 +88,7 @@ impl QuotaTree {
         id
     }
 
-    /// Counts a pod at its quota and at all above it.
+    /// Adds a pod to its quota and all ancestors.
     pub fn add_pod(
         &mut self,
         quota: QuotaId,
@@ -99,7 +99,7 @@ impl QuotaTree {
         self.change(quota, class, stage, |sum| sum.add(request));
     }
 
-    /// Takes back what [`Self::count`] did.
+    /// Reverts [`Self::add_pod`].
     pub fn remove_pod(
         &mut self,
         quota: QuotaId,
@@ -110,25 +110,25 @@ impl QuotaTree {
         self.change(quota, class, stage, |sum| sum.subtract(request));
     }
 
-    /// What a quota has.
+    /// The limits of a quota.
     #[must_use]
     pub fn limits(&self, quota: QuotaId) -> &QuotaLimits {
         &self.get(quota).unwrap_or(&ABSENT_QUOTA).limits
     }
 
-    /// What is used of it.
+    /// The usage of a quota.
     #[must_use]
     pub fn usage(&self, quota: QuotaId) -> &QuotaUsage {
         &self.get(quota).unwrap_or(&ABSENT_QUOTA).usage
     }
 
-    /// A quota and all above it, upwards.
+    /// A quota and its ancestors, bottom-up.
     pub fn path(&self, quota: QuotaId) -> impl Iterator<Item = QuotaId> {
         let first = self.get(quota).map(|_| quota);
         std::iter::successors(first, |it| self.get(*it)?.parent)
     }
 
-    /// Whether a quota is the other one or below it.
+    /// Whether a quota equals the other one or is a descendant of it.
     #[must_use]
     pub fn is_within(&self, quota: QuotaId, above: QuotaId) -> bool {
         self.path(quota).any(|it| it == above)
@@ -147,16 +147,16 @@ impl QuotaTree {
     ) {
         let mut at = Some(quota);
         while let Some(it) = at.and_then(|it| self.quotas.get_mut(usize::try_from(it.0).ok()?)) {
-            let figures = &mut it.usage;
+            let usage = &mut it.usage;
             match class {
                 Preemptibility::NonPreemptible => {
-                    change(&mut figures.non_preemptible_request);
+                    change(&mut usage.non_preemptible_request);
                     if stage == PodStage::Placed {
-                        change(&mut figures.non_preemptible_used);
+                        change(&mut usage.non_preemptible_used);
                     }
                 }
                 Preemptibility::Preemptible if stage == PodStage::Placed => {
-                    change(&mut figures.preemptible_used);
+                    change(&mut usage.preemptible_used);
                 }
                 Preemptibility::Preemptible => {}
             }

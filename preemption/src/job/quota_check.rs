@@ -1,55 +1,55 @@
-//! Whether a job as a whole has quota (R1, R2, R4), and whether preemption may get it some (R6).
+//! Checks a whole job against its quotas (R1, R2, R4), and whether it may preempt for them (R6).
 //!
 //! Source: the proposal, "Quota Assignment", `PreFilter` and step 1 of `PostFilter`:
 //!
 //! - non-preemptible: non-preemptible use + job ≤ min, and use of all + job ≤ max;
-//! - preemptible: the lesser of min and the non-preemptible request, + preemptible use + job ≤ max.
+//! - preemptible: the lesser of min and the non-preemptible request + preemptible use + job ≤ max.
 //!
-//! The job is the sum of all its pods. Idle quota goes to whoever comes first, up to max (R3): no share is
-//! computed. The same is asked of every quota above, so that no parent is passed.
+//! The job is the sum of all its pods. Idle quota is first come, first served, up to max (R3): no share is computed.
+//! The same check applies to every ancestor, so that no ancestor is exceeded.
 //!
-//! What differs from Koordinator (`elasticquota` `PreFilter`): it looks at each pod alone, at the runtime
-//! quota in place of max, has no formula for preemptible pods, and asks quotas above only if told to.
+//! Koordinator (`elasticquota` `PreFilter`) differs: it checks each pod separately, uses the runtime quota instead of
+//! max, has no formula for preemptible pods, and checks ancestors only if configured.
 
 use super::preemptibility::Preemptibility;
 use super::quota::{QuotaId, QuotaTree};
 use super::resource_list::ResourceList;
 use crate::ids::ResourceId;
 
-/// The sums of a job with one quota of its path.
+/// The check against one quota of the job's path.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct QuotaCheckLevel {
     /// The quota.
     pub quota: QuotaId,
-    /// What was held against its limits.
+    /// The sums that were compared with its limits.
     pub usage: CheckedUsage,
-    /// The resources of which max would be passed, sorted.
+    /// The resources that would exceed max, sorted.
     pub over_max: Vec<ResourceId>,
 }
 
-/// What is held against limits.
+/// The sums that are compared with limits.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum CheckedUsage {
     /// Of a non-preemptible job.
     NonPreemptible {
-        /// What the non-preemptible would use, held against min.
+        /// The usage of non-preemptible pods with the job, compared with min.
         non_preemptible: ResourceList,
-        /// What all would use, held against max.
+        /// The usage of all pods with the job, compared with max.
         all: ResourceList,
-        /// The resources of which min would be passed, sorted.
+        /// The resources that would exceed min, sorted.
         over_min: Vec<ResourceId>,
     },
     /// Of a preemptible job.
     Preemptible {
-        /// What is kept for the non-preemptible: their request, as far as min goes.
+        /// The reserve for non-preemptible pods: their request, capped by min.
         non_preemptible_reserve: ResourceList,
-        /// That, what preemptible pods use, and the job; held against max.
+        /// The reserve, the usage of preemptible pods, and the job; compared with max.
         all: ResourceList,
     },
 }
 
 impl QuotaCheckLevel {
-    /// Whether min is not passed. Min is nothing to a preemptible job.
+    /// Whether min is not exceeded; always true for a preemptible job.
     #[must_use]
     pub const fn is_within_min(&self) -> bool {
         match &self.usage {
@@ -58,19 +58,19 @@ impl QuotaCheckLevel {
         }
     }
 
-    /// Whether max is not passed.
+    /// Whether max is not exceeded.
     #[must_use]
     pub const fn is_within_max(&self) -> bool {
         self.over_max.is_empty()
     }
 }
 
-/// What comes of a job at its quota and those above.
+/// The result of a job's check against its quota and all ancestors.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct QuotaCheck {
-    /// The job's class.
+    /// The preemptibility of the job.
     pub preemptibility: Preemptibility,
-    /// What all its pods ask for.
+    /// The requests of all its pods.
     pub total: ResourceList,
     /// The job's quota first, then upwards.
     pub levels: Vec<QuotaCheckLevel>,
@@ -84,8 +84,8 @@ impl QuotaCheck {
         levels.all(|it| it.is_within_min() && it.is_within_max())
     }
 
-    /// Whether it may preempt as far as quota goes (R6). A non-preemptible job that stays within min may be
-    /// beyond max: others have borrowed what is its own. A preemptible job must have quota already.
+    /// Whether quota permits the job to preempt (R6). A non-preemptible job within min may exceed max: other jobs have
+    /// borrowed its min. A preemptible job must have quota already.
     #[must_use]
     pub fn may_preempt(&self) -> bool {
         let mut levels = self.levels.iter();
@@ -96,7 +96,7 @@ impl QuotaCheck {
     }
 }
 
-/// Holds a job against its quota and all above it. The tree must count all pods but the job's own.
+/// Checks a job against its quota and all ancestors. The tree must count all pods except the job's own.
 ///
 /// Costs the depth of the tree.
 #[must_use]
@@ -107,11 +107,11 @@ pub fn check_quota(
     total: ResourceList,
 ) -> QuotaCheck {
     let level = |quota| {
-        let (limits, figures) = (tree.limits(quota), tree.usage(quota));
+        let (limits, usage) = (tree.limits(quota), tree.usage(quota));
         match class {
             Preemptibility::NonPreemptible => {
-                let non_preemptible = figures.non_preemptible_used.plus(&total);
-                let all = figures.used().plus(&total);
+                let non_preemptible = usage.non_preemptible_used.plus(&total);
+                let all = usage.used().plus(&total);
                 QuotaCheckLevel {
                     quota,
                     over_max: all.exceeding(&limits.max),
@@ -123,13 +123,13 @@ pub fn check_quota(
                 }
             }
             Preemptibility::Preemptible => {
-                let kept = figures.non_preemptible_request.capped_by(&limits.min);
-                let all = kept.plus(&figures.preemptible_used).plus(&total);
+                let reserve = usage.non_preemptible_request.capped_by(&limits.min);
+                let all = reserve.plus(&usage.preemptible_used).plus(&total);
                 QuotaCheckLevel {
                     quota,
                     over_max: all.exceeding(&limits.max),
                     usage: CheckedUsage::Preemptible {
-                        non_preemptible_reserve: kept,
+                        non_preemptible_reserve: reserve,
                         all,
                     },
                 }

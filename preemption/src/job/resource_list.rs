@@ -1,4 +1,4 @@
-//! Amounts of several resources, of which not every list has every name.
+//! Lists of resource amounts, like Kubernetes' `ResourceList`.
 
 use crate::amount::Amount;
 use crate::ids::ResourceId;
@@ -6,15 +6,15 @@ use crate::ids::ResourceId;
 /// Amounts by resource, sorted by resource, each at most once.
 ///
 /// In a limit a resource that is missing is not limited (Kubernetes `quota/v1`, `LessThanOrEqual`); in a sum
-/// it is nothing. A sum of two costs the length of both.
+/// it is zero. A sum costs the length of both lists.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ResourceList(Vec<(ResourceId, Amount)>);
 
 impl ResourceList {
-    /// No resource.
+    /// An empty list.
     pub const NONE: Self = Self(Vec::new());
 
-    /// Of pairs in any order; what stands twice is summed up.
+    /// A list from pairs in any order; amounts of the same resource are added.
     #[must_use]
     pub fn from_pairs(pairs: impl IntoIterator<Item = (ResourceId, Amount)>) -> Self {
         let mut sums = Self::default();
@@ -31,26 +31,26 @@ impl ResourceList {
         self.0.get(at).map(|(_, amount)| *amount)
     }
 
-    /// All, by resource.
+    /// All amounts, by resource.
     #[must_use = "it does nothing by itself"]
     pub fn iter(&self) -> impl ExactSizeIterator<Item = (ResourceId, Amount)> {
         self.0.iter().copied()
     }
 
-    /// Whether none is named.
+    /// Whether the list is empty.
     #[must_use]
     pub const fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// Adds to each.
+    /// Adds the amounts of another list.
     pub fn add(&mut self, other: &Self) {
         for (resource, amount) in other.iter() {
             self.change(resource, |it| it.plus(amount));
         }
     }
 
-    /// Takes from each. What is missing here becomes negative.
+    /// Subtracts the amounts of another list. A resource that is missing here becomes negative.
     pub fn subtract(&mut self, other: &Self) {
         for (resource, amount) in other.iter() {
             self.change(resource, |it| it.minus(amount));
@@ -73,14 +73,14 @@ impl ResourceList {
         difference
     }
 
-    /// Only the resources that are named there.
+    /// Only the resources that `names` contains.
     #[must_use]
     pub fn masked(&self, names: &Self) -> Self {
         let kept = self.iter().filter(|(it, _)| names.get(*it).is_some());
         Self(kept.collect())
     }
 
-    /// Each at most as much as the limit has of it.
+    /// Each amount capped by the limit.
     #[must_use]
     pub fn capped_by(&self, limit: &Self) -> Self {
         let least = |it, amount: Amount| limit.get(it).map_or(amount, |most| amount.min(most));
@@ -91,7 +91,7 @@ impl ResourceList {
         )
     }
 
-    /// Each at least nothing.
+    /// Each negative amount replaced by zero.
     #[must_use]
     pub fn clamped_at_zero(&self) -> Self {
         Self(
@@ -101,7 +101,7 @@ impl ResourceList {
         )
     }
 
-    /// The resources of which there is more than the limit has, sorted.
+    /// The resources that exceed the limit, sorted.
     #[must_use]
     pub fn exceeding(&self, limit: &Self) -> Vec<ResourceId> {
         let over = self
@@ -110,7 +110,7 @@ impl ResourceList {
         over.map(|(it, _)| it).collect()
     }
 
-    /// Whether there is more of none than the limit has.
+    /// Whether no resource exceeds the limit.
     #[must_use]
     pub fn fits(&self, limit: &Self) -> bool {
         !self.iter().any(|(it, amount)| is_over(limit, it, amount))

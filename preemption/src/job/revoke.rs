@@ -1,35 +1,34 @@
-//! Koordinator's revocation: a quota that uses more than its runtime quota for too long gives pods up. Off by
-//! default.
+//! Koordinator's revocation: evicts pods of a quota that exceeds its runtime quota for too long. Off by default.
 //!
-//! Source: Koordinator `elasticquota/quota_overuse_revoke.go`. Who is least important goes first: the lower
-//! priority, then the younger, then the later in the list.
+//! Source: Koordinator `elasticquota/quota_overuse_revoke.go`. The least important pods are evicted first: lower
+//! priority, then younger, then later in the list.
 //!
-//! What differs: pods that are equal in both are told apart by their place; Koordinator leaves it open.
+//! Difference: the position in the list decides between pods of equal priority and age; Koordinator leaves it open.
 
 use super::preemptibility::Preemptibility;
 use super::resource_list::ResourceList;
 use std::cmp::Reverse;
 
-/// A pod that has a place.
+/// A pod with a node.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AssignedPod {
     /// Its priority.
     pub priority: i32,
-    /// Since when it runs, in seconds.
+    /// When it started, in seconds.
     pub started_at_s: i64,
-    /// Whether it may go.
+    /// Whether it may be evicted.
     pub preemptibility: Preemptibility,
-    /// What it asks for.
+    /// Its requests.
     pub request: ResourceList,
 }
 
-/// Which pods go, by their place in the list.
+/// The pods to evict, by index.
 ///
-/// Preemptible pods are taken, the least important first, until no more is used than there is. If that
-/// never happens all of them go, in this order. Otherwise whoever still fits is let off, the most important
-/// first; the rest goes, the most important first.
+/// Preemptible pods are removed, the least important first, until the usage fits. If it never fits, all of them are
+/// evicted, in this order. Otherwise pods that still fit are put back, the most important first; the others are
+/// evicted, the most important first.
 ///
-/// As in Koordinator, once a pod is taken or put back only the resources that it asks for are looked at.
+/// As in Koordinator, after a pod is removed or put back only its requested resources are compared.
 #[must_use]
 pub fn pods_to_revoke(
     used: &ResourceList,
@@ -40,19 +39,19 @@ pub fn pods_to_revoke(
     order.retain(|(_, pod)| pod.preemptibility == Preemptibility::Preemptible);
     order.sort_by_key(|(at, pod)| (pod.priority, Reverse(pod.started_at_s), Reverse(*at)));
     let mut used = used.clone();
-    let mut taken = Vec::new();
+    let mut removed = Vec::new();
     for (at, pod) in order {
         if used.fits(runtime) {
             break;
         }
         used = used.minus(&pod.request).masked(&pod.request);
-        taken.push((at, pod));
+        removed.push((at, pod));
     }
     if !used.fits(runtime) {
-        return taken.into_iter().map(|(at, _)| at).collect();
+        return removed.into_iter().map(|(at, _)| at).collect();
     }
     let mut revoked = Vec::new();
-    for (at, pod) in taken.into_iter().rev() {
+    for (at, pod) in removed.into_iter().rev() {
         let with = used.plus(&pod.request).masked(&pod.request);
         if with.fits(runtime) {
             used = with;
@@ -64,22 +63,22 @@ pub fn pods_to_revoke(
     revoked
 }
 
-/// Since when a quota has used more than its runtime quota.
+/// Measures how long a quota has exceeded its runtime quota.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OveruseTimer {
-    /// When it last did not, in seconds.
+    /// When it last did not exceed it, in seconds.
     since_s: i64,
 }
 
 impl OveruseTimer {
-    /// A quota that is looked at from now on.
+    /// A timer for a quota that is observed from now on.
     #[must_use]
     pub const fn starting_at(now_s: i64) -> Self {
         Self { since_s: now_s }
     }
 
-    /// Whether it is to give pods up: it has used too much for longer than the delay, in seconds. Then the
-    /// time begins anew.
+    /// Whether pods must be evicted: the quota has been exceeded for longer than the delay, in seconds. If so, the
+    /// timer restarts.
     pub fn is_due(
         &mut self,
         used: &ResourceList,
@@ -124,12 +123,12 @@ mod tests {
         for (used, runtime, pods, expected) in [
             (4, 4, vec![pod(1, 0, 4)], vec![]),
             (4, 3, vec![pod(1, 0, 2), pod(2, 0, 2)], vec![0]),
-            // Of equal priority the younger goes, and of those the later.
+            // With equal priority the younger, then the later pod is evicted.
             (4, 3, vec![pod(1, 5, 2), pod(1, 9, 2)], vec![1]),
             (4, 3, vec![pod(1, 9, 2), pod(1, 9, 2)], vec![1]),
-            // The small one need not have gone.
+            // The small pod is put back.
             (6, 2, vec![pod(1, 0, 2), pod(2, 0, 4)], vec![1]),
-            // Never enough: all go, and the non-preemptible stays.
+            // Never enough: all preemptible pods are evicted.
             (13, 3, vec![pod(2, 0, 2), fixed, pod(1, 0, 2)], vec![2, 0]),
         ] {
             assert_eq!(
@@ -146,7 +145,7 @@ mod tests {
         let (low, high, runtime) = (cpu(1), cpu(3), cpu(2));
         assert!(!over.is_due(&high, &runtime, 120, 120));
         assert!(over.is_due(&high, &runtime, 121, 120));
-        // The time begins anew.
+        // The timer has restarted.
         assert!(!over.is_due(&high, &runtime, 241, 120));
         assert!(!over.is_due(&low, &runtime, 300, 120));
         assert!(!over.is_due(&high, &runtime, 420, 120));

@@ -1,34 +1,34 @@
-//! Koordinator's runtime quota: idle resources by share. Off by default; jobs take what is idle greedily.
+//! Koordinator's runtime quota: idle resources by share. Off by default; jobs use idle quota greedily.
 //!
 //! Source: Koordinator `elasticquota/core/runtime_quota_calculator.go` (`redistribution`,
 //! `iterationForRedistribution`) and `scale_minquota_when_over_root_res.go`; the proposal, "Quota
-//! Assignment", says why jobs do without. Each resource is shared out by itself, in whole units.
+//! Assignment", gives the reason why jobs do not use it. Each resource is shared separately, in whole units.
 //!
-//! What differs: products are exact in 128 bits, also where mins are scaled (Koordinator has floating point
-//! there), and sums saturate.
+//! Differences: products are exact in 128 bits, also for scaled mins (Koordinator uses floating point there), and sums
+//! saturate.
 
-/// What one resource of a child is, among its siblings.
+/// The figures of a child quota for one resource.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ChildQuota {
-    /// Its min, scaled if mins are.
+    /// Its min, after scaling.
     pub min: i64,
-    /// What is guaranteed to it beyond min.
+    /// Its guarantee, which counts if it is above min.
     pub guarantee: i64,
-    /// What it asks for, at most its max.
+    /// Its request, capped by its max.
     pub limited_request: i64,
-    /// Its part of what is idle. Zero or less gets nothing.
+    /// Its weight in sharing idle quota. Zero or less gets none.
     pub shared_weight: i64,
-    /// Whether others may use what it does not ask for.
+    /// Whether siblings may use the part that it does not request.
     pub may_lend: bool,
 }
 
-/// The runtime quota of each child, in their order. They must be sorted by name: that decides between equal
+/// The runtime quota of each child, in their order. Children must be sorted by name, which decides between equal
 /// remainders.
 ///
-/// Who asks for no more than is guaranteed to it gets what it asks for, or all that is guaranteed if it does
-/// not lend; the others get that and share the rest by weight, with the largest remainders rounded up.
-/// Nobody gets more than it asks for; what is left over is shared again among those still short. If the
-/// guarantees are more than the total, nothing is shared and the runtimes are more than the total too.
+/// A child that requests no more than its guarantee gets its request, or its whole guarantee if it does not lend. Other
+/// children get their guarantee and share the rest by weight; the largest remainders are rounded up. No child gets more
+/// than its request; the surplus is shared again among the remaining children. If the guarantees exceed the total,
+/// nothing is shared, and the sum of the runtime quotas exceeds the total too.
 ///
 /// Costs the square of the number of children at most.
 #[must_use]
@@ -73,8 +73,8 @@ pub fn runtime_quotas(total: i64, children: &[ChildQuota]) -> Vec<i64> {
     runtimes
 }
 
-/// The whole of an amount in parts by weight: each rounded down, what remains one by one to the largest
-/// remainders, the first of equal ones first. `None` if there is no weight.
+/// Divides an amount by weight: each part is rounded down, and the rest goes one by one to the largest remainders, the
+/// first of equals first. `None` if all weights are zero.
 fn proportional_shares(amount: i128, of: &[usize], children: &[ChildQuota]) -> Option<Vec<i128>> {
     let weight = |at: &usize| children.get(*at).map_or(0, |it| it.shared_weight.max(0));
     let weights: Vec<i128> = of.iter().map(|at| i128::from(weight(at))).collect();
@@ -83,7 +83,7 @@ fn proportional_shares(amount: i128, of: &[usize], children: &[ChildQuota]) -> O
         .fold(0_i128, |sum, it| sum.saturating_add(*it));
     let mut parts = Vec::with_capacity(of.len());
     let mut remainders = Vec::with_capacity(of.len());
-    let mut left = amount;
+    let mut undivided = amount;
     for (at, weight) in weights.iter().enumerate() {
         let product = weight.saturating_mul(amount);
         let part = product.checked_div(total)?;
@@ -91,11 +91,11 @@ fn proportional_shares(amount: i128, of: &[usize], children: &[ChildQuota]) -> O
             let remainder = product.checked_rem(total)?;
             remainders.push((std::cmp::Reverse(remainder), at));
         }
-        left = left.saturating_sub(part);
+        undivided = undivided.saturating_sub(part);
         parts.push(part);
     }
     remainders.sort_unstable();
-    let extra = usize::try_from(left.max(0)).unwrap_or(usize::MAX);
+    let extra = usize::try_from(undivided.max(0)).unwrap_or(usize::MAX);
     for (_, at) in remainders.into_iter().take(extra) {
         if let Some(part) = parts.get_mut(at) {
             *part = part.saturating_add(1);
@@ -104,8 +104,8 @@ fn proportional_shares(amount: i128, of: &[usize], children: &[ChildQuota]) -> O
     Some(parts)
 }
 
-/// The mins of children whose sum is more than their parent has: those that are not scaled keep theirs, the
-/// others share what is left in proportion, rounded down. `children` are each one's min and whether it is
+/// The mins of children after scaling, if their sum exceeds the total of the parent: children that are not scaled keep
+/// their min, the others share the rest in proportion, rounded down. `children` are pairs of min and whether it is
 /// scaled.
 #[must_use]
 pub fn scaled_mins(total: i64, children: &[(i64, bool)]) -> Vec<i64> {
@@ -127,7 +127,7 @@ pub fn scaled_mins(total: i64, children: &[(i64, bool)]) -> Vec<i64> {
     children.iter().map(min).collect()
 }
 
-/// What a quota asks of its parent: what those below it ask for, and at least its min if it does not lend
+/// The request of a quota to its parent: that of its children, and at least its min if it does not lend
 /// (`core/quota_info.go`, `getLimitRequestNoLock`, and `recursiveUpdateGroupTreeWithDeltaRequest`).
 #[must_use]
 pub fn request_to_parent(below: i64, min: i64, may_lend: bool) -> i64 {
@@ -167,7 +167,7 @@ mod tests {
                 vec![child(0, 99, 1, true), child(0, 99, 1, true)],
                 vec![3, 2],
             ),
-            // Who gets more than it asks for leaves the rest to the others.
+            // A surplus over the request goes to the others.
             (
                 10,
                 vec![child(0, 2, 1, true), child(0, 99, 1, true)],
@@ -180,7 +180,7 @@ mod tests {
                 vec![child(1, 9, 0, true), child(0, 9, 1, true)],
                 vec![1, 9],
             ),
-            // Who does not lend keeps its min.
+            // A child that does not lend keeps its min.
             (
                 10,
                 vec![child(6, 1, 1, false), child(0, 99, 1, true)],
@@ -191,7 +191,7 @@ mod tests {
                 vec![child(6, 1, 1, true), child(0, 99, 1, true)],
                 vec![1, 9],
             ),
-            // More is guaranteed than there is.
+            // The guarantees exceed the total.
             (
                 3,
                 vec![child(5, 9, 1, true), child(5, 9, 1, true)],

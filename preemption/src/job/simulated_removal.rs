@@ -1,4 +1,4 @@
-//! The nodes as they would be without those that may be taken.
+//! The free resources of nodes without candidates and leaving pods.
 
 use super::cluster::{JobCluster, JobId, JobPod};
 use super::preemptibility::Preemptibility;
@@ -10,31 +10,31 @@ use crate::placement::{Cluster, FreeResources, Pod, ResourceVec};
 use crate::trace::Trace;
 use std::collections::BTreeMap;
 
-/// Whether a job of this priority may take a pod (R8): it is preemptible, of a lower priority, and does not
-/// leave anyway.
+/// Whether a pod is a candidate for a job of this priority (R8): preemptible, of lower priority, and not leaving
+/// already.
 pub(super) fn is_candidate(member: &JobPod, pod: &Pod, priority: i32) -> bool {
     member.preemptibility == Preemptibility::Preemptible
         && pod.priority() < priority
         && !member.is_leaving
 }
 
-/// Takes pods from nodes for one job.
+/// Simulates the removal of pods for one job.
 pub(super) struct SimulatedRemoval<'a> {
     pub(super) state: &'a JobCluster,
     pub(super) job: JobId,
     pub(super) priority: i32,
-    /// Those that were taken for a quota.
+    /// The pods that were removed for a quota.
     pub(super) removed_for_quota: &'a BTreeMap<PodId, HostId>,
 }
 
 impl SimulatedRemoval<'_> {
-    /// What is free on nodes when those have gone that leave, those that were taken for a quota, and, if that is
-    /// wished, all that may be taken; with what is held for other jobs taken off. Costs those pods; if all that
-    /// may be taken go, the pods of the nodes.
+    /// The free resources without leaving pods, without pods removed for a quota, and optionally without all
+    /// candidates, less the room of nominated pods of other jobs. Costs these pods; with all candidates, the pods of
+    /// the nodes.
     pub(super) fn free_after_removal(
         &self,
         hosts: &[HostId],
-        takes_all: bool,
+        removes_candidates: bool,
     ) -> FreeAfterRemoval<'_> {
         let cluster = self.state.cluster();
         let mut more = vec![ResourceVec::new(); cluster.hosts_len()];
@@ -51,7 +51,7 @@ impl SimulatedRemoval<'_> {
                 gone(host, pod);
             }
         }
-        for host in hosts.iter().filter(|_| takes_all) {
+        for host in hosts.iter().filter(|_| removes_candidates) {
             let pods = cluster.host(*host).map_or(&[][..], |it| it.pods());
             for pod in pods.iter().filter(|it| self.is_candidate_pod(**it)) {
                 if !self.removed_for_quota.contains_key(pod) {
@@ -60,9 +60,9 @@ impl SimulatedRemoval<'_> {
             }
         }
         for (pod, host) in self.state.nominated() {
-            let known = cluster.pod(pod);
-            let is_heeded = known.is_some_and(|it| it.priority() >= self.priority);
-            if is_heeded
+            let nominee = cluster.pod(pod);
+            let is_respected = nominee.is_some_and(|it| it.priority() >= self.priority);
+            if is_respected
                 && self.state.job_of(pod) != Some(self.job)
                 && let Some(more) = more.get_mut(host.index())
             {
@@ -75,7 +75,7 @@ impl SimulatedRemoval<'_> {
         }
     }
 
-    /// Who was taken from these nodes beside those that were taken for a quota.
+    /// The candidates on these nodes that were not removed for a quota.
     pub(super) fn removed_pods(
         &self,
         hosts: &NodeRequests,
@@ -102,10 +102,10 @@ impl SimulatedRemoval<'_> {
     }
 }
 
-/// What is free on nodes.
+/// The free resources after a simulated removal.
 pub(super) struct FreeAfterRemoval<'a> {
     cluster: &'a Cluster,
-    /// By node, how much more than now.
+    /// The additional free resources by node; negative where nominated pods need more than is released.
     freed: Vec<ResourceVec>,
 }
 

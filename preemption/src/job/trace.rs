@@ -1,4 +1,4 @@
-//! What was considered in a round, in order. Numbers, not text: who prints it asks the [`super::World`] for names.
+//! The trace of a round. Steps contain ids; the [`JobCluster`](super::JobCluster) has the names.
 
 use super::in_flight::BlockedReason;
 use super::quota::QuotaId;
@@ -9,75 +9,75 @@ use crate::ids::{HostId, PodId, ResourceId};
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum JobStep {
-    /// Rounds are in flight, and none may begin.
+    /// Rounds in flight block the job.
     Blocked(BlockedReason),
-    /// Whether its labels and policy let the job trigger preemption.
+    /// Labels and policy were checked.
     Trigger {
-        /// Whether they do.
+        /// Whether they permit the job to preempt.
         may: bool,
     },
-    /// Its quota and those above were asked.
+    /// The job's quota and its ancestors were checked.
     QuotaGate(QuotaCheck),
-    /// The pods of a job that have a place already.
+    /// A pod of the job that has a node already.
     Placed {
         /// The pod.
         pod: PodId,
-        /// Where.
+        /// The node.
         host: HostId,
     },
-    /// A node is out of the question for the job.
+    /// A node was excluded by the caller.
     Excluded {
         /// The node.
         host: HostId,
     },
-    /// All that use a quota beyond its max and may be taken are, on whatever node.
+    /// A quota would exceed its max: all its candidates are removed, on any node.
     OverMax {
         /// The quota.
         quota: QuotaId,
-        /// The resources of which max would be passed.
+        /// The resources that would exceed max.
         over: Vec<ResourceId>,
     },
-    /// Places were looked for without taking anybody for room.
+    /// Placement without removing candidates was tried.
     PlacedWithoutVictims {
-        /// Whether all pods of the job have found one.
+        /// Whether all pods of the job fit.
         fits: bool,
     },
-    /// A pod was taken from a node.
+    /// A pod was removed from a node in the simulation.
     Removed {
         /// The pod.
         pod: PodId,
-        /// From where.
+        /// Its node.
         host: HostId,
-        /// For what.
+        /// Why it was removed.
         reason: RemovalReason,
     },
-    /// A pod of the job found a place.
+    /// A pod of the job fits on a node.
     Nominated {
         /// The pod.
         pod: PodId,
-        /// Where.
+        /// The node.
         host: HostId,
     },
-    /// A pod of the job found none.
+    /// A pod of the job fits on no node.
     Unplaced {
         /// The pod.
         pod: PodId,
     },
-    /// A pod that was taken stays, since it is not in the way.
+    /// A removed pod is assigned back: it is not in the way.
     AssignedBack {
         /// The pod.
         pod: PodId,
     },
-    /// A pod that was taken goes.
+    /// A removed pod is a victim.
     Victim {
         /// The pod.
         pod: PodId,
-        /// Why it cannot stay.
+        /// Why it cannot be assigned back.
         reason: AssignBackFailure,
     },
 }
 
-/// For what a pod was taken.
+/// Why a pod was removed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RemovalReason {
     /// Room on its node.
@@ -86,15 +86,15 @@ pub enum RemovalReason {
     Quota,
 }
 
-/// Why a pod cannot stay.
+/// Why a pod cannot be assigned back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum AssignBackFailure {
-    /// Its node has not enough left.
+    /// Its node has too little free.
     NodeFull {
-        /// Of this resource, the first of several.
+        /// The first such resource.
         resource: ResourceId,
     },
-    /// The max of a quota would be passed.
+    /// A quota would exceed its max.
     QuotaFull {
         /// The quota.
         quota: QuotaId,

@@ -1,4 +1,4 @@
-//! The nodes with what is free on them, and the pods.
+//! The nodes with their free resources, and the pods.
 
 use super::host::{Host, HostSpec};
 use super::labels::{Labels, SymbolTable};
@@ -10,23 +10,23 @@ use crate::ids::{HostId, Interner, PodId, ResourceId, ShapeId, SymbolId};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-/// The nodes and pods of a cluster. An event costs O(log n) and the pods of the node that it is about.
+/// The nodes and pods of a cluster. An event costs O(log n) and the pods of its node.
 #[derive(Clone, Debug)]
 pub struct Cluster {
     symbols: SymbolTable,
     resources: Interner,
     hosts: Vec<Host>,
     host_ids: BTreeMap<Arc<str>, HostId>,
-    /// The nodes that are there, in the order in which they are tried.
+    /// The existing nodes, in the order in which they are tried.
     order: BTreeSet<(u32, Arc<str>, HostId)>,
     pods: Vec<Option<Pod>>,
-    /// Numbers of pods that are gone, to be given again.
+    /// Ids of removed pods, to be reused.
     free_pod_ids: Vec<PodId>,
     pod_ids: BTreeMap<(SymbolId, Arc<str>), PodId>,
     shapes: Vec<Arc<Shape>>,
     shape_ids: BTreeMap<Arc<Shape>, ShapeId>,
     name_field: SymbolId,
-    /// What a number that was never given stands for.
+    /// The shape of an unknown id.
     empty_shape: Shape,
 }
 
@@ -37,7 +37,7 @@ impl Default for Cluster {
 }
 
 impl Cluster {
-    /// One without nodes.
+    /// An empty cluster.
     #[must_use]
     pub fn new() -> Self {
         let mut symbols = SymbolTable::default();
@@ -60,18 +60,18 @@ impl Cluster {
         }
     }
 
-    /// The number of a word.
-    pub fn symbol(&mut self, word: &str) -> SymbolId {
-        self.symbols.intern(word)
+    /// Interns a string.
+    pub fn symbol(&mut self, text: &str) -> SymbolId {
+        self.symbols.intern(text)
     }
 
-    /// The words.
+    /// The interned strings.
     #[must_use]
     pub const fn symbols(&self) -> &SymbolTable {
         &self.symbols
     }
 
-    /// The number of a resource.
+    /// The id of a resource.
     pub fn resource(&mut self, name: &str) -> ResourceId {
         ResourceId(self.resources.intern(name))
     }
@@ -82,8 +82,7 @@ impl Cluster {
         self.resources.name(resource.0)
     }
 
-    /// The number of a shape. Requests are sorted and added up, those of nothing dropped, and each pod asks for
-    /// one of [`ResourceId::PODS`].
+    /// The id of a shape. Requests are sorted, duplicates added, zeros dropped, and one [`ResourceId::PODS`] is added.
     pub fn shape(&mut self, mut shape: Shape) -> ShapeId {
         let mut requests = ResourceVec::from_amounts(&shape.requests);
         requests.set(ResourceId::PODS, Amount::new(1));
@@ -102,14 +101,15 @@ impl Cluster {
         id
     }
 
-    /// What a number of a shape stands for.
+    /// The shape of an id.
     #[must_use]
     pub fn shape_of(&self, shape: ShapeId) -> &Shape {
         let shape = self.shapes.get(shape.index());
         shape.map_or(&self.empty_shape, |it| &**it)
     }
 
-    /// The number of a node. One that is not there yet, or is gone, holds pods but takes none.
+    /// The id of a node, whether or not the node exists. A node that does not exist may have pods but accepts no new
+    /// ones.
     pub fn host_id(&mut self, name: &str) -> HostId {
         if let Some(id) = self.host_ids.get(name) {
             return *id;
@@ -132,12 +132,13 @@ impl Cluster {
         id
     }
 
-    /// A node is there, or has changed.
+    /// Adds or updates a node.
     pub fn set_host(&mut self, spec: HostSpec<'_>) -> HostId {
         let id = self.host_id(spec.name);
         let mut allocatable = ResourceVec::from_amounts(&spec.allocatable);
-        let mut given = spec.allocatable.iter();
-        if !given.any(|(resource, _)| *resource == ResourceId::PODS) {
+        let mut allocatable_resources = spec.allocatable.iter();
+        // A node without a pod limit accepts any number of pods.
+        if !allocatable_resources.any(|(resource, _)| *resource == ResourceId::PODS) {
             allocatable.set(ResourceId::PODS, Amount::UNLIMITED);
         }
         self.remove_host(id);
@@ -162,7 +163,7 @@ impl Cluster {
         id
     }
 
-    /// A node is gone. Its pods stay what they are until they go as well.
+    /// Removes a node. Its pods stay until they are removed as well.
     pub fn remove_host(&mut self, id: HostId) {
         if let Some(host) = self.hosts.get_mut(id.index()) {
             let key = (host.position, Arc::clone(&host.name), id);
@@ -171,7 +172,7 @@ impl Cluster {
         }
     }
 
-    /// A node, there or not.
+    /// A node, whether or not it exists.
     #[must_use]
     pub fn host(&self, id: HostId) -> Option<&Host> {
         self.hosts.get(id.index())
@@ -183,31 +184,31 @@ impl Cluster {
         self.host(id).map_or("", Host::name)
     }
 
-    /// The nodes that are there, by position and name.
+    /// The existing nodes, by position and name.
     pub fn hosts(&self) -> impl Iterator<Item = HostId> + '_ {
         self.order.iter().map(|(_, _, id)| *id)
     }
 
-    /// How many resources have a number.
+    /// The number of resource ids.
     #[must_use]
     pub fn resources_len(&self) -> usize {
         self.resources.len()
     }
 
-    /// How many nodes have a number.
+    /// The number of node ids.
     #[must_use]
     pub fn hosts_len(&self) -> usize {
         self.hosts.len()
     }
 
-    /// The number of a pod that is known.
+    /// The id of an existing pod.
     #[must_use]
     pub fn pod_id(&self, namespace: &str, name: &str) -> Option<PodId> {
         let namespace = self.symbols.lookup(namespace)?;
         self.pod_ids.get(&(namespace, name.into())).copied()
     }
 
-    /// A pod is there, or has changed. Its number stays the same as long as it is there.
+    /// Adds or updates a pod. Its id stays the same until it is removed.
     pub fn set_pod(&mut self, spec: PodSpec<'_>) -> PodId {
         let namespace = self.symbols.intern(spec.namespace);
         let name: Arc<str> = spec.name.into();
@@ -241,7 +242,7 @@ impl Cluster {
         id
     }
 
-    /// A pod is gone. Its number may be given to another.
+    /// Removes a pod. Its id may be reused.
     pub fn remove_pod(&mut self, id: PodId) {
         self.unbind(id);
         if let Some(pod) = self.pods.get_mut(id.index()).and_then(Option::take) {
@@ -250,19 +251,19 @@ impl Cluster {
         }
     }
 
-    /// A pod.
+    /// A pod; `None` if it does not exist.
     #[must_use]
     pub fn pod(&self, id: PodId) -> Option<&Pod> {
         self.pods.get(id.index()).and_then(Option::as_ref)
     }
 
-    /// The pods, in the order of their numbers.
+    /// The pods, by id.
     pub fn pods(&self) -> impl Iterator<Item = (PodId, &Pod)> {
         let all = self.pods.iter().enumerate();
         all.filter_map(|(at, pod)| Some((PodId::of(at), pod.as_ref()?)))
     }
 
-    /// What a pod asks for; nothing if it is gone.
+    /// The requests of a pod; empty if it does not exist.
     #[must_use]
     pub fn requests(&self, pod: PodId) -> &[(ResourceId, Amount)] {
         let shape = self.pod(pod).map(|pod| self.shape_of(pod.shape));

@@ -1,4 +1,4 @@
-//! Where a pod cannot go, whoever leaves.
+//! Node filters that preemption cannot change.
 
 use super::host::{Host, Taint, TaintEffect};
 use super::labels::SymbolTable;
@@ -6,85 +6,85 @@ use super::pod::Shape;
 use crate::amount::Amount;
 use crate::ids::{ResourceId, SymbolId};
 
-/// Why a node is nothing for a pod, whoever leaves it. kube-scheduler calls it `UnschedulableAndUnresolvable`.
+/// Why a node is infeasible for a pod even without other pods (`UnschedulableAndUnresolvable` in kube-scheduler).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum FilterRejection {
-    /// There is no such node.
+    /// The node does not exist.
     NodeNotFound,
-    /// It is cordoned.
+    /// The node is cordoned.
     Unschedulable,
-    /// It does not have the labels that the pod wants.
+    /// The node does not match the pod's selector or affinity.
     SelectorMismatch,
-    /// It has a taint that the pod does not tolerate.
+    /// The node has a taint that the pod does not tolerate.
     UntoleratedTaint {
         /// The key of the taint.
         key: SymbolId,
     },
-    /// The pod asks for more than the node has in all.
+    /// The pod requests more than the node's allocatable.
     InsufficientAllocatable {
-        /// Of which resource.
+        /// The resource.
         resource: ResourceId,
-        /// How much it asks for.
+        /// The requested amount.
         requested: Amount,
-        /// How much the node has.
+        /// The allocatable amount.
         allocatable: Amount,
     },
 }
 
 impl Shape {
-    /// Why pods of this shape never go to a node, if they do not; the first of the reasons in the order of
-    /// [`Refusal`]. Costs the taints, labels and requests that both have.
+    /// Why a node rejects pods of this shape; `None` if it does not. Reasons are checked in the order of
+    /// [`FilterRejection`]. Costs the taints, labels and requests.
     ///
     /// Source: kube-scheduler v1.37, plugins `NodeUnschedulable`, `NodeAffinity`, `TaintToleration`,
     /// `NodeResourcesFit` (`Fits` with nothing requested).
     #[must_use]
-    pub fn rejection_by(&self, host: &Host, words: &SymbolTable) -> Option<FilterRejection> {
+    pub fn rejection_by(&self, host: &Host, symbols: &SymbolTable) -> Option<FilterRejection> {
         if !host.is_present {
             return Some(FilterRejection::NodeNotFound);
         }
-        if host.is_unschedulable && !self.tolerates_cordon(words) {
+        if host.is_unschedulable && !self.tolerates_cordon(symbols) {
             return Some(FilterRejection::Unschedulable);
         }
-        if !self.selects(host, words) {
+        if !self.selects(host, symbols) {
             return Some(FilterRejection::SelectorMismatch);
         }
-        let is_refused = |taint: &&Taint| {
+        let is_untolerated = |taint: &&Taint| {
             taint.effect != TaintEffect::PreferNoSchedule
                 && !self.tolerations.iter().any(|it| it.tolerates(taint))
         };
-        if let Some(taint) = host.taints.iter().find(is_refused) {
+        if let Some(taint) = host.taints.iter().find(is_untolerated) {
             return Some(FilterRejection::UntoleratedTaint { key: taint.key });
         }
         let mut requests = self.requests.iter();
-        requests.find_map(|(resource, asked)| {
+        requests.find_map(|(resource, requested)| {
             let allocatable = host.allocatable.get(*resource);
-            let (resource, asked) = (*resource, *asked);
-            (asked > allocatable).then_some(FilterRejection::InsufficientAllocatable {
+            let (resource, requested) = (*resource, *requested);
+            (requested > allocatable).then_some(FilterRejection::InsufficientAllocatable {
                 resource,
-                requested: asked,
+                requested,
                 allocatable,
             })
         })
     }
 
-    fn selects(&self, host: &Host, words: &SymbolTable) -> bool {
+    fn selects(&self, host: &Host, symbols: &SymbolTable) -> bool {
         let is_affine = self.affinity.as_ref().is_none_or(|affinity| {
             let mut terms = affinity.0.iter();
-            terms.any(|it| it.matches(&host.labels, &host.fields, words))
+            terms.any(|it| it.matches(&host.labels, &host.fields, symbols))
         });
-        is_affine && self.selector.matches(&host.labels, words)
+        is_affine && self.selector.matches(&host.labels, symbols)
     }
 
-    /// A cordoned node is as good as one with the taint `node.kubernetes.io/unschedulable:NoSchedule`.
-    fn tolerates_cordon(&self, words: &SymbolTable) -> bool {
+    /// A cordoned node is treated like one with the taint `node.kubernetes.io/unschedulable:NoSchedule`.
+    fn tolerates_cordon(&self, symbols: &SymbolTable) -> bool {
         self.tolerations.iter().any(|it| {
             let is_key = it
                 .key
-                .is_none_or(|key| words.text(key) == UNSCHEDULABLE_TAINT);
+                .is_none_or(|key| symbols.text(key) == UNSCHEDULABLE_TAINT);
             let is_value = match it.condition {
                 super::pod::TolerationCondition::Exists => true,
-                super::pod::TolerationCondition::Equal(value) => words.text(value).is_empty(),
+                super::pod::TolerationCondition::Equal(value) => symbols.text(value).is_empty(),
             };
             is_key && is_value && it.effect.is_none_or(|it| it == TaintEffect::NoSchedule)
         })

@@ -1,4 +1,4 @@
-//! Pods put on nodes, one after the other.
+//! Placement of pods on nodes, one after another.
 
 use super::cluster::Cluster;
 use super::overlay::{FreeResources, Overlay};
@@ -7,28 +7,28 @@ use crate::amount::Amount;
 use crate::ids::{HostId, ShapeId};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Which of the nodes that fit is taken.
+/// Selects among the nodes on which a pod fits.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Strategy {
     /// The first in the order of nodes.
     #[default]
     FirstFit,
-    /// The one of which the least is left in its scarcest resource that the pod asks for, in parts of what it
-    /// has; the first in the order of nodes among equals.
+    /// The node that is fullest afterwards: its scarcest requested resource has the smallest remaining share of
+    /// allocatable. The first in the order of nodes among equals.
     BestFit,
 }
 
-/// For each pod, in order, where it goes; `None` if it fits nowhere.
+/// The node of each pod, in order; `None` if the pod fits nowhere.
 pub type Placement = Vec<Option<HostId>>;
 
-/// Puts pods on nodes, in order, each where it fits when those before it have their places, and takes that of the
-/// overlay. A pod that fits nowhere is passed over; the others go on.
+/// Places pods on nodes, in order, each beside the pods before it, and reserves their requests in the overlay. A pod
+/// that fits nowhere is skipped.
 ///
-/// With [`Strategy::FirstFit`] it costs the nodes for each different shape, and the pods: a node that had no room
-/// for a shape has none later. With [`Strategy::BestFit`] it costs a logarithm of the nodes more.
+/// [`Strategy::FirstFit`] costs the nodes for each different shape, and the pods: a node without room for a shape has
+/// none later. [`Strategy::BestFit`] costs an additional logarithm of the nodes.
 ///
-/// It is greedy and not monotone: with more room it may place fewer, since a pod that comes first may go where
-/// only a later one would have fit.
+/// Placement is greedy and not monotone: with more room it may place fewer pods, since an earlier pod may occupy the
+/// only node on which a later one would have fit.
 pub fn place<R: FreeResources + ?Sized>(
     cluster: &Cluster,
     overlay: &mut Overlay<'_, R>,
@@ -48,14 +48,14 @@ fn first_fit<R: FreeResources + ?Sized>(
     hosts: &[HostId],
     pods: &[ShapeId],
 ) -> Placement {
-    // By shape, how many nodes have no room for it any more.
+    // By shape, how many nodes at the start of the list have no room for it any more.
     let mut passed: BTreeMap<ShapeId, usize> = BTreeMap::new();
     let mut placement = Placement::with_capacity(pods.len());
     for id in pods {
         let shape = cluster.shape_of(*id);
         let from = passed.entry(*id).or_default();
-        let mut left = hosts.iter().skip(*from);
-        let found = left
+        let mut unvisited = hosts.iter().skip(*from);
+        let found = unvisited
             .position(|host| overlay.fits(*host, shape) && passes_filters(cluster, shape, *host));
         *from = found.map_or(hosts.len(), |steps| from.saturating_add(steps));
         let host = found.and_then(|_| hosts.get(*from)).copied();
@@ -67,7 +67,7 @@ fn first_fit<R: FreeResources + ?Sized>(
     placement
 }
 
-/// The nodes that fit a shape, the fullest first: what is left, the place in the order of nodes.
+/// The nodes that fit a shape, the fullest first: the remaining share and the index of the node.
 type HostsByRemaining = BTreeSet<(u64, usize)>;
 
 fn best_fit<R: FreeResources + ?Sized>(
@@ -96,6 +96,7 @@ fn best_fit<R: FreeResources + ?Sized>(
         };
         let before =
             |other: ShapeId| remaining_share(cluster, overlay, cluster.shape_of(other), host);
+        // The reservation changes the share of this node for every shape.
         let stale: Vec<_> = ranked.keys().map(|it| (*it, before(*it))).collect();
         overlay.reserve(host, &shape.requests);
         for (other, before) in stale {
@@ -112,10 +113,10 @@ fn best_fit<R: FreeResources + ?Sized>(
     placement
 }
 
-/// Parts of a node that what is left of it is counted in.
+/// The unit of remaining shares: the share of an empty node.
 const SHARE_UNITS: i128 = 1 << 32;
 
-/// What would be left of a node's scarcest resource; `None` if the pod does not fit.
+/// The remaining share of the node's scarcest requested resource; `None` if the pod does not fit.
 fn remaining_share<R: FreeResources + ?Sized>(
     cluster: &Cluster,
     overlay: &Overlay<'_, R>,
@@ -126,12 +127,12 @@ fn remaining_share<R: FreeResources + ?Sized>(
         return None;
     }
     let allocatable = cluster.host(host)?.allocatable();
-    let parts = shape.requests.iter().map(|(resource, asked)| {
+    let parts = shape.requests.iter().map(|(resource, requested)| {
         let all = allocatable.get(*resource);
         if all.is_unlimited() || all <= Amount::ZERO {
             return u64::MAX;
         }
-        let rest = overlay.free(host, *resource).minus(*asked);
+        let rest = overlay.free(host, *resource).minus(*requested);
         let parts = i128::from(rest.get()).saturating_mul(SHARE_UNITS);
         let parts = parts
             .checked_div(i128::from(all.get()))

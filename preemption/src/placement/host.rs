@@ -1,4 +1,4 @@
-//! Nodes.
+//! Hosts: the Kubernetes Nodes of a cluster.
 
 use super::labels::Labels;
 use super::resource_vec::ResourceVec;
@@ -6,15 +6,15 @@ use crate::amount::Amount;
 use crate::ids::{PodId, ResourceId, SymbolId};
 use std::sync::Arc;
 
-/// A node as it is told to the cluster.
+/// The input for a node.
 #[derive(Clone, Debug)]
 pub struct HostSpec<'a> {
     /// Its name.
     pub name: &'a str,
-    /// Its place in the order in which nodes are tried; those with the same one are tried by name.
+    /// Its position in the order in which nodes are tried; equal positions are ordered by name.
     pub position: u32,
-    /// What pods can have of it. A resource that is not given is not there; without
-    /// [`ResourceId::PODS`] any number of pods.
+    /// Its allocatable resources. A missing resource is zero; without [`ResourceId::PODS`] the number of pods is
+    /// unlimited.
     pub allocatable: Vec<(ResourceId, Amount)>,
     /// Its labels.
     pub labels: Labels,
@@ -29,35 +29,35 @@ pub struct HostSpec<'a> {
 pub struct Taint {
     /// Its key.
     pub key: SymbolId,
-    /// Its value; the empty word if it has none.
+    /// Its value; the empty string without one.
     pub value: SymbolId,
-    /// What it does.
+    /// Its effect.
     pub effect: TaintEffect,
 }
 
-/// What a taint does to pods that do not tolerate it.
+/// The effect of a taint on pods that do not tolerate it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum TaintEffect {
-    /// They are not put there.
+    /// They are not scheduled to the node.
     NoSchedule,
-    /// They rather go elsewhere; it keeps nobody out.
+    /// The node is avoided, but not excluded.
     PreferNoSchedule,
-    /// They are not put there, and leave.
+    /// They are not scheduled to the node, and running pods are evicted.
     NoExecute,
 }
 
-/// A node, and what runs there.
+/// A node with its pods.
 #[derive(Clone, Debug)]
 pub struct Host {
     pub(super) name: Arc<str>,
     pub(super) position: u32,
-    /// False for a name that pods speak of, and a node that is gone.
+    /// False for a node that only pods refer to, and for a removed node.
     pub(super) is_present: bool,
     pub(super) allocatable: ResourceVec,
-    /// What its pods leave; negative where more runs than there is room.
+    /// Allocatable less the requests of its pods; negative if overcommitted.
     pub(super) free: ResourceVec,
     pub(super) labels: Labels,
-    /// `metadata.name`, as affinity on fields sees it.
+    /// `metadata.name`, for `matchFields`.
     pub(super) fields: Labels,
     pub(super) taints: Box<[Taint]>,
     pub(super) is_unschedulable: bool,
@@ -78,19 +78,19 @@ impl Host {
         &self.labels
     }
 
-    /// What pods can have of it.
+    /// Its allocatable resources.
     #[must_use]
     pub const fn allocatable(&self) -> &ResourceVec {
         &self.allocatable
     }
 
-    /// What its pods leave of that; negative where more runs than there is room.
+    /// Allocatable less the requests of its pods; negative if overcommitted.
     #[must_use]
     pub const fn free(&self) -> &ResourceVec {
         &self.free
     }
 
-    /// The pods on it, in the order of their numbers.
+    /// The pods on it, by id.
     #[must_use]
     pub fn pods(&self) -> &[PodId] {
         &self.pods

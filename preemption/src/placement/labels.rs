@@ -1,50 +1,50 @@
-//! Labels, and what selects by them.
+//! Labels and label selectors.
 
 use crate::ids::{Interner, SymbolId};
 
-/// Words and their numbers: keys and values of labels and taints, names of namespaces and pods.
+/// Interned strings: keys and values of labels and taints, names of namespaces and pods.
 #[derive(Clone, Debug, Default)]
 pub struct SymbolTable {
     names: Interner,
-    /// By number: the word read as a whole number, if it is one.
+    /// By symbol id: the value of the string as an integer, if it is one.
     numbers: Vec<Option<i64>>,
 }
 
 impl SymbolTable {
-    /// The number of a word, a new one if it was not known.
-    pub fn intern(&mut self, word: &str) -> SymbolId {
-        let number = self.names.intern(word);
+    /// The id of a string; a new one if it was not interned before.
+    pub fn intern(&mut self, text: &str) -> SymbolId {
+        let number = self.names.intern(text);
         let id = SymbolId(number);
         if self.numbers.len() <= id.index() {
-            self.numbers.push(word.parse().ok());
+            self.numbers.push(text.parse().ok());
         }
         id
     }
 
-    /// The number of a word that was seen before.
+    /// The id of a string that was interned before.
     #[must_use]
-    pub fn lookup(&self, word: &str) -> Option<SymbolId> {
-        self.names.get(word).map(SymbolId)
+    pub fn lookup(&self, text: &str) -> Option<SymbolId> {
+        self.names.get(text).map(SymbolId)
     }
 
-    /// The word.
+    /// The string of an id.
     #[must_use]
-    pub fn text(&self, word: SymbolId) -> &str {
-        self.names.name(word.0)
+    pub fn text(&self, symbol: SymbolId) -> &str {
+        self.names.name(symbol.0)
     }
 
-    /// The word as a whole number.
-    fn number(&self, word: SymbolId) -> Option<i64> {
-        self.numbers.get(word.index()).copied().flatten()
+    /// The string as an integer.
+    fn number(&self, symbol: SymbolId) -> Option<i64> {
+        self.numbers.get(symbol.index()).copied().flatten()
     }
 }
 
-/// Labels, sorted by the number of the key. A key that is given twice has its last value.
+/// Labels, sorted by the id of the key. A duplicate key has its last value.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Labels(Box<[(SymbolId, SymbolId)]>);
 
 impl Labels {
-    /// Of pairs of key and value.
+    /// Labels from pairs of key and value.
     #[must_use]
     pub fn from_pairs(pairs: impl IntoIterator<Item = (SymbolId, SymbolId)>) -> Self {
         let pairs: std::collections::BTreeMap<_, _> = pairs.into_iter().collect();
@@ -58,27 +58,27 @@ impl Labels {
         self.0.get(at).map(|pair| pair.1)
     }
 
-    /// True if there are none.
+    /// Whether there are no labels.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 }
 
-/// What a value must be.
+/// The operator of a requirement with its values.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum LabelCondition {
-    /// One of these; it must be there.
+    /// The label exists with one of these values.
     In(Box<[SymbolId]>),
-    /// None of these, or not there.
+    /// The label does not exist, or has another value.
     NotIn(Box<[SymbolId]>),
-    /// There, whatever it is.
+    /// The label exists.
     Exists,
-    /// Not there.
+    /// The label does not exist.
     DoesNotExist,
-    /// A whole number above this one.
+    /// The value is an integer above this one.
     GreaterThan(i64),
-    /// A whole number below this one.
+    /// The value is an integer below this one.
     LessThan(i64),
 }
 
@@ -87,16 +87,16 @@ pub enum LabelCondition {
 pub struct Requirement {
     /// The key.
     pub key: SymbolId,
-    /// What its value must be.
+    /// The condition on its value.
     pub condition: LabelCondition,
 }
 
 impl Requirement {
-    /// Whether labels meet it. Source: apimachinery `labels.Requirement.Matches`.
+    /// Whether labels match. Source: apimachinery `labels.Requirement.Matches`.
     #[must_use]
-    pub fn matches(&self, labels: &Labels, words: &SymbolTable) -> bool {
+    pub fn matches(&self, labels: &Labels, symbols: &SymbolTable) -> bool {
         let value = labels.get(self.key);
-        let number = || value.and_then(|it| words.number(it));
+        let number = || value.and_then(|it| symbols.number(it));
         match &self.condition {
             LabelCondition::In(values) => value.is_some_and(|it| values.contains(&it)),
             LabelCondition::NotIn(values) => value.is_none_or(|it| !values.contains(&it)),
@@ -108,18 +108,18 @@ impl Requirement {
     }
 }
 
-/// Requirements, all of which must be met. One without any selects all.
+/// A selector: all requirements must match. An empty selector matches everything.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Selector(pub Box<[Requirement]>);
 
 impl Selector {
-    /// Whether labels meet all of them.
+    /// Whether labels match all requirements.
     #[must_use]
-    pub fn matches(&self, labels: &Labels, words: &SymbolTable) -> bool {
-        self.0.iter().all(|it| it.matches(labels, words))
+    pub fn matches(&self, labels: &Labels, symbols: &SymbolTable) -> bool {
+        self.0.iter().all(|it| it.matches(labels, symbols))
     }
 
-    /// True if it says nothing.
+    /// Whether there are no requirements.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()

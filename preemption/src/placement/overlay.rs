@@ -1,16 +1,16 @@
-//! Room as it would be.
+//! Hypothetical changes on top of free resources.
 
 use super::pod::Shape;
 use super::resource_vec::ResourceVec;
 use crate::amount::Amount;
 use crate::ids::{HostId, ResourceId};
 
-/// Says what is free.
+/// A source of free resources by node.
 pub trait FreeResources {
     /// How much of a resource is free on a node; it may be negative.
     fn free(&self, host: HostId, resource: ResourceId) -> Amount;
 
-    /// How much of each resource is free on a node, for as many resources as there is place.
+    /// How much of each resource is free on a node, for as many resources as `out` has slots.
     fn fill_free(&self, host: HostId, out: &mut [Amount]) {
         for (at, amount) in out.iter_mut().enumerate() {
             *amount = self.free(host, ResourceId::of(at));
@@ -18,29 +18,29 @@ pub trait FreeResources {
     }
 }
 
-/// What was taken and given back on top of a room. The room is never edited.
+/// Reservations and releases on top of free resources, which are not changed.
 #[derive(Debug)]
 pub struct Overlay<'a, R: ?Sized> {
     base: &'a R,
     changed: OverlayChanges,
-    /// What stood there before each change, in order.
+    /// The value before each change, in order.
     journal: Vec<(HostId, ResourceId, Amount)>,
 }
 
 #[derive(Debug)]
 enum OverlayChanges {
-    /// Of few nodes, sorted, what is free there now.
+    /// The free resources of changed nodes only, sorted by node.
     Sparse(Vec<(HostId, ResourceVec)>),
-    /// Of all nodes and as many resources for each.
+    /// The free resources of all nodes, with the same number of resources for each.
     Dense { resources: usize, free: Vec<Amount> },
 }
 
-/// A point to go back to.
+/// A point to roll back to.
 #[derive(Clone, Copy, Debug)]
 pub struct Mark(usize);
 
 impl<'a, R: FreeResources + ?Sized> Overlay<'a, R> {
-    /// On top of a room, with nothing changed: for a few nodes.
+    /// An overlay without changes, for changes to few nodes.
     #[must_use]
     pub const fn new(base: &'a R) -> Self {
         Self {
@@ -50,8 +50,8 @@ impl<'a, R: FreeResources + ?Sized> Overlay<'a, R> {
         }
     }
 
-    /// On top of a room, with nothing changed: for many of its nodes. Costs all of them once; afterwards it is quicker
-    /// to ask. `hosts_len` and `resources_len` are how many have a number.
+    /// An overlay without changes, for many nodes. Costs all nodes once; lookups are faster afterwards. `hosts_len` and
+    /// `resources_len` are the numbers of ids.
     #[must_use]
     pub fn dense(base: &'a R, hosts_len: usize, resources_len: usize) -> Self {
         let mut free = vec![Amount::ZERO; hosts_len.saturating_mul(resources_len)];
@@ -69,40 +69,39 @@ impl<'a, R: FreeResources + ?Sized> Overlay<'a, R> {
         }
     }
 
-    /// Whether a pod of this shape finds enough on a node now. It says nothing about
-    /// [`Shape::refused_by`].
+    /// Whether the free resources of a node suffice for a pod of this shape. Does not apply [`Shape::rejection_by`].
     #[must_use]
     pub fn fits(&self, host: HostId, shape: &Shape) -> bool {
         let mut requests = shape.requests.iter();
         if let OverlayChanges::Dense { resources, free } = &self.changed {
             let from = host.index().saturating_mul(*resources);
             let row = free.get(from..).unwrap_or_default();
-            return requests.all(|(resource, asked)| {
-                let is_known = resource.index() < *resources;
-                let free = row.get(resource.index()).filter(|_| is_known);
-                free.is_some_and(|free| asked <= free)
+            return requests.all(|(resource, requested)| {
+                let is_covered = resource.index() < *resources;
+                let free = row.get(resource.index()).filter(|_| is_covered);
+                free.is_some_and(|free| requested <= free)
             });
         }
-        requests.all(|(resource, asked)| *asked <= self.free(host, *resource))
+        requests.all(|(resource, requested)| *requested <= self.free(host, *resource))
     }
 
-    /// Takes amounts on a node.
+    /// Reserves amounts on a node.
     pub fn reserve(&mut self, host: HostId, amounts: &[(ResourceId, Amount)]) {
         self.change(host, amounts, Amount::minus);
     }
 
-    /// Gives amounts back on a node.
+    /// Releases amounts on a node.
     pub fn release(&mut self, host: HostId, amounts: &[(ResourceId, Amount)]) {
         self.change(host, amounts, Amount::plus);
     }
 
-    /// The point to come back to.
+    /// A mark of the current state.
     #[must_use]
     pub fn mark(&self) -> Mark {
         Mark(self.journal.len())
     }
 
-    /// Undoes all since a mark. Costs what was done since.
+    /// Reverts all changes since a mark. Costs the number of changes.
     pub fn roll_back(&mut self, mark: Mark) {
         while self.journal.len() > mark.0 {
             let Some((host, resource, before)) = self.journal.pop() else {
@@ -138,12 +137,12 @@ impl<'a, R: FreeResources + ?Sized> Overlay<'a, R> {
                 let at = match rows.binary_search_by_key(&host, |it| it.0) {
                     Ok(at) => at,
                     Err(at) => {
-                        let room = self.base;
+                        let base = self.base;
                         rows.insert(
                             at,
                             (
                                 host,
-                                ResourceVec::from_fn(|it| room.free(host, it), resource),
+                                ResourceVec::from_fn(|it| base.free(host, it), resource),
                             ),
                         );
                         at
@@ -170,8 +169,8 @@ impl<R: FreeResources + ?Sized> FreeResources for Overlay<'_, R> {
             OverlayChanges::Sparse(rows) => {
                 let at = rows.binary_search_by_key(&host, |it| it.0).ok();
                 let row = at.and_then(|at| rows.get(at));
-                let known = row.and_then(|(_, row)| row.get_stored(resource));
-                known.unwrap_or_else(|| self.base.free(host, resource))
+                let stored = row.and_then(|(_, row)| row.get_stored(resource));
+                stored.unwrap_or_else(|| self.base.free(host, resource))
             }
         }
     }

@@ -6,7 +6,7 @@ use crate::amount::Amount;
 use crate::ids::{HostId, ResourceId, ShapeId, SymbolId};
 use std::sync::Arc;
 
-/// A pod as it is told to the cluster.
+/// The input for a pod.
 #[derive(Clone, Debug)]
 pub struct PodSpec<'a> {
     /// Its namespace.
@@ -15,17 +15,17 @@ pub struct PodSpec<'a> {
     pub name: &'a str,
     /// The node it runs on; `None` while it is pending.
     pub host: Option<HostId>,
-    /// What it asks for and where it may go, from [`super::Cluster::shape`].
+    /// Its requests and node constraints, from [`super::Cluster::shape`].
     pub shape: ShapeId,
     /// Its labels.
     pub labels: Labels,
-    /// Its own priority (`spec.priority`, 0 if there is none).
+    /// Its own priority (`spec.priority`, 0 if unset).
     pub priority: i32,
-    /// Whether it preempts.
+    /// Its preemption policy.
     pub preemption: PodPreemption,
-    /// When it started, in nanoseconds since 1970; one that has not counts as newest.
+    /// When it started, in nanoseconds since 1970; a pod that has not started counts as the newest.
     pub started_at_ns: Option<i64>,
-    /// Whether it is on its way out (it has a deletion timestamp).
+    /// Whether it is terminating (it has a deletion timestamp).
     pub is_terminating: bool,
 }
 
@@ -72,7 +72,7 @@ impl Pod {
         self.host
     }
 
-    /// What it asks for and where it may go.
+    /// Its requests and node constraints.
     #[must_use]
     pub const fn shape(&self) -> ShapeId {
         self.shape
@@ -90,7 +90,7 @@ impl Pod {
         self.priority
     }
 
-    /// Whether it preempts.
+    /// Its preemption policy.
     #[must_use]
     pub const fn preemption(&self) -> PodPreemption {
         self.preemption
@@ -102,65 +102,65 @@ impl Pod {
         self.started_at_ns
     }
 
-    /// Whether it is on its way out.
+    /// Whether it is terminating.
     #[must_use]
     pub const fn is_terminating(&self) -> bool {
         self.is_terminating
     }
 }
 
-/// What pods of one template have in common.
+/// The common properties of pods of one template.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Shape {
-    /// What each asks for, sorted, none of it zero or twice. [`super::Cluster::shape`] adds one of
+    /// The requests of each pod, sorted, without zeros and duplicates. [`super::Cluster::shape`] adds one
     /// [`ResourceId::PODS`].
     pub requests: Vec<(ResourceId, Amount)>,
     /// `spec.nodeSelector`.
     pub selector: Selector,
-    /// `requiredDuringSchedulingIgnoredDuringExecution` on nodes; `None` is anywhere.
+    /// `requiredDuringSchedulingIgnoredDuringExecution` on nodes; `None` permits all nodes.
     pub affinity: Option<Affinity>,
-    /// What it tolerates.
+    /// Its tolerations.
     pub tolerations: Vec<Toleration>,
 }
 
-/// Terms, one of which must be met; none of them is nowhere.
+/// Affinity terms, one of which must match; no terms match no node.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Affinity(pub Box<[AffinityTerm]>);
 
-/// A term of an affinity: all of its requirements must be met, and one without any meets nothing.
+/// An affinity term: all its requirements must match. An empty term matches no node.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct AffinityTerm {
-    /// On the node's labels.
+    /// Requirements on the node's labels.
     pub labels: Box<[Requirement]>,
-    /// On its fields, of which there is only `metadata.name`.
+    /// Requirements on its fields, of which there is only `metadata.name`.
     pub fields: Box<[Requirement]>,
 }
 
 impl AffinityTerm {
-    pub(super) fn matches(&self, labels: &Labels, fields: &Labels, words: &SymbolTable) -> bool {
-        let of_labels = self.labels.iter().all(|it| it.matches(labels, words));
+    pub(super) fn matches(&self, labels: &Labels, fields: &Labels, symbols: &SymbolTable) -> bool {
+        let of_labels = self.labels.iter().all(|it| it.matches(labels, symbols));
         let is_empty = self.labels.is_empty() && self.fields.is_empty();
-        !is_empty && of_labels && self.fields.iter().all(|it| it.matches(fields, words))
+        !is_empty && of_labels && self.fields.iter().all(|it| it.matches(fields, symbols))
     }
 }
 
 /// A toleration.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Toleration {
-    /// The key of the taint; `None` is every key.
+    /// The key of the taint; `None` means every key.
     pub key: Option<SymbolId>,
     /// The value of the taint.
     pub condition: TolerationCondition,
-    /// The effect of the taint; `None` is every effect.
+    /// The effect of the taint; `None` means every effect.
     pub effect: Option<TaintEffect>,
 }
 
-/// What the value of a tolerated taint is.
+/// The values of tolerated taints.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum TolerationCondition {
-    /// Whatever.
+    /// Any value.
     Exists,
-    /// This one.
+    /// This value.
     Equal(SymbolId),
 }
 

@@ -1,20 +1,20 @@
-//! Amounts of all resources.
+//! Vectors of resource amounts, indexed by resource id.
 
 use crate::amount::Amount;
 use crate::ids::ResourceId;
 
-/// An amount of each resource; what was never set is zero.
+/// An amount of each resource. Amounts that were never set are zero.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct ResourceVec(Vec<Amount>);
 
 impl ResourceVec {
-    /// Of nothing anything.
+    /// An empty vector.
     #[must_use]
     pub const fn new() -> Self {
         Self(Vec::new())
     }
 
-    /// Of these resources as much; what stands twice is added up.
+    /// A vector of these amounts; amounts of the same resource are added.
     #[must_use]
     pub fn from_amounts(amounts: &[(ResourceId, Amount)]) -> Self {
         let mut row = Self::new();
@@ -22,19 +22,19 @@ impl ResourceVec {
         row
     }
 
-    /// How much of a resource.
+    /// The amount of a resource.
     #[must_use]
     pub fn get(&self, resource: ResourceId) -> Amount {
         self.0.get(resource.index()).copied().unwrap_or_default()
     }
 
-    /// Every resource up to the last that was set, in the order of their numbers.
+    /// Every resource up to the last that was set, by id.
     pub fn iter(&self) -> impl Iterator<Item = (ResourceId, Amount)> + '_ {
         let each = self.0.iter().enumerate();
         each.map(|(at, amount)| (ResourceId::of(at), *amount))
     }
 
-    /// Sets how much of a resource.
+    /// Sets the amount of a resource.
     pub fn set(&mut self, resource: ResourceId, amount: Amount) {
         if let Some(slot) = self.slot(resource) {
             *slot = amount;
@@ -50,7 +50,7 @@ impl ResourceVec {
         }
     }
 
-    /// Takes amounts away; what is left may be negative.
+    /// Subtracts amounts; the result may be negative.
     pub fn subtract(&mut self, amounts: &[(ResourceId, Amount)]) {
         for (resource, amount) in amounts {
             if let Some(slot) = self.slot(*resource) {
@@ -59,14 +59,14 @@ impl ResourceVec {
         }
     }
 
-    /// What an amount of each resource up to one is.
+    /// A vector of the resources up to `upto`, with amounts from a function.
     pub(super) fn from_fn(amount: impl Fn(ResourceId) -> Amount, upto: ResourceId) -> Self {
         let mut row = Self::new();
         row.extend_with(upto, amount);
         row
     }
 
-    /// Adds the amounts of resources up to one that were never set.
+    /// Appends the missing resources up to `upto`, with amounts from a function.
     pub(super) fn extend_with(&mut self, upto: ResourceId, amount: impl Fn(ResourceId) -> Amount) {
         let len = upto.index().saturating_add(1);
         while self.0.len() < len {
@@ -74,12 +74,12 @@ impl ResourceVec {
         }
     }
 
-    /// How much of a resource, if it or a later one was ever set.
+    /// The amount of a resource, if it or a later one was ever set.
     pub(super) fn get_stored(&self, resource: ResourceId) -> Option<Amount> {
         self.0.get(resource.index()).copied()
     }
 
-    /// The amounts, by the number of the resource.
+    /// The amounts, indexed by resource id.
     pub(crate) fn amounts(&self) -> &[Amount] {
         &self.0
     }

@@ -150,10 +150,10 @@ impl LifecycleState {
 
     /// Its time in queue order, in milliseconds since 1970.
     ///
-    /// With [`QueueOrderTimestamp::Eviction`] it is the time of an eviction because pods were not ready; an eviction for
-    /// an admission check counts with either value. Other workloads keep their creation time, as do workloads that run
-    /// again after an eviction. Without `priority_sorting_within_cohort`, a workload reclaimed by a borrowing preemptor
-    /// is ordered one millisecond after that preemption, so that it is behind the preemptor.
+    /// With [`QueueOrderTimestamp::Eviction`] it is the time of an eviction because pods were not ready; an eviction
+    /// for an admission check counts with either value. Other workloads keep their creation time, as do workloads that
+    /// run again after an eviction. Without `priority_sorting_within_cohort`, a workload reclaimed by a borrowing
+    /// preemptor is ordered one millisecond after that preemption, so that it is behind the preemptor.
     ///
     /// Source: Kueue `pkg/workload`, `GetQueueOrderTimestamp`.
     #[must_use]
@@ -185,8 +185,8 @@ impl LifecycleState {
         is_configured && self.has_quota && !self.is_finished && self.pods_ready != PodsReady::Yes
     }
 
-    /// The job of an evicted workload has stopped: its quota is released. After a preemption or a node failure it may be
-    /// considered immediately, otherwise after a [`LifecycleStep::Requeue`](super::LifecycleStep::Requeue).
+    /// The job of an evicted workload has stopped: its quota is released. After a preemption or a node failure it may
+    /// be considered immediately, otherwise after a [`LifecycleStep::Requeue`](super::LifecycleStep::Requeue).
     ///
     /// Source: Kueue `pkg/controller/jobframework`, the reconciler's clearing of an admission.
     pub fn on_job_stopped(&mut self) {
@@ -208,8 +208,8 @@ impl LifecycleState {
     }
 }
 
-/// Whether a workload may be admitted while the `holders` use quota: `blockAdmission` defers it until the pods of all of
-/// them are ready. Costs the number of holders.
+/// Whether a workload may be admitted while the `holders` use quota: `blockAdmission` defers it until the pods of all
+/// of them are ready. Costs the number of holders.
 pub fn may_admit<'a>(
     settings: &RequeueSettings,
     holders: impl IntoIterator<Item = &'a LifecycleState>,

@@ -136,8 +136,8 @@ impl EvictionReason {
         }
     }
 
-    /// The message of the condition and the event. `about` depends on the reason: for `PodsReadyTimeout` the workload as
-    /// `namespace/name`, for `AdmissionCheck` the list of checks, for a deactivation with a cause the message of
+    /// The message of the condition and the event. `about` depends on the reason: for `PodsReadyTimeout` the workload
+    /// as `namespace/name`, for `AdmissionCheck` the list of checks, for a deactivation with a cause the message of
     /// `DeactivationTarget`, for reasons that are decided elsewhere the whole message.
     #[must_use]
     pub fn message(self, about: &str) -> String {

@@ -10,8 +10,8 @@ pub struct RequeueState {
     pub count: Option<u32>,
     /// The end of its backoff (`requeueAt`), in seconds since 1970.
     pub requeue_at_s: Option<i64>,
-    /// When its pods were first not ready in time (`firstEvictedAt`), in seconds since 1970. Set only with a time limit,
-    /// and only until its pods are ready.
+    /// When its pods were first not ready in time (`firstEvictedAt`), in seconds since 1970. Set only with a time
+    /// limit, and only until its pods are ready.
     pub first_evicted_at_s: Option<i64>,
 }
 

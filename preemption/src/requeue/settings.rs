@@ -32,13 +32,13 @@ pub struct RequeueSettings {
     /// How often a workload is requeued before it is deactivated (`backoffLimitCount`); `None` means no limit, 0 means
     /// never.
     pub backoff_limit_count: Option<u32>,
-    /// For how long after its first eviction a workload is requeued (`backoffLimitSeconds`); `None` means no limit, zero
-    /// means never. The limit that is reached first applies.
+    /// For how long after its first eviction a workload is requeued (`backoffLimitSeconds`); `None` means no limit,
+    /// zero means never. The limit that is reached first applies.
     pub backoff_limit: Option<Duration>,
     /// The delay before each requeueing.
     pub backoff: Backoff,
-    /// Whether a workload keeps its position in the queue after a borrowing preemptor reclaimed its quota. Kueue's feature
-    /// gate `PrioritySortingWithinCohort`, which is on by default.
+    /// Whether a workload keeps its position in the queue after a borrowing preemptor reclaimed its quota. Kueue's
+    /// feature gate `PrioritySortingWithinCohort`, which is on by default.
     pub priority_sorting_within_cohort: bool,
     /// Whether to reproduce Kueue's known bugs.
     pub compatibility: Compatibility,

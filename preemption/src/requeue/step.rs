@@ -95,8 +95,8 @@ impl StepContext<'_> {
         time::duration_until(at_s, self.now_ms)
     }
 
-    /// Checks with a later retry move `requeueAt`, without counting. Kueue also writes it for an inactive workload, drops
-    /// it again, and so on.
+    /// Checks with a later retry move `requeueAt`, without counting. Kueue also writes it for an inactive workload,
+    /// drops it again, and so on.
     fn defer_for_checks(&self) -> Option<LifecycleStep> {
         if !self.lifecycle.is_active && !self.settings.is_kueue_compatible() {
             return None;

@@ -34,8 +34,8 @@ pub(super) fn to_second(now_ms: i64) -> i64 {
     now_ms.div_euclid(MS_PER_S)
 }
 
-/// The second to store for a time after now. Kueue truncates, which shortens the delay by up to one second; otherwise it
-/// is rounded up.
+/// The second to store for a time after now. Kueue truncates, which shortens the delay by up to one second; otherwise
+/// it is rounded up.
 pub(super) fn second_after(now_ms: i64, delay: Duration, compatibility: Compatibility) -> i64 {
     let delay_ns = i128::try_from(delay.as_nanos()).unwrap_or(i128::MAX);
     let instant_ns = i128::from(now_ms)

@@ -1,4 +1,4 @@
-//! Which pod can go where, and where it is put.
+//! Node filters and placement strategies.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -15,7 +15,7 @@ use lockkeeper_preemption::placement::{
 };
 use lockkeeper_preemption::{Amount, HostId, ResourceId, ShapeId};
 
-/// Nodes `a`, `b`, … with as much cpu each, in the order given.
+/// Nodes `a`, `b`, … with these amounts of cpu, in this order.
 fn nodes(cluster: &mut Cluster, cpus: &[i64]) -> Vec<HostId> {
     let cpu = cluster.resource("cpu");
     let names = ["a", "b", "c", "d"];
@@ -114,7 +114,7 @@ fn best_fit_takes_node_with_least_left() {
 
 #[test]
 fn greedy_placement_with_more_room_may_place_fewer() {
-    // Half the room more on the first node, and the pod that only it can take finds it taken.
+    // With more room on the first node, an earlier pod occupies the only node on which the later one fits.
     check(Strategy::FirstFit, &[4, 5], &[5, 4], &[Some(1), Some(0)]);
     check(Strategy::FirstFit, &[5, 3], &[5, 4], &[Some(0), None]);
     check(
@@ -166,7 +166,7 @@ fn pod_events_update_free_resources() {
     assert_eq!(free(&cluster), [2, 10]);
     add_running_pod(&mut cluster, "y", hosts[1], shape);
     assert_eq!(free(&cluster), [6, 6]);
-    // The node grows, and its pod is still there.
+    // After the node grows, its pod still counts.
     nodes(&mut cluster, &[20, 10]);
     assert_eq!(free(&cluster), [16, 6]);
     let pod = cluster.pod_id("", "x").unwrap();
@@ -177,7 +177,7 @@ fn pod_events_update_free_resources() {
     assert_eq!(cluster.hosts().collect::<Vec<_>>(), [hosts[1]]);
 }
 
-/// The node has the label `zone=a` and `rank=7`, and what else is said; what does it say to the shape?
+/// Compares the rejection of a shape by a node with the labels `zone=a` and `rank=7` and further properties.
 #[track_caller]
 fn rejection(
     change: impl FnOnce(&mut Cluster, &mut HostSpec<'_>),

@@ -1,4 +1,4 @@
-//! Gangs and pods that preempt on nodes: what every decision keeps to, a plain reference, and an exact one.
+//! Preemption of gangs and pods on nodes: properties of every decision, a plain reference, and an exhaustive one.
 
 mod clusters;
 mod events;

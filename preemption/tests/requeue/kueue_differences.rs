@@ -1,4 +1,4 @@
-//! Where we differ from Kueue unless compatibility is asked for: each row in both.
+//! Differences from Kueue: each case with and without compatibility.
 
 use crate::{admitted, apply_step, settings, step};
 use lockkeeper_preemption::Compatibility;
@@ -31,7 +31,7 @@ fn requeued(step: LifecycleStep) -> Option<RequeuedReason> {
     }
 }
 
-/// kubernetes-sigs/kueue#14870: in both.
+/// kubernetes-sigs/kueue#14870: the same with and without compatibility.
 #[test]
 fn reactivated_workload_is_requeued() {
     let causes = [

@@ -1,4 +1,4 @@
-//! The life of a workload, step by step.
+//! The life cycle of a workload, step by step.
 
 use crate::{admit, admitted, apply_step, settings, step};
 use lockkeeper_preemption::requeue::{
@@ -163,7 +163,7 @@ fn time_limit_counts_from_first_eviction() {
     assert_eq!(job.requeue_state.unwrap().first_evicted_at_s, Some(300));
     job.on_job_stopped();
     apply_step(&on, &mut job, 300);
-    // It is not looked at while it waits for quota, however long.
+    // The limit is not checked while the workload waits for quota, however long.
     assert_eq!(step(&on, &job, 999_000), LifecycleStep::Idle);
     admit(&mut job, 999);
     assert!(timeout_cause(step(&on, &job, 1_299)).is_some());
@@ -177,7 +177,7 @@ fn time_limit_counts_from_first_eviction() {
         "exceeding the maximum time of re-queuing"
     );
 
-    // A start that succeeds ends it; the count stays.
+    // A successful start resets it; the count stays.
     job.pods_ready = PodsReady::Yes;
     assert_eq!(
         apply_step(&on, &mut job, 1_300),
@@ -291,13 +291,13 @@ fn retry_checks_defer_without_counting() {
     assert_eq!(job.requeue_state.unwrap().count, None);
     assert_eq!(step(&on, &job, 4), wait(6));
     assert!(!job.is_backoff_over(9_999) && job.is_backoff_over(10_000));
-    // A time that is over is not written down.
+    // A time in the past is not written.
     job.requeue_state = None;
     assert_eq!(step(&on, &job, 10), LifecycleStep::Idle);
 }
 
-/// The KEP's example as a life: a workload that is never ready, tried again at once each time, is
-/// deactivated after a day.
+/// The KEP's example: a workload that is never ready, and is admitted immediately after each backoff, is deactivated
+/// after a day.
 #[test]
 fn kep_1282_thirty_retries_take_a_day() {
     let on = settings(|it| {
@@ -306,7 +306,7 @@ fn kep_1282_thirty_retries_take_a_day() {
     });
     let mut job = admitted(0);
     let mut now_s = 0;
-    // A retry is a wait, an eviction, another wait and the return.
+    // A retry consists of a wait, an eviction, another wait and a requeueing.
     for _ in 0..=30 * 4 + 1 {
         match apply_step(&on, &mut job, now_s) {
             LifecycleStep::Wait(left) => now_s += i64::try_from(left.as_secs()).unwrap(),

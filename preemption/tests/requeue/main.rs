@@ -1,4 +1,4 @@
-//! Workloads whose pods are not ready in time: one by one, at random, and in the queue.
+//! Workloads with pods that are not ready in time: single steps, random sequences, and in the queue.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -17,7 +17,7 @@ use lockkeeper_preemption::requeue::{
     Jitter, LifecycleState, LifecycleStep, PodsReady, RequeueSettings, next_step,
 };
 
-/// Enabled, with what is asked for.
+/// Enabled settings with a change.
 fn settings(change: impl FnOnce(&mut RequeueSettings)) -> RequeueSettings {
     let mut settings = RequeueSettings {
         is_enabled: true,
@@ -27,7 +27,7 @@ fn settings(change: impl FnOnce(&mut RequeueSettings)) -> RequeueSettings {
     settings
 }
 
-/// A workload that was admitted at a second.
+/// A workload admitted at a time, in seconds.
 fn admitted(at_s: i64) -> LifecycleState {
     LifecycleState {
         has_quota: true,
@@ -36,12 +36,12 @@ fn admitted(at_s: i64) -> LifecycleState {
     }
 }
 
-/// The next step at a second.
+/// The next step at a time, in seconds.
 fn step(settings: &RequeueSettings, standing: &LifecycleState, now_s: i64) -> LifecycleStep {
     next_step(settings, standing, now_s * 1_000, Jitter::NONE)
 }
 
-/// Takes the next step and says which.
+/// Applies the next step and returns it.
 fn apply_step(
     settings: &RequeueSettings,
     standing: &mut LifecycleState,

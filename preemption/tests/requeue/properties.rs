@@ -1,4 +1,4 @@
-//! What holds for all settings and all lives.
+//! Properties of all settings and life-cycle states.
 
 use lockkeeper_preemption::Compatibility;
 use lockkeeper_preemption::requeue::{
@@ -10,10 +10,10 @@ use proptest::prelude::*;
 use proptest::sample::select;
 use std::time::Duration;
 
-/// More steps than any workload needs without something else changing.
+/// More steps than any workload needs without another change.
 const STEPS_MAX: usize = 8;
 
-/// Numbers near the ends, and others.
+/// Random numbers and numbers near the limits.
 fn seconds() -> impl Strategy<Value = u64> {
     prop_oneof![0..10_000_u64, Just(u64::MAX), any::<u64>()]
 }
@@ -146,7 +146,7 @@ prop_compose! {
     }
 }
 
-/// Takes steps until nothing is left to write; says how many.
+/// Applies steps until there is nothing to write, and returns their number.
 fn steps_until_idle(
     settings: &RequeueSettings,
     standing: &mut LifecycleState,
@@ -185,7 +185,7 @@ proptest! {
     ) {
         let delay = backoff.delay(count, Jitter::new(bits), compatibility);
         let cap = backoff.cap.unwrap_or(Duration::MAX);
-        // Kueue's first delay is not capped, and so are all if nothing is multiplied.
+        // Kueue does not cap the first delay; with a factor of 1 all delays equal the first.
         let is_first = compatibility == Compatibility::Kueue
             && (count <= 1 || backoff.base > cap && backoff.factor == Factor::ONE);
         let most = if is_first { backoff.base.max(cap) } else { cap };
@@ -225,7 +225,7 @@ proptest! {
         let _ = (once.order_time_ms(&settings), once.hold_until_s(now_ms));
         let mut standing = standing;
         if settings.compatibility == Compatibility::Kueue {
-            // Its writes for checks and for a deactivation undo each other; differences.rs has that.
+            // Kueue's writes for checks and for a deactivation revert each other; see kueue_differences.rs.
             standing.admission_checks.retry_at_s = None;
         }
         steps_until_idle(&settings, &mut standing, now_ms);
@@ -247,7 +247,7 @@ proptest! {
         }
     }
 
-    /// Whatever happened to it, once it was made inactive and has stopped, and is made active again.
+    /// Any workload is pending after it was deactivated, its job has stopped, and it was activated again.
     #[test]
     fn reactivated_workload_always_becomes_pending(
         mut settings in all_settings(), standing in lifecycle_states(), now_ms in 0..10_000_000_i64,
@@ -271,7 +271,7 @@ proptest! {
         prop_assert_eq!(standing.requeue_state.map_or(0, |it| it.requeue_count()), 0);
     }
 
-    /// Nobody waits for longer than `requeueAt` says.
+    /// No backoff lasts longer than until `requeueAt`.
     #[test]
     fn backoff_ends_at_requeue_at(
         settings in all_settings(), at_s in 0..10_000_i64, count in counts(),

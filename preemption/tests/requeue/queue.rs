@@ -1,4 +1,4 @@
-//! Workloads in the queue: their places, who is held, and who is let in.
+//! Workloads in the queue: their order, holds, and admissions.
 
 use crate::{admitted, settings};
 use lockkeeper_preemption::requeue::{
@@ -44,7 +44,7 @@ fn queue_with(milli_cpu: i64, preemption: Preemption) -> (State, NodeId) {
     (state, queue)
 }
 
-/// A workload of one cpu. Workloads of different priority are parked one by one.
+/// A workload of one cpu. Workloads of different priority become inadmissible one by one.
 fn add(state: &mut State, name: &str, priority: i32) -> WorkloadId {
     let cpu = state.resource("cpu");
     state.add_pending(WorkloadSpec {
@@ -78,7 +78,7 @@ fn reservation(state: &mut State) -> Reservation {
     }
 }
 
-/// Who was admitted in a cycle.
+/// The workloads admitted in a cycle.
 fn admitted_in_cycle(state: &mut State, now_s: i64) -> Vec<WorkloadId> {
     let cycle = state.next_cycle(now_s, false);
     let admitted = cycle.entries.iter();
@@ -109,7 +109,7 @@ fn other_workloads_are_admitted_during_hold() {
     let second = add(&mut state, "second", 0);
     state.set_backoff(first, 60);
     assert_eq!(admitted_in_cycle(&mut state, 0), [second]);
-    // It is in its place when it is back.
+    // It has its old position after the hold.
     let third = add(&mut state, "third", 5);
     state.release(second);
     assert_eq!(admitted_in_cycle(&mut state, 60), [first]);
@@ -199,7 +199,7 @@ fn removed_workload_is_no_longer_held() {
     state.reserve(reserved, &quota);
     assert!(state.node_view(queue).backing_off().is_empty());
     assert!(state.next_cycle(60, false).heads.is_empty());
-    // An old hold does not come back.
+    // The removed hold is not restored.
     state.release(reserved);
     assert_eq!(admitted_in_cycle(&mut state, 61), [reserved]);
 }
@@ -243,8 +243,8 @@ fn block_admission_waits_until_all_pods_are_ready() {
     assert!(may_admit(&on, []));
 }
 
-/// Whom `high` preempts: `told`, whose object says that it was admitted in second 0, or `untold`, which a cycle
-/// admits in the same second.
+/// The victim of `high`: `told`, with an object that states an admission in second 0, or `untold`, which a cycle admits
+/// in the same second.
 fn victim(is_newest: bool) -> String {
     let preemption = Preemption {
         within_cluster_queue: WithinClusterQueue::LowerPriority,

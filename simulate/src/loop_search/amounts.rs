@@ -1,29 +1,29 @@
-//! The amounts that matter: where they differ, something else fits.
+//! The amounts worth trying: those at which a different set of workloads fits.
 
 use crate::queue_tree::SimulatedCluster;
 use lockkeeper_preemption::{Amount, ResourceId};
 use std::collections::BTreeSet;
 
-/// As many units as a tree may have for every number of them to be tried.
+/// If a tree has at most this many units, every number of units is tried.
 const UNITS_MAX: i64 = 12;
 
-/// With fewer units, they are divided: of two equal queues each has more than one workload.
+/// With fewer units, a unit is divided, so that each of two equal queues can have several workloads.
 const UNITS_MIN: i64 = 6;
 
-/// As many amounts of a resource as are tried.
+/// The maximum number of amounts tried for each resource.
 const AMOUNTS_MAX: usize = 48;
 
-/// Amounts of a resource, ascending: nothing that is more than all quota.
-pub(super) fn candidate_amounts(field: &SimulatedCluster, resource: ResourceId) -> Vec<i64> {
-    let total = field.total(resource);
-    let quotas = field.quotas_of(resource);
-    let said: BTreeSet<i64> = quotas
+/// The amounts to try for a resource, ascending. None exceeds the total quota.
+pub(super) fn candidate_amounts(cluster: &SimulatedCluster, resource: ResourceId) -> Vec<i64> {
+    let total = cluster.total(resource);
+    let quotas = cluster.quotas_of(resource);
+    let limits: BTreeSet<i64> = quotas
         .flat_map(|it| [Some(it.nominal), it.borrowing_limit, it.lending_limit])
         .flatten()
         .map(Amount::get)
         .filter(|it| *it > 0 && *it < i64::MAX)
         .collect();
-    let mut unit = said.iter().copied().fold(0, common_divisor);
+    let mut unit = limits.iter().copied().fold(0, common_divisor);
     let Some(mut units) = total.checked_div(unit) else {
         return Vec::new();
     };
@@ -36,12 +36,12 @@ pub(super) fn candidate_amounts(field: &SimulatedCluster, resource: ResourceId) 
     if units <= UNITS_MAX {
         return (1..=units).map(|it| it.saturating_mul(unit)).collect();
     }
-    // What is there, what is left without it, and a little more or less than that.
+    // The limits, the total without them, their sums and differences, and one step around each.
     let step = total.checked_div(UNITS_MAX).unwrap_or(unit).max(unit);
     let mut edges: BTreeSet<i64> = BTreeSet::from([total]);
-    for amount in &said {
+    for amount in &limits {
         edges.extend([*amount, total.saturating_sub(*amount)]);
-        for other in &said {
+        for other in &limits {
             edges.extend([amount.saturating_add(*other), amount.saturating_sub(*other)]);
         }
     }
@@ -53,7 +53,7 @@ pub(super) fn candidate_amounts(field: &SimulatedCluster, resource: ResourceId) 
     all.into_iter().step_by(every).collect()
 }
 
-/// A part of a unit that a person would write, and of which there are not too many.
+/// A fraction of a unit with a events value, and with at most `UNITS_MAX` parts in total.
 fn round_fraction(unit: i64, units: i64) -> Option<i64> {
     let parts = [10, 8, 5, 4, 3, 2].into_iter();
     let mut few = parts.filter(|it| units.saturating_mul(*it) <= UNITS_MAX);
@@ -61,7 +61,7 @@ fn round_fraction(unit: i64, units: i64) -> Option<i64> {
     unit.checked_div(found)
 }
 
-/// The greatest number that divides both.
+/// The greatest common divisor.
 fn common_divisor(mut a: i64, mut b: i64) -> i64 {
     while let Some(rest) = a.checked_rem(b) {
         (a, b) = (b, rest);

@@ -1,4 +1,4 @@
-//! Sets of workloads, drawn.
+//! Random sets of workloads.
 
 use super::amounts;
 use crate::queue_tree::{QueueProfile, SimulatedCluster};
@@ -8,10 +8,10 @@ use lockkeeper_preemption::{
 };
 use std::collections::{BTreeMap, BTreeSet};
 
-/// As many priorities as are told apart.
+/// The maximum number of different priorities.
 const PRIORITIES_MAX: usize = 4;
 
-/// Numbers that are the same each time.
+/// A pseudo-random generator with a fixed seed.
 #[derive(Debug)]
 pub(super) struct Rng {
     state: u64,
@@ -41,44 +41,44 @@ impl Rng {
     }
 }
 
-/// What can be drawn of one resource.
+/// The choices for one resource.
 struct ResourceChoices<'a> {
     /// Ascending.
     amounts: Vec<i64>,
-    /// The queues that may preempt, and have quota of it.
+    /// The queues with quota of it that may preempt.
     preempting_queues: Vec<&'a QueueProfile>,
-    /// All queues that have quota of it.
+    /// All queues with quota of it.
     queues: Vec<&'a QueueProfile>,
 }
 
 impl<'a> ResourceChoices<'a> {
-    /// `None` if there is nothing to ask for.
-    fn new(field: &'a SimulatedCluster, resource: ResourceId) -> Option<Self> {
-        let amounts = amounts::candidate_amounts(field, resource);
-        let all = field.queues.iter();
-        let can_ask = |it: &&QueueProfile| !up_to(&amounts, it.max_usage_of(resource)).is_empty();
-        let all: Vec<_> = all.filter(can_ask).collect();
-        let hunters = all.iter().copied().filter(|it| may_preempt(it)).collect();
+    /// `None` if no queue has quota of the resource.
+    fn new(cluster: &'a SimulatedCluster, resource: ResourceId) -> Option<Self> {
+        let amounts = amounts::candidate_amounts(cluster, resource);
+        let all = cluster.queues.iter();
+        let has_quota = |it: &&QueueProfile| !up_to(&amounts, it.max_usage_of(resource)).is_empty();
+        let all: Vec<_> = all.filter(has_quota).collect();
+        let preempting = all.iter().copied().filter(|it| may_preempt(it)).collect();
         (!all.is_empty()).then_some(Self {
             amounts,
-            preempting_queues: hunters,
+            preempting_queues: preempting,
             queues: all,
         })
     }
 }
 
-/// The amounts that are no more than this.
+/// The amounts up to a maximum.
 fn up_to(amounts: &[i64], most: i64) -> &[i64] {
     let count = amounts.partition_point(|it| *it <= most);
     amounts.get(..count).unwrap_or_default()
 }
 
-fn may_preempt(contender: &QueueProfile) -> bool {
-    contender.preemption.within_cluster_queue != WithinClusterQueue::Never
-        || contender.preemption.reclaim_within_cohort != ReclaimWithinCohort::Never
+fn may_preempt(queue: &QueueProfile) -> bool {
+    queue.preemption.within_cluster_queue != WithinClusterQueue::Never
+        || queue.preemption.reclaim_within_cohort != ReclaimWithinCohort::Never
 }
 
-/// What can be drawn in a tree.
+/// Samples workloads for a tree.
 pub(super) struct WorkloadSampler<'a> {
     cluster: &'a SimulatedCluster,
     choices: BTreeMap<ResourceId, ResourceChoices<'a>>,
@@ -86,20 +86,20 @@ pub(super) struct WorkloadSampler<'a> {
 }
 
 impl<'a> WorkloadSampler<'a> {
-    /// `None` if nobody can be preempted in the tree.
-    pub(super) fn new(field: &'a SimulatedCluster, priorities: &BTreeSet<i32>) -> Option<Self> {
-        if !field.queues.iter().any(may_preempt) {
+    /// `None` if no queue of the tree may preempt.
+    pub(super) fn new(cluster: &'a SimulatedCluster, priorities: &BTreeSet<i32>) -> Option<Self> {
+        if !cluster.queues.iter().any(may_preempt) {
             return None;
         }
-        let all = field.queues.iter();
+        let all = cluster.queues.iter();
         let resources: BTreeSet<_> = all.flat_map(|it| it.max_usage.keys().copied()).collect();
-        let decks = resources
+        let choices = resources
             .into_iter()
-            .filter_map(|it| Some((it, ResourceChoices::new(field, it)?)));
+            .filter_map(|it| Some((it, ResourceChoices::new(cluster, it)?)));
         Some(Self {
-            cluster: field,
-            choices: decks.collect(),
-            priorities: priorities_to_try(field, priorities),
+            cluster,
+            choices: choices.collect(),
+            priorities: priorities_to_try(cluster, priorities),
         })
     }
 
@@ -108,52 +108,52 @@ impl<'a> WorkloadSampler<'a> {
         self.choices.get(&resource).map_or(&[], |it| &it.amounts)
     }
 
-    /// So many guests.
-    pub(super) fn sample(&self, dice: &mut Rng, size: usize) -> Vec<SimWorkload> {
-        let is_wide = dice.below(4) == 0;
-        let deck = self.choices.iter().nth(dice.below(self.choices.len()));
-        let mut guests = Vec::new();
-        while let Some((resource, deck)) = deck
-            && guests.len() < size
+    /// A random set of workloads.
+    pub(super) fn sample(&self, rng: &mut Rng, size: usize) -> Vec<SimWorkload> {
+        let is_wide = rng.below(4) == 0;
+        let choices = self.choices.iter().nth(rng.below(self.choices.len()));
+        let mut workloads = Vec::new();
+        while let Some((resource, choices)) = choices
+            && workloads.len() < size
         {
-            let mut guest = self.sample_workload(dice, *resource, deck);
+            let mut workload = self.sample_workload(rng, *resource, choices);
             if is_wide {
-                self.toggle_resource(dice, &mut guest);
+                self.toggle_resource(rng, &mut workload);
             }
-            guests.push(guest);
+            workloads.push(workload);
         }
-        guests
+        workloads
     }
 
     fn sample_workload(
         &self,
-        dice: &mut Rng,
+        rng: &mut Rng,
         resource: ResourceId,
-        deck: &ResourceChoices<'_>,
+        choices: &ResourceChoices<'_>,
     ) -> SimWorkload {
-        let is_hunter = dice.below(2) == 0 && !deck.preempting_queues.is_empty();
-        let from = if is_hunter {
-            &deck.preempting_queues
+        let may_preempt = rng.below(2) == 0 && !choices.preempting_queues.is_empty();
+        let from = if may_preempt {
+            &choices.preempting_queues
         } else {
-            &deck.queues
+            &choices.queues
         };
-        let queue = dice.pick(from);
-        let mut guest = SimWorkload {
+        let queue = rng.pick(from);
+        let mut workload = SimWorkload {
             queue: queue.map_or_else(String::new, |it| it.name.clone()),
-            priority: dice.pick(&self.priorities).copied().unwrap_or_default(),
+            priority: rng.pick(&self.priorities).copied().unwrap_or_default(),
             requests: BTreeMap::new(),
-            arrives_when_idle: dice.below(2) == 0,
+            arrives_when_idle: rng.below(2) == 0,
         };
-        self.set_request(dice, &mut guest, resource);
-        guest
+        self.set_request(rng, &mut workload, resource);
+        workload
     }
 
-    /// Lets a guest ask for no more than its queue could ever have, or for nothing.
-    fn set_request(&self, dice: &mut Rng, guest: &mut SimWorkload, resource: ResourceId) {
-        let most = self.max_request(&guest.queue, resource);
-        match dice.pick(up_to(self.amounts(resource), most)) {
-            Some(amount) => guest.requests.insert(resource, *amount),
-            None => guest.requests.remove(&resource),
+    /// Sets a random request up to the maximum of the workload's queue, or removes the request if there is none.
+    fn set_request(&self, rng: &mut Rng, workload: &mut SimWorkload, resource: ResourceId) {
+        let most = self.max_request(&workload.queue, resource);
+        match rng.pick(up_to(self.amounts(resource), most)) {
+            Some(amount) => workload.requests.insert(resource, *amount),
+            None => workload.requests.remove(&resource),
         };
     }
 
@@ -163,71 +163,75 @@ impl<'a> WorkloadSampler<'a> {
         queue.map_or(0, |it| it.max_usage_of(resource))
     }
 
-    /// Lets a guest ask for another resource, too, or for one less.
-    fn toggle_resource(&self, dice: &mut Rng, guest: &mut SimWorkload) {
-        let Some(resource) = self.choices.keys().nth(dice.below(self.choices.len())) else {
+    /// Adds or removes the request for a random resource.
+    fn toggle_resource(&self, rng: &mut Rng, workload: &mut SimWorkload) {
+        let Some(resource) = self.choices.keys().nth(rng.below(self.choices.len())) else {
             return;
         };
-        if guest.requests.len() > 1 && dice.below(2) == 0 {
-            guest.requests.remove(resource);
+        if workload.requests.len() > 1 && rng.below(2) == 0 {
+            workload.requests.remove(resource);
         } else {
-            self.set_request(dice, guest, *resource);
+            self.set_request(rng, workload, *resource);
         }
     }
 
-    /// Lets a guest come to another queue that has what it asks for.
-    fn change_queue(&self, dice: &mut Rng, guest: &mut SimWorkload) {
-        let asked: Vec<_> = guest.requests.keys().copied().collect();
-        let deck = asked.first().and_then(|it| self.choices.get(it));
-        let Some(queue) = deck.and_then(|it| dice.pick(&it.queues)) else {
+    /// Moves a workload to another queue with quota of its first resource.
+    fn change_queue(&self, rng: &mut Rng, workload: &mut SimWorkload) {
+        let asked: Vec<_> = workload.requests.keys().copied().collect();
+        let choices = asked.first().and_then(|it| self.choices.get(it));
+        let Some(queue) = choices.and_then(|it| rng.pick(&it.queues)) else {
             return;
         };
-        guest.queue.clone_from(&queue.name);
+        workload.queue.clone_from(&queue.name);
         for resource in asked {
             let most = queue.max_usage_of(resource);
-            if guest.requests.get(&resource).is_some_and(|it| *it > most) {
-                self.set_request(dice, guest, resource);
+            if workload
+                .requests
+                .get(&resource)
+                .is_some_and(|it| *it > most)
+            {
+                self.set_request(rng, workload, resource);
             }
         }
     }
 
-    /// The same guests with one or two things changed.
-    pub(super) fn mutate(&self, dice: &mut Rng, guests: &[SimWorkload]) -> Vec<SimWorkload> {
-        let mut guests = guests.to_vec();
-        for _ in 0..=dice.below(2) {
-            let at = dice.below(guests.len());
-            if dice.below(6) == 0 {
-                let other = dice.below(guests.len());
-                guests.swap(at, other);
+    /// The same workloads with one or two random changes.
+    pub(super) fn mutate(&self, rng: &mut Rng, workloads: &[SimWorkload]) -> Vec<SimWorkload> {
+        let mut workloads = workloads.to_vec();
+        for _ in 0..=rng.below(2) {
+            let at = rng.below(workloads.len());
+            if rng.below(6) == 0 {
+                let other = rng.below(workloads.len());
+                workloads.swap(at, other);
                 continue;
             }
-            let Some(guest) = guests.get_mut(at) else {
+            let Some(workload) = workloads.get_mut(at) else {
                 continue;
             };
-            match dice.below(8) {
-                0 => guest.arrives_when_idle = !guest.arrives_when_idle,
+            match rng.below(8) {
+                0 => workload.arrives_when_idle = !workload.arrives_when_idle,
                 1 | 2 => {
-                    guest.priority = dice.pick(&self.priorities).copied().unwrap_or_default();
+                    workload.priority = rng.pick(&self.priorities).copied().unwrap_or_default();
                 }
-                3 | 4 => self.change_queue(dice, guest),
-                5 => self.toggle_resource(dice, guest),
+                3 | 4 => self.change_queue(rng, workload),
+                5 => self.toggle_resource(rng, workload),
                 _ => {
-                    let resources: Vec<_> = guest.requests.keys().copied().collect();
-                    if let Some(resource) = dice.pick(&resources) {
-                        self.set_request(dice, guest, *resource);
+                    let resources: Vec<_> = workload.requests.keys().copied().collect();
+                    if let Some(resource) = rng.pick(&resources) {
+                        self.set_request(rng, workload, *resource);
                     }
                 }
             }
         }
-        guests
+        workloads
     }
 }
 
-/// A few priorities that are told apart by the policies: those of the classes, and if there are too few, some more;
-/// always those around a threshold.
-fn priorities_to_try(field: &SimulatedCluster, given: &BTreeSet<i32>) -> Vec<i32> {
+/// A few priorities to sample from: those given, those around a threshold if fewer than two are given, and some higher
+/// ones if none is.
+fn priorities_to_try(cluster: &SimulatedCluster, given: &BTreeSet<i32>) -> Vec<i32> {
     let thresholds =
-        field
+        cluster
             .queues
             .iter()
             .filter_map(|it| match it.preemption.borrow_within_cohort {
@@ -245,7 +249,7 @@ fn priorities_to_try(field: &SimulatedCluster, given: &BTreeSet<i32>) -> Vec<i32
     if given.is_empty() {
         all.extend(more.take(missing));
     }
-    // Of many, some from below, from above and between.
+    // With many priorities, take every n-th and the highest.
     let every = all.len().div_ceil(PRIORITIES_MAX).max(1);
     let highest = all.last().copied();
     let mut few: BTreeSet<i32> = all.into_iter().step_by(every).collect();

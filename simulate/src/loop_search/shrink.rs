@@ -1,25 +1,25 @@
-//! The simplest circle that is found from one: fewer guests, lower priorities, smaller amounts.
+//! Shrinking of a preemption loop: fewer workloads, lower priorities, smaller amounts.
 
 use super::CYCLES_MAX;
 use super::sampling::WorkloadSampler;
 use crate::queue_tree::SimulatedCluster;
 use crate::run::{PreemptionLoop, SimWorkload, SimulationRun};
 
-/// Steps after which it is simple enough.
+/// The maximum number of changes tried.
 const STEPS_MAX: usize = 400;
 
-/// Makes a circle simpler as long as one change does.
+/// Simplifies a loop by single changes until none of them keeps a loop.
 pub(super) fn simplify(
-    field: &SimulatedCluster,
-    cards: &WorkloadSampler<'_>,
+    cluster: &SimulatedCluster,
+    sampler: &WorkloadSampler<'_>,
     found: PreemptionLoop,
 ) -> PreemptionLoop {
     let mut best = found;
     let mut steps = 0_usize;
     'simpler: while steps < STEPS_MAX {
-        for guests in simplifications(cards, &best.workloads) {
+        for workloads in simplifications(sampler, &best.workloads) {
             steps = steps.saturating_add(1);
-            if let Some(next) = SimulationRun::new(field, &guests).find_loop(CYCLES_MAX) {
+            if let Some(next) = SimulationRun::new(cluster, &workloads).find_loop(CYCLES_MAX) {
                 best = next;
                 continue 'simpler;
             }
@@ -29,49 +29,55 @@ pub(super) fn simplify(
     best
 }
 
-/// All sets of guests that are one change simpler.
-fn simplifications(cards: &WorkloadSampler<'_>, guests: &[SimWorkload]) -> Vec<Vec<SimWorkload>> {
+/// All sets of workloads that are simpler by one change.
+fn simplifications(
+    sampler: &WorkloadSampler<'_>,
+    workloads: &[SimWorkload],
+) -> Vec<Vec<SimWorkload>> {
     let mut all = Vec::new();
-    for at in 0..guests.len() {
-        let mut fewer = guests.to_vec();
+    for at in 0..workloads.len() {
+        let mut fewer = workloads.to_vec();
         fewer.remove(at);
         all.push(fewer);
     }
-    for (at, guest) in guests.iter().enumerate() {
+    for (at, workload) in workloads.iter().enumerate() {
         let mut change = |changed: SimWorkload| {
-            let mut simpler = guests.to_vec();
+            let mut simpler = workloads.to_vec();
             if let Some(it) = simpler.get_mut(at) {
                 *it = changed;
             }
             all.push(simpler);
         };
-        for resource in guest.requests.keys() {
-            if guest.requests.len() > 1 {
-                let mut narrower = guest.clone();
+        for resource in workload.requests.keys() {
+            if workload.requests.len() > 1 {
+                let mut narrower = workload.clone();
                 narrower.requests.remove(resource);
                 change(narrower);
             }
         }
-        let lower = cards.priorities.iter().filter(|it| **it < guest.priority);
+        let lower = sampler
+            .priorities
+            .iter()
+            .filter(|it| **it < workload.priority);
         for priority in lower {
             change(SimWorkload {
                 priority: *priority,
-                ..guest.clone()
+                ..workload.clone()
             });
         }
-        for (resource, amount) in &guest.requests {
-            let amounts = cards.amounts(*resource).iter();
+        for (resource, amount) in &workload.requests {
+            let amounts = sampler.amounts(*resource).iter();
             let smaller = amounts.filter(|it| *it < amount);
             for less in smaller {
-                let mut smaller = guest.clone();
+                let mut smaller = workload.clone();
                 smaller.requests.insert(*resource, *less);
                 change(smaller);
             }
         }
-        if at > 0 && !guest.arrives_when_idle {
+        if at > 0 && !workload.arrives_when_idle {
             change(SimWorkload {
                 arrives_when_idle: true,
-                ..guest.clone()
+                ..workload.clone()
             });
         }
     }

@@ -344,7 +344,7 @@ fn repair_secret(stage: &mut Fixture, protocol: Protocol) {
         wait_until("what was served is written back", || data(&kubectl) == good);
         assert_eq!(server.readyz(), "ok\n");
     }
-    let refused = server.metric("certificate_reloads_total{result=\"refused\"}");
+    let refused = server.metric("certificate_reloads_total{result=\"rejected\"}");
     assert!(refused >= 3, "{refused}");
     assert!(
         server.log().contains("tls.key is not PEM"),

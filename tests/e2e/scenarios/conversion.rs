@@ -116,7 +116,7 @@ fn read_other_version(stage: &mut Fixture, _: Protocol) {
         assert_eq!(carriers, [false, true, true, false], "{stored}");
         assert!(site.server.count("converted") > 0);
         assert_eq!(
-            [site.server.count("refused"), site.server.count("error")],
+            [site.server.count("rejected"), site.server.count("error")],
             [0, 0]
         );
         site.end();
@@ -293,7 +293,7 @@ fn unconvertible_object_rejected(stage: &mut Fixture, _: Protocol) {
         _ => reply,
     };
     snapshot::check("converting--too-much", &told.stderr);
-    assert!(site.server.count("refused") > 0);
+    assert!(site.server.count("rejected") > 0);
     site.end();
 }
 

@@ -1,4 +1,4 @@
-//! The answer when the time is over and the rules have not run to their end.
+//! The response to a review that timed out.
 
 use crate::admission_review;
 use serde::de::{self, DeserializeSeed, Deserializer, IgnoredAny, MapAccess, Visitor};
@@ -7,15 +7,15 @@ use std::borrow::Cow;
 use std::fmt;
 use std::time::Duration;
 
-/// Where the uid stands in a review.
+/// The path of the uid in a review.
 const UID_PATH: &[&str] = &["request", "uid"];
 
-/// The review that says so: refused, 504, reason `Timeout`.
+/// Returns the review that rejects the request: 504, reason `Timeout`.
 pub(crate) fn encode(uid: &str, waited: Duration) -> String {
     let waited = waited.as_secs_f64();
     let message = format!(
-        "not checked: the rules were not done within {waited:.1} s, because this object or others in \
-         work are large; try again, or raise timeoutSeconds of the webhook configuration (30 at most)"
+        "not checked: timed out after {waited:.1} s, because this object or others in flight are \
+         large; try again, or raise timeoutSeconds of the webhook configuration (30 at most)"
     );
     let review = json!({
         "kind": "AdmissionReview",
@@ -31,20 +31,19 @@ pub(crate) fn encode(uid: &str, waited: Duration) -> String {
     format!("{review}\n")
 }
 
-/// The uid of a review that there is no time to decode. Nothing behind the uid is read; the API
-/// server sends it first.
+/// Finds the uid of a review without decoding it. Stops at the uid, which the API server sends first.
 pub(crate) fn find_uid(body: &[u8]) -> Option<String> {
     let mut found = None;
     let find = FindString {
         path: UID_PATH,
         found: &mut found,
     };
-    // The search ends with an error by intention; one that came before is as good as no uid.
+    // The search always ends with an error. One before the uid means that there is none.
     let _ = find.deserialize(&mut serde_json::Deserializer::from_slice(body));
     found.filter(|uid| !uid.is_empty())
 }
 
-/// Goes down a path of keys, and stops at the string at its end.
+/// Follows a path of keys and stops at the string at its end.
 struct FindString<'a> {
     path: &'a [&'a str],
     found: &'a mut Option<String>,
@@ -69,7 +68,7 @@ impl<'de> Visitor<'de> for FindString<'_> {
         if self.path.is_empty() {
             *self.found = Some(text.to_owned());
         }
-        Err(E::custom("the search is over"))
+        Err(E::custom("search finished"))
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {

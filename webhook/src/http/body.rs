@@ -1,4 +1,4 @@
-//! Reading a body, within all limits.
+//! Reads a body within the limits.
 
 use super::error::HttpError;
 use super::handler_state::HandlerState;
@@ -9,7 +9,7 @@ use axum::http::{HeaderMap, HeaderValue};
 use http_body_util::BodyExt;
 use tokio::time::{Instant, timeout_at};
 
-/// Reads the body, at most to the limits of size and time.
+/// Reads the body. Errors if it exceeds the limits of size and time.
 pub(super) async fn read(
     server: &HandlerState,
     headers: &HeaderMap,
@@ -24,8 +24,8 @@ pub(super) async fn read(
     if declared.is_some_and(|length: usize| length > limit) {
         return Err(HttpError::TooLarge(limit));
     }
-    let patience = Instant::now().checked_add(server.load.limits().body_timeout);
-    let deadline = patience.map_or(deadline, |patience| patience.min(deadline));
+    let body_deadline = Instant::now().checked_add(server.load.limits().body_timeout);
+    let deadline = body_deadline.map_or(deadline, |body_deadline| body_deadline.min(deadline));
     timeout_at(deadline, collect(server, body, limit))
         .await
         .map_err(|_| HttpError::BodyTimeout)?
@@ -36,18 +36,18 @@ async fn collect(
     mut body: Body,
     limit: usize,
 ) -> Result<BufferedBody, HttpError> {
-    let mut held = BufferedBody::new(&server.load);
+    let mut buffered = BufferedBody::new(&server.load);
     while let Some(frame) = body.frame().await {
         let frame = frame.map_err(|error| HttpError::ConnectionBroken(error.to_string()))?;
         let Ok(piece) = frame.into_data() else {
             continue;
         };
-        if held.bytes().len().saturating_add(piece.len()) > limit {
+        if buffered.bytes().len().saturating_add(piece.len()) > limit {
             return Err(HttpError::TooLarge(limit));
         }
-        held.push(piece)?;
+        buffered.push(piece)?;
     }
-    Ok(held)
+    Ok(buffered)
 }
 
 fn check_content_type(headers: &HeaderMap) -> Result<(), HttpError> {

@@ -1,4 +1,4 @@
-//! One conversion review, from its bytes to its answer.
+//! One conversion review, from its bytes to its response.
 
 use super::error::HttpError;
 use super::handler_state::HandlerState;
@@ -8,13 +8,13 @@ use crate::conversion_review::{
     self, ConversionFailure, ConversionRequest, ConversionReviewError, ConvertedObjects,
 };
 use crate::deadline::timeout_response;
-use crate::metrics::ConversionOutcome;
+use crate::metric_labels::ConversionOutcome;
 use crate::trace::ReviewStep;
 use axum::body::Bytes;
 use std::sync::Arc;
 use tokio::time::Instant;
 
-/// Converts all objects, or says why not.
+/// Converts all objects, or returns a failure.
 pub(super) async fn run(
     received: ReceivedReview,
     server: &HandlerState,
@@ -50,21 +50,21 @@ fn convert(received: &ReceivedReview) -> Result<Bytes, HttpError> {
     received.observer.record_conversion(result);
     trace.record_conversion(&request, result);
     log(received, &request, outcome.as_ref());
-    let answer = conversion_review::encode(&request.uid, outcome.as_ref());
-    Ok(answer.map_err(HttpError::Encoding)?.into())
+    let response = conversion_review::encode(&request.uid, outcome.as_ref());
+    Ok(response.map_err(HttpError::Encoding)?.into())
 }
 
-/// The time is over.
+/// Returns a failure with the uid of the request.
 fn timeout_response(received: &ReceivedReview) -> Result<Bytes, HttpError> {
     let uid =
         timeout_response::find_uid(received.body.bytes()).ok_or(ConversionReviewError::NoUid)?;
     received.trace.record_conversion_timeout(&uid);
-    tracing::warn!(%uid, endpoint = "Convert", "the objects were not converted in time");
-    let answer = conversion_review::encode_timeout(&uid, received.started.elapsed());
-    Ok(answer.map_err(HttpError::Encoding)?.into())
+    tracing::warn!(%uid, endpoint = "Convert", "conversion timed out");
+    let response = conversion_review::encode_timeout(&uid, received.started.elapsed());
+    Ok(response.map_err(HttpError::Encoding)?.into())
 }
 
-/// Names what was converted, never what it holds.
+/// Logs the identity of the objects, never their content.
 fn log(
     received: &ReceivedReview,
     request: &ConversionRequest<'_>,
@@ -76,7 +76,7 @@ fn log(
         Ok(converted) => {
             tracing::debug!(%uid, %desired, objects, duration_ms, "converted");
             for (index, reason) in &converted.ignored_annotations {
-                tracing::warn!(%uid, index, reason, "passed over an annotation that no conversion has written");
+                tracing::warn!(%uid, index, reason, "ignored an annotation that was not written by a conversion");
             }
         }
         Err(failure) => {

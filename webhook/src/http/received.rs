@@ -2,7 +2,7 @@
 
 use crate::app_state::AppState;
 use crate::load_shedding::BufferedBody;
-use crate::metrics::RequestObserver;
+use crate::request_observer::RequestObserver;
 use crate::trace::ReviewTrace;
 use std::sync::Arc;
 use tokio::time::Instant;

@@ -23,34 +23,33 @@ use super::requests::{self, ConnectionRequests, OpenRequest, TrackedBody};
 use super::{ConnectionLimits, ListenerState};
 use lockkeeper_certs::tls;
 
-/// How long a server that closes waits for the first request of a new
-/// connection. Clients send again what an old connection failed to carry, but not
-/// what a new one did.
+/// How long a closing server waits for the first request of a new connection. Clients retry a request that
+/// failed on a reused connection, but not one that failed on a new connection.
 const FIRST_REQUEST_WAIT: Duration = Duration::from_secs(1);
 
-/// What hyper takes for the largest head, in bytes. It panics below.
+/// hyper's smallest limit of the head, in bytes. It panics below.
 const HEAD_MAX_BYTES_MIN: u32 = 8 * 1024;
 
-/// The most header fields of HTTP/1.1. hyper makes room for all of them at each request.
+/// The most header fields of HTTP/1.1. hyper allocates memory for all of them at each request.
 const HEADER_FIELDS_LIMIT: usize = 1_024;
 
-/// The sizes of frames that HTTP/2 knows, in bytes (RFC 9113, section 4.2).
+/// The range of HTTP/2 frame sizes, in bytes (RFC 9113, section 4.2).
 const FRAME_BYTES_MIN: u32 = 16_384;
 const FRAME_BYTES_MAX: u32 = 16_777_215;
 
 /// The largest window of HTTP/2, in bytes (RFC 9113, section 6.9.1).
 const WINDOW_BYTES_MAX: u32 = 0x7fff_ffff;
 
-/// A connection that was accepted, and what its task needs.
+/// An accepted connection with the state that its task needs.
 pub(super) struct Connection {
     pub(super) peer: SocketAddr,
     pub(super) shared: Arc<ListenerState>,
-    /// Changes once, when the server begins to close.
+    /// Changes once, when the server starts to close.
     pub(super) closing: watch::Receiver<()>,
 }
 
-/// Why a connection ended with work undone. hyper's own text names only the
-/// kind of failure; its sources are left out, as they may quote the client.
+/// Why a connection ended with unfinished requests. hyper's own text has only the kind of error; its
+/// sources are omitted, since they may quote the client.
 type ConnectionError = Box<dyn std::error::Error + Send + Sync>;
 
 impl Connection {
@@ -62,7 +61,7 @@ impl Connection {
         }
         let handshake = self.shared.tls.accept(tcp);
         match timeout(self.shared.limits.handshake_timeout, handshake).await {
-            Err(_) => debug!(%peer, "handshake not finished in time"),
+            Err(_) => debug!(%peer, "handshake timed out"),
             Ok(Err(error)) => debug!(%peer, %error, "handshake failed"),
             Ok(Ok(stream)) => {
                 if let Err(error) = self.serve_requests(stream).await {
@@ -72,7 +71,7 @@ impl Connection {
         }
     }
 
-    /// Answers requests until one side closes.
+    /// Serves requests until one side closes.
     async fn serve_requests(mut self, stream: TlsStream<TcpStream>) -> Result<(), ConnectionError> {
         let limits = &self.shared.limits;
         let closing = &mut self.closing;
@@ -96,11 +95,11 @@ impl Connection {
         });
         let mut connection = pin!(http.serve_connection(TokioIo::new(stream), service));
         tokio::select! {
-            // The connection first: a request that has arrived is seen before
-            // the wish to close, and so is answered.
+            // The connection first: a request that has arrived is handled before the shutdown
+            // signal.
             biased;
             ended = connection.as_mut() => return ended,
-            // This end is bounded by the drain of the whole server.
+            // The drain timeout of the server limits this.
             () = wait_for_close(closing, seen.clone()) => {}
             () = requests::wait_until_overdue(seen.clone(), limits) => return Err(ResponseStalled.into()),
             () = requests::wait_until_idle(seen, limits) => {
@@ -113,9 +112,8 @@ impl Connection {
     }
 }
 
-/// HTTP as the client chose it in the handshake. It isn't guessed from the first
-/// bytes: that would let a client wait there unseen, and speak HTTP/2 where only
-/// HTTP/1.1 is offered.
+/// Serves HTTP with the version that was negotiated in the handshake. It is not detected from the first
+/// bytes: a client could wait there without a timeout, or use HTTP/2 where only HTTP/1.1 is offered.
 fn http_builder(limits: &ConnectionLimits, alpn: Option<&[u8]>) -> Builder<TokioExecutor> {
     let mut builder = Builder::new(TokioExecutor::new());
     let head_max_bytes = limits.head_max_bytes.max(HEAD_MAX_BYTES_MIN);
@@ -125,10 +123,10 @@ fn http_builder(limits: &ConnectionLimits, alpn: Option<&[u8]>) -> Builder<Tokio
         .http1()
         .timer(TokioTimer::new())
         .max_headers(limits.header_fields_max.min(HEADER_FIELDS_LIMIT))
-        // A head must fit; a body goes through in pieces.
+        // A head must fit; a body is read in pieces.
         .max_buf_size(usize::try_from(head_max_bytes).unwrap_or(usize::MAX))
-        // hyper counts the idle time before a request into this, and ends the
-        // connection without TLS's goodbye: `quiet` is to come first.
+        // hyper includes the idle time before a request in this timeout, and ends the connection
+        // without a TLS close_notify, so the idle timeout must come first.
         .header_read_timeout(cap_at_one_day(
             limits.idle_timeout.saturating_add(limits.header_timeout),
         ));
@@ -151,15 +149,15 @@ fn http_builder(limits: &ConnectionLimits, alpn: Option<&[u8]>) -> Builder<Tokio
     }
 }
 
-/// Whether everybody sees the end of this body in the same place. hyper refuses most of what is not
-/// clear. It takes any coding before `chunked`, and a proxy in front may not.
+/// Returns true if the end of this body is unambiguous. hyper rejects most ambiguous ones. It accepts any
+/// coding before `chunked`, which a proxy in front may interpret differently.
 fn has_unambiguous_length(request: &Request<Incoming>) -> bool {
     let mut codings = request.headers().get_all(TRANSFER_ENCODING).iter();
     let is_chunked = |coding: &HeaderValue| coding.as_bytes().eq_ignore_ascii_case(b"chunked");
     codings.next().is_none_or(is_chunked) && codings.next().is_none()
 }
 
-/// The answer to one that is not clear. What comes after it on the connection is not read.
+/// The response to an ambiguous body. Later bytes of the connection are not read.
 fn ambiguous_length_response() -> Response {
     let text = "transfer-encoding can only be chunked, once\n";
     (StatusCode::BAD_REQUEST, [(CONNECTION, "close")], text).into_response()
@@ -170,18 +168,18 @@ fn cap_at_one_day(duration: Duration) -> Duration {
     duration.min(Duration::from_hours(24))
 }
 
-/// The client does not take what it asked for.
+/// The client does not read the response.
 #[derive(Debug, thiserror::Error)]
 #[error("an answer was not taken in time")]
 struct ResponseStalled;
 
-/// Completes when the server closes and this client is not about to ask.
+/// Completes when the server closes and this client has no request on its way.
 async fn wait_for_close(
     closing: &mut watch::Receiver<()>,
     mut requests: watch::Receiver<ConnectionRequests>,
 ) {
-    // An error means that the server is gone already.
+    // An error means that the server has stopped already.
     let _ = closing.changed().await;
-    let asked = requests.wait_for(|requests| requests.has_received_any);
-    let _ = timeout(FIRST_REQUEST_WAIT, asked).await;
+    let first_request = requests.wait_for(|requests| requests.has_received_any);
+    let _ = timeout(FIRST_REQUEST_WAIT, first_request).await;
 }

@@ -1,4 +1,4 @@
-//! The requests of one connection: which are open, and how long it has none.
+//! The requests of one connection: the open ones, and how long there is none.
 
 use super::ConnectionLimits;
 use hyper::body::{Body, Frame, SizeHint};
@@ -12,14 +12,14 @@ use tokio::time::{Instant, timeout};
 #[derive(Default)]
 pub(super) struct ConnectionRequests {
     pub(super) has_received_any: bool,
-    /// Those without an answer.
+    /// Requests without a response.
     open: usize,
-    /// Since when the answers wait that the client has not taken, the oldest first.
+    /// Since when responses wait to be read by the client, the oldest first.
     pending_responses: BTreeMap<u64, Instant>,
     responses: u64,
 }
 
-/// A request that is being answered; ends when dropped, also by a panic.
+/// A request in flight; ends when dropped, also by a panic.
 pub(super) struct OpenRequest(watch::Sender<ConnectionRequests>);
 
 impl OpenRequest {
@@ -31,7 +31,7 @@ impl OpenRequest {
         Self(requests.clone())
     }
 
-    /// The answer is ready; it waits from now on.
+    /// Marks the response as ready; it now waits to be read.
     pub(super) fn into_pending_response(self) -> PendingResponse {
         let mut number = 0;
         self.0.send_modify(|requests| {
@@ -53,7 +53,7 @@ impl Drop for OpenRequest {
     }
 }
 
-/// An answer that the client has not taken; taken when dropped.
+/// A response that the client has not read; read when dropped.
 pub(super) struct PendingResponse {
     requests: watch::Sender<ConnectionRequests>,
     number: u64,
@@ -67,7 +67,7 @@ impl Drop for PendingResponse {
     }
 }
 
-/// The body of an answer, which hyper drops when all of it is on its way.
+/// The body of a response, which hyper drops after sending all of it.
 pub(super) struct TrackedBody<B> {
     body: B,
     _pending: PendingResponse,
@@ -102,7 +102,7 @@ impl<B: Body + Unpin> Body for TrackedBody<B> {
     }
 }
 
-/// Completes when the client has had no request open for longer than it may.
+/// Completes when the client had no open request for longer than the limit.
 pub(super) async fn wait_until_idle(
     mut requests: watch::Receiver<ConnectionRequests>,
     limits: &ConnectionLimits,
@@ -122,14 +122,14 @@ pub(super) async fn wait_until_idle(
         };
         match changed {
             Ok(Ok(())) => {}
-            // The service is gone, and with it the connection.
+            // The service was dropped, and the connection with it.
             Ok(Err(_)) => std::future::pending().await,
             Err(_) => return,
         }
     }
 }
 
-/// Completes when an answer has waited for longer than it may.
+/// Completes when a response waited for longer than the limit.
 pub(super) async fn wait_until_overdue(
     mut requests: watch::Receiver<ConnectionRequests>,
     limits: &ConnectionLimits,

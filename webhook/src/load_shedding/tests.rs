@@ -39,7 +39,7 @@ fn limit_above_semaphore_max_is_clamped() {
     assert_eq!((load.in_flight(), load.large_in_flight()), (0, 0));
 }
 
-/// Pushes pieces into one body; whether the last one was taken, and what is held then.
+/// Pushes pieces into one body; returns true if the last one was accepted, and the buffered bytes.
 #[track_caller]
 fn check(pieces: &[&'static str], taken: bool, held: &str) {
     let load = load(1, 4);

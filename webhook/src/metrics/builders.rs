@@ -1,8 +1,10 @@
-//! How the metrics with labels are made and registered.
+//! Creates and registers the metrics with labels.
 
-use super::KindLabel;
-use super::fixed_family::{FixedFamily, LabelValues, PolledMetric};
-use super::labels::{AdmissionOutcome, ConversionOutcome, HitAction, OperationLabel, ReviewPath};
+use super::fixed_family::{FixedFamily, PolledMetric};
+use super::kind_label::KindLabel;
+use crate::metric_labels::{
+    AdmissionOutcome, ConversionOutcome, HitAction, LabelValues, OperationLabel, ReviewPath,
+};
 use crate::stores::{self, Store, StoreReadiness};
 use lockkeeper_api::config::ForeignKinds;
 use lockkeeper_policies::index::Index;
@@ -12,20 +14,20 @@ use prometheus_client::metrics::counter::Counter;
 use prometheus_client::registry::Registry;
 use std::sync::{Arc, PoisonError, RwLock};
 
-/// The value of a label for whatever has none of its own.
+/// The label value of kinds without their own.
 const OTHER_LABEL: &str = "other";
 
-/// Registers a series and gives back the handle to it.
+/// Registers a family and returns the handle to it.
 pub(super) fn register_family<M>(
     registry: &mut Registry,
-    series: FixedFamily<M>,
+    family: FixedFamily<M>,
 ) -> Arc<FixedFamily<M>>
 where
     M: EncodeMetric + Send + Sync + 'static,
 {
-    let series = Arc::new(series);
-    registry.register_collector(Box::new(Arc::clone(&series)));
-    series
+    let family = Arc::new(family);
+    registry.register_collector(Box::new(Arc::clone(&family)));
+    family
 }
 
 pub(super) fn counter_family(
@@ -34,10 +36,10 @@ pub(super) fn counter_family(
     help: &'static str,
     labels: &[LabelValues],
 ) -> Arc<FixedFamily<Counter>> {
-    let made = FixedFamily::new(name, help, MetricType::Counter, labels, |_| {
+    let family = FixedFamily::new(name, help, MetricType::Counter, labels, |_| {
         Counter::default()
     });
-    register_family(registry, made)
+    register_family(registry, family)
 }
 
 pub(super) fn request_counters(
@@ -49,7 +51,7 @@ pub(super) fn request_counters(
     counter_family(
         registry,
         "requests",
-        "Admission reviews that were answered.",
+        "Admission reviews, by result.",
         &[
             kind,
             OperationLabel::label(),
@@ -63,7 +65,7 @@ pub(super) fn conversion_counters(registry: &mut Registry) -> Arc<FixedFamily<Co
     counter_family(
         registry,
         "conversions",
-        "Conversion reviews that were answered.",
+        "Conversion reviews, by result.",
         &[ConversionOutcome::label()],
     )
 }
@@ -76,12 +78,12 @@ pub(super) fn rule_hit_counters(
     counter_family(
         registry,
         "rule_hits",
-        "Admission reviews in which a rule found something, by what was done about it.",
+        "Admission reviews in which a rule had a finding, by action.",
         &[("rule", ids), HitAction::label()],
     )
 }
 
-/// The stores, as they are when somebody asks.
+/// Registers the metrics of the stores, which are read at each scrape.
 pub(super) fn register_stores(
     registry: &mut Registry,
     index: &Arc<RwLock<Index>>,
@@ -90,14 +92,14 @@ pub(super) fn register_stores(
     let all: Vec<Store> = stores::stores(ForeignKinds::ALL).collect();
     let names = all.iter().map(|store| store.name.to_owned());
     let label = [("store", names.collect::<Vec<_>>())];
-    let store = |place: &[usize]| place.first().and_then(|store| all.get(*store).copied());
+    let store = |indexes: &[usize]| indexes.first().and_then(|index| all.get(*index).copied());
     let objects = FixedFamily::new(
         "store_objects",
-        "Objects that a store holds.",
+        "Objects in a store.",
         MetricType::Gauge,
         &label,
-        |place| {
-            let (index, store) = (Arc::clone(index), store(place));
+        |indexes| {
+            let (index, store) = (Arc::clone(index), store(indexes));
             PolledMetric::gauge(move || {
                 let index = index.read().unwrap_or_else(PoisonError::into_inner);
                 let count = store.map_or(0, |store| index.count(store.kind));
@@ -108,11 +110,11 @@ pub(super) fn register_stores(
     register_family(registry, objects);
     let synced = FixedFamily::new(
         "store_synced",
-        "Whether a store has listed everything once, or has nothing to list: 1, or 0.",
+        "1 if a store has synced or its kind is not installed, else 0.",
         MetricType::Gauge,
         &label,
-        |place| {
-            let (readiness, store) = (readiness.clone(), store(place));
+        |indexes| {
+            let (readiness, store) = (readiness.clone(), store(indexes));
             PolledMetric::gauge(move || {
                 let missing = readiness.missing();
                 i64::from(store.is_some_and(|store| !missing.contains(&store.name)))

@@ -1,7 +1,6 @@
-//! Counters whose label values the configuration names. They change when it does, and by nothing that a client
-//! sends.
+//! Counters with label values from the configuration. The series change only with it, never by a request.
 
-use super::labels::HitAction;
+use crate::metric_labels::HitAction;
 use lockkeeper_policies::settings::Settings;
 use prometheus_client::collector::Collector;
 use prometheus_client::encoding::{DescriptorEncoder, EncodeMetric};
@@ -12,7 +11,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::{Arc, PoisonError, RwLock};
 
-/// What is counted of the users' rules and of the exceptions.
+/// Counters of user rules and exceptions.
 #[derive(Debug)]
 pub(super) struct ConfiguredCounters {
     user_rule_hits: Arc<LabelSetCounters>,
@@ -21,24 +20,24 @@ pub(super) struct ConfiguredCounters {
 
 impl ConfiguredCounters {
     pub(super) fn new(registry: &mut Registry) -> Self {
-        let mut listed = |name, help| {
-            let listed = Arc::new(LabelSetCounters::new(name, help));
-            registry.register_collector(Box::new(Arc::clone(&listed)));
-            listed
+        let mut register = |name, help| {
+            let counters = Arc::new(LabelSetCounters::new(name, help));
+            registry.register_collector(Box::new(Arc::clone(&counters)));
+            counters
         };
         Self {
-            user_rule_hits: listed(
+            user_rule_hits: register(
                 "user_rule_hits",
-                "Admission reviews in which a rule of --rules found something, by what was done about it.",
+                "Admission reviews in which a user rule had a finding, by action.",
             ),
-            exceptions: listed(
+            exceptions: register(
                 "exceptions_used",
-                "Admission reviews in which an exception of the configuration covered a finding.",
+                "Admission reviews in which an exception applied to a finding.",
             ),
         }
     }
 
-    /// Counts for the rules and the exceptions of these settings from now on.
+    /// Sets the rules and exceptions that are counted.
     pub(super) fn apply_settings(&self, settings: &Settings) {
         let rules = settings.user_rules.iter().flat_map(|rule| {
             let actions = HitAction::ALL.iter();
@@ -47,7 +46,7 @@ impl ConfiguredCounters {
         self.user_rule_hits.set_label_sets(rules);
         let exceptions = settings.exceptions.all().iter();
         self.exceptions
-            .set_label_sets(exceptions.map(|it| exception_labels(&it.name)));
+            .set_label_sets(exceptions.map(|exception| exception_labels(&exception.name)));
     }
 
     pub(super) fn count_rule_hit(&self, id: &str, action: HitAction) {
@@ -62,7 +61,7 @@ impl ConfiguredCounters {
 fn rule_labels(id: &str, action: HitAction) -> Labels {
     vec![
         ("rule", id.to_owned()),
-        ("action", action.text().to_owned()),
+        ("action", action.as_str().to_owned()),
     ]
 }
 
@@ -73,7 +72,7 @@ fn exception_labels(name: &str) -> Labels {
 /// The labels of a counter with their values.
 type Labels = Vec<(&'static str, String)>;
 
-/// One counter for each of the label sets that are listed.
+/// One counter for each configured label set.
 struct LabelSetCounters {
     name: &'static str,
     help: &'static str,
@@ -89,21 +88,21 @@ impl LabelSetCounters {
         }
     }
 
-    /// From now on there are these. What was counted for one that stays is kept.
+    /// Sets the label sets. A counter that stays keeps its value.
     fn set_label_sets(&self, all: impl Iterator<Item = Labels>) {
         let mut counters = self
             .counters
             .write()
             .unwrap_or_else(PoisonError::into_inner);
-        let mut before = std::mem::take(&mut *counters);
+        let mut previous = std::mem::take(&mut *counters);
         let kept = all.map(|labels| {
-            let counter = before.remove(&labels).unwrap_or_default();
+            let counter = previous.remove(&labels).unwrap_or_default();
             (labels, counter)
         });
         *counters = kept.collect();
     }
 
-    /// One more of these. What is not listed is not counted.
+    /// Increments a counter. A label set that is not configured is ignored.
     fn count(&self, labels: &Labels) {
         let counters = self.counters.read().unwrap_or_else(PoisonError::into_inner);
         counters.get(labels).map(Counter::inc);
@@ -112,7 +111,7 @@ impl LabelSetCounters {
 
 impl fmt::Debug for LabelSetCounters {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Listed").field(&self.name).finish()
+        f.debug_tuple("LabelSetCounters").field(&self.name).finish()
     }
 }
 

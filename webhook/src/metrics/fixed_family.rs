@@ -1,8 +1,9 @@
-//! Metrics of one name with labels, every child made beforehand.
+//! Metrics with labels, with every child created at the start.
 //!
-//! So the hot path looks nothing up by text and allocates nothing, a series is there before its first
-//! event, and nobody's input can make a new one.
+//! So the hot path does no text lookup and no allocation, a series exists before its first event, and no
+//! input can create a new one.
 
+use crate::metric_labels::LabelValues;
 use prometheus_client::collector::Collector;
 use prometheus_client::encoding::{DescriptorEncoder, EncodeMetric, MetricEncoder};
 use prometheus_client::metrics::MetricType;
@@ -10,11 +11,8 @@ use prometheus_client::metrics::counter::ConstCounter;
 use prometheus_client::metrics::gauge::ConstGauge;
 use std::fmt;
 
-/// A label and all values that it can have.
-pub(super) type LabelValues = (&'static str, Vec<String>);
-
 /// One child for each combination of label values.
-pub(super) struct FixedFamily<M> {
+pub(crate) struct FixedFamily<M> {
     name: &'static str,
     help: &'static str,
     metric_type: MetricType,
@@ -24,7 +22,8 @@ pub(super) struct FixedFamily<M> {
 }
 
 impl<M: EncodeMetric> FixedFamily<M> {
-    /// Makes all children, in the order of the labels and of their values.
+    /// Creates all children, in the order of the labels and of their values. `make` gets the index of each
+    /// label's value.
     pub(super) fn new(
         name: &'static str,
         help: &'static str,
@@ -32,21 +31,21 @@ impl<M: EncodeMetric> FixedFamily<M> {
         labels: &[LabelValues],
         mut make: impl FnMut(&[usize]) -> M,
     ) -> Self {
-        let mut places: Vec<Vec<usize>> = vec![Vec::new()];
+        let mut combinations: Vec<Vec<usize>> = vec![Vec::new()];
         for (_, values) in labels {
-            places = places
+            combinations = combinations
                 .iter()
-                .flat_map(|place| {
-                    (0..values.len()).map(move |last| [place.as_slice(), &[last]].concat())
+                .flat_map(|indexes| {
+                    (0..values.len()).map(move |last| [indexes.as_slice(), &[last]].concat())
                 })
                 .collect();
         }
-        let children = places.iter().map(|place| {
-            let named = labels.iter().zip(place);
+        let children = combinations.iter().map(|indexes| {
+            let named = labels.iter().zip(indexes);
             let labels = named.filter_map(|((label, values), at)| {
                 values.get(*at).map(|value| (*label, value.clone()))
             });
-            (labels.collect(), make(place))
+            (labels.collect(), make(indexes))
         });
         Self {
             name,
@@ -57,12 +56,12 @@ impl<M: EncodeMetric> FixedFamily<M> {
         }
     }
 
-    /// The child whose labels have the values at these places, label by label.
-    pub(super) fn get<const N: usize>(&self, place: [usize; N]) -> Option<&M> {
+    /// Returns the child for the indexes of its label values, in the order of the labels.
+    pub(crate) fn get<const N: usize>(&self, indexes: [usize; N]) -> Option<&M> {
         let index = self
             .sizes
             .iter()
-            .zip(place)
+            .zip(indexes)
             .fold(0_usize, |index, (size, at)| {
                 index.saturating_mul(*size).saturating_add(at)
             });
@@ -72,7 +71,7 @@ impl<M: EncodeMetric> FixedFamily<M> {
 
 impl<M> fmt::Debug for FixedFamily<M> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Series").field(&self.name).finish()
+        f.debug_tuple("FixedFamily").field(&self.name).finish()
     }
 }
 
@@ -86,14 +85,14 @@ impl<M: EncodeMetric + Send + Sync + 'static> Collector for FixedFamily<M> {
     }
 }
 
-/// A number that is read from elsewhere when somebody asks.
+/// A number that is read from another component at each scrape.
 pub(super) struct PolledMetric {
     metric_type: MetricType,
     read: Box<dyn Fn() -> i64 + Send + Sync>,
 }
 
 impl PolledMetric {
-    /// What goes up and down.
+    /// A value that goes up and down.
     pub(super) fn gauge(read: impl Fn() -> i64 + Send + Sync + 'static) -> Self {
         Self {
             metric_type: MetricType::Gauge,
@@ -101,7 +100,7 @@ impl PolledMetric {
         }
     }
 
-    /// What only goes up.
+    /// A value that only goes up.
     pub(super) fn counter(read: impl Fn() -> i64 + Send + Sync + 'static) -> Self {
         Self {
             metric_type: MetricType::Counter,
@@ -112,7 +111,7 @@ impl PolledMetric {
 
 impl fmt::Debug for PolledMetric {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Probe")
+        f.write_str("PolledMetric")
     }
 }
 

@@ -1,26 +1,26 @@
-//! The two text formats, and which one a client gets.
+//! The two text formats, and their selection.
 
 use std::fmt::Write as _;
 
-/// The media type of the newer format, which is given to clients that name it.
+/// The media type of `OpenMetrics`, for clients that accept it.
 const OPENMETRICS: &str = "application/openmetrics-text";
 
-/// What stands in the answer's header for each format.
+/// The `Content-Type` of each format.
 const OPENMETRICS_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 const PROMETHEUS_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
 
-/// The format that is answered in.
+/// The format of a response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum TextFormat {
+pub(crate) enum TextFormat {
     /// `OpenMetrics` 1.0.
     OpenMetrics,
-    /// Prometheus' own, which every scraper and a person with curl can read.
+    /// The Prometheus format, which every scraper and curl can use.
     Prometheus,
 }
 
 impl TextFormat {
-    /// The best one that an `Accept` header takes.
-    pub(super) fn from_accept(accept: &str) -> Self {
+    /// Selects the best format of an `Accept` header.
+    pub(crate) fn from_accept(accept: &str) -> Self {
         let mut ranges = accept.split(',').map(|range| {
             let mut parts = range.split(';').map(str::trim);
             let name = parts.next().unwrap_or_default();
@@ -34,8 +34,8 @@ impl TextFormat {
         Self::Prometheus
     }
 
-    /// The `Content-Type` of an answer.
-    pub(super) fn content_type(self) -> &'static str {
+    /// Returns the `Content-Type` of the response.
+    pub(crate) fn content_type(self) -> &'static str {
         match self {
             Self::OpenMetrics => OPENMETRICS_TYPE,
             Self::Prometheus => PROMETHEUS_TYPE,
@@ -43,9 +43,9 @@ impl TextFormat {
     }
 }
 
-/// Rewrites `OpenMetrics`, as the library writes it, in Prometheus' format: there the head of a metric
-/// has the name of its samples, an info is a gauge, and there is no end mark.
-pub(super) fn to_prometheus(openmetrics: &str) -> String {
+/// Converts `OpenMetrics`, as the library writes it, to the Prometheus format: there the metadata of a
+/// metric uses the name of its samples, an info is a gauge, and there is no end marker.
+pub(crate) fn to_prometheus(openmetrics: &str) -> String {
     let mut out = String::with_capacity(openmetrics.len());
     let mut help = "";
     for line in openmetrics.lines() {

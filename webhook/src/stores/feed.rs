@@ -1,4 +1,4 @@
-//! From a watch into the index.
+//! Feeds watch events into the index.
 
 use super::{Store, StoreReadiness};
 use futures_util::{Stream, StreamExt};
@@ -17,19 +17,19 @@ use std::sync::{Arc, PoisonError, RwLock, RwLockWriteGuard, TryLockError};
 use std::time::Duration;
 use tokio::time::Instant;
 
-/// Between two tries to lock the index for a change, in milliseconds.
+/// Pause between two attempts to lock the index for an update, in milliseconds.
 const LOCK_RETRY_MS: u64 = 1;
 
-/// What all watches feed.
+/// State shared by all watches.
 #[derive(Clone)]
 pub(super) struct IndexFeed {
     pub(super) index: Arc<RwLock<Index>>,
-    /// Longest that a change waits for requests that are being judged.
+    /// The longest time that an update waits for requests that are being evaluated.
     pub(super) lag_max: Duration,
     pub(super) readiness: StoreReadiness,
 }
 
-/// Feeds one watch into the index, in a task of its own. `watch` begins it, and begins it anew.
+/// Feeds one watch into the index, in a separate task. `watch` starts it, also after an error.
 pub(super) fn spawn<K, S>(
     store: Store,
     watch: impl Fn() -> S + Send + 'static,
@@ -78,7 +78,7 @@ pub(super) async fn feed_index<K: Resource>(
                     feed.readiness.mark_synced(name);
                 }
             }
-            // There are no such objects, and nothing to wait for. That is said once.
+            // The kind is not installed, so there is nothing to list. Logged once.
             Err(error) if store.is_optional && is_kind_absent(&error) => {
                 if !is_missing {
                     let every_seconds = ABSENT_RETRY_SECONDS;
@@ -93,15 +93,15 @@ pub(super) async fn feed_index<K: Resource>(
             }
             Err(error) => {
                 let error = ErrorChain(&error);
-                tracing::warn!(store = name, %error, "the watch broke; trying again");
+                tracing::warn!(store = name, %error, "watch failed; retrying");
             }
         }
     }
 }
 
-/// Locks the index for a change. Where this can wait, it does so without standing in the lock's own
-/// queue: who stands there holds up every request that comes after, and a large object is judged for
-/// a tenth of a second and more.
+/// Locks the index for an update. While `lag_max` allows, it polls instead of waiting in the lock's queue:
+/// a waiting writer blocks every later reader, and evaluating a large object takes a tenth of a second and
+/// more.
 pub(super) async fn lock_for_change(
     index: &RwLock<Index>,
     lag_max: Duration,
@@ -116,11 +116,11 @@ pub(super) async fn lock_for_change(
         }
         tokio::time::sleep(Duration::from_millis(LOCK_RETRY_MS)).await;
     }
-    // The stores must not fall behind for ever.
+    // The stores must not become stale for ever.
     index.write().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Takes one event into the index. `listed` holds the names of a listing that is under way.
+/// Applies one event to the index. `listed` has the names of a list that is in progress.
 pub(super) fn apply_event<K: Resource>(
     index: &mut Index,
     kind: IndexedKind,

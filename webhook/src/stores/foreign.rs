@@ -1,4 +1,4 @@
-//! Stores of other projects' kinds: only where they are wanted, and only as long as the cluster has them.
+//! Stores of other projects' kinds: only if they are enabled, and only while the kinds are installed.
 
 use super::{Facts, IndexedKind, Store, Watches};
 use kube::Resource;
@@ -42,7 +42,7 @@ const QUOTAS: Store = store(
     IndexedKind::ElasticQuota,
 );
 
-/// The stores of a project's kinds.
+/// Returns the stores of a project's kinds.
 pub(super) fn stores(kinds: ForeignKinds) -> &'static [Store] {
     match kinds {
         ForeignKinds::Kueue => &[
@@ -89,8 +89,8 @@ where
     });
 }
 
-/// The object, if it has the form that rules know. One that a newer version of its project has written must not
-/// keep the others from being listed.
+/// Decodes the object, if it has the supported form. An object written by a newer version of its project
+/// must not prevent the list of the others.
 pub(super) fn decode_lenient<K: Resource + DeserializeOwned>(object: &DynamicObject) -> Option<K> {
     let mut read = K::deserialize(&object.data).ok()?;
     read.meta_mut().clone_from(&object.metadata);

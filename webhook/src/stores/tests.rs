@@ -27,7 +27,7 @@ fn class(name: &str) -> PriorityClass {
 const CLASS_FACTS: fn(&PriorityClass) -> Option<Facts> =
     |class| Some(Facts::PriorityClass(facts::priority_class_facts(class)));
 
-/// A pod of job `j`, or of none.
+/// A pod of job `j`, or without a job.
 fn pod(name: &str, in_job: bool) -> SlimPod {
     let labels = if in_job {
         json!({labels::JOB: "j"})
@@ -62,7 +62,7 @@ fn feed<K: Resource>(
     }
 }
 
-/// Feeds events of PriorityClasses; these are there in the end.
+/// Feeds events of PriorityClasses and checks the classes in the index.
 #[track_caller]
 fn check(events: Vec<Event<PriorityClass>>, expected: &[&str]) {
     let mut index = Index::default();
@@ -91,12 +91,12 @@ fn relist_adds_at_once_and_removes_at_the_end() {
     let (a, b, c) = (|| class("a"), || class("b"), || class("c"));
     let first = vec![Init, InitApply(a()), InitApply(b()), InitDone];
     check(first.clone(), &["a", "b"]);
-    // Until the second listing is complete, nobody can say what is gone.
+    // Until the second list is complete, deletions are unknown.
     let under_way = [first.clone(), vec![Init, InitApply(c())]].concat();
     check(under_way.clone(), &["a", "b", "c"]);
     check([under_way.clone(), vec![InitDone]].concat(), &["c"]);
     check([first.clone(), vec![Init, InitDone]].concat(), &[]);
-    // What a broken listing had seen does not count for the next one.
+    // Names of an interrupted list do not count for the next one.
     let restarted = vec![Init, InitApply(b()), InitDone];
     check([under_way, restarted].concat(), &["b"]);
     let later = vec![Apply(c()), Delete(a())];
@@ -126,7 +126,7 @@ fn relist_of_one_kind_keeps_other_kinds() {
     assert_eq!(index.priority_class_names(usize::MAX), ["a"]);
 }
 
-/// Feeds events of the pod `p`; whether it is a pod of the job in the end.
+/// Feeds events of the pod `p`; returns true if it belongs to the job at the end.
 #[track_caller]
 fn check_pod(events: Vec<Event<SlimPod>>, expected: bool) {
     let mut index = Index::default();
@@ -142,10 +142,10 @@ fn pod_without_job_label_is_ignored() {
     check_pod(vec![Apply(with())], true);
     check_pod(vec![Apply(without()), Apply(with())], true);
     check_pod(vec![Apply(with()), Apply(without())], false);
-    // Lost while the watch was broken.
+    // Lost while the watch was interrupted.
     let listing = vec![Init, InitApply(without()), InitDone];
     check_pod([vec![Apply(with())], listing].concat(), false);
-    // The API server deletes from a watch by label what has lost the label.
+    // The API server sends a delete event to a watch by label for an object that loses the label.
     check_pod(vec![Apply(with()), Delete(without())], false);
 }
 
@@ -190,8 +190,7 @@ fn readiness_reports_unsynced_stores() {
     assert_eq!(readiness.missing(), [""; 0]);
 }
 
-/// What a watch has made of these results once it has ended: the classes there are, and whether
-/// the store is ready.
+/// Returns the classes in the index after a watch with these results, and the readiness of the store.
 #[track_caller]
 fn check_watch(results: Vec<WatchResult<Event<PriorityClass>>>, names: &[&str], ready: bool) {
     let mut builder = tokio::runtime::Builder::new_current_thread();
@@ -252,7 +251,7 @@ fn absent() -> watcher::Error {
     watcher::Error::InitialListFailed(kube::Error::Api(status.boxed()))
 }
 
-/// Which stores are waited for when the watch of a kind has come to these results; the kind may be missing if
+/// Returns the stores that are not ready after a watch with these results; the kind may be missing if
 /// `is_optional`.
 async fn unready_stores(
     is_optional: bool,
@@ -278,7 +277,7 @@ async fn optional_kind_is_not_waited_for() {
         unready_stores(false, vec![Ok(Init), Err(absent())]).await,
         1
     );
-    // What fails in another way may be there.
+    // With another error, the kind may be installed.
     let broken = || Err(watcher::Error::NoResourceVersion);
     assert_eq!(unready_stores(true, vec![Ok(Init), broken()]).await, 1);
     assert_eq!(unready_stores(true, vec![Ok(Init)]).await, 1);

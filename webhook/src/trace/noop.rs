@@ -1,4 +1,4 @@
-//! The build without spans.
+//! No-op spans, for a build without the feature `otel`.
 #![allow(
     clippy::unused_self,
     reason = "the same calls as in the build with spans"
@@ -9,7 +9,7 @@ use crate::admission_response::AdmissionResponse;
 use crate::admission_review::AdmissionRequest;
 use crate::app_state::AppState;
 use crate::conversion_review;
-use crate::metrics::{ConversionOutcome, ReviewPath};
+use crate::metric_labels::{ConversionOutcome, ReviewPath};
 use crate::request_view::LookupResults;
 use axum::http::{HeaderMap, StatusCode};
 

@@ -1,11 +1,11 @@
-//! The build with spans.
+//! Spans for a build with the feature `otel`.
 
 use super::ReviewStep;
 use crate::admission_response::AdmissionResponse;
 use crate::admission_review::AdmissionRequest;
 use crate::app_state::AppState;
 use crate::conversion_review;
-use crate::metrics::{AdmissionOutcome, ConversionOutcome, ReviewPath};
+use crate::metric_labels::{AdmissionOutcome, ConversionOutcome, ReviewPath};
 use crate::request_view::LookupResults;
 use axum::http::{HeaderMap, HeaderName, StatusCode};
 use lockkeeper_policies::cluster_view::Lookup;
@@ -16,17 +16,17 @@ use opentelemetry_sdk::propagation::TraceContextPropagator;
 use opentelemetry_sdk::trace::{SdkTracer, Span};
 use std::borrow::Cow;
 
-/// The longest text that a span is given, in characters: what a request says of itself has no bound.
-/// No name of an object is longer than 253.
+/// The longest text of an attribute, in characters, since the fields of a request are not limited. Names of
+/// objects have at most 253.
 const TEXT_LENGTH_MAX: usize = 256;
 
-/// The span of a review. It ends with this, also when the client has gone away in the middle; what a
-/// thread that still judges says afterwards is not heard.
+/// The span of a review. It ends when this is dropped, also when the client disconnects; a thread that still
+/// evaluates the review can add nothing afterwards.
 #[must_use = "the span ends when it is dropped"]
 pub(crate) struct ReviewSpan(ReviewTrace);
 
 impl ReviewSpan {
-    /// A request has come in. Its span goes on from the caller's, if the headers name one (W3C Trace
+    /// Starts the span of a request, as a child of the caller's span if the headers have one (W3C Trace
     /// Context: `traceparent`, `tracestate`).
     pub(crate) fn new(app: &AppState, path: ReviewPath, headers: &HeaderMap) -> Self {
         let sampled = app.tracer.as_ref().and_then(|tracer| {
@@ -42,7 +42,7 @@ impl ReviewSpan {
                 .with_kind(SpanKind::Server)
                 .with_attributes([KeyValue::new("http.route", route)])
                 .start_with_context(tracer, &parent);
-            // Of what is not sampled, no step is either.
+            // Steps of a review that is not sampled are not recorded either.
             span.is_recording().then(|| SampledSpan {
                 tracer: tracer.clone(),
                 context: parent.with_span(span),
@@ -64,7 +64,7 @@ impl Drop for ReviewSpan {
     }
 }
 
-/// What is said of a review while it is in work.
+/// Adds steps and attributes to the span of a review.
 #[derive(Clone)]
 pub(crate) struct ReviewTrace(Option<SampledSpan>);
 
@@ -75,7 +75,7 @@ struct SampledSpan {
 }
 
 impl ReviewTrace {
-    /// A step begins.
+    /// Starts the span of a step.
     pub(crate) fn begin(&self, step: ReviewStep) -> StepSpan {
         let name = match step {
             ReviewStep::Read => "read",
@@ -87,7 +87,7 @@ impl ReviewTrace {
             ReviewStep::Convert => "convert",
             ReviewStep::Lookup => "lookup",
         };
-        let begun = self.0.as_ref().map(|SampledSpan { tracer, context }| {
+        let span = self.0.as_ref().map(|SampledSpan { tracer, context }| {
             let kind = match step {
                 ReviewStep::Lookup => SpanKind::Client,
                 _ => SpanKind::Internal,
@@ -95,18 +95,22 @@ impl ReviewTrace {
             let builder = tracer.span_builder(name).with_kind(kind);
             builder.start_with_context(tracer, context)
         });
-        StepSpan(begun)
+        StepSpan(span)
     }
 
-    /// This is the answer that will be sent.
-    pub(crate) fn record_review(&self, request: &AdmissionRequest<'_>, answer: &AdmissionResponse) {
-        let verdict = match AdmissionOutcome::from_response(answer) {
+    /// Records the response that is sent.
+    pub(crate) fn record_review(
+        &self,
+        request: &AdmissionRequest<'_>,
+        response: &AdmissionResponse,
+    ) {
+        let verdict = match AdmissionOutcome::from_response(response) {
             AdmissionOutcome::Allowed => "allowed",
             AdmissionOutcome::Warned => "warned",
             AdmissionOutcome::Denied => "denied",
             AdmissionOutcome::Error => "error",
         };
-        let rules = answer.hits().iter();
+        let rules = response.hits().iter();
         let mut rules: Vec<Cow<'static, str>> = rules.map(|(rule, _)| rule.clone()).collect();
         rules.sort_unstable();
         rules.dedup();
@@ -123,7 +127,7 @@ impl ReviewTrace {
         ]);
     }
 
-    /// This is what came of a conversion review.
+    /// Records the result of a conversion review.
     pub(crate) fn record_conversion(
         &self,
         request: &conversion_review::ConversionRequest<'_>,
@@ -131,7 +135,7 @@ impl ReviewTrace {
     ) {
         let result = match result {
             ConversionOutcome::Converted => "converted",
-            ConversionOutcome::Rejected => "refused",
+            ConversionOutcome::Rejected => "rejected",
             ConversionOutcome::Error => "error",
         };
         let objects = i64::try_from(request.count()).unwrap_or(i64::MAX);
@@ -146,33 +150,33 @@ impl ReviewTrace {
         ]);
     }
 
-    /// The time is over, and nothing was converted.
+    /// Records that a conversion timed out.
     pub(crate) fn record_conversion_timeout(&self, uid: &str) {
         self.set_attributes([
             KeyValue::new("conversion.uid", truncated_text(uid)),
             KeyValue::new("conversion.result", "error"),
         ]);
-        self.set_error("the objects were not converted in time");
+        self.set_error("conversion timed out");
     }
 
-    /// The time is over, and what was checked does not count.
+    /// Records that a review timed out.
     pub(crate) fn record_timeout(&self, uid: &str) {
         self.set_attributes([
             KeyValue::new("admission.uid", truncated_text(uid)),
             KeyValue::new("admission.verdict", "error"),
         ]);
-        self.set_error("the rules were not done in time");
+        self.set_error("review timed out");
     }
 
-    /// The request was answered with an HTTP error.
+    /// Records that the request got an HTTP error.
     pub(crate) fn record_http_error(&self, code: StatusCode) {
         self.set_attributes([
             KeyValue::new("http.response.status_code", i64::from(code.as_u16())),
             KeyValue::new("admission.verdict", "error"),
         ]);
-        // What the client did wrong is no failure of the server (semantic conventions of HTTP).
+        // A client error is no error of a server span (OpenTelemetry semantic conventions for HTTP).
         if code.is_server_error() {
-            self.set_error("the answer could not be written");
+            self.set_error("response could not be encoded");
         }
     }
 
@@ -182,27 +186,30 @@ impl ReviewTrace {
         }
     }
 
-    fn set_error(&self, why: &'static str) {
+    fn set_error(&self, description: &'static str) {
         if let Some(sampled) = &self.0 {
-            sampled.context.span().set_status(Status::error(why));
+            sampled
+                .context
+                .span()
+                .set_status(Status::error(description));
         }
     }
 }
 
-/// A step that has begun; it ends with this.
+/// The span of a step; it ends when this is dropped.
 #[must_use = "the step ends when it is dropped"]
 pub(crate) struct StepSpan(Option<Span>);
 
 impl StepSpan {
-    /// A lookup ends with these answers.
-    pub(crate) fn end_with_lookups(mut self, fetched: &LookupResults) {
+    /// Ends the span of a lookup with its results.
+    pub(crate) fn end_with_lookups(mut self, results: &LookupResults) {
         let Some(span) = &mut self.0 else {
             return;
         };
-        let names = i64::try_from(fetched.len()).unwrap_or(i64::MAX);
+        let names = i64::try_from(results.len()).unwrap_or(i64::MAX);
         span.set_attribute(KeyValue::new("lookup.names", names));
-        if fetched.values().any(|answer| *answer == Lookup::Unknown) {
-            span.set_status(Status::error("the API server did not answer"));
+        if results.values().any(|result| *result == Lookup::Unknown) {
+            span.set_status(Status::error("live lookup failed"));
         }
     }
 
@@ -211,7 +218,7 @@ impl StepSpan {
     }
 }
 
-/// The headers of a request, as the propagator reads them.
+/// The headers of a request for the propagator.
 struct Headers<'a>(&'a HeaderMap);
 
 impl Extractor for Headers<'_> {

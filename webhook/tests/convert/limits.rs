@@ -46,7 +46,7 @@ async fn queued_conversion_is_answered_before_timeout() {
     assert_eq!(answer["response"]["uid"], "705ab4f5");
     assert_failed(
         &answer["response"],
-        "not converted within 0.5 s, because these objects or others in work are large; try again, with fewer objects at once",
+        "not converted: timed out after 0.5 s, because these objects or others in flight are large; try again, with fewer objects at once",
     );
     server.assert_metric(r#"lockkeeper_webhook_conversions_total{result="error"} 1"#);
 }
@@ -54,12 +54,12 @@ async fn queued_conversion_is_answered_before_timeout() {
 #[tokio::test]
 async fn conversion_over_limits_is_rejected() {
     let server = Server::new();
-    let (status, told) = server
+    let (status, text) = server
         .post("/convert", vec![b' '; BODY_LIMIT_BYTES + 1])
         .await;
     assert_eq!(status, StatusCode::PAYLOAD_TOO_LARGE);
     assert_eq!(
-        told,
+        text,
         format!("the body is larger than the limit of {BODY_LIMIT_BYTES} bytes\n")
     );
     let full = Server::with_app(
@@ -72,9 +72,9 @@ async fn conversion_over_limits_is_rejected() {
     let body = review(&api_version("v1"), &json!([]))
         .to_string()
         .into_bytes();
-    let (status, told) = full.post("/convert", body).await;
+    let (status, text) = full.post("/convert", body).await;
     assert_eq!(status, StatusCode::TOO_MANY_REQUESTS);
-    assert!(told.contains("try again in 1 s"), "{told}");
+    assert!(text.contains("try again in 1 s"), "{text}");
     full.assert_metric("lockkeeper_webhook_requests_shed_total 1");
     full.assert_metric(r#"lockkeeper_webhook_conversions_total{result="error"} 1"#);
 }

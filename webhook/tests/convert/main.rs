@@ -46,7 +46,7 @@ impl Server {
         Self { router, app }
     }
 
-    /// One that knows reservations.
+    /// A server that converts reservations.
     fn new() -> Self {
         let app = offline().with_converters(reservation::converters());
         Self::with_app(app, LoadLimits::default())
@@ -73,7 +73,7 @@ impl Server {
         answer["response"].clone()
     }
 
-    /// Whether a line stands among the metrics.
+    /// Checks that the metrics have this line.
     #[track_caller]
     fn assert_metric(&self, line: &str) {
         let text = self.app.metrics().prometheus();
@@ -181,7 +181,7 @@ async fn conversion_failure_names_object_and_field() {
         "request.objects[1]: Reservation \"team/b\" cannot be converted from samples.example.com/v1beta1 to \
          samples.example.com/v1: spec.windows.night.start: invalid type: integer `5`, expected a string",
     );
-    server.assert_metric(r#"lockkeeper_webhook_conversions_total{result="refused"} 1"#);
+    server.assert_metric(r#"lockkeeper_webhook_conversions_total{result="rejected"} 1"#);
     server.assert_metric(r#"lockkeeper_webhook_conversions_total{result="converted"} 0"#);
 }
 
@@ -207,7 +207,7 @@ async fn invalid_conversion_request_fails_with_message() {
     }
     let mut older_review = review(&api_version("v1"), &json!([]));
     older_review["apiVersion"] = "apiextensions.k8s.io/v1beta1".into();
-    let expected = "apiVersion \"apiextensions.k8s.io/v1beta1\" is not spoken here; name v1 in \
+    let expected = "unsupported apiVersion \"apiextensions.k8s.io/v1beta1\"; list v1 in \
                     spec.conversion.webhook.conversionReviewVersions";
     assert_failed(&server.review(&older_review).await, expected);
 }
@@ -237,11 +237,11 @@ async fn undecodable_object_is_reported_by_index() {
     for (object, expected) in [
         (
             twice,
-            "request.objects[1] holds the key \"name\" twice; an API server sends each once",
+            "request.objects[1] has the duplicate key \"name\"; an API server sends each key once",
         ),
         (
             &deep,
-            "request.objects[1] cannot be read: recursion limit exceeded at line 1 column 128",
+            "request.objects[1] cannot be decoded: recursion limit exceeded at line 1 column 128",
         ),
     ] {
         let (status, body) = server.post("/convert", with(object)).await;
@@ -291,20 +291,20 @@ async fn body_without_review_is_http_error() {
         ),
         (
             "{}",
-            "the ConversionReview has no request; this server answers requests of apiextensions.k8s.io/v1\n",
+            "the ConversionReview has no request; this server supports apiextensions.k8s.io/v1\n",
         ),
         (
             r#"{"request": {"objects": []}}"#,
-            "request.uid is missing; without it no answer can be matched to the request\n",
+            "request.uid is missing; without it no response can be matched to the request\n",
         ),
     ] {
-        let (status, told) = server.post("/convert", body.as_bytes().to_vec()).await;
-        assert_eq!((status, told.as_str()), (StatusCode::BAD_REQUEST, expected));
+        let (status, text) = server.post("/convert", body.as_bytes().to_vec()).await;
+        assert_eq!((status, text.as_str()), (StatusCode::BAD_REQUEST, expected));
     }
-    let (status, told) = server
+    let (status, text) = server
         .post("/convert", b"{\"request\": {\"uid\": \"\xff\"}}".to_vec())
         .await;
-    assert_eq!(status, StatusCode::BAD_REQUEST, "{told}");
+    assert_eq!(status, StatusCode::BAD_REQUEST, "{text}");
     server.assert_metric(r#"lockkeeper_webhook_conversions_total{result="error"} 4"#);
     let review = review(&api_version("v1"), &json!([])).to_string();
     let request = Request::post("/convert").body(Body::from(review)).unwrap();

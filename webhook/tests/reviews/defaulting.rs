@@ -119,10 +119,10 @@ async fn job_with_queue_name_is_suspended() {
         };
         let queued = json!({"lockkeeper.dev/queue-name": "main"});
         for suspend in [json!(null), json!(false)] {
-            let (job, asked) = review_of(&queued, &suspend, "CREATE");
+            let (job, sent) = review_of(&queued, &suspend, "CREATE");
             let mut expected = job.clone();
             expected["spec"]["suspend"] = true.into();
-            let answer = review(&server, "/mutate", &asked).await;
+            let answer = review(&server, "/mutate", &sent).await;
             assert_eq!(patched(&job, &answer), expected);
         }
         for (labels, suspend, operation) in [
@@ -130,14 +130,14 @@ async fn job_with_queue_name_is_suspended() {
             (&json!({"app": "a"}), json!(false), "CREATE"),
             (&queued, json!(false), "UPDATE"),
         ] {
-            let (_, asked) = review_of(labels, &suspend, operation);
-            let answer = review(&server, "/mutate", &asked).await;
-            let unchanged = json!({"uid": asked["request"]["uid"], "allowed": true});
+            let (_, sent) = review_of(labels, &suspend, operation);
+            let answer = review(&server, "/mutate", &sent).await;
+            let unchanged = json!({"uid": sent["request"]["uid"], "allowed": true});
             assert_eq!(answer, unchanged);
         }
         // No rule is about them yet.
-        let (_, asked) = review_of(&queued, &json!(false), "CREATE");
-        let answer = review(&server, "/validate", &asked).await;
+        let (_, sent) = review_of(&queued, &json!(false), "CREATE");
+        let answer = review(&server, "/validate", &sent).await;
         assert_eq!(answer["allowed"], true);
     }
 }

@@ -1,4 +1,4 @@
-//! What a request is, before anybody looks at its object.
+//! The fields of a request besides its objects.
 
 use super::{BODY_LIMIT_BYTES, create, post, queue, quota, request, review, server};
 use axum::body::Body;
@@ -59,7 +59,7 @@ async fn every_response_carries_the_uid() {
     }
 }
 
-/// Puts a pair of a key and a value wherever `mark` stands, before it.
+/// Inserts a key and a value before every occurrence of `mark`.
 fn with_pair(review_of: &Value, mark: &str, pair: &str) -> Vec<u8> {
     let text = review_of.to_string();
     assert!(text.contains(mark), "{mark} is not in {text}");
@@ -107,7 +107,7 @@ async fn duplicate_key_is_rejected() {
             (r#""name":"example"}"#, r#""name":"b""#, "name"),
             (r#""cohortName":"#, r#""cohortName":"b""#, "cohortName"),
         ] {
-            // In both objects, so that the stored one could be an excuse.
+            // In both objects: ratcheting must not apply.
             let body = with_pair(&own, mark, pair);
             for path in ["/validate", "/mutate"] {
                 let (status, body) = post(&server, path, json, body.clone()).await;
@@ -116,9 +116,9 @@ async fn duplicate_key_is_rejected() {
                 let status = &answer["response"]["status"];
                 assert_eq!(answer["response"]["allowed"], false, "{body}");
                 assert_eq!(status["code"], 400, "{body}");
-                let message = format!("request.{field} holds the key \"{key}\" twice");
-                let told = status["message"].as_str().unwrap();
-                assert!(told.starts_with(&message), "{told}");
+                let message = format!("request.{field} has the duplicate key \"{key}\"");
+                let text = status["message"].as_str().unwrap();
+                assert!(text.starts_with(&message), "{text}");
             }
         }
     }
@@ -141,7 +141,10 @@ async fn local_queue_without_known_queues_has_no_findings() {
                 let unknown = request("lockkeeper.dev", version, kind, operation, &both);
                 let answer = review(&server(), path, &unknown).await;
                 let message = answer["status"]["message"].as_str().unwrap();
-                assert!(message.contains("not known to this version"), "{message}");
+                assert!(
+                    message.contains("not supported by this version"),
+                    "{message}"
+                );
             }
         }
     }

@@ -32,7 +32,7 @@ async fn undecodable_object_error_names_field() {
             cause["message"].as_str().unwrap().ends_with("[SC001]"),
             "{answer}"
         );
-        // The schema says it better: the object goes on to it as it is.
+        // The schema has a better message, so the object is allowed unchanged.
         let answer = review(&server, "/mutate", &review_of).await;
         assert_eq!(
             (&answer["allowed"], &answer["patch"]),

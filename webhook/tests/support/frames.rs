@@ -112,7 +112,7 @@ impl Frame {
     }
 }
 
-/// A connection of HTTP/2 whose frames are written by hand.
+/// An HTTP/2 connection with hand-written frames.
 pub struct Connection(TlsStream<TcpStream>);
 
 impl Connection {
@@ -129,7 +129,7 @@ impl Connection {
 
     /// Sends bytes, in one piece if they fit into a record of TLS.
     pub async fn send(&mut self, bytes: &[u8]) {
-        // The server may have closed; what it has said before is read.
+        // The server may have closed the connection; its earlier frames are read.
         let _ = self.0.write_all(bytes).await;
     }
 

@@ -99,8 +99,8 @@ impl Webhook {
         );
         let router = router_with(Arc::new(app), Arc::clone(&load), Arc::clone(&health));
         let stop = Arc::new(Notify::new());
-        let told = Arc::clone(&stop).notified_owned();
-        let shutdown = drain_delay(Arc::clone(&health), told, plan.delay);
+        let stopped = Arc::clone(&stop).notified_owned();
+        let shutdown = drain_delay(Arc::clone(&health), stopped, plan.delay);
         let task = tokio::spawn(serve(
             tcp,
             tls,

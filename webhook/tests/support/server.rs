@@ -32,7 +32,7 @@ pub const BOTH: &[&str] = &["h2", "http/1.1"];
 pub const H2: &[&str] = &["h2"];
 pub const HTTP1: &[&str] = &["http/1.1"];
 
-/// What the handlers of `/wait` and `/never` tell, and `/wait` waits for.
+/// Signals of the handlers of `/wait` and `/never`, and the signal that `/wait` waits for.
 pub struct Gate {
     pub entered: Semaphore,
     pub open: Notify,

@@ -1,4 +1,4 @@
-//! What the keeper writes: the Secret, and the bundles of the targets.
+//! Writes of the rotator: the Secret, and the bundles of the targets.
 
 use super::super::injection_targets::TrackedTarget;
 use super::super::plan::RotationStep;
@@ -9,7 +9,7 @@ use std::time::SystemTime;
 use tracing::info;
 
 impl CertRotator {
-    /// Makes what the step asks for and writes it.
+    /// Applies the step and writes the result.
     pub(super) async fn apply_step(&mut self, step: RotationStep) -> Result<(), Problem> {
         let Some(seen) = &self.observed else {
             return Ok(());
@@ -33,7 +33,7 @@ impl CertRotator {
         };
         match written {
             Ok(written) => {
-                info!(secret = secret.to_string(), ?step, "the Secret was written");
+                info!(secret = secret.to_string(), ?step, "wrote the Secret");
                 self.observe_secret(Some(written));
                 Ok(())
             }
@@ -65,8 +65,8 @@ impl CertRotator {
         }
     }
 
-    /// Gives the bundle to every target that lacks it. What the Secret holds is read just before:
-    /// a replica that lags behind must not put an old bundle in place of a new one.
+    /// Injects the bundle into every target without it. The Secret is read just before: a replica with
+    /// a stale view must not replace a new bundle by an old one.
     pub(super) async fn inject_bundle(&mut self) -> Result<(), Problem> {
         for _ in 0..WRITES_PER_ROUND_MAX {
             let Some(bundle) = self.stored_bundle() else {
@@ -92,7 +92,7 @@ impl CertRotator {
                 return Err(troubles.collect::<Vec<_>>().join("; "));
             }
         }
-        Err("the CA bundles are changed by others again and again; who writes them?".to_owned())
+        Err("the CA bundles are changed by another client repeatedly; find and stop it".to_owned())
     }
 
     fn stored_bundle(&self) -> Option<String> {

@@ -1,4 +1,4 @@
-//! From texts to certificates and keys, and whether they fit together.
+//! Parses certificates and keys, and checks that they match.
 
 use super::super::subject_alt_names;
 use super::{BundledCa, CA_BUNDLE, CA_KEY, CERTIFICATE, KEY, SecretContentsError, Validity};
@@ -14,7 +14,7 @@ use std::time::Duration;
 use x509_parser::certificate::X509Certificate;
 use x509_parser::prelude::FromDer;
 
-/// The certificates of a CA bundle; `None` if it is damaged or empty.
+/// Parses the certificates of a CA bundle; `None` if it is damaged or empty.
 pub(in super::super) fn parse_certificates(pem: &[u8]) -> Option<Vec<CertificateDer<'static>>> {
     let all: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(pem).collect();
     all.ok().filter(|all| !all.is_empty())
@@ -78,7 +78,7 @@ pub(super) fn parse_certified_key(
     }
 }
 
-/// The names in the serving certificate, and when it is valid.
+/// Returns the names in the serving certificate and its validity.
 pub(super) fn read_leaf(
     leaf: &CertificateDer<'_>,
 ) -> Result<(Vec<String>, Validity), SecretContentsError> {
@@ -98,8 +98,8 @@ fn certificate_validity(certificate: &X509Certificate<'_>) -> Validity {
     }
 }
 
-/// The place in the bundle of the CA that has signed this chain. Asked for a moment at which both
-/// were good, because contents that are out of date are still understood.
+/// Returns the index of the CA in the bundle that signed this chain. Verified at a time at which both were
+/// valid, because expired contents are accepted here.
 pub(super) fn find_signer(
     authorities: &[BundledCa],
     chain: &[CertificateDer<'_>],

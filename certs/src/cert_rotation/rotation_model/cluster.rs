@@ -1,4 +1,4 @@
-//! A Secret, targets, replicas and API servers, each with a view of its own of the others.
+//! A Secret, targets, replicas and API servers, each with its own, possibly stale view of the others.
 
 use super::super::apply_step::CertIssuer;
 use super::super::contents::SecretContents;
@@ -10,15 +10,15 @@ use rustls::pki_types::CertificateDer;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Rounds after which nobody has anything to do.
+/// Rounds after which all replicas must be idle.
 const ROUNDS_MAX: u32 = 8;
 
-/// Steps in one go after which two replicas must be fighting.
+/// Steps in a row after which two replicas must be reverting each other.
 const CONFLICT_STEPS: u32 = 40;
 
 pub(super) type CaCertificates = Vec<CertificateDer<'static>>;
 
-/// A state of something, and when it came to be. Its place in the history is its version.
+/// A state and the time since which it exists. Its index in the history is its version.
 #[derive(Clone, Debug)]
 pub(super) struct Revision<T> {
     at_s: u64,
@@ -31,10 +31,10 @@ pub(super) struct SecretState {
     pub(super) renewal_requested: bool,
 }
 
-/// A target: `None` is absent; no authorities is no bundle.
+/// A target: `None` is absent; no CAs is no bundle.
 pub(super) type TargetBundle = Option<CaCertificates>;
 
-/// A write on its way.
+/// An in-flight write.
 #[derive(Debug)]
 pub(super) enum PendingWrite {
     Secret {
@@ -51,7 +51,7 @@ pub(super) enum PendingWrite {
 pub(super) struct Replica {
     pub(super) issuer: CertIssuer,
     is_running: bool,
-    /// The version of the Secret that it goes by, and the one that its watch has come to.
+    /// The version of the Secret that the replica uses, and the one that its watch delivered last.
     observed: Option<usize>,
     watched: usize,
     targets: Vec<usize>,
@@ -83,7 +83,7 @@ pub(super) struct RotationCluster {
     pub(super) secret: Vec<Revision<SecretState>>,
     pub(super) targets: Vec<Vec<Revision<TargetBundle>>>,
     pub(super) replicas: Vec<Replica>,
-    /// For each API server the version of each target that it goes by.
+    /// For each API server, the version of each target that it uses.
     servers: Vec<Vec<usize>>,
     pub(super) secret_writes: usize,
     pub(super) target_writes: usize,
@@ -91,7 +91,7 @@ pub(super) struct RotationCluster {
 
 #[derive(Clone, Debug)]
 pub(super) enum Action {
-    /// A replica hears of everything and does what it wants to do.
+    /// A replica observes every change and executes its plan.
     Run(usize),
     AdvanceTime(u64),
     Jump(u64),
@@ -172,7 +172,8 @@ impl RotationCluster {
         }
     }
 
-    /// Nobody lags by the overlap: who would is told of the next version before the time passes.
+    /// Limits staleness to the overlap: a view that would exceed it advances to the next version
+    /// first.
     fn advance_time(&mut self, seconds: u64) {
         let then_s = self.now_s + seconds;
         let late = |at_s: u64| at_s + OVERLAP_S <= then_s;
@@ -200,7 +201,7 @@ impl RotationCluster {
         self.now_s = then_s;
     }
 
-    /// The watch of a replica comes to the next version, which may be older than what it has read.
+    /// The watch of a replica delivers the next version, which may be older than the one it has read.
     fn deliver_watch_event(&mut self, place: usize) {
         let replica = &mut self.replicas[place];
         replica.watched = (self.secret.len() - 1).min(replica.watched + 1);
@@ -219,7 +220,7 @@ impl RotationCluster {
         }
     }
 
-    /// A replica plans by what it knows and sends a write.
+    /// A replica plans with its view and sends a write.
     fn plan_write(&mut self, place: usize) {
         let now = Duration::from_secs(self.now_s);
         let replica = &mut self.replicas[place];
@@ -273,7 +274,7 @@ impl RotationCluster {
         let Some(target) = known.iter().position(lacks) else {
             return;
         };
-        // The version of the target was read before the Secret is.
+        // The target was read before the Secret is.
         let version = replica.targets[target];
         self.observe(place, self.secret.len() - 1);
         let read = self.secret.last().unwrap().state.contents.as_deref();
@@ -285,7 +286,7 @@ impl RotationCluster {
         });
     }
 
-    /// The write of a replica comes to the API server.
+    /// The write of a replica arrives at the API server.
     fn commit_write(&mut self, place: usize) {
         match self.replicas[place].pending_write.take() {
             Some(PendingWrite::Secret { version, after }) => {
@@ -310,7 +311,7 @@ impl RotationCluster {
         }
     }
 
-    /// The replica is gone, with its memory; what it has sent may still arrive. Or it comes back.
+    /// The replica restarts without its memory; its in-flight write may still arrive.
     fn crash(&mut self, place: usize) {
         let targets = self
             .targets
@@ -343,7 +344,8 @@ impl RotationCluster {
         });
     }
 
-    /// All come back, hear of everything, and do what they want to do; how many writes there were.
+    /// All replicas restart, observe every change and execute their plans; returns the number of
+    /// writes.
     pub(super) fn settle(&mut self) -> usize {
         let before = self.secret_writes + self.target_writes;
         for _ in 0..ROUNDS_MAX {
@@ -368,7 +370,7 @@ impl RotationCluster {
                 tries < CONFLICT_STEPS,
                 "replica {place} never comes to rest"
             );
-            // What is on its way comes first.
+            // In-flight writes arrive first.
             self.commit_write(place);
             self.check();
             self.replicas[place].watched = self.secret.len() - 1;
@@ -384,7 +386,7 @@ impl RotationCluster {
         }
     }
 
-    /// Every bundle that an API server goes by trusts every pair that is served.
+    /// Checks that every bundle that an API server uses trusts every served certificate.
     #[track_caller]
     pub(super) fn check(&self) {
         let held = self.replicas.iter().filter(|replica| replica.is_running);

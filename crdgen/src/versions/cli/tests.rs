@@ -90,17 +90,21 @@ fn removal_reports_all_blockers() {
         ("no status", definition("things", false, None)),
         ("no definition", "kind: List\n".to_owned()),
     ];
-    insta::assert_snapshot!(transcript(&cases, &["removal", "CRD", "v1alpha1"]));
+    insta::assert_snapshot!(transcript(&cases, &["check-removal", "CRD", "v1alpha1"]));
 }
 
 #[test]
 fn stored_flag_replaces_missing_status() {
     let text = definition("things", false, None);
-    let removal =
-        |stored: &str| run_crdgen(&text, &["removal", "CRD", "v1alpha1", "--stored", stored]);
+    let removal = |stored: &str| {
+        run_crdgen(
+            &text,
+            &["check-removal", "CRD", "v1alpha1", "--stored", stored],
+        )
+    };
     assert_eq!(
         removal("v1beta1"),
-        "exit code 0\nthings.example.com: v1alpha1 may go\n"
+        "exit code 0\nthings.example.com: v1alpha1 can be removed\n"
     );
     assert!(removal("v1beta1,v1alpha1").starts_with("exit code 1\n"));
     let migration = run_crdgen(&text, &["migration", "CRD", "--stored", "v1beta1"]);
@@ -112,14 +116,14 @@ fn undecided_removal_is_error() {
     let text = definition("things", false, Some(json!(["v1beta1"])));
     for (words, expected) in [
         (
-            ["removal", "CRD", "v2"],
+            ["check-removal", "CRD", "v2"],
             "things.example.com has no version v2, only v1alpha1, v1beta1; give one of these",
         ),
         (
-            ["removal", "no/such", "v2"],
+            ["check-removal", "no/such", "v2"],
             "cannot read no/such: No such file or directory (os error 2); name a file, a folder, - or a revision of git",
         ),
-        (["removal", "CRD", "v1beta1"], ""),
+        (["check-removal", "CRD", "v1beta1"], ""),
     ] {
         let said = run_crdgen(&text, &words);
         if expected.is_empty() {

@@ -1,4 +1,4 @@
-//! Small clusters, written down plainly.
+//! Small clusters in a plain representation.
 
 use crate::model::choices::Choices;
 use lockkeeper_preemption::gang::{
@@ -11,14 +11,14 @@ use lockkeeper_preemption::placement::{
 };
 use lockkeeper_preemption::{Amount, BudgetId, GroupId, HostId, PodId, UnitId};
 
-/// Of cpu and of memory.
+/// Amounts of cpu and memory.
 pub type Requests = [i64; 2];
 
 #[derive(Clone, Debug)]
 pub struct ModelCluster {
     pub hosts: Vec<ModelHost>,
     pub jobs: Vec<ModelJob>,
-    /// The label that is protected, and how many pods with it may go.
+    /// The protected label, and how many pods with it may be disrupted.
     pub budgets: Vec<(usize, i32)>,
 }
 
@@ -28,10 +28,10 @@ pub struct ModelHost {
     pub is_tainted: bool,
 }
 
-/// A pod alone, or a group.
+/// A single pod or a group.
 #[derive(Clone, Debug)]
 pub struct ModelJob {
-    /// `None` is a pod alone.
+    /// `None` means a single pod.
     pub mode: Option<DisruptionMode>,
     pub priority: i32,
     pub preemption_priority: i32,
@@ -50,7 +50,7 @@ pub struct ModelPod {
     pub nominated: Option<usize>,
 }
 
-/// How large towns are.
+/// The size of random clusters.
 #[derive(Clone, Copy)]
 pub struct ClusterSize {
     pub hosts: usize,
@@ -67,7 +67,7 @@ pub const SMALL: ClusterSize = ClusterSize {
 };
 
 impl ModelCluster {
-    /// One node of one cpu, and these jobs.
+    /// One node with one cpu, and these jobs.
     pub fn with_jobs(jobs: Vec<ModelJob>) -> Self {
         let host = ModelHost {
             allocatable: [1, 0],
@@ -80,7 +80,7 @@ impl ModelCluster {
         }
     }
 
-    /// Jobs that fit one after the other run, the others wait.
+    /// Starts the jobs that fit, in order; the others are pending.
     pub fn random(dice: &mut Choices<'_>, size: ClusterSize) -> Self {
         let hosts = 1 + dice.below(size.hosts);
         let hosts = (0..hosts).map(|_| ModelHost {
@@ -104,7 +104,7 @@ impl ModelCluster {
         town
     }
 
-    /// Puts the pods of a job where they fit, or lets all of them wait.
+    /// Places all pods of a job, or leaves all of them pending.
     fn start_or_queue(&mut self, mut job: ModelJob) {
         for at in 0..job.pods.len() {
             let asks = job.pods[at].requests;
@@ -128,7 +128,7 @@ impl ModelCluster {
         job.is_tolerant || !self.hosts[host].is_tainted
     }
 
-    /// What is free on a node; less than nothing where too much runs.
+    /// The free resources of a node; negative if overcommitted.
     pub fn free(&self, host: usize) -> Requests {
         let pods = self.jobs.iter().flat_map(|it| &it.pods);
         let here = pods.filter(|it| it.host == Some(host));
@@ -137,7 +137,7 @@ impl ModelCluster {
         })
     }
 
-    /// The jobs of which some pod waits.
+    /// The jobs with pending pods.
     pub fn waiting(&self) -> Vec<usize> {
         let waits = |at: &usize| self.jobs[*at].pods.iter().any(|it| it.host.is_none());
         (0..self.jobs.len()).filter(waits).collect()
@@ -147,7 +147,7 @@ impl ModelCluster {
         self.build_in_order(compatibility, &(0..self.jobs.len()).collect::<Vec<_>>())
     }
 
-    /// A world with the jobs told in this order.
+    /// A `GangCluster` with the jobs added in this order.
     pub fn build_in_order(
         &self,
         compatibility: SchedulerCompatibility,
@@ -183,7 +183,7 @@ impl ModelCluster {
 }
 
 impl ModelJob {
-    /// A group of so many pods of one cpu each, on a node or waiting.
+    /// A group of pods with one cpu each, on a node or pending.
     pub fn gang(mode: DisruptionMode, pods: usize, host: Option<usize>) -> Self {
         let pod = ModelPod {
             requests: [1, 0],
@@ -229,7 +229,7 @@ impl ModelJob {
         Self {
             mode,
             priority,
-            // A pod alone has one priority.
+            // A single pod has one priority.
             preemption_priority: match mode {
                 None => priority,
                 Some(_) => priority + i32::try_from(dice.below(3)).unwrap(),
@@ -252,7 +252,7 @@ pub fn minus(a: Requests, b: Requests) -> Requests {
     [a[0] - b[0], a[1] - b[1]]
 }
 
-/// Whether there is enough; what is not asked for may be short.
+/// Whether the requests fit; resources without a request may be negative.
 pub fn is_within(asks: Requests, free: Requests) -> bool {
     (0..2).all(|at| asks[at] == 0 || asks[at] <= free[at])
 }
@@ -293,7 +293,7 @@ pub fn set_budget(world: &mut GangCluster, at: usize, label: usize, allowed: i32
     })
 }
 
-/// A world, and which numbers things have there.
+/// A `GangCluster` with the ids of its objects.
 pub struct BuiltCluster {
     pub cluster: GangCluster,
     pub hosts: Vec<HostId>,
@@ -302,7 +302,7 @@ pub struct BuiltCluster {
 }
 
 impl BuiltCluster {
-    /// Tells of a job, or what it is now.
+    /// Adds or updates a job.
     pub fn set_job(&mut self, at: usize, job: &ModelJob) {
         self.pods[at].clear();
         let world = &mut self.cluster;
@@ -361,7 +361,7 @@ impl BuiltCluster {
         }
     }
 
-    /// What is decided on the pods of a job that wait.
+    /// The decision on the pending pods of a job.
     pub fn decide(&self, town: &ModelCluster, job: usize) -> GangDecision {
         let pods = self.waiting(town, job);
         self.cluster
@@ -382,7 +382,7 @@ impl BuiltCluster {
         waiting.map(|(_, id)| *id).collect()
     }
 
-    /// Which pods of the town a unit has: job and pod.
+    /// The pods of a unit as pairs of job and pod.
     pub fn pods_of(&self, unit: UnitId) -> Vec<(usize, usize)> {
         let pods = self.cluster.units().get(unit).unwrap().pods();
         pods.iter().map(|it| self.job_and_pod_of(*it)).collect()
@@ -398,7 +398,7 @@ impl BuiltCluster {
         self.hosts.iter().position(|it| *it == host).unwrap()
     }
 
-    /// Where the pods of a decision go, as the town has them.
+    /// The placement of a decision in the plain representation.
     pub fn placements(
         &self,
         placement: &[(PodId, Option<HostId>)],

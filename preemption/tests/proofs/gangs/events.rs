@@ -1,4 +1,4 @@
-//! Whatever happened before, only what is there now counts.
+//! The state depends only on the existing objects, not on earlier events.
 
 use super::clusters::{BuiltCluster, ModelCluster, ModelJob, SMALL, set_budget, set_host};
 use super::properties::{cluster_tapes, summary};
@@ -10,7 +10,7 @@ use proptest::prelude::*;
 const CASES: u32 = 1_500;
 const EVENTS: usize = 12;
 
-/// Something changes; most of it is told back at the end.
+/// A change, most of which is reverted at the end.
 fn apply_random_event(told: &mut BuiltCluster, town: &ModelCluster, dice: &mut Choices<'_>) {
     let job = dice.below(town.jobs.len());
     match dice.below(6) {

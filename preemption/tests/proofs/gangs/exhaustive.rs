@@ -1,4 +1,4 @@
-//! How far from the best the greedy answer is: every set of victims and every placement of small towns is tried.
+//! How far greedy decisions are from the optimum: tries every set of victims and every placement in small clusters.
 
 use super::clusters::{BuiltCluster, ClusterSize, ModelCluster, Requests, is_within, minus};
 use super::properties::cluster_tapes;
@@ -9,10 +9,10 @@ use proptest::prelude::*;
 use std::cell::RefCell;
 
 const CASES: u32 = 4_000;
-/// More potential victims than this are too many sets.
+/// The maximum number of potential victims for which all sets are tried.
 const UNITS_MAX: usize = 12;
 
-/// Without budgets, since these come before priorities.
+/// Without disruption budgets, which have precedence over priorities.
 const CLUSTER_SIZE: ClusterSize = ClusterSize {
     hosts: 5,
     jobs: 14,
@@ -20,7 +20,7 @@ const CLUSTER_SIZE: ClusterSize = ClusterSize {
     has_budgets: false,
 };
 
-/// What the best set of victims costs: the highest priority of them first, then how many pods go.
+/// The cost of the best set of victims: its highest priority, then its number of pods.
 type Cost = (i32, usize);
 
 fn best_cost(town: &ModelCluster, job: usize) -> Option<Cost> {
@@ -57,7 +57,7 @@ fn best_cost(town: &ModelCluster, job: usize) -> Option<Cost> {
     best
 }
 
-/// Whether as many of the pods find places, some way.
+/// Whether any placement places this many pods.
 fn packs(
     town: &ModelCluster,
     job: usize,
@@ -83,21 +83,21 @@ fn packs(
 
 #[derive(Debug, Default)]
 struct Tally {
-    /// Where some set of victims is enough, or none is needed.
+    /// Cases in which some set of victims is enough, or none is needed.
     possible: usize,
-    /// Where a place was found.
+    /// Cases with a placement.
     found: usize,
-    /// Where the most important victim has the least priority that is possible.
+    /// Cases in which the most important victim has the lowest possible priority.
     least_priority: usize,
-    /// Where as few pods go as with that priority is possible.
+    /// Cases in which the number of pods is the lowest possible with that priority.
     best: usize,
-    /// How many pods go, of those, and how many would at best.
+    /// The number of preempted pods in these cases, and the optimum.
     pods: usize,
     pods_best: usize,
 }
 
 impl Tally {
-    /// Counts what was found, against the best, where somebody has to go.
+    /// Counts a result against the optimum, if preemption is needed.
     fn record(&mut self, got: Option<Cost>, best: Option<Cost>) {
         let Some(best) = best.filter(|it| it.1 > 0) else {
             return;
@@ -116,7 +116,7 @@ impl Tally {
     }
 }
 
-/// What it costs, as it is compared here and by score.
+/// The cost as compared here, and the score.
 fn cost(told: &BuiltCluster, outcome: &GangOutcome) -> Option<(Cost, Option<Score>)> {
     match outcome {
         GangOutcome::Fits { .. } => Some(((i32::MIN, 0), None)),
@@ -152,7 +152,7 @@ fn greedy_decision_is_rarely_far_from_optimum() {
             let got = told
                 .each_ref()
                 .map(|told| cost(told, &told.decide(&town, job).outcome));
-            // Both ways to place pods are never worse than one, and nothing is better than the best.
+            // Both strategies together are never worse than one, and no plan is better than the optimum.
             if let Some((_, score)) = got[0] {
                 prop_assert!(got[1].is_some_and(|it| it.1 <= score));
             }
@@ -167,7 +167,7 @@ fn greedy_decision_is_rarely_far_from_optimum() {
     });
     let [tally, thorough] = tallies.into_inner();
     println!("{tally:?}\nthorough: {thorough:?}");
-    // With fewer cases than usual there is little to say.
+    // With fewer cases than usual the figures are not meaningful.
     if crate::model::choices::cases_from_env().is_none() {
         assert!(tally.possible > 500, "too few towns: {tally:?}");
         assert!(tally.found * 100 >= tally.possible * 95, "{tally:?}");

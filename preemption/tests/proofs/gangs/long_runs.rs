@@ -1,4 +1,4 @@
-//! Long runs: jobs come back when they were preempted, and nobody goes round in circles.
+//! Long runs: preempted jobs become pending again, and there are no preemption loops.
 
 use super::clusters::{ModelCluster, ModelJob, SMALL};
 use super::properties::cluster_tapes;
@@ -11,8 +11,8 @@ use std::collections::BTreeSet;
 const RUNS: u32 = 600;
 const ROUNDS: usize = 60;
 
-/// Decides on the jobs that wait, one after the other, and carries it out at once. Whoever was preempted waits again.
-/// Returns who preempted whom, in order; the run ends when nothing happens any more.
+/// Decides on the pending jobs, one after another, and executes each plan immediately. Preempted jobs become pending
+/// again. Returns pairs of preemptor and victim, in order; the run ends when nothing changes any more.
 fn run(town: &mut ModelCluster, rounds: usize) -> (Vec<(usize, usize)>, bool) {
     let mut preempted = Vec::new();
     for _ in 0..rounds {
@@ -72,7 +72,7 @@ fn long_runs_end_without_mutual_preemption() {
     });
 }
 
-/// Jobs with these priorities, for scheduling and for preemption, and a place for one of them.
+/// Jobs with these scheduling and preemption priorities, and room for one of them.
 fn competing_jobs(priorities: &[(i32, i32)]) -> ModelCluster {
     let job = |(priority, preemption_priority): &(i32, i32)| ModelJob {
         priority: *priority,
@@ -82,7 +82,7 @@ fn competing_jobs(priorities: &[(i32, i32)]) -> ModelCluster {
     ModelCluster::with_jobs(priorities.iter().map(job).collect())
 }
 
-/// Three jobs of every pair of priorities with scheduling ≤ preemption want the one place there is.
+/// Three jobs with every combination of priorities with scheduling ≤ preemption, and room for one of them.
 #[test]
 fn all_priority_pairs_end_without_preemption_loop() {
     let pairs: Vec<(i32, i32)> = (0..3)
@@ -102,7 +102,8 @@ fn all_priority_pairs_end_without_preemption_loop() {
     assert!(preemptions > 0);
 }
 
-/// That the check above can fail: with a preemption priority below the other one, two take each other's place for ever.
+/// The check above can fail: with a preemption priority below the scheduling priority, two jobs preempt each other
+/// forever.
 #[test]
 fn preemption_priority_below_scheduling_priority_loops() {
     let (preempted, is_at_rest) = run(&mut competing_jobs(&[(1, 0), (1, 0)]), 10);

@@ -1,4 +1,4 @@
-//! What every decision keeps to.
+//! Properties of every decision.
 
 use super::clusters::{BuiltCluster, ClusterSize, ModelCluster, SMALL, is_within};
 use crate::model::choices::{Choices, WORLD_BYTES, check};
@@ -20,7 +20,7 @@ pub fn cluster_tapes() -> impl Strategy<Value = Vec<u8>> {
     vec(any::<u8>(), WORLD_BYTES)
 }
 
-/// Every job that waits is decided on.
+/// Decides on every pending job.
 fn for_each_decision(
     size: ClusterSize,
     test: impl Fn(&ModelCluster, &BuiltCluster, usize, GangOutcome) -> TestCaseResult,
@@ -38,7 +38,7 @@ fn for_each_decision(
     });
 }
 
-/// Whether the pods of a placement have room when these are gone, where they may go.
+/// Whether the pods of a placement fit on permitted nodes without these victims.
 pub fn fits(
     town: &ModelCluster,
     gone: &BTreeSet<(usize, usize)>,
@@ -63,7 +63,7 @@ fn victim_pods(told: &BuiltCluster, plan: &GangPlan) -> BTreeSet<(usize, usize)>
         .collect()
 }
 
-/// Whoever has a place has room there when the victims have gone, and it is enough for the whole gang.
+/// Every placed pod fits on its node without the victims, and enough pods of the gang are placed.
 fn check_all_or_nothing_and_fits(
     town: &ModelCluster,
     told: &BuiltCluster,
@@ -126,7 +126,7 @@ fn every_victim_is_necessary() {
         for spared in &plan.victims {
             let others = plan.victims.iter().filter(|it| *it != spared);
             let gone = others.flat_map(|it| told.pods_of(*it)).collect();
-            // A pod is on one node with one domain: elsewhere it is not asked.
+            // For a single pod the domain is one node: units on other nodes are not considered.
             prop_assert!(
                 !fits(town, &gone, &seats),
                 "{:?} could stay in {:#?}",
@@ -160,7 +160,7 @@ fn decision_is_deterministic_and_order_independent() {
     });
 }
 
-/// What does not depend on numbers.
+/// The parts of a decision that do not depend on ids.
 pub fn summary(told: &BuiltCluster, outcome: &GangOutcome) -> String {
     match outcome {
         GangOutcome::Fits { placement } => format!("fits {:?}", told.placements(placement)),
@@ -174,7 +174,7 @@ pub fn summary(told: &BuiltCluster, outcome: &GangOutcome) -> String {
     }
 }
 
-/// While its victims go it waits, when they have gone it fits, and nobody else ever has to go.
+/// The preemptor waits while its victims terminate, fits once they are gone, and preempts no further unit.
 #[test]
 fn plan_is_sufficient_while_and_after_victims_leave() {
     for_each_decision(SMALL, |town, told, job, outcome| {
@@ -230,7 +230,7 @@ fn is_whole_gang_removed(town: &ModelCluster, gone: &BTreeSet<(usize, usize)>, j
         .all(|(pod, _)| gone.contains(&(job, pod)))
 }
 
-/// On one node, and where all victims are of one priority, there is nothing that the two algorithms differ in.
+/// On one node, and with victims of a single priority, both algorithms make the same decision.
 #[test]
 fn both_algorithms_agree_on_one_node_with_equal_priorities() {
     let one = ClusterSize { hosts: 1, ..SMALL };
@@ -268,7 +268,7 @@ fn both_algorithms_agree_on_one_node_with_equal_priorities() {
     assert!(crate::model::choices::cases_from_env().is_some() || **found.borrow() > 100);
 }
 
-/// Pod by pod it is all or nothing as well.
+/// Decisions pod by pod are all or nothing as well.
 #[test]
 fn pod_by_pod_never_preempts_for_partial_gang() {
     for_each_decision(SMALL, |town, told, job, _| {

@@ -1,5 +1,5 @@
-//! The algorithm of KEP-5710 once more, as plainly as it can be written: whole towns are copied, nothing is
-//! remembered. The core must come to the same.
+//! A plain reference implementation of KEP-5710: it copies whole clusters and caches nothing. The core must make the
+//! same decisions.
 
 use super::clusters::{ModelCluster, Requests, SMALL, is_within, minus};
 use super::properties::cluster_tapes;
@@ -10,10 +10,10 @@ use std::cmp::Reverse;
 
 const CASES: u32 = 3_000;
 
-/// The pods that go together: job and pods.
+/// The pods that are preempted together: job and pods.
 type Unit = (usize, Vec<usize>);
 
-/// Where each waiting pod goes, by its place in the job.
+/// The node of each pending pod, by its index in the job.
 type Placements = Vec<(usize, Option<usize>)>;
 
 #[derive(Debug, PartialEq)]
@@ -63,14 +63,14 @@ fn without(town: &ModelCluster, gone: &[Unit]) -> ModelCluster {
     let mut town = town.clone();
     for (job, pods) in gone {
         for pod in pods {
-            // It is gone, and does not wait either.
+            // Neither running nor pending.
             town.jobs[*job].pods[*pod].host = Some(usize::MAX);
         }
     }
     town
 }
 
-/// First fit of the pods that wait.
+/// First fit of the pending pods.
 fn place(town: &ModelCluster, job: usize, hosts: &[usize]) -> Placements {
     let mut free: Vec<Requests> = (0..town.hosts.len()).map(|it| town.free(it)).collect();
     let wants = &town.jobs[job];
@@ -99,7 +99,7 @@ fn with_placements(town: &ModelCluster, job: usize, seats: &Placements) -> Model
     town
 }
 
-/// Whether the preemptor's pods have what they ask for.
+/// Whether the preemptor's pods fit.
 fn fits_current_hosts(town: &ModelCluster, job: usize) -> bool {
     let pods = town.jobs[job].pods.iter();
     pods.filter(|it| it.host.is_some()).all(|it| {
@@ -118,7 +118,7 @@ fn is_enough(town: &ModelCluster, job: usize, seats: &Placements) -> bool {
     seats.iter().filter(|(_, host)| host.is_some()).count() >= least
 }
 
-/// Which of the units, in order of importance, break a budget when all more important ones go as well.
+/// How many pods of each unit, in order of importance, violate a budget if all more important units are disrupted too.
 pub fn budget_violations(town: &ModelCluster, units: &[Unit]) -> Vec<usize> {
     let mut left: Vec<i32> = town.budgets.iter().map(|it| it.1).collect();
     let mut counts = Vec::new();
@@ -140,7 +140,7 @@ pub fn budget_violations(town: &ModelCluster, units: &[Unit]) -> Vec<usize> {
     counts
 }
 
-/// One domain: the seats and the victims, the most important first.
+/// One domain: the placement and the victims, the most important first.
 pub fn search(town: &ModelCluster, job: usize, hosts: &[usize]) -> Option<(Placements, Vec<Unit>)> {
     let potential = units_below(town, job, hosts);
     if potential.is_empty() {
@@ -257,7 +257,7 @@ fn gang_decision_matches_reference() {
     );
 }
 
-/// For a pod every node is searched by itself, in the same way.
+/// For a single pod every node is searched separately.
 #[test]
 fn pod_decision_matches_reference_on_each_node() {
     check(CASES, &cluster_tapes(), |tape| {

@@ -63,7 +63,7 @@ fn stored_classes(server: &Lockkeeper) -> u64 {
 fn wait_for_broken_watches(server: &Lockkeeper) {
     let broken = || {
         let log = server.log();
-        let lines = log.lines().filter(|line| line.contains("the watch broke"));
+        let lines = log.lines().filter(|line| line.contains("watch failed"));
         let lines: Vec<&str> = lines.collect();
         let told = |store| lines.iter().any(|line| line.contains(store));
         let all = [

@@ -8,7 +8,7 @@ use crate::lockkeeper::Protocol;
 use crate::wait;
 
 /// Looks at the files that found nothing to serve.
-const REFUSED: &str = r#"certificate_reloads_total{result="refused"}"#;
+const REFUSED: &str = r#"certificate_reloads_total{result="rejected"}"#;
 
 /// New connections get the new certificate, open ones go on, and the API server takes both.
 pub fn rotated(stage: &mut Fixture, protocol: Protocol) {

@@ -81,7 +81,7 @@ fn default_unknown(kubectl: &Kubectl, client: &mut Client) {
         "",
         "",
         201,
-        Some("not filled in: which PriorityClass is the global default"),
+        Some("not defaulted: the PriorityClass that is the global default"),
     );
     kubectl
         .run(&["delete", "priorityclass", "usual"])

@@ -1,7 +1,7 @@
 //! The routes of the metrics port.
 
-use super::text_format::TextFormat;
 use crate::app_state::AppState;
+use crate::metrics::TextFormat;
 use axum::Router;
 use axum::extract::State;
 use axum::http::header::{ACCEPT, CONTENT_TYPE};
@@ -12,8 +12,8 @@ use lockkeeper_kube_support::probe_server::{ProbeServerLimits, serve_router};
 use std::sync::Arc;
 use tokio::net::TcpListener;
 
-/// The paths of the port.
-pub(super) fn router(app: Arc<AppState>) -> Router {
+/// Returns the routes of the port.
+fn router(app: Arc<AppState>) -> Router {
     Router::new()
         .route("/metrics", get(metrics))
         .route("/healthz", get(async || "ok\n"))

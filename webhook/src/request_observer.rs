@@ -1,16 +1,16 @@
-//! One request, from its head to its answer.
+//! Measures one request, from its head to its response.
 
-use super::labels::{AdmissionOutcome, ConversionOutcome, OperationLabel, ReviewPath};
 use crate::admission_response::AdmissionResponse;
 use crate::admission_review::AdmissionRequest;
 use crate::app_state::AppState;
+use crate::metric_labels::{AdmissionOutcome, ConversionOutcome, OperationLabel, ReviewPath};
 use lockkeeper_policies::rule;
 use prometheus_client::metrics::counter::Counter;
 use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
-/// A request that is being answered. When it is dropped, it is counted: as an error unless it was
-/// judged, also when the client has gone away in the middle or a handler has panicked.
+/// A request in flight. It is counted when this is dropped, as an error unless a result was recorded; so
+/// requests of disconnected clients and panicking handlers are counted as well.
 #[must_use = "it measures until it is dropped"]
 pub(crate) struct RequestObserver {
     app: Arc<AppState>,
@@ -21,7 +21,7 @@ pub(crate) struct RequestObserver {
 }
 
 impl RequestObserver {
-    /// A request has come in.
+    /// Starts the measurement of a request.
     pub(crate) fn new(app: &Arc<AppState>, path: ReviewPath) -> Self {
         app.metrics().in_flight.inc();
         Self {
@@ -33,7 +33,7 @@ impl RequestObserver {
         }
     }
 
-    /// The body has been read.
+    /// Records the size of the body.
     pub(crate) fn record_body(&self, bytes: usize) {
         #[expect(
             clippy::cast_precision_loss,
@@ -42,12 +42,18 @@ impl RequestObserver {
         self.app.metrics().body_bytes.observe(bytes as f64);
     }
 
-    /// This is the answer that will be sent.
-    pub(crate) fn record_review(&self, request: &AdmissionRequest<'_>, answer: &AdmissionResponse) {
+    /// Records the response that is sent.
+    pub(crate) fn record_review(
+        &self,
+        request: &AdmissionRequest<'_>,
+        response: &AdmissionResponse,
+    ) {
         let metrics = self.app.metrics();
-        let asked = &request.kind;
-        let known = metrics.kinds.iter().position(|kind| {
-            kind.name == asked.name && kind.version == asked.version && kind.group == asked.group
+        let requested = &request.kind;
+        let position = metrics.kinds.iter().position(|kind| {
+            kind.name == requested.name
+                && kind.version == requested.version
+                && kind.group == requested.group
         });
         let operation = match request.operation() {
             Some(rule::Operation::Create) => OperationLabel::Create,
@@ -55,29 +61,27 @@ impl RequestObserver {
             Some(rule::Operation::Delete) => OperationLabel::Delete,
             None => OperationLabel::Other,
         };
-        let outcome = AdmissionOutcome::from_response(answer);
-        let kind = known.unwrap_or(metrics.kinds.len());
+        let outcome = AdmissionOutcome::from_response(response);
+        let kind = position.unwrap_or(metrics.kinds.len());
         if self.review.set((kind, operation, outcome)).is_ok() {
-            metrics.count_hits(answer.hits());
+            metrics.count_hits(response.hits());
         }
     }
-}
 
-impl RequestObserver {
-    /// This is what came of a conversion, and will be sent.
+    /// Records the result of a conversion that is sent.
     pub(crate) fn record_conversion(&self, result: ConversionOutcome) {
-        // Only the one thread that converts says so, once.
+        // Only the converting thread sets this, once.
         let _ = self.conversion.set(result);
     }
 }
 
 impl AdmissionOutcome {
-    pub(crate) fn from_response(answer: &AdmissionResponse) -> Self {
-        if answer.is_bad_request() {
+    pub(crate) fn from_response(response: &AdmissionResponse) -> Self {
+        if response.is_bad_request() {
             Self::Error
-        } else if !answer.allowed() {
+        } else if !response.allowed() {
             Self::Denied
-        } else if answer.has_warnings() {
+        } else if response.has_warnings() {
             Self::Warned
         } else {
             Self::Allowed
@@ -88,24 +92,24 @@ impl AdmissionOutcome {
 impl Drop for RequestObserver {
     fn drop(&mut self) {
         let metrics = self.app.metrics();
-        let path = self.path.place();
+        let path = self.path.index();
         let counter = if self.path == ReviewPath::Convert {
             let result = self
                 .conversion
                 .get()
                 .copied()
                 .unwrap_or(ConversionOutcome::Error);
-            metrics.conversions.get([result.place()])
+            metrics.conversions.get([result.index()])
         } else {
-            let unjudged = (
+            let not_evaluated = (
                 metrics.kinds.len(),
                 OperationLabel::Other,
                 AdmissionOutcome::Error,
             );
-            let (kind, operation, outcome) = self.review.get().copied().unwrap_or(unjudged);
+            let (kind, operation, outcome) = self.review.get().copied().unwrap_or(not_evaluated);
             metrics
                 .requests
-                .get([kind, operation.place(), path, outcome.place()])
+                .get([kind, operation.index(), path, outcome.index()])
         };
         counter.map(Counter::inc);
         let seconds = self.started.elapsed().as_secs_f64();

@@ -1,13 +1,12 @@
-//! Which rules found something.
+//! The rules with findings in a review, for metrics and traces.
 
-use super::labels::HitAction;
+use crate::metric_labels::HitAction;
 use lockkeeper_policies::engine::Verdict;
 use lockkeeper_policies::exceptions::Exception;
 use std::borrow::Cow;
 use std::sync::Arc;
 
-/// The rules that found something, and what was done about it, each pair once; and the exceptions that were
-/// used.
+/// The rules with findings and their actions, each pair once, and the exceptions that applied.
 #[derive(Debug, Default)]
 pub(crate) struct RuleHits {
     rules: Vec<(Cow<'static, str>, HitAction)>,
@@ -15,7 +14,7 @@ pub(crate) struct RuleHits {
 }
 
 impl RuleHits {
-    /// Those of a verdict. Without findings nothing is allocated.
+    /// Collects the hits of a verdict. Allocates nothing if there are no findings.
     pub(crate) fn from_verdict(verdict: &Verdict) -> Self {
         let by_action = [
             (HitAction::Enforce, &verdict.denials),
@@ -24,20 +23,20 @@ impl RuleHits {
         ];
         let mut rules = Vec::new();
         for (action, findings) in by_action {
-            let of = |finding: &Cow<'static, str>| (finding.clone(), action);
-            rules.extend(findings.iter().map(|finding| of(&finding.rule)));
+            let hits = findings.iter();
+            rules.extend(hits.map(|finding| (finding.rule.clone(), action)));
         }
         let mut exceptions: Vec<Arc<Exception>> = Vec::new();
-        for excused in &verdict.exempted {
-            rules.push((excused.finding.rule.clone(), HitAction::Exempt));
+        for exempted in &verdict.exempted {
+            rules.push((exempted.finding.rule.clone(), HitAction::Exempt));
             if !exceptions
                 .iter()
-                .any(|it| Arc::ptr_eq(it, &excused.exception))
+                .any(|it| Arc::ptr_eq(it, &exempted.exception))
             {
-                exceptions.push(Arc::clone(&excused.exception));
+                exceptions.push(Arc::clone(&exempted.exception));
             }
         }
-        // The findings of one rule stand together.
+        // The findings of a rule are adjacent.
         rules.dedup();
         Self { rules, exceptions }
     }

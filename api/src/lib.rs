@@ -1,14 +1,13 @@
-//! What lockkeeper's objects are.
+//! lockkeeper's kinds, its configuration, and helpers for Kubernetes objects.
 //!
 //! The five kinds of the group `lockkeeper.dev` ([`ClusterQueue`], [`Cohort`], [`LocalQueue`],
-//! [`ResourceFlavor`], [`Workload`]), what is read of [`JobSet`], the configuration of the processes
-//! ([`config`]), exact
-//! [`quantity::Quantity`] values, the well-known [`labels`], and [`field_path::FieldPath`] as
-//! Kubernetes prints it. Types only: nothing here talks to a cluster, reads a clock or decides
-//! whether an object is good.
+//! [`ResourceFlavor`], [`Workload`]), the fields of [`JobSet`] that lockkeeper reads, the [`config`]
+//! of the processes, exact [`quantity::Quantity`] values, the well-known [`labels`], and [`field_path::FieldPath`] as
+//! Kubernetes prints it. Types only: this crate does not access a cluster or a clock, and does not
+//! validate objects.
 //!
-//! Doc comments on the fields become the descriptions in the CRDs, so they are written for the
-//! person who reads `kubectl explain`.
+//! Doc comments on the fields become the descriptions in the CRDs, so they are written for
+//! readers of `kubectl explain`.
 #![deny(clippy::arithmetic_side_effects)]
 
 pub mod cluster_queue;
@@ -19,6 +18,8 @@ pub mod foreign;
 pub mod job_set;
 pub mod labels;
 pub mod local_queue;
+pub mod metadata;
+pub mod names;
 pub mod quantity;
 pub mod quota;
 pub mod resource_flavor;

@@ -1,7 +1,8 @@
 //! Certificates that all replicas share: a Secret, and the objects that get its CA bundle.
 
 use super::bounded::deserialize_in_range;
-use super::namespaced_name::{NamespacedName, is_name};
+use super::namespaced_name::NamespacedName;
+use crate::names::is_dns_subdomain;
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize};
 use std::fmt;
@@ -174,7 +175,7 @@ impl FromStr for InjectionTarget {
         let (kind, name) = text.split_once('/').unwrap_or((text, ""));
         let kind = InjectionKind::parse(&kind.to_ascii_lowercase())
             .ok_or_else(|| InjectionError::Kind(text.to_owned()))?;
-        if !is_name(name) {
+        if !is_dns_subdomain(name) {
             return Err(InjectionError::Name(text.to_owned(), kind));
         }
         Ok(Self {

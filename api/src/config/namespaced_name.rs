@@ -1,12 +1,10 @@
 //! Names of namespaced objects, as `namespace/name`.
 
+use crate::names::is_dns_subdomain;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::str::FromStr;
-
-/// The longest name of an object, in characters (RFC 1123 subdomain).
-const NAME_LENGTH_MAX: usize = 253;
 
 /// A text that names no object in a namespace: there is no namespace, or one of the two is not a name.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -52,10 +50,12 @@ impl FromStr for NamespacedName {
 
     fn from_str(text: &str) -> Result<Self, NameError> {
         match text.split_once('/') {
-            Some((namespace, name)) if is_name(namespace) && is_name(name) => Ok(Self {
-                namespace: namespace.to_owned(),
-                name: name.to_owned(),
-            }),
+            Some((namespace, name)) if is_dns_subdomain(namespace) && is_dns_subdomain(name) => {
+                Ok(Self {
+                    namespace: namespace.to_owned(),
+                    name: name.to_owned(),
+                })
+            }
             _ => Err(NameError(text.to_owned())),
         }
     }
@@ -79,15 +79,6 @@ impl fmt::Display for NamespacedName {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}/{}", self.namespace, self.name)
     }
-}
-
-/// Whether this can be an object's name (RFC 1123 subdomain). What passes needs no quoting in a URL
-/// or in a shell.
-pub(super) fn is_name(text: &str) -> bool {
-    let inner = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
-    let is_part =
-        |part: &str| part.chars().all(inner) && !part.is_empty() && part.trim_matches('-') == part;
-    text.len() <= NAME_LENGTH_MAX && text.split('.').all(is_part)
 }
 
 #[cfg(test)]

@@ -13,7 +13,6 @@ mod shell_integration;
 mod signals;
 mod user_rules;
 mod world_files;
-mod yaml_errors;
 
 use anyhow::Error;
 use clap::{Parser, Subcommand};

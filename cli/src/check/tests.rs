@@ -188,7 +188,7 @@ fn check_misspelled_kind_is_reported() {
         ),
         (
             "a: 1\na: 2\n",
-            "a.yaml:2:1: cannot be read: the key a stands twice",
+            "a.yaml:2:1: cannot be read: duplicate key a: kubectl",
         ),
     ] {
         let (told, code) = run(&[("a.yaml", text)], &[]);

@@ -1,4 +1,4 @@
-//! `lockkeeper control`, and `lockkeeper all`.
+//! `lockkeeper controller`, and `lockkeeper serve --with-controller`.
 
 use crate::logging::LogFormat;
 use crate::signals::Signals;
@@ -26,21 +26,21 @@ use std::sync::{Arc, OnceLock};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use tokio::net::TcpListener;
 
-/// What a scraper is told that the metrics are.
+/// The content type of the metrics.
 const OPENMETRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
-/// Flags of `lockkeeper control`; those that the configuration file has too go before it.
+/// Flags of `lockkeeper controller`. They override the configuration file.
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
     /// Configuration file (YAML)
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
 
-    /// Print the configuration that holds, file and flags taken together, and exit
+    /// Print the effective configuration (file and flags) and exit
     #[arg(long)]
     print_config: bool,
 
-    /// The cluster of this kubeconfig; in a pod its service account is used without this
+    /// Cluster to use [default: in a pod, its service account]
     #[arg(long, value_name = "FILE")]
     kubeconfig: Option<PathBuf>,
 
@@ -50,33 +50,36 @@ pub(crate) struct Arguments {
     #[command(flatten)]
     controller: ControllerArguments,
 
-    /// How log lines on standard error look
+    /// Format of log lines on stderr
     #[arg(long, value_name = "FORMAT", default_value = "text")]
     log_format: LogFormat,
 }
 
-/// Flags that only the controller has.
+/// Flags of the controller.
 #[derive(Debug, Args)]
 struct ControllerArguments {
-    /// Decide and report, and write nothing
+    /// Report decisions and write nothing
     #[arg(long)]
     dry_run: bool,
 
-    /// Work without a Lease: there must be no other replica
+    /// Run without a Lease; only safe with a single replica
     #[arg(long)]
     no_leader_election: bool,
 
-    /// Address and port of /livez, /readyz and /metrics, over plain HTTP; `off` opens none [default:
-    /// 127.0.0.1:9446]
+    /// Address of /livez, /readyz and /metrics, or `off` [default: 127.0.0.1:9446]
     #[arg(long, value_name = "ADDRESS")]
     control_listen: Option<OptionalListen>,
 }
 
-/// Flags of `lockkeeper all`.
+/// Flags of `lockkeeper serve`.
 #[derive(Debug, Args)]
-pub(crate) struct AllArguments {
+pub(crate) struct ServeArguments {
     #[command(flatten)]
     serve: serve::Arguments,
+
+    /// Also run the controller in this process
+    #[arg(long)]
+    with_controller: bool,
 
     #[command(flatten)]
     controller: ControllerArguments,
@@ -95,7 +98,7 @@ impl ControllerArguments {
     }
 }
 
-/// Runs the controller until it is told to stop.
+/// Runs the controller until a signal stops it.
 pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     arguments.log_format.start();
     let read = configuration::read(arguments.config.as_deref(), &arguments.rules);
@@ -105,7 +108,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     if arguments.print_config {
         return configuration::print(&config);
     }
-    // One thread is enough, and threads that wake each other cost more than what they do.
+    // One thread suffices: waking other threads costs more than the work itself.
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()?;
@@ -113,8 +116,11 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     Ok(runtime.block_on(run_controller(kubeconfig, config, loaded.settings))?)
 }
 
-/// Runs the webhook server and the controller in one process until it is told to stop.
-pub(crate) fn run_all(arguments: &AllArguments) -> Result<(), Failure> {
+/// Runs the webhook server, and the controller with `--with-controller`, until a signal stops them.
+pub(crate) fn run_serve(arguments: &ServeArguments) -> Result<(), Failure> {
+    if !arguments.with_controller {
+        return serve::run(&arguments.serve);
+    }
     let config = arguments.serve.config.as_deref();
     let loaded = configuration::read(config, &arguments.serve.rules).map_err(Failure::Usage)?;
     let mut config = loaded.config;
@@ -137,7 +143,7 @@ async fn run_controller(
     let port = match &config.controller.listen {
         OptionalListen::At(address) => {
             let bound = TcpListener::bind(address.as_str()).await;
-            let remedy = "is another process there? --control-listen takes another address, or off";
+            let remedy = "set another --control-listen, or off";
             Some(bound.with_context(|| format!("cannot listen on {address}; {remedy}"))?)
         }
         OptionalListen::Off => None,
@@ -162,13 +168,12 @@ async fn client(kubeconfig: Option<PathBuf>) -> Result<Client, Error> {
     if let Some(path) = kubeconfig {
         return kubeconfig::client(&path).await;
     }
-    let config = kube::Config::incluster().map_err(|error| {
-        anyhow!("there is no cluster: give --kubeconfig, or run it in a pod ({error})")
-    })?;
+    let config = kube::Config::incluster()
+        .map_err(|error| anyhow!("no cluster: set --kubeconfig, or run in a pod ({error})"))?;
     Ok(Client::try_from(config)?)
 }
 
-/// Says what it does. The first line is for programs too: it does not change.
+/// Prints the startup message. Programs parse the first line: it does not change.
 fn print_startup_message(config: &Config, port: Option<&TcpListener>) -> Result<(), Error> {
     let mut out = stdout().lock();
     match port {
@@ -183,13 +188,10 @@ fn print_startup_message(config: &Config, port: Option<&TcpListener>) -> Result<
     if controller.leader_election.enable {
         writeln!(out, "  lease    {}", controller.leader_election.lease)?;
     } else {
-        writeln!(out, "  lease    none: there must be no other replica")?;
+        writeln!(out, "  lease    none; run a single replica")?;
     }
     if controller.dry_run {
-        writeln!(
-            out,
-            "  dry run  it reports what it would write, and writes nothing"
-        )?;
+        writeln!(out, "  dry run  reports writes without executing them")?;
     }
     Ok(out.flush()?)
 }
@@ -230,7 +232,7 @@ fn run_settings(config: &Config, rules: Rules) -> RunSettings {
     }
 }
 
-/// The name of this process, among all of its kind.
+/// The identity of this process in the Lease.
 fn identity() -> String {
     let host = env::var("HOSTNAME").unwrap_or_else(|_| "lockkeeper".to_owned());
     let started = unix_time().as_millis();
@@ -258,14 +260,14 @@ async fn livez(State(health): State<SharedHealth>) -> Response {
 
 async fn readyz(State(health): State<SharedHealth>) -> Response {
     let is_ready = health.get().is_some_and(Health::is_ready);
-    probe(is_ready, "not all objects were seen yet")
+    probe(is_ready, "initial lists are not complete")
 }
 
-fn probe(is_well: bool, why: &'static str) -> Response {
-    if is_well {
+fn probe(is_ok: bool, reason: &'static str) -> Response {
+    if is_ok {
         "ok\n".into_response()
     } else {
-        (StatusCode::SERVICE_UNAVAILABLE, format!("{why}\n")).into_response()
+        (StatusCode::SERVICE_UNAVAILABLE, format!("{reason}\n")).into_response()
     }
 }
 

@@ -74,7 +74,18 @@ const ALLOWED_DEPENDENCIES: &[(&str, &[&str])] = &[
             "lockkeeper-policies",
         ],
     ),
-    // It measures the webhook; nobody uses it.
+    (
+        "lockkeeper-check",
+        &[
+            "lockkeeper-api",
+            "lockkeeper-cluster-state",
+            "lockkeeper-crdgen",
+            "lockkeeper-policies",
+            "lockkeeper-preemption",
+            "lockkeeper-simulate",
+        ],
+    ),
+    // Measures the webhook; no crate depends on it.
     (
         "lockkeeper-bench",
         &["lockkeeper-policies", "lockkeeper-webhook"],
@@ -84,6 +95,7 @@ const ALLOWED_DEPENDENCIES: &[(&str, &[&str])] = &[
         &[
             "lockkeeper-api",
             "lockkeeper-certs",
+            "lockkeeper-check",
             "lockkeeper-controller",
             "lockkeeper-crdgen",
             "lockkeeper-kube-support",
@@ -102,6 +114,7 @@ const PURE_CRATES: &[&str] = &[
     "lockkeeper-api",
     "lockkeeper-conversion",
     "lockkeeper-crd-schema",
+    "lockkeeper-check",
     "lockkeeper-policies",
     "lockkeeper-preemption",
     "lockkeeper-simulate",

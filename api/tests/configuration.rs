@@ -16,7 +16,7 @@ use std::{env, fs};
 
 const HEAD: &str = "# Configuration
 
-`lockkeeper serve` and `lockkeeper control` read one YAML file, `--config FILE`. Every key is optional; an
+`lockkeeper serve` and `lockkeeper controller` read one YAML file, `--config FILE`. Every key is optional; an
 unknown key or a value that cannot be is an error that says file, line and column. Flags go before the
 file. `--print-config` prints what holds in the end, as a file that reads back the same.
 

@@ -2,9 +2,9 @@
 
 use crate::Failure;
 use crate::user_rules::{self, RuleDirs};
-use crate::yaml_errors::place_and_message;
 use anyhow::{Context, Error, anyhow, bail};
 use lockkeeper_api::config::{Action, Config};
+use lockkeeper_check::yaml::place_and_message;
 use lockkeeper_policies::reference::unknown_rule_message;
 use lockkeeper_policies::registry;
 use lockkeeper_policies::settings::Settings;

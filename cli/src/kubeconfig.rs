@@ -1,9 +1,9 @@
 //! A client of the API server that a kubeconfig names.
 
-use crate::yaml_errors::place_and_message;
 use anyhow::{Error, anyhow};
 use kube::config::{KubeConfigOptions, Kubeconfig, KubeconfigError};
 use kube::{Client, Config};
+use lockkeeper_check::yaml::place_and_message;
 use std::path::Path;
 
 /// Reads the file, of which the current context is used. An error names it, and says what is wrong with it.

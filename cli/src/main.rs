@@ -3,7 +3,7 @@
 mod certificate;
 mod check;
 mod configuration;
-mod control;
+mod controller;
 mod explain;
 mod kubeconfig;
 mod logging;
@@ -13,7 +13,6 @@ mod shell_integration;
 mod signals;
 mod user_rules;
 mod world_files;
-mod yaml_errors;
 
 use anyhow::Error;
 use clap::{Parser, Subcommand};
@@ -21,22 +20,21 @@ use lockkeeper_crdgen::cli::Outcome;
 use std::io::{Write, stderr, stdout};
 use std::process::ExitCode;
 
-/// Decoding a pod template is many small allocations: with this allocator a Workload costs a fifth
-/// less (docs/performance.md). It is built without huge pages, which would take 10 MB and more to hold
-/// little.
+/// Decoding a pod template makes many small allocations: with this allocator a review of a Workload takes a fifth less
+/// time (docs/performance.md). Huge pages are off, because they would waste 10 MB and more.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
-/// What `--help` says of them, here and of `serve`.
+/// Exit codes, for `--help`.
 const EXIT_CODES: &str = "\
 Exit codes:
-  0    done; a server was told to stop, by SIGINT (Ctrl-C) or SIGTERM
-  1    it could not be done
-  2    the command line or the configuration is wrong
-  130  a second signal, SIGINT, ended the server with requests unanswered
-  143  the same, with SIGTERM";
+  0    success; a server was stopped by SIGINT (Ctrl-C) or SIGTERM
+  1    failure
+  2    usage or configuration error
+  130  a second SIGINT stopped the server before all requests were answered
+  143  the same with SIGTERM";
 
-/// Keeps quota and priority objects of batch and AI workloads on Kubernetes sane.
+/// Validate and schedule batch and AI workloads on Kubernetes
 #[derive(Debug, Parser)]
 #[command(version, propagate_version = true, after_long_help = EXIT_CODES)]
 struct Arguments {
@@ -46,40 +44,37 @@ struct Arguments {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Answer admission reviews over TLS
+    /// Run the admission webhook, optionally with the controller
     #[command(after_long_help = EXIT_CODES)]
-    Serve(Box<serve::Arguments>),
-    /// Admit, preempt and requeue workloads on a cluster
+    Serve(Box<controller::ServeArguments>),
+    /// Run the controller: admit, preempt and requeue workloads
     #[command(after_long_help = EXIT_CODES)]
-    Control(Box<control::Arguments>),
-    /// Both in one process: answer admission reviews, and admit workloads
-    #[command(after_long_help = EXIT_CODES)]
-    All(Box<control::AllArguments>),
-    /// Make a CA and a serving certificate in a private folder
+    Controller(Box<controller::Arguments>),
+    /// Create a CA and a serving certificate in a private folder
     Certificate(certificate::Arguments),
-    /// Say of files what the API server and the webhook would
+    /// Validate manifests offline with the same rules
     #[command(after_long_help = check::EXIT_CODES)]
     Check(check::Arguments),
-    /// Decide on a state that is written down, and say why
+    /// Explain the decisions for a scenario file
     Explain(explain::Arguments),
-    /// List the rules, or print the page of one
+    /// List the rules, or print the page of a rule
     Rules(rules::Arguments),
-    /// Print what completes the command line, for a shell
+    /// Generate shell completions
     Completions(shell_integration::CompletionsArguments),
-    /// Write the manual pages into a folder
+    /// Write the man pages into a folder
     Man(shell_integration::ManArguments),
-    /// Print the CRDs and the webhook configurations, compare CRDs, and migrate between their versions
+    /// Print, compare and migrate CRDs; print webhook configurations
     Crds {
         #[command(subcommand)]
         command: Option<lockkeeper_crdgen::cli::Command>,
     },
 }
 
-/// Why the process ends with an error.
+/// Why the process fails, by exit code.
 enum Failure {
-    /// The user asked for something that makes no sense: exit code 2.
+    /// A usage or configuration error: exit code 2.
     Usage(Error),
-    /// It could not be done: exit code 1.
+    /// Any other error: exit code 1.
     Other(Error),
 }
 
@@ -92,9 +87,8 @@ impl<E: Into<Error>> From<E> for Failure {
 fn main() -> ExitCode {
     let arguments = Arguments::parse();
     let done = match arguments.command {
-        Command::Serve(arguments) => serve::run(&arguments),
-        Command::Control(arguments) => control::run(&arguments),
-        Command::All(arguments) => control::run_all(&arguments),
+        Command::Serve(arguments) => controller::run_serve(&arguments),
+        Command::Controller(arguments) => controller::run(&arguments),
         Command::Certificate(arguments) => certificate::run(&arguments).map_err(Failure::from),
         Command::Check(arguments) => match check::run(&arguments) {
             Ok(code) => return code,
@@ -122,7 +116,7 @@ fn main() -> ExitCode {
         Err(Failure::Usage(error)) => (error, 2),
         Err(Failure::Other(error)) => (error, 1),
     };
-    // Whoever closed standard error does not want to read it.
+    // A closed standard error is no reason to fail differently.
     let _ = writeln!(stderr(), "error: {error:#}");
     ExitCode::from(code)
 }

@@ -1,7 +1,7 @@
 //! Reads a world from files.
 
-use crate::yaml_errors::place_and_message;
 use anyhow::{Context, Error, anyhow, bail};
+use lockkeeper_check::yaml::place_and_message;
 use lockkeeper_policies::cohort_trees::Project;
 use lockkeeper_policies::facts;
 use lockkeeper_policies::index::{Index, IndexedKind};

@@ -1,4 +1,4 @@
-//! The examples are told as the documentation shows.
+//! The documentation shows the actual findings of the examples.
 #![allow(clippy::unwrap_used, reason = "tests fail by panicking")]
 
 use std::path::Path;
@@ -32,11 +32,11 @@ fn example_findings_match_documentation() {
         fs::write(&file, &page).unwrap();
     }
     assert_eq!(fs::read_to_string(&file).unwrap(), page);
-    // One of the mistakes is a key that stands twice: that file cannot be read.
+    // One example has a duplicate key, so it cannot be read.
     assert_eq!(output.status.code(), Some(2));
 }
 
-/// Together they know of each other, and some of the bad ones spoil good ones; by themselves these are good.
+/// Checked together with the bad examples, some good ones have findings; on their own they have none.
 #[test]
 fn good_examples_have_no_findings() {
     let output = Command::new(env!("CARGO_BIN_EXE_lockkeeper"))

@@ -1,4 +1,4 @@
-//! `lockkeeper control` under test.
+//! `lockkeeper controller` under test.
 
 use std::fs;
 use std::io::{Read, Write};
@@ -15,7 +15,7 @@ use crate::process::{self, Process};
 /// A probe that is not answered for this long is asked again.
 const TIMEOUT_S: u64 = 10;
 
-/// A running `lockkeeper control`. Dropping it kills it.
+/// A running `lockkeeper controller`. Dropping it kills it.
 pub struct Controller {
     process: Process,
     port: u16,
@@ -45,7 +45,7 @@ impl Controller {
         let command = command(kubeconfig, folder, config, flags)?;
         let stdout = folder.join("stdout");
         let mut process = Process::start(
-            "lockkeeper control",
+            "lockkeeper controller",
             command,
             &folder.join("stderr"),
             Some(process::create(&stdout)?),
@@ -112,7 +112,7 @@ impl Controller {
         }
         let log = fs::read_to_string(log).unwrap_or_default();
         Err(format!(
-            "lockkeeper control ended with {status} when asked to stop:\n{log}"
+            "lockkeeper controller exited with {status} when stopped:\n{log}"
         ))
     }
 }
@@ -126,7 +126,7 @@ fn command(
     fs::create_dir_all(folder).map_err(|e| format!("{}: {e}", folder.display()))?;
     let mut command = lockkeeper::binary();
     command
-        .args(["control", "--control-listen", "127.0.0.1:0"])
+        .args(["controller", "--control-listen", "127.0.0.1:0"])
         .env("LOCKKEEPER_LOG", "info,lockkeeper_controller=debug")
         .arg("--kubeconfig")
         .arg(kubeconfig)

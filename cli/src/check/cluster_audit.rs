@@ -1,68 +1,64 @@
-//! `--stored`: what a cluster holds now, judged as if it were made anew.
+//! `--stored`: checks the objects of a cluster as if they were created now.
 
-use super::checker::Checker;
-use super::cluster_list::{self, ListError, ListStatus, ListTarget};
-use super::conversion::{self, Converter, PriorityClassValues};
+use super::cluster_list::{self, ListError, ListStatus};
 use super::existing_objects::with_client;
-use super::kinds::KindRegistry;
-use super::policy_report::PolicyReports;
-use super::preemption_loops::{LoopFinding, LoopFindings, LoopSearchInput};
-use super::report::{CheckedFile, FileObjects, Tally};
-use super::rule_selection::RuleSelection;
-use super::source::{Document, Identity};
-use super::{Arguments, Printer, report, report_settings};
+use super::plan::Plan;
+use super::printer::Printer;
 use crate::{Failure, world_files};
-use anyhow::{Context, Error, anyhow};
+use anyhow::{Context, anyhow};
 use kube::Client;
-use lockkeeper_api::config::Config;
+use lockkeeper_check::report::{self, CheckedFile, FileObjects, PolicyReports, Tally};
+use lockkeeper_check::{
+    Checker, Converter, Document, Identity, KindRegistry, ListTarget, LoopFinding, LoopFindings,
+    LoopSearchInput, PriorityClassValues, YamlError, append_yaml, convert_value,
+};
 use lockkeeper_policies::facts;
 use lockkeeper_policies::index::Index;
 use lockkeeper_policies::preemption_loops;
-use lockkeeper_policies::settings::Settings;
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::fs;
 use std::io::Write;
 use std::path::Path;
 
-/// What has to be known of all objects before the first one is judged.
+/// What is collected from all objects before any is checked.
 #[derive(Default)]
 struct ClusterContext {
     index: Index,
     loop_input: LoopSearchInput,
     classes: PriorityClassValues,
-    /// The ClusterQueues, in the order in which they were seen.
+    /// The ClusterQueues, in the order of the lists.
     queues: Vec<String>,
 }
 
-/// How an object is judged.
+/// Checks single objects.
 struct Auditor {
     checker: Checker,
     converter: Converter,
-    /// By queue.
+    /// By ClusterQueue.
     loop_findings: BTreeMap<String, LoopFinding>,
 }
 
-/// Judges, and prints what was found. The exit code says whether there was anything.
-pub(super) fn run(
-    arguments: &Arguments,
-    config: &Config,
-    choice: RuleSelection,
-    settings: Settings,
-    out: &mut (impl Write + Send),
-) -> Result<u8, Failure> {
+/// Checks all objects, prints the report, and returns the exit code.
+pub(super) fn run(plan: Plan<'_>, out: &mut (impl Write + Send)) -> Result<u8, Failure> {
+    let Plan {
+        arguments,
+        config,
+        settings,
+        selection,
+    } = plan;
     let Some(kubeconfig) = &arguments.existing.kubeconfig else {
         return Err(Failure::Usage(anyhow!("--stored needs --kubeconfig")));
     };
-    let reported = arguments.existing.policy_report.as_deref();
-    let format = report::format(arguments.output, report_settings(arguments));
+    let report_path = arguments.existing.policy_report.as_deref();
+    let format = report::format(arguments.output(), arguments.format_settings());
     let mut reports = PolicyReports::new();
     let mut printer = Printer::new(&*format, out, 0);
-    let is_quiet = reported == Some(Path::new("-"));
+    let is_quiet = report_path == Some(Path::new("-"));
     if is_quiet && arguments.conversion.is_stdout() {
-        let both =
-            "--policy-report and --converted cannot both be standard output; write one to a file";
-        return Err(Failure::Usage(anyhow!(both)));
+        return Err(Failure::Usage(anyhow!(
+            "--policy-report and --converted cannot both be standard output; write one to a file"
+        )));
     }
     if is_quiet || arguments.conversion.is_stdout() {
         printer.mute();
@@ -70,39 +66,40 @@ pub(super) fn run(
     printer.write(&format.head());
     let mut yaml = Ok(String::new());
     with_client(kubeconfig, &arguments.existing, async |client| {
-        let known = KindRegistry::new(&choice)?;
-        let kinds = known.list_targets();
+        let registry = KindRegistry::new(&selection)?;
+        let kinds = registry.list_targets();
         let mut converter = arguments.conversion.converter();
-        let seen = collect_cluster(&client, &kinds, &converter).await;
-        let mut seen = seen.map_err(cluster_list::usage_failure)?;
-        world_files::declare_all_known(&mut seen.index);
-        converter.set_conflicts(&seen.classes);
-        let circles = if choice.includes(preemption_loops::RULE) {
+        let mut cluster = collect_cluster(&client, &kinds, &converter)
+            .await
+            .map_err(cluster_list::usage_failure)?;
+        world_files::declare_all_known(&mut cluster.index);
+        converter.set_conflicts(&cluster.classes);
+        let loop_findings = if selection.includes(preemption_loops::RULE) {
             findings_by_queue(
-                seen.loop_input.search(config, arguments.kueue_version),
-                &seen.queues,
+                cluster.loop_input.search(&config, arguments.kueue_version),
+                &cluster.queues,
             )
         } else {
             BTreeMap::new()
         };
-        let bench = Auditor {
-            checker: Checker::new(settings, seen.index, choice, LoopFindings::new())?
+        let auditor = Auditor {
+            checker: Checker::new(settings, cluster.index, selection, LoopFindings::new())?
                 .with_cel_cross_check(arguments.verify_cel)?,
             converter,
-            loop_findings: circles,
+            loop_findings,
         };
-        check_all(&client, &kinds, &bench, |judged, part| {
-            reports.add(&judged);
-            printer.write_file(&format.file(&judged), Tally::from_checked_file(&judged));
-            conversion::append_yaml(&mut yaml, part);
+        check_all(&client, &kinds, &auditor, |file, part| {
+            reports.add(&file);
+            printer.write_file(&format.file(&file), Tally::from_checked_file(&file));
+            append_yaml(&mut yaml, part);
         })
         .await
         .map_err(cluster_list::usage_failure)?;
-        printer.write_exceptions(bench.checker.settings(), arguments.config.as_deref());
+        printer.write_exceptions(auditor.checker.settings(), arguments.config.as_deref());
         Ok(())
     })?;
-    let code = printer.finish()?.exit_code(arguments.fail_on);
-    match reported {
+    let code = printer.finish()?.exit_code(arguments.fail_on());
+    match report_path {
         None => {}
         Some(_) if is_quiet => {
             out.write_all(reports.yaml()?.as_bytes())?;
@@ -116,30 +113,31 @@ pub(super) fn run(
     Ok(code)
 }
 
-/// Looks at everything that is known of on the cluster.
+/// Lists all objects, and collects what rules look up.
 async fn collect_cluster(
     client: &Client,
     kinds: &[ListTarget<'_>],
     converter: &Converter,
 ) -> Result<ClusterContext, ListError> {
-    let mut seen = ClusterContext::default();
+    let mut cluster = ClusterContext::default();
     visit_objects(client, kinds, |object| {
         let queue = cluster_queue_name(&object);
-        let document = conversion::convert_value(converter, object);
-        seen.classes.add_document(&document);
+        let document = convert_value(converter, object);
+        cluster.classes.add_document(&document);
         let Some(object) = document.object() else {
             return;
         };
-        // What does not fit its type is told where it is judged.
-        let _ = facts::ingest(&mut seen.index, object);
-        seen.loop_input.add_object((0, seen.queues.len()), object);
-        seen.queues.extend(queue);
+        // An object that does not fit its type has no facts; its check reports why.
+        let _ = facts::ingest(&mut cluster.index, object);
+        let position = (0, cluster.queues.len());
+        cluster.loop_input.add_object(position, object);
+        cluster.queues.extend(queue);
     })
     .await?;
-    Ok(seen)
+    Ok(cluster)
 }
 
-/// What names an object, if it is a ClusterQueue.
+/// Group and name of a ClusterQueue; `None` for other kinds.
 fn cluster_queue_name(object: &Value) -> Option<String> {
     let identity = Identity::from_object(object);
     let group = identity.api_version.split('/').next().unwrap_or_default();
@@ -147,69 +145,71 @@ fn cluster_queue_name(object: &Value) -> Option<String> {
 }
 
 fn findings_by_queue(found: LoopFindings, queues: &[String]) -> BTreeMap<String, LoopFinding> {
-    let found = found.into_iter().filter_map(|((_, number), circling)| {
+    let found = found.into_iter().filter_map(|((_, number), finding)| {
         let name = queues.get(number)?;
-        Some((name.clone(), circling))
+        Some((name.clone(), finding))
     });
     found.collect()
 }
 
-/// Judges every object of these kinds, and hands over what is said of each, with what it was converted to. No more than
-/// a page of objects is in memory.
+/// Checks every object of these kinds, and calls `consume` with its findings and its converted form. At most one page of
+/// objects is in memory.
 async fn check_all(
     client: &Client,
     kinds: &[ListTarget<'_>],
-    bench: &Auditor,
-    mut take: impl FnMut(CheckedFile, Result<String, Error>),
+    auditor: &Auditor,
+    mut consume: impl FnMut(CheckedFile, Result<String, YamlError>),
 ) -> Result<(), ListError> {
     visit_objects(client, kinds, |object| {
-        let (judged, yaml) = bench.check_object(object);
-        take(judged, yaml);
+        let (file, yaml) = auditor.check_object(object);
+        consume(file, yaml);
     })
     .await
 }
 
-/// Goes through all objects. Of a kind that the cluster has in several versions, which are the same objects, the first
-/// one counts.
+/// Lists all objects. A kind that the cluster serves in several versions is listed once, in the first of them: the
+/// objects are the same.
 async fn visit_objects(
     client: &Client,
     kinds: &[ListTarget<'_>],
-    mut take: impl FnMut(Value),
+    mut consume: impl FnMut(Value),
 ) -> Result<(), ListError> {
-    let mut seen: Option<(&str, &str)> = None;
-    for listing in kinds {
-        let group = listing.version.rsplit_once('/').map_or("", |it| it.0);
-        if seen == Some((group, listing.kind)) {
+    let mut listed: Option<(&str, &str)> = None;
+    for target in kinds {
+        let kind = (target.group(), target.kind);
+        if listed == Some(kind) {
             continue;
         }
-        if cluster_list::for_each_object(client, listing, &mut take).await? == ListStatus::Complete
+        if cluster_list::for_each_object(client, target, &mut consume).await?
+            == ListStatus::Complete
         {
-            seen = Some((group, listing.kind));
+            listed = Some(kind);
         }
     }
     Ok(())
 }
 
 impl Auditor {
-    fn check_object(&self, object: Value) -> (CheckedFile, Result<String, Error>) {
+    fn check_object(&self, object: Value) -> (CheckedFile, Result<String, YamlError>) {
         let name = Identity::from_object(&object).full_name().into_owned();
-        let circling = cluster_queue_name(&object).and_then(|it| self.loop_findings.get(&it));
-        let mut document: Document = conversion::convert_value(&self.converter, object);
+        let queue = cluster_queue_name(&object);
+        let loop_finding = queue.and_then(|it| self.loop_findings.get(&it));
+        let mut document: Document = convert_value(&self.converter, object);
         self.converter.drop_if_conflicting(&mut document);
         let yaml = self.converter.document_yaml(&document);
         let mut objects = FileObjects::default();
-        match self.checker.check_document(document, circling) {
+        match self.checker.check_document(document, loop_finding) {
             None => objects.skipped = 1,
-            Some(said) => {
-                objects.exception_usage.count(&said.exempted);
-                objects.objects.push(said.object);
+            Some(checked) => {
+                objects.exception_usage.count(&checked.exempted);
+                objects.objects.push(checked.object);
             }
         }
-        let judged = CheckedFile {
+        let file = CheckedFile {
             name,
             outcome: Ok(objects),
         };
-        (judged, yaml)
+        (file, yaml)
     }
 }
 
@@ -217,31 +217,32 @@ impl Auditor {
 mod tests {
     use super::super::cluster_list::tests::fake_api_server;
     use super::{
-        Auditor, Checker, Client, Converter, KindRegistry, ListTarget, LoopFindings, PolicyReports,
-        RuleSelection, check_all, collect_cluster, findings_by_queue,
+        Auditor, CheckedFile, Checker, Client, Converter, KindRegistry, ListTarget, LoopFindings,
+        PolicyReports, check_all, collect_cluster, findings_by_queue,
     };
-    use crate::check::kinds;
     use lockkeeper_api::config::Config;
+    use lockkeeper_check::{RuleSelection, offline_settings};
     use serde_json::json;
     use std::sync::Arc;
 
-    /// What a cluster is judged with, once it is seen.
-    async fn new_auditor(client: &Client, listings: &[ListTarget<'_>]) -> Auditor {
-        let choice = RuleSelection::default();
-        let settings = kinds::settings(Config::default(), Arc::default(), &choice).unwrap();
+    /// An auditor with everything collected from the cluster.
+    async fn new_auditor(client: &Client, kinds: &[ListTarget<'_>]) -> Auditor {
+        let selection = RuleSelection::default();
+        let settings = offline_settings(Config::default(), Arc::default(), &selection, 0).unwrap();
         let converter = Converter::default();
-        let seen = collect_cluster(client, listings, &converter).await.unwrap();
-        let circles = findings_by_queue(
-            seen.loop_input.search(&Config::default(), None),
-            &seen.queues,
+        let cluster = collect_cluster(client, kinds, &converter).await.unwrap();
+        let loop_findings = findings_by_queue(
+            cluster.loop_input.search(&Config::default(), None),
+            &cluster.queues,
         );
-        let Ok(judge) = Checker::new(settings, seen.index, choice, LoopFindings::new()) else {
-            panic!("the schemas can be read");
+        let Ok(checker) = Checker::new(settings, cluster.index, selection, LoopFindings::new())
+        else {
+            panic!("a schema is invalid");
         };
         Auditor {
-            checker: judge,
+            checker,
             converter,
-            loop_findings: circles,
+            loop_findings,
         }
     }
 
@@ -256,12 +257,12 @@ mod tests {
                                 "annotations": {"lockkeeper.dev/ignore": "SC002: it is repaired tomorrow"}},
                    "spec": {"clusterQueue": "No Name"}})
         };
-        let (client, asked) = fake_api_server(&[
+        let (client, requests) = fake_api_server(&[
             (
                 "/apis/kueue.x-k8s.io/v1beta2/clusterqueues",
                 vec![vec![queue("a", 1)], vec![queue("b", -1)]],
             ),
-            // The same objects as an older version has them are not asked for.
+            // The older version has the same objects, and is not listed.
             (
                 "/apis/kueue.x-k8s.io/v1beta1/clusterqueues",
                 vec![vec![queue("b", -1)]],
@@ -271,26 +272,28 @@ mod tests {
                 vec![vec![local("main")]],
             ),
         ]);
-        let (Ok(known), mut reports) = (
+        let (Ok(registry), mut reports) = (
             KindRegistry::new(&RuleSelection::default()),
             PolicyReports::new(),
         ) else {
-            panic!("the schemas can be read");
+            panic!("a schema is invalid");
         };
-        let listings = known.list_targets();
-        let bench = new_auditor(&client, &listings).await;
+        let kinds = registry.list_targets();
+        let auditor = new_auditor(&client, &kinds).await;
         let mut names = Vec::new();
-        let take = |it: crate::check::report::CheckedFile, _| {
+        let consume = |it: CheckedFile, _| {
             reports.add(&it);
             names.push(it.name);
         };
-        check_all(&client, &listings, &bench, take).await.unwrap();
+        check_all(&client, &kinds, &auditor, consume).await.unwrap();
         assert_eq!(names, ["a", "b", "research/main"]);
         insta::assert_snapshot!(reports.yaml().unwrap());
-        let asked = asked.lock().unwrap();
+        let requests = requests.lock().unwrap();
         assert!(
-            !asked.iter().any(|it| it.contains("v1beta1/clusterqueues")),
-            "{asked:?}"
+            !requests
+                .iter()
+                .any(|it| it.contains("v1beta1/clusterqueues")),
+            "{requests:?}"
         );
     }
 
@@ -312,19 +315,19 @@ mod tests {
         ];
         let (client, _) =
             fake_api_server(&[("/apis/kueue.x-k8s.io/v1beta2/clusterqueues", vec![queues])]);
-        let Ok(known) = KindRegistry::new(&RuleSelection::default()) else {
-            panic!("the schemas can be read");
+        let Ok(registry) = KindRegistry::new(&RuleSelection::default()) else {
+            panic!("a schema is invalid");
         };
-        let listings = known.list_targets();
-        let bench = new_auditor(&client, &listings).await;
-        let mut told = Vec::new();
-        let take = |it: crate::check::report::CheckedFile, _| {
+        let kinds = registry.list_targets();
+        let auditor = new_auditor(&client, &kinds).await;
+        let mut found = Vec::new();
+        let consume = |it: CheckedFile, _| {
             let objects = it.outcome.unwrap_or_default().objects;
             let all = objects.into_iter().flat_map(|it| it.findings);
-            let circling = all.filter(|it| it.finding.rule == "CQ024");
-            told.extend(circling.map(|told| (it.name.clone(), told.notes.len() > 3)));
+            let loops = all.filter(|it| it.finding.rule == "CQ024");
+            found.extend(loops.map(|finding| (it.name.clone(), finding.notes.len() > 3)));
         };
-        check_all(&client, &listings, &bench, take).await.unwrap();
-        assert_eq!(told, [("eager".to_owned(), true)]);
+        check_all(&client, &kinds, &auditor, consume).await.unwrap();
+        assert_eq!(found, [("eager".to_owned(), true)]);
     }
 }

@@ -1,15 +1,16 @@
-//! Objects of a cluster, page by page. Nothing is written there.
+//! Lists the objects of a cluster, page by page.
 
 use crate::Failure;
 use kube::Client;
 use kube::api::ListParams;
 use kube::core::Request;
+use lockkeeper_check::ListTarget;
 use serde::Deserialize;
 use serde_json::Value;
 use std::time::Duration;
 use tokio::time::timeout;
 
-/// Objects in one answer.
+/// Objects in one response.
 const PAGE_SIZE: u32 = 250;
 
 /// The most objects of a kind.
@@ -18,38 +19,27 @@ const OBJECTS_MAX: usize = 1_000_000;
 /// How long a page may take, in seconds.
 const PAGE_TIMEOUT_SECONDS: u64 = 60;
 
-/// How often a list is begun that takes so long that the API server forgets it.
+/// How often to start a list whose continue token expires.
 const ATTEMPTS_MAX: usize = 3;
 
-/// What is listed.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct ListTarget<'a> {
-    /// Group and version.
-    pub(super) version: &'a str,
-    pub(super) kind: &'a str,
-    pub(super) plural: &'a str,
-}
-
-/// Why a cluster's objects are not known.
+/// Why objects of a cluster could not be listed.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum ListError {
-    /// The user of the kubeconfig has no right to.
-    #[error(
-        "the user of the kubeconfig may not list {what}; a role with the verb list allows it: {reason}"
-    )]
+    /// The user of the kubeconfig lacks the permission.
+    #[error("the user of the kubeconfig may not list {what}; grant the verb list: {reason}")]
     Forbidden { what: String, reason: String },
-    /// No answer.
+    /// The API server did not respond in time.
     #[error("the API server took more than {PAGE_TIMEOUT_SECONDS} s to list {what}")]
     Timeout { what: String },
     /// Too many objects.
     #[error("there are more than {OBJECTS_MAX} {what}")]
     TooMany { what: String },
-    /// Everything else.
+    /// Any other error.
     #[error("cannot list {what}: {reason}")]
     Failed { what: String, reason: String },
 }
 
-/// A cluster that cannot be read is input that cannot be read.
+/// A cluster that cannot be listed counts as unreadable input: exit code 2.
 pub(super) fn usage_failure(error: ListError) -> Failure {
     Failure::Usage(error.into())
 }
@@ -69,59 +59,59 @@ struct PageMetadata {
     next: Option<String>,
 }
 
-/// How a list went.
+/// The result of a list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ListStatus {
     Complete,
-    /// The cluster does not have such a kind.
+    /// The cluster does not have the kind.
     NoSuchKind,
-    /// It took so long that the rest of it is no longer to be had.
+    /// The continue token has expired.
     Expired,
 }
 
-/// Hands over every object of a kind, with its kind and version. An object may come twice if the list has to be begun
-/// anew.
+/// Calls `consume` with every object of a kind, with kind and apiVersion set. After an expired token the list starts
+/// again, so an object may occur twice.
 pub(super) async fn for_each_object(
     client: &Client,
-    listing: &ListTarget<'_>,
-    mut take: impl FnMut(Value),
+    target: &ListTarget<'_>,
+    mut consume: impl FnMut(Value),
 ) -> Result<ListStatus, ListError> {
     for _ in 0..ATTEMPTS_MAX {
-        let listed = try_list(client, listing, &mut take).await?;
+        let listed = try_list(client, target, &mut consume).await?;
         if listed != ListStatus::Expired {
             return Ok(listed);
         }
     }
-    let what = listing.description();
+    let what = description(target);
     let reason = format!("the list expired {ATTEMPTS_MAX} times; it changes too fast");
     Err(ListError::Failed { what, reason })
 }
 
 async fn try_list(
     client: &Client,
-    listing: &ListTarget<'_>,
-    take: &mut impl FnMut(Value),
+    target: &ListTarget<'_>,
+    consume: &mut impl FnMut(Value),
 ) -> Result<ListStatus, ListError> {
     let mut parameters = ListParams::default().limit(PAGE_SIZE);
     let mut count = 0_usize;
     loop {
-        let page = match fetch_page(client, listing, &parameters).await? {
+        let page = match fetch_page(client, target, &parameters).await? {
             PageResult::Page(page) => page,
             PageResult::Stopped(other) => return Ok(other),
         };
         count = count.saturating_add(page.items.len());
         if count > OBJECTS_MAX {
             return Err(ListError::TooMany {
-                what: listing.description(),
+                what: description(target),
             });
         }
         for mut item in page.items {
             if let Some(fields) = item.as_object_mut() {
-                // Items of lists of built-in kinds do not say what they are.
-                fields.insert("apiVersion".to_owned(), listing.version.into());
-                fields.insert("kind".to_owned(), listing.kind.into());
+                // Items of lists of built-in kinds have neither apiVersion nor kind.
+                fields.insert("apiVersion".to_owned(), target.version.into());
+                fields.insert("kind".to_owned(), target.kind.into());
             }
-            take(item);
+            consume(item);
         }
         match page.metadata.next.filter(|it| !it.is_empty()) {
             Some(next) => parameters.continue_token = Some(next),
@@ -137,21 +127,21 @@ enum PageResult {
 
 async fn fetch_page(
     client: &Client,
-    listing: &ListTarget<'_>,
+    target: &ListTarget<'_>,
     parameters: &ListParams,
 ) -> Result<PageResult, ListError> {
-    let what = listing.description();
+    let what = description(target);
     let failed = |reason: String| ListError::Failed {
-        what: listing.description(),
+        what: description(target),
         reason,
     };
-    let request = Request::new(listing.path()).list(parameters);
+    let request = Request::new(path(target)).list(parameters);
     let request = request.map_err(|error| failed(error.to_string()))?;
     let limit = Duration::from_secs(PAGE_TIMEOUT_SECONDS);
-    let Ok(answer) = timeout(limit, client.request::<Page>(request)).await else {
+    let Ok(response) = timeout(limit, client.request::<Page>(request)).await else {
         return Err(ListError::Timeout { what });
     };
-    match answer {
+    match response {
         Ok(page) => Ok(PageResult::Page(page)),
         Err(kube::Error::Api(status)) => match status.code {
             403 => Err(ListError::Forbidden {
@@ -166,25 +156,19 @@ async fn fetch_page(
     }
 }
 
-impl<'a> ListTarget<'a> {
-    pub(super) fn group(&self) -> &'a str {
-        self.version.rsplit_once('/').map_or("", |it| it.0)
+fn path(target: &ListTarget<'_>) -> String {
+    let ListTarget {
+        version, plural, ..
+    } = target;
+    if version.contains('/') {
+        format!("/apis/{version}/{plural}")
+    } else {
+        format!("/api/{version}/{plural}")
     }
+}
 
-    fn path(&self) -> String {
-        let Self {
-            version, plural, ..
-        } = self;
-        if version.contains('/') {
-            format!("/apis/{version}/{plural}")
-        } else {
-            format!("/api/{version}/{plural}")
-        }
-    }
-
-    fn description(&self) -> String {
-        format!("{} ({})", self.plural, self.version)
-    }
+fn description(target: &ListTarget<'_>) -> String {
+    format!("{} ({})", target.plural, target.version)
 }
 
 #[cfg(test)]
@@ -200,7 +184,7 @@ pub(super) mod tests {
 
     type RequestLog = Arc<Mutex<Vec<String>>>;
 
-    /// An API server that has these pages below these paths, and knows no other. Also what it was asked.
+    /// An API server with these pages at these paths, and the log of its requests.
     pub(in crate::check) fn fake_api_server(
         pages: &[(&str, Vec<Vec<Value>>)],
     ) -> (Client, RequestLog) {
@@ -210,7 +194,7 @@ pub(super) mod tests {
             .collect();
         serve_responses(move |path, from| {
             let Some(pages) = pages.get(path) else {
-                return (404, status(404, "there is no such kind"));
+                return (404, status(404, "not found"));
             };
             let next = (from + 1 < pages.len()).then(|| (from + 1).to_string());
             let page = json!({"metadata": {"continue": next}, "items": pages[from]});
@@ -223,21 +207,21 @@ pub(super) mod tests {
                "reason": ""})
     }
 
-    /// An API server that answers so to a path and the number of a page.
+    /// An API server with this response for a path and page number.
     fn serve_responses(
-        answer: impl Fn(&str, usize) -> (u16, Value) + Send + Sync + 'static,
+        respond: impl Fn(&str, usize) -> (u16, Value) + Send + Sync + 'static,
     ) -> (Client, RequestLog) {
-        let asked = RequestLog::default();
-        let (answer, seen) = (Arc::new(answer), Arc::clone(&asked));
+        let requests = RequestLog::default();
+        let (respond, log) = (Arc::new(respond), Arc::clone(&requests));
         let service = service_fn(move |request: http::Request<Body>| {
-            let (answer, seen) = (Arc::clone(&answer), Arc::clone(&seen));
+            let (respond, log) = (Arc::clone(&respond), Arc::clone(&log));
             async move {
                 let uri = request.uri().to_string();
                 let (path, query) = uri.split_once('?').unwrap_or((&uri, ""));
                 let next = query.split('&').find_map(|it| it.strip_prefix("continue="));
                 let from = next.map_or(0, |it| it.parse().unwrap());
-                let (code, body) = answer(path, from);
-                seen.lock().unwrap().push(uri);
+                let (code, body) = respond(path, from);
+                log.lock().unwrap().push(uri);
                 let response = http::Response::builder().status(code);
                 Ok::<_, Infallible>(
                     response
@@ -246,7 +230,7 @@ pub(super) mod tests {
                 )
             }
         });
-        (Client::new(service, "default"), asked)
+        (Client::new(service, "default"), requests)
     }
 
     const PODS: ListTarget<'static> = ListTarget {
@@ -258,27 +242,27 @@ pub(super) mod tests {
     #[tokio::test]
     async fn list_requests_every_page() {
         let pod = |name: &str| json!({"metadata": {"name": name}});
-        let (client, asked) = fake_api_server(&[(
+        let (client, requests) = fake_api_server(&[(
             "/api/v1/pods",
             vec![vec![pod("a"), pod("b")], vec![pod("c")]],
         )]);
-        let mut seen = Vec::new();
-        let listed = for_each_object(&client, &PODS, |it| seen.push(it))
+        let mut pods = Vec::new();
+        let listed = for_each_object(&client, &PODS, |it| pods.push(it))
             .await
             .unwrap();
         assert_eq!(listed, ListStatus::Complete);
-        let names: Vec<_> = seen
+        let names: Vec<_> = pods
             .iter()
             .map(|it| it["metadata"]["name"].as_str().unwrap())
             .collect();
         assert_eq!(names, ["a", "b", "c"]);
         assert!(
-            seen.iter()
+            pods.iter()
                 .all(|it| it["kind"] == "Pod" && it["apiVersion"] == "v1")
         );
-        let asked = asked.lock().unwrap();
+        let requests = requests.lock().unwrap();
         assert_eq!(
-            asked[..],
+            requests[..],
             [
                 "/api/v1/pods?&limit=250",
                 "/api/v1/pods?&limit=250&continue=1"
@@ -296,14 +280,14 @@ pub(super) mod tests {
         let error = for_each_object(&client, &PODS, |_| ()).await.unwrap_err();
         assert!(matches!(error, ListError::Forbidden { .. }), "{error}");
 
-        let (client, asked) = serve_responses(|_, _| (410, status(410, "expired")));
+        let (client, requests) = serve_responses(|_, _| (410, status(410, "expired")));
         let error = for_each_object(&client, &PODS, |_| ()).await.unwrap_err();
         assert!(error.to_string().contains("expired 3 times"), "{error}");
-        assert_eq!(asked.lock().unwrap().len(), 3);
+        assert_eq!(requests.lock().unwrap().len(), 3);
 
-        let (client, _) = serve_responses(|_, _| (500, status(500, "etcd is away")));
+        let (client, _) = serve_responses(|_, _| (500, status(500, "etcd is down")));
         let error = for_each_object(&client, &PODS, |_| ()).await.unwrap_err();
-        assert_eq!(error.to_string(), "cannot list pods (v1): etcd is away");
+        assert_eq!(error.to_string(), "cannot list pods (v1): etcd is down");
     }
 
     #[tokio::test]
@@ -322,8 +306,8 @@ pub(super) mod tests {
             }
         });
         let mut names = Vec::new();
-        let take = |it: Value| names.push(it["metadata"]["name"].as_str().unwrap().to_owned());
-        let listed = for_each_object(&client, &PODS, take).await.unwrap();
+        let consume = |it: Value| names.push(it["metadata"]["name"].as_str().unwrap().to_owned());
+        let listed = for_each_object(&client, &PODS, consume).await.unwrap();
         assert_eq!(listed, ListStatus::Complete);
         assert_eq!(names, ["a", "a", "b"]);
     }

@@ -1,51 +1,52 @@
-//! What is there besides what is judged: other files, or a cluster.
+//! Existing objects, to resolve references: other files, or a cluster.
 
-use super::report::CheckedFile;
-use super::{cluster_list, source};
+use super::{cluster_list, inputs};
 use crate::world_files::{INDEXED_KINDS, declare_all_known};
 use crate::{Failure, kubeconfig};
 use clap::Args;
-use cluster_list::{ListError, ListTarget};
+use cluster_list::ListError;
 use kube::Client;
+use lockkeeper_check::ListTarget;
+use lockkeeper_check::collect::collect_facts;
+use lockkeeper_check::report::CheckedFile;
 use lockkeeper_policies::facts;
 use lockkeeper_policies::index::Index;
 use std::path::{Path, PathBuf};
 use tokio::runtime;
 
-/// The flags.
 #[derive(Args, Debug)]
 pub(super) struct ExistingObjects {
-    /// Files and folders with what is there already: rules know of it, and it is not judged; may be given several times
+    /// Existing objects, used to resolve references but not checked; repeatable
     #[arg(long, value_name = "PATH")]
     world: Vec<PathBuf>,
 
-    /// What is neither checked nor given by --world does not exist
+    /// Report references to objects that are neither checked nor in --world
     #[arg(long)]
     closed: bool,
 
-    /// A kubeconfig: the objects that rules ask about are listed from its cluster. Nothing is written there
+    /// Resolve references with the objects of this cluster (read-only)
     #[arg(long, value_name = "FILE")]
     pub(super) kubeconfig: Option<PathBuf>,
 
-    /// The context of the kubeconfig, in place of its current one
+    /// Context of the kubeconfig [default: its current context]
     #[arg(long, value_name = "NAME", requires = "kubeconfig")]
     context: Option<String>,
 
-    /// Judge what the cluster of the kubeconfig holds now, as if it were made anew
+    /// Check the objects stored in the cluster instead of files
     #[arg(long, requires = "kubeconfig")]
     pub(super) stored: bool,
 
-    /// Where findings are written as PolicyReports besides, as YAML; `-` is standard output, in place of all else
+    /// Also write findings as PolicyReports (YAML); `-` writes only them to stdout
     #[arg(long, value_name = "FILE", requires = "stored")]
     pub(super) policy_report: Option<PathBuf>,
 }
 
-/// What is known of it, and the files that cannot be read.
+/// The facts of the existing objects, and the files that cannot be read.
 pub(super) fn load_index(
     arguments: &ExistingObjects,
 ) -> Result<(Index, Vec<CheckedFile>), Failure> {
     let mut index = match &arguments.kubeconfig {
-        // All that is there is listed when it is judged.
+        // The audit lists all objects itself.
         Some(_) if arguments.stored => Index::default(),
         Some(path) => with_client(path, arguments, async |client| {
             list_facts(&client)
@@ -55,12 +56,12 @@ pub(super) fn load_index(
         None => Index::default(),
     };
     let mut unreadable = Vec::new();
-    for input in source::list_inputs(&arguments.world) {
+    for input in inputs::list_inputs(&arguments.world) {
         match input.read() {
-            Ok(source) => index.extend(super::collect_facts(&source)),
-            Err(problem) => unreadable.push(CheckedFile {
+            Ok(source) => index.extend(collect_facts(&source)),
+            Err(error) => unreadable.push(CheckedFile {
                 name: input.name,
-                outcome: Err(problem),
+                outcome: Err(error),
             }),
         }
     }
@@ -70,32 +71,32 @@ pub(super) fn load_index(
     Ok((index, unreadable))
 }
 
-/// Talks with the cluster of a kubeconfig. What goes wrong there is what the user gave.
+/// Runs an operation with a client of the cluster. A client that cannot be built is a usage error.
 pub(super) fn with_client<T>(
     path: &Path,
     arguments: &ExistingObjects,
-    ask: impl AsyncFnOnce(Client) -> Result<T, Failure>,
+    operation: impl AsyncFnOnce(Client) -> Result<T, Failure>,
 ) -> Result<T, Failure> {
     let runtime = runtime::Builder::new_current_thread()
         .enable_all()
         .build()?;
     runtime.block_on(async {
         let client = kubeconfig::client_with_context(path, arguments.context.as_deref()).await;
-        ask(client.map_err(Failure::Usage)?).await
+        operation(client.map_err(Failure::Usage)?).await
     })
 }
 
-/// The facts of all objects that rules ask about. Of the objects themselves no more than a page is in memory.
+/// The facts of all objects that rules look up. At most one page of objects is in memory.
 async fn list_facts(client: &Client) -> Result<Index, ListError> {
     let mut index = Index::default();
     for (kind, version, name, plural) in INDEXED_KINDS {
-        let listing = ListTarget {
+        let target = ListTarget {
             version,
             kind: name,
             plural,
         };
-        cluster_list::for_each_object(client, &listing, |object| {
-            // What does not fit its type has no facts; the cluster has it all the same.
+        cluster_list::for_each_object(client, &target, |object| {
+            // An object that does not fit its type has no facts.
             let _ = facts::ingest(&mut index, &object);
         })
         .await?;
@@ -129,7 +130,7 @@ mod tests {
         assert_eq!(index.count(IndexedKind::PriorityClass), 3);
         assert!(matches!(index.priority_class("top"), Lookup::Found(it) if it.value == 3));
         assert_eq!(index.priority_class("none"), Lookup::Absent);
-        // Nobody installed that kind: there are none.
+        // The kind is not installed, so there are no objects.
         assert_eq!(index.quota("any"), Lookup::Absent);
     }
 }

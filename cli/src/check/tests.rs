@@ -188,7 +188,7 @@ fn check_misspelled_kind_is_reported() {
         ),
         (
             "a: 1\na: 2\n",
-            "a.yaml:2:1: cannot be read: the key a stands twice",
+            "a.yaml:2:1: cannot be read: duplicate key a: kubectl",
         ),
     ] {
         let (told, code) = run(&[("a.yaml", text)], &[]);
@@ -279,25 +279,27 @@ fn sarif(files: &[(&str, &str)], flags: &[&str]) -> serde_json::Value {
 #[test]
 fn sarif_report_matches_schema() {
     let schema = include_str!("../../tests/sarif-2.1.0.json");
-    // One of its patterns has a bracket that not every engine takes for itself.
+    // One of its patterns has an unescaped bracket, which some regex engines reject.
     let schema = schema.replace("{2}]?$", "{2}\\\\]?$");
-    let (mut schemas, mut compiler) = (boon::Schemas::new(), boon::Compiler::new());
-    compiler.enable_format_assertions();
-    let schema = serde_json::from_str(&schema).unwrap();
-    compiler.add_resource("sarif.json", schema).unwrap();
-    let schema = compiler.compile("sarif.json", &mut schemas).unwrap();
-    let validate = |log: &serde_json::Value| {
-        let result = schemas.validate(log, schema);
-        result.map_err(|error| format!("{error:#}"))
+    let schema: serde_json::Value = serde_json::from_str(&schema).unwrap();
+    let validator = jsonschema::draft7::options()
+        .should_validate_formats(true)
+        .build(&schema)
+        .unwrap();
+    let check = |log: &serde_json::Value| {
+        let errors: Vec<String> = validator
+            .iter_errors(log)
+            .map(|it| it.to_string())
+            .collect();
+        assert_eq!(errors, [""; 0]);
     };
-    let check = |log: &serde_json::Value| assert_eq!(validate(log), Ok(()));
     let pages = ["--pages", "https://example.com/docs/rules/"];
     let mut log = sarif(&MIXED, &pages);
     check(&log);
     check(&sarif(&[("good.yaml", MIXED[2].1)], &[]));
-    // The schema can say no.
+    // An invalid log must fail, so the validator is not vacuous.
     log["runs"][0]["results"][0]["level"] = "fatal".into();
-    assert!(validate(&log).is_err());
+    assert!(!validator.is_valid(&log));
 }
 
 #[test]

@@ -9,56 +9,52 @@ use lockkeeper_api::config::{
 };
 use std::path::PathBuf;
 
-/// Flags; those that the configuration file has too go before it.
+/// Flags. They override the configuration file.
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
     /// Configuration file (YAML)
     #[arg(long, value_name = "FILE")]
     pub(crate) config: Option<PathBuf>,
 
-    /// Print the configuration that holds, file and flags taken together, and exit
+    /// Print the effective configuration (file and flags) and exit
     #[arg(long)]
     pub(super) print_config: bool,
 
-    /// Address and port to listen on; port 0 takes a free one [default: 127.0.0.1:9443]
+    /// Address to listen on; port 0 selects a free one [default: 127.0.0.1:9443]
     #[arg(long, value_name = "ADDRESS")]
     listen: Option<ListenAddress>,
 
-    /// Address and port to show metrics on, over plain HTTP; `off` opens none [default:
-    /// 127.0.0.1:9444]
+    /// Address of the metrics over plain HTTP, or `off` [default: 127.0.0.1:9444]
     #[arg(long, value_name = "ADDRESS")]
     metrics_listen: Option<OptionalListen>,
 
-    /// Read other objects from the API server of this kubeconfig; in a pod its service account is
-    /// used without this
+    /// Cluster to read other objects from [default: in a pod, its service account]
     #[arg(long, value_name = "FILE", conflicts_with = "world")]
     pub(crate) kubeconfig: Option<PathBuf>,
 
-    /// Read other objects from the YAML and JSON files of this folder [default: examples/world,
-    /// where there is one and no cluster]
+    /// Folder with YAML and JSON files to read other objects from, without a cluster [default: examples/world, if it
+    /// exists]
     #[arg(long, value_name = "DIR")]
     pub(super) world: Option<PathBuf>,
 
     #[command(flatten)]
     pub(crate) rules: RuleDirs,
 
-    /// Private folder for the certificates that are made when none are given [default:
-    /// `lockkeeper/tls` in `$XDG_STATE_HOME`, or in `~/.local/state`]
+    /// Folder for self-signed certificates [default: `lockkeeper/tls` in `$XDG_STATE_HOME` or `~/.local/state`]
     #[arg(long, value_name = "DIR", conflicts_with = "tls_certificate")]
     pub(super) tls_dir: Option<PathBuf>,
 
-    /// One more name or IP address for the certificate that is made; may be repeated. With --tls-ca,
-    /// the name of the given certificate that the server checks itself by [default: localhost]
+    /// DNS name or IP address of the self-signed certificate; repeatable. With --tls-ca, the name that the self-check
+    /// expects in the given certificate [default: localhost]
     #[arg(long, value_name = "NAME")]
     pub(super) tls_name: Vec<String>,
 
-    /// Secret that all replicas share, for certificates that the server makes, renews and rotates by
-    /// itself; give the name of the Service with --tls-name, such as
-    /// lockkeeper.lockkeeper-system.svc
+    /// Secret in which the replicas share self-signed certificates and rotate them; set --tls-name to the Service, such
+    /// as lockkeeper.lockkeeper-system.svc
     #[arg(long, value_name = "NAMESPACE/NAME", conflicts_with_all = ["tls_certificate", "tls_dir", "world"])]
     tls_secret: Option<NamespacedName>,
 
-    /// Object that gets the CA bundle of the Secret; may be repeated [default:
+    /// Object to inject the CA bundle into; repeatable [default:
     /// validatingwebhookconfigurations/lockkeeper and mutatingwebhookconfigurations/lockkeeper]
     #[arg(long, value_name = "KIND/NAME", conflicts_with_all = ["tls_certificate", "tls_dir"])]
     inject: Vec<InjectionTarget>,
@@ -71,30 +67,28 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "FILE", requires = "tls_certificate")]
     pub(super) tls_key: Option<PathBuf>,
 
-    /// CA that the given certificate is signed by (PEM); the server is ready only while the certificate
-    /// fits it. Read again at each check [default: any certificate will do]
+    /// CA of the given certificate (PEM), reloaded at each self-check; not ready while the certificate does not match
+    /// [default: any CA]
     #[arg(long, value_name = "FILE", requires = "tls_certificate")]
     pub(super) tls_ca: Option<PathBuf>,
 
-    /// Oldest TLS version to speak [default: 1.3]
+    /// Minimum TLS version [default: 1.3]
     #[arg(long, value_name = "VERSION")]
     tls_min_version: Option<TlsVersion>,
 
-    /// Do not offer HTTP/2
+    /// Disable HTTP/2
     #[arg(long)]
     http1_only: bool,
 
-    /// CA of the client certificates that reviews must come with (PEM); probes need none. Read again
-    /// when it changes
+    /// CA of the required client certificates (PEM), reloaded on change; probes need no certificate
     #[arg(long, value_name = "FILE")]
     client_ca: Option<String>,
 
-    /// Name that a client certificate may have, as a DNS name or as its common name; may be repeated
-    /// [default: any of the CA]
+    /// Accepted DNS name or common name of client certificates; repeatable [default: any]
     #[arg(long, value_name = "NAME")]
     client_name: Vec<String>,
 
-    /// How log lines on standard error look
+    /// Format of log lines on stderr
     #[arg(long, value_name = "FORMAT", default_value = "text")]
     pub(super) log_format: LogFormat,
 }
@@ -108,7 +102,7 @@ enum TlsVersion {
 }
 
 impl Arguments {
-    /// Puts what the flags say into the configuration.
+    /// Overrides the configuration with the flags.
     pub(super) fn apply(&self, config: &mut Config) {
         let webhook = &mut config.webhook;
         if let Some(listen) = &self.listen {
@@ -141,12 +135,11 @@ impl Arguments {
         }
     }
 
-    /// Checks what the flags say together.
+    /// Checks combinations of flags that clap cannot express.
     pub(super) fn validate(&self) -> Result<(), Error> {
         if self.tls_certificate.is_some() && self.tls_ca.is_none() && !self.tls_name.is_empty() {
             bail!(
-                "--tls-name with --tls-cert is the name to check that certificate by, and nothing says \
-                 who signed it; give --tls-ca, or leave --tls-name out"
+                "--tls-name with --tls-cert needs --tls-ca to verify the certificate; set --tls-ca, or omit --tls-name"
             );
         }
         Ok(())

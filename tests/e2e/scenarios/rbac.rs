@@ -58,7 +58,7 @@ pub fn scenarios() -> Vec<Scenario> {
     ]
 }
 
-/// A running `lockkeeper control`, with the account that the installation gives it.
+/// A running `lockkeeper controller`, with the account that the installation gives it.
 pub struct ControllerProcess {
     process: Process,
     log: std::path::PathBuf,
@@ -70,11 +70,11 @@ impl ControllerProcess {
         fs::create_dir_all(folder).unwrap();
         let (log, stdout) = (folder.join("stderr"), folder.join("stdout"));
         let mut command = lockkeeper::binary();
-        command.args(["control", "--log-format", "json"]);
+        command.args(["controller", "--log-format", "json"]);
         command.args(["--control-listen", "127.0.0.1:0", "--kubeconfig"]);
         command.arg(kubeconfig);
         let out = Some(process::create(&stdout).unwrap());
-        let process = Process::start("lockkeeper control", command, &log, out);
+        let process = Process::start("lockkeeper controller", command, &log, out);
         let mut process = process.unwrap_or_else(|e| panic!("{e}"));
         let ready = process.wait_ready(|| is_ready(&stdout).then_some(()));
         ready.unwrap_or_else(|e| panic!("{e}"));

@@ -1,9 +1,8 @@
 //! Kueue's objects, judged as lockkeeper's.
 
 use super::run;
-use crate::check::kinds::KindRegistry;
-use crate::check::rule_selection::RuleSelection;
 use lockkeeper_api::foreign::kueue::convert;
+use lockkeeper_check::{KindRegistry, RuleSelection};
 use serde_json::{Value, json};
 use std::fs;
 use std::path::Path;

@@ -1,0 +1,217 @@
+//! Runs schemas and rules on objects, and adds suppressions and positions.
+
+use crate::document::{Document, Identity};
+use crate::kinds::{KindCheckResult, KindRegistry, severity};
+use crate::preemption_loops::{LoopFinding, LoopFindings};
+use crate::report::{FileObjects, ReportedFinding, ReportedObject, SourceText};
+use crate::rule_selection::RuleSelection;
+use crate::setup_error::SetupError;
+use crate::severity::Severity;
+use crate::source::ParsedSource;
+use lockkeeper_api::config::Action;
+use lockkeeper_policies::engine::Exempted;
+use lockkeeper_policies::finding::Finding;
+use lockkeeper_policies::index::Index;
+use lockkeeper_policies::lossy_conversion;
+use lockkeeper_policies::preemption_loops as loop_rule;
+use lockkeeper_policies::rule::Context;
+use lockkeeper_policies::settings::Settings;
+use lockkeeper_policies::suppression::{self, Suppressions};
+
+/// Checks objects, in any order and from several threads.
+pub struct Checker {
+    kinds: KindRegistry,
+    settings: Settings,
+    index: Index,
+    selection: RuleSelection,
+    loop_findings: LoopFindings,
+}
+
+/// A checked object. Its findings have no positions yet.
+pub struct CheckedObject {
+    number: usize,
+    pointer: String,
+    /// The object with its findings.
+    pub object: ReportedObject,
+    /// The findings that exceptions of the configuration cover.
+    pub exempted: Vec<Exempted>,
+}
+
+impl Checker {
+    /// A checker with the objects that rules look up, and the findings of the loop search.
+    ///
+    /// # Errors
+    ///
+    /// A generated schema cannot be read, which is a bug.
+    pub fn new(
+        settings: Settings,
+        index: Index,
+        selection: RuleSelection,
+        loop_findings: LoopFindings,
+    ) -> Result<Self, SetupError> {
+        Ok(Self {
+            kinds: KindRegistry::new(&selection)?,
+            settings,
+            index,
+            selection,
+            loop_findings,
+        })
+    }
+
+    /// Also evaluates each CEL rule with both evaluators, and each rule in Rust and in CEL; they must agree.
+    ///
+    /// # Errors
+    ///
+    /// The CEL of a rule does not compile, which is a bug.
+    pub fn with_cel_cross_check(mut self, is_enabled: bool) -> Result<Self, SetupError> {
+        if is_enabled {
+            self.kinds.enable_cel_cross_check()?;
+        }
+        Ok(self)
+    }
+
+    /// The settings of the rules.
+    #[must_use]
+    pub fn settings(&self) -> &Settings {
+        &self.settings
+    }
+
+    /// Checks every object of a file. `at` is the number of the input, as in [`LoopFindings`].
+    #[must_use]
+    pub fn check_file(&self, at: usize, mut source: ParsedSource) -> FileObjects {
+        let mut out = FileObjects::default();
+        let mut checked = Vec::new();
+        let documents = std::mem::take(&mut source.documents);
+        for (number, document) in documents.into_iter().enumerate() {
+            let loop_finding = self.loop_findings.get(&(at, number));
+            match self.check_document(document, loop_finding) {
+                None => out.skipped = out.skipped.saturating_add(1),
+                Some(object) => {
+                    out.exception_usage.count(&object.exempted);
+                    checked.push(object);
+                }
+            }
+        }
+        // Most files have no findings, and need no positions.
+        if checked.iter().any(|it| !it.object.findings.is_empty()) {
+            let tree = source.tree();
+            for object in &mut checked {
+                for reported in &mut object.object.findings {
+                    let field = reported.finding.field.pointer();
+                    let pointer = format!("{}{field}", object.pointer);
+                    reported.location = tree.locate(object.number, &pointer);
+                }
+            }
+            out.text = SourceText::new(source.text);
+        }
+        out.objects = checked.into_iter().map(|it| it.object).collect();
+        out
+    }
+
+    /// Checks one object; `None` if its kind is unknown.
+    #[must_use]
+    pub fn check_document(
+        &self,
+        document: Document,
+        loop_finding: Option<&LoopFinding>,
+    ) -> Option<CheckedObject> {
+        let context = Context {
+            cluster: &self.index,
+            settings: &self.settings,
+        };
+        let origin = document.origin;
+        let identity = match &origin {
+            None => Identity::from_object(&document.value),
+            Some(origin) => origin.identity.clone(),
+        };
+        let mut suppressions = Suppressions::parse(&document.value);
+        let KindCheckResult {
+            mut findings,
+            exempted,
+            is_complete,
+        } = match &origin {
+            Some(origin) if origin.is_dropped => KindCheckResult::default(),
+            _ => self.kinds.check(document.value, &identity, &context)?,
+        };
+        if let Some(origin) = &origin {
+            for (_, finding) in &mut findings {
+                finding.field = origin.source_field(&finding.field);
+            }
+            if let Some(severity) = self.severity(
+                lossy_conversion::ID,
+                lossy_conversion::ACTION,
+                &identity.namespace,
+            ) {
+                let lost = origin.lost_fields.iter();
+                findings.extend(lost.map(|it| (severity, it.clone())));
+            }
+        }
+        // The rule warns when the policies alone do not exclude loops. The loop search is exact: only loops that it
+        // found are reported.
+        findings.retain(|(_, finding)| finding.rule != loop_rule::RULE);
+        if let Some(found) = loop_finding
+            && let Some(severity) =
+                self.severity(loop_rule::RULE, Action::Warn, &identity.namespace)
+        {
+            findings.push((severity, found.finding.clone()));
+        }
+        let mut reported = Vec::with_capacity(findings.len());
+        for (severity, finding) in findings {
+            let reason = suppressions
+                .as_mut()
+                .and_then(|it| it.reason(&finding.rule));
+            let suppressed = reason.map(str::to_owned);
+            self.push_finding(severity, finding, suppressed, &mut reported);
+        }
+        if let Some(found) = loop_finding {
+            for it in &mut reported {
+                if it.finding.rule == loop_rule::RULE {
+                    it.notes.clone_from(&found.explanation);
+                }
+            }
+        }
+        if let Some(suppressions) = suppressions {
+            // A suppression of a rule that did not run is not unused.
+            let has_run_all = is_complete && self.selection.is_everything();
+            let unused = suppressions.into_unused_findings(has_run_all);
+            if let Some(severity) =
+                self.severity(suppression::ID, suppression::ACTION, &identity.namespace)
+            {
+                for finding in unused {
+                    self.push_finding(severity, finding, None, &mut reported);
+                }
+            }
+        }
+        Some(CheckedObject {
+            number: document.number,
+            pointer: document.pointer,
+            object: ReportedObject {
+                identity,
+                findings: reported,
+            },
+            exempted,
+        })
+    }
+
+    fn severity(&self, rule: &str, default: Action, namespace: &str) -> Option<Severity> {
+        severity(&self.settings, (rule, default), namespace)
+    }
+
+    fn push_finding(
+        &self,
+        severity: Severity,
+        finding: Finding,
+        suppressed: Option<String>,
+        out: &mut Vec<ReportedFinding>,
+    ) {
+        if self.selection.includes(&finding.rule) {
+            out.push(ReportedFinding {
+                notes: Vec::new(),
+                location: None,
+                severity,
+                finding,
+                suppressed,
+            });
+        }
+    }
+}

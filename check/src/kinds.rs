@@ -1,0 +1,378 @@
+//! The kinds that can be checked, with their schemas, rules and defaults.
+
+mod cel_cross_check;
+mod decode;
+mod offline_settings;
+mod result;
+mod schemas;
+
+use self::cel_cross_check::CelCrossCheck;
+use self::decode::{DefaultFn, RuleFn, check_rules, compute_defaults};
+use self::result::Findings;
+use self::schemas::{KindDefinition, SchemaSource, kueue_schemas, lockkeeper_schemas};
+use crate::document::Identity;
+use crate::list_target::ListTarget;
+use crate::rule_selection::RuleSelection;
+use crate::setup_error::SetupError;
+use crate::severity::Severity;
+use k8s_openapi::api::batch::v1::Job;
+use k8s_openapi::api::core::v1::Pod;
+use k8s_openapi::api::scheduling::v1::PriorityClass;
+use lockkeeper_api::config::Action;
+use lockkeeper_api::field_path::FieldPath;
+use lockkeeper_api::foreign::koordinator::ElasticQuota;
+use lockkeeper_api::foreign::kueue;
+use lockkeeper_api::foreign::scheduling::{self, v1beta1};
+use lockkeeper_api::{ClusterQueue, Cohort, JobSet, LocalQueue, ResourceFlavor, Workload};
+use lockkeeper_policies::decode_error;
+use lockkeeper_policies::engine::{ReviewSubject, Verdict};
+use lockkeeper_policies::finding::Finding;
+use lockkeeper_policies::rule::Context;
+use lockkeeper_policies::schema::{EXPRESSION, StructuralSchema, metadata};
+use lockkeeper_policies::settings::Settings;
+use lockkeeper_policies::user_rules::{self, KindName};
+use lockkeeper_policies::validated_kind::ValidatedKind;
+use serde_json::Value;
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+
+pub use self::offline_settings::offline_settings;
+pub(crate) use self::offline_settings::severity;
+pub(crate) use self::result::KindCheckResult;
+
+struct KindEntry {
+    /// `None` if the kind has only a schema.
+    rules: Option<RuleFn>,
+    /// Defaults that the schema does not have.
+    defaulting: Option<DefaultFn>,
+    /// The resource name in the paths of the API server.
+    plural: String,
+    is_namespaced: bool,
+    schema: SchemaSource,
+}
+
+/// All supported kinds, by API version and kind.
+pub struct KindRegistry {
+    kinds: BTreeMap<String, BTreeMap<String, KindEntry>>,
+    /// Whether CEL rules in schemas are evaluated.
+    evaluates_cel: bool,
+    /// If set, both CEL evaluators run, and each rule in Rust is compared with its CEL.
+    cel_cross_check: Option<CelCrossCheck>,
+    selection: RuleSelection,
+}
+
+impl KindRegistry {
+    /// A registry that runs the selected rules only.
+    ///
+    /// # Errors
+    ///
+    /// A generated schema cannot be serialized, which is a bug.
+    pub fn new(selection: &RuleSelection) -> Result<Self, SetupError> {
+        let mut registry = Self {
+            kinds: BTreeMap::new(),
+            evaluates_cel: selection.includes(EXPRESSION),
+            cel_cross_check: None,
+            selection: selection.clone(),
+        };
+        registry.add::<ClusterQueue>();
+        registry.add::<Cohort>();
+        registry.add::<ResourceFlavor>();
+        registry.add::<LocalQueue>();
+        registry.add::<Workload>();
+        registry.add::<PriorityClass>();
+        registry.add::<Pod>();
+        registry.add::<Job>();
+        registry.add::<JobSet>();
+        registry.add::<kueue::ClusterQueue>();
+        registry.add::<kueue::Cohort>();
+        registry.add::<kueue::ResourceFlavor>();
+        registry.add::<kueue::LocalQueue>();
+        registry.add::<kueue::Workload>();
+        registry.add::<scheduling::Workload>();
+        registry.add::<scheduling::PodGroup>();
+        registry.add::<v1beta1::Workload>();
+        registry.add::<v1beta1::PodGroup>();
+        registry.add_version::<v1beta1::Workload>(v1beta1::EQUIVALENT_VERSION);
+        registry.add_version::<v1beta1::PodGroup>(v1beta1::EQUIVALENT_VERSION);
+        registry.add::<ElasticQuota>();
+        for (definition, schema) in kueue_schemas().chain(lockkeeper_schemas()?) {
+            registry.add_schema(definition, schema);
+        }
+        registry.add_defaults::<ClusterQueue>();
+        registry.add_defaults::<Workload>();
+        registry.add_defaults::<PriorityClass>();
+        Ok(registry)
+    }
+
+    /// Adds the defaults of the webhook, for kinds where a manifest may contain them. Jobs are not among them: a Job is
+    /// suspended when it is created, not each time its manifest is applied.
+    fn add_defaults<T: ValidatedKind>(&mut self) {
+        let version = T::api_version(&()).into_owned();
+        let kinds = self.kinds.get_mut(&version);
+        if let Some(kind) = kinds.and_then(|it| it.get_mut(&*T::kind(&()))) {
+            kind.defaulting = Some(compute_defaults::<T>);
+        }
+    }
+
+    /// The object with all defaults, of the schema and of the webhook.
+    #[must_use]
+    pub fn with_defaults(&self, object: &Value, context: &Context<'_>) -> Value {
+        let mut defaulted = object.clone();
+        let Some(kind) = self.find(object) else {
+            return defaulted;
+        };
+        if let Some(structure) = kind.schema.get() {
+            structure.apply_defaults(&mut defaulted);
+        }
+        if let Some(compute) = kind.defaulting {
+            for item in compute(&defaulted, context).items() {
+                item.apply(&mut defaulted);
+            }
+        }
+        defaulted
+    }
+
+    /// Compares the CEL evaluators, and rules with their CEL, from now on.
+    pub(crate) fn enable_cel_cross_check(&mut self) -> Result<(), SetupError> {
+        self.cel_cross_check = self.evaluates_cel.then(CelCrossCheck::new).transpose()?;
+        Ok(())
+    }
+
+    fn add<T: ValidatedKind>(&mut self) {
+        self.add_version::<T>(&T::version(&()));
+    }
+
+    /// Adds another version of a kind with the same fields.
+    fn add_version<T: ValidatedKind>(&mut self, version: &str) {
+        let group = T::group(&());
+        let version = if group.is_empty() {
+            version.to_owned()
+        } else {
+            format!("{group}/{version}")
+        };
+        let mut rules = T::rules().iter();
+        let is_selected = |id: &str| self.selection.includes(id);
+        let runs = is_selected(decode_error::ID) || rules.any(|it| is_selected(it.id));
+        let kind = KindEntry {
+            rules: runs.then_some(check_rules::<T>),
+            defaulting: None,
+            plural: T::plural(&()).into_owned(),
+            is_namespaced: T::NAMESPACED,
+            schema: SchemaSource::None,
+        };
+        let kinds = self.kinds.entry(version).or_default();
+        kinds.insert(T::kind(&()).into_owned(), kind);
+    }
+
+    /// Adds the schema of a kind, which may have no rules.
+    fn add_schema(&mut self, definition: KindDefinition, schema: SchemaSource) {
+        let kinds = self.kinds.entry(definition.version).or_default();
+        let kind = kinds.entry(definition.kind).or_insert(KindEntry {
+            rules: None,
+            defaulting: None,
+            plural: definition.plural,
+            is_namespaced: definition.is_namespaced,
+            schema: SchemaSource::None,
+        });
+        kind.schema = schema;
+    }
+
+    /// A finding about an unknown kind, if apiVersion or kind is nearly that of a supported one.
+    fn suggest_kind(&self, object: &Value) -> Option<Findings> {
+        let kind_name = object.get("kind").and_then(Value::as_str)?;
+        let finding = match object.get("apiVersion").and_then(Value::as_str) {
+            None => {
+                let mut versions = self.kinds.iter();
+                let (version, _) = versions.find(|(_, kinds)| kinds.contains_key(kind_name))?;
+                let reason = format!("missing; set it, for example to {version}");
+                Finding::decode_error(FieldPath::new("apiVersion"), None, &reason)
+            }
+            Some(version) => {
+                let mut kinds = self.kinds.get(version)?.keys();
+                let kind = kinds.find(|it| it.eq_ignore_ascii_case(kind_name))?;
+                let reason = format!("there is no such kind; did you mean {kind}?");
+                let value = Value::from(kind_name);
+                Finding::decode_error(FieldPath::new("kind"), Some(&value), &reason)
+            }
+        };
+        Some(vec![(Severity::Error, finding)])
+    }
+
+    /// All kinds to list from a cluster: by group and kind, the newest version first.
+    #[must_use]
+    pub fn list_targets(&self) -> Vec<ListTarget<'_>> {
+        let mut all: Vec<ListTarget<'_>> = Vec::new();
+        for (version, kinds) in &self.kinds {
+            all.extend(kinds.iter().map(|(kind, it)| ListTarget {
+                version,
+                kind,
+                plural: &it.plural,
+            }));
+        }
+        all.sort_by_key(|it| (it.group(), it.kind, Reverse(it.version)));
+        all
+    }
+
+    fn find(&self, object: &Value) -> Option<&KindEntry> {
+        let text = |key: &str| object.get(key).and_then(Value::as_str);
+        self.kinds.get(text("apiVersion")?)?.get(text("kind")?)
+    }
+
+    /// The schema of an object's kind, if there is one.
+    #[must_use]
+    pub fn structure(&self, object: &Value) -> Option<&StructuralSchema> {
+        self.find(object)?.schema.get()
+    }
+
+    /// Checks an object; `None` if its kind is unknown.
+    pub(crate) fn check(
+        &self,
+        mut object: Value,
+        identity: &Identity,
+        context: &Context<'_>,
+    ) -> Option<KindCheckResult> {
+        let Some(kind) = self.find(&object) else {
+            return self
+                .suggest_kind(&object)
+                .map(KindCheckResult::partial)
+                .or_else(|| {
+                    // User rules may cover kinds that are not built in.
+                    let rules = &context.settings.user_rules;
+                    rules.for_kind(kind_name(&object)).next()?;
+                    let mut result = KindCheckResult {
+                        is_complete: true,
+                        ..KindCheckResult::default()
+                    };
+                    result.add_verdict(apply_user_rules(
+                        Verdict::default(),
+                        &object,
+                        context.settings,
+                    ));
+                    Some(result)
+                });
+        };
+        let mut findings = Vec::new();
+        if let Some(structure) = kind.schema.get() {
+            let is_valid = self.validate_schema(structure, kind, &mut object, |finding| {
+                let rule = (&*finding.rule, Action::Enforce);
+                if let Some(severity) = severity(context.settings, rule, &identity.namespace) {
+                    findings.push((severity, finding));
+                }
+            });
+            if !is_valid {
+                return Some(KindCheckResult::partial(findings));
+            }
+        }
+        let mut result = KindCheckResult::partial(findings);
+        let user_verdict = apply_user_rules(Verdict::default(), &object, context.settings);
+        // Rules read Kueue's newest version; findings name the fields of the version in the file.
+        let moved = kueue::upgrade(&mut object);
+        let kind = self.find(&object).unwrap_or(kind);
+        result
+            .findings
+            .extend(self.cel_disagreements(kind, &object, context.settings));
+        let rules = kind.rules.map(|rules| rules(&object, context));
+        match rules.unwrap_or_else(|| Ok(Verdict::default())) {
+            Ok(verdict) => {
+                result.add_verdict(verdict);
+                for (_, finding) in &mut result.findings {
+                    restore_field_path(finding, &moved);
+                }
+                result.add_verdict(user_verdict);
+                result.is_complete = true;
+            }
+            // As in the webhook, rules do not run on an object that does not fit its type.
+            Err(mismatch) => result.findings.push((Severity::Error, mismatch)),
+        }
+        Some(result)
+    }
+
+    /// Rules of lockkeeper's kinds whose CEL gives another result, if the cross-check is on.
+    fn cel_disagreements(&self, kind: &KindEntry, object: &Value, settings: &Settings) -> Findings {
+        let name = kind_name(object);
+        let (Some(cross_check), Some(rules)) = (&self.cel_cross_check, kind.rules) else {
+            return Findings::new();
+        };
+        if name.group != lockkeeper_api::GROUP {
+            return Findings::new();
+        }
+        let Some(severity) = severity(settings, (EXPRESSION, Action::Enforce), "") else {
+            return Findings::new();
+        };
+        let findings = cross_check.disagreements(name.kind, rules, object);
+        findings.into_iter().map(|it| (severity, it)).collect()
+    }
+
+    /// Validates an object against its schema, and sets the defaults of the schema. Returns whether rules can run on it;
+    /// unknown fields alone do not prevent that.
+    fn validate_schema(
+        &self,
+        structure: &StructuralSchema,
+        kind: &KindEntry,
+        object: &mut Value,
+        mut report: impl FnMut(Finding),
+    ) -> bool {
+        structure.prune(object).into_iter().for_each(&mut report);
+        structure.apply_defaults(object);
+        let mut violations = metadata(object, kind.is_namespaced);
+        // A manifest may omit the namespace: `kubectl apply -n` sets it.
+        let namespace = FieldPath::new("metadata").field("namespace");
+        violations.retain(|it| !kind.is_namespaced || it.field != namespace);
+        violations.extend(if self.evaluates_cel {
+            structure.check(object, None)
+        } else {
+            structure.check_shape(object, None)
+        });
+        if self.cel_cross_check.is_some() {
+            violations.extend(structure.verify(object));
+        }
+        let is_valid = violations.is_empty();
+        violations.into_iter().for_each(report);
+        is_valid
+    }
+}
+
+/// Replaces the path of a field that the upgrade moved by its path in the file.
+fn restore_field_path(finding: &mut Finding, moved: &[kueue::MovedField]) {
+    let pointer = finding.field.pointer();
+    if let Some(field) = moved.iter().find(|it| it.to == pointer) {
+        let names = field.from.split('/').skip(1);
+        finding.field = names.fold(FieldPath::default(), FieldPath::named);
+    }
+}
+
+/// Adds the findings of user rules.
+fn apply_user_rules(mut verdict: Verdict, object: &Value, settings: &Settings) -> Verdict {
+    let (kind, rules) = (kind_name(object), &settings.user_rules);
+    let subject = ReviewSubject::Create(object);
+    user_rules::review(rules, kind, &subject, settings, &mut verdict);
+    verdict
+}
+
+fn kind_name(object: &Value) -> KindName<'_> {
+    let text = |key: &str| object.get(key).and_then(Value::as_str).unwrap_or_default();
+    KindName::from_api_version(text("apiVersion"), text("kind"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{KindRegistry, RuleSelection, SchemaSource};
+
+    #[test]
+    fn kind_registry_parses_every_schema() {
+        let Ok(registry) = KindRegistry::new(&RuleSelection::default()) else {
+            panic!("the schemas can be listed");
+        };
+        let mut count = 0;
+        for (version, kinds) in &registry.kinds {
+            for (name, kind) in kinds
+                .iter()
+                .filter(|(_, it)| !matches!(it.schema, SchemaSource::None))
+            {
+                assert!(kind.schema.get().is_some(), "{version} {name}");
+                count += 1;
+            }
+        }
+        assert_eq!(count, 17);
+    }
+}

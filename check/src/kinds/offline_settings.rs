@@ -1,0 +1,67 @@
+//! The actions of rules when there is no cluster.
+
+use crate::rule_selection::RuleSelection;
+use crate::severity::Severity;
+use lockkeeper_api::config::{Action, Config};
+use lockkeeper_policies::registry::{self, UnknownRule};
+use lockkeeper_policies::settings::Settings;
+use lockkeeper_policies::user_rules::UserRules;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// The settings for a check without a cluster. Rules that are off by default because other projects enforce them on a
+/// cluster are on here. Rules that only audit on a cluster, where objects arrive one by one, warn here, where related
+/// objects are checked together. `now_seconds` (since 1970) decides which exceptions have expired.
+///
+/// # Errors
+///
+/// The configuration names an unknown rule.
+pub fn offline_settings(
+    mut config: Config,
+    user_rules: Arc<UserRules>,
+    selection: &RuleSelection,
+    now_seconds: i64,
+) -> Result<Settings, UnknownRule> {
+    for (id, action) in offline_actions() {
+        let actions = &mut config.rules.actions;
+        actions.entry(id.to_owned()).or_insert(action);
+    }
+    // Check the names in the configuration before the selection removes any.
+    registry::settings_with(&config, Arc::clone(&user_rules))?;
+    selection.apply(&mut config);
+    let settings = registry::settings_with(&config, user_rules)?;
+    Ok(settings.with_time(now_seconds))
+}
+
+/// The default action of each rule in a check. A rule that is off for only some kinds has the action of the others.
+fn offline_actions() -> BTreeMap<&'static str, Action> {
+    let mut defaults = BTreeMap::new();
+    for rule in registry::all() {
+        let action: &mut Action = defaults.entry(rule.id).or_insert(rule.action);
+        if *action == Action::Off {
+            *action = rule.action;
+        }
+    }
+    defaults
+        .into_iter()
+        .map(|(id, action)| match action {
+            Action::Off => (id, Action::Enforce),
+            Action::Audit => (id, Action::Warn),
+            action => (id, action),
+        })
+        .collect()
+}
+
+/// The severity of findings of a rule with this default action in a namespace; `None` if they are not reported.
+pub fn severity(
+    settings: &Settings,
+    (id, default): (&str, Action),
+    namespace: &str,
+) -> Option<Severity> {
+    let namespace = Some(namespace).filter(|it| !it.is_empty());
+    match settings.action(id, default, namespace) {
+        Action::Enforce => Some(Severity::Error),
+        Action::Warn => Some(Severity::Warning),
+        Action::Audit | Action::Off => None,
+    }
+}

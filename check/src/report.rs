@@ -1,0 +1,60 @@
+//! Report formats.
+
+mod format;
+mod github;
+mod json;
+mod junit;
+mod policy_report;
+mod result;
+mod sarif;
+mod tally;
+mod text;
+mod words;
+
+use crate::severity::Severity;
+
+pub use format::Format;
+pub use policy_report::PolicyReports;
+pub use result::{CheckedFile, FileObjects, ReportedFinding, ReportedObject, SourceText};
+pub use tally::Tally;
+pub use text::Palette;
+pub use words::pluralize;
+
+/// The formats of [`format`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OutputFormat {
+    /// Excerpts of the file, for people.
+    Text,
+    /// One JSON object.
+    Json,
+    /// SARIF 2.1.0.
+    Sarif,
+    /// `JUnit` XML.
+    Junit,
+    /// GitHub workflow commands.
+    Github,
+}
+
+/// What the formats depend on.
+pub struct FormatSettings {
+    /// The styles of the text format.
+    pub palette: Palette,
+    /// The severity from which on a finding is a failure in `JUnit` XML.
+    pub fail_on: Severity,
+    /// Whether the objects come from a cluster, not from files.
+    pub is_stored: bool,
+    /// The URL of the folder with the rule pages, for SARIF.
+    pub pages: Option<String>,
+}
+
+/// The implementation of a format.
+#[must_use]
+pub fn format(output: OutputFormat, settings: FormatSettings) -> Box<dyn Format> {
+    match output {
+        OutputFormat::Text => Box::new(text::TextFormat::new(settings.palette, settings.is_stored)),
+        OutputFormat::Json => Box::new(json::Json),
+        OutputFormat::Github => Box::new(github::Github),
+        OutputFormat::Sarif => Box::new(sarif::Sarif::new(settings.pages)),
+        OutputFormat::Junit => Box::new(junit::Junit::new(settings.fail_on)),
+    }
+}

@@ -1,0 +1,234 @@
+//! The text format: position, excerpt and remedy.
+
+use super::format::Format;
+use super::result::{CheckedFile, FileObjects, ReportedFinding, SourceText};
+use super::tally::Tally;
+use super::words::pluralize;
+use crate::document::Identity;
+use crate::exception_usage::ExceptionStatus;
+use crate::severity::Severity;
+use crate::yaml::SourceLocation;
+use anstyle::{AnsiColor, Effects, Style};
+use std::fmt::Write as _;
+use unicode_width::UnicodeWidthChar;
+
+/// The longest excerpt of a line, in characters.
+const LINE_LENGTH_MAX: usize = 160;
+
+/// How much of a long line to show before the field, in characters.
+const BEFORE_MAX: usize = 60;
+
+/// The styles of the text format; plain by default.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Palette {
+    error: Style,
+    warning: Style,
+    location: Style,
+    margin: Style,
+    help: Style,
+}
+
+impl Palette {
+    /// The styles for a terminal.
+    #[must_use]
+    pub fn colored() -> Self {
+        let bold = |colour: AnsiColor| colour.on_default().effects(Effects::BOLD);
+        Self {
+            error: bold(AnsiColor::Red),
+            warning: bold(AnsiColor::Yellow),
+            location: Style::new().effects(Effects::BOLD),
+            margin: bold(AnsiColor::Blue),
+            help: AnsiColor::Cyan.on_default(),
+        }
+    }
+
+    fn for_severity(&self, severity: Severity) -> Style {
+        match severity {
+            Severity::Error => self.error,
+            Severity::Warning => self.warning,
+        }
+    }
+}
+
+pub struct TextFormat {
+    palette: Palette,
+    is_stored: bool,
+}
+
+impl TextFormat {
+    pub fn new(palette: Palette, is_stored: bool) -> Self {
+        Self { palette, is_stored }
+    }
+
+    fn write_finding(
+        &self,
+        out: &mut String,
+        file: &str,
+        objects: &FileObjects,
+        (identity, reported): (&Identity, &ReportedFinding),
+    ) {
+        let (palette, rule) = (&self.palette, &reported.finding.rule);
+        let (bold, help) = (palette.location, palette.help);
+        let style = palette.for_severity(reported.severity);
+        let word = reported.severity.word();
+        let at = reported
+            .location
+            .map(|it| format!(":{}:{}", it.line, it.column));
+        let at = at.unwrap_or_default();
+        let object = if self.is_stored {
+            identity.kind.clone()
+        } else {
+            format!("{} {}", identity.kind, identity.full_name())
+        };
+        // Writing to a string cannot fail.
+        let _ = writeln!(
+            out,
+            "{bold}{}{at}:{bold:#} {style}{word}[{rule}]{style:#}: {}: {}",
+            escape_control_chars(file),
+            escape_control_chars(object.trim_end()),
+            escape_control_chars(&reported.finding.text()),
+        );
+        if let Some(location) = reported.location {
+            self.write_excerpt(out, &objects.text, location, style);
+        }
+        for note in &reported.notes {
+            let _ = writeln!(out, "  {help}|{help:#} {}", escape_control_chars(note));
+        }
+        let _ = writeln!(out, "  {help}help:{help:#} lockkeeper rules {rule}\n");
+    }
+
+    /// Writes the line with the field underlined.
+    fn write_excerpt(
+        &self,
+        out: &mut String,
+        text: &SourceText,
+        location: SourceLocation,
+        style: Style,
+    ) {
+        let Some(line) = text.line(location.line) else {
+            return;
+        };
+        let number = location.line.to_string();
+        let gap = " ".repeat(number.len());
+        let margin = self.palette.margin;
+        let (shown, before, under) = excerpt(line, location);
+        let _ = writeln!(
+            out,
+            "{margin}{gap} |{margin:#}\n{margin}{number} |{margin:#} {shown}\n\
+             {margin}{gap} |{margin:#} {before}{style}{under}{style:#}"
+        );
+    }
+}
+
+impl Format for TextFormat {
+    fn exceptions(&self, all: &[ExceptionStatus]) -> String {
+        all.iter().map(ExceptionStatus::text).collect()
+    }
+
+    fn file(&self, file: &CheckedFile) -> String {
+        let mut out = String::new();
+        match &file.outcome {
+            Err(error) => {
+                let at = error
+                    .location
+                    .map(|(line, column)| format!(":{line}:{column}"));
+                let at = at.unwrap_or_default();
+                let (bold, red) = (self.palette.location, self.palette.error);
+                let _ = writeln!(
+                    out,
+                    "{bold}{}{at}:{bold:#} {red}cannot be read{red:#}: {}\n",
+                    escape_control_chars(&file.name),
+                    escape_control_chars(&error.message)
+                );
+            }
+            Ok(objects) => {
+                for object in &objects.objects {
+                    for reported in object.unsuppressed() {
+                        self.write_finding(
+                            &mut out,
+                            &file.name,
+                            objects,
+                            (&object.identity, reported),
+                        );
+                    }
+                }
+            }
+        }
+        out
+    }
+
+    fn tail(&self, tally: &Tally) -> String {
+        let mut parts = vec![
+            pluralize(tally.errors, "error"),
+            pluralize(tally.warnings, "warning"),
+        ];
+        if tally.suppressed > 0 {
+            parts.push(format!("{} suppressed", tally.suppressed));
+        }
+        if !tally.unreadable.is_empty() {
+            parts.push(format!(
+                "{} not read",
+                pluralize(tally.unreadable.len(), "file")
+            ));
+        }
+        let (found, objects) = (parts.join(", "), pluralize(tally.objects, "object"));
+        if self.is_stored {
+            return format!("{found}, {objects} checked\n");
+        }
+        let files = pluralize(tally.files, "file");
+        format!(
+            "{found} in {files}, {objects} checked, {} of other kinds\n",
+            tally.skipped
+        )
+    }
+}
+
+/// Replaces control characters, which could change the terminal.
+fn escape_control_chars(text: &str) -> String {
+    text.chars().map(escape_control_char).collect()
+}
+
+fn escape_control_char(it: char) -> char {
+    if it.is_control() && it != '\t' {
+        char::REPLACEMENT_CHARACTER
+    } else {
+        it
+    }
+}
+
+/// The part of a line to show, the space below it up to the field, and the underline. A wide character takes two
+/// columns; tabs are repeated, so that both lines align.
+fn excerpt(line: &str, location: SourceLocation) -> (String, String, String) {
+    let column = location.column.saturating_sub(1);
+    let is_long = line.chars().nth(LINE_LENGTH_MAX).is_some();
+    let skipped = if is_long {
+        column.saturating_sub(BEFORE_MAX)
+    } else {
+        0
+    };
+    let kept: Vec<char> = line.chars().skip(skipped).take(LINE_LENGTH_MAX).collect();
+    let width = |it: char| escape_control_char(it).width().unwrap_or(0);
+    let (mut text, mut before) = (String::new(), String::new());
+    if skipped > 0 {
+        text.push('…');
+        before.push(' ');
+    }
+    text.extend(kept.iter().map(|it| escape_control_char(*it)));
+    if line
+        .chars()
+        .nth(skipped.saturating_add(LINE_LENGTH_MAX))
+        .is_some()
+    {
+        text.push('…');
+    }
+    let at = column.saturating_sub(skipped);
+    for it in kept.iter().take(at) {
+        match it {
+            '\t' => before.push('\t'),
+            it => before.push_str(&" ".repeat(width(*it))),
+        }
+    }
+    let field = kept.iter().skip(at).take(location.width);
+    let under: usize = field.map(|it| width(*it)).sum();
+    (text, before, "^".repeat(under.max(1)))
+}

@@ -1,0 +1,114 @@
+//! A parsed manifest file.
+
+use crate::document::Document;
+use crate::yaml::{YamlTree, place_and_message};
+use serde_json::Value;
+use std::sync::OnceLock;
+
+/// A file that could be read: its text, its objects, and (built on demand) its positions.
+pub struct ParsedSource {
+    /// The text as it was read.
+    pub text: String,
+    /// The objects, items of lists included, in the order of the text.
+    pub documents: Vec<Document>,
+    tree: OnceLock<YamlTree>,
+}
+
+/// Why a file cannot be read.
+#[derive(Clone, Debug)]
+pub struct ReadError {
+    /// Line and column, from 1.
+    pub location: Option<(usize, usize)>,
+    /// The problem, in lower case.
+    pub message: String,
+}
+
+impl ReadError {
+    /// An error of a whole file.
+    #[must_use]
+    pub fn without_location(message: String) -> Self {
+        Self {
+            location: None,
+            message,
+        }
+    }
+
+    fn from_yaml_error(error: &serde_saphyr::Error) -> Self {
+        let location = error.location().and_then(|it| {
+            let (line, column) = (it.line(), it.column());
+            Some((usize::try_from(line).ok()?, usize::try_from(column).ok()?))
+        });
+        Self {
+            location,
+            message: rewrite_duplicate_key(place_and_message(error).1),
+        }
+    }
+}
+
+impl ParsedSource {
+    /// Parses YAML or JSON with any number of documents.
+    ///
+    /// # Errors
+    ///
+    /// The text is not valid YAML, or exceeds the limits of the deserializer.
+    pub fn parse(text: String) -> Result<Self, ReadError> {
+        let tree = OnceLock::new();
+        let values = match YamlTree::parse(&text) {
+            Some((parsed, values)) => {
+                // Not set before: the cell is new.
+                let _ = tree.set(parsed);
+                values
+            }
+            None => serde_saphyr::from_multiple(&text)
+                .map_err(|error| ReadError::from_yaml_error(&error))?,
+        };
+        let mut documents = Vec::new();
+        for (number, value) in values.into_iter().enumerate() {
+            flatten_lists(number, String::new(), value, &mut documents);
+        }
+        Ok(Self {
+            text,
+            documents,
+            tree,
+        })
+    }
+
+    /// The positions of all fields.
+    pub(crate) fn tree(&self) -> &YamlTree {
+        self.tree.get_or_init(|| YamlTree::new(&self.text))
+    }
+}
+
+/// Words the parser's error about a duplicate key for users of kubectl.
+fn rewrite_duplicate_key(message: String) -> String {
+    let key = message.strip_prefix("duplicate mapping key: ");
+    match key.and_then(|it| it.split(", set ").next()) {
+        Some(key) => {
+            format!("duplicate key {key}: kubectl would silently use the last value")
+        }
+        None => message,
+    }
+}
+
+/// Adds an object, or the items of a `List`. Null documents are skipped.
+fn flatten_lists(number: usize, pointer: String, mut value: Value, out: &mut Vec<Document>) {
+    let is_list = value
+        .get("kind")
+        .and_then(Value::as_str)
+        .is_some_and(|it| it.ends_with("List"));
+    let items = value.get_mut("items").filter(|_| is_list).map(Value::take);
+    match items {
+        Some(Value::Array(items)) => {
+            for (at, item) in items.into_iter().enumerate() {
+                flatten_lists(number, format!("{pointer}/items/{at}"), item, out);
+            }
+        }
+        _ if value.is_null() => {}
+        _ => out.push(Document {
+            number,
+            pointer,
+            value,
+            origin: None,
+        }),
+    }
+}

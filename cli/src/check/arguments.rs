@@ -1,0 +1,133 @@
+//! The flags of `check`.
+
+use super::conversion_flags::ConversionArguments;
+use super::existing_objects::ExistingObjects;
+use crate::user_rules::RuleDirs;
+use anstream::AutoStream;
+use clap::{Args, ColorChoice, ValueEnum};
+use lockkeeper_check::report::{FormatSettings, OutputFormat, Palette};
+use lockkeeper_check::{KueueVersion, Severity};
+use std::io::stdout;
+use std::path::PathBuf;
+
+#[derive(Args, Debug)]
+pub(crate) struct Arguments {
+    /// Files and folders with YAML or JSON; `-` reads stdin
+    #[arg(required_unless_present = "stored", conflicts_with = "stored")]
+    pub(super) paths: Vec<PathBuf>,
+
+    /// Report format
+    #[arg(long, short, value_enum, default_value_t)]
+    output: Output,
+
+    /// When to use colour; `auto` means on a terminal without `NO_COLOR`
+    #[arg(long, value_name = "WHEN", default_value_t)]
+    color: ColorChoice,
+
+    /// Lowest severity that makes the exit code 1
+    #[arg(long, value_enum, default_value_t)]
+    fail_on: FailOn,
+
+    /// Run only these rules (CQ007) or groups of rules (CQ); repeatable
+    #[arg(long, value_delimiter = ',', value_name = "ID")]
+    pub(super) select: Vec<String>,
+
+    /// Skip these rules or groups of rules; repeatable
+    #[arg(long, value_delimiter = ',', value_name = "ID")]
+    pub(super) ignore: Vec<String>,
+
+    /// Configuration file of the server, for its actions and feature gates
+    #[arg(long, value_name = "FILE")]
+    pub(super) config: Option<PathBuf>,
+
+    #[command(flatten)]
+    pub(super) rules: RuleDirs,
+
+    #[command(flatten)]
+    pub(super) existing: ExistingObjects,
+
+    #[command(flatten)]
+    pub(super) conversion: ConversionArguments,
+
+    /// Simulate preemption as in this Kueue release, bugs included, e.g. 0.14 [default: current Kueue]
+    #[arg(long, value_name = "VERSION")]
+    pub(super) kueue_version: Option<KueueVersion>,
+
+    /// Correct typos and write defaults first; comments and layout stay
+    #[arg(long)]
+    pub(super) fix: bool,
+
+    /// Print the changes of --fix as a diff, and check nothing
+    #[arg(long)]
+    pub(super) diff: bool,
+
+    /// Evaluate each CEL rule with both evaluators and fail if they disagree; compare lockkeeper's rules with their CEL
+    #[arg(long)]
+    pub(super) verify_cel: bool,
+
+    /// URL of the folder with the rule pages, for links in SARIF
+    #[arg(long, value_name = "URL")]
+    pages: Option<String>,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+enum Output {
+    /// Position, excerpt and remedy
+    #[default]
+    #[value(alias = "human")]
+    Text,
+    /// JSON
+    Json,
+    /// SARIF 2.1.0, for code scanning services
+    Sarif,
+    /// `JUnit` XML, for test report viewers
+    Junit,
+    /// GitHub workflow annotations
+    Github,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+enum FailOn {
+    /// The API server would accept the object, with a warning
+    Warning,
+    /// The API server would reject the object
+    #[default]
+    Error,
+}
+
+impl Arguments {
+    pub(super) fn fail_on(&self) -> Severity {
+        match self.fail_on {
+            FailOn::Warning => Severity::Warning,
+            FailOn::Error => Severity::Error,
+        }
+    }
+
+    pub(super) fn output(&self) -> OutputFormat {
+        match self.output {
+            Output::Text => OutputFormat::Text,
+            Output::Json => OutputFormat::Json,
+            Output::Sarif => OutputFormat::Sarif,
+            Output::Junit => OutputFormat::Junit,
+            Output::Github => OutputFormat::Github,
+        }
+    }
+
+    pub(super) fn format_settings(&self) -> FormatSettings {
+        let choice = match self.color {
+            ColorChoice::Auto => AutoStream::choice(&stdout()),
+            ColorChoice::Always => anstream::ColorChoice::Always,
+            ColorChoice::Never => anstream::ColorChoice::Never,
+        };
+        FormatSettings {
+            palette: if choice == anstream::ColorChoice::Never {
+                Palette::default()
+            } else {
+                Palette::colored()
+            },
+            fail_on: self.fail_on(),
+            is_stored: self.existing.stored,
+            pages: self.pages.clone(),
+        }
+    }
+}

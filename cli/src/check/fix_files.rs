@@ -1,0 +1,152 @@
+//! `--fix` and `--diff`: writes or prints corrected files.
+
+use super::inputs::Input;
+use crate::Failure;
+use anyhow::{Context, Error};
+use lockkeeper_api::field_path::FieldPath;
+use lockkeeper_check::report::pluralize;
+use lockkeeper_check::{FixedFile, Fixer, worker_pool};
+use similar::TextDiff;
+use std::fs;
+use std::io::{Write, stderr};
+use std::path::Path;
+use std::process;
+
+/// Unchanged lines around a change in a diff.
+const CONTEXT_LINES: usize = 3;
+
+/// The number of corrections.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct FixSummary {
+    pub(super) typos_fixed: usize,
+    pub(super) defaults_added: usize,
+    pub(super) files: usize,
+    /// Files that could not be read.
+    pub(super) unreadable: usize,
+}
+
+/// Writes the corrected files. Standard input is skipped.
+pub(super) fn write_fixes(fixer: &Fixer, inputs: &[Input]) -> Result<FixSummary, Failure> {
+    fix_each(fixer, inputs, |input, fixed| match input.file() {
+        None => Ok(()),
+        Some(path) => replace_file(path, &fixed.after)
+            .with_context(|| format!("cannot write {}", path.display())),
+    })
+}
+
+/// Prints what would be written, as a unified diff.
+pub(super) fn print_fixes(
+    fixer: &Fixer,
+    inputs: &[Input],
+    out: &mut (impl Write + Send),
+) -> Result<FixSummary, Failure> {
+    let summary = fix_each(fixer, inputs, |input, fixed| {
+        let diff = TextDiff::from_lines(&fixed.before, &fixed.after);
+        let mut diff = diff.unified_diff();
+        diff.context_radius(CONTEXT_LINES);
+        diff.header(&input.name, &input.name);
+        Ok(write!(out, "{diff}")?)
+    })?;
+    out.flush()?;
+    Ok(summary)
+}
+
+/// Fixes each file, and calls `consume` with those that change. The first error is returned; later files are not
+/// written.
+fn fix_each(
+    fixer: &Fixer,
+    inputs: &[Input],
+    mut consume: impl FnMut(&Input, FixedFile) -> Result<(), Error> + Send,
+) -> Result<FixSummary, Failure> {
+    let mut summary = FixSummary::default();
+    let mut result = Ok(());
+    let work = |at: usize| {
+        let read = inputs.get(at)?.read();
+        Some(read.map(|source| fixer.fix(source)))
+    };
+    worker_pool::run_ordered(
+        inputs.len(),
+        worker_pool::thread_count(),
+        work,
+        |at, done| {
+            let (Some(input), Some(done), true) = (inputs.get(at), done, result.is_ok()) else {
+                return;
+            };
+            match done {
+                Err(_) => summary.unreadable = summary.unreadable.saturating_add(1),
+                Ok(done) => {
+                    warn_skipped_defaults(input, &done.skipped_fields);
+                    if done.before != done.after {
+                        summary.typos_fixed = summary.typos_fixed.saturating_add(done.typos_fixed);
+                        summary.defaults_added =
+                            summary.defaults_added.saturating_add(done.defaults_added);
+                        summary.files = summary.files.saturating_add(1);
+                        result = consume(input, done);
+                    }
+                }
+            }
+        },
+    );
+    result?;
+    Ok(summary)
+}
+
+/// Warns about defaults that were not added.
+fn warn_skipped_defaults(input: &Input, skipped: &[FieldPath]) {
+    if let Some(first) = skipped.first() {
+        let fields = pluralize(skipped.len(), "default");
+        // A closed standard error is no reason to fail.
+        let _ = writeln!(
+            stderr(),
+            "{}: {fields} not added, such as {first}: anchors, tags or empty fields prevent a safe edit; add it by hand",
+            input.name
+        );
+    }
+}
+
+/// Replaces a file atomically: writes a temporary file in the same folder, then renames it. A symbolic link is kept.
+fn replace_file(path: &Path, text: &str) -> Result<(), Error> {
+    let path = fs::canonicalize(path)?;
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let beside = path.with_file_name(format!(".{name}.{}.tmp", process::id()));
+    let done = write_and_rename(&path, &beside, text);
+    if done.is_err() {
+        // The write error matters, not that of the cleanup.
+        let _ = fs::remove_file(&beside);
+    }
+    done
+}
+
+fn write_and_rename(path: &Path, beside: &Path, text: &str) -> Result<(), Error> {
+    let mut file = fs::File::create_new(beside)?;
+    file.set_permissions(fs::metadata(path)?.permissions())?;
+    file.write_all(text.as_bytes())?;
+    file.sync_all()?;
+    Ok(fs::rename(beside, path)?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::replace_file;
+    use std::fs;
+    use std::os::unix::fs::{PermissionsExt, symlink};
+    use tempfile::TempDir;
+
+    #[test]
+    fn replace_file_is_atomic_and_keeps_permissions() {
+        let folder = TempDir::new().unwrap();
+        let (file, link) = (folder.path().join("a.yaml"), folder.path().join("b.yaml"));
+        fs::write(&file, "old").unwrap();
+        fs::set_permissions(&file, fs::Permissions::from_mode(0o640)).unwrap();
+        symlink(&file, &link).unwrap();
+        replace_file(&link, "new").unwrap();
+        assert_eq!(fs::read_to_string(&file).unwrap(), "new");
+        assert_eq!(
+            fs::metadata(&file).unwrap().permissions().mode() & 0o777,
+            0o640
+        );
+        assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 2);
+        assert!(replace_file(&folder.path().join("none"), "new").is_err());
+    }
+}

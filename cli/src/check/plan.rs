@@ -1,0 +1,289 @@
+//! The steps of a check of files: load, collect, check, render.
+
+use super::arguments::Arguments;
+use super::existing_objects;
+use super::fix_files::{self, FixSummary};
+use super::inputs::{self, Input};
+use super::printer::Printer;
+use super::progress::Progress;
+use crate::{Failure, configuration};
+use lockkeeper_api::config::Config;
+use lockkeeper_check::collect::collect_facts;
+use lockkeeper_check::report::{self, CheckedFile, Format, Tally, pluralize};
+use lockkeeper_check::{
+    Checker, Converter, Fixer, KindRegistry, LoopFindings, LoopSearchInput, ParsedSource,
+    PriorityClassValues, ReadError, RuleSelection, SourceCache, append_yaml, offline_settings,
+    worker_pool,
+};
+use lockkeeper_policies::index::Index;
+use lockkeeper_policies::preemption_loops;
+use lockkeeper_policies::settings::Settings;
+use std::io::{Write, stderr};
+use std::sync::Arc;
+
+/// The configuration and the selected rules of a check.
+pub(super) struct Plan<'a> {
+    pub(super) arguments: &'a Arguments,
+    pub(super) config: Config,
+    pub(super) settings: Settings,
+    pub(super) selection: RuleSelection,
+}
+
+/// What to collect from all objects before any is checked.
+#[derive(Clone, Copy)]
+struct CollectOptions {
+    /// The facts that rules look up.
+    facts: bool,
+    /// The queues and priorities for the loop search.
+    preemption_loops: bool,
+}
+
+/// What was collected, beside the facts in the index.
+struct Collected {
+    cache: SourceCache,
+    loop_input: LoopSearchInput,
+}
+
+impl<'a> Plan<'a> {
+    pub(super) fn new(arguments: &'a Arguments) -> Result<Self, Failure> {
+        let loaded = configuration::read(arguments.config.as_deref(), &arguments.rules)
+            .map_err(Failure::Usage)?;
+        let user_rules = Arc::clone(&loaded.settings.user_rules);
+        let selection = RuleSelection::new(&arguments.select, &arguments.ignore, &user_rules)
+            .map_err(|error| Failure::Usage(error.into()))?;
+        let now = configuration::unix_now_seconds();
+        let settings = offline_settings(loaded.config.clone(), user_rules, &selection, now)
+            .map_err(|error| Failure::Usage(error.into()))?;
+        Ok(Self {
+            arguments,
+            config: loaded.config,
+            settings,
+            selection,
+        })
+    }
+
+    /// Fixes the files if requested, then checks them. Returns the exit code.
+    pub(super) fn run(self, out: &mut (impl Write + Send)) -> Result<u8, Failure> {
+        let arguments = self.arguments;
+        let inputs = inputs::list_inputs(&arguments.paths);
+        let (index, unreadable) = existing_objects::load_index(&arguments.existing)?;
+        if arguments.fix || arguments.diff {
+            let fixer = self.fixer(&inputs, index.clone())?;
+            if arguments.diff {
+                return print_diff(&fixer, &inputs, out);
+            }
+            print_fix_summary(fix_files::write_fixes(&fixer, &inputs)?);
+        }
+        self.check(&inputs, index, &unreadable, out)
+    }
+
+    fn check(
+        self,
+        inputs: &[Input],
+        mut index: Index,
+        unreadable: &[CheckedFile],
+        out: &mut (impl Write + Send),
+    ) -> Result<u8, Failure> {
+        let arguments = self.arguments;
+        let format = report::format(arguments.output(), arguments.format_settings());
+        // Each file is read once to collect facts and once to check it.
+        let mut printer = Printer::new(&*format, out, inputs.len().saturating_mul(2));
+        if arguments.conversion.is_stdout() {
+            printer.mute();
+        }
+        printer.write(&format.head());
+        for file in unreadable {
+            printer.write_file(&format.file(file), Tally::from_checked_file(file));
+        }
+        let mut converter = arguments.conversion.converter();
+        let options = CollectOptions {
+            facts: self.selection.needs_other_objects(),
+            preemption_loops: self.selection.includes(preemption_loops::RULE),
+        };
+        let progress = &mut printer.progress;
+        let collected = collect(inputs, options, &mut converter, &mut index, progress);
+        let loops = if options.preemption_loops {
+            let input = &collected.loop_input;
+            input.search(&self.config, arguments.kueue_version)
+        } else {
+            LoopFindings::new()
+        };
+        let checker = Checker::new(self.settings, index, self.selection, loops)?
+            .with_cel_cross_check(arguments.verify_cel)?;
+        let run = FileRun {
+            checker: &checker,
+            converter: &converter,
+            format: &*format,
+            cache: &collected.cache,
+        };
+        let mut yaml = Ok(String::new());
+        worker_pool::run_ordered(
+            inputs.len(),
+            worker_pool::thread_count(),
+            |at| inputs.get(at).map(|input| run.check_input(at, input)),
+            |_, rendered| {
+                if let Some(file) = rendered {
+                    printer.write_file(&file.report, file.tally);
+                    append_yaml(&mut yaml, file.yaml);
+                }
+                printer.progress.step();
+            },
+        );
+        printer.write_exceptions(checker.settings(), arguments.config.as_deref());
+        let code = printer.finish()?.exit_code(arguments.fail_on());
+        arguments.conversion.write(&yaml?, out)?;
+        Ok(code)
+    }
+
+    /// A fixer with the facts of the files and of the existing objects.
+    fn fixer(&self, inputs: &[Input], mut index: Index) -> Result<Fixer, Failure> {
+        // Files are fixed as they are, not as they would be after a conversion.
+        let mut converter = Converter::default();
+        let mut progress = Progress::new(inputs.len());
+        let options = CollectOptions {
+            facts: true,
+            preemption_loops: false,
+        };
+        collect(inputs, options, &mut converter, &mut index, &mut progress);
+        Ok(Fixer {
+            kinds: KindRegistry::new(&self.selection)?,
+            index,
+            settings: self.settings.clone(),
+        })
+    }
+}
+
+/// What the check of one file needs.
+struct FileRun<'a> {
+    checker: &'a Checker,
+    converter: &'a Converter,
+    format: &'a dyn Format,
+    cache: &'a SourceCache,
+}
+
+/// The output of one file.
+struct RenderedFile {
+    report: String,
+    tally: Tally,
+    yaml: Result<String, lockkeeper_check::YamlError>,
+}
+
+impl FileRun<'_> {
+    fn check_input(&self, at: usize, input: &Input) -> RenderedFile {
+        let cached = self.cache.take(at);
+        let source = cached.unwrap_or_else(|| load(input, self.converter));
+        let source = source.map(|it| self.converter.drop_conflicting_classes(it));
+        let yaml = source
+            .as_ref()
+            .map_or(Ok(String::new()), |it| self.converter.yaml(it));
+        let file = CheckedFile {
+            name: input.name.clone(),
+            outcome: source.map(|it| self.checker.check_file(at, it)),
+        };
+        RenderedFile {
+            report: self.format.file(&file),
+            tally: Tally::from_checked_file(&file),
+            yaml,
+        }
+    }
+}
+
+fn load(input: &Input, converter: &Converter) -> Result<ParsedSource, ReadError> {
+    input.read().map(|source| converter.convert_source(source))
+}
+
+/// Reads all inputs, and adds their facts to the index. Some of the parsed files are cached for the check.
+fn collect(
+    inputs: &[Input],
+    options: CollectOptions,
+    converter: &mut Converter,
+    index: &mut Index,
+    progress: &mut Progress,
+) -> Collected {
+    let mut collected = Collected {
+        cache: SourceCache::new(inputs.len()),
+        loop_input: LoopSearchInput::default(),
+    };
+    if !options.facts && !options.preemption_loops && !converter.is_on() {
+        for _ in inputs {
+            progress.step();
+        }
+        return collected;
+    }
+    let (mut facts, mut classes) = (Index::default(), PriorityClassValues::default());
+    worker_pool::run_ordered(
+        inputs.len(),
+        worker_pool::thread_count(),
+        |at| {
+            let source = inputs.get(at).map(|input| load(input, converter));
+            let parts = match &source {
+                Some(Ok(source)) => collect_source(at, source, options),
+                _ => SourceParts::default(),
+            };
+            (source, parts)
+        },
+        |at, (source, parts)| {
+            facts.merge_all(parts.facts);
+            collected.loop_input.merge(parts.loop_input);
+            classes.merge(parts.classes);
+            if let Some(source) = source {
+                collected.cache.store(at, source);
+            }
+            progress.step();
+        },
+    );
+    converter.set_conflicts(&classes);
+    index.extend(facts);
+    collected
+}
+
+/// What one file contributes.
+#[derive(Default)]
+struct SourceParts {
+    facts: Index,
+    loop_input: LoopSearchInput,
+    classes: PriorityClassValues,
+}
+
+fn collect_source(at: usize, source: &ParsedSource, options: CollectOptions) -> SourceParts {
+    let mut parts = SourceParts::default();
+    if options.facts {
+        parts.facts = collect_facts(source);
+    }
+    for (number, document) in source.documents.iter().enumerate() {
+        parts.classes.add_document(document);
+        if let Some(object) = document.object().filter(|_| options.preemption_loops) {
+            parts.loop_input.add_object((at, number), object);
+        }
+    }
+    parts
+}
+
+fn print_fix_summary(summary: FixSummary) {
+    let files = pluralize(summary.files, "file");
+    let typos = pluralize(summary.typos_fixed, "typo");
+    let defaults = pluralize(summary.defaults_added, "default");
+    if summary.files > 0 {
+        // A closed standard error is no reason to fail.
+        let _ = writeln!(stderr(), "fixed {typos} and added {defaults} in {files}");
+    }
+}
+
+/// Prints the corrections as a diff. Returns 1 if there are any, 2 if a file cannot be read.
+fn print_diff(
+    fixer: &Fixer,
+    inputs: &[Input],
+    out: &mut (impl Write + Send),
+) -> Result<u8, Failure> {
+    let summary = fix_files::print_fixes(fixer, inputs, out)?;
+    Ok(if summary.unreadable > 0 {
+        let files = pluralize(summary.unreadable, "file");
+        let _ = writeln!(
+            stderr(),
+            "{files} could not be read; run without --diff for the reasons"
+        );
+        2
+    } else {
+        u8::from(summary.files > 0)
+    })
+}

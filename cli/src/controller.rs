@@ -1,0 +1,284 @@
+//! `lockkeeper controller`, and `lockkeeper serve --with-controller`.
+
+use crate::logging::LogFormat;
+use crate::signals::Signals;
+use crate::user_rules::RuleDirs;
+use crate::{Failure, configuration, kubeconfig, serve};
+use anyhow::{Context, Error, anyhow};
+use axum::Router;
+use axum::extract::State;
+use axum::http::StatusCode;
+use axum::http::header::CONTENT_TYPE;
+use axum::response::{IntoResponse, Response};
+use axum::routing::get;
+use clap::Args;
+use kube::Client;
+use lockkeeper_api::config::{Config, OptionalListen};
+use lockkeeper_cluster_state::settings;
+use lockkeeper_controller::{Health, LeaseSettings, LeaseTiming, RunSettings, Settings};
+use lockkeeper_kube_support::probe_server::{ProbeServerLimits, serve_router};
+use lockkeeper_policies::settings::Settings as Rules;
+use std::env;
+use std::io::{Write, stdout};
+use std::path::PathBuf;
+use std::process;
+use std::sync::{Arc, OnceLock};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use tokio::net::TcpListener;
+
+/// The content type of the metrics.
+const OPENMETRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+
+/// Flags of `lockkeeper controller`. They override the configuration file.
+#[derive(Debug, Args)]
+pub(crate) struct Arguments {
+    /// Configuration file (YAML)
+    #[arg(long, value_name = "FILE")]
+    config: Option<PathBuf>,
+
+    /// Print the effective configuration (file and flags) and exit
+    #[arg(long)]
+    print_config: bool,
+
+    /// Cluster to use [default: in a pod, its service account]
+    #[arg(long, value_name = "FILE")]
+    kubeconfig: Option<PathBuf>,
+
+    #[command(flatten)]
+    rules: RuleDirs,
+
+    #[command(flatten)]
+    controller: ControllerArguments,
+
+    /// Format of log lines on stderr
+    #[arg(long, value_name = "FORMAT", default_value = "text")]
+    log_format: LogFormat,
+}
+
+/// Flags of the controller.
+#[derive(Debug, Args)]
+struct ControllerArguments {
+    /// Report decisions and write nothing
+    #[arg(long)]
+    dry_run: bool,
+
+    /// Run without a Lease; only safe with a single replica
+    #[arg(long)]
+    no_leader_election: bool,
+
+    /// Address of /livez, /readyz and /metrics, or `off` [default: 127.0.0.1:9446]
+    #[arg(long, value_name = "ADDRESS")]
+    control_listen: Option<OptionalListen>,
+}
+
+/// Flags of `lockkeeper serve`.
+#[derive(Debug, Args)]
+pub(crate) struct ServeArguments {
+    #[command(flatten)]
+    serve: serve::Arguments,
+
+    /// Also run the controller in this process
+    #[arg(long)]
+    with_controller: bool,
+
+    #[command(flatten)]
+    controller: ControllerArguments,
+}
+
+impl ControllerArguments {
+    fn apply(&self, config: &mut Config) {
+        let controller = &mut config.controller;
+        controller.dry_run |= self.dry_run;
+        if self.no_leader_election {
+            controller.leader_election.enable = false;
+        }
+        if let Some(listen) = &self.control_listen {
+            controller.listen = listen.clone();
+        }
+    }
+}
+
+/// Runs the controller until a signal stops it.
+pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
+    arguments.log_format.start();
+    let read = configuration::read(arguments.config.as_deref(), &arguments.rules);
+    let loaded = read.map_err(Failure::Usage)?;
+    let mut config = loaded.config;
+    arguments.controller.apply(&mut config);
+    if arguments.print_config {
+        return configuration::print(&config);
+    }
+    // One thread suffices: waking other threads costs more than the work itself.
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()?;
+    let kubeconfig = arguments.kubeconfig.clone();
+    Ok(runtime.block_on(run_controller(kubeconfig, config, loaded.settings))?)
+}
+
+/// Runs the webhook server, and the controller with `--with-controller`, until a signal stops them.
+pub(crate) fn run_serve(arguments: &ServeArguments) -> Result<(), Failure> {
+    if !arguments.with_controller {
+        return serve::run(&arguments.serve);
+    }
+    let config = arguments.serve.config.as_deref();
+    let loaded = configuration::read(config, &arguments.serve.rules).map_err(Failure::Usage)?;
+    let mut config = loaded.config;
+    arguments.controller.apply(&mut config);
+    let kubeconfig = arguments.serve.kubeconfig.clone();
+    serve::run_with(
+        &arguments.serve,
+        |config| arguments.controller.apply(config),
+        Some(run_controller(kubeconfig, config, loaded.settings)),
+    )
+}
+
+async fn run_controller(
+    kubeconfig: Option<PathBuf>,
+    config: Config,
+    rules: Rules,
+) -> Result<(), Error> {
+    let client = client(kubeconfig).await?;
+    let settings = run_settings(&config, rules);
+    let port = match &config.controller.listen {
+        OptionalListen::At(address) => {
+            let bound = TcpListener::bind(address.as_str()).await;
+            let remedy = "set another --control-listen, or off";
+            Some(bound.with_context(|| format!("cannot listen on {address}; {remedy}"))?)
+        }
+        OptionalListen::Off => None,
+    };
+    let signals = Signals::install()?;
+    print_startup_message(&config, port.as_ref())?;
+    let health = Arc::new(OnceLock::new());
+    if let Some(port) = port {
+        let router = router(Arc::clone(&health));
+        tokio::spawn(serve_router(port, router, ProbeServerLimits::default()));
+    }
+    let started = |it: Health| {
+        let _ = health.set(it);
+    };
+    let running = lockkeeper_controller::run(client, settings, started, signals.wait());
+    Box::pin(running).await?;
+    tracing::info!("stopped");
+    Ok(())
+}
+
+async fn client(kubeconfig: Option<PathBuf>) -> Result<Client, Error> {
+    if let Some(path) = kubeconfig {
+        return kubeconfig::client(&path).await;
+    }
+    let config = kube::Config::incluster()
+        .map_err(|error| anyhow!("no cluster: set --kubeconfig, or run in a pod ({error})"))?;
+    Ok(Client::try_from(config)?)
+}
+
+/// Prints the startup message. Programs parse the first line: it does not change.
+fn print_startup_message(config: &Config, port: Option<&TcpListener>) -> Result<(), Error> {
+    let mut out = stdout().lock();
+    match port {
+        Some(port) => writeln!(
+            out,
+            "controlling; probes and metrics on http://{}",
+            port.local_addr()?
+        )?,
+        None => writeln!(out, "controlling; probes and metrics off")?,
+    }
+    let controller = &config.controller;
+    if controller.leader_election.enable {
+        writeln!(out, "  lease    {}", controller.leader_election.lease)?;
+    } else {
+        writeln!(out, "  lease    none; run a single replica")?;
+    }
+    if controller.dry_run {
+        writeln!(out, "  dry run  reports writes without executing them")?;
+    }
+    Ok(out.flush()?)
+}
+
+fn run_settings(config: &Config, rules: Rules) -> RunSettings {
+    let controller = &config.controller;
+    let identity = identity();
+    let election = &controller.leader_election;
+    let lease = election.enable.then(|| LeaseSettings {
+        namespace: election.lease.namespace().to_owned(),
+        name: election.lease.name().to_owned(),
+        identity: identity.clone(),
+        timing: LeaseTiming {
+            duration: election.lease_seconds.seconds(),
+            renew_deadline: election.renew_seconds.seconds(),
+            retry_period: election.retry_seconds.seconds(),
+        },
+    });
+    let interval = controller.status_interval_seconds.seconds();
+    RunSettings {
+        reconciler: Settings {
+            options: settings::scheduling_options(config),
+            requeue: settings::requeue_settings(config),
+            rules,
+            writes_max: controller.writes_max.count(),
+            status_interval_ms: i64::try_from(interval.as_millis()).unwrap_or(i64::MAX),
+            pending_reason_writes_per_second: controller
+                .pending_reason_writes_per_second
+                .count_u32(),
+            eviction_events_per_second: controller.eviction_events_per_second.count_u32(),
+            job_kinds: Vec::new(),
+            seed: u64::try_from(unix_time().as_millis()).unwrap_or(1),
+            instance: identity,
+        },
+        lease,
+        is_dry_run: controller.dry_run,
+        shutdown: controller.shutdown_seconds.seconds(),
+    }
+}
+
+/// The identity of this process in the Lease.
+fn identity() -> String {
+    let host = env::var("HOSTNAME").unwrap_or_else(|_| "lockkeeper".to_owned());
+    let started = unix_time().as_millis();
+    format!("{host}_{}_{started:x}", process::id())
+}
+
+fn unix_time() -> Duration {
+    let now = SystemTime::now();
+    now.duration_since(UNIX_EPOCH).unwrap_or_default()
+}
+
+type SharedHealth = Arc<OnceLock<Health>>;
+
+fn router(health: SharedHealth) -> Router {
+    Router::new()
+        .route("/livez", get(livez))
+        .route("/readyz", get(readyz))
+        .route("/metrics", get(metrics))
+        .with_state(health)
+}
+
+async fn livez(State(health): State<SharedHealth>) -> Response {
+    probe(health.get().is_none_or(Health::is_alive), "stuck")
+}
+
+async fn readyz(State(health): State<SharedHealth>) -> Response {
+    let is_ready = health.get().is_some_and(Health::is_ready);
+    probe(is_ready, "initial lists are not complete")
+}
+
+fn probe(is_ok: bool, reason: &'static str) -> Response {
+    if is_ok {
+        "ok\n".into_response()
+    } else {
+        (StatusCode::SERVICE_UNAVAILABLE, format!("{reason}\n")).into_response()
+    }
+}
+
+async fn metrics(State(health): State<SharedHealth>) -> Response {
+    let health = health.get().cloned();
+    let text = match health {
+        Some(health) => health.metrics().await,
+        None => None,
+    };
+    match text {
+        Some(text) => ([(CONTENT_TYPE, OPENMETRICS)], text).into_response(),
+        None => probe(false, "not started"),
+    }
+}

@@ -36,7 +36,11 @@ const ALLOWED_DEPENDENCIES: &[(&str, &[&str])] = &[
             "lockkeeper-cluster-state",
         ],
     ),
-    ("lockkeeper-policies", &["lockkeeper-api"]),
+    ("lockkeeper-crd-schema", &["lockkeeper-api"]),
+    (
+        "lockkeeper-policies",
+        &["lockkeeper-api", "lockkeeper-crd-schema"],
+    ),
     ("lockkeeper-kube-support", &["lockkeeper-api"]),
     (
         "lockkeeper-certs",
@@ -66,6 +70,7 @@ const ALLOWED_DEPENDENCIES: &[(&str, &[&str])] = &[
         &[
             "lockkeeper-api",
             "lockkeeper-conversion",
+            "lockkeeper-crd-schema",
             "lockkeeper-policies",
         ],
     ),
@@ -96,6 +101,7 @@ const ALLOWED_DEPENDENCIES: &[(&str, &[&str])] = &[
 const PURE_CRATES: &[&str] = &[
     "lockkeeper-api",
     "lockkeeper-conversion",
+    "lockkeeper-crd-schema",
     "lockkeeper-policies",
     "lockkeeper-preemption",
     "lockkeeper-simulate",

@@ -89,13 +89,13 @@ fn policy_expressions<'a>(
         }
         for layer in rule.layers {
             let expressions = match layer {
-                Layer::Schema(expressions) if !is_always_enforced(rule, settings) => *expressions,
-                Layer::Policy(expressions) => *expressions,
+                Layer::Schema(cel_rules) if !is_always_enforced(rule, settings) => cel_rules(),
+                Layer::Policy(cel_rules) => cel_rules(),
                 _ => continue,
             };
             out.extend(
                 expressions
-                    .iter()
+                    .into_iter()
                     .map(|expression| RuleExpression { rule, expression }),
             );
         }
@@ -182,7 +182,7 @@ fn validating(
 }
 
 fn validation(ruled: &RuleExpression<'_>) -> Validation {
-    let expression = ruled.expression;
+    let expression = &ruled.expression;
     let detail = cel_rewrite::message_expression(expression);
     // The API server names the policy, not the field.
     let field = format!("{}{}", expression.path, expression.field_path);

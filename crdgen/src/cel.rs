@@ -28,12 +28,12 @@ pub struct ExpressionError {
 }
 
 /// An expression with the rule that it is of.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct RuleExpression<'a> {
     /// The rule.
     pub rule: &'a RuleInfo,
     /// What it says.
-    pub expression: &'static CelRule,
+    pub expression: CelRule,
 }
 
 impl RuleExpression<'_> {
@@ -46,7 +46,7 @@ impl RuleExpression<'_> {
     /// The same as an expression, if the object has something to add.
     #[must_use]
     pub fn message_expression(&self) -> Option<String> {
-        let detail = self.expression.message_expression?;
+        let detail = self.expression.message_expression.as_deref()?;
         Some(format!("({detail}) + ' [{}]'", self.rule.id))
     }
 
@@ -62,8 +62,8 @@ impl RuleExpression<'_> {
     /// Whether Kubernetes' CEL reads it.
     pub(crate) fn compile(&self) -> Result<(), ExpressionError> {
         let all = [
-            Some(self.expression.expression),
-            self.expression.message_expression,
+            Some(&*self.expression.expression),
+            self.expression.message_expression.as_deref(),
         ];
         for expression in all.into_iter().flatten() {
             let schema =
@@ -85,7 +85,7 @@ pub fn schema_expressions<'a>(
         .filter(|rule| is_always_enforced(rule, settings));
     firm.flat_map(|rule| {
         let in_schema = rule.layers.iter().filter_map(|layer| match layer {
-            Layer::Schema(expressions) => Some(*expressions),
+            Layer::Schema(cel_rules) => Some(cel_rules()),
             _ => None,
         });
         let expressions = in_schema.flatten();
@@ -132,7 +132,7 @@ pub fn schema_with(
     rule: &RuleInfo,
 ) -> Result<Option<JSONSchemaProps>, ExpressionError> {
     let said = rule.layers.iter().filter_map(|layer| match layer {
-        Layer::Schema(expressions) | Layer::Policy(expressions) => Some(*expressions),
+        Layer::Schema(cel_rules) | Layer::Policy(cel_rules) => Some(cel_rules()),
         _ => None,
     });
     let of_made = said.flatten().filter(|it| !it.is_transition_rule());
@@ -176,17 +176,17 @@ fn node<'a>(schema: &'a mut JSONSchemaProps, at: &str) -> Option<&'a mut JSONSch
 
 fn validation(ruled: &RuleExpression<'_>) -> ValidationRule {
     let CelRule {
-        expression: holds,
-        field_path: field,
+        expression,
+        field_path,
         ..
-    } = *ruled.expression;
+    } = &ruled.expression;
     ValidationRule {
-        field_path: Some(field.to_owned()).filter(|it| !it.is_empty()),
+        field_path: Some(field_path.to_string()).filter(|it| !it.is_empty()),
         message: Some(ruled.message()),
         message_expression: ruled.message_expression(),
         optional_old_self: None,
         reason: Some(reason(ruled.expression.kind).to_owned()),
-        rule: holds.to_owned(),
+        rule: expression.to_string(),
     }
 }
 

@@ -91,7 +91,7 @@ impl RuleDirs {
 ///
 /// All that is wrong with them.
 pub fn compile(pages: &[Source]) -> Result<Arc<UserRules>, Error> {
-    UserRules::parse(pages)
+    UserRules::parse(pages, &lockkeeper_policies::registry::all())
         .map(Arc::new)
         .map_err(Error::Invalid)
 }

@@ -1,25 +1,25 @@
-//! What is filled in that no schema can default, in Kubernetes' CEL, for the API server.
+//! Defaults that a schema cannot express, as CEL for mutating admission policies.
 //!
-//! Schema defaults and fillings together fill in what [`crate::guarded::Guarded::defaults`] does, as far as the object and what
-//! is stored of it say what that is. (`crdgen/src/admission/mutating/tests.rs`, and on a real API server
-//! `tests/e2e/scenarios/filling.rs`)
+//! Together with schema defaults they set the same fields as [`crate::validated_kind::ValidatedKind::defaults`], as far
+//! as these follow from the object and its stored version. (`crdgen/src/admission_policies/mutating/tests.rs`, and on a
+//! real API server `tests/e2e/scenarios/filling.rs`)
 
-/// Something that is filled in.
+/// One default.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CelDefault {
-    /// A finalizer, when an object is made.
+    /// A finalizer, on creation.
     Finalizer(&'static str),
-    /// A field, wherever it is missing.
+    /// A field, if it is unset.
     Field(FieldDefault),
 }
 
-/// A field that is filled in. In its expressions `object` is the object, and `oldObject` what is stored of it, or null.
+/// The default of a field. In its expressions `object` is the object, and `oldObject` the stored one or null.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FieldDefault {
-    /// The field, with dots between the steps. What it stands in is made as well, but for the first step.
+    /// The path, separated by dots. Missing parents are created, except for the first segment.
     pub path: &'static str,
-    /// When there is something to fill in; always if empty.
+    /// The condition for setting the default; empty is always.
     pub when: &'static str,
-    /// What is filled in.
+    /// The value, as CEL.
     pub value: &'static str,
 }

@@ -1,24 +1,24 @@
-//! What rules may ask about other objects.
+//! The interface through which rules look up other objects.
 
-use crate::cohort_trees::{self, Project, Tree};
-use crate::index::IndexedKind;
+use crate::cohort_trees::{self, Tree};
+use crate::object_kind::{IndexedKind, Project};
+pub use crate::object_ref::{ObjectName, Referrers};
 use lockkeeper_api::foreign::koordinator::ResourceQuantities;
 use std::collections::BTreeSet;
-use std::fmt;
 
-/// An answer about another object.
+/// The result of a lookup.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Lookup<T> {
-    /// It exists.
+    /// The object exists.
     Found(T),
-    /// It does not exist.
+    /// The object does not exist.
     Absent,
-    /// Nobody knows: no object of that kind was given. A rule passes.
+    /// Unknown: objects of that kind are not available. Rules have no finding.
     Unknown,
 }
 
 impl<T> Lookup<T> {
-    /// What was found, if it was.
+    /// The value, if found.
     pub fn found(self) -> Option<T> {
         match self {
             Self::Found(value) => Some(value),
@@ -27,39 +27,39 @@ impl<T> Lookup<T> {
     }
 }
 
-/// What rules use of a PriorityClass.
+/// The facts of a PriorityClass.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PriorityClassFacts {
-    /// The priority that it stands for.
+    /// The priority.
     pub value: i32,
-    /// Whether it is the class of those that name none.
+    /// Whether it applies to pods without a class.
     pub global_default: bool,
-    /// Whether its pods may preempt; `None` when it doesn't say.
+    /// Whether its pods may preempt; `None` if unset.
     pub preemption_policy: Option<PreemptionPolicy>,
 }
 
 /// Whether pods of a PriorityClass may preempt others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum PreemptionPolicy {
-    /// They may preempt pods of lower priority.
+    /// Pods may preempt pods of lower priority.
     PreemptLowerPriority,
-    /// They wait.
+    /// Pods wait for capacity.
     Never,
 }
 
 impl PreemptionPolicy {
-    /// All of them, as they are written.
+    /// The spellings of all values.
     pub const NAMES: [&'static str; 2] =
         [Self::PreemptLowerPriority.as_str(), Self::Never.as_str()];
 
-    /// Reads the value of the field.
+    /// Parses the value of the field.
     #[must_use]
     pub fn parse(value: &str) -> Option<Self> {
         let mut all = [Self::PreemptLowerPriority, Self::Never].into_iter();
         all.find(|policy| policy.as_str() == value)
     }
 
-    /// As it is written.
+    /// The spelling in objects.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -69,7 +69,7 @@ impl PreemptionPolicy {
     }
 }
 
-/// What rules use of a Workload of Kubernetes (`scheduling.k8s.io`).
+/// The facts of a Workload of Kubernetes (`scheduling.k8s.io`).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TemplatesFacts {
     /// The names of its templates.
@@ -78,59 +78,10 @@ pub struct TemplatesFacts {
     pub deleting: bool,
 }
 
-/// The namespace and name of an object.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct ObjectName {
-    /// The namespace; empty for cluster-scoped kinds.
-    pub namespace: String,
-    /// The name.
-    pub name: String,
-}
-
-impl fmt::Display for ObjectName {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if self.namespace.is_empty() {
-            return f.write_str(&self.name);
-        }
-        write!(f, "{}/{}", self.namespace, self.name)
-    }
-}
-
-/// The objects that use another one: how many, and some of them.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Referrers {
-    /// How many there are.
-    pub total: usize,
-    /// The first of them in order of namespace and name, up to the number asked for.
-    pub first: Vec<ObjectName>,
-}
-
-impl Referrers {
-    /// The first of these, up to the limit.
-    pub(crate) fn from_set(all: Option<&BTreeSet<ObjectName>>, limit: usize) -> Self {
-        all.map_or_else(Self::default, |all| Self {
-            total: all.len(),
-            first: all.iter().take(limit).cloned().collect(),
-        })
-    }
-
-    /// The first of them, for a message: `team/a, team/b, …`.
-    #[must_use]
-    pub fn to_sentence_list(&self) -> String {
-        let named: Vec<String> = self.first.iter().map(ToString::to_string).collect();
-        let more = if self.total > named.len() {
-            ", …"
-        } else {
-            ""
-        };
-        format!("{}{more}", named.join(", "))
-    }
-}
-
-/// What a pod says about being a victim (Koordinator's preemptible label).
+/// Koordinator's preemptible label of a pod.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum PreemptibleLabel {
-    /// It has no such label.
+    /// The pod has no such label.
     Missing,
     /// The label is exactly `false`.
     No,
@@ -142,7 +93,7 @@ impl PreemptibleLabel {
     /// All of them.
     pub const ALL: [Self; 3] = [Self::Missing, Self::No, Self::Yes];
 
-    /// Reads the value of the label.
+    /// Parses the value of the label.
     #[must_use]
     pub fn parse(value: Option<&str>) -> Self {
         match value {
@@ -153,21 +104,21 @@ impl PreemptibleLabel {
     }
 }
 
-/// What is known of a pod's priority.
+/// The priority of a pod, as far as known.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum PodPriority {
-    /// Only the pod's metadata are known.
+    /// Unknown, because only the metadata of the pod are available.
     #[default]
     Unknown,
-    /// It names no class, and has no priority yet.
+    /// No class and no priority yet.
     Unset,
-    /// It has this priority.
+    /// This priority.
     Value(i32),
-    /// It names this class, and has no priority yet.
+    /// This class, and no priority yet.
     Class(String),
 }
 
-/// What the pods of one job should agree on.
+/// The preemption settings that the pods of one job should share.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct PodPreemptionLabels {
     /// Whether it may be a victim.
@@ -178,78 +129,76 @@ pub struct PodPreemptionLabels {
     pub priority: PodPriority,
 }
 
-/// What rules use of a Koordinator ElasticQuota.
+/// The facts of a Koordinator ElasticQuota.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct QuotaFacts {
-    /// The quota that it is below.
+    /// The parent quota.
     pub parent: String,
-    /// Whether quotas may be below it.
+    /// Whether it may have children.
     pub is_parent: bool,
-    /// The tree that it belongs to; empty if it names none.
+    /// The id of its tree; empty if unset.
     pub tree_id: String,
-    /// What is guaranteed.
+    /// The guaranteed amounts.
     pub min: ResourceQuantities,
-    /// The most that can be used.
+    /// The limits.
     pub max: ResourceQuantities,
-    /// What its tree holds ready for it.
+    /// The amounts that its tree keeps available for it.
     pub guaranteed: ResourceQuantities,
     /// The namespaces whose pods use it.
     pub namespaces: BTreeSet<String>,
 }
 
-/// A quota's name, and what rules use of it.
+/// The name and facts of a quota.
 pub type NamedQuota<'a> = (&'a str, &'a QuotaFacts);
 
-/// The other objects, as far as rules ask for them. Every question is answered at once from what
-/// is at hand. A world that adds something to another one names it in [`World::base`], and answers by itself
-/// only what it adds.
+/// Other objects, as rules look them up. Lookups are answered from memory. A view that extends another one returns it
+/// from [`ClusterView::fallback`] and implements only the lookups it extends.
 pub trait ClusterView {
-    /// The world that answers what this one does not answer by itself; without one, nobody knows.
+    /// The view for lookups that this one does not implement; without one their result is unknown.
     fn fallback(&self) -> Option<&dyn ClusterView> {
         None
     }
 
-    /// The PriorityClass of this name. The two `system-` classes need not be asked for: they are known.
+    /// The PriorityClass of this name. Callers handle the two built-in `system-` classes.
     fn priority_class(&self, name: &str) -> Lookup<PriorityClassFacts>;
 
-    /// The PriorityClass marked as global default. Of several the one with the lowest value counts,
-    /// as in Kubernetes; of those the first by name.
+    /// The PriorityClass marked as global default: of several the one with the lowest value, as in Kubernetes, then
+    /// the first by name.
     fn global_default(&self) -> Lookup<(String, PriorityClassFacts)>;
 
-    /// The names of some PriorityClasses, for a message that says what there is. Kubernetes' own
-    /// `system-` classes are not meant for everybody and are left out.
+    /// The names of some PriorityClasses, for messages. Kubernetes' `system-` classes are not for general use and are
+    /// left out.
     fn priority_class_names(&self, limit: usize) -> Vec<String> {
         self.fallback()
             .map_or_else(Vec::new, |it| it.priority_class_names(limit))
     }
 
-    /// The unfinished Workloads that name this PriorityClass.
+    /// The unfinished Workloads that use this PriorityClass.
     fn priority_class_referrers(&self, name: &str, limit: usize) -> Referrers {
         self.fallback().map_or_else(Referrers::default, |it| {
             it.priority_class_referrers(name, limit)
         })
     }
 
-    /// The lowest priority that a PriorityClass, or a `WorkloadPriorityClass` of Kueue, other than `except`
-    /// stands for, and its name.
+    /// The value and name of the lowest PriorityClass, or `WorkloadPriorityClass` of Kueue, other than `except`.
     fn lowest_class(&self, kind: IndexedKind, except: &str) -> Lookup<(i32, &str)> {
         self.fallback()
             .map_or(Lookup::Unknown, |it| it.lowest_class(kind, except))
     }
 
-    /// Whether there is an object of this name, of a kind that is in no namespace.
+    /// Whether an object of a cluster-scoped kind exists.
     fn exists(&self, kind: IndexedKind, name: &str) -> Lookup<()> {
         self.fallback()
             .map_or(Lookup::Unknown, |it| it.exists(kind, name))
     }
 
-    /// The quota trees of a family, as far as they are known.
-    fn tree(&self, family: Project) -> &Tree {
+    /// The quota trees of a project, as far as known.
+    fn tree(&self, project: Project) -> &Tree {
         self.fallback()
-            .map_or(&cohort_trees::EMPTY, |it| it.tree(family))
+            .map_or(&cohort_trees::EMPTY, |it| it.tree(project))
     }
 
-    /// The name of a pod of the job that carries such a label and is not the pod `except`.
+    /// The name of a pod of the job with this label, other than `except`.
     fn job_pod_with_label(
         &self,
         namespace: &str,
@@ -261,8 +210,8 @@ pub trait ClusterView {
             .job_pod_with_label(namespace, job, label, except)
     }
 
-    /// The name of a pod of the job other than the pod `except`, of which `differs` holds, and what it
-    /// says. Pods that say the same are looked at once.
+    /// The name and labels of a pod of the job, other than `except`, that satisfies `differs`. `differs` runs once for
+    /// pods with equal labels.
     fn find_job_pod(
         &self,
         namespace: &str,
@@ -274,35 +223,35 @@ pub trait ClusterView {
             .find_job_pod(namespace, job, except, differs)
     }
 
-    /// The ElasticQuota of this name. Koordinator knows quotas by their name alone; of several in
-    /// different namespaces the first by namespace counts.
+    /// The ElasticQuota of this name. Koordinator identifies quotas by name alone; of several in different namespaces
+    /// the first by namespace counts.
     fn quota(&self, name: &str) -> Lookup<&QuotaFacts> {
         self.fallback().map_or(Lookup::Unknown, |it| it.quota(name))
     }
 
-    /// A namespace other than this one that has an ElasticQuota of this name.
+    /// Another namespace with an ElasticQuota of this name.
     fn quota_in_other_namespace(&self, name: &str, namespace: &str) -> Option<&str> {
         self.fallback()?.quota_in_other_namespace(name, namespace)
     }
 
-    /// The ElasticQuotas below this one, by name; none if nobody knows.
+    /// The children of an ElasticQuota, by name; none if unknown.
     fn quota_children(&self, name: &str) -> Vec<NamedQuota<'_>> {
         self.fallback()
             .map_or_else(Vec::new, |it| it.quota_children(name))
     }
 
-    /// An ElasticQuota other than `except` that is for the pods of this namespace by its annotation.
+    /// An ElasticQuota other than `except` with this namespace in its annotation.
     fn quota_bound_to(&self, namespace: &str, except: &str) -> Option<&str> {
         self.fallback()?.quota_bound_to(namespace, except)
     }
 
-    /// The ElasticQuota of a namespace's pods that name none: the one in it that is named like it, else
-    /// the first that is for its pods by its annotation.
+    /// The ElasticQuota for pods of a namespace without a quota label: the one in the namespace with its name, else the
+    /// first with the namespace in its annotation.
     fn quota_of_namespace(&self, namespace: &str) -> Option<&str> {
         self.fallback()?.quota_of_namespace(namespace)
     }
 
-    /// The pods that name this ElasticQuota.
+    /// The pods with the label of this ElasticQuota.
     fn quota_pods(&self, name: &str, limit: usize) -> Referrers {
         self.fallback()
             .map_or_else(Referrers::default, |it| it.quota_pods(name, limit))
@@ -313,7 +262,7 @@ pub trait ClusterView {
         self.fallback()?.pod_in(namespace)
     }
 
-    /// The templates of the Workload of Kubernetes of this name.
+    /// The templates of a Workload of Kubernetes.
     fn templates(&self, namespace: &str, workload: &str) -> Lookup<TemplatesFacts> {
         self.fallback()
             .map_or(Lookup::Unknown, |it| it.templates(namespace, workload))

@@ -1,14 +1,14 @@
-//! What is filled in where an object says nothing.
+//! Default values of unset fields.
 
 use lockkeeper_api::field_path::{FieldPath, unescaped};
 use lockkeeper_api::labels;
 use serde::Serialize;
 use serde_json::Value;
 
-/// One value that is filled in.
+/// One default.
 #[derive(Clone, Debug, PartialEq)]
 pub struct DefaultedField {
-    /// The field as a person reads it.
+    /// The path for messages.
     pub field: FieldPath,
     /// The JSON pointer (RFC 6901) at which the value is added; it ends in `/-` when the value is
     /// appended to a list.
@@ -18,7 +18,7 @@ pub struct DefaultedField {
 }
 
 impl DefaultedField {
-    /// Puts the value into an object. Where its parent is missing nothing happens.
+    /// Sets the value in an object. Does nothing if the parent is missing.
     pub fn apply(&self, object: &mut Value) {
         let Some((above, name)) = self.pointer.rsplit_once('/') else {
             return;
@@ -33,26 +33,26 @@ impl DefaultedField {
     }
 }
 
-/// Everything that is filled in, in the order in which it must be applied.
+/// Defaults in the order in which they must be applied.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Defaults {
     items: Vec<DefaultedField>,
 }
 
 impl Defaults {
-    /// What is filled in.
+    /// The defaults.
     #[must_use]
     pub fn items(&self) -> &[DefaultedField] {
         &self.items
     }
 
-    /// Fills in a field whose parent exists.
+    /// Sets a field with an existing parent.
     pub(crate) fn set(&mut self, field: FieldPath, value: impl Serialize) {
         let pointer = field.pointer();
         self.push(field, pointer, value);
     }
 
-    /// Adds the finalizer that keeps an object in use from going away.
+    /// Adds the finalizer that blocks the deletion of an object in use.
     pub(crate) fn add_finalizer(&mut self, present: Option<&Vec<String>>) {
         self.add_named_finalizer(labels::RESOURCE_IN_USE, present);
     }
@@ -71,8 +71,7 @@ impl Defaults {
     }
 
     fn push(&mut self, field: FieldPath, pointer: String, value: impl Serialize) {
-        // Only strings, numbers, flags and lists and maps of them are filled in: they always have a
-        // JSON form.
+        // Defaults are strings, numbers, booleans, lists and maps: serialising them does not fail.
         if let Ok(value) = serde_json::to_value(value) {
             self.items.push(DefaultedField {
                 field,

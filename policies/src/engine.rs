@@ -10,38 +10,38 @@ use lockkeeper_api::config::Action;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// The most findings that one review reports. The rest is counted, as far as rules looked.
+/// The most findings in one verdict. Further findings are only counted.
 pub const FINDINGS_MAX: usize = 100;
 
-/// What is to be judged.
+/// The operation under review, with its objects.
 pub enum ReviewSubject<'a, T> {
-    /// An object that would be made.
+    /// A new object.
     Create(&'a T),
-    /// An object that would be changed.
+    /// The stored and the new object.
     Update(Change<'a, T>),
-    /// An object that would be deleted.
+    /// The object to delete.
     Delete(&'a T),
 }
 
-/// The findings, sorted by what happens to them. A refused object is a value, not an error.
+/// The findings by their action. A rejected object is a value, not an error.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Verdict {
-    /// For these the object is refused.
+    /// Findings that reject the object.
     pub denials: Vec<Finding>,
-    /// These the client is warned of.
+    /// Findings returned to the client as warnings.
     pub warnings: Vec<Finding>,
-    /// These are noted in the audit log.
+    /// Findings for the audit log.
     pub audits: Vec<Finding>,
-    /// These an exception of the administrator covers: they are noted in the audit log, with its reason.
+    /// Findings that an exception covers; they go to the audit log with the reason of the exception.
     pub exempted: Vec<Exempted>,
-    /// How many more there were past [`FINDINGS_MAX`], whatever their action.
+    /// The number of findings past [`FINDINGS_MAX`], of any action.
     pub omitted: usize,
 }
 
-/// A finding that the object is not refused for, and why not.
+/// A finding that an exception covers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Exempted {
-    /// What was found.
+    /// The finding.
     pub finding: Finding,
     /// The exception that covers it.
     pub exception: Arc<Exception>,
@@ -54,7 +54,7 @@ impl Verdict {
         self.denials.is_empty()
     }
 
-    /// Takes what a rule found, with its action, unless an exception covers the object.
+    /// Adds the findings of a rule under its action, or as exempted if an exception covers the object.
     pub(crate) fn record(
         &mut self,
         rule: &str,
@@ -66,11 +66,11 @@ impl Verdict {
         if findings.is_empty() {
             return;
         }
-        let is_told = matches!(action, Action::Enforce | Action::Warn);
+        let is_reported = matches!(action, Action::Enforce | Action::Warn);
         match settings
             .exceptions
             .find_covering(rule, object)
-            .filter(|_| is_told)
+            .filter(|_| is_reported)
         {
             Some(exception) => self.exempt(exception, findings),
             None => self.push_findings(action, findings),
@@ -96,10 +96,10 @@ impl Verdict {
 
     fn push_findings(&mut self, action: Action, findings: Vec<Finding>) {
         for finding in findings {
-            let taken = self.reported();
-            // A refusal without its reason would be worse than one finding too many.
+            let reported = self.reported();
+            // A rejection must have a reason, even past the limit.
             let first_denial = action == Action::Enforce && self.denials.is_empty();
-            if taken >= FINDINGS_MAX && !first_denial {
+            if reported >= FINDINGS_MAX && !first_denial {
                 self.omitted += 1;
                 continue;
             }
@@ -113,14 +113,13 @@ impl Verdict {
     }
 }
 
-/// Judges an object by every rule of its kind. Costs O(n log n) by the size of the object.
+/// Runs every rule of a kind on an object. Costs O(n log n) in the size of the object.
 ///
-/// An update is not refused for what the stored object already has: a finding counts only if the
-/// old object does not give the same one (same rule, place, value and text; list items are matched
-/// by their key). So a rule that came later never stands in the way of an unrelated change, such as
-/// the removal of a finalizer, and no update makes an object worse. [`Guarded::RATCHETS`] and
-/// [`Check::Versions`] are the exceptions. An update that touches nothing that rules of the kind look at
-/// ([`Guarded::is_untouched`]) is not judged at all.
+/// Updates ratchet: a finding counts only if the stored object does not have the same one (same rule, path, value
+/// and text; list items match by key). So a rule added later never blocks an unrelated change, such as the removal
+/// of a finalizer, and no update makes an object worse. Kinds without [`ValidatedKind::RATCHETS`] and
+/// [`Check::Transition`] rules do not ratchet. An update that changes no field that rules read
+/// ([`ValidatedKind::is_unchanged`]) is not reviewed.
 #[must_use]
 pub fn review<T: ValidatedKind>(subject: &ReviewSubject<'_, T>, context: &Context<'_>) -> Verdict {
     let object = match subject {
@@ -192,15 +191,15 @@ fn run_rule<T: ValidatedKind>(
     }
 }
 
-/// Drops the findings that were there before. Each one before excuses one now, so that a third copy
-/// of what stood there twice is still found. Costs O(n log n).
+/// Drops pre-existing findings. Each earlier finding cancels one equal finding, so a third copy of a duplicate is
+/// still reported. Costs O(n log n).
 pub(crate) fn drop_preexisting(findings: &mut Vec<Finding>, before: &[Finding]) {
-    let mut excused: BTreeMap<Identity, usize> = BTreeMap::new();
+    let mut preexisting: BTreeMap<Identity, usize> = BTreeMap::new();
     for finding in before {
-        let count = excused.entry(finding.identity()).or_default();
+        let count = preexisting.entry(finding.identity()).or_default();
         *count = count.saturating_add(1);
     }
-    findings.retain(|finding| match excused.get_mut(&finding.identity()) {
+    findings.retain(|finding| match preexisting.get_mut(&finding.identity()) {
         Some(count) if *count > 0 => {
             *count = count.saturating_sub(1);
             false
@@ -209,7 +208,7 @@ pub(crate) fn drop_preexisting(findings: &mut Vec<Finding>, before: &[Finding]) 
     });
 }
 
-/// The findings of a rule in one state of an object.
+/// The findings of a rule in one version of an object.
 fn check_state<T>(rule: &Rule<T>, object: &T, context: &Context<'_>) -> Vec<Finding> {
     let mut out = Findings::new(rule.id);
     match rule.check {

@@ -1,28 +1,28 @@
-//! What the administrator lets pass: objects that some rules do not refuse, for a reason and for a time.
+//! Exceptions: objects that an administrator exempts from rules, with a reason and an expiry.
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use lockkeeper_api::config::RuleException;
 use std::sync::Arc;
 
-/// The exceptions of a configuration, as of a time. There is no clock here: [`Exceptions::at`] is told.
+/// The exceptions of a configuration at a time. The time is a parameter: [`Exceptions::with_time`].
 #[derive(Clone, Debug, Default)]
 pub struct Exceptions {
     all: Vec<Arc<Exception>>,
-    /// In seconds since 1970; without it none has ended.
+    /// In seconds since 1970; `None` expires nothing.
     now: Option<i64>,
 }
 
 /// One exception.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Exception {
-    /// What it is called: its name, or its place such as `rules.exceptions[0]`.
+    /// Its name, or its configuration key such as `rules.exceptions[0]`.
     pub name: String,
-    /// As it is written in the configuration.
+    /// The configuration of the exception.
     pub config: RuleException,
 }
 
 impl Exceptions {
-    /// All of a configuration, none of them expired.
+    /// The exceptions of a configuration, none of them expired.
     #[must_use]
     pub fn new(given: &[RuleException]) -> Self {
         let named = given.iter().enumerate().map(|(place, given)| {
@@ -38,7 +38,7 @@ impl Exceptions {
         }
     }
 
-    /// The same as of a time, in seconds since 1970.
+    /// Sets the time, in seconds since 1970.
     #[must_use]
     pub fn with_time(self, now: i64) -> Self {
         Self {
@@ -47,25 +47,25 @@ impl Exceptions {
         }
     }
 
-    /// All of them, in the order of the configuration.
+    /// All exceptions, in the order of the configuration.
     #[must_use]
     pub fn all(&self) -> &[Arc<Exception>] {
         &self.all
     }
 
-    /// When the next one ends, in seconds since 1970.
+    /// The next expiry, in seconds since 1970.
     #[must_use]
     pub fn next_expiry(&self) -> Option<i64> {
         let active = self.all.iter().filter(|it| self.is_active(it));
         active.map(|it| it.config.expires.seconds()).min()
     }
 
-    /// Those that have ended.
+    /// The expired exceptions.
     pub fn expired(&self) -> impl Iterator<Item = &Arc<Exception>> {
         self.all.iter().filter(|it| !self.is_active(it))
     }
 
-    /// Whether some exception names a rule, ended or not.
+    /// Whether an exception, expired or not, names a rule.
     #[must_use]
     pub fn covers_rule(&self, rule: &str) -> bool {
         self.all
@@ -78,7 +78,7 @@ impl Exceptions {
             .is_none_or(|now| now < exception.config.expires.seconds())
     }
 
-    /// The first one that covers what a rule finds in an object.
+    /// The first active exception that covers a rule and an object.
     pub(crate) fn find_covering(&self, rule: &str, object: &ObjectMeta) -> Option<&Arc<Exception>> {
         let is_named = |it: &Exception| it.config.rules.iter().any(|id| id == rule);
         let mut all = self.all.iter();
@@ -87,7 +87,7 @@ impl Exceptions {
 }
 
 impl Exception {
-    /// Whether it is about an object. One that has no name yet goes by what its name will begin with.
+    /// Whether the selector matches an object. An object without a name matches by its generateName.
     fn selects(&self, object: &ObjectMeta) -> bool {
         let selector = &self.config.selector;
         let name = object.name.as_deref().or(object.generate_name.as_deref());
@@ -104,7 +104,7 @@ fn matches_any(patterns: &[String], text: Option<&str>) -> bool {
     patterns.is_empty() || patterns.iter().any(|it| matches_pattern(it, text))
 }
 
-/// Whether a text is as a pattern says, in which a `*` stands for any characters. Costs O(n·m) at most.
+/// Whether a text matches a pattern with `*` as a wildcard. Costs O(n·m).
 fn matches_pattern(pattern: &str, text: &str) -> bool {
     let Some((first, mut pattern)) = pattern.split_once('*') else {
         return pattern == text;
@@ -112,7 +112,7 @@ fn matches_pattern(pattern: &str, text: &str) -> bool {
     let Some(mut text) = text.strip_prefix(first) else {
         return false;
     };
-    // The leftmost place is as good as any, but for the last part, which must be at the end.
+    // The leftmost match never excludes a later one; only the last part must be at the end.
     while let Some((part, after)) = pattern.split_once('*') {
         let Some(at) = text.find(part) else {
             return false;

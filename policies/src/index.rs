@@ -1,16 +1,17 @@
-//! A world in memory, kept up to date by events. It holds only the facts that rules use.
+//! A cluster view in memory, kept up to date by events. It stores only the facts that rules use.
 
 mod job_pods;
-mod kind;
 mod quotas;
 
 use crate::cluster_view::{
     ClusterView, Lookup, NamedQuota, ObjectName, PodPreemptionLabels, PreemptibleLabel,
     PriorityClassFacts, QuotaFacts, Referrers, TemplatesFacts,
 };
-use crate::cohort_trees::{FlavorFacts, NodeFacts, NodeKind, Project, Tree, remove_from};
+use crate::cohort_trees::{FlavorFacts, NodeFacts, NodeKind, Tree};
+use crate::multimap::remove_from;
+pub use crate::object_kind::IndexedKind;
+use crate::object_kind::Project;
 use job_pods::JobPods;
-pub use kind::IndexedKind;
 use lockkeeper_api::foreign::scheduling::SYSTEM_PREFIX;
 use quotas::Quotas;
 use std::collections::{BTreeMap, BTreeSet};
@@ -21,7 +22,7 @@ use std::sync::Arc;
 pub enum Facts {
     /// Of a PriorityClass.
     PriorityClass(PriorityClassFacts),
-    /// Of a Workload: the PriorityClasses that it names, none once it is finished.
+    /// Of a Workload: the PriorityClasses it uses; none once it is finished.
     Workload {
         /// Their names.
         classes: BTreeSet<String>,
@@ -30,9 +31,9 @@ pub enum Facts {
     Pod {
         /// The value of its job label.
         job: Option<String>,
-        /// The ElasticQuota that it names.
+        /// The value of its quota label.
         quota: Option<String>,
-        /// What it says that its job's other pods should say as well.
+        /// The settings that all pods of its job should share.
         labels: PodPreemptionLabels,
     },
     /// Of an ElasticQuota.
@@ -45,14 +46,14 @@ pub enum Facts {
     Cohort(Project, Arc<NodeFacts>),
     /// Of a ResourceFlavor.
     ResourceFlavor(Project, FlavorFacts),
-    /// Of a LocalQueue: the ClusterQueue that it leads to.
+    /// Of a LocalQueue: its ClusterQueue.
     LocalQueue(Project, String),
     /// Of a `WorkloadPriorityClass`: its value.
     WorkloadPriorityClass(i32),
 }
 
 impl Facts {
-    /// The kind that they are of.
+    /// The kind of the object.
     #[must_use]
     pub fn kind(&self) -> IndexedKind {
         match self {
@@ -61,16 +62,16 @@ impl Facts {
             Self::Pod { .. } => IndexedKind::Pod,
             Self::ElasticQuota(_) => IndexedKind::ElasticQuota,
             Self::Templates(_) => IndexedKind::Templates,
-            Self::ClusterQueue(family, _) => IndexedKind::ClusterQueue(*family),
-            Self::Cohort(family, _) => IndexedKind::Cohort(*family),
-            Self::ResourceFlavor(family, _) => IndexedKind::ResourceFlavor(*family),
-            Self::LocalQueue(family, _) => IndexedKind::LocalQueue(*family),
+            Self::ClusterQueue(project, _) => IndexedKind::ClusterQueue(*project),
+            Self::Cohort(project, _) => IndexedKind::Cohort(*project),
+            Self::ResourceFlavor(project, _) => IndexedKind::ResourceFlavor(*project),
+            Self::LocalQueue(project, _) => IndexedKind::LocalQueue(*project),
             Self::WorkloadPriorityClass(_) => IndexedKind::WorkloadPriorityClass,
         }
     }
 }
 
-/// Facts of many objects. Every event and every question costs O(log n).
+/// The facts of many objects. Events and lookups cost O(log n).
 #[derive(Clone, Debug, Default)]
 pub struct Index {
     complete_kinds: BTreeSet<IndexedKind>,
@@ -87,12 +88,12 @@ pub struct Index {
 }
 
 impl Index {
-    /// Declares that all objects of a kind are at hand: one that is not here does not exist.
+    /// Marks a kind as complete: objects that are not in the index do not exist.
     pub fn mark_complete(&mut self, kind: IndexedKind) {
         self.complete_kinds.insert(kind);
     }
 
-    /// An object was made or changed. Its kind counts as known from then on.
+    /// Adds or updates an object, and marks its kind as complete.
     pub fn apply(&mut self, name: ObjectName, facts: Facts) {
         let kind = facts.kind();
         self.remove(kind, &name);
@@ -103,24 +104,24 @@ impl Index {
         *count = count.saturating_add(1);
     }
 
-    /// Takes over what another one has, which wins where both know an object.
+    /// Adds the objects of another index, which wins for objects in both.
     pub fn extend(&mut self, mut other: Self) {
         if self.objects.is_empty() {
-            // All that is here is what is known, and whether that is ambiguous.
+            // Without objects this index has only complete kinds and ambiguity, which `absorb` merges.
             std::mem::swap(self, &mut other);
         }
         self.absorb(other, Self::apply);
     }
 
-    /// Takes over what another one has, as [`Index::join`] does for one object.
+    /// Merges another index, as [`Index::merge`] does for one object.
     pub fn merge_all(&mut self, other: Self) {
         self.absorb(other, Self::merge);
     }
 
     fn absorb(&mut self, other: Self, put: fn(&mut Self, ObjectName, Facts)) {
-        for family in [Project::Lockkeeper, Project::Kueue] {
-            if other.tree(family).is_ambiguous() {
-                self.tree_mut(family).set_ambiguous();
+        for project in [Project::Lockkeeper, Project::Kueue] {
+            if other.tree(project).is_ambiguous() {
+                self.tree_mut(project).set_ambiguous();
             }
         }
         for ((_, name), facts) in other.objects {
@@ -129,18 +130,18 @@ impl Index {
         self.complete_kinds.extend(other.complete_kinds);
     }
 
-    /// An object was found, maybe not for the first time. Another version of one that is here makes its tree
-    /// ambiguous: nobody can say which one holds.
+    /// Adds an object that may be in the index already. A different version of it makes its tree ambiguous, because
+    /// either version could be the valid one.
     pub fn merge(&mut self, name: ObjectName, facts: Facts) {
         let key = (facts.kind(), name);
         let is_another = self.objects.get(&key).is_some_and(|it| *it != facts);
-        if let (true, Some(family)) = (is_another, key.0.project()) {
-            self.tree_mut(family).set_ambiguous();
+        if let (true, Some(project)) = (is_another, key.0.project()) {
+            self.tree_mut(project).set_ambiguous();
         }
         self.apply(key.1, facts);
     }
 
-    /// An object is gone. Nothing happens if it was not here.
+    /// Removes an object, if present.
     pub fn remove(&mut self, kind: IndexedKind, name: &ObjectName) {
         if let Some(facts) = self.objects.remove(&(kind, name.clone())) {
             self.unlink(name, &facts);
@@ -149,15 +150,15 @@ impl Index {
         }
     }
 
-    /// A kind was listed anew: whatever of it is not in `present` is gone. Costs O(n log n).
+    /// Removes objects of a kind that are not in `present`, after a new list. Costs O(n log n).
     pub fn retain(&mut self, kind: IndexedKind, present: &BTreeSet<ObjectName>) {
-        let gone: Vec<ObjectName> = self
+        let removed: Vec<ObjectName> = self
             .objects
             .keys()
             .filter(|(other, name)| *other == kind && !present.contains(name))
             .map(|(_, name)| name.clone())
             .collect();
-        for name in gone {
+        for name in removed {
             self.remove(kind, &name);
         }
         self.complete_kinds.insert(kind);
@@ -186,13 +187,9 @@ impl Index {
                         .insert(name.clone());
                 }
             }
-            Facts::Pod {
-                job,
-                quota,
-                labels: says,
-            } => {
+            Facts::Pod { job, quota, labels } => {
                 if let Some(job) = job {
-                    self.job_pods.insert(name, job, says);
+                    self.job_pods.insert(name, job, labels);
                 }
                 if let Some(quota) = quota {
                     let pods = self.quota_pods.entry(quota.clone()).or_default();
@@ -201,19 +198,19 @@ impl Index {
             }
             Facts::ElasticQuota(facts) => self.quotas.insert(name, facts),
             Facts::Templates(_) => {}
-            Facts::ClusterQueue(family, facts) => {
-                let tree = self.tree_mut(*family);
+            Facts::ClusterQueue(project, facts) => {
+                let tree = self.tree_mut(*project);
                 tree.insert_node(NodeKind::Queue, &name.name, facts);
             }
-            Facts::Cohort(family, facts) => {
-                let tree = self.tree_mut(*family);
+            Facts::Cohort(project, facts) => {
+                let tree = self.tree_mut(*project);
                 tree.insert_node(NodeKind::Cohort, &name.name, facts);
             }
-            Facts::ResourceFlavor(family, facts) => {
-                self.tree_mut(*family).insert_flavor(&name.name, facts);
+            Facts::ResourceFlavor(project, facts) => {
+                self.tree_mut(*project).insert_flavor(&name.name, facts);
             }
-            Facts::LocalQueue(family, queue) => {
-                self.tree_mut(*family).insert_local_queue(name, queue)
+            Facts::LocalQueue(project, queue) => {
+                self.tree_mut(*project).insert_local_queue(name, queue)
             }
             Facts::WorkloadPriorityClass(value) => self.add_class(facts.kind(), *value, name),
         }
@@ -231,13 +228,9 @@ impl Index {
                     remove_from(&mut self.class_referrers, class, name);
                 }
             }
-            Facts::Pod {
-                job,
-                quota,
-                labels: says,
-            } => {
+            Facts::Pod { job, quota, labels } => {
                 if let Some(job) = job {
-                    self.job_pods.remove(name, job, says);
+                    self.job_pods.remove(name, job, labels);
                 }
                 if let Some(quota) = quota {
                     remove_from(&mut self.quota_pods, quota, name);
@@ -245,19 +238,19 @@ impl Index {
             }
             Facts::ElasticQuota(facts) => self.quotas.remove(name, facts),
             Facts::Templates(_) => {}
-            Facts::ClusterQueue(family, facts) => {
-                let tree = self.tree_mut(*family);
+            Facts::ClusterQueue(project, facts) => {
+                let tree = self.tree_mut(*project);
                 tree.remove_node(NodeKind::Queue, &name.name, facts);
             }
-            Facts::Cohort(family, facts) => {
-                let tree = self.tree_mut(*family);
+            Facts::Cohort(project, facts) => {
+                let tree = self.tree_mut(*project);
                 tree.remove_node(NodeKind::Cohort, &name.name, facts);
             }
-            Facts::ResourceFlavor(family, facts) => {
-                self.tree_mut(*family).remove_flavor(&name.name, facts);
+            Facts::ResourceFlavor(project, facts) => {
+                self.tree_mut(*project).remove_flavor(&name.name, facts);
             }
-            Facts::LocalQueue(family, queue) => {
-                self.tree_mut(*family).remove_local_queue(name, queue)
+            Facts::LocalQueue(project, queue) => {
+                self.tree_mut(*project).remove_local_queue(name, queue)
             }
             Facts::WorkloadPriorityClass(value) => {
                 let key = (*value, name.name.clone());
@@ -271,8 +264,8 @@ impl Index {
         all.insert((value, name.name.clone()));
     }
 
-    fn tree_mut(&mut self, family: Project) -> &mut Tree {
-        match family {
+    fn tree_mut(&mut self, project: Project) -> &mut Tree {
+        match project {
             Project::Lockkeeper => &mut self.lockkeeper,
             Project::Kueue => &mut self.kueue,
         }
@@ -359,8 +352,8 @@ impl ClusterView for Index {
         }
     }
 
-    fn tree(&self, family: Project) -> &Tree {
-        match family {
+    fn tree(&self, project: Project) -> &Tree {
+        match project {
             Project::Lockkeeper => &self.lockkeeper,
             Project::Kueue => &self.kueue,
         }
@@ -373,7 +366,7 @@ impl ClusterView for Index {
         label: PreemptibleLabel,
         except: &str,
     ) -> Option<String> {
-        let has = |says: &PodPreemptionLabels| says.preemptible == label;
+        let has = |labels: &PodPreemptionLabels| labels.preemptible == label;
         let (pod, _) = self.job_pods.find_first(namespace, job, except, &has)?;
         Some(pod.to_owned())
     }

@@ -1,10 +1,10 @@
-//! What is allowed.
+//! Validation rules and defaults.
 //!
-//! A rule is one file and one page in the folder of its kind; [`registry`] lists them all. The
-//! [`engine`] runs the rules of an object, drops what an update did not cause, and sorts the
-//! [`finding::Finding`]s by the administrator's action. [`defaulting`] says what would be filled in.
-//! [`user`] has the rules that users write, [`exceptions`] what the administrator lets pass.
-//! Rules that need other objects ask a [`world::World`]; [`index::Index`] is one in memory.
+//! A rule is one file and one page in the folder of its kind; [`registry`] lists them all, and [`kinds`] lists
+//! the kinds. The [`engine`] runs the rules of an object, drops findings that an update did not cause, and sorts
+//! the rest by the administrator's action. [`defaulting`] computes default values. [`user_rules`] are rules that
+//! users write, [`exceptions`] are exemptions that the administrator configures. Rules look up other objects in a
+//! [`cluster_view::ClusterView`]; [`index::Index`] is one in memory.
 //!
 //! Everything here is pure: no clock, no randomness, no files, no network, no async.
 
@@ -17,14 +17,15 @@ pub mod defaulting;
 pub mod engine;
 pub mod exceptions;
 pub mod facts;
-pub mod finding;
 pub mod index;
+pub mod kinds;
 pub mod kueue;
 pub mod lossy_conversion;
 pub mod preemption_loops;
 pub mod reference;
 pub mod registry;
 pub mod rule;
+pub mod rule_info;
 pub mod rule_page;
 pub mod scheduling;
 pub mod schema;
@@ -42,7 +43,10 @@ mod job_suspend;
 mod labels;
 mod local_queue;
 mod metadata;
+mod multimap;
 mod name_validation;
+mod object_kind;
+mod object_ref;
 mod pod;
 mod pod_sets;
 mod preemptible_label;
@@ -51,7 +55,10 @@ mod priority_class;
 mod quota;
 mod resource_flavor;
 mod semantic_equality;
+mod suppression_rule;
 mod workload;
+
+pub use lockkeeper_crd_schema::finding;
 
 #[cfg(test)]
 mod rule_page_tests;

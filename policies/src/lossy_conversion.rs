@@ -1,19 +1,18 @@
-//! What is lost when Kueue's objects become lockkeeper's. It is for whoever reads files and asks for that.
+//! Rule SC007: fields that the conversion of Kueue's objects drops. `lockkeeper check --as` reports them.
 
 use crate::finding::{ErrorKind, Finding};
-use crate::rule::{Layer, Operation, RuleInfo};
+use crate::rule_info::{Layer, Operation, RuleInfo};
 use lockkeeper_api::config::Action;
 use lockkeeper_api::field_path::FieldPath;
 use lockkeeper_api::foreign::kueue::DroppedField;
 use std::borrow::Cow;
 
-/// The id under which goes what is lost.
+/// The id of findings about dropped fields.
 pub const ID: &str = "SC007";
 
-/// What happens by default to what is lost.
+/// The default action.
 pub const ACTION: Action = Action::Warn;
 
-/// What is known of it.
 pub(crate) fn info() -> RuleInfo {
     RuleInfo {
         id: ID,
@@ -30,13 +29,13 @@ pub(crate) fn info() -> RuleInfo {
     }
 }
 
-/// What is said of something lost.
+/// The finding for a dropped field.
 #[must_use]
 pub fn dropped_field(lost: &DroppedField) -> Finding {
     new_finding(lost.field.clone(), lost.advice)
 }
 
-/// What is said of a class of Kueue's whose name is taken by one of Kubernetes'.
+/// The finding for a WorkloadPriorityClass of Kueue with the name of a different PriorityClass.
 #[must_use]
 pub fn name_conflict() -> Finding {
     let advice = "a PriorityClass with this name and another value is given as well; give one of them another name";

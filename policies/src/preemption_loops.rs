@@ -1,82 +1,82 @@
-//! Whether the policies of queues alone keep workloads from preempting each other without end.
+//! Whether the policies of queues alone rule out preemption loops: workloads that preempt each other without end.
 //!
-//! The answers and their arguments, for workloads of which none comes, goes or finishes any more, are those of
-//! Kueue's rules. With lockkeeper's damping there is never such a circle.
+//! The verdicts hold for Kueue's rules and a fixed set of workloads: none is created, deleted or finishes. With
+//! lockkeeper's damping there are no preemption loops.
 //!
-//! 1. **Nobody preempts.** Trivial.
-//! 2. **No preemptor borrows, and each takes only what comes after it.** Say preemption went on for ever.
-//!    Of the workloads that preempt again and again take the one that comes first by priority, then by time: A.
-//!    Whoever preempts A comes before A, so from some time on nobody does. So A is never admitted: it would stay, and
-//!    preempt no more. When A's victims have gone it fits within its nominal quota, and others can have taken
-//!    that only if they were decided on before A. A does not borrow, so those before it do not borrow either, and
-//!    come before A by priority or time. They are not preempted for ever by the same token, so they take A's
-//!    quota only so often. Then A is admitted, which was excluded.
+//! 1. **No queue preempts.** Trivial.
+//! 2. **No preemptor borrows, and each preempts only workloads after it in the order.** Suppose preemption continues
+//!    without end. Let A be the first, by priority and then time, of the workloads that preempt infinitely often.
+//!    Every preemptor of A is before A in the order, so from some time on A is not preempted. Hence A is never
+//!    admitted: an admitted A would remain and preempt no more. When the victims of A are gone, A fits within its
+//!    nominal quota, unless workloads that were decided before A took it. A does not borrow, so those workloads do
+//!    not borrow either, and are before A by priority or time. By the choice of A they preempt finitely often, so
+//!    they take the quota of A finitely often. Then A is admitted: a contradiction.
 //!
-//!    Under fair sharing entries are in the order of shares. The share of a queue that does not borrow is zero, so the
-//!    same holds where no cohort is in another one.
+//!    Under fair sharing the order is by share. The share of a queue that does not borrow is zero, so the argument
+//!    holds if no cohort is nested.
 //!
-//! Anything else may go round or not: it takes amounts to tell, which a search finds or does not.
+//! In all other cases the result depends on amounts, and a search looks for an example.
 
 /// The rule whose findings a search replaces by examples.
 pub const RULE: &str = "CQ024";
 
-/// Whom the workloads of a queue may take from others of its tree.
+/// The workloads of other queues of the tree that a queue may preempt.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum CrossQueueScope {
-    /// Nobody.
+    /// None.
     #[default]
     Never,
-    /// Those of lower priority.
+    /// Workloads of lower priority.
     LowerPriority,
     /// All.
     Any,
 }
 
-/// What a queue's policies let its workloads do.
+/// The preemption policies of a queue.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct QueuePreemption {
-    /// Whether they take others of the queue.
+    /// Whether workloads preempt others of the queue.
     pub preempts_within_queue: bool,
-    /// Whom they take elsewhere.
+    /// The preemptible workloads of other queues.
     pub cross_queue_scope: CrossQueueScope,
     /// Whether the queue may use more than its nominal quota.
     pub may_borrow: bool,
 }
 
-/// By which rules victims are chosen and entries ordered.
+/// The preemption algorithm.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PreemptionRules {
-    /// With fair sharing.
+    /// Fair sharing.
     pub is_fair: bool,
-    /// Preempted quota is held, and circles are cut.
+    /// Damping: preempted quota is held, and preemption loops are interrupted.
     pub is_damped: bool,
 }
 
-/// What is known of a tree of queues.
+/// Whether a tree can have preemption loops.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LoopVerdict {
-    /// Nobody preempts.
+    /// No queue preempts.
     NoPreemption,
-    /// Damping cuts circles.
+    /// Damping prevents loops.
     Damped,
-    /// No preemptor borrows, and each takes only what comes after it.
+    /// No preemptor borrows, and each preempts only workloads after it in the order.
     StrictlyOrdered,
-    /// The policies alone do not tell.
+    /// The policies alone do not decide it.
     Unknown,
 }
 
-/// What the policies of the queues of one tree say. `is_nested` is whether a cohort of it is in another.
+/// The verdict for the queues of one tree. `is_nested` is whether one of its cohorts has a parent.
 #[must_use]
 pub fn loop_verdict(
     queues: &[QueuePreemption],
     is_nested: bool,
     rules: PreemptionRules,
 ) -> LoopVerdict {
-    let hunts = |it: &&QueuePreemption| {
+    let preempts = |it: &&QueuePreemption| {
         it.preempts_within_queue || it.cross_queue_scope != CrossQueueScope::Never
     };
-    let mut hunters = queues.iter().filter(hunts).peekable();
-    if hunters.peek().is_none() {
+    let mut preemptors = queues.iter().filter(preempts).peekable();
+    if preemptors.peek().is_none() {
         return LoopVerdict::NoPreemption;
     }
     if rules.is_damped {
@@ -84,7 +84,7 @@ pub fn loop_verdict(
     }
     let is_ordered = !(rules.is_fair && is_nested);
     if is_ordered
-        && hunters.all(|it| !it.may_borrow && it.cross_queue_scope != CrossQueueScope::Any)
+        && preemptors.all(|it| !it.may_borrow && it.cross_queue_scope != CrossQueueScope::Any)
     {
         LoopVerdict::StrictlyOrdered
     } else {

@@ -1,28 +1,29 @@
-//! The reference of all rules: what `docs/rules/` and `lockkeeper rules` show.
+//! The rule reference: `docs/rules/` and `lockkeeper rules`.
 
 use crate::registry;
+pub use crate::registry::unknown_rule_message;
 use crate::rule::RuleInfo;
 use lockkeeper_api::config::Action;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-/// A rule, and the kinds of objects that it holds for.
+/// A rule with its kinds.
 #[derive(Clone, Debug)]
 pub struct RuleEntry {
-    /// The rule, as it is for the first of these kinds.
+    /// The rule as declared for the first kind.
     pub rule: RuleInfo,
-    /// The kinds, with what happens by default to findings in each.
+    /// The kinds, each with the default action.
     pub kinds: Vec<RuleKind>,
 }
 
-/// A kind that a rule holds for.
+/// A kind of a rule.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct RuleKind {
     /// The API group; empty for the core group, `*` for any.
     pub group: String,
     /// The kind; `*` for any.
     pub kind: String,
-    /// The default action, as it is written in the configuration.
+    /// The default action as the configuration spells it.
     pub action: &'static str,
 }
 
@@ -35,7 +36,7 @@ impl RuleKind {
         }
     }
 
-    /// The kind as it is written for people: `ClusterQueue.kueue.x-k8s.io`, or `any kind`.
+    /// The kind for headings: `ClusterQueue.kueue.x-k8s.io`, or `any kind`.
     #[must_use]
     pub fn title(&self) -> String {
         match (self.kind.as_str(), self.group.as_str()) {
@@ -46,7 +47,7 @@ impl RuleKind {
     }
 }
 
-/// An action as it is written in the configuration.
+/// The configuration value of an action.
 #[must_use]
 pub const fn action_name(action: Action) -> &'static str {
     match action {
@@ -57,7 +58,7 @@ pub const fn action_name(action: Action) -> &'static str {
     }
 }
 
-/// All rules, each once, in the order of their ids.
+/// All rules by id.
 #[must_use]
 pub fn entries() -> Vec<RuleEntry> {
     let mut by_id: BTreeMap<&'static str, RuleEntry> = BTreeMap::new();
@@ -67,7 +68,7 @@ pub fn entries() -> Vec<RuleEntry> {
             rule,
             kinds: Vec::new(),
         });
-        // Several versions of a kind are one here.
+        // Several versions of a kind are listed as one.
         if !entry.kinds.contains(&kind) {
             entry.kinds.push(kind);
         }
@@ -75,32 +76,14 @@ pub fn entries() -> Vec<RuleEntry> {
     by_id.into_values().collect()
 }
 
-/// The rule with this id, in any case of letters.
+/// The rule with this id, case-insensitive.
 #[must_use]
 pub fn entry(id: &str) -> Option<RuleEntry> {
     let mut all = entries().into_iter();
     all.find(|it| it.rule.id.eq_ignore_ascii_case(id))
 }
 
-/// Names that are like each other at least so much are offered in place of one that there is not.
-const SIMILARITY_MIN: f64 = 0.8;
-
-/// What to say of a rule that there is not: with the id or name that was probably meant.
-#[must_use]
-pub fn unknown_rule_message(asked: &str) -> String {
-    let all = registry::all();
-    let names = all.iter().flat_map(|rule| [rule.id, rule.name]);
-    let like = |it: &str| strsim::jaro_winkler(&asked.to_lowercase(), &it.to_lowercase());
-    let scored = names.map(|it| (like(it), it));
-    let best = scored.max_by(|a, b| a.0.total_cmp(&b.0));
-    let hint = match best {
-        Some((score, name)) if score >= SIMILARITY_MIN => format!("; did you mean {name}?"),
-        _ => ";".to_owned(),
-    };
-    format!("there is no rule {asked:?}{hint} `lockkeeper rules` lists them")
-}
-
-/// The name of the file of a rule's page in `docs/rules/`.
+/// The file name of a rule's page in `docs/rules/`.
 #[must_use]
 pub fn file_name(rule: &RuleInfo) -> String {
     format!("{}-{}.md", rule.id, rule.name)

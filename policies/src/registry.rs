@@ -1,29 +1,22 @@
-//! All rules, and what is registered at the API server for them.
+//! The list of rules, and the webhook registrations they need.
 
 mod user_rules;
 
 use crate::cel_defaults::CelDefault;
 use crate::decode_error;
+use crate::kinds::{self, KindVisitor};
 use crate::lossy_conversion;
-use crate::reference::unknown_rule_message;
 use crate::rule::{Layer, Operation, Rule, RuleInfo};
 use crate::schema;
 use crate::settings::Settings;
-use crate::suppression;
-use crate::validated_kind::ValidatedKind;
-use k8s_openapi::api::batch::v1::Job;
-use k8s_openapi::api::core::v1::Pod;
-use k8s_openapi::api::scheduling::v1::PriorityClass;
+use crate::suppression_rule;
+use crate::validated_kind::{ValidatedKind, WebhookScope};
 use lockkeeper_api::config::{Config, ForeignKinds};
-use lockkeeper_api::foreign::koordinator::ElasticQuota;
-use lockkeeper_api::foreign::kueue;
-use lockkeeper_api::foreign::scheduling;
-use lockkeeper_api::{ClusterQueue, Cohort, JobSet, LocalQueue, ResourceFlavor, Workload};
 use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::Arc;
 
-/// What the API server is to send for one kind of object.
+/// The requests that the API server sends to the webhook for one kind.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Registration {
     /// The API group; empty for the core group.
@@ -36,29 +29,29 @@ pub struct Registration {
     pub plural: String,
     /// Whether objects live in namespaces.
     pub namespaced: bool,
-    /// Whether it is one of lockkeeper's own kinds.
+    /// Whether the kind is lockkeeper's own.
     pub own: bool,
-    /// The project whose kind it is, if it is sent only where that is wanted.
+    /// The project of the kind, if it is registered only when the configuration enables that project.
     pub foreign: Option<ForeignKinds>,
-    /// Whether it is sent for rules of users alone; then all of a kind is sent, and nobody knows whether it lives in
-    /// namespaces.
+    /// Whether only user rules need the kind. Then every object of the kind is sent, and [`Self::namespaced`] is not
+    /// known.
     pub user_rules_only: bool,
     /// The label that an object must carry.
     pub selected_by: Option<&'static str>,
-    /// The operations that some rule runs on.
+    /// The operations with rules.
     pub validated_on: BTreeSet<Operation>,
-    /// The operations on which something may be filled in.
+    /// The operations with defaults.
     pub defaulted_on: BTreeSet<Operation>,
-    /// What of it the API server can fill in by itself.
+    /// The defaults that the API server can set with CEL.
     pub cel_defaults: &'static [CelDefault],
 }
 
 /// The configuration names a rule that does not exist.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UnknownRule {
-    /// The id as it was written.
+    /// The id in the configuration.
     pub id: String,
-    /// The key of the configuration that it stands under.
+    /// The configuration key that contains the id.
     pub key: String,
 }
 
@@ -77,32 +70,14 @@ impl fmt::Display for UnknownRule {
 
 impl std::error::Error for UnknownRule {}
 
-/// Every rule, in the order of kinds and ids. A rule that holds for several kinds stands there for each.
+/// Every rule, by kind and id. A rule for several kinds is listed once per kind.
 #[must_use]
 pub fn all() -> Vec<RuleInfo> {
     let mut out = vec![decode_error::info()];
     out.extend(schema::rule_infos());
-    out.push(suppression::info());
+    out.push(suppression_rule::info());
     out.push(lossy_conversion::info());
-    infos::<ClusterQueue>(&mut out);
-    infos::<Cohort>(&mut out);
-    infos::<ResourceFlavor>(&mut out);
-    infos::<LocalQueue>(&mut out);
-    infos::<Workload>(&mut out);
-    infos::<PriorityClass>(&mut out);
-    infos::<scheduling::Workload>(&mut out);
-    infos::<scheduling::PodGroup>(&mut out);
-    infos::<scheduling::v1beta1::Workload>(&mut out);
-    infos::<scheduling::v1beta1::PodGroup>(&mut out);
-    infos::<Pod>(&mut out);
-    infos::<Job>(&mut out);
-    infos::<JobSet>(&mut out);
-    infos::<kueue::ClusterQueue>(&mut out);
-    infos::<kueue::Cohort>(&mut out);
-    infos::<kueue::ResourceFlavor>(&mut out);
-    infos::<kueue::LocalQueue>(&mut out);
-    infos::<kueue::Workload>(&mut out);
-    infos::<ElasticQuota>(&mut out);
+    kinds::visit(&mut RuleInfos(&mut out));
     out
 }
 
@@ -112,21 +87,39 @@ pub fn find(id: &str) -> Option<RuleInfo> {
     all().into_iter().find(|rule| rule.id == id)
 }
 
-/// The settings of a configuration, with no rules of users.
+/// The least similarity of a name that is suggested for an unknown one.
+const SIMILARITY_MIN: f64 = 0.8;
+
+/// The error message for an unknown rule, with the most similar id or name.
+#[must_use]
+pub fn unknown_rule_message(name: &str) -> String {
+    let rules = all();
+    let known_names = rules.iter().flat_map(|rule| [rule.id, rule.name]);
+    let similarity = |it: &str| strsim::jaro_winkler(&name.to_lowercase(), &it.to_lowercase());
+    let scored = known_names.map(|it| (similarity(it), it));
+    let best = scored.max_by(|a, b| a.0.total_cmp(&b.0));
+    let hint = match best {
+        Some((score, name)) if score >= SIMILARITY_MIN => format!("; did you mean {name}?"),
+        _ => ";".to_owned(),
+    };
+    format!("there is no rule {name:?}{hint} `lockkeeper rules` lists them")
+}
+
+/// The settings of a configuration without user rules.
 ///
 /// # Errors
 ///
-/// When an action or an exception is given for a rule that does not exist.
+/// If an action or an exception names an unknown rule.
 pub fn settings(config: &Config) -> Result<Settings, UnknownRule> {
     settings_with(config, Arc::default())
 }
 
-/// The settings of a configuration, with these rules of users. Every exception in it holds until
-/// [`Settings::at`] says what time it is.
+/// The settings of a configuration with these user rules. No exception expires until [`Settings::with_time`]
+/// sets a time.
 ///
 /// # Errors
 ///
-/// When an action or an exception is given for a rule that does not exist.
+/// If an action or an exception names an unknown rule.
 pub fn settings_with(
     config: &Config,
     rules: Arc<crate::user_rules::UserRules>,
@@ -146,14 +139,14 @@ pub fn settings_with(
     Ok(Settings::new(config, rules))
 }
 
-/// The rules that there are.
+/// The ids of all rules, built in and of users.
 struct RuleLookup<'a> {
     ids: BTreeSet<&'static str>,
     rules: &'a crate::user_rules::UserRules,
 }
 
 impl RuleLookup<'_> {
-    /// An error for the first that there is not.
+    /// Errors for the first unknown id.
     fn check_all<'a>(
         &self,
         mut ids: impl Iterator<Item = &'a String>,
@@ -170,21 +163,21 @@ impl RuleLookup<'_> {
     }
 }
 
-/// The rules that these settings soften, or except something from, and that the schemas of lockkeeper's kinds refuse by all
-/// the same, if they are emitted without these settings.
+/// The rules that these settings relax or make exceptions from, although CRDs that were generated without these
+/// settings still enforce them.
 #[must_use]
 pub fn enforced_by_schema(settings: &Settings) -> BTreeSet<&'static str> {
     let in_schema = |rule: &RuleInfo| {
         let mut layers = rule.layers.iter();
         rule.group == lockkeeper_api::GROUP
-            && layers.any(|it| matches!(it, Layer::Schema(expressions) if !expressions.is_empty()))
+            && layers.any(|it| matches!(it, Layer::Schema(cel_rules) if !cel_rules().is_empty()))
     };
     let rules = all().into_iter().filter(in_schema);
-    let soft = rules.filter(|rule| !settings.is_enforced_everywhere(rule.id, rule.action));
-    soft.map(|rule| rule.id).collect()
+    let relaxed = rules.filter(|rule| !settings.is_enforced_everywhere(rule.id, rule.action));
+    relaxed.map(|rule| rule.id).collect()
 }
 
-/// What the API server is to send, kind by kind: what is [`built_in`], and what the rules of users are about that are on.
+/// The registrations of all kinds: the [`built_in`] ones, and those for enabled user rules.
 #[must_use]
 pub fn registrations(wanted: &BTreeSet<ForeignKinds>, settings: &Settings) -> Vec<Registration> {
     let mut out = built_in(wanted, settings);
@@ -192,23 +185,13 @@ pub fn registrations(wanted: &BTreeSet<ForeignKinds>, settings: &Settings) -> Ve
     out
 }
 
-/// What the API server is to send for lockkeeper's rules: its own kinds and what goes with them, and of other
-/// projects the wanted ones. Of Kubernetes' Workload and PodGroup it sends nothing: all rules for them are its own.
+/// The registrations for built-in rules: lockkeeper's kinds and those of Kubernetes, and the kinds of the wanted
+/// projects. Kubernetes' Workload and PodGroup have none: the API server enforces all their rules.
 ///
-/// A rule that is switched on while the server runs may need objects that were not registered for it.
+/// A rule that is enabled while the server runs may need a kind that is not registered.
 #[must_use]
 pub fn built_in(wanted: &BTreeSet<ForeignKinds>, settings: &Settings) -> Vec<Registration> {
-    let mut out = vec![
-        registration::<ClusterQueue>(),
-        registration::<Cohort>(),
-        registration::<ResourceFlavor>(),
-        registration::<LocalQueue>(),
-        registration::<Workload>(),
-        registration::<PriorityClass>(),
-        registration::<Pod>(),
-        registration::<Job>(),
-        registration::<JobSet>(),
-    ];
+    let mut out = Registrations::collect(WebhookScope::Always, settings);
     for kinds in wanted {
         let all = foreign_registrations(*kinds, settings);
         out.extend(all.into_iter().filter(|it| !it.validated_on.is_empty()));
@@ -216,25 +199,12 @@ pub fn built_in(wanted: &BTreeSet<ForeignKinds>, settings: &Settings) -> Vec<Reg
     out
 }
 
-/// The kinds of another project, also those that no rule is on for.
+/// The kinds of another project, including those without an enabled rule.
 fn foreign_registrations(kinds: ForeignKinds, settings: &Settings) -> Vec<Registration> {
-    let mut all = match kinds {
-        ForeignKinds::Kueue => vec![
-            foreign_registration::<kueue::ClusterQueue>(settings),
-            foreign_registration::<kueue::Cohort>(settings),
-            foreign_registration::<kueue::ResourceFlavor>(settings),
-            foreign_registration::<kueue::LocalQueue>(settings),
-            foreign_registration::<kueue::Workload>(settings),
-        ],
-        ForeignKinds::Koordinator => vec![foreign_registration::<ElasticQuota>(settings)],
-    };
-    for registration in &mut all {
-        registration.foreign = Some(kinds);
-    }
-    all
+    Registrations::collect(WebhookScope::Foreign(kinds), settings)
 }
 
-/// Every kind that the API server may be told to send, whatever the configuration.
+/// Every kind that can be registered, whatever the configuration.
 #[must_use]
 pub fn known_registrations() -> Vec<Registration> {
     let settings = Settings::default();
@@ -245,24 +215,63 @@ pub fn known_registrations() -> Vec<Registration> {
         .collect()
 }
 
-fn infos<T: ValidatedKind>(out: &mut Vec<RuleInfo>) {
-    out.extend(T::rules().iter().map(|rule: &Rule<T>| RuleInfo {
-        id: rule.id,
-        name: rule.name,
-        group: T::group(&()).into_owned(),
-        kind: T::kind(&()).into_owned(),
-        since: rule.since,
-        action: rule.action,
-        covers: rule.covers,
-        layers: rule.layers,
-        operations: rule.check.operations(),
-        ratchets: T::RATCHETS,
-        doc: rule.doc,
-    }));
+struct RuleInfos<'a>(&'a mut Vec<RuleInfo>);
+
+impl KindVisitor for RuleInfos<'_> {
+    fn kind<T: ValidatedKind>(&mut self) {
+        self.0
+            .extend(T::rules().iter().map(|rule: &Rule<T>| RuleInfo {
+                id: rule.id,
+                name: rule.name,
+                group: T::group(&()).into_owned(),
+                kind: T::kind(&()).into_owned(),
+                since: rule.since,
+                action: rule.action,
+                covers: rule.covers,
+                layers: rule.layers,
+                operations: rule.check.operations(),
+                ratchets: T::RATCHETS,
+                doc: rule.doc,
+            }));
+    }
 }
 
-/// What is sent of a kind that others guard as well: only what some rule is on for. What their own webhook fills
-/// in need not be filled in twice.
+/// Collects the registrations of the kinds with one scope.
+struct Registrations<'a> {
+    scope: WebhookScope,
+    settings: &'a Settings,
+    all: Vec<Registration>,
+}
+
+impl Registrations<'_> {
+    fn collect(scope: WebhookScope, settings: &Settings) -> Vec<Registration> {
+        let mut visitor = Registrations {
+            scope,
+            settings,
+            all: Vec::new(),
+        };
+        kinds::visit(&mut visitor);
+        visitor.all
+    }
+}
+
+impl KindVisitor for Registrations<'_> {
+    fn kind<T: ValidatedKind>(&mut self) {
+        if T::WEBHOOK != self.scope {
+            return;
+        }
+        self.all.push(match self.scope {
+            WebhookScope::Foreign(kinds) => Registration {
+                foreign: Some(kinds),
+                ..foreign_registration::<T>(self.settings)
+            },
+            WebhookScope::Always | WebhookScope::Never => registration::<T>(),
+        });
+    }
+}
+
+/// The registration of a kind with its own webhook: only operations with an enabled rule, and no defaults, which
+/// that webhook sets.
 fn foreign_registration<T: ValidatedKind>(settings: &Settings) -> Registration {
     let rules = T::rules().iter();
     let on = rules.filter(|rule| settings.is_on(rule.id, rule.action));

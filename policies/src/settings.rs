@@ -1,39 +1,38 @@
-//! The administrator's settings as rules and engine use them. [`crate::registry::settings`] makes
-//! them.
+//! The administrator's settings for rules and the engine; [`crate::registry::settings`] builds them.
 
 use crate::exceptions::Exceptions;
-use crate::user_rules;
+use crate::user_rules::rule_set::UserRules;
 use lockkeeper_api::config::{
     Action, Algorithm, Config, JobSettings, PriorityCaps, RequeuingTimestamp, WaitForPodsReady,
 };
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// The settings of a [`Config`] that concern rules, checked.
+/// The settings of a [`Config`] that rules use. All rule ids in them exist.
 #[derive(Clone, Debug, Default)]
 pub struct Settings {
     actions: BTreeMap<String, Action>,
     namespaces: BTreeMap<String, BTreeMap<String, Action>>,
     feature_gates: BTreeMap<String, bool>,
-    /// The rules of users.
-    pub user_rules: Arc<user_rules::UserRules>,
-    /// What the administrator lets pass.
+    /// The user rules.
+    pub user_rules: Arc<UserRules>,
+    /// The configured exceptions.
     pub exceptions: Exceptions,
     /// The caps on priorities.
     pub priority: PriorityCaps,
-    /// How labels of jobs are read.
+    /// Defaults for labels of jobs.
     pub job: JobSettings,
-    /// By which rules victims are chosen.
+    /// The preemption algorithm.
     pub algorithm: Algorithm,
-    /// Whether lockkeeper neither holds preempted quota nor cuts circles.
+    /// Whether damping is off: no quota holds, and no protection against preemption loops.
     pub is_undamped: bool,
-    /// What becomes of workloads whose pods are not ready in time.
+    /// The timeout for pods to become ready, and requeuing after it.
     pub wait_for_pods_ready: WaitForPodsReady,
 }
 
 impl Settings {
-    /// Takes over the configuration, which names only rules that exist.
-    pub(crate) fn new(config: &Config, user_rules: Arc<user_rules::UserRules>) -> Self {
+    /// Copies a configuration with known rule ids only.
+    pub(crate) fn new(config: &Config, user_rules: Arc<UserRules>) -> Self {
         let namespaces = config
             .rules
             .namespaces
@@ -54,7 +53,7 @@ impl Settings {
         }
     }
 
-    /// The same as of a time, in seconds since 1970: exceptions end.
+    /// Sets the time at which exceptions expire, in seconds since 1970.
     #[must_use]
     pub fn with_time(self, now: i64) -> Self {
         Self {
@@ -69,7 +68,7 @@ impl Settings {
         self.feature_gates.get(name).copied().unwrap_or(default)
     }
 
-    /// Whether a workload whose pods never get ready is put back to where it was, over and over.
+    /// Whether a workload that never becomes ready is requeued at its former position without end.
     #[must_use]
     pub fn requeues_at_head_forever(&self) -> bool {
         let given = &self.wait_for_pods_ready;
@@ -80,7 +79,7 @@ impl Settings {
             && strategy.backoff_limit_seconds.is_none()
     }
 
-    /// What happens to findings of a rule in a namespace.
+    /// The action of a rule in a namespace.
     #[must_use]
     pub fn action(&self, rule: &str, default: Action, namespace: Option<&str>) -> Action {
         namespace
@@ -90,7 +89,7 @@ impl Settings {
             .unwrap_or(default)
     }
 
-    /// Whether findings of a rule are refused in every namespace, and none is excused.
+    /// Whether a rule is enforced in every namespace without exceptions.
     #[must_use]
     pub fn is_enforced_everywhere(&self, rule: &str, default: Action) -> bool {
         let everywhere = self.action(rule, default, None);
@@ -99,13 +98,13 @@ impl Settings {
         all.all(|action| action == Action::Enforce) && !self.exceptions.covers_rule(rule)
     }
 
-    /// What happens to findings of a rule in namespaces that have a word of their own, in the order of their names.
+    /// The namespaces with an own action for a rule, by name.
     pub fn namespace_overrides(&self, rule: &str) -> impl Iterator<Item = (&str, Action)> {
         let all = self.namespaces.iter();
         all.filter_map(move |(name, of)| Some((name.as_str(), *of.get(rule)?)))
     }
 
-    /// Whether findings of a rule come to anything, in some namespace at least.
+    /// Whether a rule is on in at least one namespace.
     #[must_use]
     pub fn is_on(&self, rule: &str, default: Action) -> bool {
         let everywhere = self.action(rule, default, None);

@@ -1,43 +1,19 @@
-//! Findings that the author of an object asks not to be told of, by an annotation on it. They are for whoever reads
-//! files; what an admission webhook refuses is not the author's to say.
+//! Suppressions: findings that the author of an object ignores by an annotation on it. Only `lockkeeper check` honours
+//! them; the webhook does not.
 
 use crate::finding::{Finding, Findings};
 use crate::registry;
-use crate::rule::{Layer, Operation, RuleInfo};
-use lockkeeper_api::config::Action;
+pub use crate::suppression_rule::{ACTION, ID};
 use lockkeeper_api::field_path::FieldPath;
 use serde_json::Value;
 
-/// The annotation: `CQ007: reason`, more of them on lines of their own or after semicolons.
+/// The annotation: entries such as `CQ007: reason`, separated by line breaks or semicolons.
 pub const ANNOTATION: &str = "lockkeeper.dev/ignore";
 
-/// The id under which go suppressions that have no effect.
-pub const ID: &str = "SC006";
-
-/// The most that one object may ask for.
+/// The most suppressions of one object.
 const SUPPRESSIONS_MAX: usize = 100;
 
-/// What happens by default to suppressions without effect.
-pub const ACTION: Action = Action::Warn;
-
-/// What is known of it.
-pub(crate) fn info() -> RuleInfo {
-    RuleInfo {
-        id: ID,
-        name: "suppression-without-effect",
-        group: "*".to_owned(),
-        kind: "*".to_owned(),
-        since: "0.1.0",
-        action: ACTION,
-        covers: &[],
-        layers: &[Layer::Check],
-        operations: &[Operation::Create],
-        ratchets: true,
-        doc: include_str!("suppression.md"),
-    }
-}
-
-/// What an object asks not to be told of.
+/// The suppressions of one object.
 #[derive(Debug)]
 pub struct Suppressions {
     entries: Vec<SuppressionEntry>,
@@ -99,7 +75,7 @@ impl Suppressions {
         self.problems.invalid(field(), entry, detail);
     }
 
-    /// Why findings of a rule are not told; `None` if they are.
+    /// The reason of the suppression of a rule; `None` if the rule is not suppressed.
     pub fn reason(&mut self, rule: &str) -> Option<&str> {
         let mut entries = self.entries.iter_mut();
         let entry = entries.find(|it| it.rule == rule)?;
@@ -107,8 +83,8 @@ impl Suppressions {
         Some(&entry.reason)
     }
 
-    /// Those that have no effect. Where not all rules were asked (`is_complete` is false), what suppressed nothing may
-    /// still have something to suppress, and is not told.
+    /// Findings for suppressions without effect. If not all rules ran (`is_complete` is false), unused suppressions
+    /// are not reported: a rule that did not run may need them.
     #[must_use]
     pub fn into_unused_findings(mut self, is_complete: bool) -> Vec<Finding> {
         let entries = std::mem::take(&mut self.entries);

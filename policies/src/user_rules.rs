@@ -1,155 +1,24 @@
-//! The rules that users write: a page of their own, with CEL as its check.
+//! User rules: pages with CEL as their check.
 //!
-//! A page begins with the rule as YAML; what follows is documentation, fixtures and test at once, as in ours.
-//! Everything is read and compiled once. What an expression may do is bounded ([`WORK_MAX`]), so that no rule
-//! holds up whoever runs it.
+//! A page begins with the rule as YAML; the rest is documentation, fixtures and test at once, as in the pages of
+//! built-in rules. Pages are parsed and compiled once. The cost of expressions is limited ([`COST_MAX`]), so no rule
+//! delays a review.
 
-mod cel_cost;
 mod evaluate;
-mod expression;
 mod fixture;
 mod front_matter;
-mod nesting_limit;
+mod limits;
 mod page;
 mod path;
-mod values;
+pub(crate) mod rule_set;
 
 pub use evaluate::review;
-pub use expression::{COST_MAX, COST_TOTAL_MAX, EXPRESSION_MAX_BYTES};
 pub use fixture::{FixtureResult, Outcome, test_fixtures};
+pub use limits::{KINDS_MAX, PAGE_MAX_BYTES, RULES_MAX, VALIDATIONS_MAX};
+pub use lockkeeper_crd_schema::cel::{COST_MAX, COST_TOTAL_MAX, EXPRESSION_MAX_BYTES};
 pub(crate) use page::ANY;
 pub use page::{Kind, KindName, PageError, Problem, UserRule, is_user_id};
-
-use std::collections::BTreeMap;
-use std::fmt;
-
-/// The largest page, in bytes: 64 KiB.
-pub const PAGE_MAX_BYTES: usize = 64 * 1024;
-
-/// The most rules.
-pub const RULES_MAX: usize = 256;
-
-/// The most kinds that a rule names.
-pub const KINDS_MAX: usize = 64;
-
-/// The most validations of a rule, and the most conditions.
-pub const VALIDATIONS_MAX: usize = 64;
-
-/// A page, and what it is called in messages.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Source {
-    /// The name of the file.
-    pub name: String,
-    /// What it says.
-    pub text: String,
-}
-
-/// The rules of users.
-#[derive(Debug, Default)]
-pub struct UserRules {
-    all: Vec<UserRule>,
-}
-
-/// Why pages are no rules.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum UserRulesError {
-    /// A page cannot be read.
-    Page {
-        /// The name of the file.
-        name: String,
-        /// What is wrong with it.
-        error: PageError,
-    },
-    /// Two pages give the same id or name.
-    Duplicate {
-        /// The name of the file.
-        name: String,
-        /// The file that had it first.
-        first: String,
-        /// The id or name.
-        what: String,
-    },
-    /// There are more than [`RULES_MAX`].
-    TooMany,
-}
-
-impl fmt::Display for UserRulesError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Page { name, error } => write!(f, "{name}:{error}"),
-            Self::Duplicate { name, first, what } => {
-                write!(f, "{name}:1:1: {first} has {what} already; take another")
-            }
-            Self::TooMany => write!(f, "there are more than {RULES_MAX} pages of rules"),
-        }
-    }
-}
-
-impl std::error::Error for UserRulesError {}
-
-impl UserRules {
-    /// Reads pages, and compiles what they say.
-    ///
-    /// # Errors
-    ///
-    /// Everything that is wrong, in the order of the pages.
-    pub fn parse(sources: &[Source]) -> Result<Self, Vec<UserRulesError>> {
-        if sources.len() > RULES_MAX {
-            return Err(vec![UserRulesError::TooMany]);
-        }
-        let (mut all, mut errors) = (Vec::<UserRule>::new(), Vec::new());
-        let mut taken: BTreeMap<String, &str> = BTreeMap::new();
-        for Source { name, text } in sources {
-            let rule = match UserRule::parse(text) {
-                Ok(rule) => rule,
-                Err(error) => {
-                    let name = name.clone();
-                    errors.push(UserRulesError::Page { name, error });
-                    continue;
-                }
-            };
-            for what in [&rule.id, &rule.name] {
-                if let Some(first) = taken.insert(what.clone(), name) {
-                    errors.push(UserRulesError::Duplicate {
-                        name: name.clone(),
-                        first: first.to_owned(),
-                        what: what.clone(),
-                    });
-                }
-            }
-            all.push(rule);
-        }
-        all.sort_by(|a, b| a.id.cmp(&b.id));
-        if errors.is_empty() {
-            Ok(Self { all })
-        } else {
-            Err(errors)
-        }
-    }
-
-    /// Whether there are none.
-    #[must_use]
-    pub fn is_empty(&self) -> bool {
-        self.all.is_empty()
-    }
-
-    /// All of them, in the order of their ids.
-    pub fn iter(&self) -> impl Iterator<Item = &UserRule> {
-        self.all.iter()
-    }
-
-    /// Those for a kind.
-    pub fn for_kind<'a>(&'a self, kind: KindName<'a>) -> impl Iterator<Item = &'a UserRule> + 'a {
-        self.all.iter().filter(move |it| it.applies_to(kind))
-    }
-
-    /// The one with this id, in any case of letters, or with this name.
-    #[must_use]
-    pub fn find(&self, asked: &str) -> Option<&UserRule> {
-        let is = |it: &&UserRule| it.id.eq_ignore_ascii_case(asked) || it.name == asked;
-        self.all.iter().find(is)
-    }
-}
+pub use rule_set::{Source, UserRules, UserRulesError};
 
 #[cfg(test)]
 mod tests;

@@ -9,6 +9,7 @@
     reason = "tests fail by panicking"
 )]
 
+use lockkeeper_policies::kueue;
 use serde_json::{Map, Value, json};
 use std::path::{Path, PathBuf};
 use std::{env, fs};
@@ -84,4 +85,16 @@ fn bundled_schemas_match_kueue_crds() {
         seen += 1;
     }
     assert_eq!(seen, 6);
+}
+
+#[test]
+fn fast_path_covers_kueue_queue_cohort_flavor_rules() {
+    for kind in ["ClusterQueue", "Cohort", "ResourceFlavor", "LocalQueue"] {
+        for version in ["v1beta1", "v1beta2"] {
+            if let Some(structure) = kueue::structural_schema(kind, version) {
+                let (simple, all) = structure.fast_expression_counts();
+                assert_eq!(simple, all, "{kind} {version}");
+            }
+        }
+    }
 }

@@ -9,56 +9,47 @@ pub(crate) use user_rules::{has_user_rules, validate_user_rules};
 
 use crate::admission_review::AdmissionRequest;
 use crate::review_context::{ReviewContext, ReviewOutcome};
-use k8s_openapi::api::batch::v1::Job;
-use k8s_openapi::api::core::v1::Pod;
-use k8s_openapi::api::scheduling::v1::PriorityClass;
-use lockkeeper_api::foreign::koordinator::{self, ElasticQuota};
-use lockkeeper_api::foreign::kueue;
-use lockkeeper_api::{ClusterQueue, Cohort, JobSet, LocalQueue, ResourceFlavor, Workload, job_set};
+use lockkeeper_policies::kinds::{self, KindVisitor};
 use lockkeeper_policies::rule::Operation;
-use lockkeeper_policies::validated_kind::ValidatedKind;
+use lockkeeper_policies::validated_kind::{ValidatedKind, WebhookScope};
 use mutate::mutate;
+use std::borrow::Cow;
+use std::sync::LazyLock;
 use validate::validate;
 
 type ReviewFn = fn(&ReviewContext<'_>, &AdmissionRequest<'_>, Operation) -> ReviewOutcome;
 
 /// The functions for requests with one kind of object.
 pub(crate) struct Route {
-    group: &'static str,
-    version: &'static str,
-    kind: &'static str,
+    group: Cow<'static, str>,
+    version: Cow<'static, str>,
+    kind: Cow<'static, str>,
     pub(crate) validate: ReviewFn,
     pub(crate) mutate: ReviewFn,
 }
 
-static ROUTES: &[Route] = &[
-    Route::for_type::<ClusterQueue>("lockkeeper.dev", "v1alpha1", "ClusterQueue"),
-    Route::for_type::<Cohort>("lockkeeper.dev", "v1alpha1", "Cohort"),
-    Route::for_type::<ResourceFlavor>("lockkeeper.dev", "v1alpha1", "ResourceFlavor"),
-    Route::for_type::<LocalQueue>("lockkeeper.dev", "v1alpha1", "LocalQueue"),
-    Route::for_type::<Workload>("lockkeeper.dev", "v1alpha1", "Workload"),
-    Route::for_type::<PriorityClass>("scheduling.k8s.io", "v1", "PriorityClass"),
-    Route::for_type::<Pod>("", "v1", "Pod"),
-    Route::for_type::<Job>("batch", "v1", "Job"),
-    Route::for_type::<JobSet>(job_set::GROUP, job_set::VERSION, job_set::KIND),
-    Route::for_type::<kueue::ClusterQueue>(kueue::GROUP, kueue::VERSION, "ClusterQueue"),
-    Route::for_type::<kueue::Cohort>(kueue::GROUP, kueue::VERSION, "Cohort"),
-    Route::for_type::<kueue::ResourceFlavor>(kueue::GROUP, kueue::VERSION, "ResourceFlavor"),
-    Route::for_type::<kueue::LocalQueue>(kueue::GROUP, kueue::VERSION, "LocalQueue"),
-    Route::for_type::<kueue::Workload>(kueue::GROUP, kueue::VERSION, "Workload"),
-    Route::for_type::<ElasticQuota>(koordinator::GROUP, koordinator::VERSION, koordinator::KIND),
-];
+static ROUTES: LazyLock<Vec<Route>> = LazyLock::new(|| {
+    let mut routes = Routes(Vec::new());
+    kinds::visit(&mut routes);
+    routes.0
+});
+
+struct Routes(Vec<Route>);
+
+impl KindVisitor for Routes {
+    fn kind<T: ValidatedKind>(&mut self) {
+        if T::WEBHOOK != WebhookScope::Never {
+            self.0.push(Route::for_type::<T>());
+        }
+    }
+}
 
 impl Route {
-    const fn for_type<T: ValidatedKind + Send + Sync>(
-        group: &'static str,
-        version: &'static str,
-        kind: &'static str,
-    ) -> Self {
+    fn for_type<T: ValidatedKind>() -> Self {
         Self {
-            group,
-            version,
-            kind,
+            group: T::group(&()),
+            version: T::version(&()),
+            kind: T::kind(&()),
             validate: validate::<T>,
             mutate: |context, request, operation| mutate::<T>(context, request, operation).into(),
         }

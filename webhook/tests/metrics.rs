@@ -487,7 +487,9 @@ fn settings_with_user_rule(config: &Value) -> Settings {
         name: "a.md".to_owned(),
         text: text.to_owned(),
     };
-    let rules = Arc::new(user_rules::UserRules::parse(&[source]).unwrap());
+    let rules = Arc::new(
+        user_rules::UserRules::parse(&[source], &lockkeeper_policies::registry::all()).unwrap(),
+    );
     registry::settings_with(&config, rules).unwrap()
 }
 

@@ -33,7 +33,8 @@ fn app(config: &Value) -> Arc<AppState> {
         name: "page.md".to_owned(),
         text: text.to_owned(),
     });
-    let rules = Arc::new(UserRules::parse(&sources).unwrap());
+    let rules =
+        Arc::new(UserRules::parse(&sources, &lockkeeper_policies::registry::all()).unwrap());
     let settings = registry::settings_with(&config, rules).unwrap();
     Arc::new(AppState::offline(settings, Index::default(), 64 * 1024))
 }

@@ -12,19 +12,17 @@ use super::cluster_list::ListTarget;
 use super::rule_selection::RuleSelection;
 use super::source::Identity;
 use crate::{Failure, configuration};
-use k8s_openapi::api::batch::v1::Job;
-use k8s_openapi::api::core::v1::Pod;
 use k8s_openapi::api::scheduling::v1::PriorityClass;
 use lockkeeper_api::config::{Action, Config};
 use lockkeeper_api::field_path::FieldPath;
-use lockkeeper_api::foreign::koordinator::ElasticQuota;
 use lockkeeper_api::foreign::kueue;
-use lockkeeper_api::foreign::scheduling::{self, v1beta1};
-use lockkeeper_api::{ClusterQueue, Cohort, JobSet, LocalQueue, ResourceFlavor, Workload};
+use lockkeeper_api::foreign::scheduling::v1beta1;
+use lockkeeper_api::{ClusterQueue, Workload};
 use lockkeeper_policies::decode_error;
 use lockkeeper_policies::defaulting::Defaults;
 use lockkeeper_policies::engine::{Exempted, ReviewSubject, Verdict};
 use lockkeeper_policies::finding::Finding;
+use lockkeeper_policies::kinds::{self, KindVisitor};
 use lockkeeper_policies::registry::{self, UnknownRule};
 use lockkeeper_policies::rule::Context;
 use lockkeeper_policies::schema::{EXPRESSION, StructuralSchema, metadata};
@@ -147,6 +145,12 @@ pub(super) fn severity(
     }
 }
 
+impl KindVisitor for KindRegistry {
+    fn kind<T: ValidatedKind>(&mut self) {
+        self.add_version::<T>(&T::version(&()));
+    }
+}
+
 impl KindRegistry {
     /// Of the rules, only those that are chosen are asked.
     pub(super) fn new(choice: &RuleSelection) -> Result<Self, Failure> {
@@ -156,27 +160,9 @@ impl KindRegistry {
             cel_cross_check: None,
             selection: choice.clone(),
         };
-        known.add::<ClusterQueue>();
-        known.add::<Cohort>();
-        known.add::<ResourceFlavor>();
-        known.add::<LocalQueue>();
-        known.add::<Workload>();
-        known.add::<PriorityClass>();
-        known.add::<Pod>();
-        known.add::<Job>();
-        known.add::<JobSet>();
-        known.add::<kueue::ClusterQueue>();
-        known.add::<kueue::Cohort>();
-        known.add::<kueue::ResourceFlavor>();
-        known.add::<kueue::LocalQueue>();
-        known.add::<kueue::Workload>();
-        known.add::<scheduling::Workload>();
-        known.add::<scheduling::PodGroup>();
-        known.add::<v1beta1::Workload>();
-        known.add::<v1beta1::PodGroup>();
+        kinds::visit(&mut known);
         known.add_version::<v1beta1::Workload>(v1beta1::EQUIVALENT_VERSION);
         known.add_version::<v1beta1::PodGroup>(v1beta1::EQUIVALENT_VERSION);
-        known.add::<ElasticQuota>();
         for (of, schema) in kueue_schemas().chain(lockkeeper_schemas()?) {
             known.add_schema(of, schema);
         }
@@ -217,10 +203,6 @@ impl KindRegistry {
     pub(super) fn enable_cel_cross_check(&mut self) -> Result<(), Failure> {
         self.cel_cross_check = self.evaluates_cel.then(CelCrossCheck::new).transpose()?;
         Ok(())
-    }
-
-    fn add<T: ValidatedKind>(&mut self) {
-        self.add_version::<T>(&T::version(&()));
     }
 
     /// A kind that has the same fields in another version.

@@ -60,7 +60,11 @@ pub(super) fn run(arguments: &Arguments) -> Result<(String, u8), Failure> {
 /// The files by the ids of their rules. All of them are good by now.
 fn files_by_rule(pages: &[Source]) -> BTreeMap<String, &str> {
     let read = pages.iter().filter_map(|page| {
-        let rule = lockkeeper_policies::user_rules::UserRule::parse(&page.text).ok()?;
+        let rule = lockkeeper_policies::user_rules::UserRule::parse(
+            &page.text,
+            &lockkeeper_policies::registry::all(),
+        )
+        .ok()?;
         Some((rule.id, page.name.as_str()))
     });
     read.collect()

@@ -18,7 +18,7 @@ pub fn rewrite_for_object(expression: &CelRule, ratchets: bool) -> String {
     if expression.is_transition_rule() {
         let said = walk_without_index(&steps, &|at| {
             let before = at.replacen(NEW, OLD, 1);
-            let said = substitute_self(expression.expression, at, &before);
+            let said = substitute_self(&expression.expression, at, &before);
             // The object itself is always there.
             if steps.is_empty() {
                 return said;
@@ -30,12 +30,12 @@ pub fn rewrite_for_object(expression: &CelRule, ratchets: bool) -> String {
     }
     let is_kept = |at: &str, loops: usize| {
         let kept = exists_in_old(&steps, OLD, loops, &|old| {
-            format!("({})", substitute_self(expression.unchanged, at, old))
+            format!("({})", substitute_self(&expression.unchanged, at, old))
         });
         format!("({OLD} != null && {kept})")
     };
     let said = |at: &str, loops: usize| {
-        let holds = substitute_self(expression.expression, at, OLD);
+        let holds = substitute_self(&expression.expression, at, OLD);
         if ratchets {
             format!("({holds}) || {}", is_kept(at, loops))
         } else {
@@ -54,7 +54,10 @@ pub fn message_expression(expression: &CelRule) -> Option<String> {
         at => format!("{root}.{at}"),
     };
     let (at, before) = (place(NEW), place(OLD));
-    let detail = expression.message_expression.filter(|_| is_one)?;
+    let detail = expression
+        .message_expression
+        .as_deref()
+        .filter(|_| is_one)?;
     Some(substitute_self(detail, &at, &before))
 }
 
@@ -215,11 +218,11 @@ mod tests {
     fn expression(at: &'static str, holds: &'static str, kept: &'static str) -> CelRule {
         CelRule {
             path: at,
-            expression: holds,
+            expression: holds.into(),
             message: "",
-            message_expression: Some("'self is ' + self.a"),
-            field_path: "",
-            unchanged: kept,
+            message_expression: Some("'self is ' + self.a".into()),
+            field_path: "".into(),
+            unchanged: kept.into(),
             kind: ErrorKind::Invalid,
         }
     }

@@ -3,15 +3,15 @@
 use super::*;
 
 fn compile_error(holds: &'static str, detail: Option<&'static str>) -> ExpressionError {
-    let expression: &'static CelRule = Box::leak(Box::new(CelRule {
+    let expression = CelRule {
         path: "spec",
-        expression: holds,
+        expression: holds.into(),
         message: "must be so",
-        message_expression: detail,
-        field_path: "",
-        unchanged: "self == oldSelf",
+        message_expression: detail.map(Into::into),
+        field_path: "".into(),
+        unchanged: "self == oldSelf".into(),
         kind: ErrorKind::Invalid,
-    }));
+    };
     let rules = rules_for_kind(lockkeeper_api::GROUP, "ClusterQueue");
     let rule = rules.first().unwrap();
     RuleExpression { rule, expression }.compile().unwrap_err()

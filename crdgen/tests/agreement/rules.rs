@@ -72,7 +72,7 @@ pub fn rules() -> Vec<RuleInfo> {
 
 pub fn cel_expressions(rule: &RuleInfo) -> Vec<CelRule> {
     let expressions = rule.layers.iter().filter_map(|it| match it {
-        Layer::Schema(all) | Layer::Policy(all) => Some(all.iter().copied()),
+        Layer::Schema(cel_rules) | Layer::Policy(cel_rules) => Some(cel_rules()),
         _ => None,
     });
     expressions.flatten().collect()
@@ -98,10 +98,10 @@ impl Schema {
         let mut only = plain.clone();
         let mut is_in_schema = false;
         for layer in rule.layers {
-            let Layer::Schema(expressions) = layer else {
+            let Layer::Schema(cel_rules) = layer else {
                 continue;
             };
-            for it in *expressions {
+            for it in cel_rules() {
                 is_in_schema = true;
                 let node = node(&mut only, it.path);
                 let list = node

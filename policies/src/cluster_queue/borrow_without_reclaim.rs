@@ -9,7 +9,8 @@ use lockkeeper_api::config::Action;
 use lockkeeper_api::field_path::FieldPath;
 
 /// A queue that is elastic reclaims by default.
-const EXPRESSION: CelRule = CelRule::new(
+fn cel_rule() -> CelRule {
+    CelRule::new(
     "spec",
     "!has(self.preemption) || !has(self.preemption.borrowWithinCohort) \
      || !has(self.preemption.borrowWithinCohort.policy) || self.preemption.borrowWithinCohort.policy == 'Never' \
@@ -28,7 +29,8 @@ const EXPRESSION: CelRule = CelRule::new(
      && self.preemption.borrowWithinCohort.policy == oldSelf.preemption.borrowWithinCohort.policy \
      && (has(oldSelf.preemption.reclaimWithinCohort) \
          ? oldSelf.preemption.reclaimWithinCohort == 'Never' : !has(oldSelf.elastic))",
-);
+)
+}
 
 pub(super) const RULE: Rule<ClusterQueue> = Rule {
     id: "CQ001",
@@ -36,7 +38,7 @@ pub(super) const RULE: Rule<ClusterQueue> = Rule {
     since: "0.1.0",
     action: Action::Enforce,
     covers: &["cq-preemption-borrow-needs-reclaim"],
-    layers: &[Layer::Webhook, Layer::Schema(&[EXPRESSION])],
+    layers: &[Layer::Webhook, Layer::Schema(|| vec![cel_rule()])],
     doc: include_str!("borrow_without_reclaim.md"),
     check: Check::Object(check),
 };

@@ -7,7 +7,8 @@ use crate::quota::QuotaFields;
 use crate::rule::{Check, Layer, Rule};
 use lockkeeper_api::quota::{FlavorQuotas, ResourceGroup};
 
-const EXPRESSION: CelRule = CelRule::new(
+fn cel_rule() -> CelRule {
+    CelRule::new(
     "spec.resourceGroups[]",
     "self.flavors.all(flavor, flavor.resources.map(it, it.name) == self.coveredResources)",
     "each flavor must list the coveredResources of the group, in order",
@@ -19,7 +20,8 @@ const EXPRESSION: CelRule = CelRule::new(
      flavor.resources.map(it, it.name) == self.coveredResources \
      || oldSelf.flavors.exists(of, of.name == flavor.name \
      && of.resources.map(it, it.name) == flavor.resources.map(it, it.name)))",
-);
+)
+}
 
 pub(crate) const fn rule<T: QuotaFields>() -> Rule<T> {
     Rule {
@@ -31,7 +33,7 @@ pub(crate) const fn rule<T: QuotaFields>() -> Rule<T> {
             "cq-resources-len-eq-covered",
             "cq-resources-order-eq-covered",
         ],
-        layers: &[Layer::Webhook, Layer::Schema(&[EXPRESSION])],
+        layers: &[Layer::Webhook, Layer::Schema(|| vec![cel_rule()])],
         doc: include_str!("covered_resources_mismatch.md"),
         check: Check::Object(check::<T>),
     }

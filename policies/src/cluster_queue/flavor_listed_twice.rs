@@ -9,19 +9,21 @@ use crate::rule::{Check, Layer, Rule};
 use std::collections::BTreeMap;
 
 /// Each flavor is looked for in all groups: too dear for a schema, as they may have a thousand.
-const EXPRESSION: CelRule = CelRule::new(
-    "spec.resourceGroups",
-    "self.all(group, group.flavors.all(it, \
+fn cel_rule() -> CelRule {
+    CelRule::new(
+        "spec.resourceGroups",
+        "self.all(group, group.flavors.all(it, \
      self.map(other, other.flavors.filter(flavor, flavor.name == it.name).size()).sum() == 1))",
-    "a flavor is listed twice; list it once, with all its resources in one group",
-)
-.unchanged_when(
-    "self.all(group, group.flavors.all(it, \
+        "a flavor is listed twice; list it once, with all its resources in one group",
+    )
+    .unchanged_when(
+        "self.all(group, group.flavors.all(it, \
      self.map(of, of.flavors.filter(other, other.name == it.name).size()).sum() <= 1 \
      || self.map(of, of.flavors.filter(other, other.name == it.name).size()).sum() \
      <= oldSelf.map(of, of.flavors.filter(other, other.name == it.name).size()).sum()))",
-)
-.with_kind(ErrorKind::Duplicate);
+    )
+    .with_kind(ErrorKind::Duplicate)
+}
 
 pub(crate) const fn rule<T: QuotaFields>() -> Rule<T> {
     Rule {
@@ -30,7 +32,7 @@ pub(crate) const fn rule<T: QuotaFields>() -> Rule<T> {
         since: "0.1.0",
         action: T::ACTION,
         covers: &["cq-flavor-unique-across-groups"],
-        layers: &[Layer::Webhook, Layer::Policy(&[EXPRESSION])],
+        layers: &[Layer::Webhook, Layer::Policy(|| vec![cel_rule()])],
         doc: include_str!("flavor_listed_twice.md"),
         check: Check::Object(check::<T>),
     }

@@ -6,7 +6,8 @@ use crate::quota::QueueFields;
 use crate::rule::{Check, Layer, Rule};
 use lockkeeper_api::field_path::FieldPath;
 
-const EXPRESSION: CelRule = CelRule::new(
+fn cel_rule() -> CelRule {
+    CelRule::new(
     "spec.flavorFungibility",
     "!has(self.preference) || (has(self.whenCanBorrow) && self.whenCanBorrow == 'TryNextFlavor' \
      && (!has(self.whenCanPreempt) || self.whenCanPreempt == 'TryNextFlavor'))",
@@ -22,16 +23,17 @@ const EXPRESSION: CelRule = CelRule::new(
     "has(oldSelf.preference) && self.preference == oldSelf.preference \
      && !(has(oldSelf.whenCanBorrow) && oldSelf.whenCanBorrow == 'TryNextFlavor' \
      && (!has(oldSelf.whenCanPreempt) || oldSelf.whenCanPreempt == 'TryNextFlavor'))",
-);
+)
+}
 
 pub(crate) const fn rule<T: QueueFields>() -> Rule<T> {
     Rule {
         id: "CQ012",
-        name: "preference-without-search",
+        name: "flavor-preference-unused",
         since: "0.1.0",
         action: T::ACTION,
         covers: &["cq-fungibility-preference-needs-try-next"],
-        layers: &[Layer::Webhook, Layer::Schema(&[EXPRESSION])],
+        layers: &[Layer::Webhook, Layer::Schema(|| vec![cel_rule()])],
         doc: include_str!("flavor_preference_unused.md"),
         check: Check::Object(check::<T>),
     }

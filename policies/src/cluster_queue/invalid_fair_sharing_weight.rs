@@ -1,36 +1,33 @@
 #![doc = include_str!("invalid_fair_sharing_weight.md")]
 
-use crate::cel::{CelRule, is_amount, quantity, same_amount};
+use crate::cel::{CelRule, is_quantity, quantity, same_quantity};
 use crate::finding::Findings;
 use crate::quota::QuotaFields;
 use crate::rule::{Check, Layer, Rule};
 use lockkeeper_api::field_path::FieldPath;
 
-const NEGATIVE: CelRule = CelRule::new(
-    "spec.fairSharing",
-    concat!(
-        "!(",
-        is_amount!("weight"),
-        ") || ",
-        quantity!("self.weight"),
-        ".compareTo(quantity('0')) >= 0"
-    ),
-    "must be 0 or more",
-)
-.message_expression("'\"' + string(self.weight) + '\": must be 0 or more'")
-.field_path(".weight")
-.unchanged_when(same_amount!("weight"));
+fn negative() -> CelRule {
+    CelRule::new(
+        "spec.fairSharing",
+        format!(
+            "!({}) || {}.compareTo(quantity('0')) >= 0",
+            is_quantity("weight"),
+            quantity("self.weight")
+        ),
+        "must be 0 or more",
+    )
+    .message_expression("'\"' + string(self.weight) + '\": must be 0 or more'")
+    .field_path(".weight")
+    .unchanged_when(same_quantity("weight"))
+}
 
-const TINY: CelRule = CelRule::new(
+fn tiny() -> CelRule {
+    CelRule::new(
     "spec.fairSharing",
-    concat!(
-        "!(",
-        is_amount!("weight"),
-        ") || ",
-        quantity!("self.weight"),
-        ".compareTo(quantity('0')) <= 0 || ",
-        quantity!("self.weight"),
-        ".isGreaterThan(quantity('1n'))",
+    format!(
+        "!({}) || {weight}.compareTo(quantity('0')) <= 0 || {weight}.isGreaterThan(quantity('1n'))",
+        is_quantity("weight"),
+        weight = quantity("self.weight")
     ),
     "so small a weight counts as 0; must be 0 or more than 1n",
 )
@@ -38,7 +35,8 @@ const TINY: CelRule = CelRule::new(
     "'\"' + string(self.weight) + '\": so small a weight counts as 0; must be 0 or more than 1n'",
 )
 .field_path(".weight")
-.unchanged_when(same_amount!("weight"));
+.unchanged_when(same_quantity("weight"))
+}
 
 pub(crate) const fn rule<T: QuotaFields>() -> Rule<T> {
     Rule {
@@ -50,7 +48,7 @@ pub(crate) const fn rule<T: QuotaFields>() -> Rule<T> {
             "fair-sharing-weight-non-negative",
             "fair-sharing-weight-not-collapsing",
         ],
-        layers: &[Layer::Webhook, Layer::Schema(&[NEGATIVE, TINY])],
+        layers: &[Layer::Webhook, Layer::Schema(|| vec![negative(), tiny()])],
         doc: include_str!("invalid_fair_sharing_weight.md"),
         check: Check::Object(check::<T>),
     }

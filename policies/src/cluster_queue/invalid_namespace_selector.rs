@@ -1,41 +1,49 @@
 #![doc = include_str!("invalid_namespace_selector.md")]
 
-use crate::cel::{CelRule, labels_of};
+use crate::cel::{CelRule, valid_labels};
 use crate::finding::Findings;
 use crate::name_validation;
 use crate::quota::QueueFields;
 use crate::rule::{Check, Layer, Rule};
 use lockkeeper_api::field_path::FieldPath;
 
-const LABELS: CelRule = labels_of!("spec.namespaceSelector", "matchLabels");
+fn labels() -> CelRule {
+    valid_labels("spec.namespaceSelector", "matchLabels")
+}
 
-const KEYS: CelRule = CelRule::new(
-    "spec.namespaceSelector.matchExpressions[]",
-    "!format.qualifiedName().validate(self.key).hasValue()",
-    "must be a label key",
-)
-.field_path(".key")
-.unchanged_when("self.key == oldSelf.key");
+fn keys() -> CelRule {
+    CelRule::new(
+        "spec.namespaceSelector.matchExpressions[]",
+        "!format.qualifiedName().validate(self.key).hasValue()",
+        "must be a label key",
+    )
+    .field_path(".key")
+    .unchanged_when("self.key == oldSelf.key")
+}
 
 /// There may be 65,536 values: too dear for a schema.
-const VALUES: CelRule = CelRule::new(
+fn values() -> CelRule {
+    CelRule::new(
     "spec.namespaceSelector.matchExpressions[]",
     "!has(self.values) || self.values.all(it, !format.labelValue().validate(it).hasValue())",
     "must be label values: at most 63 alphanumeric characters, '-', '_' or '.', with an alphanumeric one first and last",
 )
 .field_path(".values")
-.unchanged_when("has(oldSelf.values) && self.values == oldSelf.values");
+.unchanged_when("has(oldSelf.values) && self.values == oldSelf.values")
+}
 
-const COUNT: CelRule = CelRule::new(
-    "spec.namespaceSelector.matchExpressions[]",
-    "(self.operator in ['In', 'NotIn']) == (has(self.values) && size(self.values) > 0)",
-    "must be given for the operators In and NotIn, and for no other",
-)
-.field_path(".values")
-.unchanged_when(
-    "self.operator == oldSelf.operator && has(self.values) == has(oldSelf.values) \
+fn count() -> CelRule {
+    CelRule::new(
+        "spec.namespaceSelector.matchExpressions[]",
+        "(self.operator in ['In', 'NotIn']) == (has(self.values) && size(self.values) > 0)",
+        "must be given for the operators In and NotIn, and for no other",
+    )
+    .field_path(".values")
+    .unchanged_when(
+        "self.operator == oldSelf.operator && has(self.values) == has(oldSelf.values) \
        && (!has(self.values) || size(self.values) == size(oldSelf.values))",
-);
+    )
+}
 
 pub(crate) const fn rule<T: QueueFields>() -> Rule<T> {
     Rule {
@@ -46,8 +54,8 @@ pub(crate) const fn rule<T: QueueFields>() -> Rule<T> {
         covers: &["cq-namespace-selector-valid"],
         layers: &[
             Layer::Webhook,
-            Layer::Schema(&[LABELS, KEYS, COUNT]),
-            Layer::Policy(&[VALUES]),
+            Layer::Schema(|| vec![labels(), keys(), count()]),
+            Layer::Policy(|| vec![values()]),
         ],
         doc: include_str!("invalid_namespace_selector.md"),
         check: Check::Object(check::<T>),

@@ -7,7 +7,8 @@ use crate::quota;
 use crate::quota::QuotaFields;
 use crate::rule::{Check, Layer, Rule};
 
-const EXPRESSION: CelRule = CelRule::new(
+fn cel_rule() -> CelRule {
+    CelRule::new(
     "spec.resourceGroups[]",
     "self.coveredResources.all(it, !format.qualifiedName().validate(it).hasValue())",
     "the name of a resource is a label key, such as cpu or nvidia.com/gpu",
@@ -19,19 +20,20 @@ const EXPRESSION: CelRule = CelRule::new(
 .field_path(".coveredResources")
 .unchanged_when(
     "self.coveredResources.all(it, !format.qualifiedName().validate(it).hasValue() || it in oldSelf.coveredResources)",
-);
+)
+}
 
 pub(crate) const fn rule<T: QuotaFields>() -> Rule<T> {
     Rule {
         id: "CQ009",
-        name: "resource-name-no-label-key",
+        name: "invalid-resource-name",
         since: "0.1.0",
         action: T::ACTION,
         covers: &[
             "cq-resource-name-label-key",
             "cohort-resource-groups-semantics",
         ],
-        layers: &[Layer::Webhook, Layer::Schema(&[EXPRESSION])],
+        layers: &[Layer::Webhook, Layer::Schema(|| vec![cel_rule()])],
         doc: include_str!("invalid_resource_name.md"),
         check: Check::Object(check::<T>),
     }

@@ -1,23 +1,20 @@
 #![doc = include_str!("lending_limit_above_nominal.md")]
 
-use crate::cel::{CelRule, is_amount, quantity, same_amount};
+use crate::cel::{CelRule, is_quantity, quantity, same_quantity};
 use crate::finding::Findings;
 use crate::quota;
 use crate::quota::QuotaFields;
 use crate::rule::{Check, Layer, Rule};
 
-const EXPRESSION: CelRule = CelRule::new(
+fn cel_rule() -> CelRule {
+    CelRule::new(
     "spec.resourceGroups[].flavors[].resources[]",
-    concat!(
-        "!(",
-        is_amount!("lendingLimit"),
-        ") || !(",
-        is_amount!("nominalQuota"),
-        ") || ",
-        quantity!("self.lendingLimit"),
-        ".compareTo(",
-        quantity!("self.nominalQuota"),
-        ") <= 0",
+    format!(
+        "!({}) || !({}) || {}.compareTo({}) <= 0",
+        is_quantity("lendingLimit"),
+        is_quantity("nominalQuota"),
+        quantity("self.lendingLimit"),
+        quantity("self.nominalQuota")
     ),
     "must be at most the nominalQuota",
 )
@@ -25,11 +22,12 @@ const EXPRESSION: CelRule = CelRule::new(
     "'\"' + string(self.lendingLimit) + '\": must be at most the nominalQuota, which is ' + string(self.nominalQuota)",
 )
 .field_path(".lendingLimit")
-.unchanged_when(concat!(
-    same_amount!("nominalQuota"),
-    " && ",
-    same_amount!("lendingLimit")
-));
+.unchanged_when(format!(
+    "{} && {}",
+    same_quantity("nominalQuota"),
+    same_quantity("lendingLimit")
+))
+}
 
 pub(crate) const fn rule<T: QuotaFields>() -> Rule<T> {
     Rule {
@@ -38,7 +36,7 @@ pub(crate) const fn rule<T: QuotaFields>() -> Rule<T> {
         since: "0.1.0",
         action: T::ACTION,
         covers: &["cq-lending-limit-le-nominal"],
-        layers: &[Layer::Webhook, Layer::Schema(&[EXPRESSION])],
+        layers: &[Layer::Webhook, Layer::Schema(|| vec![cel_rule()])],
         doc: include_str!("lending_limit_above_nominal.md"),
         check: Check::Object(check::<T>),
     }

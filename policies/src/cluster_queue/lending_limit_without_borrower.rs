@@ -10,7 +10,7 @@ use lockkeeper_api::config::Action;
 pub(crate) const fn rule<T: QuotaFields>() -> Rule<T> {
     Rule {
         id: "CQ017",
-        name: "nobody-to-lend-to",
+        name: "lending-limit-without-borrower",
         since: "0.1.0",
         action: Action::Audit,
         covers: &[],

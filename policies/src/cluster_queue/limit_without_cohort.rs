@@ -2,23 +2,27 @@
 #![doc = include_str!("borrowing_limit_without_cohort.md")]
 #![doc = include_str!("lending_limit_without_cohort.md")]
 
-use crate::cel::{CelRule, limit_needs};
+use crate::cel::{CelRule, limit_needs_parent};
 use crate::finding::Findings;
 use crate::quota;
 use crate::quota::QuotaFields;
 use crate::rule::{Check, Layer, Rule};
 
-const BORROWING: CelRule = limit_needs!(
-    "borrowingLimit",
-    "cohortName",
-    "a borrowingLimit is set, but there is nobody to borrow from without a cohort; set spec.cohortName or remove the limit"
-);
+fn borrowing_cel_rule() -> CelRule {
+    limit_needs_parent(
+        "borrowingLimit",
+        "cohortName",
+        "a borrowingLimit is set, but there is nobody to borrow from without a cohort; set spec.cohortName or remove the limit",
+    )
+}
 
-const LENDING: CelRule = limit_needs!(
-    "lendingLimit",
-    "cohortName",
-    "a lendingLimit is set, but there is nobody to lend to without a cohort; set spec.cohortName or remove the limit"
-);
+fn lending_cel_rule() -> CelRule {
+    limit_needs_parent(
+        "lendingLimit",
+        "cohortName",
+        "a lendingLimit is set, but there is nobody to lend to without a cohort; set spec.cohortName or remove the limit",
+    )
+}
 
 pub(crate) const fn borrowing_rule<T: QuotaFields>() -> Rule<T> {
     Rule {
@@ -27,7 +31,7 @@ pub(crate) const fn borrowing_rule<T: QuotaFields>() -> Rule<T> {
         since: "0.1.0",
         action: T::ACTION,
         covers: &["cq-borrowing-limit-needs-cohort"],
-        layers: &[Layer::Webhook, Layer::Schema(&[BORROWING])],
+        layers: &[Layer::Webhook, Layer::Schema(|| vec![borrowing_cel_rule()])],
         doc: include_str!("borrowing_limit_without_cohort.md"),
         check: Check::Object(borrowing::<T>),
     }
@@ -40,7 +44,7 @@ pub(crate) const fn lending_rule<T: QuotaFields>() -> Rule<T> {
         since: "0.1.0",
         action: T::ACTION,
         covers: &["cq-lending-limit-needs-cohort"],
-        layers: &[Layer::Webhook, Layer::Schema(&[LENDING])],
+        layers: &[Layer::Webhook, Layer::Schema(|| vec![lending_cel_rule()])],
         doc: include_str!("lending_limit_without_cohort.md"),
         check: Check::Object(lending::<T>),
     }

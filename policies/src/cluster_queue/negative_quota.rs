@@ -1,37 +1,34 @@
 #![doc = include_str!("negative_quota.md")]
 
-use crate::cel::{CelRule, is_amount, quantity, same_amount};
+use crate::cel::{CelRule, is_quantity, quantity, same_quantity};
 use crate::finding::Findings;
 use crate::quota;
 use crate::quota::QuotaFields;
 use crate::rule::{Check, Layer, Rule};
 
-macro_rules! not_negative {
-    ($field:literal) => {
-        CelRule::new(
-            "spec.resourceGroups[].flavors[].resources[]",
-            concat!(
-                "!(",
-                is_amount!($field),
-                ") || ",
-                quantity!("self.", $field),
-                ".compareTo(quantity('0')) >= 0"
-            ),
-            "must be 0 or more",
-        )
-        .message_expression(concat!(
-            "'\"' + string(self.",
-            $field,
-            ") + '\": must be 0 or more'"
-        ))
-        .field_path(concat!(".", $field))
-        .unchanged_when(same_amount!($field))
-    };
+/// The rule that a quantity of a quota is not negative.
+fn not_negative(field: &'static str) -> CelRule {
+    CelRule::new(
+        "spec.resourceGroups[].flavors[].resources[]",
+        format!(
+            "!({}) || {}.compareTo(quantity('0')) >= 0",
+            is_quantity(field),
+            quantity(&format!("self.{field}"))
+        ),
+        "must be 0 or more",
+    )
+    .message_expression(format!(
+        "'\"' + string(self.{field}) + '\": must be 0 or more'"
+    ))
+    .field_path(format!(".{field}"))
+    .unchanged_when(same_quantity(field))
 }
 
-const NOMINAL: CelRule = not_negative!("nominalQuota");
-const BORROWING: CelRule = not_negative!("borrowingLimit");
-const LENDING: CelRule = not_negative!("lendingLimit");
+fn cel_rules() -> Vec<CelRule> {
+    ["nominalQuota", "borrowingLimit", "lendingLimit"]
+        .map(not_negative)
+        .into()
+}
 
 pub(crate) const fn rule<T: QuotaFields>() -> Rule<T> {
     Rule {
@@ -44,10 +41,7 @@ pub(crate) const fn rule<T: QuotaFields>() -> Rule<T> {
             "cq-borrowing-limit-non-negative",
             "cq-lending-limit-non-negative",
         ],
-        layers: &[
-            Layer::Webhook,
-            Layer::Schema(&[NOMINAL, BORROWING, LENDING]),
-        ],
+        layers: &[Layer::Webhook, Layer::Schema(cel_rules)],
         doc: include_str!("negative_quota.md"),
         check: Check::Object(check::<T>),
     }

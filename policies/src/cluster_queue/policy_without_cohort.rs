@@ -7,7 +7,8 @@ use crate::rule::{Check, Layer, Rule};
 use lockkeeper_api::config::Action;
 use lockkeeper_api::field_path::FieldPath;
 
-const RECLAIM: CelRule = CelRule::new(
+fn reclaim() -> CelRule {
+    CelRule::new(
     "spec",
     "(has(self.cohortName) && self.cohortName != '') || !has(self.preemption) \
      || !has(self.preemption.reclaimWithinCohort) || self.preemption.reclaimWithinCohort == 'Never'",
@@ -18,9 +19,11 @@ const RECLAIM: CelRule = CelRule::new(
     "!(has(oldSelf.cohortName) && oldSelf.cohortName != '') && has(oldSelf.preemption) \
      && has(oldSelf.preemption.reclaimWithinCohort) \
      && self.preemption.reclaimWithinCohort == oldSelf.preemption.reclaimWithinCohort",
-);
+)
+}
 
-const BORROW: CelRule = CelRule::new(
+fn borrow() -> CelRule {
+    CelRule::new(
     "spec",
     "(has(self.cohortName) && self.cohortName != '') || !has(self.preemption) \
      || !has(self.preemption.borrowWithinCohort) || !has(self.preemption.borrowWithinCohort.policy) \
@@ -32,7 +35,8 @@ const BORROW: CelRule = CelRule::new(
     "!(has(oldSelf.cohortName) && oldSelf.cohortName != '') && has(oldSelf.preemption) \
      && has(oldSelf.preemption.borrowWithinCohort) && has(oldSelf.preemption.borrowWithinCohort.policy) \
      && self.preemption.borrowWithinCohort.policy == oldSelf.preemption.borrowWithinCohort.policy",
-);
+)
+}
 
 pub(crate) const fn rule<T: QueueFields>() -> Rule<T> {
     Rule {
@@ -41,7 +45,7 @@ pub(crate) const fn rule<T: QueueFields>() -> Rule<T> {
         since: "0.1.0",
         action: Action::Warn,
         covers: &[],
-        layers: &[Layer::Webhook, Layer::Policy(&[RECLAIM, BORROW])],
+        layers: &[Layer::Webhook, Layer::Policy(|| vec![reclaim(), borrow()])],
         doc: include_str!("policy_without_cohort.md"),
         check: Check::Object(check::<T>),
     }

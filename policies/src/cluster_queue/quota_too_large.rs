@@ -7,26 +7,34 @@ use crate::quota::QueueFields;
 use crate::rule::{Check, Layer, Rule};
 use lockkeeper_api::field_path::FieldPath;
 
-const FLAVORS: CelRule = CelRule::new(
-    "spec.resourceGroups",
-    "self.map(it, size(it.flavors)).sum() <= 256",
-    "all groups together have at most 256 flavors",
-)
-.unchanged_when("self.map(it, size(it.flavors)).sum() == oldSelf.map(it, size(it.flavors)).sum()");
+fn flavors() -> CelRule {
+    CelRule::new(
+        "spec.resourceGroups",
+        "self.map(it, size(it.flavors)).sum() <= 256",
+        "all groups together have at most 256 flavors",
+    )
+    .unchanged_when(
+        "self.map(it, size(it.flavors)).sum() == oldSelf.map(it, size(it.flavors)).sum()",
+    )
+}
 
-const RESOURCES: CelRule = CelRule::new(
+fn resources() -> CelRule {
+    CelRule::new(
     "spec.resourceGroups",
     "self.map(it, size(it.coveredResources)).sum() <= 256",
     "all groups together have at most 256 covered resources",
 )
-.unchanged_when("self.map(it, size(it.coveredResources)).sum() == oldSelf.map(it, size(it.coveredResources)).sum()");
+.unchanged_when("self.map(it, size(it.coveredResources)).sum() == oldSelf.map(it, size(it.coveredResources)).sum()")
+}
 
-const PAIRS: CelRule = CelRule::new(
+fn pairs() -> CelRule {
+    CelRule::new(
     "spec.resourceGroups[]",
     "size(self.flavors) * size(self.coveredResources) <= 512",
     "flavors times covered resources of a group are at most 512",
 )
-.unchanged_when("size(self.flavors) * size(self.coveredResources) == size(oldSelf.flavors) * size(oldSelf.coveredResources)");
+.unchanged_when("size(self.flavors) * size(self.coveredResources) == size(oldSelf.flavors) * size(oldSelf.coveredResources)")
+}
 
 pub(crate) const fn rule<T: QueueFields>() -> Rule<T> {
     Rule {
@@ -39,7 +47,10 @@ pub(crate) const fn rule<T: QueueFields>() -> Rule<T> {
             "cq-total-covered-resources-max",
             "cq-flavor-resource-combinations-max",
         ],
-        layers: &[Layer::Webhook, Layer::Schema(&[FLAVORS, RESOURCES, PAIRS])],
+        layers: &[
+            Layer::Webhook,
+            Layer::Schema(|| vec![flavors(), resources(), pairs()]),
+        ],
         doc: include_str!("quota_too_large.md"),
         check: Check::Object(check::<T>),
     }

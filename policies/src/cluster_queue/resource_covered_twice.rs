@@ -9,7 +9,8 @@ use crate::rule::{Check, Layer, Rule};
 use std::collections::BTreeMap;
 
 /// Each resource is looked for in all groups: too dear for a schema, as they may have a thousand.
-const EXPRESSION: CelRule = CelRule::new(
+fn cel_rule() -> CelRule {
+    CelRule::new(
     "spec.resourceGroups",
     "self.all(group, group.coveredResources.all(it, self.filter(other, it in other.coveredResources).size() == 1 \
      && group.coveredResources.filter(other, other == it).size() == 1))",
@@ -22,7 +23,8 @@ const EXPRESSION: CelRule = CelRule::new(
      || self.map(of, of.coveredResources.filter(other, other == it).size()).sum() \
      <= oldSelf.map(of, of.coveredResources.filter(other, other == it).size()).sum()))",
 )
-.with_kind(ErrorKind::Duplicate);
+.with_kind(ErrorKind::Duplicate)
+}
 
 pub(crate) const fn rule<T: QuotaFields>() -> Rule<T> {
     Rule {
@@ -31,7 +33,7 @@ pub(crate) const fn rule<T: QuotaFields>() -> Rule<T> {
         since: "0.1.0",
         action: T::ACTION,
         covers: &["cq-resource-unique-across-groups"],
-        layers: &[Layer::Webhook, Layer::Policy(&[EXPRESSION])],
+        layers: &[Layer::Webhook, Layer::Policy(|| vec![cel_rule()])],
         doc: include_str!("resource_covered_twice.md"),
         check: Check::Object(check::<T>),
     }

@@ -9,7 +9,7 @@ use lockkeeper_api::field_path::FieldPath;
 pub(crate) const fn rule<T: QueueFields>() -> Rule<T> {
     Rule {
         id: "CQ019",
-        name: "strict-order-by-creation",
+        name: "strict-fifo-blocked-forever",
         since: "0.1.0",
         action: Action::Warn,
         covers: &[],

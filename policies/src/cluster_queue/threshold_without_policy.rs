@@ -7,7 +7,8 @@ use crate::rule::{Check, Layer, Rule};
 use lockkeeper_api::config::Action;
 use lockkeeper_api::field_path::FieldPath;
 
-const EXPRESSION: CelRule = CelRule::new(
+fn cel_rule() -> CelRule {
+    CelRule::new(
     "spec.preemption.borrowWithinCohort",
     "!has(self.maxPriorityThreshold) || (has(self.policy) && self.policy != 'Never')",
     "has no effect with the policy Never; set borrowWithinCohort.policy to LowerPriority, or remove it",
@@ -16,7 +17,8 @@ const EXPRESSION: CelRule = CelRule::new(
 .unchanged_when(
     "has(oldSelf.maxPriorityThreshold) && self.maxPriorityThreshold == oldSelf.maxPriorityThreshold \
      && !(has(oldSelf.policy) && oldSelf.policy != 'Never')",
-);
+)
+}
 
 pub(crate) const fn rule<T: QueueFields>() -> Rule<T> {
     Rule {
@@ -25,7 +27,7 @@ pub(crate) const fn rule<T: QueueFields>() -> Rule<T> {
         since: "0.1.0",
         action: Action::Warn,
         covers: &[],
-        layers: &[Layer::Webhook, Layer::Policy(&[EXPRESSION])],
+        layers: &[Layer::Webhook, Layer::Policy(|| vec![cel_rule()])],
         doc: include_str!("threshold_without_policy.md"),
         check: Check::Object(check::<T>),
     }

@@ -10,7 +10,7 @@ use lockkeeper_api::field_path::FieldPath;
 pub(crate) const fn rule<T: QuotaFields>() -> Rule<T> {
     Rule {
         id: "CO002",
-        name: "cohort-below-itself",
+        name: "cohort-cycle",
         since: "0.1.0",
         // Kueue takes such a cohort, and may be told of the way out later.
         action: if T::OWN {
@@ -35,7 +35,7 @@ fn check<T: QuotaFields>(cohort: &T, context: &Context<'_>, out: &mut Findings) 
             FieldPath::new("spec.parentName"),
             parent,
             format!(
-                "a circle: {}; one of them must have another parent, or none",
+                "a cycle: {}; one of them must have another parent, or none",
                 arrows(&names)
             ),
         );

@@ -1,22 +1,26 @@
 #![doc = include_str!("limit_without_parent.md")]
 
-use crate::cel::{CelRule, limit_needs};
+use crate::cel::{CelRule, limit_needs_parent};
 use crate::finding::Findings;
 use crate::quota;
 use crate::quota::QuotaFields;
 use crate::rule::{Check, Layer, Rule};
 
-const BORROWING: CelRule = limit_needs!(
-    "borrowingLimit",
-    "parentName",
-    "a borrowingLimit is set, but a root cohort has nobody to borrow from or lend to; set spec.parentName or remove the limit"
-);
+fn borrowing() -> CelRule {
+    limit_needs_parent(
+        "borrowingLimit",
+        "parentName",
+        "a borrowingLimit is set, but a root cohort has nobody to borrow from or lend to; set spec.parentName or remove the limit",
+    )
+}
 
-const LENDING: CelRule = limit_needs!(
-    "lendingLimit",
-    "parentName",
-    "a lendingLimit is set, but a root cohort has nobody to borrow from or lend to; set spec.parentName or remove the limit"
-);
+fn lending() -> CelRule {
+    limit_needs_parent(
+        "lendingLimit",
+        "parentName",
+        "a lendingLimit is set, but a root cohort has nobody to borrow from or lend to; set spec.parentName or remove the limit",
+    )
+}
 
 pub(crate) const fn rule<T: QuotaFields>() -> Rule<T> {
     Rule {
@@ -25,7 +29,10 @@ pub(crate) const fn rule<T: QuotaFields>() -> Rule<T> {
         since: "0.1.0",
         action: T::ACTION,
         covers: &["cohort-limits-need-parent"],
-        layers: &[Layer::Webhook, Layer::Schema(&[BORROWING, LENDING])],
+        layers: &[
+            Layer::Webhook,
+            Layer::Schema(|| vec![borrowing(), lending()]),
+        ],
         doc: include_str!("limit_without_parent.md"),
         check: Check::Object(check::<T>),
     }

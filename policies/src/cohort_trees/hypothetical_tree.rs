@@ -1,23 +1,25 @@
-//! What a node of a quota tree could get from the others, and who could borrow of it.
+//! The quota that a node could borrow from its tree, and the nodes that could borrow from it.
 //!
-//! Kueue's arithmetic (`resource_node.go`), as if nothing ran. What a node has is its own nominal quota and what
-//! the nodes below it do not keep to themselves; what its lending limit does not give away stays with it.
+//! Kueue's arithmetic (`resource_node.go`) without usage. The subtree quota of a node is its nominal quota and the
+//! quota that its children lend; quota above its lending limit stays local.
 
 #[cfg(test)]
 mod tests;
 
-use super::{ByFlavor, FlavorResource, Limits, NodeFacts, NodeKind, Tree};
+use super::by_flavor::{ByFlavor, FlavorResource};
+use super::node::{Limits, NodeFacts, NodeKind};
+use super::tree::Tree;
 use crate::preemption_loops::{
     self, CrossQueueScope, LoopVerdict, PreemptionRules, QueuePreemption,
 };
 use lockkeeper_api::quantity::Quantity;
 use std::collections::BTreeSet;
 
-/// The tree of one node, as it would be with it.
+/// The tree of a node with hypothetical facts for that node.
 pub(crate) struct HypotheticalTree<'a> {
     /// Parents come before their children.
     nodes: Vec<TreeNode<'a>>,
-    /// The node that it is about.
+    /// The index of the node.
     subject: usize,
 }
 
@@ -25,7 +27,7 @@ struct TreeNode<'a> {
     name: &'a str,
     parent: Option<usize>,
     is_queue: bool,
-    /// Whether it is the node that it is about, or below it.
+    /// Whether it is the subject or one of its descendants.
     is_in_subtree: bool,
     facts: &'a NodeFacts,
 }
@@ -36,7 +38,7 @@ impl<'a> TreeNode<'a> {
     }
 }
 
-/// A cohort that is no object.
+/// The facts of a cohort without an object.
 static EMPTY_FACTS: NodeFacts = NodeFacts {
     parent: None,
     quotas: ByFlavor::new(),
@@ -49,26 +51,26 @@ static EMPTY_FACTS: NodeFacts = NodeFacts {
     },
 };
 
-/// What the tree has of one resource of one flavor.
+/// The quota of one resource of one flavor in a tree.
 pub(crate) struct ResourceTotals<'w, 'a> {
     tree: &'w HypotheticalTree<'a>,
-    /// What each node says of it.
+    /// The limits of each node.
     limits: Vec<Option<&'a Limits>>,
-    /// What each node and those below it have, as far as they share it.
+    /// The subtree quota of each node.
     subtrees: Vec<Quantity>,
 }
 
 /// The names from a cohort up to the root of its tree.
 pub(crate) enum CohortPath<'a> {
-    /// They end at the root.
+    /// The path ends at the root.
     ReachesRoot(Vec<&'a str>),
-    /// They come back to the one that they began with.
+    /// The path returns to its first cohort.
     ReturnsToStart(Vec<&'a str>),
-    /// They run into a circle further up.
+    /// The path runs into a cycle further up.
     CycleAbove,
 }
 
-/// Goes up from a cohort's parent, as far as it is known for certain. Costs the length of the way.
+/// The path from a cohort to its root, as far as the objects are unambiguous. Costs its length.
 pub(crate) fn path_to_root<'a>(
     tree: &'a Tree,
     from: &'a str,
@@ -92,10 +94,10 @@ pub(crate) fn path_to_root<'a>(
     CohortPath::ReachesRoot(names)
 }
 
-/// A node has no tree: it hangs on a circle of cohorts, or the family is ambiguous.
+/// The tree is not defined: its cohorts form a cycle, or the objects are ambiguous.
 pub(super) struct UndefinedTree;
 
-/// The name of the cohort at the root of the tree of a node that has these facts; `None` for a queue without cohort.
+/// The root cohort of a node with these facts; `None` for a queue without cohort.
 /// Costs the depth of the tree.
 pub(super) fn root_cohort<'a>(
     tree: &'a Tree,
@@ -121,8 +123,8 @@ pub(super) fn root_cohort<'a>(
 }
 
 impl<'a> HypotheticalTree<'a> {
-    /// The tree of a node that has these facts, whatever the world knows of it. `None` if it hangs on a circle
-    /// of cohorts, or if the tree is ambiguous. Costs the size of the tree.
+    /// The tree of a node with these facts, which replace the stored ones. `None` if its cohorts form a cycle, or the
+    /// tree is ambiguous. Costs the size of the tree.
     pub(crate) fn for_node(
         tree: &'a Tree,
         kind: NodeKind,
@@ -184,7 +186,7 @@ impl<'a> HypotheticalTree<'a> {
             if !is_queue {
                 for (kind, child) in tree.children(name) {
                     let child = (*kind, child.as_str());
-                    // The world may know it, as it was.
+                    // The stored version of the subject is replaced below.
                     if child != node {
                         self.push(child, Some(next), known(child), false);
                     }
@@ -197,7 +199,7 @@ impl<'a> HypotheticalTree<'a> {
         }
     }
 
-    /// Its queues, with their names, in an order that is always the same.
+    /// The queues with their names, in a stable order.
     pub(super) fn queues(&self) -> impl Iterator<Item = (&'a str, &'a NodeFacts)> {
         let queues = self.nodes.iter().filter(|it| it.is_queue);
         queues.map(|it| (it.name, it.facts))
@@ -209,14 +211,14 @@ impl<'a> HypotheticalTree<'a> {
         cohorts.any(|it| it.parent.is_some())
     }
 
-    /// Whether its policies alone keep preemption in the tree from going round.
+    /// Whether the policies of the tree alone rule out preemption loops.
     pub(super) fn loop_verdict(&self, rules: PreemptionRules) -> LoopVerdict {
-        let hunters: Vec<QueuePreemption> =
+        let policies: Vec<QueuePreemption> =
             self.queues().map(|(_, facts)| facts.preemption).collect();
-        preemption_loops::loop_verdict(&hunters, self.is_nested(), rules)
+        preemption_loops::loop_verdict(&policies, self.is_nested(), rules)
     }
 
-    /// Whether a queue elsewhere in the tree could borrow it.
+    /// Whether a queue outside the subtree could borrow this quota.
     pub(super) fn has_borrower(&self, of: FlavorResource<'_>) -> bool {
         let mut others = self
             .nodes
@@ -228,7 +230,7 @@ impl<'a> HypotheticalTree<'a> {
         })
     }
 
-    /// The nominal quotas of those below it that are not nothing.
+    /// The nominal quotas of the descendants, without zeros.
     pub(crate) fn nominal_quotas_below(&self, of: FlavorResource<'_>) -> Vec<Quantity> {
         let all = self.nodes.iter().enumerate();
         let below = all.filter(|(index, it)| it.is_in_subtree && *index != self.subject);
@@ -238,7 +240,7 @@ impl<'a> HypotheticalTree<'a> {
             .collect()
     }
 
-    /// What the tree has. `None` if it is too much to be counted. Costs the size of the tree.
+    /// The quota of the tree. `None` on overflow. Costs the size of the tree.
     pub(crate) fn totals(&self, of: FlavorResource<'_>) -> Option<ResourceTotals<'_, 'a>> {
         let mut sums = ResourceTotals {
             tree: self,
@@ -274,7 +276,7 @@ impl<'a> ResourceTotals<'_, 'a> {
         }
     }
 
-    /// What a node keeps to itself (Kueue's `localQuota`).
+    /// The quota that a node does not lend (Kueue's `localQuota`).
     fn local_quota(&self, index: usize) -> Option<Quantity> {
         match self.limits(index).and_then(|it| it.lending) {
             None => Some(Quantity::ZERO),
@@ -282,7 +284,7 @@ impl<'a> ResourceTotals<'_, 'a> {
         }
     }
 
-    /// The most that a node could ever use (Kueue's `potentialAvailable`). Costs the depth of the tree.
+    /// The most that a node could use (Kueue's `potentialAvailable`). Costs the depth of the tree.
     fn potential_available(&self, index: usize) -> Option<Quantity> {
         let mut way = vec![index];
         let mut node = self.tree.nodes.get(index)?;
@@ -307,18 +309,18 @@ impl<'a> ResourceTotals<'_, 'a> {
         most
     }
 
-    /// What the node and those below it have together.
+    /// The subtree quota of the subject.
     pub(crate) fn subtree_quota(&self) -> Quantity {
         self.subtree(self.tree.subject)
     }
 
-    /// The most that it could borrow if all the others used nothing: what its parent could use, less what of
-    /// that comes from the node itself. `None` if it has no parent, or if it is too much to be counted.
+    /// The most that the subject could borrow if no other node used quota: the quota that its parent could use, less
+    /// the part that the subject lends. `None` without a parent, or on overflow.
     pub(super) fn max_borrowable(&self) -> Option<Quantity> {
         self.max_borrowable_at(self.tree.subject)
     }
 
-    /// The same of each queue, in their order.
+    /// The same for each queue, in their order.
     pub(super) fn max_borrowable_per_queue(&self) -> impl Iterator<Item = Option<Quantity>> {
         let nodes = self.tree.nodes.iter().enumerate();
         let queues = nodes.filter(|(_, it)| it.is_queue);

@@ -1,89 +1,32 @@
-//! Where a queue stands in its tree.
+//! A queue within its tree.
 //!
-//! Rules about trees look at each queue of it. Looking at the whole tree each time costs the square of its size,
-//! so what a tree says of its queues is made once, and kept until something in the family changes.
+//! Rules about trees run for each queue. Walking the whole tree each time would cost the square of its size, so the
+//! results for all queues of a tree are computed once and cached until an object of the project changes.
 
 #[cfg(test)]
 mod tests;
 
+use super::by_flavor::FlavorResource;
 use super::hypothetical_tree::{HypotheticalTree, root_cohort};
-use super::{ByFlavor, FlavorResource, NodeFacts, NodeKind, Tree};
-use crate::preemption_loops::{self, LoopVerdict, PreemptionRules, QueuePreemption};
+use super::node::{NodeFacts, NodeKind};
+use super::summary::TreeSummary;
+use super::tree::Tree;
+use crate::preemption_loops::{self, LoopVerdict, PreemptionRules};
 use lockkeeper_api::quantity::Quantity;
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
-/// What a tree says of one of its nodes.
+/// A node with its tree.
 pub(crate) enum QueueView<'a> {
-    /// Of a queue that the tree has as it is.
+    /// A queue with the stored facts, by its index in the summary.
     Cached(Arc<TreeSummary>, usize),
-    /// Of any other node.
+    /// Any other node.
     Computed(HypotheticalTree<'a>),
 }
 
-/// What a tree says of its queues.
-#[derive(Debug, Default)]
-pub(crate) struct TreeSummary {
-    /// What its policies let workloads do, each once.
-    preemption_policies: Vec<QueuePreemption>,
-    is_nested: bool,
-    /// The numbers of the queues.
-    queue_indexes: BTreeMap<String, usize>,
-    /// Which queues could borrow: two of them at most, as one of two is another than any other.
-    borrowers: ByFlavor<Vec<usize>>,
-    /// The most that each queue could borrow.
-    borrowable: ByFlavor<Vec<Option<Quantity>>>,
-}
-
-/// The summaries of the trees of a family, by the names of their roots. They follow from the rest.
-#[derive(Debug, Default)]
-pub(super) struct Summaries(Mutex<BTreeMap<String, Arc<TreeSummary>>>);
-
-impl Summaries {
-    pub(super) const fn new() -> Self {
-        Self(Mutex::new(BTreeMap::new()))
-    }
-
-    /// Something has changed.
-    pub(super) fn clear(&mut self) {
-        let all = self.0.get_mut().unwrap_or_else(PoisonError::into_inner);
-        all.clear();
-    }
-
-    fn get(
-        &self,
-        root: &str,
-        make: impl FnOnce() -> Option<TreeSummary>,
-    ) -> Option<Arc<TreeSummary>> {
-        let all = || self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(known) = all().get(root) {
-            return Some(Arc::clone(known));
-        }
-        // Two who ask at once may both make it, and make the same.
-        let summary = Arc::new(make()?);
-        all().insert(root.to_owned(), Arc::clone(&summary));
-        Some(summary)
-    }
-}
-
-impl Clone for Summaries {
-    fn clone(&self) -> Self {
-        Self::new()
-    }
-}
-
-impl PartialEq for Summaries {
-    fn eq(&self, _: &Self) -> bool {
-        true
-    }
-}
-
-impl Eq for Summaries {}
-
 impl<'a> QueueView<'a> {
-    /// Where a node that has these facts stands, whatever the world knows of it. `None` if it hangs on a circle of
-    /// cohorts, or if the tree is ambiguous. Costs the depth of the tree for a queue that the world knows as it is
-    /// and that is not the first to be asked for, and the size of the tree otherwise.
+    /// The view of a node with these facts, which replace the stored ones. `None` if its cohorts form a cycle, or the
+    /// tree is ambiguous. Costs the depth of the tree if the summary is cached, otherwise its size.
     pub(crate) fn for_node(
         tree: &'a Tree,
         kind: NodeKind,
@@ -104,7 +47,7 @@ impl<'a> QueueView<'a> {
         Some(Self::Cached(summary, number))
     }
 
-    /// Whether its policies alone keep preemption in the tree from going round.
+    /// Whether the policies of the tree alone rule out preemption loops.
     pub(crate) fn loop_verdict(&self, rules: PreemptionRules) -> LoopVerdict {
         match self {
             Self::Cached(all, _) => {
@@ -114,7 +57,7 @@ impl<'a> QueueView<'a> {
         }
     }
 
-    /// Whether a queue elsewhere in the tree could borrow it.
+    /// Whether another queue of the tree could borrow this quota.
     pub(crate) fn has_borrower(&self, of: FlavorResource<'_>) -> bool {
         match self {
             Self::Cached(all, number) => {
@@ -125,8 +68,7 @@ impl<'a> QueueView<'a> {
         }
     }
 
-    /// The most that the node could borrow if all the others used nothing. `None` if it has no parent, or if it is
-    /// too much to be counted.
+    /// The most that the node could borrow if no other node used quota. `None` without a parent, or on overflow.
     pub(crate) fn max_borrowable(&self, of: FlavorResource<'_>) -> Option<Quantity> {
         match self {
             Self::Cached(all, number) => *all.borrowable.get(of)?.get(*number)?,

@@ -7,7 +7,8 @@ use crate::rule::{Check, Layer, Rule};
 use lockkeeper_api::config::Action;
 use lockkeeper_api::foreign::koordinator::ElasticQuota;
 
-const EXPRESSION: CelRule = CelRule::new(
+fn cel_rule() -> CelRule {
+    CelRule::new(
     "spec",
     "!has(self.min) || self.min.all(it, has(self.max) && it in self.max && (!isQuantity(string(self.min[it])) \
      || !isQuantity(string(self.max[it])) \
@@ -22,7 +23,8 @@ const EXPRESSION: CelRule = CelRule::new(
      && (has(self.max) && it in self.max) == (has(oldSelf.max) && it in oldSelf.max) \
      && (!has(self.max) || !(it in self.max) \
      || quantity(string(self.max[it])).compareTo(quantity(string(oldSelf.max[it]))) == 0)))",
-);
+)
+}
 
 pub(super) const RULE: Rule<ElasticQuota> = Rule {
     id: "EQ003",
@@ -30,7 +32,7 @@ pub(super) const RULE: Rule<ElasticQuota> = Rule {
     since: "0.1.0",
     action: Action::Off,
     covers: &["eq-min-keys-in-max", "eq-min-le-max"],
-    layers: &[Layer::Webhook, Layer::Policy(&[EXPRESSION])],
+    layers: &[Layer::Webhook, Layer::Policy(|| vec![cel_rule()])],
     doc: include_str!("min_above_max.md"),
     check: Check::Object(check),
 };

@@ -26,8 +26,9 @@ mod unknown;
 use crate::defaulting::Defaults;
 use crate::labels::{misplaced_key, misspelt_key};
 use crate::rule::{Context, Operation, Rule};
-use crate::validated_kind::ValidatedKind;
+use crate::validated_kind::{ValidatedKind, WebhookScope};
 use lockkeeper_api::config::Action;
+use lockkeeper_api::config::ForeignKinds;
 use lockkeeper_api::foreign::koordinator::{ElasticQuota, IS_PARENT, NAMESPACES, PARENT, TREE_ID};
 
 static RULES: &[Rule<ElasticQuota>] = &[
@@ -60,6 +61,7 @@ static RULES: &[Rule<ElasticQuota>] = &[
 impl ValidatedKind for ElasticQuota {
     const NAMESPACED: bool = true;
     const OWN: bool = false;
+    const WEBHOOK: WebhookScope = WebhookScope::Foreign(ForeignKinds::Koordinator);
     const DEFAULTED_ON: &'static [Operation] = &[Operation::Create];
 
     fn rules() -> &'static [Rule<Self>] {

@@ -7,7 +7,8 @@ use crate::rule::{Check, Layer, Rule};
 use lockkeeper_api::config::Action;
 use lockkeeper_api::foreign::koordinator::ElasticQuota;
 
-const MAX: CelRule = CelRule::new(
+fn max() -> CelRule {
+    CelRule::new(
     "spec",
     "!has(self.max) || self.max.all(it, !isQuantity(string(self.max[it])) || quantity(string(self.max[it])).compareTo(quantity('0')) >= 0)",
     "must be 0 or more",
@@ -16,8 +17,10 @@ const MAX: CelRule = CelRule::new(
 .unchanged_when(
     "has(oldSelf.max) && self.max.all(it, quantity(string(self.max[it])).compareTo(quantity('0')) >= 0 || (it in oldSelf.max \
      && quantity(string(self.max[it])).compareTo(quantity(string(oldSelf.max[it]))) == 0))",
-);
-const MIN: CelRule = CelRule::new(
+)
+}
+fn min() -> CelRule {
+    CelRule::new(
     "spec",
     "!has(self.min) || self.min.all(it, !isQuantity(string(self.min[it])) || quantity(string(self.min[it])).compareTo(quantity('0')) >= 0)",
     "must be 0 or more",
@@ -26,7 +29,8 @@ const MIN: CelRule = CelRule::new(
 .unchanged_when(
     "has(oldSelf.min) && self.min.all(it, quantity(string(self.min[it])).compareTo(quantity('0')) >= 0 || (it in oldSelf.min \
      && quantity(string(self.min[it])).compareTo(quantity(string(oldSelf.min[it]))) == 0))",
-);
+)
+}
 
 pub(super) const RULE: Rule<ElasticQuota> = Rule {
     id: "EQ001",
@@ -34,7 +38,7 @@ pub(super) const RULE: Rule<ElasticQuota> = Rule {
     since: "0.1.0",
     action: Action::Off,
     covers: &["eq-max-non-negative", "eq-min-non-negative"],
-    layers: &[Layer::Webhook, Layer::Policy(&[MAX, MIN])],
+    layers: &[Layer::Webhook, Layer::Policy(|| vec![max(), min()])],
     doc: include_str!("negative_amount.md"),
     check: Check::Object(check),
 };

@@ -9,7 +9,7 @@ use lockkeeper_api::foreign::koordinator::{ElasticQuota, PARENT, ROOT_QUOTA};
 
 pub(super) const RULE: Rule<ElasticQuota> = Rule {
     id: "EQ021",
-    name: "quota-below-itself",
+    name: "quota-cycle",
     since: "0.1.0",
     action: Action::Warn,
     covers: &["eq-no-cycle-check"],

@@ -1,6 +1,6 @@
-//! Objects as they are written, taken into an index.
+//! Decodes objects and adds their facts to an index.
 
-use super::{
+use super::extract::{
     cluster_queue_facts, cluster_scoped_name, cohort_facts, elastic_quota_facts, flavor_facts,
     is_finished, kueue_cluster_queue_facts, kueue_cohort_facts, kueue_flavor_facts,
     kueue_local_queue_facts, local_queue_facts, object_name, pod_facts, priority_class_facts,
@@ -21,32 +21,32 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 use std::sync::Arc;
 
-/// What [`observe`] did with an object.
+/// The result of [`ingest`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum IngestOutcome {
-    /// Its facts were taken.
+    /// The facts were added.
     Ingested,
-    /// No rule asks for objects like it.
+    /// No rule uses objects of this kind.
     Ignored,
 }
 
-/// An object's name and facts; `None` if no rule asks for objects like it.
+/// The name and facts of an object; `None` if no rule uses objects of its kind.
 type Decoded = Result<Option<(ObjectName, Facts)>, serde_json::Error>;
 
-/// Takes the facts of an object, given as JSON, into an index.
+/// Adds the facts of an object, given as JSON, to an index.
 ///
 /// # Errors
 ///
-/// When it is of a kind that rules use and does not fit it. If others may name it, it is there all the same.
+/// If the object does not decode. If other objects may refer to it, its name is added all the same.
 pub fn ingest(index: &mut Index, object: &Value) -> Result<IngestOutcome, serde_json::Error> {
     decode(object, |name, facts| index.apply(name, facts))
 }
 
-/// Takes the facts of an object among others, some of which may be the same one in another version.
+/// Merges the facts of an object that may be in the index in another version.
 ///
 /// # Errors
 ///
-/// As [`observe`].
+/// As [`ingest`].
 pub fn collect(index: &mut Index, object: &Value) -> Result<IngestOutcome, serde_json::Error> {
     decode(object, |name, facts| index.merge(name, facts))
 }
@@ -77,8 +77,8 @@ fn decode(
     }
 }
 
-/// What can be told of an object that does not fit its kind. A fault in one object is not to be found in all that
-/// name it.
+/// The facts of an object that does not decode. An error in one object must not cause findings in all objects that
+/// refer to it.
 fn partial_facts(object: &Value) -> Option<(ObjectName, Facts)> {
     let text = |pointer| object.pointer(pointer).and_then(Value::as_str);
     let name = ObjectName {
@@ -179,7 +179,7 @@ fn decode_kueue(version: &str, kind: &str, object: &Value) -> Decoded {
     }))
 }
 
-/// Reads an object of Kueue's whose field had another name in the version before.
+/// Decodes an object of Kueue with a field that an older version names differently.
 fn decode_with_former_name<T: DeserializeOwned>(
     version: &str,
     object: &Value,

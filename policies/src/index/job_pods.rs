@@ -1,13 +1,13 @@
-//! The pods of jobs, by what they say.
+//! The pods of jobs, grouped by their preemption labels.
 
 use crate::cluster_view::{ObjectName, PodPreemptionLabels, PodPriority, PreemptibleLabel};
-use crate::cohort_trees::remove_from;
+use crate::multimap::remove_from;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Namespace, job and what its pods say.
+/// Namespace, job and the labels of the pods.
 type Key = (String, String, PodPreemptionLabels);
 
-/// What comes first in the order of what pods say.
+/// The smallest labels in their order.
 const SMALLEST: PodPreemptionLabels = PodPreemptionLabels {
     preemptible: PreemptibleLabel::Missing,
     can_preempt: false,

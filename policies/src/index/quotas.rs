@@ -1,7 +1,7 @@
 //! ElasticQuotas by name, by the quota that they are below, and by the namespaces that they are for.
 
 use crate::cluster_view::{ObjectName, QuotaFacts};
-use crate::cohort_trees::remove_from;
+use crate::multimap::remove_from;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Objects by some text.

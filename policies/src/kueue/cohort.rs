@@ -2,7 +2,8 @@
 
 use crate::cohort::cohort_rules;
 use crate::rule::Rule;
-use crate::validated_kind::ValidatedKind;
+use crate::validated_kind::{ValidatedKind, WebhookScope};
+use lockkeeper_api::config::ForeignKinds;
 use lockkeeper_api::foreign::kueue::Cohort;
 
 static RULES: &[Rule<Cohort>] = cohort_rules!();
@@ -10,6 +11,7 @@ static RULES: &[Rule<Cohort>] = cohort_rules!();
 impl ValidatedKind for Cohort {
     const NAMESPACED: bool = false;
     const OWN: bool = false;
+    const WEBHOOK: WebhookScope = WebhookScope::Foreign(ForeignKinds::Kueue);
 
     fn rules() -> &'static [Rule<Self>] {
         RULES

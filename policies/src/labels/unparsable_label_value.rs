@@ -18,7 +18,7 @@ const MODES: [&str; 2] = ["Pod", "PodGroup"];
 pub(crate) const fn rule<T: ValidatedKind>() -> Rule<T> {
     Rule {
         id: "LA003",
-        name: "value-not-read",
+        name: "unparsable-label-value",
         since: "0.1.0",
         action: Action::Enforce,
         covers: &["job-queue-name-format", "job-max-exec-time-positive"],

@@ -7,12 +7,14 @@ use lockkeeper_api::LocalQueue;
 use lockkeeper_api::config::Action;
 use lockkeeper_api::field_path::FieldPath;
 
-const EXPRESSION: CelRule = CelRule::new(
+fn cel_rule() -> CelRule {
+    CelRule::new(
     "spec.clusterQueue",
     "self == oldSelf",
     "field is immutable; make another LocalQueue",
 )
-.message_expression("'\"' + self + '\": field is immutable; keep \"' + oldSelf + '\", or make another LocalQueue for it'");
+.message_expression("'\"' + self + '\": field is immutable; keep \"' + oldSelf + '\", or make another LocalQueue for it'")
+}
 
 pub(super) const RULE: Rule<LocalQueue> = Rule {
     id: "LQ002",
@@ -20,7 +22,7 @@ pub(super) const RULE: Rule<LocalQueue> = Rule {
     since: "0.1.0",
     action: Action::Enforce,
     covers: &["lq-cluster-queue-immutable"],
-    layers: &[Layer::Webhook, Layer::Schema(&[EXPRESSION])],
+    layers: &[Layer::Webhook, Layer::Schema(|| vec![cel_rule()])],
     doc: include_str!("cluster_queue_changed.md"),
     check: Check::Change(check),
 };

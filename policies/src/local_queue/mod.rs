@@ -5,8 +5,9 @@ mod unknown_cluster_queue;
 
 use crate::cohort_trees::Project;
 use crate::rule::Rule;
-use crate::validated_kind::ValidatedKind;
+use crate::validated_kind::{ValidatedKind, WebhookScope};
 use lockkeeper_api::LocalQueue;
+use lockkeeper_api::config::ForeignKinds;
 use lockkeeper_api::foreign::kueue;
 
 static RULES: &[Rule<LocalQueue>] = &[unknown_cluster_queue::rule(), cluster_queue_changed::RULE];
@@ -25,6 +26,7 @@ impl ValidatedKind for LocalQueue {
 impl ValidatedKind for kueue::LocalQueue {
     const NAMESPACED: bool = true;
     const OWN: bool = false;
+    const WEBHOOK: WebhookScope = WebhookScope::Foreign(ForeignKinds::Kueue);
 
     fn rules() -> &'static [Rule<Self>] {
         KUEUE_RULES

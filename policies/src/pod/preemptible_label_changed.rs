@@ -7,15 +7,17 @@ use k8s_openapi::api::core::v1::Pod;
 use lockkeeper_api::config::Action;
 use lockkeeper_api::labels::PREEMPTIBLE;
 
-const EXPRESSION: CelRule = CelRule::new(
-    "metadata",
-    "(has(self.labels) && 'quota.scheduling.koordinator.sh/preemptible' in self.labels \
+fn cel_rule() -> CelRule {
+    CelRule::new(
+        "metadata",
+        "(has(self.labels) && 'quota.scheduling.koordinator.sh/preemptible' in self.labels \
      ? self.labels['quota.scheduling.koordinator.sh/preemptible'] : '') \
      == (has(oldSelf.labels) && 'quota.scheduling.koordinator.sh/preemptible' in oldSelf.labels \
      ? oldSelf.labels['quota.scheduling.koordinator.sh/preemptible'] : '')",
-    "the label must stay as the pod was made with",
-)
-.field_path(".labels");
+        "the label must stay as the pod was made with",
+    )
+    .field_path(".labels")
+}
 
 pub(super) const RULE: Rule<Pod> = Rule {
     id: "PO003",
@@ -23,7 +25,7 @@ pub(super) const RULE: Rule<Pod> = Rule {
     since: "0.1.0",
     action: Action::Off,
     covers: &["kpod-preemptible-immutable"],
-    layers: &[Layer::Webhook, Layer::Policy(&[EXPRESSION])],
+    layers: &[Layer::Webhook, Layer::Policy(|| vec![cel_rule()])],
     doc: include_str!("preemptible_label_changed.md"),
     check: Check::Change(check),
 };

@@ -7,7 +7,8 @@ use k8s_openapi::api::core::v1::Pod;
 use lockkeeper_api::config::Action;
 use lockkeeper_api::labels::PREEMPTIBLE;
 
-const EXPRESSION: CelRule = CelRule::new(
+fn cel_rule() -> CelRule {
+    CelRule::new(
     "metadata",
     "!has(self.labels) || !('quota.scheduling.koordinator.sh/preemptible' in self.labels) \
      || self.labels['quota.scheduling.koordinator.sh/preemptible'] in ['true', 'false']",
@@ -18,7 +19,8 @@ const EXPRESSION: CelRule = CelRule::new(
     "has(oldSelf.labels) && 'quota.scheduling.koordinator.sh/preemptible' in oldSelf.labels \
      && self.labels['quota.scheduling.koordinator.sh/preemptible'] \
      == oldSelf.labels['quota.scheduling.koordinator.sh/preemptible']",
-);
+)
+}
 
 pub(super) const RULE: Rule<Pod> = Rule {
     id: "PO004",
@@ -26,7 +28,7 @@ pub(super) const RULE: Rule<Pod> = Rule {
     since: "0.1.0",
     action: Action::Warn,
     covers: &["kpod-preemptible-values"],
-    layers: &[Layer::Webhook, Layer::Policy(&[EXPRESSION])],
+    layers: &[Layer::Webhook, Layer::Policy(|| vec![cel_rule()])],
     doc: include_str!("preemptible_label_unread.md"),
     check: Check::Object(check),
 };

@@ -1,12 +1,11 @@
 //! What rules ask of a ClusterQueue besides its quota.
 
-use super::{QuotaFields, non_empty};
-use crate::preemption_loops::{CrossQueueScope, QueuePreemption};
+use super::queue_preemption::policy;
+use super::quota_fields::QuotaFields;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
 use lockkeeper_api::ClusterQueue;
 use lockkeeper_api::cluster_queue::{
-    BorrowWithinCohortPolicy, ClusterQueueSpec, FlavorSearch, QueueingStrategy,
-    ReclaimWithinCohort, WithinClusterQueue,
+    BorrowWithinCohortPolicy, FlavorSearch, QueueingStrategy, ReclaimWithinCohort,
 };
 use lockkeeper_api::foreign::kueue;
 
@@ -32,38 +31,6 @@ pub(crate) trait QueueFields: QuotaFields {
 
     /// The highest priority of those who are preempted while borrowing, if one is given.
     fn max_priority_threshold(&self) -> Option<i32>;
-}
-
-/// See [`HasQuota::takes_equals`].
-pub(super) fn own_preempts_equals(spec: &ClusterQueueSpec) -> bool {
-    spec.within_cluster_queue() == WithinClusterQueue::LowerOrNewerEqualPriority
-        || spec.reclaim_within_cohort() == ReclaimWithinCohort::Any
-}
-
-/// See [`HasQuota::hunter`].
-pub(super) fn own_queue_preemption(spec: &ClusterQueueSpec) -> QueuePreemption {
-    QueuePreemption {
-        preempts_within_queue: spec.within_cluster_queue() != WithinClusterQueue::Never,
-        cross_queue_scope: match spec.reclaim_within_cohort() {
-            ReclaimWithinCohort::Never => CrossQueueScope::Never,
-            ReclaimWithinCohort::LowerPriority => CrossQueueScope::LowerPriority,
-            ReclaimWithinCohort::Any => CrossQueueScope::Any,
-        },
-        may_borrow: false,
-    }
-}
-
-/// See [`HasQuota::hunter`].
-pub(super) fn kueue_queue_preemption(given: &kueue::Preemption) -> QueuePreemption {
-    QueuePreemption {
-        preempts_within_queue: policy(&given.within_cluster_queue).is_some(),
-        cross_queue_scope: match given.reclaim_within_cohort.as_str() {
-            "LowerPriority" => CrossQueueScope::LowerPriority,
-            "Any" => CrossQueueScope::Any,
-            _ => CrossQueueScope::Never,
-        },
-        may_borrow: false,
-    }
 }
 
 impl QueueFields for ClusterQueue {
@@ -106,12 +73,6 @@ impl QueueFields for ClusterQueue {
             .as_ref()?
             .max_priority_threshold
     }
-}
-
-/// A policy of Kueue, unless it is `Never` or none.
-fn policy(given: &str) -> Option<String> {
-    let given = non_empty(given).filter(|it| *it != "Never")?;
-    Some(given.to_owned())
 }
 
 impl QueueFields for kueue::ClusterQueue {

@@ -1,4 +1,4 @@
-//! What is sent for the rules of users.
+//! Registrations for user rules.
 
 use super::{Registration, known_registrations};
 use crate::rule::Operation;
@@ -9,10 +9,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 type RequestedKinds<'a> = BTreeMap<(&'a str, &'a str, &'a str), (&'a Kind, BTreeSet<Operation>)>;
 
-/// Adds what the rules are about that are on. Where a kind is sent already, more of it is; where only objects with a
-/// label are, all are sent for these operations.
+/// Adds the kinds and operations of enabled user rules. A registered kind gets further operations; if it is registered
+/// for labelled objects only, a second registration covers all objects for these operations.
 pub(super) fn add_registrations(out: &mut Vec<Registration>, settings: &Settings) {
-    let mut left: RequestedKinds<'_> = BTreeMap::new();
+    let mut missing: RequestedKinds<'_> = BTreeMap::new();
     let rules = settings.user_rules.iter();
     for rule in rules.filter(|it| settings.is_on(&it.id, it.action)) {
         for kind in &rule.kinds {
@@ -23,13 +23,13 @@ pub(super) fn add_registrations(out: &mut Vec<Registration>, settings: &Settings
                 continue;
             }
             let key = (&*kind.group, &*kind.kind, &*kind.version);
-            let (_, asked) = left.entry(key).or_insert((kind, BTreeSet::new()));
-            asked.extend(operations);
+            let (_, requested) = missing.entry(key).or_insert((kind, BTreeSet::new()));
+            requested.extend(operations);
         }
     }
-    fold_versions(&mut left);
-    for (kind, operations) in left.into_values() {
-        // No object is sent twice.
+    fold_versions(&mut missing);
+    for (kind, operations) in missing.into_values() {
+        // The API server must not send an object twice.
         for it in out.iter_mut().filter(|it| matches_kind(it, kind)) {
             it.validated_on.retain(|on| !operations.contains(on));
         }
@@ -37,13 +37,13 @@ pub(super) fn add_registrations(out: &mut Vec<Registration>, settings: &Settings
     }
 }
 
-/// Whether it is what is sent of a kind.
+/// Whether a registration is for a kind of a user rule.
 fn matches_kind(registered: &Registration, kind: &Kind) -> bool {
     let is_version = kind.version == ANY || kind.version == registered.version;
     registered.kind == kind.kind && registered.group == kind.group && is_version
 }
 
-/// Who asks for any version asks for all.
+/// Merges requests for single versions of a kind into a request for any version.
 fn fold_versions(all: &mut RequestedKinds<'_>) {
     let any: Vec<(&str, &str)> = all
         .keys()
@@ -55,8 +55,8 @@ fn fold_versions(all: &mut RequestedKinds<'_>) {
         let ones: Vec<_> = all.keys().copied().filter(is_one).collect();
         for one in ones {
             let (_, operations) = all.remove(&one).into_iter().unzip::<_, _, Vec<_>, Vec<_>>();
-            if let Some(asked) = all.get_mut(&(group, kind, ANY)) {
-                asked.1.extend(operations.into_iter().flatten());
+            if let Some(requested) = all.get_mut(&(group, kind, ANY)) {
+                requested.1.extend(operations.into_iter().flatten());
             }
         }
     }

@@ -1,13 +1,15 @@
 #![doc = include_str!("invalid_node_labels.md")]
 
-use crate::cel::{CelRule, labels_of};
+use crate::cel::{CelRule, valid_labels};
 use crate::finding::Findings;
 use crate::name_validation;
 use crate::resource_flavor::FlavorFields;
 use crate::rule::{Check, Layer, Rule};
 use lockkeeper_api::field_path::FieldPath;
 
-const EXPRESSION: CelRule = labels_of!("spec", "nodeLabels");
+fn cel_rule() -> CelRule {
+    valid_labels("spec", "nodeLabels")
+}
 
 pub(crate) const fn rule<T: FlavorFields>() -> Rule<T> {
     Rule {
@@ -16,7 +18,7 @@ pub(crate) const fn rule<T: FlavorFields>() -> Rule<T> {
         since: "0.1.0",
         action: T::ACTION,
         covers: &["rf-node-labels-valid"],
-        layers: &[Layer::Webhook, Layer::Schema(&[EXPRESSION])],
+        layers: &[Layer::Webhook, Layer::Schema(|| vec![cel_rule()])],
         doc: include_str!("invalid_node_labels.md"),
         check: Check::Object(check::<T>),
     }

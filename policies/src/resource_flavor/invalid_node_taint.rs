@@ -8,16 +8,19 @@ use crate::rule::{Check, Layer, Rule};
 use lockkeeper_api::field_path::FieldPath;
 use std::collections::BTreeSet;
 
-const KEY: CelRule = CelRule::new(
-    "spec.nodeTaints[]",
-    "!format.qualifiedName().validate(self.key).hasValue()",
-    "must be a label key",
-)
-.message_expression("'\"' + self.key + '\": must be a label key'")
-.field_path(".key")
-.unchanged_when("self.key == oldSelf.key");
+fn key() -> CelRule {
+    CelRule::new(
+        "spec.nodeTaints[]",
+        "!format.qualifiedName().validate(self.key).hasValue()",
+        "must be a label key",
+    )
+    .message_expression("'\"' + self.key + '\": must be a label key'")
+    .field_path(".key")
+    .unchanged_when("self.key == oldSelf.key")
+}
 
-const VALUE: CelRule = CelRule::new(
+fn value() -> CelRule {
+    CelRule::new(
     "spec.nodeTaints[]",
     "!has(self.value) || !format.labelValue().validate(self.value).hasValue()",
     "must be a label value: alphanumeric characters, '-', '_' or '.', with an alphanumeric one first and last",
@@ -27,21 +30,24 @@ const VALUE: CelRule = CelRule::new(
      first and last'",
 )
 .field_path(".value")
-.unchanged_when("has(oldSelf.value) && self.value == oldSelf.value");
+.unchanged_when("has(oldSelf.value) && self.value == oldSelf.value")
+}
 
-const TWICE: CelRule = CelRule::new(
-    "spec",
-    "!has(self.nodeTaints) || self.nodeTaints.all(it, \
+fn twice() -> CelRule {
+    CelRule::new(
+        "spec",
+        "!has(self.nodeTaints) || self.nodeTaints.all(it, \
      self.nodeTaints.filter(other, other.key == it.key && other.effect == it.effect).size() == 1)",
-    "a key has each effect at most once",
-)
-.field_path(".nodeTaints")
-.unchanged_when(
-    "has(oldSelf.nodeTaints) && self.nodeTaints.all(it, \
+        "a key has each effect at most once",
+    )
+    .field_path(".nodeTaints")
+    .unchanged_when(
+        "has(oldSelf.nodeTaints) && self.nodeTaints.all(it, \
      self.nodeTaints.filter(other, other.key == it.key && other.effect == it.effect).size() <= 1 \
      || self.nodeTaints.filter(other, other.key == it.key && other.effect == it.effect).size() \
      <= oldSelf.nodeTaints.filter(other, other.key == it.key && other.effect == it.effect).size())",
-);
+    )
+}
 
 pub(crate) const fn rule<T: FlavorFields>() -> Rule<T> {
     Rule {
@@ -54,7 +60,10 @@ pub(crate) const fn rule<T: FlavorFields>() -> Rule<T> {
             "rf-node-taint-value-valid",
             "rf-node-taint-unique",
         ],
-        layers: &[Layer::Webhook, Layer::Schema(&[KEY, VALUE, TWICE])],
+        layers: &[
+            Layer::Webhook,
+            Layer::Schema(|| vec![key(), value(), twice()]),
+        ],
         doc: include_str!("invalid_node_taint.md"),
         check: Check::Object(check::<T>),
     }

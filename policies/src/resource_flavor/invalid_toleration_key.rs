@@ -7,16 +7,18 @@ use crate::resource_flavor::FlavorFields;
 use crate::rule::{Check, Layer, Rule};
 use lockkeeper_api::field_path::FieldPath;
 
-const EXPRESSION: CelRule = CelRule::new(
-    "spec.tolerations[]",
-    "!has(self.key) || self.key == '' || !format.qualifiedName().validate(self.key).hasValue()",
-    "must be a label key, or be left out with the operator Exists",
-)
-.message_expression(
-    "'\"' + self.key + '\": must be a label key, or be left out with the operator Exists'",
-)
-.field_path(".key")
-.unchanged_when("has(oldSelf.key) && self.key == oldSelf.key");
+fn cel_rule() -> CelRule {
+    CelRule::new(
+        "spec.tolerations[]",
+        "!has(self.key) || self.key == '' || !format.qualifiedName().validate(self.key).hasValue()",
+        "must be a label key, or be left out with the operator Exists",
+    )
+    .message_expression(
+        "'\"' + self.key + '\": must be a label key, or be left out with the operator Exists'",
+    )
+    .field_path(".key")
+    .unchanged_when("has(oldSelf.key) && self.key == oldSelf.key")
+}
 
 pub(crate) const fn rule<T: FlavorFields>() -> Rule<T> {
     Rule {
@@ -25,7 +27,7 @@ pub(crate) const fn rule<T: FlavorFields>() -> Rule<T> {
         since: "0.1.0",
         action: T::ACTION,
         covers: &["toleration-key-valid"],
-        layers: &[Layer::Webhook, Layer::Schema(&[EXPRESSION])],
+        layers: &[Layer::Webhook, Layer::Schema(|| vec![cel_rule()])],
         doc: include_str!("invalid_toleration_key.md"),
         check: Check::Object(check::<T>),
     }

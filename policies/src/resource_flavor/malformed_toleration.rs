@@ -12,7 +12,8 @@ use lockkeeper_api::field_path::FieldPath;
 const EXISTS: &str = "Exists";
 const NO_EXECUTE: &str = "NoExecute";
 
-const KEY: CelRule = CelRule::new(
+fn key() -> CelRule {
+    CelRule::new(
     "spec.tolerations[]",
     "(has(self.key) && self.key != '') || (has(self.operator) && self.operator == 'Exists')",
     "must be Exists without a key, which tolerates all keys; or give a key",
@@ -25,9 +26,11 @@ const KEY: CelRule = CelRule::new(
 .unchanged_when(
     "!(has(oldSelf.key) && oldSelf.key != '') && has(self.operator) == has(oldSelf.operator) \
      && (!has(self.operator) || self.operator == oldSelf.operator)",
-);
+)
+}
 
-const SECONDS: CelRule = CelRule::new(
+fn seconds() -> CelRule {
+    CelRule::new(
     "spec.tolerations[]",
     "!has(self.tolerationSeconds) || (has(self.effect) && self.effect == 'NoExecute')",
     "must be NoExecute with tolerationSeconds; or leave out tolerationSeconds",
@@ -40,9 +43,11 @@ const SECONDS: CelRule = CelRule::new(
 .unchanged_when(
     "has(oldSelf.tolerationSeconds) && has(self.effect) == has(oldSelf.effect) \
      && (!has(self.effect) || self.effect == oldSelf.effect)",
-);
+)
+}
 
-const NO_VALUE: CelRule = CelRule::new(
+fn no_value() -> CelRule {
+    CelRule::new(
     "spec.tolerations[]",
     "!has(self.value) || self.value == '' || !has(self.operator) || self.operator != 'Exists'",
     "must be left out with the operator Exists; with Equal it is compared",
@@ -51,9 +56,11 @@ const NO_VALUE: CelRule = CelRule::new(
 .field_path(".value")
 .unchanged_when(
     "has(oldSelf.operator) && oldSelf.operator == 'Exists' && has(oldSelf.value) && self.value == oldSelf.value",
-);
+)
+}
 
-const VALUE: CelRule = CelRule::new(
+fn value() -> CelRule {
+    CelRule::new(
     "spec.tolerations[]",
     "!has(self.value) || (has(self.operator) && self.operator == 'Exists') \
      || !format.labelValue().validate(self.value).hasValue()",
@@ -66,7 +73,8 @@ const VALUE: CelRule = CelRule::new(
 .field_path(".value")
 .unchanged_when(
     "!(has(oldSelf.operator) && oldSelf.operator == 'Exists') && has(oldSelf.value) && self.value == oldSelf.value",
-);
+)
+}
 
 pub(super) const RULE: Rule<ResourceFlavor> = Rule {
     id: "RF005",
@@ -80,7 +88,7 @@ pub(super) const RULE: Rule<ResourceFlavor> = Rule {
     ],
     layers: &[
         Layer::Webhook,
-        Layer::Schema(&[KEY, SECONDS, NO_VALUE, VALUE]),
+        Layer::Schema(|| vec![key(), seconds(), no_value(), value()]),
     ],
     doc: include_str!("malformed_toleration.md"),
     check: Check::Object(check),

@@ -33,7 +33,7 @@ pub(crate) use feature_gates::GENERIC_WORKLOAD;
 
 use crate::defaulting::Defaults;
 use crate::rule::{Context, Rule};
-use crate::validated_kind::ValidatedKind;
+use crate::validated_kind::{ValidatedKind, WebhookScope};
 use lockkeeper_api::foreign::scheduling::v1beta1;
 use lockkeeper_api::foreign::scheduling::{PodGroup, Workload};
 
@@ -110,6 +110,7 @@ static POD_GROUP_V1BETA1: &[Rule<v1beta1::PodGroup>] = &[
 impl ValidatedKind for Workload {
     const NAMESPACED: bool = true;
     const OWN: bool = false;
+    const WEBHOOK: WebhookScope = WebhookScope::Never;
 
     fn rules() -> &'static [Rule<Self>] {
         WORKLOAD
@@ -119,6 +120,7 @@ impl ValidatedKind for Workload {
 impl ValidatedKind for PodGroup {
     const NAMESPACED: bool = true;
     const OWN: bool = false;
+    const WEBHOOK: WebhookScope = WebhookScope::Never;
 
     fn rules() -> &'static [Rule<Self>] {
         POD_GROUP
@@ -132,6 +134,7 @@ impl ValidatedKind for PodGroup {
 impl ValidatedKind for v1beta1::Workload {
     const NAMESPACED: bool = true;
     const OWN: bool = false;
+    const WEBHOOK: WebhookScope = WebhookScope::Never;
 
     fn rules() -> &'static [Rule<Self>] {
         WORKLOAD_V1BETA1
@@ -141,6 +144,7 @@ impl ValidatedKind for v1beta1::Workload {
 impl ValidatedKind for v1beta1::PodGroup {
     const NAMESPACED: bool = true;
     const OWN: bool = false;
+    const WEBHOOK: WebhookScope = WebhookScope::Never;
 
     fn rules() -> &'static [Rule<Self>] {
         POD_GROUP_V1BETA1

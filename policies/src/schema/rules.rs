@@ -1,21 +1,22 @@
-//! What the schema layer covers of other projects' rules, and its pages.
+//! SC002 to SC005: their pages, and the upstream rules they cover.
 
-use super::{EXPRESSION, METADATA, SCHEMA_VIOLATION, UNKNOWN};
-use crate::rule::{Layer, Operation, RuleInfo};
+use super::metadata::METADATA;
+use crate::rule_info::{Layer, Operation, RuleInfo};
 use lockkeeper_api::config::Action;
+use lockkeeper_crd_schema::rule_ids::{CEL_RULE_VIOLATION, SCHEMA_VIOLATION, UNKNOWN_FIELD};
 
-/// Those that a schema stands for. They hold for any kind whose schema is known.
+/// The rules that hold for any kind with a known schema.
 pub(crate) fn rule_infos() -> [RuleInfo; 4] {
     [
         info(
             SCHEMA_VIOLATION,
-            "shape-against-schema",
+            "schema-violation",
             SCHEMA_COVERS,
             include_str!("schema_violation.md"),
         ),
         info(
-            EXPRESSION,
-            "expression-not-met",
+            CEL_RULE_VIOLATION,
+            "cel-rule-violation",
             CEL_COVERS,
             include_str!("cel_rule_violation.md"),
         ),
@@ -25,7 +26,12 @@ pub(crate) fn rule_infos() -> [RuleInfo; 4] {
             METADATA_COVERS,
             include_str!("metadata.md"),
         ),
-        info(UNKNOWN, "unknown-field", &[], include_str!("unknown.md")),
+        info(
+            UNKNOWN_FIELD,
+            "unknown-field",
+            &[],
+            include_str!("unknown.md"),
+        ),
     ]
 }
 
@@ -43,7 +49,7 @@ fn info(
         since: "0.1.0",
         action: Action::Enforce,
         covers,
-        layers: &[Layer::Schema(&[])],
+        layers: &[Layer::Schema(Vec::new)],
         operations: &[Operation::Create, Operation::Update],
         ratchets: true,
         doc,
@@ -115,7 +121,7 @@ const SCHEMA_COVERS: &[&str] = &[
     "wpc-value-required",
 ];
 
-/// The CEL expressions.
+/// Upstream CEL rules.
 const CEL_COVERS: &[&str] = &[
     "lq-cluster-queue-immutable",
     "rf-node-taint-effect-enum",

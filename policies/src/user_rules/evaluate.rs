@@ -1,27 +1,25 @@
-//! Judges objects by the rules of users.
+//! Runs user rules on objects.
 
-use super::UserRules;
-use super::expression::{COST_TOTAL_MAX, EvaluationError, EvaluationInput, Expression};
 use super::front_matter::FailurePolicy;
 use super::page::{KindName, UserRule, Validation, is_message};
+use super::rule_set::UserRules;
 use crate::engine::{ReviewSubject, Verdict, drop_preexisting};
 use crate::finding::{ErrorKind, FINDINGS_PER_RULE_MAX, Finding};
 use crate::rule::{Change, Operation};
-use crate::schema::display_value;
 use crate::settings::Settings;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
-use kube_cel::cel::Value as Cel;
 use lockkeeper_api::config::Action;
 use lockkeeper_api::field_path::FieldPath;
+use lockkeeper_crd_schema::cel::{COST_TOTAL_MAX, EvaluationError, EvaluationInput, Expression};
+use lockkeeper_crd_schema::display_value;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use std::borrow::Cow;
 
-/// Judges an object by the rules of users for its kind, and adds what they find to the verdict: with their
-/// actions, exceptions and bounds as for any other rule.
+/// Runs the user rules of a kind on an object and adds their findings to the verdict. Actions, exceptions and limits
+/// work as for built-in rules.
 ///
-/// An update is not refused for what the stored object had already, unless the expression asks for that one by
-/// itself.
+/// Pre-existing findings are dropped on update, unless the expression reads the stored object itself.
 pub fn review(
     rules: &UserRules,
     kind: KindName<'_>,
@@ -38,7 +36,7 @@ pub fn review(
     run_rules(rules, kind, subject, settings, verdict);
 }
 
-/// The same by these rules, with these actions.
+/// Runs these rules with these actions.
 pub(super) fn run_rules<'a>(
     rules: impl Iterator<Item = (&'a UserRule, Action)>,
     kind: KindName<'_>,
@@ -53,19 +51,19 @@ pub(super) fn run_rules<'a>(
     };
     let rules = rules.filter(|(it, _)| it.operations.contains(&operation));
     let mut rules = rules.peekable();
-    // To make an object ready takes longer than most rules.
+    // Converting an object to CEL values takes longer than most rules.
     if rules.peek().is_none() {
         return;
     }
     let metadata = metadata(current_object(subject));
-    let mut bench = RuleEvaluator::new(kind, subject, operation, &metadata);
+    let mut evaluator = RuleEvaluator::new(kind, subject, operation, &metadata);
     for (rule, action) in rules {
-        let findings = bench.findings(rule);
+        let findings = evaluator.findings(rule);
         verdict.record(&rule.id, action, findings, settings, &metadata);
     }
 }
 
-/// The object itself; that of an update as it would be.
+/// The object under review; for an update the new one.
 fn current_object<'a>(subject: &ReviewSubject<'a, Value>) -> &'a Value {
     match subject {
         ReviewSubject::Create(object) | ReviewSubject::Delete(object) => object,
@@ -73,20 +71,20 @@ fn current_object<'a>(subject: &ReviewSubject<'a, Value>) -> &'a Value {
     }
 }
 
-/// What is known of an object's metadata; what is not as it should be is as if it were not there.
+/// The metadata of an object; empty if it does not decode.
 fn metadata(object: &Value) -> ObjectMeta {
     let given = object.get("metadata");
     let read = given.and_then(|it| ObjectMeta::deserialize(it).ok());
     read.unwrap_or_default()
 }
 
-/// An object, ready to be asked about.
+/// The variables and remaining cost for the rules of one object.
 struct RuleEvaluator<'a> {
     subject: &'a ReviewSubject<'a, Value>,
     operation: Operation,
     request: Value,
     current: EvaluationInput,
-    /// The stored object by itself, once it is asked about.
+    /// The input for the stored object, built on first use.
     stored: Option<EvaluationInput>,
     remaining_cost: u64,
 }
@@ -132,7 +130,7 @@ impl<'a> RuleEvaluator<'a> {
             }
         }
         for validation in &rule.validations {
-            // Such a one is about a change alone, as it is in a CRD.
+            // A rule with oldSelf applies to updates only, as in a CRD.
             if self.operation == Operation::Create
                 && validation.expression.references_any(&["oldSelf"])
             {
@@ -156,7 +154,7 @@ impl<'a> RuleEvaluator<'a> {
         findings
     }
 
-    /// Whether the stored object gives the same finding.
+    /// Whether the stored object has the same finding.
     fn is_preexisting(
         &mut self,
         rule: &UserRule,
@@ -195,16 +193,16 @@ fn evaluation_input(object: &Value, old: &Value, request: &Value) -> EvaluationI
     ])
 }
 
-/// Whether a rule is about the object: all of its conditions hold. As in Kubernetes one that does not goes
-/// before one that cannot be asked.
+/// Whether all match conditions of a rule are true. As in Kubernetes a false condition takes precedence over one that
+/// fails.
 fn applies(
     rule: &UserRule,
-    seen: &EvaluationInput,
-    left: &mut u64,
+    input: &EvaluationInput,
+    remaining_cost: &mut u64,
 ) -> Result<bool, EvaluationError> {
     let mut fault = None;
     for condition in &rule.conditions {
-        match seen.evaluate_bool(condition, left) {
+        match input.evaluate_bool(condition, remaining_cost) {
             Ok(true) => {}
             Ok(false) => return Ok(false),
             Err(it) => fault = fault.or(Some(it)),
@@ -213,47 +211,45 @@ fn applies(
     fault.map_or(Ok(true), Err)
 }
 
-/// What one validation finds.
+/// Runs one validation.
 fn validate(
     rule: &UserRule,
     validation: &Validation,
-    seen: &EvaluationInput,
+    input: &EvaluationInput,
     object: &Value,
-    left: &mut u64,
+    remaining_cost: &mut u64,
 ) -> Option<Finding> {
-    match seen.evaluate_bool(&validation.expression, left) {
+    match input.evaluate_bool(&validation.expression, remaining_cost) {
         Ok(true) => None,
         Ok(false) => {
-            let text = message(validation, seen, left);
+            let text = message(validation, input, remaining_cost);
             Some(finding(rule, validation, object, text))
         }
         Err(fault) => failure_finding(rule, Some(validation), object, &fault),
     }
 }
 
-fn message(validation: &Validation, seen: &EvaluationInput, left: &mut u64) -> String {
-    let told = validation.message_expression.as_ref();
-    let told = told.and_then(|it| evaluated_message(it, seen, left));
-    let told = told.or_else(|| validation.message.clone());
-    told.unwrap_or_else(|| format!("this must hold: {}", validation.expression.text.trim()))
+fn message(validation: &Validation, input: &EvaluationInput, remaining_cost: &mut u64) -> String {
+    let text = validation.message_expression.as_ref();
+    let text = text.and_then(|it| evaluated_message(it, input, remaining_cost));
+    let text = text.or_else(|| validation.message.clone());
+    text.unwrap_or_else(|| format!("this must hold: {}", validation.expression.text().trim()))
 }
 
-/// The text that an expression gives; `None` if it gives none that can be shown, as in Kubernetes.
+/// The message from an expression; `None` if it is no valid message, as in Kubernetes.
 fn evaluated_message(
     expression: &Expression,
-    seen: &EvaluationInput,
-    left: &mut u64,
+    input: &EvaluationInput,
+    remaining_cost: &mut u64,
 ) -> Option<String> {
-    match seen.evaluate(expression, left).ok()? {
-        Cel::String(text) if is_message(&text) => Some(text.trim().to_owned()),
-        _ => None,
-    }
+    let text = input.evaluate_string(expression, remaining_cost).ok()??;
+    is_message(&text).then(|| text.trim().to_owned())
 }
 
 fn finding(rule: &UserRule, validation: &Validation, object: &Value, detail: String) -> Finding {
     let has_value = matches!(validation.kind, ErrorKind::Invalid | ErrorKind::Duplicate);
     let at = validation.field.pointer();
-    // The whole object is no value to show.
+    // The whole object is too large to print.
     let value = object.pointer(&at).filter(|_| has_value && !at.is_empty());
     Finding {
         rule: Cow::Owned(rule.id.clone()),
@@ -264,7 +260,7 @@ fn finding(rule: &UserRule, validation: &Validation, object: &Value, detail: Str
     }
 }
 
-/// What becomes of a rule that cannot judge.
+/// The finding for a failed evaluation; `None` if the failure policy is `Ignore`.
 fn failure_finding(
     rule: &UserRule,
     validation: Option<&Validation>,

@@ -1,9 +1,9 @@
 //! Runs the fixtures of a page: each bad example must give exactly the findings listed after it, each good one
 //! none.
 
-use super::UserRules;
 use super::evaluate::run_rules;
 use super::page::{KindName, UserRule};
+use super::rule_set::UserRules;
 use crate::engine::{ReviewSubject, Verdict};
 use crate::rule::Change;
 use crate::rule_page::{Block, blocks};
@@ -135,7 +135,7 @@ fn outcome(
     Outcome::Mismatch { expected, found }
 }
 
-/// What the rule says of an object, as pages list it.
+/// The findings of the rule for an object, in the format of pages.
 fn findings(rule: &UserRule, object: &Value, subject: &ReviewSubject<'_, Value>) -> Vec<String> {
     let text = |key: &str| object.get(key).and_then(Value::as_str).unwrap_or_default();
     let kind = KindName::from_api_version(text("apiVersion"), text("kind"));
@@ -184,7 +184,7 @@ mod tests {
     #[test]
     fn fixture_results_have_page_line_numbers() {
         let page = "---\nid: TEAM001\nname: a\nkinds: [{version: v1, kind: Pod}]\nvalidations:\n- expression: object.spec.a == 1\n---\n# T\n\n```yaml bad\nspec: {a: 2}\n```\n```finding\n```\n";
-        let rule = UserRule::parse(page).unwrap();
+        let rule = UserRule::parse(page, &crate::registry::all()).unwrap();
         let tested = test_page(&rule);
         assert_eq!(tested[0].line, 10);
         assert!(page.lines().nth(9).unwrap().starts_with("```yaml bad"));

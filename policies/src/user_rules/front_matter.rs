@@ -1,7 +1,7 @@
 //! The front matter of a page, as it is written.
 
 use crate::finding::ErrorKind;
-use crate::rule::Operation;
+use crate::rule_info::Operation;
 use lockkeeper_api::config::Action;
 use serde::Deserialize;
 use serde_saphyr::Spanned;
@@ -33,7 +33,7 @@ pub(super) struct KindYaml {
     pub(super) plural: Option<String>,
 }
 
-/// When a rule is asked at all.
+/// A match condition of a rule.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(super) struct ConditionYaml {
@@ -97,7 +97,7 @@ impl From<ReasonYaml> for ErrorKind {
     }
 }
 
-/// What becomes of an object that a rule cannot judge.
+/// The effect of a failed evaluation.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 pub(super) enum FailurePolicy {
     /// That it cannot is a finding.

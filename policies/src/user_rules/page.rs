@@ -1,36 +1,35 @@
-//! A page of a user's rule, read from text.
+//! Parses the page of a user rule.
 
-use super::expression::{Expression, ParseError};
 use super::front_matter::{FailurePolicy, FrontMatter, KindYaml, ValidationYaml};
+use super::limits::{KINDS_MAX, PAGE_MAX_BYTES, VALIDATIONS_MAX};
 use super::path;
-use super::{KINDS_MAX, PAGE_MAX_BYTES, VALIDATIONS_MAX};
 use crate::finding::ErrorKind;
-use crate::registry;
-use crate::rule::Operation;
+use crate::rule_info::{Operation, RuleInfo};
 use lockkeeper_api::config::Action;
 use lockkeeper_api::field_path::FieldPath;
+use lockkeeper_crd_schema::cel::{Expression, ParseError};
 use serde_saphyr::{Location, Spanned};
 use std::collections::BTreeSet;
 use std::fmt;
 
-/// The line that the front matter stands between.
+/// The line before and after the front matter.
 const FENCE: &str = "---";
 
-/// The longest message that a rule may give, in characters.
+/// The longest message of a rule, in characters.
 pub(super) const MESSAGE_LENGTH_MAX: usize = 512;
 
-/// A rule that a user wrote, ready to judge.
+/// A user rule with compiled expressions.
 #[derive(Debug)]
 pub struct UserRule {
     /// The code, three to eight letters and three digits.
     pub id: String,
-    /// The name of the bad thing in kebab-case.
+    /// The name of the defect in kebab-case.
     pub name: String,
-    /// The kinds that it holds for.
+    /// The kinds of the rule.
     pub kinds: Vec<Kind>,
-    /// The operations that it runs on.
+    /// The operations that run the rule.
     pub operations: BTreeSet<Operation>,
-    /// What happens to its findings unless the configuration says otherwise.
+    /// The default action.
     pub action: Action,
     /// The page without its front matter.
     pub doc: String,
@@ -41,7 +40,7 @@ pub struct UserRule {
     pub(super) doc_line: usize,
 }
 
-/// A kind of object, as it is in an API.
+/// The group, version and kind of an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct KindName<'a> {
     /// The API group; empty for the core group.
@@ -53,7 +52,7 @@ pub struct KindName<'a> {
 }
 
 impl<'a> KindName<'a> {
-    /// The kind of an object that says this of itself.
+    /// The kind of an object with this apiVersion and kind.
     #[must_use]
     pub fn from_api_version(api_version: &'a str, kind: &'a str) -> Self {
         let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
@@ -65,7 +64,7 @@ impl<'a> KindName<'a> {
     }
 }
 
-/// A kind that a rule holds for.
+/// A kind in the front matter of a rule.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Kind {
     /// The API group; empty for the core group.
@@ -74,19 +73,19 @@ pub struct Kind {
     pub version: String,
     /// The kind.
     pub kind: String,
-    /// What the API server calls it in paths, if the page says so.
+    /// The plural in API paths, if the page sets it.
     pub plural: Option<String>,
 }
 
 impl Kind {
-    /// Whether it is this one.
+    /// Whether a kind matches.
     #[must_use]
     pub fn matches(&self, other: KindName<'_>) -> bool {
         let is_version = self.version == ANY || self.version == other.version;
         self.kind == other.kind && self.group == other.group && is_version
     }
 
-    /// As it is written in an object; any version is written as `*`.
+    /// The apiVersion; `*` stands for any version.
     #[must_use]
     pub fn api_version(&self) -> String {
         match self.group.as_str() {
@@ -105,7 +104,7 @@ impl fmt::Display for Kind {
     }
 }
 
-/// One thing that a rule asks for.
+/// One validation of a rule.
 #[derive(Debug)]
 pub(super) struct Validation {
     pub(super) expression: Expression,
@@ -115,14 +114,14 @@ pub(super) struct Validation {
     pub(super) kind: ErrorKind,
 }
 
-/// Why a page is no rule, and where.
+/// A page that is not a valid rule.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PageError {
-    /// From 1.
+    /// The line, from 1.
     pub line: u64,
-    /// From 1, in characters.
+    /// The column, from 1, in characters.
     pub column: u64,
-    /// What is wrong.
+    /// The error.
     pub problem: Problem,
 }
 
@@ -134,50 +133,50 @@ impl fmt::Display for PageError {
 
 impl std::error::Error for PageError {}
 
-/// What is wrong with a page.
+/// An error in a page.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Problem {
-    /// It is larger than is read.
+    /// The page is larger than the limit.
     TooLarge,
-    /// It does not begin with front matter.
+    /// The page has no front matter.
     NoFrontMatter,
-    /// The front matter cannot be read.
+    /// The front matter is not valid.
     FrontMatter(String),
-    /// The id is none that a user's rule may have.
+    /// The id is not valid for a user rule.
     Id {
         /// The id.
         id: String,
-        /// Why not.
+        /// The reason.
         reason: String,
     },
-    /// The name is none, or taken.
+    /// The name is invalid or taken.
     Name {
         /// The name.
         name: String,
-        /// Why not.
+        /// The reason.
         reason: String,
     },
     /// A list is empty or too long.
     Count {
         /// The list.
         key: &'static str,
-        /// The most that may stand in it.
+        /// The most items.
         max: usize,
     },
-    /// A kind is not written as one.
+    /// A kind is invalid.
     Kind(String),
-    /// An expression cannot be asked.
+    /// An expression does not compile.
     InvalidExpression {
         /// The id of the rule.
         rule: String,
         /// Line and column within the expression, if they are known.
         place: Option<(isize, isize)>,
-        /// What is wrong with it.
+        /// The error.
         reason: String,
     },
-    /// A message cannot be shown.
+    /// A message is empty, too long or has several lines.
     Message,
-    /// A path leads nowhere.
+    /// A field path is invalid.
     Path(String),
 }
 
@@ -213,12 +212,12 @@ impl fmt::Display for Problem {
 }
 
 impl UserRule {
-    /// Reads a page.
+    /// Parses a page. Its name must differ from those of the built-in rules.
     ///
     /// # Errors
     ///
-    /// The first [`PageError`].
-    pub fn parse(page: &str) -> Result<Self, PageError> {
+    /// The first error of the page.
+    pub fn parse(page: &str, built_in: &[RuleInfo]) -> Result<Self, PageError> {
         let top = |problem| PageError {
             line: 1,
             column: 1,
@@ -238,7 +237,7 @@ impl UserRule {
             error_at(&place, Problem::FrontMatter(message))
         })?;
         check_id(&front.id)?;
-        check_name(&front.name)?;
+        check_name(&front.name, built_in)?;
         Ok(Self {
             kinds: check_count("kinds", &front.kinds, KINDS_MAX)?
                 .iter()
@@ -270,14 +269,14 @@ impl UserRule {
         })
     }
 
-    /// Whether it holds for objects of a kind.
+    /// Whether the rule applies to a kind.
     #[must_use]
     pub fn applies_to(&self, kind: KindName<'_>) -> bool {
         self.kinds.iter().any(|it| it.matches(kind))
     }
 }
 
-/// There are no more.
+/// The number of operations that exist.
 const OPERATIONS_MAX: usize = 3;
 
 /// The front matter, what comes after it, and the line on which that begins.
@@ -303,7 +302,7 @@ fn split_front_matter(page: &str) -> Option<(&str, &str, usize)> {
     None
 }
 
-/// A problem at a place of the front matter, which begins on the second line.
+/// An error at a location of the front matter, which begins on the second line.
 fn error_at(place: &Location, problem: Problem) -> PageError {
     PageError {
         line: place.line().saturating_add(1),
@@ -323,8 +322,8 @@ fn check_count<'a, T>(
     Ok(&list.value)
 }
 
-/// Whether an id is written as those of users: three to eight letters and three digits. Lockkeeper's own have
-/// two letters, so that none of them is ever taken.
+/// Whether an id is one of a user rule: three to eight letters and three digits. The ids of built-in rules have two
+/// letters, so the two never collide.
 #[must_use]
 pub fn is_user_id(id: &str) -> bool {
     let letters = id.trim_end_matches(|it: char| it.is_ascii_digit());
@@ -358,7 +357,7 @@ fn check_id(id: &Spanned<String>) -> Result<(), PageError> {
     ))
 }
 
-fn check_name(name: &Spanned<String>) -> Result<(), PageError> {
+fn check_name(name: &Spanned<String>, built_in: &[RuleInfo]) -> Result<(), PageError> {
     let text = &name.value;
     let is_kebab = text
         .bytes()
@@ -367,7 +366,7 @@ fn check_name(name: &Spanned<String>) -> Result<(), PageError> {
         format!(
             "it is 1 to {NAME_LENGTH_MAX} lower-case letters, digits and '-', such as queue-without-team"
         )
-    } else if let Some(rule) = registry::all().iter().find(|it| it.name == text) {
+    } else if let Some(rule) = built_in.iter().find(|it| it.name == text) {
         format!("{} of lockkeeper has it; take another", rule.id)
     } else {
         return Ok(());
@@ -385,22 +384,22 @@ fn check_name(name: &Spanned<String>) -> Result<(), PageError> {
 /// The longest name, in characters.
 const NAME_LENGTH_MAX: usize = 63;
 
-fn kind(asked: &KindYaml) -> Result<Kind, String> {
-    if asked.kind.is_empty() || asked.kind == ANY {
+fn kind(yaml: &KindYaml) -> Result<Kind, String> {
+    if yaml.kind.is_empty() || yaml.kind == ANY {
         return Err("a kind must be named; there is none that stands for all".to_owned());
     }
-    if asked.version.is_empty() || asked.version.contains('/') || asked.group == ANY {
+    if yaml.version.is_empty() || yaml.version.contains('/') || yaml.group == ANY {
         return Err(format!(
             "{} must say its group and its version, such as {{group: batch, version: v1, kind: Job}}; the \
              version may be '*'",
-            asked.kind
+            yaml.kind
         ));
     }
     Ok(Kind {
-        group: asked.group.clone(),
-        version: asked.version.clone(),
-        kind: asked.kind.clone(),
-        plural: asked.plural.clone(),
+        group: yaml.group.clone(),
+        version: yaml.version.clone(),
+        kind: yaml.kind.clone(),
+        plural: yaml.plural.clone(),
     })
 }
 
@@ -415,31 +414,31 @@ fn expression(rule: &str, text: &Spanned<String>) -> Result<Expression, PageErro
     })
 }
 
-fn validation(rule: &str, asked: &ValidationYaml) -> Result<Validation, PageError> {
-    if let Some(message) = &asked.message
+fn validation(rule: &str, yaml: &ValidationYaml) -> Result<Validation, PageError> {
+    if let Some(message) = &yaml.message
         && !is_message(&message.value)
     {
         return Err(error_at(&message.referenced, Problem::Message));
     }
-    let field = match &asked.field_path {
+    let field = match &yaml.field_path {
         None => FieldPath::default(),
         Some(text) => {
             let path = path::parse(&text.value);
             path.map_err(|why| error_at(&text.referenced, Problem::Path(why)))?
         }
     };
-    let message_expression = asked.message_expression.as_ref();
+    let message_expression = yaml.message_expression.as_ref();
     let message_expression = message_expression.map(|it| expression(rule, it));
     Ok(Validation {
-        expression: expression(rule, &asked.expression)?,
-        message: asked.message.as_ref().map(|it| it.value.clone()),
+        expression: expression(rule, &yaml.expression)?,
+        message: yaml.message.as_ref().map(|it| it.value.clone()),
         message_expression: message_expression.transpose()?,
         field,
-        kind: asked.reason.into(),
+        kind: yaml.reason.into(),
     })
 }
 
-/// Whether a text can be shown: one line, not empty, not too long.
+/// Whether a message is one non-empty line within the limit.
 pub(super) fn is_message(text: &str) -> bool {
     let is_short = text.chars().nth(MESSAGE_LENGTH_MAX).is_none();
     is_short && !text.trim().is_empty() && !text.contains(char::is_control)

@@ -1,11 +1,11 @@
-//! The path of a field as a rule writes it.
+//! Parses field paths of user rules.
 
 use lockkeeper_api::field_path::FieldPath;
 
 /// The most parts of a path.
 const PARTS_MAX: usize = 32;
 
-/// Reads a path such as `.spec.podSets[0].name` or `metadata.labels['a/b']`.
+/// Parses a path such as `.spec.podSets[0].name` or `metadata.labels['a/b']`.
 pub(super) fn parse(text: &str) -> Result<FieldPath, String> {
     let wrong = |at: &str| {
         format!(
@@ -47,7 +47,7 @@ enum Subscript<'a> {
     Index(usize),
 }
 
-/// What stands in brackets at the start, and what is after them.
+/// Splits off a leading subscript.
 fn parse_subscript(text: &str) -> Option<(Subscript<'_>, &str)> {
     let inside = text.strip_prefix('[')?;
     for quote in ['\'', '"'] {

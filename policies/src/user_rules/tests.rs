@@ -27,7 +27,7 @@ fn rules(lines: &str) -> UserRules {
         name: "a.md".to_owned(),
         text: page(lines),
     };
-    UserRules::parse(&[source]).unwrap()
+    UserRules::parse(&[source], &crate::registry::all()).unwrap()
 }
 
 /// A rule that asks for one thing.
@@ -80,7 +80,7 @@ fn examples_pass_their_own_tests() {
         Source { name, text }
     });
     let sources: Vec<Source> = sources.collect();
-    let rules = UserRules::parse(&sources).unwrap();
+    let rules = UserRules::parse(&sources, &crate::registry::all()).unwrap();
     assert_eq!(rules.iter().count(), 3);
     for tested in test_fixtures(&rules) {
         assert_eq!(
@@ -119,10 +119,10 @@ fn user_expressions_follow_kubernetes_cel() {
         // What needs the optional syntax is not spoken by the engine.
         if good.contains(".?") {
             assert!(
-                UserRule::parse(&page(&format!(
-                    "validations:\n- expression: {}",
-                    json!(good)
-                )))
+                UserRule::parse(
+                    &page(&format!("validations:\n- expression: {}", json!(good))),
+                    &crate::registry::all()
+                )
                 .is_err()
             );
             continue;

@@ -1,6 +1,6 @@
 #![doc = include_str!("admission_of_other_pod_sets.md")]
 
-use super::quota_status::{has_condition, has_quota_reserved, reserved};
+use super::quota_status::{has_quota_reserved, reserved};
 use crate::cel::CelRule;
 use crate::finding::{Findings, join_names};
 use crate::rule::{Change, Check, Context, Layer, Rule};
@@ -10,34 +10,32 @@ use lockkeeper_api::field_path::FieldPath;
 use lockkeeper_api::workload::{PodSet, PodSetAssignment};
 use std::collections::BTreeSet;
 
-/// Whether an object (`self` or `oldSelf`) has an admission of exactly its pod sets.
-macro_rules! is_whole {
-    ($object:literal) => {
-        concat!(
-            "(has(", $object, ".status) && [", $object, ".status].all(status, has(status.admission) \
-             && has(status.admission.podSetAssignments) && [status.admission.podSetAssignments].all(given, [",
-            $object, ".spec.podSets].all(sets, given.size() == sets.size() \
-             && given.all(it, sets.exists(set, set.name == it.name))))))"
-        )
-    };
+/// The condition that an object (`self` or `oldSelf`) has an admission of exactly its pod sets.
+fn is_whole(object: &str) -> String {
+    format!(
+        "(has({object}.status) && [{object}.status].all(status, has(status.admission) \
+         && has(status.admission.podSetAssignments) && [status.admission.podSetAssignments].all(given, [\
+         {object}.spec.podSets].all(sets, given.size() == sets.size() \
+         && given.all(it, sets.exists(set, set.name == it.name))))))"
+    )
 }
 
-/// It is whole, holds no quota, or held quota before without being whole. What is so for most is asked first.
-const EXPRESSION: CelRule = CelRule::new(
-    "",
-    concat!(
-        is_whole!("self"),
-        " || !(",
-        reserved!("self"),
-        ") || (",
-        reserved!("oldSelf"),
-        " && !",
-        is_whole!("oldSelf"),
-        ")"
-    ),
-    "must have one item for each pod set of the workload while quota is reserved",
-)
-.field_path(".status.admission.podSetAssignments");
+/// The admission is whole, no quota is reserved, or quota was reserved before without a whole admission. The condition
+/// that most objects satisfy comes first.
+fn cel_rule() -> CelRule {
+    CelRule::new(
+        "",
+        format!(
+            "{} || !({}) || ({} && !{})",
+            is_whole("self"),
+            reserved("self"),
+            reserved("oldSelf"),
+            is_whole("oldSelf")
+        ),
+        "must have one item for each pod set of the workload while quota is reserved",
+    )
+    .field_path(".status.admission.podSetAssignments")
+}
 
 pub(super) const RULE: Rule<Workload> = Rule {
     id: "WL019",
@@ -48,7 +46,7 @@ pub(super) const RULE: Rule<Workload> = Rule {
         "wl-admission-podset-known",
         "wl-admission-podsets-same-length",
     ],
-    layers: &[Layer::Webhook, Layer::Schema(&[EXPRESSION])],
+    layers: &[Layer::Webhook, Layer::Schema(|| vec![cel_rule()])],
     doc: include_str!("admission_of_other_pod_sets.md"),
     check: Check::Change(check),
 };

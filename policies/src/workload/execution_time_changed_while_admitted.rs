@@ -1,6 +1,6 @@
 #![doc = include_str!("execution_time_changed_while_admitted.md")]
 
-use super::quota_status::{has_condition, is_admitted, reserved, while_admitted};
+use super::quota_status::{is_admitted, while_admitted};
 use crate::cel::{CelRule, same_field};
 use crate::finding::Findings;
 use crate::rule::{Change, Check, Context, Layer, Rule};
@@ -8,16 +8,17 @@ use lockkeeper_api::Workload;
 use lockkeeper_api::config::Action;
 use lockkeeper_api::field_path::FieldPath;
 
-const EXPRESSION: CelRule = CelRule::new(
-    "",
-    while_admitted!(
-        "[self.spec].all(it, [oldSelf.spec].all(was, ",
-        same_field!("it", "was", "maximumExecutionTimeSeconds"),
-        "))"
-    ),
-    "field is immutable while the workload is admitted; deactivate it first",
-)
-.field_path(".spec.maximumExecutionTimeSeconds");
+fn cel_rule() -> CelRule {
+    CelRule::new(
+        "",
+        while_admitted(&format!(
+            "[self.spec].all(it, [oldSelf.spec].all(was, {}))",
+            same_field("it", "was", "maximumExecutionTimeSeconds")
+        )),
+        "field is immutable while the workload is admitted; deactivate it first",
+    )
+    .field_path(".spec.maximumExecutionTimeSeconds")
+}
 
 pub(super) const RULE: Rule<Workload> = Rule {
     id: "WL016",
@@ -25,7 +26,7 @@ pub(super) const RULE: Rule<Workload> = Rule {
     since: "0.1.0",
     action: Action::Enforce,
     covers: &["wl-max-exec-time-immutable-admitted"],
-    layers: &[Layer::Webhook, Layer::Schema(&[EXPRESSION])],
+    layers: &[Layer::Webhook, Layer::Schema(|| vec![cel_rule()])],
     doc: include_str!("execution_time_changed_while_admitted.md"),
     check: Check::Change(check),
 };

@@ -7,16 +7,18 @@ use crate::rule::{Check, Layer, Rule};
 use lockkeeper_api::Workload;
 use lockkeeper_api::config::Action;
 
-const EXPRESSION: CelRule = CelRule::new(
-    "spec.podSets[]",
-    "!has(self.minCount) || self.minCount <= (has(self.count) ? self.count : 1)",
-    "must be at most the count of the pod set; leave it out if all pods are needed",
-)
-.field_path(".minCount")
-.unchanged_when(
-    "has(oldSelf.minCount) && self.minCount == oldSelf.minCount \
+fn cel_rule() -> CelRule {
+    CelRule::new(
+        "spec.podSets[]",
+        "!has(self.minCount) || self.minCount <= (has(self.count) ? self.count : 1)",
+        "must be at most the count of the pod set; leave it out if all pods are needed",
+    )
+    .field_path(".minCount")
+    .unchanged_when(
+        "has(oldSelf.minCount) && self.minCount == oldSelf.minCount \
      && (has(self.count) ? self.count : 1) == (has(oldSelf.count) ? oldSelf.count : 1)",
-);
+    )
+}
 
 pub(super) const RULE: Rule<Workload> = Rule {
     id: "WL014",
@@ -24,7 +26,7 @@ pub(super) const RULE: Rule<Workload> = Rule {
     since: "0.1.0",
     action: Action::Enforce,
     covers: &["wl-min-count-le-count"],
-    layers: &[Layer::Webhook, Layer::Schema(&[EXPRESSION])],
+    layers: &[Layer::Webhook, Layer::Schema(|| vec![cel_rule()])],
     doc: include_str!("min_count_above_count.md"),
     check: Check::Object(check),
 };

@@ -11,7 +11,8 @@ use lockkeeper_api::config::Action;
 use lockkeeper_api::field_path::FieldPath;
 use lockkeeper_api::workload::{PodGroup, PodSet};
 
-const IS_KNOWN: CelRule = CelRule::new(
+fn is_known() -> CelRule {
+    CelRule::new(
     "spec",
     "self.podSets.all(set, !has(set.podGroupName) \
      || (has(self.podGroups) && self.podGroups.exists(it, it.name == set.podGroupName)))",
@@ -25,9 +26,11 @@ const IS_KNOWN: CelRule = CelRule::new(
      || (oldSelf.podSets.exists(was, was.name == set.name && has(was.podGroupName) \
      && was.podGroupName == set.podGroupName) \
      && !(has(oldSelf.podGroups) && oldSelf.podGroups.exists(it, it.name == set.podGroupName))))",
-);
+)
+}
 
-const IS_EVEN: CelRule = CelRule::new(
+fn is_even() -> CelRule {
+    CelRule::new(
     "spec",
     "!has(self.podGroups) || self.podSets.all(set, !has(set.podGroupName) \
      || self.podGroups.all(it, it.name != set.podGroupName \
@@ -43,9 +46,11 @@ const IS_EVEN: CelRule = CelRule::new(
      && (has(was.count) ? was.count : 1) == (has(set.count) ? set.count : 1)) \
      && has(oldSelf.podGroups) && oldSelf.podGroups.exists(was, was.name == it.name \
      && (has(was.replicas) ? was.replicas : 1) == (has(it.replicas) ? it.replicas : 1)))))",
-);
+)
+}
 
-const IS_REACHED: CelRule = CelRule::new(
+fn is_reached() -> CelRule {
+    CelRule::new(
     "spec",
     "!has(self.podGroups) || self.podGroups.all(it, !has(it.minCount) \
      || [self.podSets.filter(set, has(set.podGroupName) && set.podGroupName == it.name)\
@@ -61,7 +66,8 @@ const IS_REACHED: CelRule = CelRule::new(
      || (has(oldSelf.podGroups) && oldSelf.podGroups.exists(was, was.name == it.name && has(was.minCount) \
      && was.minCount == it.minCount && [oldSelf.podSets.filter(set, has(set.podGroupName) && set.podGroupName == was.name)\
      .map(set, has(set.count) ? set.count : 1).sum() / (has(was.replicas) ? was.replicas : 1)] == [pods]))))",
-);
+)
+}
 
 /// A pod set names a group that is not there.
 pub(super) const UNKNOWN: Rule<Workload> = Rule {
@@ -70,7 +76,7 @@ pub(super) const UNKNOWN: Rule<Workload> = Rule {
     since: "0.1.0",
     action: Action::Enforce,
     covers: &[],
-    layers: &[Layer::Webhook, Layer::Schema(&[IS_KNOWN])],
+    layers: &[Layer::Webhook, Layer::Schema(|| vec![is_known()])],
     doc: include_str!("unknown_pod_group.md"),
     check: Check::Object(unknown),
 };
@@ -82,7 +88,7 @@ pub(super) const UNEVEN: Rule<Workload> = Rule {
     since: "0.1.0",
     action: Action::Enforce,
     covers: &[],
-    layers: &[Layer::Webhook, Layer::Schema(&[IS_EVEN])],
+    layers: &[Layer::Webhook, Layer::Schema(|| vec![is_even()])],
     doc: include_str!("uneven_replicas.md"),
     check: Check::Object(uneven),
 };
@@ -94,7 +100,7 @@ pub(super) const MINIMUM_ABOVE_REPLICA: Rule<Workload> = Rule {
     since: "0.1.0",
     action: Action::Enforce,
     covers: &[],
-    layers: &[Layer::Webhook, Layer::Schema(&[IS_REACHED])],
+    layers: &[Layer::Webhook, Layer::Schema(|| vec![is_reached()])],
     doc: include_str!("gang_minimum_above_replica.md"),
     check: Check::Object(minimum_above_replica),
 };

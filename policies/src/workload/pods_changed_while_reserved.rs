@@ -3,7 +3,7 @@
 //! The schema knows nothing of templates, so what is said of them is a rule of its own.
 
 use super::pod_groups::{count, path, replicas};
-use super::quota_status::{has_condition, has_quota_reserved, reserved, while_reserved};
+use super::quota_status::{has_quota_reserved, while_reserved};
 use crate::cel::{CelRule, same_field};
 use crate::finding::{Findings, join_names};
 use crate::rule::{Change, Check, Context, Layer, Rule};
@@ -14,38 +14,39 @@ use lockkeeper_api::field_path::FieldPath;
 use lockkeeper_api::workload::{DisruptionMode, PodGroup, PodSet};
 use std::collections::BTreeMap;
 
-const POD_SETS: CelRule = CelRule::new(
+fn pod_sets_cel_rule() -> CelRule {
+    CelRule::new(
     "",
-    while_reserved!(
+    while_reserved(&format!(
         "[self.spec.podSets].all(after, [oldSelf.spec.podSets].all(before, after.size() == before.size() \
          && after.all(set, before.exists(was, was.name == set.name \
-         && (has(was.count) ? was.count : 1) == (has(set.count) ? set.count : 1) && (",
-        same_field!("set", "was", "minCount"),
-        ") && (",
-        same_field!("set", "was", "podGroupName"),
-        ")))))"
-    ),
+         && (has(was.count) ? was.count : 1) == (has(set.count) ? set.count : 1) && ({}) && ({})))))",
+        same_field("set", "was", "minCount"),
+        same_field("set", "was", "podGroupName")
+    )),
     "pod sets are immutable while quota is reserved; keep them, or deactivate the workload first",
 )
-.field_path(".spec.podSets");
+.field_path(".spec.podSets")
+}
 
-const POD_GROUPS: CelRule = CelRule::new(
+fn pod_groups_cel_rule() -> CelRule {
+    CelRule::new(
     "",
-    while_reserved!(
+    while_reserved(&format!(
         "(!has(self.spec.podGroups) && !has(oldSelf.spec.podGroups)) \
          || ((has(self.spec.podGroups) ? self.spec.podGroups.size() : 0) \
          == (has(oldSelf.spec.podGroups) ? oldSelf.spec.podGroups.size() : 0) \
          && (!has(self.spec.podGroups) || self.spec.podGroups.all(group, has(oldSelf.spec.podGroups) \
          && oldSelf.spec.podGroups.exists(was, was.name == group.name \
          && (has(was.replicas) ? was.replicas : 1) == (has(group.replicas) ? group.replicas : 1) \
-         && (",
-        same_field!("group", "was", "minCount"),
-        ") && (has(was.disruptionMode) ? was.disruptionMode : 'Pod') \
-         == (has(group.disruptionMode) ? group.disruptionMode : 'Pod')))))"
-    ),
+         && ({}) && (has(was.disruptionMode) ? was.disruptionMode : 'Pod') \
+         == (has(group.disruptionMode) ? group.disruptionMode : 'Pod')))))",
+        same_field("group", "was", "minCount")
+    )),
     "pod groups are immutable while quota is reserved; keep them, or deactivate the workload first",
 )
-.field_path(".spec.podGroups");
+.field_path(".spec.podGroups")
+}
 
 /// Numbers, names and groups.
 pub(super) const RULE: Rule<Workload> = Rule {
@@ -54,7 +55,10 @@ pub(super) const RULE: Rule<Workload> = Rule {
     since: "0.1.0",
     action: Action::Enforce,
     covers: &["wl-podsets-immutable-reserved"],
-    layers: &[Layer::Webhook, Layer::Schema(&[POD_SETS, POD_GROUPS])],
+    layers: &[
+        Layer::Webhook,
+        Layer::Schema(|| vec![pod_sets_cel_rule(), pod_groups_cel_rule()]),
+    ],
     doc: include_str!("pods_changed_while_reserved.md"),
     check: Check::Change(pods),
 };

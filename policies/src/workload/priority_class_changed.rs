@@ -7,9 +7,10 @@ use lockkeeper_api::Workload;
 use lockkeeper_api::config::Action;
 use lockkeeper_api::field_path::FieldPath;
 
-const SCHEDULING: CelRule = CelRule::new(
+fn scheduling() -> CelRule {
+    CelRule::new(
     "spec",
-    same_field!("self", "oldSelf", "priorityClassName"),
+    same_field("self", "oldSelf", "priorityClassName"),
     "field is immutable; delete the workload and make a new one",
 )
 .message_expression(
@@ -17,10 +18,12 @@ const SCHEDULING: CelRule = CelRule::new(
      + (has(oldSelf.priorityClassName) ? 'keep \"' + oldSelf.priorityClassName + '\"' : 'leave it out') \
      + ', or delete the workload and make a new one'",
 )
-.field_path(".priorityClassName");
-const PREEMPTION: CelRule = CelRule::new(
+.field_path(".priorityClassName")
+}
+fn preemption() -> CelRule {
+    CelRule::new(
     "spec",
-    same_field!("self", "oldSelf", "preemptionPriorityClassName"),
+    same_field("self", "oldSelf", "preemptionPriorityClassName"),
     "field is immutable; delete the workload and make a new one",
 )
 .message_expression(
@@ -28,7 +31,8 @@ const PREEMPTION: CelRule = CelRule::new(
      + (has(oldSelf.preemptionPriorityClassName) ? 'keep \"' + oldSelf.preemptionPriorityClassName + '\"' : 'leave it out') \
      + ', or delete the workload and make a new one'",
 )
-.field_path(".preemptionPriorityClassName");
+.field_path(".preemptionPriorityClassName")
+}
 
 pub(super) const RULE: Rule<Workload> = Rule {
     id: "WL005",
@@ -40,7 +44,10 @@ pub(super) const RULE: Rule<Workload> = Rule {
         "wl-pod-priority-class-name-immutable-reserved",
         "wl-priority-class-ref-immutable-reserved",
     ],
-    layers: &[Layer::Webhook, Layer::Schema(&[SCHEDULING, PREEMPTION])],
+    layers: &[
+        Layer::Webhook,
+        Layer::Schema(|| vec![scheduling(), preemption()]),
+    ],
     doc: include_str!("priority_class_changed.md"),
     check: Check::Change(check),
 };

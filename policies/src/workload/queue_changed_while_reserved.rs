@@ -1,6 +1,6 @@
 #![doc = include_str!("queue_changed_while_reserved.md")]
 
-use super::quota_status::{has_condition, has_quota_reserved, reserved, while_reserved};
+use super::quota_status::{has_quota_reserved, while_reserved};
 use crate::cel::{CelRule, same_field};
 use crate::finding::{Findings, quoted};
 use crate::rule::{Change, Check, Context, Layer, Rule};
@@ -8,9 +8,10 @@ use lockkeeper_api::Workload;
 use lockkeeper_api::config::Action;
 use lockkeeper_api::field_path::FieldPath;
 
-const EXPRESSION: CelRule = CelRule::new(
+fn cel_rule() -> CelRule {
+    CelRule::new(
     "",
-    while_reserved!(same_field!("self.spec", "oldSelf.spec", "queueName")),
+    while_reserved(&same_field("self.spec", "oldSelf.spec", "queueName")),
     "field is immutable while quota is reserved; deactivate the workload first",
 )
 .message_expression(
@@ -18,7 +19,8 @@ const EXPRESSION: CelRule = CelRule::new(
      + (has(oldSelf.spec.queueName) ? 'keep \"' + oldSelf.spec.queueName + '\"' : 'leave it out') \
      + ', or deactivate the workload first'",
 )
-.field_path(".spec.queueName");
+.field_path(".spec.queueName")
+}
 
 pub(super) const RULE: Rule<Workload> = Rule {
     id: "WL015",
@@ -26,7 +28,7 @@ pub(super) const RULE: Rule<Workload> = Rule {
     since: "0.1.0",
     action: Action::Enforce,
     covers: &["wl-queue-name-immutable-reserved"],
-    layers: &[Layer::Webhook, Layer::Schema(&[EXPRESSION])],
+    layers: &[Layer::Webhook, Layer::Schema(|| vec![cel_rule()])],
     doc: include_str!("queue_changed_while_reserved.md"),
     check: Check::Change(check),
 };

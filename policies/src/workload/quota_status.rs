@@ -1,19 +1,19 @@
-//! Where a workload stands: what several rules ask of its status.
+//! The quota status of a workload, in Rust and in CEL.
 
 use lockkeeper_api::Workload;
 
-/// The conditions of a workload that holds quota, and of one that may run.
 const QUOTA_RESERVED: &str = "QuotaReserved";
 const ADMITTED: &str = "Admitted";
 
-/// Whether it holds quota, and says so. What says so without an admission holds none, and its controller mends it.
+/// Whether quota is reserved: the condition is true and there is an admission. A condition without an admission is
+/// inconsistent, and the controller corrects it.
 pub(super) fn has_quota_reserved(workload: &Workload) -> bool {
     let has_admission = |it: &lockkeeper_api::workload::WorkloadStatus| it.admission.is_some();
     workload.status.as_ref().is_some_and(has_admission)
         && has_true_condition(workload, QUOTA_RESERVED)
 }
 
-/// Whether it holds quota, and may run.
+/// Whether quota is reserved and the workload may run.
 pub(super) fn is_admitted(workload: &Workload) -> bool {
     has_quota_reserved(workload) && has_true_condition(workload, ADMITTED)
 }
@@ -24,53 +24,45 @@ fn has_true_condition(workload: &Workload, condition: &str) -> bool {
     of_type.any(|it| it.status == "True")
 }
 
-/// Whether an object (`self` or `oldSelf`) has a condition.
-macro_rules! has_condition {
-    ($object:literal, $condition:literal) => {
-        concat!(
-            $object,
-            ".status.conditions.exists(it, it.type == '",
-            $condition,
-            "' && it.status == 'True')"
-        )
-    };
+/// The CEL condition that an object (`self` or `oldSelf`) has a status condition that is true.
+fn condition_is_true(object: &str, condition: &str) -> String {
+    format!(
+        "{object}.status.conditions.exists(it, it.type == '{condition}' && it.status == 'True')"
+    )
 }
 
-/// [`is_reserved`] of an object (`self` or `oldSelf`).
-macro_rules! reserved {
-    ($object:literal) => {
-        concat!(
-            "has(",
-            $object,
-            ".status) && has(",
-            $object,
-            ".status.admission) && has(",
-            $object,
-            ".status.conditions) && ",
-            has_condition!($object, "QuotaReserved")
-        )
-    };
+/// [`has_quota_reserved`] in CEL, for an object (`self` or `oldSelf`).
+pub(super) fn reserved(object: &str) -> String {
+    format!(
+        "has({object}.status) && has({object}.status.admission) && has({object}.status.conditions) && {}",
+        condition_is_true(object, QUOTA_RESERVED)
+    )
 }
 
-/// That something stays as it is while quota is reserved. What is cheap is asked first: a workload is admitted when it
-/// has no status yet, and by most other writes nothing is changed.
-macro_rules! while_reserved {
-    ($($same:expr),+) => {
-        concat!(
-            "!has(oldSelf.status) || (", $($same),+, ") || !(", reserved!("self"), ") || !(", reserved!("oldSelf"), ")"
-        )
-    };
+/// [`is_admitted`] in CEL, for an object (`self` or `oldSelf`).
+fn admitted(object: &str) -> String {
+    format!(
+        "{} && {}",
+        reserved(object),
+        condition_is_true(object, ADMITTED)
+    )
 }
 
-/// That something stays as it is while the workload is admitted.
-macro_rules! while_admitted {
-    ($($same:expr),+) => {
-        concat!(
-            "!has(oldSelf.status) || (", $($same),+, ") || !(",
-            reserved!("self"), " && ", has_condition!("self", "Admitted"), ") || !(",
-            reserved!("oldSelf"), " && ", has_condition!("oldSelf", "Admitted"), ")"
-        )
-    };
+/// The transition rule that `unchanged` holds while quota is reserved. Cheap conditions come first: a workload has no
+/// status when it is admitted, and most other writes change nothing.
+pub(super) fn while_reserved(unchanged: &str) -> String {
+    format!(
+        "!has(oldSelf.status) || ({unchanged}) || !({}) || !({})",
+        reserved("self"),
+        reserved("oldSelf")
+    )
 }
 
-pub(super) use {has_condition, reserved, while_admitted, while_reserved};
+/// The transition rule that `unchanged` holds while the workload is admitted.
+pub(super) fn while_admitted(unchanged: &str) -> String {
+    format!(
+        "!has(oldSelf.status) || ({unchanged}) || !({}) || !({})",
+        admitted("self"),
+        admitted("oldSelf")
+    )
+}

@@ -6,14 +6,16 @@ use crate::pod_sets::PodSets;
 use crate::rule::{Check, Layer, Rule};
 use lockkeeper_api::field_path::FieldPath;
 
-const EXPRESSION: CelRule = CelRule::new(
-    "spec.podSets",
-    "self.filter(it, has(it.minCount)).size() <= 1",
-    "several pod sets have a minCount; at most one may, so keep it on one of them",
-)
-.unchanged_when(
-    "self.filter(it, has(it.minCount)).size() == oldSelf.filter(it, has(it.minCount)).size()",
-);
+fn cel_rule() -> CelRule {
+    CelRule::new(
+        "spec.podSets",
+        "self.filter(it, has(it.minCount)).size() <= 1",
+        "several pod sets have a minCount; at most one may, so keep it on one of them",
+    )
+    .unchanged_when(
+        "self.filter(it, has(it.minCount)).size() == oldSelf.filter(it, has(it.minCount)).size()",
+    )
+}
 
 pub(crate) const fn rule<T: PodSets>() -> Rule<T> {
     Rule {
@@ -22,7 +24,7 @@ pub(crate) const fn rule<T: PodSets>() -> Rule<T> {
         since: "0.1.0",
         action: T::ACTION,
         covers: &["wl-single-min-count"],
-        layers: &[Layer::Webhook, Layer::Schema(&[EXPRESSION])],
+        layers: &[Layer::Webhook, Layer::Schema(|| vec![cel_rule()])],
         doc: include_str!("several_min_counts.md"),
         check: Check::Object(check),
     }

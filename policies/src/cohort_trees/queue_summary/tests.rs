@@ -6,7 +6,7 @@
 
 use super::*;
 use crate::cohort_trees::Limits;
-use crate::preemption_loops::CrossQueueScope;
+use crate::preemption_loops::{CrossQueueScope, QueuePreemption};
 use proptest::prelude::*;
 
 const RULES: PreemptionRules = PreemptionRules {

@@ -6,7 +6,8 @@ mod unknown_flavor_of_check;
 
 use crate::cluster_queue::queue_rules;
 use crate::rule::Rule;
-use crate::validated_kind::ValidatedKind;
+use crate::validated_kind::{ValidatedKind, WebhookScope};
+use lockkeeper_api::config::ForeignKinds;
 use lockkeeper_api::foreign::kueue::ClusterQueue;
 
 static RULES: &[Rule<ClusterQueue>] = queue_rules!(
@@ -21,6 +22,7 @@ static RULES: &[Rule<ClusterQueue>] = queue_rules!(
 impl ValidatedKind for ClusterQueue {
     const NAMESPACED: bool = false;
     const OWN: bool = false;
+    const WEBHOOK: WebhookScope = WebhookScope::Foreign(ForeignKinds::Kueue);
 
     fn rules() -> &'static [Rule<Self>] {
         RULES

@@ -23,11 +23,12 @@ use crate::labels::{misplaced_key, misspelt_key};
 use crate::pod_sets::{PodSetView, PodSets};
 use crate::rule::Rule;
 use crate::settings::Settings;
-use crate::validated_kind::ValidatedKind;
+use crate::validated_kind::{ValidatedKind, WebhookScope};
 use crate::workload::{
     invalid_template_metadata, negative_resources, reserved_resource, several_min_counts,
 };
 use lockkeeper_api::config::Action;
+use lockkeeper_api::config::ForeignKinds;
 use lockkeeper_api::foreign::kueue::Workload;
 
 static RULES: &[Rule<Workload>] = &[
@@ -61,6 +62,7 @@ static RULES: &[Rule<Workload>] = &[
 impl ValidatedKind for Workload {
     const NAMESPACED: bool = true;
     const OWN: bool = false;
+    const WEBHOOK: WebhookScope = WebhookScope::Foreign(ForeignKinds::Kueue);
     const RATCHETS: bool = false;
 
     fn rules() -> &'static [Rule<Self>] {

@@ -18,7 +18,7 @@ fn findings_past_the_bound_are_counted() {
             .replace("TEAM001", id)
             .replace("bad-map", &id.to_lowercase()),
     });
-    let rules = UserRules::parse(&sources).unwrap();
+    let rules = UserRules::parse(&sources, &crate::registry::all()).unwrap();
     let verdict = review_object(
         &rules,
         &ReviewSubject::Create(&map(json!({}))),
@@ -79,7 +79,7 @@ fn the_deepest_expression_fits_on_the_stack() {
         let texts = depths.map(|depth| nested(depth, open, inside, close));
         let pages = texts.map_while(|text| {
             let lines = format!("validations: [{{expression: {}, message: m}}]", json!(text));
-            UserRule::parse(&page(&lines)).ok()
+            UserRule::parse(&page(&lines), &crate::registry::all()).ok()
         });
         let all: Vec<UserRule> = pages.collect();
         assert!(
@@ -124,7 +124,7 @@ fn deeply_nested_text_is_rejected() {
             let is_flat = part == "&&true";
             let lines = format!("validations: [{{expression: {}, message: m}}]", json!(text));
             assert_eq!(
-                UserRule::parse(&page(&lines)).is_err(),
+                UserRule::parse(&page(&lines), &crate::registry::all()).is_err(),
                 !is_flat,
                 "{first}{part} {times}"
             );
@@ -135,7 +135,9 @@ fn deeply_nested_text_is_rejected() {
         "validations: [{{expression: {}, message: m}}]",
         json!(format!("true{text}"))
     );
-    let error = UserRule::parse(&page(&lines)).unwrap_err().to_string();
+    let error = UserRule::parse(&page(&lines), &crate::registry::all())
+        .unwrap_err()
+        .to_string();
     assert!(error.contains("more than 4096 bytes"), "{error}");
 }
 
@@ -174,14 +176,14 @@ proptest! {
 
     #[test]
     fn parse_arbitrary_text_never_panics(text in ".{0,400}") {
-        let _ = UserRule::parse(&text);
-        let _ = UserRule::parse(&page(&text));
+        let _ = UserRule::parse(&text, &crate::registry::all());
+        let _ = UserRule::parse(&page(&text), &crate::registry::all());
     }
 
     #[test]
     fn parse_arbitrary_expression_never_panics(text in "[a-z0-9.()\\[\\]{}'\"!&|<>=+*/%? ,:-]{0,60}") {
         let lines = format!("validations: [{{expression: {}, message: m}}]", json!(text));
-        if let Ok(rule) = UserRule::parse(&page(&lines)) {
+        if let Ok(rule) = UserRule::parse(&page(&lines), &crate::registry::all()) {
             let rules = UserRules { all: vec![rule] };
             let _ = finding_texts(&rules, &ReviewSubject::Create(&map(json!({"a": [1]}))));
         }
@@ -194,7 +196,7 @@ proptest! {
             ".map(", ".size()", "+", "?", ":", "has(", "in", "{", "}", "Foo", ".matches(", "-", "9223372036854775807",
         ]), 0..24)) {
         let lines = format!("validations: [{{expression: {}, message: m}}]", json!(words.concat()));
-        if let Ok(rule) = UserRule::parse(&page(&lines)) {
+        if let Ok(rule) = UserRule::parse(&page(&lines), &crate::registry::all()) {
             let rules = UserRules { all: vec![rule] };
             let _ = finding_texts(&rules, &ReviewSubject::Create(&map(json!({"list": [1, 2]}))));
         }

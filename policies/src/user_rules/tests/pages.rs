@@ -8,7 +8,7 @@ use crate::user_rules::{
 
 #[track_caller]
 fn assert_rejected(lines: &str, place: (u64, u64), part: &str) {
-    let error = UserRule::parse(&page(lines)).unwrap_err();
+    let error = UserRule::parse(&page(lines), &crate::registry::all()).unwrap_err();
     assert!(error.to_string().contains(part), "{error}");
     assert_eq!((error.line, error.column), place, "{error}");
 }
@@ -89,12 +89,16 @@ fn parse_text_without_front_matter_is_rejected() {
         ("---\nid: A\n", "begins with the rule as YAML"),
         ("---\n---\n", "unexpected end of input"),
     ] {
-        let error = UserRule::parse(text).unwrap_err().to_string();
+        let error = UserRule::parse(text, &crate::registry::all())
+            .unwrap_err()
+            .to_string();
         assert!(error.contains(part), "{error}");
     }
     let large = page(&"#".repeat(PAGE_MAX_BYTES));
     assert_eq!(
-        UserRule::parse(&large).unwrap_err().problem,
+        UserRule::parse(&large, &crate::registry::all())
+            .unwrap_err()
+            .problem,
         Problem::TooLarge
     );
 }
@@ -114,13 +118,15 @@ fn user_rule_ids_never_collide_with_built_in_ids() {
     ] {
         let page =
             page("validations: [{expression: 'true'}]").replace("TEAM001", &format!("{id:?}"));
-        let error = UserRule::parse(&page).unwrap_err();
+        let error = UserRule::parse(&page, &crate::registry::all()).unwrap_err();
         assert!(error.to_string().contains(part), "{error}");
         assert_eq!((error.line, error.column), (2, 5), "{id}");
     }
     let taken = page("validations: [{expression: 'true'}]")
         .replace("bad-map", "lending-limit-above-nominal");
-    let error = UserRule::parse(&taken).unwrap_err().to_string();
+    let error = UserRule::parse(&taken, &crate::registry::all())
+        .unwrap_err()
+        .to_string();
     assert!(error.contains("of lockkeeper has it"), "{error}");
 }
 
@@ -131,13 +137,14 @@ fn rules_with_duplicate_id_are_rejected() {
         name: name.to_owned(),
         text: text.clone(),
     };
-    let errors = UserRules::parse(&[source("a.md"), source("b.md")]).unwrap_err();
+    let errors =
+        UserRules::parse(&[source("a.md"), source("b.md")], &crate::registry::all()).unwrap_err();
     let texts: Vec<String> = errors.iter().map(ToString::to_string).collect();
     assert_eq!(texts[0], "b.md:1:1: a.md has TEAM001 already; take another");
     assert_eq!(texts.len(), 2);
     let many: Vec<Source> = (0..=RULES_MAX).map(|_| source("a.md")).collect();
     assert_eq!(
-        UserRules::parse(&many).unwrap_err(),
+        UserRules::parse(&many, &crate::registry::all()).unwrap_err(),
         [UserRulesError::TooMany]
     );
 }

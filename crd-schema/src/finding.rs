@@ -1,0 +1,295 @@
+//! Findings: the path, the value, and the accepted values.
+
+use lockkeeper_api::field_path::FieldPath;
+use std::borrow::Cow;
+use std::fmt::{self, Write as _};
+
+/// The kinds of field errors, those of apimachinery's `field.ErrorType`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ErrorKind {
+    /// The value is not allowed.
+    Invalid,
+    /// A value is missing.
+    Required,
+    /// The field may not be set here, or the operation may not be done.
+    Forbidden,
+    /// The value is not one of a known set.
+    NotSupported,
+    /// The value is in the list more than once.
+    Duplicate,
+    /// The value refers to something that does not exist.
+    NotFound,
+    /// The value has too many characters.
+    TooLong,
+    /// The list has too many items.
+    TooMany,
+    /// The value has the wrong JSON type.
+    TypeInvalid,
+}
+
+impl ErrorKind {
+    /// The machine-readable reason in a `Status` cause.
+    #[must_use]
+    pub fn reason(self) -> &'static str {
+        match self {
+            Self::Invalid => "FieldValueInvalid",
+            Self::Required => "FieldValueRequired",
+            Self::Forbidden => "FieldValueForbidden",
+            Self::NotSupported => "FieldValueNotSupported",
+            Self::Duplicate => "FieldValueDuplicate",
+            Self::NotFound => "FieldValueNotFound",
+            Self::TooLong => "FieldValueTooLong",
+            Self::TooMany => "FieldValueTooMany",
+            Self::TypeInvalid => "FieldValueTypeInvalid",
+        }
+    }
+
+    /// Kubernetes' text for the kind.
+    fn description(self) -> &'static str {
+        match self {
+            Self::Invalid | Self::TypeInvalid => "Invalid value",
+            Self::Required => "Required value",
+            Self::Forbidden => "Forbidden",
+            Self::NotSupported => "Unsupported value",
+            Self::Duplicate => "Duplicate value",
+            Self::NotFound => "Not found",
+            Self::TooLong => "Too long",
+            Self::TooMany => "Too many",
+        }
+    }
+}
+
+/// One violation of a rule by an object.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Finding {
+    /// The id of the rule, such as `CQ007`; only that of a user's rule is owned.
+    pub rule: Cow<'static, str>,
+    /// The path.
+    pub field: FieldPath,
+    /// The kind of error.
+    pub kind: ErrorKind,
+    /// The value as printed. Errors of the kinds Required and Forbidden have none.
+    pub value: Option<String>,
+    /// The violation and the accepted values: lower-case, no full stop.
+    pub detail: Cow<'static, str>,
+}
+
+impl Finding {
+    /// The text without the path, for a `Status` cause. It ends in the id of the rule.
+    #[must_use]
+    pub fn message(&self) -> String {
+        let value = self.value.as_deref().map_or(0, str::len);
+        let length = self.detail.len().saturating_add(value);
+        let mut out = String::with_capacity(length.saturating_add(MESSAGE_OVERHEAD_BYTES));
+        // Writing to a string does not fail.
+        let _ = write!(out, "{self:#}");
+        out
+    }
+
+    /// The text without the rule's id.
+    #[must_use]
+    pub fn text(&self) -> String {
+        let mut out = String::new();
+        // Writing to a string does not fail.
+        let _ = write!(out, "{}: ", self.field).and_then(|()| self.write_body(&mut out));
+        out
+    }
+
+    /// Writes kind, value and detail in Kubernetes' format.
+    fn write_body(&self, out: &mut impl fmt::Write) -> fmt::Result {
+        out.write_str(self.kind.description())?;
+        for part in [self.value.as_deref(), Some(&*self.detail)]
+            .into_iter()
+            .flatten()
+        {
+            if !part.is_empty() {
+                out.write_str(": ")?;
+                out.write_str(part)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The identity of a finding across versions of an object: path (list items by key), value and detail. Two
+    /// findings of a rule with the same identity are the same for ratcheting.
+    pub fn identity(&self) -> Identity {
+        (
+            self.field.identity(),
+            self.value.clone(),
+            self.detail.clone(),
+        )
+    }
+}
+
+/// See [`Finding::identity`].
+pub type Identity = (String, Option<String>, Cow<'static, str>);
+
+impl fmt::Display for Finding {
+    /// `field: Invalid value: "5": what is accepted [CQ007]`; without the field in the alternate
+    /// form.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if !f.alternate() {
+            write!(f, "{}: ", self.field)?;
+        }
+        self.write_body(f)?;
+        f.write_str(" [")?;
+        f.write_str(&self.rule)?;
+        f.write_str("]")
+    }
+}
+
+/// The bytes of a message besides value and detail, for the allocation.
+const MESSAGE_OVERHEAD_BYTES: usize = 32;
+
+/// The most characters of a value in a message.
+const VALUE_LENGTH_MAX: usize = 64;
+
+/// The bytes that quotes and the ellipsis add.
+const QUOTING_BYTES: usize = 5;
+
+/// A string as messages print it: quoted, escaped and cut at a bound.
+#[must_use]
+pub fn quoted(value: &str) -> String {
+    let end = value.char_indices().nth(VALUE_LENGTH_MAX);
+    let kept = end.map_or(value, |(end, _)| value.get(..end).unwrap_or_default());
+    let mut out = String::with_capacity(kept.len().saturating_add(QUOTING_BYTES));
+    // Writing to a string does not fail.
+    let _ = write!(out, "{kept:?}");
+    if end.is_some() {
+        out.push('…');
+    }
+    out
+}
+
+/// A list of names as messages print it: cut at a bound.
+#[must_use]
+pub fn join_names<'a>(names: impl IntoIterator<Item = &'a str>) -> String {
+    let mut out = String::new();
+    for (position, name) in names.into_iter().enumerate() {
+        if position > 0 {
+            out.push_str(", ");
+        }
+        if position == NAMES_MAX {
+            out.push('…');
+            break;
+        }
+        out.extend(name.chars().take(VALUE_LENGTH_MAX));
+    }
+    out
+}
+
+/// The most names of a list in a message.
+const NAMES_MAX: usize = 16;
+
+/// The most findings of one rule in one object. Bounds time and memory for an object with a million violations; rules
+/// stop at this number.
+pub const FINDINGS_PER_RULE_MAX: usize = 10_000;
+
+/// Collects the findings of one rule.
+#[derive(Debug)]
+pub struct Findings {
+    rule: &'static str,
+    items: Vec<Finding>,
+}
+
+impl Findings {
+    /// An empty collection for the rule with this id.
+    #[must_use]
+    pub fn new(rule: &'static str) -> Self {
+        Self {
+            rule,
+            items: Vec::new(),
+        }
+    }
+
+    /// The findings in the order they were reported.
+    #[must_use]
+    pub fn into_items(self) -> Vec<Finding> {
+        self.items
+    }
+
+    /// Whether [`FINDINGS_PER_RULE_MAX`] is reached and the rule may stop.
+    #[must_use]
+    pub fn is_full(&self) -> bool {
+        self.items.len() >= FINDINGS_PER_RULE_MAX
+    }
+
+    /// The value is not allowed. `value` is printed in quotes.
+    pub fn invalid(
+        &mut self,
+        field: FieldPath,
+        value: impl fmt::Display,
+        detail: impl Into<Cow<'static, str>>,
+    ) {
+        let mut text = String::with_capacity(VALUE_LENGTH_MAX);
+        // Writing to a string does not fail.
+        let _ = write!(text, "{value}");
+        let value = quoted(&text);
+        self.push(field, ErrorKind::Invalid, Some(value), detail);
+    }
+
+    /// A value is missing.
+    pub fn required(&mut self, field: FieldPath, detail: impl Into<Cow<'static, str>>) {
+        self.push(field, ErrorKind::Required, None, detail);
+    }
+
+    /// The field may not be set here, or the operation may not be done.
+    pub fn forbidden(&mut self, field: FieldPath, detail: impl Into<Cow<'static, str>>) {
+        self.push(field, ErrorKind::Forbidden, None, detail);
+    }
+
+    /// The value is in the list more than once.
+    pub fn duplicate(
+        &mut self,
+        field: FieldPath,
+        value: &str,
+        detail: impl Into<Cow<'static, str>>,
+    ) {
+        self.push(field, ErrorKind::Duplicate, Some(quoted(value)), detail);
+    }
+
+    /// The value is not one of a known set; `accepted` is that set.
+    pub fn not_supported(&mut self, field: FieldPath, value: &str, accepted: &[&str]) {
+        let detail = format!("supported values: {}", join_names(accepted.iter().copied()));
+        self.push(field, ErrorKind::NotSupported, Some(quoted(value)), detail);
+    }
+
+    /// The value has too many characters.
+    pub fn too_long(&mut self, field: FieldPath, detail: impl Into<Cow<'static, str>>) {
+        self.push(field, ErrorKind::TooLong, None, detail);
+    }
+
+    /// The list has too many items.
+    pub fn too_many(&mut self, field: FieldPath, count: usize, max: usize) {
+        let detail = format!("must have at most {max} items");
+        self.push(field, ErrorKind::TooMany, Some(count.to_string()), detail);
+    }
+
+    /// The value refers to something that does not exist.
+    pub fn not_found(
+        &mut self,
+        field: FieldPath,
+        value: &str,
+        detail: impl Into<Cow<'static, str>>,
+    ) {
+        self.push(field, ErrorKind::NotFound, Some(quoted(value)), detail);
+    }
+
+    fn push(
+        &mut self,
+        field: FieldPath,
+        kind: ErrorKind,
+        value: Option<String>,
+        detail: impl Into<Cow<'static, str>>,
+    ) {
+        if !self.is_full() {
+            self.items.push(Finding {
+                rule: Cow::Borrowed(self.rule),
+                field,
+                kind,
+                value,
+                detail: detail.into(),
+            });
+        }
+    }
+}

@@ -19,7 +19,9 @@ pub enum WebhookScope {
 }
 
 /// A kind of object with rules or defaults.
-pub trait ValidatedKind: Resource<DynamicType = ()> + DeserializeOwned + Send + Sync + 'static {
+pub trait ValidatedKind:
+    Resource<DynamicType = ()> + DeserializeOwned + Send + Sync + 'static
+{
     /// Whether the kind is namespaced.
     const NAMESPACED: bool;
 

@@ -28,28 +28,28 @@ fn check<T: QueueFields>(queue: &T, context: &Context<'_>, out: &mut Findings) {
     ) else {
         return;
     };
-    let Some((value, whose)) = lowest::<T>(context) else {
+    let Some((value, source)) = lowest::<T>(context) else {
         return;
     };
     if threshold < value {
         out.invalid(
             FieldPath::new("spec.preemption.borrowWithinCohort.maxPriorityThreshold"),
             threshold,
-            format!("nobody has so low a priority; the lowest is {value}, of {whose}"),
+            format!("no workload has so low a priority; the lowest is {value}, of {source}"),
         );
     }
 }
 
-/// The lowest priority that a workload can have, and who has it; `None` if nobody knows.
+/// The lowest priority of a workload, with its source for the message; `None` if unknown.
 fn lowest<T: QueueFields>(context: &Context<'_>) -> Option<(i32, String)> {
-    let world = context.cluster;
-    let of = |kind| world.lowest_class(kind, "").found();
+    let cluster = context.cluster;
+    let of = |kind| cluster.lowest_class(kind, "").found();
     let pods = of(IndexedKind::PriorityClass).map(|(value, name)| (value, quoted(name)));
-    // Kubernetes gives nothing where there is no default.
-    let unnamed = priority_admission::resolve(world, "").found();
+    // Without a global default the priority is 0.
+    let unnamed = priority_admission::resolve(cluster, "").found();
     let unnamed = unnamed.map_or(0, |it| it.value);
-    let unnamed = (unnamed, "those that name no class".to_owned());
-    // Kueue's workloads may have a class of their own kind: without knowing those nothing is known.
+    let unnamed = (unnamed, "workloads without a class".to_owned());
+    // Workloads of Kueue may have a WorkloadPriorityClass: without these the lowest is unknown.
     let all = if T::OWN {
         [Some(pods?), None, Some(unnamed)]
     } else {

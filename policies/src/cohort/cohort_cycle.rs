@@ -35,7 +35,7 @@ fn check<T: QuotaFields>(cohort: &T, context: &Context<'_>, out: &mut Findings) 
             FieldPath::new("spec.parentName"),
             parent,
             format!(
-                "a circle: {}; one of them must have another parent, or none",
+                "a cycle: {}; one of them must have another parent, or none",
                 arrows(&names)
             ),
         );

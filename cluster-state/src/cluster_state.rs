@@ -1,165 +1,128 @@
-//! All objects of a cluster, kept up to date in a state.
-
-mod queries;
-mod sync_workload;
-
-pub use sync_workload::{NotQueuedReason, WorkloadPhase};
+//! All objects of a cluster, kept up to date in the core's state.
 
 use crate::error::{ObjectError, ObjectProblem, Subject, object_key};
-use crate::flavor_eligibility::Flavors;
-use crate::label_selector::Selector;
+use crate::object_store::{
+    ClusterQueueEntry, Completeness, Labels, LocalQueueKey, ObjectStore, PriorityClassEntry,
+};
 use crate::overflow_guard::{OverflowGuard, object_totals};
 use crate::quota_specs::{cohort_spec, queue_spec, selector};
-use crate::workloads::workload_key;
+use crate::workload_phase::{NotQueuedReason, WorkloadPhase};
+use crate::workload_store::{WorkloadKey, WorkloadStore, local_queue_key};
+use crate::workload_sync::WorkloadSync;
+use crate::workloads::{lifecycle_state, stop_policy, workload_key};
 use k8s_openapi::api::scheduling::v1::PriorityClass;
-use lockkeeper_api::cluster_queue::{ClusterQueueSpec, StopPolicy};
-use lockkeeper_api::cohort::CohortSpec;
+use lockkeeper_api::cluster_queue::ClusterQueueSpec;
 use lockkeeper_api::field_path::FieldPath;
-use lockkeeper_api::local_queue::LocalQueueSpec;
 use lockkeeper_api::{ClusterQueue, Cohort, LocalQueue, ResourceFlavor, Workload};
-use lockkeeper_preemption::requeue::RequeueSettings;
-use lockkeeper_preemption::{Cycle, Decision, Options, Quota, ResourceId, State};
-use std::collections::{BTreeMap, BTreeSet};
+use lockkeeper_preemption::requeue::{LifecycleState, RequeueSettings};
+use lockkeeper_preemption::{Amount, Cycle, Decision, Options, Quota, ResourceId, State};
 use std::sync::Arc;
 
-/// How much is known of the cluster.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Completeness {
-    /// All objects: what was not seen does not exist.
-    #[default]
-    Complete,
-    /// Some files: a flavor that was not seen has no taints and no labels, and a namespace that was not
-    /// seen is taken by every queue that takes any.
-    Partial,
-}
-
-type Labels = BTreeMap<String, String>;
-/// Namespace and name.
-type LocalQueueKey = (String, String);
-/// `namespace/name` of a workload. A clone shares the text.
-type WorkloadKey = Arc<str>;
-
-#[derive(Clone, Debug)]
-struct QueueEntry {
-    spec: ClusterQueueSpec,
-    selector: Option<Selector>,
-    object: Arc<ClusterQueue>,
-}
-
-#[derive(Clone, Debug)]
-struct WorkloadEntry {
-    object: Arc<Workload>,
-    /// Errors are rare and large.
-    phase: Result<WorkloadPhase, Box<ObjectError>>,
-}
-
-/// The objects, and the state made of them. Each event changes what it concerns; the order in which
-/// objects are seen does not matter. An object that is refused leaves the state as it was.
+/// The objects of a cluster, and the core's state made of them. Each event changes only the state that
+/// depends on its object; the order of events does not matter. A rejected object leaves the state as it was.
 #[derive(Clone, Debug)]
 pub struct ClusterState {
     state: State,
     settings: RequeueSettings,
-    completeness: Completeness,
     now_ms: i64,
-    cluster_queues: BTreeMap<String, QueueEntry>,
-    cohorts: BTreeMap<String, CohortSpec>,
-    flavors: Flavors,
-    local_queues: BTreeMap<LocalQueueKey, LocalQueueSpec>,
-    namespaces: BTreeMap<String, Labels>,
-    /// The value, and whether it is the default.
-    priority_classes: BTreeMap<String, (i32, bool)>,
-    workloads: BTreeMap<WorkloadKey, WorkloadEntry>,
-    workloads_by_local_queue: BTreeMap<LocalQueueKey, BTreeSet<WorkloadKey>>,
-    /// Admitted in the state, and not yet in their objects.
-    assumed: BTreeSet<WorkloadKey>,
-    /// Until which second these are not looked at.
-    held_until: BTreeMap<WorkloadKey, i64>,
+    objects: ObjectStore,
+    workloads: WorkloadStore,
     quota_totals: OverflowGuard,
     reserved_totals: OverflowGuard,
 }
 
 impl ClusterState {
-    /// Nothing yet.
+    /// A state without objects.
     #[must_use]
     pub fn new(options: Options, settings: RequeueSettings, completeness: Completeness) -> Self {
         Self {
             state: State::new(options),
             settings,
-            completeness,
             now_ms: 0,
-            cluster_queues: BTreeMap::new(),
-            cohorts: BTreeMap::new(),
-            flavors: Flavors::new(),
-            local_queues: BTreeMap::new(),
-            namespaces: BTreeMap::new(),
-            priority_classes: BTreeMap::new(),
-            workloads: BTreeMap::new(),
-            workloads_by_local_queue: BTreeMap::new(),
-            assumed: BTreeSet::new(),
-            held_until: BTreeMap::new(),
+            objects: ObjectStore {
+                completeness,
+                ..ObjectStore::default()
+            },
+            workloads: WorkloadStore::default(),
             quota_totals: OverflowGuard::default(),
             reserved_totals: OverflowGuard::default(),
         }
     }
 
-    /// The state. Workloads are named `namespace/name` there.
+    /// The core's state. Its workloads are named `namespace/name`.
     #[must_use]
     pub const fn state(&self) -> &State {
         &self.state
     }
 
-    /// The state, for questions that need it whole. What it is told here the objects do not know.
+    /// The core's state, for queries that need `&mut`. Changes made here are not reflected in the objects.
     pub const fn state_mut(&mut self) -> &mut State {
         &mut self.state
     }
 
-    /// Tells the time, in milliseconds since 1970.
+    /// The objects other than workloads.
+    #[must_use]
+    pub const fn objects(&self) -> &ObjectStore {
+        &self.objects
+    }
+
+    /// The current time, in milliseconds since 1970.
+    #[must_use]
+    pub const fn now_ms(&self) -> i64 {
+        self.now_ms
+    }
+
+    /// Sets the current time, in milliseconds since 1970.
     pub fn set_now(&mut self, now_ms: i64) {
         self.now_ms = now_ms;
         self.state.set_now(now_ms.div_euclid(1000));
     }
 
-    /// Decides. Who is admitted holds its quota from here on, also while its object does not say so yet,
-    /// until that is seen or [`Self::give_up`] is called.
+    /// Runs a cycle. An admitted workload has its quota from now on, although its object has no admission yet,
+    /// until the watch delivers the admission or [`Self::revert_admission`] is called.
     pub fn next_cycle(&mut self, now_ms: i64, is_traced: bool) -> Cycle {
         self.set_now(now_ms);
         let second = now_ms.div_euclid(1000);
         let cycle = self.state.next_cycle(second, is_traced);
-        let admitted = cycle.entries.iter();
-        let admitted = admitted.filter(|it| it.decision == Decision::Admit);
-        let names = admitted.map(|it| WorkloadKey::from(self.state.workload_name(it.workload)));
-        self.assumed.extend(names);
+        let admitted = cycle
+            .entries
+            .iter()
+            .filter(|it| it.decision == Decision::Admit);
+        let keys = admitted.map(|it| WorkloadKey::from(self.state.workload_name(it.workload)));
+        self.workloads.assumed.extend(keys);
         cycle
     }
 
-    /// The admission of a workload (`namespace/name`) could not be written: it waits again.
+    /// Makes a workload (`namespace/name`) pending again, after its admission could not be written.
     pub fn revert_admission(&mut self, key: &str) {
-        if self.assumed.remove(key) {
-            self.sync_workload(key);
+        if self.workloads.assumed.remove(key) {
+            self.sync().sync(key);
         }
     }
 
-    /// The same, and it is not looked at before this second, in seconds since 1970, unless its object changes.
+    /// Like [`Self::revert_admission`], and keeps the workload out of its queue until `until_s`, in seconds since
+    /// 1970, or until its object changes.
     pub fn hold_until(&mut self, key: &str, until_s: i64) {
-        if let Some((known, _)) = self.workloads.get_key_value(key) {
-            self.assumed.remove(key);
-            self.held_until.insert(Arc::clone(known), until_s);
-            self.sync_workload(key);
+        if self.workloads.entries.contains_key(key) {
+            let stored = self.workloads.key(key);
+            self.workloads.assumed.remove(key);
+            self.workloads.held_until.insert(stored, until_s);
+            self.sync().sync(key);
         }
     }
 
-    /// A ClusterQueue is there or has changed.
+    /// Adds or updates a ClusterQueue.
     ///
     /// # Errors
     ///
-    /// As [`queue_spec`]; and when the quota of all objects together is too large.
+    /// As [`queue_spec`]; and if the total quota of all objects is too large.
     pub fn set_cluster_queue(&mut self, queue: Arc<ClusterQueue>) -> Result<(), ObjectError> {
         let name = object_key(&queue.metadata);
-        let before = self.cluster_queues.get(&name);
-        let is_going = |it: &ClusterQueue| it.metadata.deletion_timestamp.is_some();
-        if before
-            .is_some_and(|it| it.spec == queue.spec && is_going(&it.object) == is_going(&queue))
-        {
+        let before = self.objects.cluster_queues.get(&name);
+        let is_deleting = |it: &ClusterQueue| it.metadata.deletion_timestamp.is_some();
+        if before.is_some_and(|it| {
+            it.spec == queue.spec && is_deleting(&it.object) == is_deleting(&queue)
+        }) {
             return Ok(());
         }
         let is_same_scope = before.is_some_and(|it| {
@@ -167,7 +130,7 @@ impl ClusterState {
                 && flavor_names(&it.spec) == flavor_names(&queue.spec)
         });
         let selector = selector(&queue)?;
-        let is_active = self.is_active(&queue);
+        let is_active = self.objects.is_active(&queue);
         let spec = queue_spec(&queue, &mut self.state, is_active)?;
         let flavors = spec.groups.iter().flat_map(|group| &group.flavors);
         let amounts = flavors.flat_map(|it| &it.quotas).flat_map(limit_amounts);
@@ -181,35 +144,35 @@ impl ClusterState {
         }
         self.state.set_queue(spec);
         let spec = queue.spec.clone();
-        let queue = QueueEntry {
+        let entry = ClusterQueueEntry {
             spec,
             selector,
             object: queue,
         };
-        self.cluster_queues.insert(name.clone(), queue);
+        self.objects.cluster_queues.insert(name.clone(), entry);
         if !is_same_scope {
-            self.refresh_queue(&name);
+            self.refresh_cluster_queue(&name);
         }
         Ok(())
     }
 
-    /// A ClusterQueue is gone. Its workloads wait for it to come back.
+    /// Removes a ClusterQueue. Its workloads stay pending until it exists again.
     pub fn remove_cluster_queue(&mut self, name: &str) {
         self.state.remove_queue(name);
         self.quota_totals.remove(&format!("ClusterQueue {name}"));
-        if self.cluster_queues.remove(name).is_some() {
-            self.refresh_queue(name);
+        if self.objects.cluster_queues.remove(name).is_some() {
+            self.refresh_cluster_queue(name);
         }
     }
 
-    /// A Cohort is there or has changed.
+    /// Adds or updates a Cohort.
     ///
     /// # Errors
     ///
-    /// As [`cohort_spec`]; and when the quota of all objects together is too large.
+    /// As [`cohort_spec`]; and if the total quota of all objects is too large.
     pub fn set_cohort(&mut self, cohort: &Cohort) -> Result<(), ObjectError> {
         let name = object_key(&cohort.metadata);
-        if self.cohorts.get(&name) == Some(&cohort.spec) {
+        if self.objects.cohorts.get(&name) == Some(&cohort.spec) {
             return Ok(());
         }
         let spec = cohort_spec(cohort, &mut self.state)?;
@@ -221,252 +184,216 @@ impl ClusterState {
             return Err(subject.error(&field, ObjectProblem::TooLarge));
         }
         self.state.set_cohort(spec);
-        self.cohorts.insert(name, cohort.spec.clone());
+        self.objects.cohorts.insert(name, cohort.spec.clone());
         Ok(())
     }
 
-    /// A Cohort is gone. Its members stay together.
+    /// Removes a Cohort. Its members stay in one cohort.
     pub fn remove_cohort(&mut self, name: &str) {
         self.state.remove_cohort(name);
         self.quota_totals.remove(&format!("Cohort {name}"));
-        self.cohorts.remove(name);
+        self.objects.cohorts.remove(name);
     }
 
-    /// A `ResourceFlavor` is there or has changed.
+    /// Adds or updates a `ResourceFlavor`.
     pub fn set_resource_flavor(&mut self, flavor: &ResourceFlavor) {
         let name = object_key(&flavor.metadata);
-        if self.flavors.get(&name) != Some(&flavor.spec) {
-            self.flavors.insert(name.clone(), flavor.spec.clone());
+        if self.objects.flavors.get(&name) != Some(&flavor.spec) {
+            let flavors = &mut self.objects.flavors;
+            flavors.insert(name.clone(), flavor.spec.clone());
             self.refresh_flavor(&name);
         }
     }
 
-    /// A `ResourceFlavor` is gone.
+    /// Removes a `ResourceFlavor`.
     pub fn remove_resource_flavor(&mut self, name: &str) {
-        if self.flavors.remove(name).is_some() {
+        if self.objects.flavors.remove(name).is_some() {
             self.refresh_flavor(name);
         }
     }
 
-    /// A LocalQueue is there or has changed.
+    /// Adds or updates a LocalQueue.
     pub fn set_local_queue(&mut self, queue: &LocalQueue) {
         let (namespace, name) = (&queue.metadata.namespace, &queue.metadata.name);
         let key = (
             namespace.clone().unwrap_or_default(),
             name.clone().unwrap_or_default(),
         );
-        if self.local_queues.get(&key) != Some(&queue.spec) {
-            self.local_queues.insert(key.clone(), queue.spec.clone());
-            self.refresh_local_queue(&key);
+        if self.objects.local_queues.get(&key) != Some(&queue.spec) {
+            let local_queues = &mut self.objects.local_queues;
+            local_queues.insert(key.clone(), queue.spec.clone());
+            let keys = self.workloads.keys_in_local_queue(&key);
+            self.sync().sync_all(&keys);
         }
     }
 
-    /// A LocalQueue is gone. Who waits there waits outside.
+    /// Removes a LocalQueue. Its pending workloads leave the core's state.
     pub fn remove_local_queue(&mut self, namespace: &str, name: &str) {
         let key = (namespace.to_owned(), name.to_owned());
-        if self.local_queues.remove(&key).is_some() {
-            self.refresh_local_queue(&key);
+        if self.objects.local_queues.remove(&key).is_some() {
+            let keys = self.workloads.keys_in_local_queue(&key);
+            self.sync().sync_all(&keys);
         }
     }
 
-    /// A namespace is there, with these labels.
+    /// Adds or updates a namespace with its labels.
     pub fn set_namespace(&mut self, name: &str, labels: Labels) {
-        if self.namespaces.get(name) != Some(&labels) {
-            self.namespaces.insert(name.to_owned(), labels);
-            self.refresh_namespace(name);
+        if self.objects.namespaces.get(name) != Some(&labels) {
+            self.objects.namespaces.insert(name.to_owned(), labels);
+            let keys = self.workloads.keys_in_namespace(name);
+            self.sync().sync_all(&keys);
         }
     }
 
-    /// A namespace is gone.
+    /// Removes a namespace.
     pub fn remove_namespace(&mut self, name: &str) {
-        if self.namespaces.remove(name).is_some() {
-            self.refresh_namespace(name);
+        if self.objects.namespaces.remove(name).is_some() {
+            let keys = self.workloads.keys_in_namespace(name);
+            self.sync().sync_all(&keys);
         }
     }
 
-    /// A PriorityClass is there. It counts for workloads whose status has no priority yet.
+    /// Adds or updates a PriorityClass. It is used for workloads whose status has no priority yet.
     pub fn set_priority_class(&mut self, class: &PriorityClass) {
-        let is_default = class.global_default == Some(true);
-        let now = (class.value.unwrap_or_default(), is_default);
-        let before = self
-            .priority_classes
-            .insert(object_key(&class.metadata), now);
-        if before != Some(now) {
-            self.refresh_without_status_priority();
+        let entry = PriorityClassEntry {
+            value: class.value.unwrap_or_default(),
+            is_default: class.global_default == Some(true),
+        };
+        let classes = &mut self.objects.priority_classes;
+        let before = classes.insert(object_key(&class.metadata), entry);
+        if before != Some(entry) {
+            let keys = self.workloads.keys_without_status_priority();
+            self.sync().sync_all(&keys);
         }
     }
 
-    /// A PriorityClass is gone.
+    /// Removes a PriorityClass.
     pub fn remove_priority_class(&mut self, name: &str) {
-        if self.priority_classes.remove(name).is_some() {
-            self.refresh_without_status_priority();
+        if self.objects.priority_classes.remove(name).is_some() {
+            let keys = self.workloads.keys_without_status_priority();
+            self.sync().sync_all(&keys);
         }
     }
 
-    /// A workload is there or has changed.
+    /// Adds or updates a workload, and returns its phase.
     ///
     /// # Errors
     ///
-    /// As [`super::pod_sets`] and [`super::reservation`]; and when what all hold together is too large.
-    /// It stays where it was then.
+    /// As [`crate::pod_sets`] and [`crate::reservation`]; and if the total reserved quota is too large. The
+    /// workload then stays in the core's state as it was.
     pub fn set_workload(&mut self, workload: Arc<Workload>) -> Result<WorkloadPhase, ObjectError> {
-        let key = workload_key(&workload);
-        let known = self.workloads.get_key_value(key.as_str());
-        let key = known.map_or_else(|| key.into(), |(known, _)| WorkloadKey::clone(known));
-        let home = local_queue_key(&workload);
-        if let Some(before) = self.workloads.get(&key).map(|it| Arc::clone(&it.object)) {
-            let is_another = before.metadata.uid != workload.metadata.uid;
-            if before.metadata.resource_version != workload.metadata.resource_version {
-                self.held_until.remove(&key);
+        let key = self.workloads.key(&workload_key(&workload));
+        if let Some(before) = self.workloads.entries.get(&key) {
+            let is_recreated = before.object.metadata.uid != workload.metadata.uid;
+            if before.object.metadata.resource_version != workload.metadata.resource_version {
+                self.workloads.held_until.remove(&key);
             }
-            if is_another {
-                // Deleted and made again: nothing of the old one counts.
+            if is_recreated {
+                // Another object with the same name: no state of the old one applies to it.
                 self.remove_workload(&key);
-            } else if self::local_queue_key(&before) != home {
-                self.remove_from_local_queue(&key, &before);
             }
         }
-        if let Some(home) = home {
-            let there = self.workloads_by_local_queue.entry(home).or_default();
-            there.insert(WorkloadKey::clone(&key));
+        self.workloads.insert(&key, workload);
+        self.sync().sync(&key);
+        match self.phase(&key) {
+            Some(phase) => phase.map_err(Clone::clone),
+            None => Ok(WorkloadPhase::NotQueued(NotQueuedReason::NoLocalQueue)),
         }
-        let known = WorkloadEntry {
-            object: workload,
-            phase: Ok(WorkloadPhase::NotQueued(NotQueuedReason::NoLocalQueue)),
-        };
-        self.workloads.insert(WorkloadKey::clone(&key), known);
-        self.sync_workload(&key);
-        let known = self.workloads.get(&key);
-        known.map_or(
-            Ok(WorkloadPhase::NotQueued(NotQueuedReason::NoLocalQueue)),
-            |it| it.phase.clone().map_err(|error| *error),
+    }
+
+    /// Removes a workload (`namespace/name`).
+    pub fn remove_workload(&mut self, key: &str) {
+        self.sync().remove(key);
+        self.workloads.remove(key);
+    }
+
+    /// The phase of a workload (`namespace/name`), or the error it was rejected with; `None` if there is no such
+    /// workload.
+    #[must_use]
+    pub fn phase(&self, key: &str) -> Option<Result<WorkloadPhase, &ObjectError>> {
+        let phase = &self.workloads.entries.get(key)?.phase;
+        Some(phase.as_ref().map(|it| *it).map_err(Box::as_ref))
+    }
+
+    /// The workloads that name a LocalQueue.
+    pub fn workloads_in_local_queue(
+        &self,
+        namespace: &str,
+        name: &str,
+    ) -> impl Iterator<Item = &Workload> {
+        let key: LocalQueueKey = (namespace.to_owned(), name.to_owned());
+        self.workloads.in_local_queue(&key)
+    }
+
+    /// Whether a workload (`namespace/name`) is admitted in the core's state, while its object has no admission
+    /// yet.
+    #[must_use]
+    pub fn is_assumed(&self, key: &str) -> bool {
+        self.workloads.assumed.contains(key)
+    }
+
+    /// The lifecycle state of a workload, with the stop policies of its queues. A ClusterQueue or LocalQueue
+    /// that does not exist evicts no workload.
+    #[must_use]
+    pub fn lifecycle_state(&self, workload: &Workload) -> LifecycleState {
+        let local_queue = local_queue_key(workload);
+        let local_queue = local_queue.and_then(|key| self.objects.local_queues.get(&key));
+        let status = workload.status.as_ref();
+        let admission = status.and_then(|it| it.admission.as_ref());
+        let cluster_queue = admission
+            .map(|it| &it.cluster_queue)
+            .or_else(|| local_queue.map(|it| &it.cluster_queue))
+            .and_then(|name| self.objects.cluster_queues.get(name));
+        lifecycle_state(
+            workload,
+            stop_policy(cluster_queue.and_then(|it| it.spec.stop_policy)),
+            stop_policy(local_queue.and_then(|it| it.stop_policy)),
         )
     }
 
-    /// Where a workload (`namespace/name`) is, or why it was refused; `None` if it is not known.
-    #[must_use]
-    pub fn phase(&self, key: &str) -> Option<Result<WorkloadPhase, &ObjectError>> {
-        let place = &self.workloads.get(key)?.phase;
-        Some(place.as_ref().map(|it| *it).map_err(Box::as_ref))
-    }
-
-    /// The workloads that are refused, and why.
-    pub fn rejected(&self) -> impl Iterator<Item = &ObjectError> {
-        self.workloads
-            .values()
-            .filter_map(|it| it.phase.as_ref().err().map(Box::as_ref))
-    }
-
-    /// A workload (`namespace/name`) is gone.
-    pub fn remove_workload(&mut self, key: &str) {
-        self.remove_from_state(key);
-        self.assumed.remove(key);
-        self.held_until.remove(key);
-        if let Some(known) = self.workloads.remove(key) {
-            self.remove_from_local_queue(key, &known.object);
+    fn sync(&mut self) -> WorkloadSync<'_> {
+        WorkloadSync {
+            state: &mut self.state,
+            settings: &self.settings,
+            now_ms: self.now_ms,
+            objects: &self.objects,
+            workloads: &mut self.workloads,
+            reserved_totals: &mut self.reserved_totals,
         }
     }
 
-    fn remove_from_local_queue(&mut self, key: &str, workload: &Workload) {
-        let Some(home) = local_queue_key(workload) else {
-            return;
-        };
-        if let Some(there) = self.workloads_by_local_queue.get_mut(&home) {
-            there.remove(key);
-            if there.is_empty() {
-                self.workloads_by_local_queue.remove(&home);
-            }
-        }
-    }
-
-    /// One that is being deleted admits nobody more: it goes when those that run have ended.
-    fn is_active(&self, queue: &ClusterQueue) -> bool {
-        let spec = &queue.spec;
-        let mut flavors = spec.resource_groups.iter().flat_map(|it| &it.flavors);
-        let is_known = |name: &str| {
-            self.completeness == Completeness::Partial || self.flavors.contains_key(name)
-        };
-        queue.metadata.deletion_timestamp.is_none()
-            && spec.stop_policy.unwrap_or_default() == StopPolicy::None
-            && flavors.all(|it| is_known(&it.name))
-    }
-
+    /// Updates the ClusterQueues that reference a flavor, and their workloads.
     fn refresh_flavor(&mut self, name: &str) {
-        let has_it = |it: &QueueEntry| {
-            let mut flavors = it.spec.resource_groups.iter().flat_map(|it| &it.flavors);
-            flavors.any(|it| it.name == name)
-        };
-        let queues = self.cluster_queues.values().filter(|it| has_it(it));
-        let queues: Vec<_> = queues.map(|it| Arc::clone(&it.object)).collect();
+        let queues = self.objects.queues_using_flavor(name).into_iter();
+        let entries = queues.filter_map(|it| self.objects.cluster_queues.get(it));
+        let queues: Vec<_> = entries.map(|it| Arc::clone(&it.object)).collect();
         for queue in queues {
-            let is_active = self.is_active(&queue);
-            // It was accepted before.
+            let is_active = self.objects.is_active(&queue);
+            // The spec was valid when it was stored, so there is no error to report.
             if let Ok(spec) = queue_spec(&queue, &mut self.state, is_active) {
                 self.state.set_queue(spec);
             }
-            self.refresh_queue(&object_key(&queue.metadata));
+            self.refresh_cluster_queue(&object_key(&queue.metadata));
         }
     }
 
-    fn refresh_queue(&mut self, name: &str) {
-        let doors = self.local_queues.iter();
-        let doors = doors.filter(|(_, spec)| spec.cluster_queue == name);
-        let doors: Vec<LocalQueueKey> = doors.map(|(key, _)| key.clone()).collect();
-        for door in doors {
-            self.refresh_local_queue(&door);
-        }
-    }
-
-    fn refresh_namespace(&mut self, name: &str) {
-        let doors = self
-            .workloads_by_local_queue
-            .range((name.to_owned(), String::new())..);
-        let doors = doors.take_while(|((namespace, _), _)| namespace == name);
-        let doors: Vec<LocalQueueKey> = doors.map(|(key, _)| key.clone()).collect();
-        for door in doors {
-            self.refresh_local_queue(&door);
-        }
-    }
-
-    fn refresh_local_queue(&mut self, key: &LocalQueueKey) {
-        let there = self.workloads_by_local_queue.get(key);
-        for key in there.cloned().unwrap_or_default() {
-            self.sync_workload(&key);
-        }
-    }
-
-    fn refresh_without_status_priority(&mut self) {
-        let is_unranked = |it: &Workload| {
-            let status = it.status.as_ref();
-            status.and_then(|it| it.priority).is_none()
-        };
-        let unranked = self
-            .workloads
-            .iter()
-            .filter(|(_, it)| is_unranked(&it.object));
-        let unranked: Vec<WorkloadKey> = unranked.map(|(key, _)| Arc::clone(key)).collect();
-        for key in unranked {
-            self.sync_workload(&key);
+    /// Updates the workloads of a ClusterQueue.
+    fn refresh_cluster_queue(&mut self, name: &str) {
+        for local_queue in self.objects.local_queues_of(name) {
+            let keys = self.workloads.keys_in_local_queue(&local_queue);
+            self.sync().sync_all(&keys);
         }
     }
 }
 
-/// The LocalQueue that a workload names.
-fn local_queue_key(workload: &Workload) -> Option<LocalQueueKey> {
-    let namespace = workload.metadata.namespace.clone().unwrap_or_default();
-    Some((namespace, workload.spec.queue_name.clone()?))
-}
-
-/// What of a quota adds up: the lending limit is a part of the nominal quota.
-fn limit_amounts(
-    (resource, quota): &(ResourceId, Quota),
-) -> Vec<(ResourceId, lockkeeper_preemption::Amount)> {
+/// The limits of a quota that count towards the totals. The lending limit is part of the nominal quota.
+fn limit_amounts((resource, quota): &(ResourceId, Quota)) -> Vec<(ResourceId, Amount)> {
     let limit = quota.borrowing_limit.into_iter();
     let amounts = limit.chain([quota.nominal]);
     amounts.map(|it| (*resource, it)).collect()
 }
 
-/// By resource group.
+/// The flavors of a ClusterQueue, by resource group.
 fn flavor_names(spec: &ClusterQueueSpec) -> Vec<Vec<&str>> {
     let groups = spec.resource_groups.iter();
     let names = groups.map(|it| it.flavors.iter().map(|it| it.name.as_str()).collect());

@@ -17,20 +17,20 @@ pub fn pod_set_names<'a>(state: &'a State, workload: &str) -> Vec<&'a str> {
 pub fn flavor_verdict_text(state: &State, verdict: &FlavorVerdict) -> String {
     match verdict {
         FlavorVerdict::Ineligible => {
-            "its pods cannot run there: a taint or the affinity (NoMatchingFlavor)".to_owned()
+            "a taint or the node affinity excludes its pods (NoMatchingFlavor)".to_owned()
         }
-        FlavorVerdict::NotNominated => "not one of those it was nominated for".to_owned(),
+        FlavorVerdict::NotNominated => "not among the flavors of its nomination".to_owned(),
         FlavorVerdict::ExceedsMaxQuota {
             of,
             requested: asked,
             potential,
         } => format!(
-            "asks for {}, and {} is the most there could ever be (ExceedsMaxQuota)",
+            "requests {}, and the maximum capacity is {} (ExceedsMaxQuota)",
             flavor_amount(state, *of, *asked),
             flavor_amount(state, *of, *potential)
         ),
         FlavorVerdict::ExceedsMin { of, sum, min } => format!(
-            "non-preemptible workloads would use {} with it, and min is {} (elastic)",
+            "usage of non-preemptible workloads would be {}, and min is {} (elastic)",
             flavor_amount(state, *of, *sum),
             flavor_amount(state, *of, *min)
         ),
@@ -40,7 +40,7 @@ pub fn flavor_verdict_text(state: &State, verdict: &FlavorVerdict) -> String {
             reserved: kept,
             max,
         } => format!(
-            "{} would be used with it and {} of that is kept for the non-preemptible, and max is {} (elastic)",
+            "usage would be {}, including {} reserved for non-preemptible workloads, and max is {} (elastic)",
             flavor_amount(state, *of, *sum),
             flavor_amount(state, *of, *kept),
             flavor_amount(state, *of, *max)
@@ -50,7 +50,7 @@ pub fn flavor_verdict_text(state: &State, verdict: &FlavorVerdict) -> String {
             requested: asked,
             available,
         } => format!(
-            "asks for {}, {} is free, and preemption cannot help (WaitingForQuota)",
+            "requests {}, {} is free, and preemption cannot help (WaitingForQuota)",
             flavor_amount(state, *of, *asked),
             flavor_amount(state, *of, *available)
         ),
@@ -60,14 +60,16 @@ pub fn flavor_verdict_text(state: &State, verdict: &FlavorVerdict) -> String {
         } => {
             let how = match possibility {
                 Possibility::Fit => "free",
-                Possibility::Reclaim => "if borrowed quota is taken back",
-                Possibility::Preempt => "if others of its queue go",
-                Possibility::NoCandidates => "not free, and nobody may be taken",
+                Possibility::Reclaim => "fits after reclaiming borrowed quota",
+                Possibility::Preempt => "fits after preempting workloads in its ClusterQueue",
+                Possibility::NoCandidates => {
+                    "not free, and there are no candidate workloads for preemption"
+                }
                 Possibility::NoFit => "does not fit",
             };
             match borrowing_level {
                 0 => how.to_owned(),
-                level => format!("{how}; borrows from {level} up"),
+                level => format!("{how}; borrowing level {level}"),
             }
         }
         _ => String::new(),

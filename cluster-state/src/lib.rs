@@ -24,6 +24,7 @@ pub mod decision_text;
 mod error;
 mod flavor_eligibility;
 pub mod label_selector;
+mod object_store;
 mod overflow_guard;
 mod pending_message;
 mod pod_requests;
@@ -31,16 +32,21 @@ mod quantities;
 pub mod queue_policies;
 mod quota_specs;
 pub mod settings;
+mod workload_phase;
+mod workload_store;
+mod workload_sync;
 mod workloads;
 
 pub use admission_status::{admission, preemption_conditions};
-pub use cluster_state::{ClusterState, Completeness, NotQueuedReason, WorkloadPhase};
+pub use cluster_state::ClusterState;
 pub use error::{ObjectError, ObjectProblem};
 pub use flavor_eligibility::Flavors;
+pub use object_store::{Completeness, ObjectStore};
 pub use pending_message::pending_message;
 pub use pod_requests::pod_requests;
 pub use quantities::{in_core_units, quantity};
 pub use quota_specs::{cohort_spec, queue_spec, selector};
+pub use workload_phase::{NotQueuedReason, WorkloadPhase};
 pub use workloads::{
     lifecycle_state, pod_sets, preemption_labels, reservation, stop_policy, workload_key,
 };

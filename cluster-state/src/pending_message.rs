@@ -43,9 +43,9 @@ pub fn pending_message(state: &State, entry: &Entry) -> String {
         parts.push(format!("{pod_set} on flavor {flavor}: {verdict}"));
     }
     if parts.is_empty() {
-        return "Does not fit".to_owned();
+        return "Couldn't assign flavors".to_owned();
     }
-    format!("Does not fit; {}", parts.join("; "))
+    format!("Couldn't assign flavors; {}", parts.join("; "))
 }
 
 const fn is_rejection(verdict: &FlavorVerdict) -> bool {
@@ -85,7 +85,7 @@ fn rejection_text(state: &State, entry: &Entry, verdict: &FlavorVerdict) -> Stri
         let room = DampingView::new(state).headroom_for(entry.workload, *of);
         if !room.held.is_empty() {
             return format!(
-                "asks for {}, {} is free{}, and preemption cannot help (WaitingForQuota)",
+                "requests {}, {} is free{}, and preemption cannot help (WaitingForQuota)",
                 flavor_amount(state, *of, *asked),
                 flavor_amount(state, *of, *available),
                 held_quota(state, *of, &room)
@@ -105,7 +105,7 @@ fn quota_shortage(state: &State, entry: &Entry) -> String {
         .map(|(of, asked)| {
             let room = DampingView::new(state).headroom_for(entry.workload, *of);
             format!(
-                "asks for {} of flavor {}, {} free{}",
+                "requests {} of flavor {}, {} free{}",
                 flavor_amount(state, *of, *asked),
                 state.flavor_name(of.flavor),
                 flavor_amount(state, *of, room.free),
@@ -123,11 +123,11 @@ fn quota_shortage(state: &State, entry: &Entry) -> String {
     });
     let why = match over {
         Some((victims, most)) => {
-            format!("{victims} would have to be preempted for it, and {most} may in one cycle")
+            format!("{victims} preemptions are needed, and the limit per cycle is {most}")
         }
-        None => "nobody may be preempted for it".to_owned(),
+        None => "there are no candidate workloads for preemption".to_owned(),
     };
-    format!("Waits for quota: {}; {why}", short.join("; "))
+    format!("Waiting for quota: {}; {why}", short.join("; "))
 }
 
 /// For which preemptors more of a resource is held; empty if for nobody.

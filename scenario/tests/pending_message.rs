@@ -148,8 +148,8 @@ fn separate_cohorts() -> String {
 #[test]
 fn pending_message_names_preemptors_holding_quota() {
     let two = &["ns/two"] as &[&str];
-    let nobody = "; nobody may be preempted for it";
-    let short = |numbers: &str| format!("Waits for quota: asks for {numbers}{nobody}");
+    let nobody = "; there are no candidate workloads for preemption";
+    let short = |numbers: &str| format!("Waiting for quota: requests {numbers}{nobody}");
     let held = ", 2 cpu held for preemptor ns/big";
     let all: [(&str, String, &[&str], String); 7] = [
         (
@@ -169,7 +169,7 @@ fn pending_message_names_preemptors_holding_quota() {
             one_victim_left("", 2, 0),
             two,
             format!(
-                "Does not fit; main on flavor f: asks for 2 cpu, 1 cpu is free{held}, and preemption \
+                "Couldn't assign flavors; main on flavor f: requests 2 cpu, 1 cpu is free{held}, and preemption \
                  cannot help (WaitingForQuota)"
             ),
         ),
@@ -195,8 +195,8 @@ fn pending_message_names_preemptors_holding_quota() {
             "more would have to go than may",
             over_victim_limit(),
             &[],
-            "Waits for quota: asks for 2 cpu of flavor f, 0 cpu free; 2 would have to be preempted for it, \
-             and 1 may in one cycle"
+            "Waiting for quota: requests 2 cpu of flavor f, 0 cpu free; 2 preemptions are \
+             needed, and the limit per cycle is 1"
                 .to_owned(),
         ),
     ];
@@ -236,7 +236,7 @@ fn pending_message_names_at_most_three_holders() {
             state.remove(victims[0]);
         }
         let expected = format!(
-            "Waits for quota: asks for 2 cpu of flavor f, 0 cpu free{held}; nobody may be preempted for it"
+            "Waiting for quota: requests 2 cpu of flavor f, 0 cpu free{held}; there are no candidate workloads for preemption"
         );
         let told = cycle_message(&mut state, 111, "ns/waits");
         assert_eq!(told, Some(expected), "{number}");

@@ -126,7 +126,10 @@ fn add_flavor_placement(
     placement.count = Some(admitted.count);
     // Several resources often have one flavor: a set visits it once.
     let flavors: BTreeSet<&String> = admitted.flavors.values().collect();
-    for flavor in flavors.into_iter().filter_map(|it| cluster.flavor(it)) {
+    for flavor in flavors
+        .into_iter()
+        .filter_map(|it| cluster.objects().flavor(it))
+    {
         for (key, value) in &flavor.node_labels {
             placement.node_selector.insert(key.clone(), value.clone());
         }

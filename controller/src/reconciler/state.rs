@@ -164,7 +164,7 @@ impl ReconcilerState {
     pub(super) fn enqueue_queues_of(&mut self, workload: &Workload) {
         let namespace = workload.metadata.namespace.as_deref().unwrap_or_default();
         if let Some(local_queue) = workload.spec.queue_name.as_deref() {
-            if let Some(it) = self.cluster.local_queue(namespace, local_queue) {
+            if let Some(it) = self.cluster.objects().local_queue(namespace, local_queue) {
                 let cluster_queue = it.cluster_queue.clone();
                 self.work_queue
                     .enqueue(ObjectRef::ClusterQueue(cluster_queue));

@@ -141,8 +141,8 @@ fn preemption_message_names_preemptor_reason_and_paths() {
             "Admitted=False NoReservation: The workload has no reservation".to_owned(),
             format!("Evicted=True Preempted: {why}"),
             format!("Preempted=True InClusterQueue: {why}"),
-            "QuotaReserved=False WaitingForQuota: Waits for quota: asks for 2 cpu of flavor spot, 0 cpu free; \
-             nobody may be preempted for it"
+            "QuotaReserved=False WaitingForQuota: Waiting for quota: requests 2 cpu of flavor spot, 0 cpu free; \
+             there are no candidate workloads for preemption"
                 .to_owned(),
             format!("Requeued=True Preempted: {why}"),
         ]

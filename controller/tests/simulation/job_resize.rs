@@ -78,8 +78,8 @@ fn job_scaled_beyond_quota_waits_and_releases_quota() {
     set_job_stopped(&mut stage, "j");
     stage.advance(5_000);
     let conditions = stage.conditions("j");
-    let waits = "QuotaReserved=False WaitingForQuota: Does not fit; main on flavor spot: asks for 3 cpu, and \
-                 2 cpu is the most there could ever be (ExceedsMaxQuota)";
+    let waits = "QuotaReserved=False WaitingForQuota: Couldn't assign flavors; main on flavor spot: requests 3 cpu, and \
+                 the maximum capacity is 2 cpu (ExceedsMaxQuota)";
     for expected in [
         waits.to_owned(),
         format!("Requeued=True {JOB_CHANGED_MESSAGE}"),

@@ -50,8 +50,8 @@ fn rejected_admission_leaves_quota_to_others() {
     assert_eq!(
         stage.conditions("first"),
         [
-            "QuotaReserved=False WaitingForQuota: Waits for quota: asks for 2 cpu of flavor spot, 0 cpu free; \
-             nobody may be preempted for it"
+            "QuotaReserved=False WaitingForQuota: Waiting for quota: requests 2 cpu of flavor spot, 0 cpu free; \
+             there are no candidate workloads for preemption"
         ]
     );
     let ended = json!([{

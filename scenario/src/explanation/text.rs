@@ -22,12 +22,12 @@ pub fn write_nomination(
     let verdict = match nomination.assignment.mode {
         Mode::Fit => "fits: it would be admitted".to_owned(),
         Mode::Preempt if victims == 0 => {
-            "has to wait (WaitingForQuota): others would have to go, and nobody may be taken"
+            "waits (WaitingForQuota): it requires preemption, and there are no candidate workloads"
                 .to_owned()
         }
         Mode::Preempt => format!(
-            "fits once {} gone",
-            count_noun(victims, "workload is", "workloads are")
+            "fits after preempting {}",
+            count_noun(victims, "workload", "workloads")
         ),
         Mode::NoFit => "does not fit".to_owned(),
     };
@@ -48,33 +48,34 @@ pub fn write_entry(out: &mut impl Write, state: &State, entry: &Entry) -> fmt::R
         Decision::Admit => ("is admitted".to_owned(), &[][..]),
         Decision::Preempt(victims) => (
             format!(
-                "preempts {} and waits until they are gone (WaitingForPreemptedWorkloads)",
+                "preempts {} and waits for the release of their quota (WaitingForPreemptedWorkloads)",
                 count_noun(victims.len(), "workload", "workloads")
             ),
             victims.as_slice(),
         ),
         Decision::Skip(SkipReason::NoLongerFits) => (
-            "is skipped: those before it in this cycle have taken the quota".to_owned(),
+            "is skipped: it lost the quota to workloads ahead of it in this cycle".to_owned(),
             &[][..],
         ),
         Decision::Skip(SkipReason::OverlappingVictims) => (
-            "is skipped: those before it in this cycle take the same victims".to_owned(),
+            "is skipped: its victims overlap with those of workloads ahead of it in this cycle"
+                .to_owned(),
             &[][..],
         ),
         Decision::Skip(SkipReason::VictimLimit) => (
-            "is skipped: as many workloads go in this cycle as may".to_owned(),
+            "is skipped: the limit on preemptions per cycle is reached".to_owned(),
             &[][..],
         ),
         Decision::Skip(SkipReason::BorrowingGate) => (
-            "is skipped: nobody borrows any more in its cohort in this cycle".to_owned(),
+            "is skipped: borrowing is closed in its cohort for the rest of this cycle".to_owned(),
             &[][..],
         ),
         Decision::DeferredFit => (
-            "fits once the victims of others are gone, and waits for that".to_owned(),
+            "waits for workloads preempted for others to release quota, and fits then".to_owned(),
             &[][..],
         ),
         Decision::NoCandidates => (
-            "has to wait (WaitingForQuota): others would have to go, and nobody may be taken"
+            "waits (WaitingForQuota): it requires preemption, and there are no candidate workloads"
                 .to_owned(),
             &[][..],
         ),
@@ -151,7 +152,7 @@ fn write_victims(out: &mut impl Write, state: &State, victims: &[Victim]) -> fmt
     if victims.is_empty() {
         return Ok(());
     }
-    writeln!(out, "\nWho has to go")?;
+    writeln!(out, "\nVictims")?;
     for victim in victims {
         let name = state.workload_name(victim.workload);
         let queue = state.workload_view(victim.workload).queue();
@@ -170,13 +171,15 @@ fn write_victims(out: &mut impl Write, state: &State, victims: &[Victim]) -> fmt
 fn preemption_reason(reason: PreemptionReason) -> &'static str {
     match reason {
         PreemptionReason::InClusterQueue => {
-            "it is in the same queue, and the queue's policy allows it"
+            "it is in the same ClusterQueue, and withinClusterQueue allows it"
         }
-        PreemptionReason::InCohortReclamation => "its queue uses borrowed quota that is taken back",
+        PreemptionReason::InCohortReclamation => "its ClusterQueue borrows quota that is reclaimed",
         PreemptionReason::InCohortReclaimWhileBorrowing => {
-            "its queue borrows, and the preemptor may borrow in its place (borrowWithinCohort)"
+            "its ClusterQueue borrows, and borrowWithinCohort lets the preemptor borrow instead"
         }
-        PreemptionReason::InCohortFairSharing => "its queue has the larger share of the cohort",
+        PreemptionReason::InCohortFairSharing => {
+            "its ClusterQueue has the larger dominant share in the cohort"
+        }
     }
 }
 
@@ -184,7 +187,7 @@ fn write_steps(out: &mut impl Write, state: &State, workload: &str, trace: &Trac
     if trace.steps().is_empty() {
         return Ok(());
     }
-    writeln!(out, "\nWhat was considered, in order")?;
+    writeln!(out, "\nTrace, in order")?;
     let names = pod_set_names(state, workload);
     for it in trace.steps() {
         write_step(out, state, &names, it)?;
@@ -222,11 +225,11 @@ fn write_step(out: &mut impl Write, state: &State, names: &[&str], step: &Step) 
         }
         Step::MayNotPreempt => writeln!(
             out,
-            "  no search: its queue is elastic, and labels or policy of its pods forbid it to preempt"
+            "  no search: its ClusterQueue is elastic, and the labels or preemptionPolicy of its pods forbid preemption"
         ),
         Step::CannotSucceed => writeln!(
             out,
-            "    in vain: even if all went who may be taken, there would not be enough"
+            "    skipped: preempting every candidate would not release enough quota"
         ),
         Step::Attempt { may_borrow: true } => writeln!(out, "    with borrowing:"),
         Step::Attempt { may_borrow: false } => writeln!(out, "    within nominal quota:"),
@@ -234,28 +237,32 @@ fn write_step(out: &mut impl Write, state: &State, names: &[&str], step: &Step) 
             workload, verdict, ..
         } => {
             let verdict = match verdict {
-                CandidateVerdict::Selected => "taken",
-                CandidateVerdict::NotNewer => "stays: of equal priority, and not newer",
+                CandidateVerdict::Selected => "selected",
+                CandidateVerdict::NotNewer => "kept: of equal priority and not newer",
                 CandidateVerdict::NotWhileBorrowing => {
-                    "stays, and all after it in its queue: not while the preemptor borrows"
+                    "kept, with the remaining candidates of its queue: the preemptor borrows"
                 }
                 CandidateVerdict::ShareTooLarge => {
-                    "stays: the preemptor's queue would have the larger share"
+                    "kept: the preemptor's queue would have the larger share"
                 }
-                _ => "looked at",
+                _ => "considered",
             };
             writeln!(out, "      {}: {verdict}", name(*workload))
         }
         Step::Queue { queue, verdict } => {
             let verdict = match verdict {
-                QueueVerdict::NoLongerBorrows => "keeps the rest: it no longer borrows".to_owned(),
+                QueueVerdict::NoLongerBorrows => {
+                    "keeps its other workloads: it no longer borrows".to_owned()
+                }
                 QueueVerdict::PriorityTooHigh => {
-                    "keeps the rest: their priority is too high".to_owned()
+                    "keeps its other workloads: their priority is too high".to_owned()
                 }
                 QueueVerdict::AboveThreshold { threshold_max } => {
-                    format!("keeps the rest: their priority is above the threshold {threshold_max}")
+                    format!(
+                        "keeps its other workloads: their priority is above the threshold {threshold_max}"
+                    )
                 }
-                _ => "keeps the rest".to_owned(),
+                _ => "keeps its other workloads".to_owned(),
             };
             writeln!(
                 out,
@@ -264,10 +271,17 @@ fn write_step(out: &mut impl Write, state: &State, names: &[&str], step: &Step) 
             )
         }
         Step::FilledBack { workload } => {
-            writeln!(out, "      {}: let off, it fits without", name(*workload))
+            writeln!(
+                out,
+                "      {}: reprieved, the preemptor fits without it",
+                name(*workload)
+            )
         }
         Step::SearchEnded { found: true } => writeln!(out, "    found"),
-        Step::SearchEnded { found: false } => writeln!(out, "    nobody makes enough room"),
+        Step::SearchEnded { found: false } => writeln!(
+            out,
+            "    not found: the candidates do not release enough quota"
+        ),
         _ => write_limit_step(out, state, step),
     }
 }
@@ -282,7 +296,7 @@ fn write_limit_step(out: &mut impl Write, state: &State, step: &Step) -> fmt::Re
         } => {
             writeln!(
                 out,
-                "      {}: stays, {}",
+                "      {}: protected, {}",
                 name(*workload),
                 protection_text(*why)
             )
@@ -298,11 +312,7 @@ fn write_limit_step(out: &mut impl Write, state: &State, step: &Step) -> fmt::Re
             } else {
                 amounts.join(", ")
             };
-            writeln!(
-                out,
-                "  held for {}, who preempts: {amounts}",
-                name(*preemptor)
-            )
+            writeln!(out, "  held for preemptor {}: {amounts}", name(*preemptor))
         }
         Step::Thresholds {
             within_max,
@@ -314,15 +324,15 @@ fn write_limit_step(out: &mut impl Write, state: &State, step: &Step) -> fmt::Re
                 ("reclaimMaxPriorityThreshold", *reclaim_max),
             ];
             let both: Vec<String> = both.into_iter().filter_map(of).collect();
-            writeln!(out, "    but for {} it might not be", both.join(" and "))
+            writeln!(out, "    candidates are limited by {}", both.join(" and "))
         }
         Step::DecisionRetained => writeln!(
             out,
-            "  what was decided stands: the rest of its victims are on their way"
+            "  the earlier decision is kept: its other victims are being evicted"
         ),
         Step::Displaced { preemptor } => writeln!(
             out,
-            "  takes what is held for {}, of lower priority",
+            "  uses quota held for {}, which has lower priority",
             name(*preemptor)
         ),
         Step::ExceedsVictimLimit {
@@ -330,7 +340,7 @@ fn write_limit_step(out: &mut impl Write, state: &State, step: &Step) -> fmt::Re
             victims_max,
         } => writeln!(
             out,
-            "  {victims} workloads would have to go; {victims_max} may in one cycle"
+            "  {victims} preemptions are needed, and the limit per cycle is {victims_max}"
         ),
         _ => Ok(()),
     }
@@ -348,26 +358,26 @@ fn workload_label(state: &State, workload: WorkloadId) -> String {
 
 fn protection_text(why: Protection) -> String {
     match why {
-        Protection::NonPreemptible => "it is non-preemptible, and its queue elastic".to_owned(),
-        Protection::EvictedForAnother => {
-            "it goes for another already, who gets its quota".to_owned()
+        Protection::NonPreemptible => {
+            "it is non-preemptible, and its ClusterQueue is elastic".to_owned()
         }
+        Protection::EvictedForAnother => "it is being evicted for another preemptor".to_owned(),
         Protection::PreemptedBefore => {
-            "the preemptor took it once, and would go on in a circle".to_owned()
+            "the preemptor preempted it before, and this would be a preemption loop".to_owned()
         }
         Protection::BelowMinRuntime {
             runtime_s: for_s,
             min_runtime_s: least_s,
         } => {
-            format!("it has run for {for_s} s, and may for {least_s} s")
+            format!("it has run for {for_s} s of its minimum of {least_s} s")
         }
         Protection::PreemptedTooOften { times } => {
             format!(
-                "it was preempted {}, as often as it may be",
+                "it was preempted {}, which is the limit",
                 count_times(times)
             )
         }
-        _ => "it is spared".to_owned(),
+        _ => "it is protected".to_owned(),
     }
 }
 

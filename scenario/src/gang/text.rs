@@ -1,4 +1,4 @@
-//! Answers for a person who asks why.
+//! Prints the answer to a scenario of pods and pod groups as text.
 
 use super::answer::ScenarioAnswer;
 use super::build::LoadedGangScenario;
@@ -11,7 +11,7 @@ use lockkeeper_preemption::placement::{FilterRejection, PodPreemption};
 use lockkeeper_preemption::{BudgetId, HostId, PodId, UnitId};
 use std::fmt::{self, Write};
 
-/// Tells an answer.
+/// Writes an answer as text.
 ///
 /// # Errors
 ///
@@ -36,7 +36,7 @@ pub fn write_text(
             writeln!(out, "it may not preempt: {}", ineligible_text(*it))
         }
         ScenarioAnswer::Policy(PodPreemption::Never) => writeln!(out, "it never preempts"),
-        ScenarioAnswer::Policy(_) => writeln!(out, "it preempts who is of a lower priority"),
+        ScenarioAnswer::Policy(_) => writeln!(out, "it preempts pods of lower priority"),
         ScenarioAnswer::Priorities {
             pod,
             scheduling,
@@ -47,22 +47,22 @@ pub fn write_text(
             world.pod_name(*pod)
         ),
         ScenarioAnswer::Units(units) => {
-            writeln!(out, "What is preempted as one, the most important first")?;
+            writeln!(out, "Disruption units, the most important first")?;
             for id in units {
                 writeln!(out, "  {}", unit_text(world, *id))?;
             }
             Ok(())
         }
         ScenarioAnswer::Budgets(victims) if victims.is_empty() => {
-            writeln!(out, "nobody is to go, so no budget is broken")
+            writeln!(out, "no victims, so no disruption budget is violated")
         }
         ScenarioAnswer::Budgets(victims) => {
             for (at, it) in victims.iter().enumerate() {
                 match it.as_slice() {
-                    [] => writeln!(out, "victim {at} breaks no budget")?,
+                    [] => writeln!(out, "victim {at} violates no disruption budget")?,
                     broken => writeln!(
                         out,
-                        "victim {at} breaks {}",
+                        "victim {at} violates {}",
                         budget_violations(world, broken)
                     )?,
                 }
@@ -84,7 +84,7 @@ fn write_decision(
     let (name, what, priority) = match (loaded.group, first) {
         (Some(group), _) => (
             world.group_name(group).to_owned(),
-            count_noun(loaded.pods.len(), "pod waits", "pods wait"),
+            count_noun(loaded.pods.len(), "pending pod", "pending pods"),
             world.workloads().group_priority(group),
         ),
         (None, Some(pod)) => (
@@ -92,22 +92,24 @@ fn write_decision(
             "a pod".to_owned(),
             world.workloads().scheduling_priority(*pod),
         ),
-        (None, None) => return writeln!(out, "nobody wants in"),
+        (None, None) => return writeln!(out, "no preemptor"),
     };
     let verdict = match &decision.outcome {
-        GangOutcome::Fits { .. } => "fits, and nobody has to go".to_owned(),
+        GangOutcome::Fits { .. } => "fits without preemption".to_owned(),
         GangOutcome::Preempt(plan) => match plan.victims.len() {
-            0 => "has a place, and nobody is in its way".to_owned(),
+            0 => "fits without victims".to_owned(),
             victims => format!(
-                "fits once {} gone",
-                count_noun(victims, "unit is", "units are")
+                "fits after preempting {}",
+                count_noun(victims, "disruption unit", "disruption units")
             ),
         },
         GangOutcome::AwaitingVictims { .. } => {
-            "waits for those that it preempted before to go".to_owned()
+            "waits for the termination of its earlier victims".to_owned()
         }
         GangOutcome::Ineligible(it) => format!("may not preempt: {}", ineligible_text(*it)),
-        GangOutcome::Infeasible { .. } => "does not fit, whoever may go".to_owned(),
+        GangOutcome::Infeasible { .. } => {
+            "does not fit, even after preempting every candidate".to_owned()
+        }
     };
     writeln!(out, "{name} ({what}, priority {priority}) {verdict}")?;
     match &decision.outcome {
@@ -135,7 +137,7 @@ fn write_decision(
         );
         writeln!(
             out,
-            "  It was nominated before, but {pod} cannot go to {node} any more: {why}"
+            "  Its earlier nomination is dropped: {pod} no longer fits on {node}: {why}"
         )?;
     }
     if !decision.pods_not_matching_priority.is_empty() {
@@ -147,14 +149,14 @@ fn write_decision(
         writeln!(out, "  PodsNotMatchingPriority: {}", names.join(", "))?;
     }
     if world.options().compatibility == SchedulerCompatibility::KubeScheduler {
-        let said = scheduler_message(world, loaded.group.is_some(), &decision.outcome);
-        writeln!(out, "  kube-scheduler says: {said}")?;
+        let message = scheduler_message(world, loaded.group.is_some(), &decision.outcome);
+        writeln!(out, "  kube-scheduler message: {message}")?;
     }
     Ok(())
 }
 
 fn write_dry_run(out: &mut impl Write, world: &GangCluster, run: &DryRun) -> fmt::Result {
-    let candidates = count_noun(run.candidates.len(), "node will do", "nodes will do");
+    let candidates = count_noun(run.candidates.len(), "candidate node", "candidate nodes");
     writeln!(out, "{candidates}")?;
     for it in &run.candidates {
         writeln!(out, "\n{}", domain_text(world, it.host))?;
@@ -181,7 +183,7 @@ fn count_noun(number: usize, one: &str, more: &str) -> String {
 fn ineligible_text(reason: IneligibleReason) -> &'static str {
     match reason {
         IneligibleReason::PolicyNever => "its preemption policy is Never",
-        _ => "a pod that it preempted is still going, on the node it was nominated to",
+        _ => "one of its victims is still terminating on the nominated node",
     }
 }
 
@@ -190,21 +192,18 @@ fn write_plan(out: &mut impl Write, world: &GangCluster, plan: &GangPlan) -> fmt
     if plan.victims.is_empty() {
         return Ok(());
     }
-    writeln!(out, "\nWho has to go")?;
+    writeln!(out, "\nVictims")?;
     for id in &plan.victims {
         writeln!(out, "  {}", unit_text(world, *id))?;
     }
     writeln!(
         out,
-        "  Nobody above priority {} was asked to.",
+        "  Priority cutoff: units above priority {} are not preempted.",
         plan.max_priority
     )?;
     if plan.violations > 0 {
-        let pods = count_noun(plan.violations as usize, "pod is", "pods are");
-        writeln!(
-            out,
-            "  {pods} protected by a disruption budget that this breaks."
-        )?;
+        let pods = count_noun(plan.violations as usize, "victim pod", "victim pods");
+        writeln!(out, "  Disruption budgets are violated for {pods}.")?;
     }
     Ok(())
 }
@@ -217,8 +216,15 @@ fn write_placement(
     for (pod, host) in placement {
         let pod = world.pod_name(*pod);
         match host {
-            Some(host) => writeln!(out, "  {pod} goes to {}", world.cluster().host_name(*host))?,
-            None => writeln!(out, "  {pod} has no place; the others do without it")?,
+            Some(host) => writeln!(
+                out,
+                "  {pod} is placed on {}",
+                world.cluster().host_name(*host)
+            )?,
+            None => writeln!(
+                out,
+                "  {pod} is not placed; the gang has enough pods without it"
+            )?,
         }
     }
     Ok(())
@@ -226,7 +232,7 @@ fn write_placement(
 
 fn unit_text(world: &GangCluster, id: UnitId) -> String {
     let Some(unit) = world.units().get(id) else {
-        return "a unit that is gone".to_owned();
+        return "a deleted unit".to_owned();
     };
     let mut hosts: Vec<&str> = Vec::new();
     for pod in unit.pods() {
@@ -275,30 +281,32 @@ fn infeasible_text(world: &GangCluster, why: &InfeasibleReason) -> String {
     let cluster = world.cluster();
     match why {
         InfeasibleReason::Rejected(refusal) => match refusal {
-            FilterRejection::NodeNotFound => "there is no such node".to_owned(),
-            FilterRejection::Unschedulable => "it is cordoned".to_owned(),
+            FilterRejection::NodeNotFound => "the node does not exist".to_owned(),
+            FilterRejection::Unschedulable => "the node is cordoned".to_owned(),
             FilterRejection::SelectorMismatch => {
-                "it does not have the labels that are asked for".to_owned()
+                "the node does not match the node selector or affinity".to_owned()
             }
             FilterRejection::UntoleratedTaint { key } => {
                 let key = cluster.symbols().text(*key);
-                format!("its taint {key} is not tolerated")
+                format!("the taint {key} is not tolerated")
             }
             FilterRejection::InsufficientAllocatable {
                 resource,
                 requested: asked,
                 allocatable,
             } => format!(
-                "it has {allocatable} of {} in all, and {asked} is asked for",
+                "{allocatable} of {} is allocatable, and {asked} is requested",
                 cluster.resource_name(*resource)
             ),
-            _ => "it is nothing for the pod".to_owned(),
+            _ => "a filter rejects the node".to_owned(),
         },
-        InfeasibleReason::NoLowerPriority => "nobody of a lower priority is there".to_owned(),
+        InfeasibleReason::NoLowerPriority => {
+            "no preemption victims: no unit has a lower priority".to_owned()
+        }
         InfeasibleReason::InsufficientResources { resources: short } => {
             let names: Vec<&str> = short.iter().map(|it| cluster.resource_name(*it)).collect();
             format!(
-                "too little of {}, even if all who may go are gone",
+                "insufficient {}, even after preempting every candidate",
                 names.join(", ")
             )
         }
@@ -309,15 +317,15 @@ fn infeasible_text(world: &GangCluster, why: &InfeasibleReason) -> String {
         } => {
             let pod = pod.map(|it| world.pod_name(it)).unwrap_or_default();
             format!(
-                "{placed} of at least {count_min} pods find a place, even if all who may go are \
-                 gone; {pod} is the first that finds none"
+                "{placed} of at least {count_min} pods can be placed after preempting every candidate; \
+                 {pod} is the first that cannot"
             )
         }
-        _ => "nobody is in the way there, so preemption does not help".to_owned(),
+        _ => "preemption does not help: no candidate uses the resources it needs".to_owned(),
     }
 }
 
-/// Why a node that a pod was nominated to will not do.
+/// Why the nominated node of a pod is no longer suitable.
 fn dropped_nomination(world: &GangCluster, reason: &InfeasibleReason) -> String {
     let InfeasibleReason::InsufficientResources { resources: short } = reason else {
         return infeasible_text(world, reason);
@@ -327,14 +335,14 @@ fn dropped_nomination(world: &GangCluster, reason: &InfeasibleReason) -> String 
         .map(|it| world.cluster().resource_name(*it))
         .collect();
     format!(
-        "too little of {}, even when those that it preempted have gone",
+        "insufficient {}, even after its victims terminate",
         names.join(", ")
     )
 }
 
 fn score_text(score: &Score) -> String {
     format!(
-        "{}, {} against a budget, highest priority {}, priorities {} in all, {}",
+        "{}, {} violating budgets, highest priority {}, sum of priorities {}, {}",
         count_noun(
             score.cascades as usize,
             "cascade expected",
@@ -351,18 +359,18 @@ fn write_steps(out: &mut impl Write, world: &GangCluster, steps: &[GangStep]) ->
     if steps.is_empty() {
         return Ok(());
     }
-    writeln!(out, "\nWhat was considered")?;
+    writeln!(out, "\nTrace")?;
     for it in steps {
-        let told = step_text(world, it);
+        let text = step_text(world, it);
         match it {
             GangStep::Domain { .. }
             | GangStep::RetriedDomain
             | GangStep::Chosen { .. }
             | GangStep::Pod { .. }
             | GangStep::DoesNotFit => {
-                writeln!(out, "  {told}")?;
+                writeln!(out, "  {text}")?;
             }
-            _ => writeln!(out, "    {told}")?,
+            _ => writeln!(out, "    {text}")?,
         }
     }
     Ok(())
@@ -385,29 +393,29 @@ fn step_text(world: &GangCluster, step: &GangStep) -> String {
         each.collect::<Vec<_>>().join(", ")
     };
     match step {
-        GangStep::Pod { pod } => format!("{} is next", world.pod_name(*pod)),
+        GangStep::Pod { pod } => format!("considering {}", world.pod_name(*pod)),
         GangStep::NominationStands => {
-            "the nodes that it was nominated to will do, so nobody else goes".to_owned()
+            "the nominated nodes are still suitable, so there are no further victims".to_owned()
         }
         GangStep::NominationDropped { pod, host, reason } => format!(
-            "{} cannot go to {} any more: {}",
+            "{} no longer fits on {}: {}",
             world.pod_name(*pod),
             node(host),
             dropped_nomination(world, reason)
         ),
-        GangStep::RetriedDomain => "the same, with the other way to place pods".to_owned(),
-        GangStep::DoesNotFit => "it does not fit as things are".to_owned(),
+        GangStep::RetriedDomain => "retried with the other placement strategy".to_owned(),
+        GangStep::DoesNotFit => "it does not fit without preemption".to_owned(),
         GangStep::Domain { host } => domain_text(world, *host),
         GangStep::Infeasible { reason } => {
             format!("infeasible: {}", infeasible_text(world, reason))
         }
         GangStep::Placed { placement } => {
             format!(
-                "with all who may go gone it is placed: {}",
+                "placed after removing every candidate: {}",
                 places(placement)
             )
         }
-        GangStep::PlacedAgain { placement } => format!("it is placed anew: {}", places(placement)),
+        GangStep::PlacedAgain { placement } => format!("placed again: {}", places(placement)),
         GangStep::Protected {
             unit,
             breaks: broken,
@@ -420,28 +428,31 @@ fn step_text(world: &GangCluster, step: &GangStep) -> String {
             max_priority: most,
             is_enough,
         } => match is_enough {
-            true => format!("it is enough that all up to priority {most} go"),
-            false => format!("it is not enough that all up to priority {most} go"),
+            true => format!("preempting all candidates up to priority {most} is enough"),
+            false => format!("preempting all candidates up to priority {most} is not enough"),
         },
         GangStep::CutoffFound { max_priority: most } => {
-            format!("nobody above priority {most} has to go")
+            format!("candidates above priority {most} are not needed")
         }
         GangStep::Reprieved { unit, by_budget } => match by_budget {
-            true => format!("{} stays, since a budget protects it", name(unit)),
-            false => format!("{} stays, since it is not in the way", name(unit)),
+            true => format!(
+                "{} is reprieved; a disruption budget protects it",
+                name(unit)
+            ),
+            false => format!("{} is reprieved; the preemptor fits without it", name(unit)),
         },
         GangStep::NotReprieved {
             unit,
             host,
             resource,
         } => format!(
-            "{} goes, since there is too little {} on {} for both",
+            "{} is a victim; insufficient {} on {} for both",
             name(unit),
             world.cluster().resource_name(*resource),
             node(host)
         ),
         GangStep::Scored { score: it } => score_text(it),
-        GangStep::Chosen { host } => format!("{} is the best", domain_text(world, *host)),
+        GangStep::Chosen { host } => format!("{} is selected", domain_text(world, *host)),
         _ => String::new(),
     }
 }

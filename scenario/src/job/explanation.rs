@@ -1,4 +1,4 @@
-//! What a round considered, told.
+//! Prints the decision and the trace of a round of job preemption, as JSON and as text.
 
 use super::resolve::{self, QuotaIds, merge_fields};
 use lockkeeper_preemption::job::{
@@ -10,7 +10,7 @@ use lockkeeper_preemption::{HostId, PodId, ResourceId};
 use serde_json::{Value, json};
 use std::fmt::Write;
 
-/// Names for numbers.
+/// Looks up the names of ids.
 pub(super) struct NameLookup<'a> {
     pub(super) cluster: &'a Cluster,
     pub(super) quotas: &'a QuotaIds,
@@ -48,18 +48,14 @@ pub(super) const fn trigger_text(may: bool) -> &'static str {
     }
 }
 
-/// The sums of a job at its quota and those above.
-pub(super) fn gate_json(
-    naming: &NameLookup<'_>,
-    tree: &QuotaTree,
-    admission: &QuotaCheck,
-) -> Value {
+/// The quota check of a job, with the sums at its quota and at each ancestor.
+pub(super) fn gate_json(names: &NameLookup<'_>, tree: &QuotaTree, admission: &QuotaCheck) -> Value {
     let levels = admission.levels.iter().map(|level| {
         let limits = tree.limits(level.quota);
-        let told = json!({
-            "quota": naming.quotas.name(level.quota),
-            "max": naming.to_json(&limits.max),
-            "overMax": naming.resources(&level.over_max),
+        let fields = json!({
+            "quota": names.quotas.name(level.quota),
+            "max": names.to_json(&limits.max),
+            "overMax": names.resources(&level.over_max),
         });
         let sums = match &level.usage {
             CheckedUsage::NonPreemptible {
@@ -67,24 +63,24 @@ pub(super) fn gate_json(
                 all,
                 over_min,
             } => json!({
-                "min": naming.to_json(&limits.min),
-                "overMin": naming.resources(over_min),
-                "nonPreemptible": naming.to_json(non_preemptible),
-                "all": naming.to_json(all),
+                "min": names.to_json(&limits.min),
+                "overMin": names.resources(over_min),
+                "nonPreemptible": names.to_json(non_preemptible),
+                "all": names.to_json(all),
             }),
             CheckedUsage::Preemptible {
                 non_preemptible_reserve: kept,
                 all,
             } => {
-                json!({"kept": naming.to_json(kept), "all": naming.to_json(all)})
+                json!({"kept": names.to_json(kept), "all": names.to_json(all)})
             }
         };
-        merge_fields(told, sums)
+        merge_fields(fields, sums)
     });
     json!({
         "step": "gate",
         "class": admission.preemptibility.as_str(),
-        "job": naming.to_json(&admission.total),
+        "job": names.to_json(&admission.total),
         "admitted": admission.has_quota(),
         "mayPreempt": admission.may_preempt(),
         "levels": levels.collect::<Vec<_>>(),
@@ -92,29 +88,27 @@ pub(super) fn gate_json(
 }
 
 pub(super) fn gate_lines(
-    naming: &NameLookup<'_>,
+    names: &NameLookup<'_>,
     tree: &QuotaTree,
     admission: &QuotaCheck,
 ) -> Vec<String> {
     let levels = admission.levels.iter();
-    levels
-        .flat_map(|it| level_lines(naming, tree, it))
-        .collect()
+    levels.flat_map(|it| level_lines(names, tree, it)).collect()
 }
 
-fn level_lines(naming: &NameLookup<'_>, tree: &QuotaTree, level: &QuotaCheckLevel) -> Vec<String> {
-    let quota = naming.quotas.name(level.quota);
+fn level_lines(names: &NameLookup<'_>, tree: &QuotaTree, level: &QuotaCheckLevel) -> Vec<String> {
+    let quota = names.quotas.name(level.quota);
     let limits = tree.limits(level.quota);
     let verdict = |limit: &str, most: &ResourceList, over: &[ResourceId]| {
         let most = if most.is_empty() {
             "unlimited".to_owned()
         } else {
-            naming.to_text(most)
+            names.to_text(most)
         };
-        let over = naming.resources(over).join(", ");
+        let over = names.resources(over).join(", ");
         match over.as_str() {
-            "" => format!("{limit} {most} holds"),
-            over => format!("{limit} {most} is passed ({over})"),
+            "" => format!("within {limit} {most}"),
+            over => format!("exceeds {limit} {most} ({over})"),
         }
     };
     let max = verdict("max", &limits.max, &level.over_max);
@@ -124,28 +118,28 @@ fn level_lines(naming: &NameLookup<'_>, tree: &QuotaTree, level: &QuotaCheckLeve
             all,
             over_min,
         } => {
-            let (own, all) = (naming.to_text(non_preemptible), naming.to_text(all));
+            let (own, all) = (names.to_text(non_preemptible), names.to_text(all));
             let min = verdict("min", &limits.min, over_min);
             vec![
-                format!("quota {quota}: non-preemptible use would be {own}; {min}"),
-                format!("quota {quota}: use of all would be {all}; {max}"),
+                format!("quota {quota}: non-preemptible usage would be {own}: {min}"),
+                format!("quota {quota}: total usage would be {all}: {max}"),
             ]
         }
         CheckedUsage::Preemptible {
             non_preemptible_reserve: kept,
             all,
         } => {
-            let (kept, all) = (naming.to_text(kept), naming.to_text(all));
+            let (kept, all) = (names.to_text(kept), names.to_text(all));
             vec![format!(
-                "quota {quota}: use would be {all}, {kept} of it kept for the non-preemptible; {max}"
+                "quota {quota}: usage would be {all}, including {kept} reserved for non-preemptible pods: {max}"
             )]
         }
     }
 }
 
-/// A step for a program.
-pub(super) fn step_json(naming: &NameLookup<'_>, tree: &QuotaTree, step: &JobStep) -> Value {
-    let (pod, host) = (|it| naming.pod(it), |it| naming.host(it));
+/// A step as JSON.
+pub(super) fn step_json(names: &NameLookup<'_>, tree: &QuotaTree, step: &JobStep) -> Value {
+    let (pod, host) = (|it| names.pod(it), |it| names.host(it));
     match step {
         JobStep::Blocked(BlockedReason::Unfinished { victims }) => {
             json!({"step": "blocked", "why": "unfinished", "victims": victims})
@@ -154,15 +148,15 @@ pub(super) fn step_json(naming: &NameLookup<'_>, tree: &QuotaTree, step: &JobSte
             json!({"step": "blocked", "why": "tooMany", "roundsMax": rounds_max})
         }
         JobStep::Trigger { may } => json!({"step": "trigger", "may": may}),
-        JobStep::QuotaGate(admission) => gate_json(naming, tree, admission),
+        JobStep::QuotaGate(admission) => gate_json(names, tree, admission),
         JobStep::Placed { pod: it, host: on } => {
             json!({"step": "placed", "pod": pod(*it), "node": host(*on)})
         }
         JobStep::Excluded { host: it } => json!({"step": "excluded", "node": host(*it)}),
         JobStep::OverMax { quota, over } => json!({
             "step": "overMax",
-            "quota": naming.quotas.name(*quota),
-            "over": naming.resources(over),
+            "quota": names.quotas.name(*quota),
+            "over": names.resources(over),
         }),
         JobStep::PlacedWithoutVictims { fits } => json!({"step": "asItIs", "fits": fits}),
         JobStep::Removed {
@@ -187,10 +181,10 @@ pub(super) fn step_json(naming: &NameLookup<'_>, tree: &QuotaTree, step: &JobSte
         } => {
             let why = match why {
                 AssignBackFailure::NodeFull { resource } => {
-                    json!({"noRoom": naming.cluster.resource_name(*resource)})
+                    json!({"noRoom": names.cluster.resource_name(*resource)})
                 }
                 AssignBackFailure::QuotaFull { quota } => {
-                    json!({"noQuota": naming.quotas.name(*quota)})
+                    json!({"noQuota": names.quotas.name(*quota)})
                 }
             };
             merge_fields(json!({"step": "victim", "pod": pod(*it)}), why)
@@ -199,49 +193,58 @@ pub(super) fn step_json(naming: &NameLookup<'_>, tree: &QuotaTree, step: &JobSte
     }
 }
 
-/// A step for a person; one line or more.
-pub(super) fn step_lines(naming: &NameLookup<'_>, tree: &QuotaTree, step: &JobStep) -> Vec<String> {
-    let (pod, host) = (|it| naming.pod(it), |it| naming.host(it));
+/// A step as text, one or more lines.
+pub(super) fn step_lines(names: &NameLookup<'_>, tree: &QuotaTree, step: &JobStep) -> Vec<String> {
+    let (pod, host) = (|it| names.pod(it), |it| names.host(it));
     let line = match step {
-        JobStep::QuotaGate(admission) => return gate_lines(naming, tree, admission),
+        JobStep::QuotaGate(admission) => return gate_lines(names, tree, admission),
         JobStep::Blocked(blocked) => self::blocked_text(*blocked),
         JobStep::Trigger { may } => {
             format!("the job {} by its labels and policy", trigger_text(*may))
         }
         JobStep::Placed { pod: it, host: on } => {
-            format!("{} has its place on {} already", pod(*it), host(*on))
+            format!("{} is already placed on {}", pod(*it), host(*on))
         }
         JobStep::Excluded { host: it } => {
             format!(
-                "node {} is out of the question, whoever leaves it",
+                "node {} is excluded: no preemption makes it suitable",
                 host(*it)
             )
         }
         JobStep::OverMax { quota, over } => format!(
-            "quota {} would pass its max ({}): all that use it and may go are taken, on whatever node",
-            naming.quotas.name(*quota),
-            naming.resources(over).join(", ")
+            "quota {} would exceed its max ({}): every candidate that uses it is removed, on any node",
+            names.quotas.name(*quota),
+            names.resources(over).join(", ")
         ),
         JobStep::PlacedWithoutVictims { fits: true } => {
-            "all its pods fit without anybody going for room".to_owned()
+            "all its pods fit without victims".to_owned()
         }
         JobStep::PlacedWithoutVictims { fits: false } => {
-            "not all its pods fit as things are: all that may go are taken".to_owned()
+            "not all its pods fit without preemption: every candidate is removed".to_owned()
         }
         JobStep::Removed {
             pod: it,
             host: on,
             reason: RemovalReason::Node,
-        } => format!("{} is taken from {}, for room", pod(*it), host(*on)),
+        } => format!(
+            "{} is removed from {} (node resources)",
+            pod(*it),
+            host(*on)
+        ),
         JobStep::Removed {
             pod: it,
             host: on,
             reason: RemovalReason::Quota,
-        } => format!("{} is taken from {}, for quota", pod(*it), host(*on)),
-        JobStep::Nominated { pod: it, host: on } => format!("{} goes to {}", pod(*it), host(*on)),
-        JobStep::Unplaced { pod: it } => format!("{} fits nowhere", pod(*it)),
+        } => format!("{} is removed from {} (quota)", pod(*it), host(*on)),
+        JobStep::Nominated { pod: it, host: on } => {
+            format!("{} is nominated to {}", pod(*it), host(*on))
+        }
+        JobStep::Unplaced { pod: it } => format!("{} fits on no node", pod(*it)),
         JobStep::AssignedBack { pod: it } => {
-            format!("{} stays: it is not in the way", pod(*it))
+            format!(
+                "{} is assigned back: the job fits without preempting it",
+                pod(*it)
+            )
         }
         JobStep::Victim {
             pod: it,
@@ -249,15 +252,15 @@ pub(super) fn step_lines(naming: &NameLookup<'_>, tree: &QuotaTree, step: &JobSt
         } => {
             let why = match why {
                 AssignBackFailure::NodeFull { resource } => format!(
-                    "there is not enough {} left beside the job",
-                    naming.cluster.resource_name(*resource)
+                    "insufficient {} for both it and the job",
+                    names.cluster.resource_name(*resource)
                 ),
                 AssignBackFailure::QuotaFull { quota } => format!(
-                    "quota {} would pass its max with it",
-                    naming.quotas.name(*quota)
+                    "quota {} would exceed its max with it",
+                    names.quotas.name(*quota)
                 ),
             };
-            format!("{} goes: {why}", pod(*it))
+            format!("{} is a victim: {why}", pod(*it))
         }
         _ => return Vec::new(),
     };
@@ -267,20 +270,20 @@ pub(super) fn step_lines(naming: &NameLookup<'_>, tree: &QuotaTree, step: &JobSt
 fn blocked_text(blocked: BlockedReason) -> String {
     match blocked {
         BlockedReason::Unfinished { victims: 1 } => {
-            "1 victim of the last round has not gone yet".to_owned()
+            "1 victim of the previous round has not terminated".to_owned()
         }
         BlockedReason::Unfinished { victims } => {
-            format!("{victims} victims of the last round have not gone yet")
+            format!("{victims} victims of the previous round have not terminated")
         }
         BlockedReason::TooMany { rounds_max } => {
-            format!("{rounds_max} jobs wait for their victims already, as many as may")
+            format!("{rounds_max} jobs wait for their victims, which is the limit")
         }
     }
 }
 
-/// Why a job gets no places: in the words of the cases, and for a person.
+/// Why a job is not placed: the value of `why` in the cases, and a text.
 pub(super) fn rejection_reason(
-    naming: &NameLookup<'_>,
+    names: &NameLookup<'_>,
     refusal: &JobRejection,
 ) -> (&'static str, String) {
     match refusal {
@@ -289,109 +292,110 @@ pub(super) fn rejection_reason(
         }
         JobRejection::TriggerNotAllowed => (
             "job may not trigger preemption",
-            "its labels or its policy forbid it to trigger preemption".to_owned(),
+            "its labels or preemptionPolicy forbid preemption".to_owned(),
         ),
         JobRejection::Quota(admission) => {
             let mut levels = admission.levels.iter();
             let refused = levels.find(|it| !it.is_within_min() || !it.is_within_max());
-            let name = refused.map_or("", |it| naming.quotas.name(it.quota));
-            ("quota gate", format!("quota {name} forbids it"))
+            let name = refused.map_or("", |it| names.quotas.name(it.quota));
+            ("quota gate", format!("quota {name} rejects it"))
         }
         JobRejection::OverMax { quota } => {
-            let name = naming.quotas.name(*quota);
-            let text =
-                format!("quota {name} would pass its max even if all went that use it and may go");
+            let name = names.quotas.name(*quota);
+            let text = format!(
+                "quota {name} would exceed its max even after preempting every candidate that uses it"
+            );
             ("quota max", text)
         }
         JobRejection::NoPlacement { pod } => (
             "not every pod of the job fits",
             format!(
-                "{} fits nowhere, even without all that may go",
-                naming.pod(*pod)
+                "{} fits on no node, even after preempting every candidate",
+                names.pod(*pod)
             ),
         ),
         JobRejection::IncompleteGang { gang, pods } => (
             "job is not whole",
             format!(
-                "at least {} of {} pods must run, and {pods} are there; the three must be equal",
+                "minimum is {}, total is {}, and {pods} pods exist; the three must be equal",
                 gang.minimum, gang.total
             ),
         ),
         JobRejection::MixedPods => (
             "pods of the job differ",
-            "it has no pods, or they differ in quota, class or priority".to_owned(),
+            "it has no pods, or they differ in quota, preemptibility or priority".to_owned(),
         ),
     }
 }
 
-/// What comes of a round, in the field names of the cases.
-pub(super) fn outcome_json(naming: &NameLookup<'_>, outcome: &JobOutcome) -> Value {
+/// The outcome of a round, in the field names of the cases.
+pub(super) fn outcome_json(names: &NameLookup<'_>, outcome: &JobOutcome) -> Value {
     match outcome {
         JobOutcome::Rejected(refused) => json!({
             "preempt": false,
-            "why": rejection_reason(naming, refused).0,
+            "why": rejection_reason(names, refused).0,
             "victims": [],
             "nominations": {},
         }),
         JobOutcome::Preempt(plan) => {
-            let names = |pods: &[PodId]| -> Vec<String> {
-                pods.iter().map(|it| naming.pod(*it).to_owned()).collect()
+            let pod_names = |pods: &[PodId]| -> Vec<String> {
+                pods.iter().map(|it| names.pod(*it).to_owned()).collect()
             };
             let nominations = plan.nominations.iter();
             let nominations: serde_json::Map<String, Value> = nominations
-                .map(|(pod, host)| (naming.pod(*pod).to_owned(), naming.host(*host).into()))
+                .map(|(pod, host)| (names.pod(*pod).to_owned(), names.host(*host).into()))
                 .collect();
-            let told = json!({
+            let fields = json!({
                 "preempt": true,
                 "why": "ok",
-                "victims": names(&plan.victims),
+                "victims": pod_names(&plan.victims),
                 "nominations": nominations,
                 "victim_action": plan.action.as_str(),
             });
             if plan.leaving.is_empty() {
-                return told;
+                return fields;
             }
-            merge_fields(told, json!({"leaving": names(&plan.leaving)}))
+            merge_fields(fields, json!({"leaving": pod_names(&plan.leaving)}))
         }
     }
 }
 
-/// The same for a person.
+/// The outcome of a round as text.
 pub(super) fn outcome_text(
-    naming: &NameLookup<'_>,
-    world: &JobCluster,
+    names: &NameLookup<'_>,
+    cluster: &JobCluster,
     outcome: &JobOutcome,
     job: &str,
 ) -> String {
     let plan = match outcome {
         JobOutcome::Rejected(refused) => {
-            let why = rejection_reason(naming, refused).1;
-            return format!("{job} gets no places, and nothing happens to anybody: {why}\n");
+            let why = rejection_reason(names, refused).1;
+            return format!("{job} is not placed, and there are no victims: {why}\n");
         }
         JobOutcome::Preempt(plan) => plan,
     };
     let verdict = match plan.victims.len() {
-        0 => "gets its places, and nobody has to go".to_owned(),
-        1 => "gets its places once 1 pod is gone".to_owned(),
-        more => format!("gets its places once {more} pods are gone"),
+        0 => "fits without victims".to_owned(),
+        1 => "fits after preempting 1 pod".to_owned(),
+        more => format!("fits after preempting {more} pods"),
     };
     let mut text = format!("{job} {verdict}\n");
     for (pod, host) in &plan.nominations {
-        let _ = writeln!(text, "  {} on {}", naming.pod(*pod), naming.host(*host));
+        let _ = writeln!(text, "  {} on {}", names.pod(*pod), names.host(*host));
     }
     if !plan.victims.is_empty() {
-        let _ = writeln!(text, "\nWho has to go ({})", plan.action.as_str());
+        let _ = writeln!(text, "\nVictims ({})", plan.action.as_str());
         for victim in &plan.victims {
-            let pod = world.cluster().pod(*victim);
+            let pod = cluster.cluster().pod(*victim);
             let priority = pod.map_or(0, Pod::priority);
             let host = pod.and_then(Pod::host);
-            let host = host.map_or("", |it| naming.host(it));
-            let name = naming.pod(*victim);
+            let host = host.map_or("", |it| names.host(it));
+            let name = names.pod(*victim);
             let _ = writeln!(text, "  {name} (node {host}, priority {priority})");
         }
     }
     for pod in &plan.leaving {
-        let _ = writeln!(text, "  {} leaves anyway", naming.pod(*pod));
+        let _ = writeln!(text, "  {} is already terminating", names.pod(*pod));
     }
     text
 }

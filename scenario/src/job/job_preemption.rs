@@ -1,4 +1,4 @@
-//! Rounds of preemption on nodes.
+//! Decides a round of job preemption on nodes.
 
 use super::answer::CaseAnswer;
 use super::case::{
@@ -18,19 +18,19 @@ use lockkeeper_preemption::{Amount, HostId, PodId, ResourceId, ShapeId, Trace};
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Whole cores in thousandths.
+/// Milli-CPU in one core.
 const CORE_MILLI: i64 = 1000;
 
-/// What a case is made into.
+/// Builds the job cluster of a case.
 struct JobClusterBuilder<'a> {
-    door: NameResolver,
+    resolver: NameResolver,
     quotas: QuotaIds,
     hosts: BTreeMap<&'a str, HostId>,
     excluded: BTreeSet<HostId>,
     case: &'a JobPreemptionCase,
 }
 
-/// A pod of the case.
+/// A pod to add to the cluster.
 struct PodToAdd<'a> {
     name: &'a str,
     host: Option<HostId>,
@@ -41,50 +41,50 @@ struct PodToAdd<'a> {
 
 pub(super) fn decide(asked: &Value) -> Result<CaseAnswer, CaseError> {
     let case: JobPreemptionCase = parse_case(asked)?;
-    let mut stage = JobClusterBuilder::new(&case)?;
-    stage.add_nodes()?;
+    let mut builder = JobClusterBuilder::new(&case)?;
+    builder.add_nodes()?;
     for (at, pod) in case.running.iter().enumerate() {
-        stage.add_running_pod(pod, &format!("running[{at}]"))?;
+        builder.add_running_pod(pod, &format!("running[{at}]"))?;
     }
     for (at, pod) in case.pending.iter().enumerate() {
-        stage.add_pending_pod(pod, &format!("pending[{at}]"))?;
+        builder.add_pending_pod(pod, &format!("pending[{at}]"))?;
     }
-    let (job, last) = stage.add_job()?;
+    let (job, last) = builder.add_job()?;
     let mut rounds = RoundsInFlight::new(RoundLimits::default());
     if case.previous_round_in_flight {
-        // Who its victims are is not said; anybody stands for them.
+        // The case does not list the victims of the earlier round; any pod makes the round unfinished.
         rounds.begin(job, last, 0);
     }
     let JobClusterBuilder {
-        door,
+        resolver,
         quotas,
         excluded,
         ..
-    } = stage;
-    let world = &door.job_cluster;
+    } = builder;
+    let cluster = &resolver.job_cluster;
     let mut trace = Trace::on();
-    let outcome = plan_round(world, &rounds, job, &excluded, 0, &mut trace);
-    let naming = explanation::NameLookup {
-        cluster: world.cluster(),
+    let outcome = plan_round(cluster, &rounds, job, &excluded, 0, &mut trace);
+    let names = explanation::NameLookup {
+        cluster: cluster.cluster(),
         quotas: &quotas,
     };
-    let tree = world.quotas();
-    let class = world
+    let tree = cluster.quotas();
+    let class = cluster
         .elastic_defaults()
         .preemptibility(case.job.preemption_labels())
         .as_str();
-    let who = format!(
+    let job_label = format!(
         "job {} ({class}, priority {}, quota {})",
         case.job.name, case.job.priority, case.quota.name
     );
-    let mut text = explanation::outcome_text(&naming, world, &outcome, &who);
+    let mut text = explanation::outcome_text(&names, cluster, &outcome, &job_label);
     if !trace.steps().is_empty() {
-        text.push_str("\nWhat was considered, in order\n");
+        text.push_str("\nTrace, in order\n");
     }
     for line in trace
         .steps()
         .iter()
-        .flat_map(|it| explanation::step_lines(&naming, tree, it))
+        .flat_map(|it| explanation::step_lines(&names, tree, it))
     {
         text.push_str("  ");
         text.push_str(&line);
@@ -92,9 +92,9 @@ pub(super) fn decide(asked: &Value) -> Result<CaseAnswer, CaseError> {
     }
     let steps = trace.steps().iter();
     Ok(CaseAnswer {
-        decision: explanation::outcome_json(&naming, &outcome),
+        decision: explanation::outcome_json(&names, &outcome),
         trace: steps
-            .map(|it| explanation::step_json(&naming, tree, it))
+            .map(|it| explanation::step_json(&names, tree, it))
             .collect(),
         text,
     })
@@ -110,13 +110,13 @@ impl<'a> JobClusterBuilder<'a> {
             "running, pending, job.pods",
             running.chain(pending).chain(of_job),
         )?;
-        let mut door = NameResolver::new(JobCluster::new(case.args.elastic_defaults()));
+        let mut resolver = NameResolver::new(JobCluster::new(case.args.elastic_defaults()));
         let quotas = QuotaIds::from_quotas(&case.quota, &case.quotas, |parent, quota, at| {
-            let limits = quota_limits(&mut door, quota, at)?;
-            Ok(door.job_cluster.add_quota(parent, limits))
+            let limits = quota_limits(&mut resolver, quota, at)?;
+            Ok(resolver.job_cluster.add_quota(parent, limits))
         })?;
         Ok(Self {
-            door,
+            resolver,
             quotas,
             hosts: BTreeMap::new(),
             excluded: BTreeSet::new(),
@@ -124,7 +124,7 @@ impl<'a> JobClusterBuilder<'a> {
         })
     }
 
-    /// All nodes. What no node names, and pods ask for, is not limited.
+    /// Adds the nodes. A resource that pods request and no node lists is unlimited.
     fn add_nodes(&mut self) -> Result<(), CaseError> {
         let case = self.case;
         let mut named = BTreeMap::new();
@@ -142,7 +142,7 @@ impl<'a> JobClusterBuilder<'a> {
         let requests = running.map(place("running"));
         let requests = requests.chain(pending.map(place("pending")));
         for (at, request) in requests.chain(of_job.map(place("job.pods"))) {
-            for (resource, _) in self.door.limit(request, &at)?.iter() {
+            for (resource, _) in self.resolver.limit(request, &at)?.iter() {
                 if !named.contains_key(&resource) {
                     unlimited.insert(resource, Amount::UNLIMITED);
                 }
@@ -150,7 +150,7 @@ impl<'a> JobClusterBuilder<'a> {
         }
         for (at, (node, mut allocatable)) in case.nodes.iter().zip(all).enumerate() {
             allocatable.extend(unlimited.iter().map(|(it, amount)| (*it, *amount)));
-            let host = self.door.job_cluster.set_host(HostSpec {
+            let host = self.resolver.job_cluster.set_host(HostSpec {
                 name: &node.name,
                 position: u32::try_from(at).unwrap_or(u32::MAX),
                 allocatable,
@@ -172,7 +172,7 @@ impl<'a> JobClusterBuilder<'a> {
         at: &str,
     ) -> Result<Vec<(ResourceId, Amount)>, CaseError> {
         let mut allocatable: Vec<_> = self
-            .door
+            .resolver
             .limit(&node.allocatable, &format!("{at}.allocatable"))?
             .iter()
             .collect();
@@ -185,7 +185,7 @@ impl<'a> JobClusterBuilder<'a> {
                 AmountText::Quantity(_) => parse_amount(cpu, "cpu", at)?,
             };
             let milli = parse_amount(AmountText::Number(milli), "cpu", at)?;
-            let cpu = self.door.job_cluster.resource("cpu");
+            let cpu = self.resolver.job_cluster.resource("cpu");
             if allocatable.iter().any(|(it, _)| *it == cpu) {
                 return Err(CaseError::Duplicate {
                     at: at(),
@@ -203,21 +203,22 @@ impl<'a> JobClusterBuilder<'a> {
     }
 
     fn shape(&mut self, request: &super::case::Amounts, at: &str) -> Result<ShapeId, CaseError> {
-        let request = self.door.resources(request, &format!("{at}.req"))?;
+        let request = self.resolver.resources(request, &format!("{at}.req"))?;
         let requests = request.iter().collect();
-        Ok(self.door.job_cluster.shape(Shape {
+        Ok(self.resolver.job_cluster.shape(Shape {
             requests,
             ..Shape::default()
         }))
     }
 
-    fn traits(&mut self, quota: Option<&str>, says: PreemptionLabels) -> JobPodSpec {
-        let world = &mut self.door.job_cluster;
+    fn traits(&mut self, quota: Option<&str>, labels: PreemptionLabels) -> JobPodSpec {
+        let cluster = &mut self.resolver.job_cluster;
         let quotas = &mut self.quotas;
-        let quota = quota.map(|it| quotas.id(it, || world.add_quota(None, QuotaLimits::default())));
+        let quota =
+            quota.map(|it| quotas.id(it, || cluster.add_quota(None, QuotaLimits::default())));
         JobPodSpec {
             quota,
-            preemption_labels: says,
+            preemption_labels: labels,
             ..JobPodSpec::default()
         }
     }
@@ -234,44 +235,44 @@ impl<'a> JobClusterBuilder<'a> {
             started_at_ns: None,
             is_terminating: false,
         };
-        self.door.job_cluster.set_pod(spec, pod.traits)
+        self.resolver.job_cluster.set_pod(spec, pod.traits)
     }
 
     fn add_running_pod(&mut self, pod: &RunningPod, at: &str) -> Result<(), CaseError> {
-        let says = preemption_labels(pod.preemptible.as_deref(), None, None);
-        let mut traits = self.traits(pod.quota.as_deref(), says);
+        let labels = preemption_labels(pod.preemptible.as_deref(), None, None);
+        let mut traits = self.traits(pod.quota.as_deref(), labels);
         traits.is_evicted = pod.leaving;
-        let put = PodToAdd {
+        let pod_to_add = PodToAdd {
             name: &pod.name,
             host: Some(self.host(&pod.node, at)?),
             shape: self.shape(&pod.req, at)?,
             priority: pod.priority,
             traits,
         };
-        self.add_pod(&put);
+        self.add_pod(&pod_to_add);
         Ok(())
     }
 
     fn add_pending_pod(&mut self, pod: &QuotaPod, at: &str) -> Result<(), CaseError> {
-        let says = preemption_labels(pod.preemptible.as_deref(), None, None);
+        let labels = preemption_labels(pod.preemptible.as_deref(), None, None);
         let own = self.case.quota.name.as_str();
-        let put = PodToAdd {
+        let pod_to_add = PodToAdd {
             name: &pod.name,
             host: None,
             shape: self.shape(&pod.req, at)?,
             priority: 0,
-            traits: self.traits(Some(pod.quota.as_deref().unwrap_or(own)), says),
+            traits: self.traits(Some(pod.quota.as_deref().unwrap_or(own)), labels),
         };
-        self.add_pod(&put);
+        self.add_pod(&pod_to_add);
         Ok(())
     }
 
-    /// The job, and one of its pods.
+    /// Adds the job; returns its id and its last pod.
     fn add_job(&mut self) -> Result<(JobId, Option<PodId>), CaseError> {
         let case = self.case;
         let (namespace, name) = (
-            self.door.job_cluster.symbol(""),
-            self.door.job_cluster.symbol(&case.job.name),
+            self.resolver.job_cluster.symbol(""),
+            self.resolver.job_cluster.symbol(&case.job.name),
         );
         let job = JobId::Group { namespace, name };
         for (at, assumed) in case.assumed_pods.iter().enumerate() {
@@ -290,32 +291,32 @@ impl<'a> JobClusterBuilder<'a> {
             let host = self.current_host(pod, &at)?;
             let mut traits = self.traits(Some(&case.quota.name), case.job.preemption_labels());
             traits.job = Some(name);
-            let put = PodToAdd {
+            let pod_to_add = PodToAdd {
                 name: &pod.name,
                 host,
                 shape: self.shape(&pod.req, &at)?,
                 priority: case.job.priority,
                 traits,
             };
-            last = Some(self.add_pod(&put));
+            last = Some(self.add_pod(&pod_to_add));
         }
         if case.job.minimum.is_some() || case.job.total.is_some() {
             let there = u32::try_from(case.job.pods.len()).unwrap_or(u32::MAX);
             let total = case.job.total.unwrap_or(there);
             let minimum = case.job.minimum.unwrap_or(total);
-            self.door
+            self.resolver
                 .job_cluster
                 .set_gang(job, GangSize { minimum, total });
         }
         Ok((job, last))
     }
 
-    /// Where a pod of the job is. One that is assumed on a node that nobody knows is somewhere else.
+    /// The node of a pod of the job. An assumed pod without a node is put on an unnamed one.
     fn current_host(&mut self, pod: &JobPod, at: &str) -> Result<Option<HostId>, CaseError> {
         let is_assumed = self.case.assumed_pods.contains(&pod.name);
         match &pod.node {
             Some(node) => self.host(node, at).map(Some),
-            None if is_assumed => Ok(Some(self.door.job_cluster.host_id(""))),
+            None if is_assumed => Ok(Some(self.resolver.job_cluster.host_id(""))),
             None => Ok(None),
         }
     }

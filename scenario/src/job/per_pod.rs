@@ -1,4 +1,4 @@
-//! Koordinator's checks of single pods.
+//! Decides cases of Koordinator's checks of single pods.
 
 use super::answer::CaseAnswer;
 use super::case::{
@@ -25,35 +25,35 @@ fn preemptibility(pod: &LabelledPod) -> Preemptibility {
 }
 
 fn pod_quota(
-    door: &mut NameResolver,
+    resolver: &mut NameResolver,
     quota: &QuotaStatus,
     has_runtime: bool,
 ) -> Result<PodQuota, CaseError> {
-    let runtime = door.limit(&quota.runtime, "quota.runtime")?;
+    let runtime = resolver.limit(&quota.runtime, "quota.runtime")?;
     let max = quota.max.as_ref();
-    let max = max.map(|it| door.limit(it, "quota.max")).transpose()?;
+    let max = max.map(|it| resolver.limit(it, "quota.max")).transpose()?;
     Ok(PodQuota {
         limit: if has_runtime {
             runtime
         } else {
             max.unwrap_or_default()
         },
-        used: door.resources(&quota.used, "quota.used")?,
-        min: door.limit(&quota.min, "quota.min")?,
-        non_preemptible_used: door
+        used: resolver.resources(&quota.used, "quota.used")?,
+        min: resolver.limit(&quota.min, "quota.min")?,
+        non_preemptible_used: resolver
             .limit(&quota.non_preemptible_used, "quota.non_preemptible_used")?,
     })
 }
 
 pub(super) fn prefilter(asked: &Value) -> Result<CaseAnswer, CaseError> {
     let case: PrefilterCase = parse_case(asked)?;
-    let mut door = NameResolver::default();
-    let quota = pod_quota(&mut door, &case.quota, case.args.enable_runtime_quota)?;
-    let names = door.limit(
+    let mut resolver = NameResolver::default();
+    let quota = pod_quota(&mut resolver, &case.quota, case.args.enable_runtime_quota)?;
+    let names = resolver.limit(
         case.quota.max.as_ref().unwrap_or(&case.quota.runtime),
         "quota.max",
     )?;
-    let request = door.resources(&case.pod.requests, "pod.requests")?;
+    let request = resolver.resources(&case.pod.requests, "pod.requests")?;
     let request = request.masked(&names);
     let refused = check_pod_quota(
         &request,
@@ -62,28 +62,28 @@ pub(super) fn prefilter(asked: &Value) -> Result<CaseAnswer, CaseError> {
     )
     .err();
     let message =
-        refused.map(|it| quota_message(&door, &request, &[(&case.quota.name, &quota)], &it));
+        refused.map(|it| quota_message(&resolver, &request, &[(&case.quota.name, &quota)], &it));
     Ok(prefilter_answer(message))
 }
 
 pub(super) fn prefilter_parent(asked: &Value) -> Result<CaseAnswer, CaseError> {
     let case: PrefilterParentCase = parse_case(asked)?;
-    let mut door = NameResolver::default();
+    let mut resolver = NameResolver::default();
     let mut path = Vec::with_capacity(case.chain.len());
     for quota in &case.chain {
-        path.push(pod_quota(&mut door, quota, true)?);
+        path.push(pod_quota(&mut resolver, quota, true)?);
     }
     if !case.args.enable_check_parent_quota {
         path.truncate(1);
     }
-    let mut request = door.resources(&case.pod.requests, "pod.requests")?;
+    let mut request = resolver.resources(&case.pod.requests, "pod.requests")?;
     if let Some(max) = case.chain.first().and_then(|it| it.max.as_ref()) {
-        request = request.masked(&door.limit(max, "chain[0].max")?);
+        request = request.masked(&resolver.limit(max, "chain[0].max")?);
     }
     let refused = check_pod_quota(&request, preemptibility(&case.pod), &path).err();
     let seen = case.chain.iter().map(|it| &it.name).zip(&path);
     let seen: Vec<_> = seen.collect();
-    let message = refused.map(|it| quota_message(&door, &request, &seen, &it));
+    let message = refused.map(|it| quota_message(&resolver, &request, &seen, &it));
     Ok(prefilter_answer(message))
 }
 
@@ -94,7 +94,7 @@ fn prefilter_answer(message: Option<String>) -> CaseAnswer {
     };
     let message = message.unwrap_or_default();
     let text = match message.as_str() {
-        "" => format!("{code}: there is quota for the pod\n"),
+        "" => format!("{code}: the pod has quota\n"),
         message => format!("{code}: {message}\n"),
     };
     CaseAnswer {
@@ -104,24 +104,24 @@ fn prefilter_answer(message: Option<String>) -> CaseAnswer {
     }
 }
 
-/// In Koordinator's words (`elasticquota/plugin.go`, `plugin_helper.go`).
+/// The message of Koordinator (`elasticquota/plugin.go`, `plugin_helper.go`).
 fn quota_message(
-    door: &NameResolver,
+    resolver: &NameResolver,
     request: &ResourceList,
     path: &[(&String, &PodQuota)],
-    refused: &QuotaExceeded,
+    exceeded: &QuotaExceeded,
 ) -> String {
-    let list = |it: &ResourceList| resource_list_text(door, it);
+    let list = |it: &ResourceList| resource_list_text(resolver, it);
     let asked = list(request);
     let over = |over: &[ResourceId]| {
-        let mut names: Vec<&str> = over.iter().map(|it| door.name(*it)).collect();
+        let mut names: Vec<&str> = over.iter().map(|it| resolver.name(*it)).collect();
         names.sort_unstable();
         names.join(" ")
     };
-    let nowhere = (&String::new(), &PodQuota::default());
-    match refused {
+    let unknown = (&String::new(), &PodQuota::default());
+    match exceeded {
         QuotaExceeded::Limit { level, over: of } => {
-            let (name, quota) = path.get(*level).unwrap_or(&nowhere);
+            let (name, quota) = path.get(*level).unwrap_or(&unknown);
             let place = if *level == 0 {
                 format!("quotaName: {name}")
             } else {
@@ -138,7 +138,7 @@ fn quota_message(
             )
         }
         QuotaExceeded::Min { over: of } => {
-            let (name, quota) = path.first().unwrap_or(&nowhere);
+            let (name, quota) = path.first().unwrap_or(&unknown);
             format!(
                 "Insufficient non-preemptible quotas, quotaName: {name}, min: {}, \
                  nonPreemptibleUsed: {}, pod's request: {asked}, exceedDimensions: [{}]",
@@ -150,8 +150,8 @@ fn quota_message(
     }
 }
 
-/// `cpu:1,memory:2`, by name; cpu in cores, or in thousandths if it is no whole number.
-fn resource_list_text(door: &NameResolver, amounts: &ResourceList) -> String {
+/// `cpu:1,memory:2`, by name; cpu in cores, or in milli-CPU if it is not a whole number.
+fn resource_list_text(resolver: &NameResolver, amounts: &ResourceList) -> String {
     if amounts.is_empty() {
         return "<empty>".to_owned();
     }
@@ -166,7 +166,7 @@ fn resource_list_text(door: &NameResolver, amounts: &ResourceList) -> String {
     let mut all: Vec<String> = amounts
         .iter()
         .map(|(it, amount)| {
-            let name = door.name(it);
+            let name = resolver.name(it);
             format!("{name}:{}", quantity(name, amount))
         })
         .collect();
@@ -174,7 +174,7 @@ fn resource_list_text(door: &NameResolver, amounts: &ResourceList) -> String {
     all.join(",")
 }
 
-/// Numbers of quotas.
+/// Numbers quotas by name.
 #[derive(Default)]
 struct QuotaNumbers(BTreeMap<String, u32>);
 
@@ -186,7 +186,7 @@ impl QuotaNumbers {
 }
 
 fn quota_pod(
-    door: &mut NameResolver,
+    resolver: &mut NameResolver,
     pod: &LabelledPod,
     quota: u32,
     at: &str,
@@ -196,46 +196,46 @@ fn quota_pod(
         preemptibility: preemptibility(pod),
         priority: pod.priority,
         started_at_s: 0,
-        request: door.resources(&pod.requests, at)?,
+        request: resolver.resources(&pod.requests, at)?,
         violates_budget: false,
     })
 }
 
 pub(super) fn can_preempt(asked: &Value) -> Result<CaseAnswer, CaseError> {
     let case: CanPreemptCase = parse_case(asked)?;
-    let (mut door, mut numbers) = (NameResolver::default(), QuotaNumbers::default());
+    let (mut resolver, mut numbers) = (NameResolver::default(), QuotaNumbers::default());
     let [own, other] = [&case.preemptor_quota, &case.victim_quota].map(|it| numbers.number_for(it));
     let exempt = case.args.disable_default_quota_preemption;
     let exempt = exempt.then(|| numbers.number_for(DEFAULT_QUOTA));
-    let preemptor = quota_pod(&mut door, &case.preemptor, own, "preemptor.requests")?;
-    let victim = quota_pod(&mut door, &case.victim, other, "victim.requests")?;
+    let preemptor = quota_pod(&mut resolver, &case.preemptor, own, "preemptor.requests")?;
+    let victim = quota_pod(&mut resolver, &case.victim, other, "victim.requests")?;
     let may = per_pod::may_preempt_pod(&preemptor, &victim, exempt);
     let verb = if may { "may" } else { "may not" };
-    let (who, whom) = (&case.preemptor.name, &case.victim.name);
+    let (preemptor_name, victim_name) = (&case.preemptor.name, &case.victim.name);
     Ok(CaseAnswer {
         decision: may.into(),
         trace: Vec::new(),
-        text: format!("{who} {verb} take {whom}\n"),
+        text: format!("{preemptor_name} {verb} preempt {victim_name}\n"),
     })
 }
 
 pub(super) fn victims_on_node(asked: &Value) -> Result<CaseAnswer, CaseError> {
     let case: SelectVictimsCase = parse_case(asked)?;
-    let (mut door, mut numbers) = (NameResolver::default(), QuotaNumbers::default());
+    let (mut resolver, mut numbers) = (NameResolver::default(), QuotaNumbers::default());
     let mut number =
         |pod: &LabelledPod| numbers.number_for(pod.label(QUOTA_NAME).unwrap_or(DEFAULT_QUOTA));
     let mut pods = Vec::with_capacity(case.pods_on_node.len());
     for (at, pod) in case.pods_on_node.iter().enumerate() {
         let at = format!("pods_on_node[{at}].requests");
-        pods.push(quota_pod(&mut door, pod, number(pod), &at)?);
+        pods.push(quota_pod(&mut resolver, pod, number(pod), &at)?);
     }
     let own = number(&case.preemptor);
-    let preemptor = quota_pod(&mut door, &case.preemptor, own, "preemptor.requests")?;
+    let preemptor = quota_pod(&mut resolver, &case.preemptor, own, "preemptor.requests")?;
     let on = NodeAndQuota {
-        allocatable: &door.limit(&case.allocatable, "allocatable")?,
+        allocatable: &resolver.limit(&case.allocatable, "allocatable")?,
         pods: &pods,
-        used: &door.limit(&case.quota.used, "quota.used")?,
-        limit: &door.limit(&case.quota.used_limit, "quota.used_limit")?,
+        used: &resolver.limit(&case.quota.used, "quota.used")?,
+        limit: &resolver.limit(&case.quota.used_limit, "quota.used_limit")?,
     };
     let found = per_pod::victims_on_node(on, &preemptor, None);
     let (code, victims, violations) = match &found {
@@ -250,9 +250,9 @@ pub(super) fn victims_on_node(asked: &Value) -> Result<CaseAnswer, CaseError> {
     let names = victims.iter().filter_map(|at| case.pods_on_node.get(*at));
     let names: Vec<&str> = names.map(|it| it.name.as_str()).collect();
     let text = if names.is_empty() {
-        format!("{code}: nobody goes\n")
+        format!("{code}: no victims\n")
     } else {
-        format!("{code}: {} go\n", names.join(", "))
+        format!("{code}: victims {}\n", names.join(", "))
     };
     let decision = json!({
         "code": code, "victim_count": names.len(), "victims": names, "pdb_violations": violations,

@@ -1,4 +1,4 @@
-//! Jobs against their quota, without nodes.
+//! Decides cases of the quota check of a job, without nodes.
 
 use super::answer::CaseAnswer;
 use super::case::{JobAdmissionCase, TriggerCase, preemption_labels};
@@ -7,9 +7,9 @@ use super::resolve::{CaseError, NameResolver, QuotaIds, merge_fields, parse_case
 use lockkeeper_preemption::job::{self, CheckedUsage, ElasticDefaults, PodStage, ResourceList};
 use serde_json::{Value, json};
 
-/// A job held against its quota.
+/// The result of the quota check of a job.
 struct QuotaCheck {
-    door: NameResolver,
+    resolver: NameResolver,
     quotas: QuotaIds,
     tree: job::QuotaTree,
     admission: job::QuotaCheck,
@@ -18,13 +18,13 @@ struct QuotaCheck {
 
 fn check_quota(asked: &Value) -> Result<QuotaCheck, CaseError> {
     let case: JobAdmissionCase = parse_case(asked)?;
-    let switches = case.args.elastic_defaults();
-    let mut door = NameResolver::default();
-    let (mut tree, mut quotas) = quota_tree(&mut door, &case.quota, &case.quotas)?;
+    let defaults = case.args.elastic_defaults();
+    let mut resolver = NameResolver::default();
+    let (mut tree, mut quotas) = quota_tree(&mut resolver, &case.quota, &case.quotas)?;
     for (at, pod) in case.pods.iter().enumerate() {
-        let request = door.resources(&pod.req, &format!("pods[{at}].req"))?;
+        let request = resolver.resources(&pod.req, &format!("pods[{at}].req"))?;
         let class =
-            switches.preemptibility(preemption_labels(pod.preemptible.as_deref(), None, None));
+            defaults.preemptibility(preemption_labels(pod.preemptible.as_deref(), None, None));
         let stage = if pod.running {
             PodStage::Placed
         } else {
@@ -36,15 +36,15 @@ fn check_quota(asked: &Value) -> Result<QuotaCheck, CaseError> {
     }
     let mut total = ResourceList::default();
     for (at, pod) in case.job.pods.iter().enumerate() {
-        total.add(&door.resources(&pod.req, &format!("job.pods[{at}].req"))?);
+        total.add(&resolver.resources(&pod.req, &format!("job.pods[{at}].req"))?);
     }
-    let class = switches.preemptibility(case.job.preemption_labels());
+    let class = defaults.preemptibility(case.job.preemption_labels());
     let quota = quotas.id(&case.quota.name, || {
         tree.add(None, job::QuotaLimits::default())
     });
     let admission = job::check_quota(&tree, quota, class, total);
     Ok(QuotaCheck {
-        door,
+        resolver,
         quotas,
         tree,
         admission,
@@ -53,13 +53,13 @@ fn check_quota(asked: &Value) -> Result<QuotaCheck, CaseError> {
 }
 
 impl QuotaCheck {
-    /// The sums of the job's own quota.
+    /// The sums at the job's own quota.
     fn to_json(&self) -> Value {
         let admission = &self.admission;
         let told = json!({
             "admit": admission.has_quota(),
             "class": admission.preemptibility.as_str(),
-            "job_total": self.door.to_json(&admission.total),
+            "job_total": self.resolver.to_json(&admission.total),
         });
         let Some(level) = admission.levels.first() else {
             return told;
@@ -72,69 +72,69 @@ impl QuotaCheck {
             } => json!({
                 "min_ok": level.is_within_min(),
                 "max_ok": level.is_within_max(),
-                "non_preemptible_used_plus_job": self.door.to_json(non_preemptible),
-                "used_plus_job": self.door.to_json(all),
+                "non_preemptible_used_plus_job": self.resolver.to_json(non_preemptible),
+                "used_plus_job": self.resolver.to_json(all),
             }),
             CheckedUsage::Preemptible {
                 non_preemptible_reserve: kept,
                 all,
             } => json!({
                 "max_ok": level.is_within_max(),
-                "min_of_min_and_np_request": self.door.to_json(kept),
-                "checked_sum": self.door.to_json(all),
+                "min_of_min_and_np_request": self.resolver.to_json(kept),
+                "checked_sum": self.resolver.to_json(all),
             }),
         };
         merge_fields(told, sums)
     }
 
     fn into_answer(self, decision: Value, verdict: &str) -> CaseAnswer {
-        let naming = explanation::NameLookup {
-            cluster: self.door.job_cluster.cluster(),
+        let names = explanation::NameLookup {
+            cluster: self.resolver.job_cluster.cluster(),
             quotas: &self.quotas,
         };
         let (class, job) = (self.admission.preemptibility.as_str(), &self.job);
         let mut text = format!("job {job} ({class}) {verdict}\n");
-        for line in explanation::gate_lines(&naming, &self.tree, &self.admission) {
+        for line in explanation::gate_lines(&names, &self.tree, &self.admission) {
             text.push_str("  ");
             text.push_str(&line);
             text.push('\n');
         }
         CaseAnswer {
             decision,
-            trace: vec![explanation::gate_json(&naming, &self.tree, &self.admission)],
+            trace: vec![explanation::gate_json(&names, &self.tree, &self.admission)],
             text,
         }
     }
 }
 
 pub(super) fn admission(asked: &Value) -> Result<CaseAnswer, CaseError> {
-    let held = check_quota(asked)?;
-    let decision = held.to_json();
-    let verdict = if held.admission.has_quota() {
+    let check = check_quota(asked)?;
+    let decision = check.to_json();
+    let verdict = if check.admission.has_quota() {
         "is admitted"
     } else {
         "is not admitted"
     };
-    Ok(held.into_answer(decision, verdict))
+    Ok(check.into_answer(decision, verdict))
 }
 
 pub(super) fn gate(asked: &Value) -> Result<CaseAnswer, CaseError> {
-    let held = check_quota(asked)?;
-    let (admit, may) = (held.admission.has_quota(), held.admission.may_preempt());
+    let check = check_quota(asked)?;
+    let (admit, may) = (check.admission.has_quota(), check.admission.may_preempt());
     let decision = json!({"prefilter_admit": admit, "may_preempt": may});
     let verdict = match (admit, may) {
-        (true, _) => "has quota, and may preempt where there is no room",
+        (true, _) => "has quota, and may preempt for node resources",
         (false, true) => "has no quota, and may preempt to get it",
         (false, false) => "has no quota, and may not preempt",
     };
-    Ok(held.into_answer(decision, verdict))
+    Ok(check.into_answer(decision, verdict))
 }
 
 pub(super) fn trigger(asked: &Value) -> Result<CaseAnswer, CaseError> {
     let case: TriggerCase = parse_case(asked)?;
-    let switches: ElasticDefaults = case.args.elastic_defaults();
-    let says = preemption_labels(None, case.pod.can_preempt.as_deref(), case.pod.policy);
-    let may = switches.may_trigger_preemption(says);
+    let defaults: ElasticDefaults = case.args.elastic_defaults();
+    let labels = preemption_labels(None, case.pod.can_preempt.as_deref(), case.pod.policy);
+    let may = defaults.may_trigger_preemption(labels);
     let text = explanation::trigger_text(may);
     Ok(CaseAnswer {
         decision: json!({"may_trigger": may}),

@@ -1,4 +1,4 @@
-//! Names become numbers, and what makes no sense is refused with its place.
+//! Parses cases: names become ids, and invalid values are rejected with their field path.
 
 use super::case::{Amounts, Quota};
 use crate::error::ScenarioError;
@@ -15,42 +15,42 @@ use std::collections::BTreeMap;
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum CaseError {
-    /// When `kind` is none of the known ones.
-    #[error("kind: {kind} is no kind of case that is known")]
+    /// `kind` is not supported.
+    #[error("kind: unknown kind {kind}")]
     Kind {
-        /// What it is.
+        /// The value of `kind`, as JSON.
         kind: String,
     },
-    /// When a field is missing, not known, or of another type.
+    /// A field is missing, unknown or of the wrong type.
     #[error("{0}")]
     Shape(String),
-    /// When an amount is below zero or too large.
+    /// An amount is negative or too large.
     #[error(transparent)]
     Amount(#[from] ScenarioError),
-    /// When two things of a kind have one name.
-    #[error("{at}: there is another {name:?}; give each a name of its own")]
+    /// A name is given twice.
+    #[error("{at}: duplicate name {name:?}; use unique names")]
     Duplicate {
-        /// Where.
+        /// The field path.
         at: String,
         /// The name.
         name: String,
     },
-    /// When a name is spoken of that nothing has.
-    #[error("{at}: there is no {name:?} here; name one of {known}")]
+    /// A reference names no existing object.
+    #[error("{at}: {name:?} does not exist; use one of {known}")]
     Unknown {
-        /// Where.
+        /// The field path.
         at: String,
         /// The name.
         name: String,
-        /// What there is.
+        /// The existing names.
         known: String,
     },
-    /// When a quota is its own ancestor.
-    #[error("{at}: the quota {name:?} is its own ancestor; take one parent on the circle away")]
+    /// A quota is its own ancestor.
+    #[error("{at}: the quota {name:?} is its own ancestor; remove one parent of the cycle")]
     QuotaCycle {
-        /// Where.
+        /// The field path.
         at: String,
-        /// One on the circle.
+        /// A quota on the cycle.
         name: String,
     },
 }
@@ -59,13 +59,13 @@ pub(super) fn parse_case<T: DeserializeOwned>(asked: &Value) -> Result<T, CaseEr
     T::deserialize(asked).map_err(|e| CaseError::Shape(e.to_string()))
 }
 
-/// How amounts of a resource are named where their unit stands in the name.
+/// Keys of resources that include the unit.
 const UNIT_KEYS: [(&str, &str); 2] = [("cpu", "cpu_milli"), ("memory", "memory_bytes")];
 
-/// Reads amounts, and keeps account of them.
+/// Parses amounts, and rejects sums that overflow.
 #[derive(Debug, Default)]
 pub(super) struct NameResolver {
-    /// Gives numbers to names; without nodes only that.
+    /// Interns the names; has hosts and pods only in cases with nodes.
     pub(super) job_cluster: JobCluster,
     totals: BTreeMap<ResourceId, i128>,
 }
@@ -79,7 +79,7 @@ impl NameResolver {
         }
     }
 
-    /// Amounts that are used or asked for. Their sum must be a number.
+    /// Parses used or requested amounts. Errors if the sum of a resource over all calls is too large.
     pub(super) fn resources(
         &mut self,
         amounts: &Amounts,
@@ -97,7 +97,7 @@ impl NameResolver {
         Ok(resources)
     }
 
-    /// Amounts of a limit; `i64::MAX` is none.
+    /// Parses the amounts of a limit; `i64::MAX` is unlimited.
     pub(super) fn limit(&mut self, amounts: &Amounts, at: &str) -> Result<ResourceList, CaseError> {
         let mut pairs = Vec::with_capacity(amounts.len());
         for (written, amount) in amounts {
@@ -226,26 +226,26 @@ impl QuotaIds {
 
 /// A tree of quotas, and their names.
 pub(super) fn quota_tree(
-    door: &mut NameResolver,
+    resolver: &mut NameResolver,
     own: &Quota,
     others: &[Quota],
 ) -> Result<(QuotaTree, QuotaIds), CaseError> {
     let mut tree = QuotaTree::default();
     let quotas = QuotaIds::from_quotas(own, others, |parent, quota, at| {
-        let limits = quota_limits(door, quota, at)?;
+        let limits = quota_limits(resolver, quota, at)?;
         Ok(tree.add(parent, limits))
     })?;
     Ok((tree, quotas))
 }
 
 pub(super) fn quota_limits(
-    door: &mut NameResolver,
+    resolver: &mut NameResolver,
     quota: &Quota,
     at: &str,
 ) -> Result<QuotaLimits, CaseError> {
     Ok(QuotaLimits {
-        min: door.limit(&quota.min, &format!("{at}.min"))?,
-        max: door.limit(&quota.max, &format!("{at}.max"))?,
+        min: resolver.limit(&quota.min, &format!("{at}.min"))?,
+        max: resolver.limit(&quota.max, &format!("{at}.max"))?,
     })
 }
 

@@ -1,4 +1,4 @@
-//! Runtime quota and its revocation.
+//! Decides cases of runtime quota: its calculation, and the pods to revoke when usage exceeds it.
 
 use super::answer::CaseAnswer;
 use super::case::{RevokeCase, RuntimeQuotaCase};
@@ -30,20 +30,20 @@ pub(super) fn runtime(asked: &Value) -> Result<CaseAnswer, CaseError> {
         may_lend: it.allow_lent_resource,
     });
     let runtimes = runtime_quotas(case.total, &children.collect::<Vec<_>>());
-    let mut text = format!("the runtime quota of each, of {} in all\n", case.total);
-    let mut told = Map::new();
+    let mut text = format!("runtime quotas of {} in total\n", case.total);
+    let mut runtimes_by_name = Map::new();
     for (quota, runtime) in case.quotas.iter().zip(runtimes) {
         let (name, asked) = (&quota.name, quota.limited_request);
         let least = quota.min.max(quota.guarantee);
-        told.insert(name.clone(), runtime.into());
+        runtimes_by_name.insert(name.clone(), runtime.into());
         let _ = writeln!(
             text,
-            "  {name}: {runtime} (guaranteed {least}, asks for {asked}, weight {})",
+            "  {name}: {runtime} (guaranteed {least}, requests {asked}, weight {})",
             quota.shared_weight
         );
     }
     Ok(CaseAnswer {
-        decision: json!({"runtime": told}),
+        decision: json!({"runtime": runtimes_by_name}),
         trace: Vec::new(),
         text,
     })
@@ -51,34 +51,34 @@ pub(super) fn runtime(asked: &Value) -> Result<CaseAnswer, CaseError> {
 
 pub(super) fn revoke(asked: &Value) -> Result<CaseAnswer, CaseError> {
     let case: RevokeCase = parse_case(asked)?;
-    let mut door = NameResolver::default();
-    let runtime = door.limit(&case.quota.runtime, "quota.runtime")?;
-    let used = door.limit(&case.quota.used, "quota.used")?;
+    let mut resolver = NameResolver::default();
+    let runtime = resolver.limit(&case.quota.runtime, "quota.runtime")?;
+    let used = resolver.limit(&case.quota.used, "quota.used")?;
     let mut pods = Vec::with_capacity(case.pods.len());
     for (at, pod) in case.pods.iter().enumerate() {
-        let says = PreemptionLabels {
+        let labels = PreemptionLabels {
             preemptible: LabelValue::from_value(pod.label(PREEMPTIBLE)),
             ..PreemptionLabels::default()
         };
         pods.push(revoke::AssignedPod {
             priority: pod.priority,
             started_at_s: 0,
-            preemptibility: ElasticDefaults::default().preemptibility(says),
-            request: door.resources(&pod.requests, &format!("pods[{at}].requests"))?,
+            preemptibility: ElasticDefaults::default().preemptibility(labels),
+            request: resolver.resources(&pod.requests, &format!("pods[{at}].requests"))?,
         });
     }
     let revoked = revoke::pods_to_revoke(&used, &runtime, &pods);
     let names = revoked.into_iter().filter_map(|at| case.pods.get(at));
     let names: Vec<&str> = names.map(|it| it.name.as_str()).collect();
-    let (used, runtime) = (door.to_text(&used), door.to_text(&runtime));
+    let (used, runtime) = (resolver.to_text(&used), resolver.to_text(&runtime));
     let listed = if names.is_empty() {
-        "nobody goes".to_owned()
+        "no pods to revoke".to_owned()
     } else {
-        format!("{} go, in this order", names.join(", "))
+        format!("revoke in order: {}", names.join(", "))
     };
     Ok(CaseAnswer {
         decision: json!({"revoke_in_order": names}),
         trace: Vec::new(),
-        text: format!("uses {used} of {runtime}: {listed}\n"),
+        text: format!("usage {used}, runtime quota {runtime}; {listed}\n"),
     })
 }

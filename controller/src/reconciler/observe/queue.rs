@@ -156,7 +156,7 @@ pub(crate) fn observe_flavor(state: &mut ReconcilerState, change: Change<Box<Res
         }
     };
     drop_stale_decisions(state);
-    for queue in state.cluster.queues_using_flavor(&name) {
+    for queue in state.cluster.objects().queues_using_flavor(&name) {
         state
             .work_queue
             .enqueue(ObjectRef::ClusterQueue(queue.to_owned()));

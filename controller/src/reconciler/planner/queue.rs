@@ -36,7 +36,7 @@ pub(crate) fn plan_local_queue<'a>(view: View<'a>, key: &ObjectKey) -> Plan<'a> 
 pub(crate) fn plan_flavor<'a>(view: View<'a>, name: &str) -> Plan<'a> {
     let entry = view.model.queues.flavors.get(name);
     let is_deleted = entry.is_some_and(|it| is_deleted_with_our_finalizer(&it.object.metadata));
-    if is_deleted && view.cluster.queues_using_flavor(name).is_empty() {
+    if is_deleted && view.cluster.objects().queues_using_flavor(name).is_empty() {
         Plan::write(Action::RemoveFinalizer)
     } else {
         Plan::NOTHING

@@ -144,6 +144,7 @@ fn cluster_queue_inactive_reason(view: View<'_>, workload: &TrackedWorkload) -> 
     let local_queue = workload.object.spec.queue_name.as_deref()?;
     let queue = &view
         .cluster
+        .objects()
         .local_queue(namespace, local_queue)?
         .cluster_queue;
     let why = view.model.queues.inactive_reason(queue)?;
@@ -157,9 +158,9 @@ fn awaiting_turn(view: View<'_>, workload: &TrackedWorkload) -> PendingReason {
         namespace.unwrap_or_default(),
         local_queue.unwrap_or_default(),
     );
-    let queue = view.cluster.local_queue(namespace, local_queue);
+    let queue = view.cluster.objects().local_queue(namespace, local_queue);
     let queue = queue.map_or("", |it| &it.cluster_queue);
-    if !view.cluster.has_cluster_queue(queue) {
+    if !view.cluster.objects().has_cluster_queue(queue) {
         return PendingReason {
             reason: INADMISSIBLE,
             message: format!(

@@ -222,7 +222,7 @@ fn cluster_queue_condition(
             format!("{}: {}", error.field, error.problem),
         );
     }
-    let mut missing = state.cluster.missing_flavors(name);
+    let mut missing = state.cluster.objects().missing_flavors(name);
     if !missing.is_empty() {
         missing.sort_unstable();
         missing.dedup();

@@ -155,7 +155,7 @@ pub(crate) fn effective_priorities(
     let spec = &workload.spec;
     let class = spec.priority_class_name.as_deref();
     let victim_class = spec.preemption_priority_class_name.as_deref().or(class);
-    let priority = |class| cluster.priority_for_class(class);
+    let priority = |class| cluster.objects().priority_for_class(class);
     (
         status.priority.or_else(|| priority(class)),
         status

@@ -1,0 +1,156 @@
+//! The objects of a cluster other than workloads, by name.
+
+use crate::flavor_eligibility::Flavors;
+use crate::label_selector::{Selector, matches};
+use lockkeeper_api::ClusterQueue;
+use lockkeeper_api::cluster_queue::{ClusterQueueSpec, StopPolicy};
+use lockkeeper_api::cohort::CohortSpec;
+use lockkeeper_api::local_queue::LocalQueueSpec;
+use lockkeeper_api::resource_flavor::ResourceFlavorSpec;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// The PriorityClasses that exist in every cluster.
+const SYSTEM_PRIORITY_CLASSES: [(&str, i32); 2] = [
+    ("system-node-critical", 2_000_001_000),
+    ("system-cluster-critical", 2_000_000_000),
+];
+
+/// Whether the store has every object of the cluster.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Completeness {
+    /// All objects: an object that is not in the store does not exist.
+    #[default]
+    Complete,
+    /// Some objects, as when files are checked: a missing flavor has no taints and no labels, and a missing
+    /// namespace matches every namespace selector.
+    Partial,
+}
+
+pub(crate) type Labels = BTreeMap<String, String>;
+/// Namespace and name.
+pub(crate) type LocalQueueKey = (String, String);
+
+#[derive(Clone, Debug)]
+pub(crate) struct ClusterQueueEntry {
+    pub(crate) spec: ClusterQueueSpec,
+    pub(crate) selector: Option<Selector>,
+    pub(crate) object: Arc<ClusterQueue>,
+}
+
+/// Value and default flag of a PriorityClass.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct PriorityClassEntry {
+    pub(crate) value: i32,
+    pub(crate) is_default: bool,
+}
+
+/// ClusterQueues, Cohorts, ResourceFlavors, LocalQueues, namespaces and PriorityClasses.
+#[derive(Clone, Debug, Default)]
+pub struct ObjectStore {
+    pub(crate) completeness: Completeness,
+    pub(crate) cluster_queues: BTreeMap<String, ClusterQueueEntry>,
+    pub(crate) cohorts: BTreeMap<String, CohortSpec>,
+    pub(crate) flavors: Flavors,
+    pub(crate) local_queues: BTreeMap<LocalQueueKey, LocalQueueSpec>,
+    pub(crate) namespaces: BTreeMap<String, Labels>,
+    pub(crate) priority_classes: BTreeMap<String, PriorityClassEntry>,
+}
+
+impl ObjectStore {
+    /// The `ResourceFlavor` with this name.
+    #[must_use]
+    pub fn flavor(&self, name: &str) -> Option<&ResourceFlavorSpec> {
+        self.flavors.get(name)
+    }
+
+    /// The LocalQueue with this name.
+    #[must_use]
+    pub fn local_queue(&self, namespace: &str, name: &str) -> Option<&LocalQueueSpec> {
+        let key = (namespace.to_owned(), name.to_owned());
+        self.local_queues.get(&key)
+    }
+
+    /// Whether the ClusterQueue exists and is valid.
+    #[must_use]
+    pub fn has_cluster_queue(&self, name: &str) -> bool {
+        self.cluster_queues.contains_key(name)
+    }
+
+    /// The flavors that a ClusterQueue references and that do not exist.
+    #[must_use]
+    pub fn missing_flavors(&self, cluster_queue: &str) -> Vec<&str> {
+        let entry = self.cluster_queues.get(cluster_queue);
+        entry
+            .into_iter()
+            .flat_map(|it| flavor_names(&it.spec))
+            .filter(|name| !self.flavors.contains_key(*name))
+            .collect()
+    }
+
+    /// The ClusterQueues that reference a flavor.
+    #[must_use]
+    pub fn queues_using_flavor(&self, name: &str) -> Vec<&str> {
+        self.cluster_queues
+            .iter()
+            .filter(|(_, queue)| flavor_names(&queue.spec).any(|it| it == name))
+            .map(|(queue, _)| queue.as_str())
+            .collect()
+    }
+
+    /// The value of a PriorityClass; without a name, that of the default class, or 0. `None` if the class does
+    /// not exist.
+    #[must_use]
+    pub fn priority_for_class(&self, name: Option<&str>) -> Option<i32> {
+        let Some(name) = name else {
+            let mut classes = self.priority_classes.values();
+            let default = classes.find(|it| it.is_default);
+            return Some(default.map_or(0, |it| it.value));
+        };
+        let class = self.priority_classes.get(name).map(|it| it.value);
+        let system = SYSTEM_PRIORITY_CLASSES.iter().find(|it| it.0 == name);
+        class.or(system.map(|(_, value)| *value))
+    }
+
+    /// Whether a ClusterQueue admits workloads. A ClusterQueue that is being deleted does not: its deletion
+    /// completes when its admitted workloads have ended.
+    pub(crate) fn is_active(&self, queue: &ClusterQueue) -> bool {
+        let exists = |name: &str| {
+            self.completeness == Completeness::Partial || self.flavors.contains_key(name)
+        };
+        queue.metadata.deletion_timestamp.is_none()
+            && queue.spec.stop_policy.unwrap_or_default() == StopPolicy::None
+            && flavor_names(&queue.spec).all(exists)
+    }
+
+    /// Whether the namespace selector of a ClusterQueue matches a namespace.
+    pub(crate) fn accepts_namespace(&self, cluster_queue: &str, namespace: &str) -> bool {
+        // A ClusterQueue that does not exist admits nothing anyway.
+        let Some(queue) = self.cluster_queues.get(cluster_queue) else {
+            return true;
+        };
+        let Some(selector) = &queue.selector else {
+            return false;
+        };
+        match self.namespaces.get(namespace) {
+            Some(labels) => matches(selector, labels),
+            None if self.completeness == Completeness::Partial => true,
+            None => matches(selector, &Labels::new()),
+        }
+    }
+
+    /// The LocalQueues that point to a ClusterQueue.
+    pub(crate) fn local_queues_of(&self, cluster_queue: &str) -> Vec<LocalQueueKey> {
+        self.local_queues
+            .iter()
+            .filter(|(_, spec)| spec.cluster_queue == cluster_queue)
+            .map(|(key, _)| key.clone())
+            .collect()
+    }
+}
+
+/// The flavors of a ClusterQueue, in order.
+fn flavor_names(spec: &ClusterQueueSpec) -> impl Iterator<Item = &str> {
+    let flavors = spec.resource_groups.iter().flat_map(|it| &it.flavors);
+    flavors.map(|it| it.name.as_str())
+}

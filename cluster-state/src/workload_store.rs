@@ -1,0 +1,117 @@
+//! The workloads of a cluster, and what the controller remembers about them.
+
+use crate::error::ObjectError;
+use crate::object_store::LocalQueueKey;
+use crate::workload_phase::{NotQueuedReason, WorkloadPhase};
+use lockkeeper_api::Workload;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+/// `namespace/name` of a workload. A clone shares the text.
+pub(crate) type WorkloadKey = Arc<str>;
+
+#[derive(Clone, Debug)]
+pub(crate) struct WorkloadEntry {
+    pub(crate) object: Arc<Workload>,
+    /// Boxed: errors are rare and large.
+    pub(crate) phase: Result<WorkloadPhase, Box<ObjectError>>,
+}
+
+#[derive(Clone, Debug, Default)]
+pub(crate) struct WorkloadStore {
+    pub(crate) entries: BTreeMap<WorkloadKey, WorkloadEntry>,
+    by_local_queue: BTreeMap<LocalQueueKey, BTreeSet<WorkloadKey>>,
+    /// Admitted in the core's state, while their objects do not have the admission yet.
+    pub(crate) assumed: BTreeSet<WorkloadKey>,
+    /// Workloads that are not tried again before this time, in seconds since 1970.
+    pub(crate) held_until: BTreeMap<WorkloadKey, i64>,
+}
+
+impl WorkloadStore {
+    /// The key of a workload; shares the text of a stored key.
+    pub(crate) fn key(&self, key: &str) -> WorkloadKey {
+        let stored = self.entries.get_key_value(key);
+        stored.map_or_else(|| key.into(), |(stored, _)| Arc::clone(stored))
+    }
+
+    /// Stores an object, and indexes it by its LocalQueue.
+    pub(crate) fn insert(&mut self, key: &WorkloadKey, object: Arc<Workload>) {
+        let local_queue = local_queue_key(&object);
+        if let Some(before) = self.entries.get(key).map(|it| Arc::clone(&it.object))
+            && local_queue_key(&before) != local_queue
+        {
+            self.remove_from_local_queue(key, &before);
+        }
+        if let Some(local_queue) = local_queue {
+            let keys = self.by_local_queue.entry(local_queue).or_default();
+            keys.insert(Arc::clone(key));
+        }
+        let entry = WorkloadEntry {
+            object,
+            phase: Ok(WorkloadPhase::NotQueued(NotQueuedReason::NoLocalQueue)),
+        };
+        self.entries.insert(Arc::clone(key), entry);
+    }
+
+    pub(crate) fn remove(&mut self, key: &str) {
+        self.assumed.remove(key);
+        self.held_until.remove(key);
+        if let Some(entry) = self.entries.remove(key) {
+            self.remove_from_local_queue(key, &entry.object);
+        }
+    }
+
+    fn remove_from_local_queue(&mut self, key: &str, workload: &Workload) {
+        let Some(local_queue) = local_queue_key(workload) else {
+            return;
+        };
+        if let Some(keys) = self.by_local_queue.get_mut(&local_queue) {
+            keys.remove(key);
+            if keys.is_empty() {
+                self.by_local_queue.remove(&local_queue);
+            }
+        }
+    }
+
+    /// The workloads that name a LocalQueue.
+    pub(crate) fn keys_in_local_queue(&self, local_queue: &LocalQueueKey) -> Vec<WorkloadKey> {
+        let keys = self.by_local_queue.get(local_queue).into_iter().flatten();
+        keys.cloned().collect()
+    }
+
+    /// The workloads of a namespace that name a LocalQueue.
+    pub(crate) fn keys_in_namespace(&self, namespace: &str) -> Vec<WorkloadKey> {
+        self.by_local_queue
+            .range((namespace.to_owned(), String::new())..)
+            .take_while(|((it, _), _)| it == namespace)
+            .flat_map(|(_, keys)| keys)
+            .cloned()
+            .collect()
+    }
+
+    /// The workloads whose status has no priority yet.
+    pub(crate) fn keys_without_status_priority(&self) -> Vec<WorkloadKey> {
+        let has_priority =
+            |it: &Workload| it.status.as_ref().is_some_and(|it| it.priority.is_some());
+        self.entries
+            .iter()
+            .filter(|(_, it)| !has_priority(&it.object))
+            .map(|(key, _)| Arc::clone(key))
+            .collect()
+    }
+
+    pub(crate) fn in_local_queue<'a>(
+        &'a self,
+        local_queue: &LocalQueueKey,
+    ) -> impl Iterator<Item = &'a Workload> + use<'a> {
+        let keys = self.by_local_queue.get(local_queue).into_iter().flatten();
+        let entries = keys.filter_map(|key| self.entries.get(key));
+        entries.map(|it| Arc::as_ref(&it.object))
+    }
+}
+
+/// The LocalQueue that a workload names.
+pub(crate) fn local_queue_key(workload: &Workload) -> Option<LocalQueueKey> {
+    let namespace = workload.metadata.namespace.clone().unwrap_or_default();
+    Some((namespace, workload.spec.queue_name.clone()?))
+}

@@ -1,5 +1,5 @@
-//! The kinds of jobs that are started and stopped. To add one: a file like `jobs/job.rs`, and a line in
-//! [`KINDS`].
+//! The kinds of jobs that the controller starts and stops. To add one: a file like
+//! `job_adapters/batch_job.rs`, and a line in [`KINDS`].
 
 mod batch_job;
 mod job_set;
@@ -18,7 +18,7 @@ use std::sync::Arc;
 
 pub use pod_template::strip_template;
 
-/// All kinds, in the order in which their positions count.
+/// All kinds; a kind is identified by its index.
 pub const KINDS: [&dyn JobKind; 2] = [&batch_job::BatchJob, &job_set::JobSet];
 
 /// The kind with this index, for messages; "Job" if there is none.
@@ -27,7 +27,7 @@ pub fn kind_name(index: usize) -> &'static str {
     KINDS.get(index).map_or("Job", |it| it.resource().kind)
 }
 
-/// What names a kind at the API server.
+/// Group, version, kind and plural of a kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Resource {
     /// The group.
@@ -41,54 +41,54 @@ pub struct Resource {
 }
 
 impl Resource {
-    /// The group and the version, as in `apiVersion`.
+    /// `group/version`, as in `apiVersion`.
     #[must_use]
     pub fn api_version(&self) -> String {
         format!("{}/{}", self.group, self.version)
     }
 }
 
-/// A kind of job: how it is read, and what has to be written to place its pods. A job that has
-/// `spec.suspend` is started and stopped by that; there is nothing else to say of it.
+/// A kind of job: how it is parsed, and how its pods are placed. Every kind is started and stopped by
+/// `spec.suspend`.
 pub trait JobKind: Send + Sync {
-    /// What it is.
+    /// The API resource.
     fn resource(&self) -> Resource;
 
-    /// Whether every cluster has it. Of the others it is found out.
+    /// Whether every cluster has this kind; the others are found by discovery.
     fn is_built_in(&self) -> bool;
 
-    /// Reads one.
+    /// Parses a job.
     ///
     /// # Errors
     ///
-    /// An [`Unreadable`] if fields that are used are not what they should be.
+    /// A [`JobParseError`] if a field that the controller uses has the wrong type.
     fn parse(&self, object: Value) -> Result<JobView, JobParseError>;
 
-    /// The templates of its pod sets, as they stand in it.
+    /// The pod templates of its pod sets, unstripped.
     fn templates(&self, job: &JobView) -> Vec<Value>;
 
-    /// The merge patch of the `spec` that makes its pods be as `placed` says.
+    /// The merge patch of the `spec` that gives its pods the placement `placed`.
     fn placement_patch(&self, job: &JobView, placed: &[PodPlacement]) -> Value;
 }
 
-/// Why a job could not be read.
+/// A job that cannot be parsed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{field}: {problem}")]
 pub struct JobParseError {
-    /// The field, as far as it is known.
+    /// The path of the field, as far as it is known.
     pub field: &'static str,
-    /// What is wrong with it.
+    /// The error of the decoder.
     pub problem: String,
 }
 
-/// A job, as far as it is used.
+/// The fields of a job that the controller uses.
 #[allow(
     clippy::struct_excessive_bools,
-    reason = "each stands for a field of the object, and any combination is possible"
+    reason = "each mirrors a field of the object, and any combination is possible"
 )]
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct JobView {
-    /// Its name.
+    /// Namespace and name.
     pub name: ObjectKey,
     /// Its uid.
     pub uid: String,
@@ -96,7 +96,7 @@ pub struct JobView {
     pub version: u64,
     /// Whether it is being deleted.
     pub is_deleted: bool,
-    /// Whether another job controls it, which has the workload for both.
+    /// Whether another job controls it; that one has the workload for both.
     pub is_part: bool,
     /// The LocalQueue that it names.
     pub queue: String,
@@ -104,58 +104,58 @@ pub struct JobView {
     pub priority_class: Option<String>,
     /// The class of its priority as a victim.
     pub preemption_priority_class: Option<String>,
-    /// What of it is disrupted together, if it says so.
+    /// The disruption mode, if its label sets one.
     pub disruption_mode: Option<DisruptionMode>,
     /// How long it may run, in seconds.
     pub maximum_execution_time_s: Option<i32>,
     /// `spec.suspend`.
     pub is_suspended: bool,
-    /// Whether it is started, and whoever makes its pods has not said yet that it knows.
+    /// Whether it was started, and its controller has not acknowledged that yet.
     pub is_start_unconfirmed: bool,
     /// Whether it has a start time.
     pub has_start_time: bool,
-    /// Whether none of its pods is active (pending or running, and not on its way out), and whoever makes
-    /// its pods knows that it is suspended.
+    /// Whether none of its pods is active (pending or running, and not terminating), and its controller has
+    /// acknowledged the suspension.
     pub is_quiescent: bool,
-    /// Whether as many pods as it has are ready or done.
+    /// Whether all its pods are ready or succeeded.
     pub is_ready: bool,
-    /// Whether it has ended, and how.
+    /// The result, if it has finished.
     pub result: Option<JobResult>,
     /// Its pods.
     pub pod_sets: Vec<PodSetView>,
-    /// How its pods were to be placed before flavors were added; `None` if none were.
+    /// The placement before flavors were added, from the annotation; `None` if none were added.
     pub saved_placement: Option<Vec<PodPlacement>>,
-    /// What of the object only its kind understands, as JSON. Nobody asks for that of one that has ended.
+    /// The part of the object that only its kind uses, as JSON; empty for finished jobs.
     pub template_source: String,
 }
 
-/// How a job has ended.
+/// The result of a finished job.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct JobResult {
-    /// Whether it did what it should.
+    /// Whether it succeeded.
     pub is_success: bool,
-    /// What it says about it.
+    /// The message of its condition.
     pub message: String,
 }
 
-/// Pods of one template in a job.
+/// The pods of one template in a job.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct PodSetView {
-    /// The name that its workload has for them.
+    /// The name of the pod set in the workload.
     pub name: String,
-    /// How many.
+    /// The number of pods.
     pub count: i32,
-    /// How many are enough.
+    /// The minimum for partial admission.
     pub min_count: Option<i32>,
-    /// What of their template is used.
+    /// The stripped pod template.
     pub template: Arc<PodTemplateSpec>,
 }
 
-/// Where the pods of a pod set are to be, and how many.
+/// The placement of a pod set: where its pods may run, and their number.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct PodPlacement {
-    /// How many; `None` if that is not to be changed.
+    /// The number of pods; `None` leaves it unchanged.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub count: Option<i32>,
     /// The whole node selector.
@@ -167,7 +167,7 @@ pub struct PodPlacement {
 }
 
 impl JobView {
-    /// Whether its pods are as `placed` says.
+    /// Whether its pods have the placement `placed`.
     #[must_use]
     pub fn has_placement(&self, placed: &[PodPlacement]) -> bool {
         self.pod_sets.len() == placed.len()
@@ -178,7 +178,7 @@ impl JobView {
             })
     }
 
-    /// How its pods are to be placed without flavors.
+    /// The placement without flavors: the saved one, or else the current one.
     #[must_use]
     pub fn original_placement(&self) -> Vec<PodPlacement> {
         let as_it_is = |it: &PodSetView| PodPlacement {
@@ -191,11 +191,11 @@ impl JobView {
     }
 
     fn template_source_json(&self) -> Value {
-        // It was made of a value.
+        // It was serialized from a value.
         serde_json::from_str(&self.template_source).unwrap_or_default()
     }
 
-    /// Whether nothing of it runs, and it is as it was before it was started.
+    /// Whether it is suspended, without active pods, and restored to its state before the start.
     #[must_use]
     pub fn is_stopped(&self) -> bool {
         self.is_suspended
@@ -204,8 +204,8 @@ impl JobView {
             && self.saved_placement.is_none()
     }
 
-    /// The name of its workload: always the same for one job, and another for one that is made again under
-    /// its name.
+    /// The key of its workload: stable for one job, and different for a job created again under the same name,
+    /// because it includes a digest of the uid.
     #[must_use]
     pub fn workload_name(&self, kind: usize) -> ObjectKey {
         let prefix = KINDS
@@ -221,11 +221,10 @@ impl JobView {
     }
 }
 
-/// Of the name of a job, as much as goes into that of its workload: with the rest it is a label's value
-/// still.
+/// The most characters of the job's name in the name of its workload, so that the whole is a valid label value.
 const NAME_PART_MAX: usize = 40;
 
-/// FNV-1a. It only tells names apart; nobody chooses them to collide but to harm himself.
+/// FNV-1a. It only has to distinguish names; a user who provokes a collision affects only their own jobs.
 fn fnv1a(parts: &[&str]) -> u32 {
     let bytes = parts.iter().flat_map(|part| part.bytes().chain([0]));
     bytes.fold(0x811c_9dc5, |hash, byte| {
@@ -250,7 +249,7 @@ impl PodSetView {
     }
 }
 
-/// The job that owns a workload, if it is of a kind that is known here.
+/// The job that controls a workload and its uid, if its kind is in [`KINDS`].
 #[must_use]
 pub fn owner(workload: &Workload) -> Option<(JobKey, &str)> {
     let (kind, owner) = job_controller(&workload.metadata)?;
@@ -259,7 +258,7 @@ pub fn owner(workload: &Workload) -> Option<(JobKey, &str)> {
     Some((JobKey { kind, name }, &owner.uid))
 }
 
-/// Who controls an object, and the position of its kind, if that is a kind of job.
+/// The controlling owner of an object and the index of its kind, if that is a kind of job.
 fn job_controller(metadata: &ObjectMeta) -> Option<(usize, &OwnerReference)> {
     let owners = metadata.owner_references.iter().flatten();
     let mut owners = owners.filter(|it| it.controller == Some(true));
@@ -272,7 +271,7 @@ fn job_controller(metadata: &ObjectMeta) -> Option<(usize, &OwnerReference)> {
     Some((kind, owner))
 }
 
-/// What all jobs have in common.
+/// The fields that all kinds of jobs have in their metadata.
 fn job_view_from_metadata(metadata: &ObjectMeta) -> JobView {
     let labels = metadata.labels.as_ref();
     let label = |key: &str| labels.and_then(|it| it.get(key)).cloned();
@@ -308,13 +307,13 @@ fn decode<T: DeserializeOwned>(field: &'static str, value: Value) -> Result<T, J
     })
 }
 
-/// The pods that run at once, of a job with this parallelism and these completions.
+/// The most pods of a job that run at once.
 fn max_running_pods(parallelism: Option<i32>, completions: Option<i32>) -> i32 {
     let parallelism = parallelism.unwrap_or(1);
     completions.map_or(parallelism, |it| parallelism.min(it))
 }
 
-/// What has to be merged into a template's `spec` so that its pods go where `want` says.
+/// The merge patch of a template's `spec` that gives its pods the placement `want`.
 fn pod_template_patch(have: &PodSetView, want: &PodPlacement) -> Value {
     let mut selector = serde_json::Map::new();
     let none = BTreeMap::new();
@@ -332,7 +331,7 @@ fn pod_template_patch(have: &PodSetView, want: &PodPlacement) -> Value {
     }
     let mut out = serde_json::Map::new();
     if !selector.is_empty() {
-        // What was not there before is not to be there empty.
+        // An empty selector is removed rather than written as an empty object.
         let is_none = want.node_selector.is_empty();
         let selector = (!is_none).then_some(selector);
         out.insert("nodeSelector".to_owned(), json!(selector));

@@ -1,4 +1,4 @@
-//! The shell around the reconciler: watches feed it, its writes are performed, a Lease says whether it may.
+//! The async runtime around the reconciler: watches, writes, leader election, metrics.
 
 mod event_loop;
 mod leader_election;
@@ -16,23 +16,25 @@ pub use lease::LeaseTiming;
 
 use std::error::Error;
 
-/// Why the controller cannot run.
+/// An error at the start of the controller.
 #[derive(Debug, thiserror::Error)]
 pub enum RunError {
-    /// The Lease cannot be read.
-    #[error("the Lease {name} cannot be read: {why}; give the account get and update on it")]
+    /// The controller may not read the Lease.
+    #[error(
+        "the Lease {name} cannot be read: {why}; grant the service account get and update on it"
+    )]
     Lease {
-        /// Its name, with the namespace.
+        /// Namespace and name.
         name: String,
-        /// What the API server says.
+        /// The message of the API server.
         why: String,
     },
-    /// The API server cannot be asked for its kinds.
-    #[error("the API server cannot be asked: {0}")]
+    /// The API server does not respond to discovery.
+    #[error("the API server does not respond to discovery: {0}")]
     ApiServer(String),
 }
 
-/// An error with its causes.
+/// The message of an error followed by its causes.
 fn error_with_causes(error: &dyn Error) -> String {
     let mut text = error.to_string();
     let mut next = error.source();

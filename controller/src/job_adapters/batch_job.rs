@@ -39,7 +39,7 @@ impl JobKind for BatchJob {
         let says = suspended_condition(&status);
         let is_known_suspended = says == Some(true) || status.start_time.is_none();
         let is_known_started = says == Some(false) || says.is_none() && status.start_time.is_some();
-        // A pod that has just ended well is ready no more, and not counted yet.
+        // A pod that has just succeeded is no longer ready, and not counted as succeeded yet.
         let uncounted = status.uncounted_terminated_pods.as_ref();
         let uncounted = uncounted.and_then(|it| it.succeeded.as_ref());
         let uncounted = uncounted.map_or(0, |it| i32::try_from(it.len()).unwrap_or(i32::MAX));
@@ -95,7 +95,7 @@ impl JobKind for BatchJob {
     }
 }
 
-/// Whether its controller says that it is suspended; `None` if it has never said anything of that.
+/// Whether its condition reports it as suspended; `None` without that condition.
 fn suspended_condition(status: &JobStatus) -> Option<bool> {
     let mut conditions = status.conditions.iter().flatten();
     let condition = conditions.find(|it| it.type_ == "Suspended")?;
@@ -141,7 +141,7 @@ mod tests {
     fn batch_job_start_is_confirmed_by_its_controller() {
         for (suspend, condition, has_started, expected) in [
             (true, None, false, false),
-            // It was started, and what stands in its status is from before.
+            // It was started, and its status is from before the start.
             (false, Some("True"), false, true),
             (false, Some("True"), true, true),
             (false, None, false, true),
@@ -174,11 +174,11 @@ mod tests {
         for (active, terminating, suspended, has_started, expected) in [
             (0, 0, None, false, true),
             (0, 0, Some(true), true, true),
-            // A pod on its way out, or on a node that will never say that it is gone.
+            // A terminating pod, or one on a dead node that is never reported as gone.
             (0, 2, Some(true), true, true),
             (1, 0, Some(true), true, false),
             (1, 2, Some(true), true, false),
-            // Its controller has not seen yet that it is to stop.
+            // Its controller has not observed the suspension yet.
             (0, 0, None, true, false),
             (0, 0, Some(false), true, false),
         ] {

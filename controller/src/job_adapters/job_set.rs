@@ -94,7 +94,7 @@ impl JobKind for JobSet {
             .conditions
             .iter()
             .filter(|it| it.type_ == "Suspended");
-        // Of one that was never suspended its controller says nothing, but it counts its jobs.
+        // A JobSet that was never suspended has no such condition, but counts of its jobs.
         let suspended = suspended.next().map(|it| it.status == "True");
         let is_known_started = suspended == Some(false) || suspended.is_none() && !jobs.is_empty();
         Ok(JobView {
@@ -116,7 +116,7 @@ impl JobKind for JobSet {
         jobs.map(|it| template(it).unwrap_or_default()).collect()
     }
 
-    // A merge patch replaces lists whole.
+    // A merge patch replaces whole lists.
     fn placement_patch(&self, job: &JobView, placed: &[PodPlacement]) -> Value {
         let mut jobs = job.template_source_json();
         let there = jobs.as_array_mut().into_iter().flatten();
@@ -195,9 +195,9 @@ mod tests {
         for (suspend, condition, counts, is_start_unknown, is_quiet) in [
             (true, None, false, false, true),
             (true, Some("True"), true, false, true),
-            // Its controller has not seen yet that it is to stop.
+            // Its controller has not observed the suspension yet.
             (true, Some("False"), true, false, false),
-            // It was started, and what stands in its status is from before.
+            // It was started, and its status is from before the start.
             (false, None, false, true, true),
             (false, Some("True"), true, true, true),
             (false, Some("False"), true, false, false),

@@ -1,9 +1,9 @@
-//! What of a pod template is used: what its pods ask for, and where they may run.
+//! Strips pod templates to the fields that decisions use: requests and placement.
 
 use k8s_openapi::api::core::v1::{Affinity, Container, PodSpec, PodTemplateSpec};
 
-/// The template without all that decides nothing here. What is left of two templates is equal if and only if
-/// they fare alike.
+/// The template without the fields that no decision uses. Two stripped templates are equal if and only if
+/// scheduling treats their pods alike.
 #[must_use]
 pub fn strip_template(template: PodTemplateSpec) -> PodTemplateSpec {
     PodTemplateSpec {

@@ -1,4 +1,4 @@
-//! The loop: inputs in, a decision, writes out.
+//! The event loop: feeds inputs to the reconciler and starts its writes.
 
 use super::RunError;
 use super::leader_election::{self, LeaderUntil, LeaseSettings};
@@ -18,32 +18,32 @@ use std::time::Duration;
 use tokio::sync::mpsc::{self, Receiver, Sender};
 use tokio::time::{Instant, sleep, sleep_until, timeout};
 
-/// Inputs that may wait: then the watches do.
+/// The size of the input channel; when it is full, the watches wait.
 const INPUTS_MAX: usize = 512;
 
-/// Longest for one write.
+/// The timeout of one write.
 const WRITE_TIMEOUT: Duration = Duration::from_secs(15);
 
-/// How often the cluster is asked whether it has more kinds of jobs.
+/// How often discovery looks for further kinds of jobs.
 const KIND_DISCOVERY_INTERVAL: Duration = Duration::from_secs(30);
 
-/// Longest without a look, when nothing happens.
+/// The longest pause between two polls.
 const IDLE_MAX: Duration = Duration::from_secs(10);
 
-/// How the controller runs.
+/// Settings of the controller process.
 #[derive(Clone, Debug)]
 pub struct RunSettings {
-    /// What is decided by. The kinds of jobs are found out.
+    /// Settings of the reconciler; `job_kinds` is replaced by discovery.
     pub reconciler: Settings,
-    /// The lease; without one it leads from the start.
+    /// Leader election; without it this process leads from the start.
     pub lease: Option<LeaseSettings>,
-    /// Whether writes are only reported.
+    /// Log writes instead of sending them.
     pub is_dry_run: bool,
-    /// Longest to wait for writes that are under way when it is told to stop.
+    /// The longest wait for in-flight writes at shutdown.
     pub shutdown: Duration,
 }
 
-/// What probes and scrapers see of a running controller.
+/// A handle on the running controller, for probes and metrics.
 #[derive(Clone)]
 pub struct Health {
     shared: Arc<HealthShared>,
@@ -51,34 +51,34 @@ pub struct Health {
 
 struct HealthShared {
     status: Mutex<HealthStatus>,
-    /// Who asks for metrics.
+    /// Requests for metrics, with the channel for the response.
     metrics_requests: Sender<tokio::sync::oneshot::Sender<String>>,
 }
 
 #[derive(Clone, Copy, Debug)]
 struct HealthStatus {
     is_synced: bool,
-    /// The last time the loop came round.
+    /// The time of the last iteration of the event loop.
     last_iteration: Instant,
 }
 
-/// A loop that has not come round for this long is stuck.
+/// An event loop without an iteration for this long is stuck.
 const STUCK_AFTER: Duration = Duration::from_mins(1);
 
 impl Health {
-    /// Whether all that there is was seen once. Who waits for the lease is ready, too.
+    /// Whether the initial lists are complete. A replica that waits for the lease is ready, too.
     #[must_use]
     pub fn is_ready(&self) -> bool {
         self.status().is_synced && self.is_alive()
     }
 
-    /// Whether the loop goes on.
+    /// Whether the event loop still iterates.
     #[must_use]
     pub fn is_alive(&self) -> bool {
         self.status().last_iteration.elapsed() < STUCK_AFTER
     }
 
-    /// The metrics as text, in the format of `OpenMetrics`; `None` if the controller has stopped.
+    /// The metrics in the `OpenMetrics` text format; `None` if the controller has stopped.
     pub async fn metrics(&self) -> Option<String> {
         let (answer, text) = tokio::sync::oneshot::channel();
         self.shared.metrics_requests.send(answer).await.ok()?;
@@ -99,11 +99,11 @@ impl Health {
     }
 }
 
-/// Runs until `stopped` resolves. `started` gets what probes ask.
+/// Runs the controller until `stopped` resolves. `started` receives the handle for probes.
 ///
 /// # Errors
 ///
-/// A [`RunError`] if it cannot begin. Once it runs, it goes on whatever happens.
+/// A [`RunError`] if the controller cannot start. Once it runs, it retries after every error.
 pub async fn run(
     client: Client,
     settings: RunSettings,
@@ -113,14 +113,14 @@ pub async fn run(
     if let Some(lease) = &settings.lease {
         leader_election::check_access(&client, lease).await?;
     }
-    let (asks, asked) = mpsc::channel(4);
+    let (requests, metrics_requests) = mpsc::channel(4);
     let health = Health {
         shared: Arc::new(HealthShared {
             status: Mutex::new(HealthStatus {
                 is_synced: false,
                 last_iteration: Instant::now(),
             }),
-            metrics_requests: asks,
+            metrics_requests: requests,
         }),
     };
     started(health.clone());
@@ -137,30 +137,36 @@ pub async fn run(
             watch_when_installed(&client, at, inputs.clone());
         }
     }
-    let (answers, from_writes) = mpsc::unbounded_channel();
-    let (lead, keeper) = match settings.lease {
+    let (results, from_writes) = mpsc::unbounded_channel();
+    let (leader_until, elector) = match settings.lease {
         Some(lease) => {
-            let (lead, keeper) = leader_election::start_election(&client, lease);
-            (Some(lead), Some(keeper))
+            let (until, elector) = leader_election::start_election(&client, lease);
+            (Some(until), Some(elector))
         }
         None => (None, None),
     };
-    let shell = EventLoop {
+    let event_loop = EventLoop {
         reconciler: Reconciler::new(reconciler),
         client,
         health,
         metrics: Metrics::new(),
-        results: answers,
-        leader_until: lead,
+        results,
+        leader_until,
         is_leading: false,
         is_dry_run: settings.is_dry_run,
         unobserved_writes: BTreeMap::new(),
     };
-    shell
-        .run(from_watches, from_writes, asked, stopped, settings.shutdown)
+    event_loop
+        .run(
+            from_watches,
+            from_writes,
+            metrics_requests,
+            stopped,
+            settings.shutdown,
+        )
         .await;
-    if let Some(keeper) = keeper {
-        keeper.release().await;
+    if let Some(elector) = elector {
+        elector.release().await;
     }
     Ok(())
 }
@@ -169,7 +175,7 @@ fn is_built_in(at: usize) -> bool {
     KINDS.get(at).is_some_and(|it| it.is_built_in())
 }
 
-/// What became of a write, and how long it took.
+/// The result of a write, and how long it took.
 struct FinishedWrite {
     id: WriteId,
     purpose: WritePurpose,
@@ -184,11 +190,11 @@ struct EventLoop {
     health: Health,
     metrics: Metrics,
     results: mpsc::UnboundedSender<FinishedWrite>,
-    /// `None` leads always.
+    /// `None` without leader election: this process always leads.
     leader_until: Option<LeaderUntil>,
     is_leading: bool,
     is_dry_run: bool,
-    /// Workloads that were written: the version, and when that was answered.
+    /// Written workloads that the watch has not shown yet: the version, and the time of the response.
     unobserved_writes: BTreeMap<ObjectRef, (u64, Instant)>,
 }
 
@@ -197,7 +203,7 @@ impl EventLoop {
         mut self,
         mut from_watches: Receiver<Input>,
         mut from_writes: mpsc::UnboundedReceiver<FinishedWrite>,
-        mut asked: Receiver<tokio::sync::oneshot::Sender<String>>,
+        mut metrics_requests: Receiver<tokio::sync::oneshot::Sender<String>>,
         stopped: impl Future<Output = ()>,
         shutdown: Duration,
     ) {
@@ -211,17 +217,17 @@ impl EventLoop {
                 biased;
                 () = &mut stopped => break,
                 _ = from_watches.recv_many(&mut batch, INPUTS_MAX) => {}
-                Some(answered) = from_writes.recv() => self.handle_result(answered),
-                Some(ask) = asked.recv() => {
-                    // Who asked may have gone.
-                    let _ = ask.send(self.metrics.encode_text(&self.reconciler));
+                Some(finished) = from_writes.recv() => self.handle_result(finished),
+                Some(response) = metrics_requests.recv() => {
+                    // The client may have disconnected.
+                    let _ = response.send(self.metrics.encode_text(&self.reconciler));
                     continue;
                 }
                 () = leadership_changed(&mut self.leader_until) => {}
                 () = sleep_until(until) => {}
             }
-            while let Ok(answered) = from_writes.try_recv() {
-                self.handle_result(answered);
+            while let Ok(finished) = from_writes.try_recv() {
+                self.handle_result(finished);
             }
             for input in batch.drain(..) {
                 self.observe_watch_lag(&input);
@@ -234,7 +240,7 @@ impl EventLoop {
         self.drain(from_writes, shutdown).await;
     }
 
-    /// Nothing new is begun; what is under way is waited for.
+    /// Waits for the in-flight writes without starting new ones.
     async fn drain(
         mut self,
         mut from_writes: mpsc::UnboundedReceiver<FinishedWrite>,
@@ -243,17 +249,17 @@ impl EventLoop {
         let end = Instant::now() + shutdown;
         while self.reconciler.in_flight_writes() > 0 {
             tokio::select! {
-                Some(answered) = from_writes.recv() => self.handle_result(answered),
+                Some(finished) = from_writes.recv() => self.handle_result(finished),
                 () = sleep_until(end) => {
-                    let left = self.reconciler.in_flight_writes();
-                    tracing::warn!(writes = left, "stopped with writes under way");
+                    let writes = self.reconciler.in_flight_writes();
+                    tracing::warn!(writes, "stopped with in-flight writes");
                     break;
                 }
             }
         }
     }
 
-    /// Decides, and begins what is to be written; says when to decide again.
+    /// Polls the reconciler and starts its writes; returns the time of the next poll.
     fn poll(&mut self) -> Instant {
         let begun = Instant::now();
         let now_ms = now_ms();
@@ -263,11 +269,11 @@ impl EventLoop {
         for write in output.writes {
             self.start_write(write);
         }
-        let rest = output.wake_at_ms.map_or(IDLE_MAX, |at_ms| {
+        let pause = output.wake_at_ms.map_or(IDLE_MAX, |at_ms| {
             let pause = u64::try_from(at_ms.saturating_sub(now_ms)).unwrap_or(0);
             Duration::from_millis(pause).min(IDLE_MAX)
         });
-        Instant::now() + rest
+        Instant::now() + pause
     }
 
     fn start_write(&self, write: WriteRequest) {
@@ -276,11 +282,11 @@ impl EventLoop {
             self.send_result(&write, WriteResult::DryRun, Duration::ZERO);
             return;
         }
-        // Writes stop before the lease does.
-        let left = self.leading_until().map(|until| until - Instant::now());
-        let limit = left.map_or(WRITE_TIMEOUT, |left| left.min(WRITE_TIMEOUT));
+        // Writes end before the leadership does: a new leader must not race with a late write.
+        let remaining = self.leading_until().map(|until| until - Instant::now());
+        let limit = remaining.map_or(WRITE_TIMEOUT, |it| it.min(WRITE_TIMEOUT));
         if limit.is_zero() {
-            let outcome = WriteResult::Failed("the lease has run out".to_owned());
+            let outcome = WriteResult::Failed("the lease has expired".to_owned());
             self.send_result(&write, outcome, Duration::ZERO);
             return;
         }
@@ -309,22 +315,24 @@ impl EventLoop {
         });
     }
 
-    fn handle_result(&mut self, it: FinishedWrite) {
+    fn handle_result(&mut self, finished: FinishedWrite) {
         self.metrics
-            .record_write(it.purpose, &it.result, it.duration);
-        if let (ObjectRef::Workload(_), WriteResult::Done(version)) = (&it.object, &it.result) {
-            if self.reconciler.has_observed(&it.object, *version) {
+            .record_write(finished.purpose, &finished.result, finished.duration);
+        if let (ObjectRef::Workload(_), WriteResult::Done(version)) =
+            (&finished.object, &finished.result)
+        {
+            if self.reconciler.has_observed(&finished.object, *version) {
                 self.metrics.record_watch_lag(Duration::ZERO);
             } else {
                 self.unobserved_writes
-                    .insert(it.object.clone(), (*version, Instant::now()));
+                    .insert(finished.object.clone(), (*version, Instant::now()));
             }
         }
-        let input = Input::WriteFinished(it.id, it.result);
+        let input = Input::WriteFinished(finished.id, finished.result);
         self.reconciler.handle_input(now_ms(), input);
     }
 
-    /// How far the watch is behind what was written.
+    /// Records the time from the response to a write until the watch shows it.
     fn observe_watch_lag(&mut self, input: &Input) {
         let Input::Workload(change) = input else {
             return;
@@ -346,12 +354,12 @@ impl EventLoop {
         }
     }
 
-    /// Until when this process leads, if that is limited.
+    /// The end of the leadership, if this process leads by a lease.
     fn leading_until(&self) -> Option<Instant> {
         self.leader_until.as_ref().and_then(|lead| *lead.borrow())
     }
 
-    /// Tells the reconciler whether it may write; says when to look again.
+    /// Passes changes of the leadership to the reconciler; returns the end of the leadership.
     fn update_leadership(&mut self) -> Option<Instant> {
         let until = self.leading_until();
         let leads =
@@ -368,18 +376,18 @@ impl EventLoop {
     }
 }
 
-/// Follows a kind of job as soon as the cluster has it.
+/// Watches a kind of job as soon as the cluster has it.
 fn watch_when_installed(client: &Client, at: usize, inputs: Sender<Input>) {
     let client = client.clone();
     let resource = job_resource(at);
     tokio::spawn(async move {
         while !inputs.is_closed() {
-            let asked = client.list_api_group_resources(&resource.api_version);
-            if let Ok(Ok(list)) = timeout(KIND_DISCOVERY_INTERVAL, asked).await
+            let request = client.list_api_group_resources(&resource.api_version);
+            if let Ok(Ok(list)) = timeout(KIND_DISCOVERY_INTERVAL, request).await
                 && list.resources.iter().any(|it| it.name == resource.plural)
             {
-                tracing::info!(kind = %resource.kind, "the cluster has this kind of job");
-                // Who does not listen has stopped.
+                tracing::info!(kind = %resource.kind, "kind of job found; watching it");
+                // A closed channel means that the controller has stopped.
                 let _ = inputs.send(Input::JobKindAvailable(at)).await;
                 start_watch(&client, Kind::Job(at), inputs);
                 return;
@@ -389,13 +397,13 @@ fn watch_when_installed(client: &Client, at: usize, inputs: Sender<Input>) {
     });
 }
 
-/// Resolves when there is news of the lease; never, if there is none.
+/// Resolves when the leadership changes; never without leader election.
 async fn leadership_changed(lead: &mut Option<LeaderUntil>) {
-    let is_news = match lead {
+    let has_changed = match lead {
         Some(lead) => lead.changed().await.is_ok(),
         None => false,
     };
-    if !is_news {
+    if !has_changed {
         std::future::pending::<()>().await;
     }
 }

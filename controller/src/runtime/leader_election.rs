@@ -1,4 +1,4 @@
-//! Leading by a Lease (`coordination.k8s.io`).
+//! Leader election by a Lease (`coordination.k8s.io`).
 
 use super::lease::{LeaseCandidate, LeaseTiming};
 use super::{RunError, error_with_causes};
@@ -11,67 +11,69 @@ use std::time::Duration;
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep, timeout};
 
-/// Longest to give the lease back at the end, in seconds.
+/// The timeout of releasing the lease at shutdown, in seconds.
 const RELEASE_TIMEOUT_SECONDS: u64 = 2;
 
-/// Which lease, and how it is kept.
+/// The Lease of the leader election.
 #[derive(Clone, Debug)]
 pub struct LeaseSettings {
     /// The namespace of the Lease.
     pub namespace: String,
-    /// Its name.
+    /// The name of the Lease.
     pub name: String,
-    /// Who holds it, when it is this process.
+    /// The holder identity of this process.
     pub identity: String,
-    /// For how long.
+    /// Durations, as in client-go.
     pub timing: LeaseTiming,
 }
 
-/// Until when this process leads; `None` if it does not.
+/// The end of this process's leadership; `None` if it does not lead.
 pub(super) type LeaderUntil = watch::Receiver<Option<Instant>>;
 
-/// Keeps trying to hold the lease, and says until when it is held. Ends when nobody listens.
+/// Starts a task that acquires and renews the lease, until the receiver is dropped.
 pub(super) fn start_election(
     client: &Client,
     settings: LeaseSettings,
 ) -> (LeaderUntil, LeaderElector) {
     let (sender, lead) = watch::channel(None);
-    let keeper = LeaderElector {
+    let elector = LeaderElector {
         leases: Api::namespaced(client.clone(), &settings.namespace),
         name: settings.name,
         timing: settings.timing,
         candidate: LeaseCandidate::new(settings.identity, settings.timing),
         started: Instant::now(),
     };
-    let mut own = keeper.clone_for_task();
+    let mut own = elector.clone_for_task();
     tokio::spawn(async move {
-        let mut was_told = false;
+        let mut was_logged = false;
         while !sender.is_closed() {
             let begun = Instant::now();
             let limit = own.timing.retry_period.max(Duration::from_secs(1));
             match timeout(limit, own.try_acquire_or_renew()).await {
                 Ok(Ok(is_held)) => {
-                    was_told = false;
-                    // Counted from before the write: whoever looks at it can only have seen it later.
+                    was_logged = false;
+                    // Counted from before the write: other candidates can only have observed it later.
                     let until = is_held.then(|| begun + own.timing.renew_deadline);
                     sender.send_replace(until);
                 }
                 Ok(Err(error)) => {
-                    if !was_told {
+                    if !was_logged {
                         let error = error_with_causes(&error);
-                        tracing::warn!(lease = %own.name, %error, "cannot keep the lease; trying again");
+                        tracing::warn!(lease = %own.name, %error, "cannot renew the lease; retrying");
                     }
-                    was_told = true;
+                    was_logged = true;
                 }
-                Err(_) => tracing::warn!(lease = %own.name, "no answer about the lease in time"),
+                Err(_) => {
+                    tracing::warn!(lease = %own.name, "timeout while renewing the lease; retrying")
+                }
             }
             sleep(own.timing.retry_period).await;
         }
     });
-    (lead, keeper)
+    (lead, elector)
 }
 
-/// Holds the lease, or tries to.
+/// Acquires, renews and releases the lease.
 pub(super) struct LeaderElector {
     leases: Api<Lease>,
     name: String,
@@ -91,7 +93,7 @@ impl LeaderElector {
         }
     }
 
-    /// Whether the lease is held now.
+    /// Acquires or renews the lease; false if another process holds it.
     async fn try_acquire_or_renew(&mut self) -> Result<bool, Error> {
         let lease = self.leases.get_opt(&self.name).await?;
         let now_ms = u64::try_from(self.started.elapsed().as_millis()).unwrap_or(u64::MAX);
@@ -115,16 +117,16 @@ impl LeaderElector {
         };
         match written {
             Ok(_) => Ok(true),
-            // Another was first.
+            // Another candidate has written it first.
             Err(Error::Api(status)) if status.code == 409 => Ok(false),
             Err(error) => Err(error),
         }
     }
 
-    /// Gives it back, if it is held.
+    /// Releases the lease, if this process holds it.
     pub(super) async fn release(self) {
         let limit = Duration::from_secs(RELEASE_TIMEOUT_SECONDS);
-        let given = timeout(limit, async {
+        let released = timeout(limit, async {
             let Some(mut lease) = self.leases.get_opt(&self.name).await? else {
                 return Ok::<_, Error>(());
             };
@@ -136,8 +138,8 @@ impl LeaderElector {
             }
             Ok(())
         });
-        if !matches!(given.await, Ok(Ok(()))) {
-            tracing::warn!("the lease could not be given back; it runs out by itself");
+        if !matches!(released.await, Ok(Ok(()))) {
+            tracing::warn!("cannot release the lease; it will expire");
         }
     }
 }
@@ -146,8 +148,7 @@ fn wall_clock_now() -> MicroTime {
     MicroTime(Timestamp::now())
 }
 
-/// Whether the lease can be read at all: a name that is wrong or a right that is missing is told at the
-/// start.
+/// Checks that the Lease can be read, so that missing RBAC rights are reported at the start.
 pub(super) async fn check_access(
     client: &Client,
     settings: &LeaseSettings,

@@ -1,32 +1,32 @@
-//! Who leads: what a Lease says, and what to write into it.
+//! Lease records: whether a lease can be acquired, and the record to write.
 //!
-//! As client-go does it: a lease is free when its record has not changed for its own duration, by the clock
-//! of who looks. Clocks of different machines are never compared.
+//! As in client-go, a lease is free when its record has not changed for the lease duration, measured by the
+//! observer's own clock. Clocks of different machines are never compared.
 
 use k8s_openapi::api::coordination::v1::LeaseSpec;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::MicroTime;
 use std::time::Duration;
 
-/// For how long a lease is good, and how often it is looked at.
+/// Durations of the leader election, as in client-go.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LeaseTiming {
-    /// After this time without a renewal others may take it.
+    /// After this time without a renewal other candidates may acquire the lease.
     pub duration: Duration,
-    /// After this time without a renewal the leader writes no more. It is shorter than the lease.
+    /// After this time without a renewal the leader stops writing; shorter than `duration`.
     pub renew_deadline: Duration,
-    /// Between two looks.
+    /// The pause between two attempts.
     pub retry_period: Duration,
 }
 
-/// What others have written into a lease.
+/// The fields of a lease that change with each renewal: holder, renew time, transitions.
 type LeaseRecord = (Option<String>, Option<MicroTime>, Option<i32>);
 
-/// One who may lead.
+/// A candidate of the leader election.
 #[derive(Debug)]
 pub(super) struct LeaseCandidate {
     identity: String,
     timing: LeaseTiming,
-    /// The record that was seen last, and since when, in milliseconds of this machine's own clock.
+    /// The record that was observed last, and since when, in milliseconds of this machine's clock.
     last_record: Option<(LeaseRecord, u64)>,
 }
 
@@ -39,12 +39,12 @@ impl LeaseCandidate {
         }
     }
 
-    /// The same one, who has seen nothing yet.
+    /// The same candidate without an observed record.
     pub(super) fn restarted(&self) -> Self {
         Self::new(self.identity.clone(), self.timing)
     }
 
-    /// What to write, if it is ours or free; `None` if another has it.
+    /// The record to write if the lease is ours or free; `None` if another candidate holds it.
     pub(super) fn try_acquire(
         &mut self,
         lease: Option<&LeaseSpec>,
@@ -99,7 +99,7 @@ impl LeaseCandidate {
         }
     }
 
-    /// The lease given back, so that the next one need not wait; `None` if it is not ours.
+    /// The record that releases the lease, so that the next leader need not wait; `None` if it is not ours.
     pub(super) fn release(&self, lease: &LeaseSpec, wall: &MicroTime) -> Option<LeaseSpec> {
         let is_mine = lease.holder_identity.as_deref() == Some(self.identity.as_str());
         is_mine.then(|| LeaseSpec {
@@ -123,12 +123,12 @@ mod tests {
     }
 
     fn candidate(name: &str) -> LeaseCandidate {
-        let terms = LeaseTiming {
+        let timing = LeaseTiming {
             duration: Duration::from_secs(15),
             renew_deadline: Duration::from_secs(10),
             retry_period: Duration::from_secs(2),
         };
-        LeaseCandidate::new(name.to_owned(), terms)
+        LeaseCandidate::new(name.to_owned(), timing)
     }
 
     #[test]
@@ -147,7 +147,7 @@ mod tests {
     fn lease_candidate_unchanged_lease_expires_after_its_duration() {
         let (mut a, mut b) = (candidate("a"), candidate("b"));
         let mut lease = a.try_acquire(None, 0, &wall(100)).unwrap();
-        // Whatever the clocks say: what counts is when b first saw it.
+        // Wall clocks do not count, only the time at which b first observed the record.
         assert_eq!(b.try_acquire(Some(&lease), 1_000, &wall(9_999)), None);
         assert_eq!(b.try_acquire(Some(&lease), 15_999, &wall(9_999)), None);
         lease = a.try_acquire(Some(&lease), 20_000, &wall(120)).unwrap();

@@ -1,4 +1,4 @@
-//! What the controller counts, in Prometheus' terms.
+//! Prometheus metrics of the controller.
 
 use crate::{Counters, Reconciler, WritePurpose, WriteResult};
 use lockkeeper_preemption::DampingView;
@@ -12,10 +12,10 @@ use prometheus_client::registry::{Registry, Unit};
 use std::fmt::{self, Write};
 use std::time::Duration;
 
-/// What every name begins with.
+/// The prefix of all metric names.
 const PREFIX: &str = "lockkeeper_controller";
 
-/// A text as the value of a label.
+/// A label value.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct Text(&'static str);
 
@@ -51,12 +51,12 @@ struct PreemptionStepLabels {
     step: Text,
 }
 
-/// What may become of a write.
+/// The values of the label `result`.
 const RESULTS: [&str; 7] = [
     "done", "conflict", "exists", "absent", "refused", "failed", "dry_run",
 ];
 
-/// All of them.
+/// All metrics of the controller.
 #[derive(Debug)]
 pub(super) struct Metrics {
     registry: Registry,
@@ -81,7 +81,7 @@ pub(super) struct Metrics {
 impl Metrics {
     pub(super) fn new() -> Self {
         let seconds = || Histogram::new(exponential_buckets(0.000_1, 4.0, 10));
-        let mut made = Self {
+        let mut metrics = Self {
             writes: Family::default(),
             write_seconds: seconds(),
             decide_seconds: seconds(),
@@ -100,24 +100,24 @@ impl Metrics {
             last_counters: Counters::default(),
             registry: Registry::with_prefix(PREFIX),
         };
-        made.register_counters();
-        made.register_gauges();
-        made.register_times();
-        made.begin_at_zero();
-        made
+        metrics.register_counters();
+        metrics.register_gauges();
+        metrics.register_times();
+        metrics.begin_at_zero();
+        metrics
     }
 
     fn register_counters(&mut self) {
         let all = &mut self.registry;
-        let help = "Writes, by what they are for and what became of them";
+        let help = "Writes, by purpose and result";
         all.register("writes", help, self.writes.clone());
         all.register("cycles", "Admission cycles", self.cycles.clone());
-        let help = "What cycles decided about a workload that they looked at";
+        let help = "Decisions of cycles about single workloads";
         all.register("decisions", help, self.decisions.clone());
         all.register("admitted", "Admissions written", self.admitted.clone());
         let help = "Workloads preempted, by reason";
         all.register("victims", help, self.victims.clone());
-        let help = "Events not written because too many waited";
+        let help = "Events dropped because too many were pending";
         all.register("events_dropped", help, self.dropped_events.clone());
     }
 
@@ -125,13 +125,13 @@ impl Metrics {
         let all = &mut self.registry;
         let help = "Workloads preempted, of these admitted again, of those preempted again";
         all.register("preemption_repeats", help, self.preemption_steps.clone());
-        let help = "Workloads that wait, by ClusterQueue";
+        let help = "Pending workloads, by ClusterQueue";
         all.register("pending_workloads", help, self.pending.clone());
-        let help = "Workloads that hold quota, by ClusterQueue";
+        let help = "Workloads with reserved quota, by ClusterQueue";
         all.register("reserving_workloads", help, self.reserving.clone());
-        let help = "1 while this process may write";
+        let help = "1 while this process is the leader";
         all.register("leading", help, self.leading.clone());
-        let help = "Writes without an answer yet";
+        let help = "In-flight writes";
         all.register("writes_under_way", help, self.in_flight.clone());
     }
 
@@ -139,12 +139,12 @@ impl Metrics {
         let times = [
             (
                 "write",
-                "From the begin of a write to its answer",
+                "Duration of a write, until its response",
                 &self.write_seconds,
             ),
             (
                 "decide",
-                "One go: cycles, and what is to be written",
+                "Duration of a poll: scheduling cycles and planning",
                 &self.decide_seconds,
             ),
             (
@@ -154,7 +154,7 @@ impl Metrics {
             ),
             (
                 "watch_lag",
-                "From the answer to a write until the watch shows it",
+                "Time from the response to a write until the watch shows it",
                 &self.lag_seconds,
             ),
         ];
@@ -164,7 +164,7 @@ impl Metrics {
         }
     }
 
-    /// So that `rate()` sees the first of each, too.
+    /// Creates every series at zero, so that `rate()` counts the first event, too.
     fn begin_at_zero(&self) {
         for what in WritePurpose::ALL {
             for result in RESULTS {
@@ -184,8 +184,8 @@ impl Metrics {
         }
     }
 
-    pub(super) fn record_write(&self, what: WritePurpose, outcome: &WriteResult, took: Duration) {
-        let result = Text(match outcome {
+    pub(super) fn record_write(&self, what: WritePurpose, result: &WriteResult, took: Duration) {
+        let result = Text(match result {
             WriteResult::Done(_) => "done",
             WriteResult::Conflict => "conflict",
             WriteResult::AlreadyExists => "exists",
@@ -244,7 +244,7 @@ impl Metrics {
         self.leading.set(i64::from(is_leading));
     }
 
-    /// All of it as text, in the format of `OpenMetrics`.
+    /// All metrics in the `OpenMetrics` text format.
     pub(super) fn encode_text(&self, reconciler: &Reconciler) -> String {
         let state = reconciler.objects().state();
         self.pending.clear();
@@ -253,10 +253,10 @@ impl Metrics {
             let labels = QueueLabels {
                 cluster_queue: name.to_owned(),
             };
-            let waiting = state.node_view(queue).pending_counts();
-            let waiting = waiting.queued.saturating_add(waiting.backing_off);
+            let pending = state.node_view(queue).pending_counts();
+            let pending = pending.queued.saturating_add(pending.backing_off);
             let number = |it: usize| i64::try_from(it).unwrap_or(i64::MAX);
-            self.pending.get_or_create(&labels).set(number(waiting));
+            self.pending.get_or_create(&labels).set(number(pending));
             self.reserving
                 .get_or_create(&labels)
                 .set(number(state.node_view(queue).admitted_count()));
@@ -272,7 +272,7 @@ impl Metrics {
             self.preemption_steps.get_or_create(&labels).set(number);
         }
         let mut text = String::new();
-        // Into a string nothing fails.
+        // Writing to a string cannot fail.
         let _ = encode(&mut text, &self.registry);
         text
     }
@@ -289,7 +289,7 @@ mod tests {
 
     fn sample_text() -> String {
         let metrics = Metrics::new();
-        // A family is shown when it has a series.
+        // A family without a series is not encoded.
         let cluster_queue = "queue".to_owned();
         let of = QueueLabels { cluster_queue };
         drop(metrics.pending.get_or_create(&of));
@@ -309,7 +309,7 @@ mod tests {
         text
     }
 
-    /// The rows of the table, without the column of labels.
+    /// The rows of the documented table, without the column of labels.
     fn documented_metrics() -> BTreeSet<[String; 3]> {
         let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/metrics.md");
         let page = fs::read_to_string(path).unwrap();

@@ -1,4 +1,4 @@
-//! Objects as they come from the API server: read as far as they can be.
+//! Objects from the API server before they are decoded into their kind.
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::Resource;
@@ -9,10 +9,10 @@ use serde_json::{Map, Value};
 use std::borrow::Cow;
 use std::fmt;
 
-/// An object of any kind, whatever stands in it. Who wrote which of its fields is left out.
+/// An object of any kind as JSON, without managed fields.
 #[derive(Clone, Debug)]
 pub(super) struct RawObject {
-    /// Its name and its version.
+    /// Name, namespace and resource version only.
     pub(super) metadata: ObjectMeta,
     pub(super) value: Value,
 }
@@ -34,7 +34,7 @@ impl<'de> Deserialize<'de> for RawObject {
     }
 }
 
-/// The fields of an object.
+/// Reads the fields of an object.
 struct FieldsVisitor;
 
 impl<'de> Visitor<'de> for FieldsVisitor {
@@ -58,7 +58,7 @@ impl<'de> Visitor<'de> for FieldsVisitor {
     }
 }
 
-/// Metadata, but for the managed fields: they are half of an object, and are not even read.
+/// Reads metadata without the managed fields: they are half of an object, and are skipped unparsed.
 struct MetadataVisitor;
 
 impl<'de> DeserializeSeed<'de> for MetadataVisitor {

@@ -1,4 +1,4 @@
-//! Watches: what the reconciler is told of objects.
+//! Watches: turns watch events into inputs of the reconciler.
 
 use super::raw_object::RawObject;
 use super::watch_stream::restarting_watch;
@@ -16,10 +16,10 @@ use std::collections::BTreeSet;
 use std::pin::pin;
 use tokio::sync::mpsc::Sender;
 
-/// Objects in one answer to a list.
+/// Objects per page of a list.
 const PAGE_SIZE: u32 = 500;
 
-/// Follows one kind, in a task of its own, until nobody listens.
+/// Starts a task that watches one kind until the receiver is dropped.
 pub(super) fn start_watch(client: &Client, kind: Kind, inputs: Sender<Input>) {
     let resource = resource(kind);
     let api: Api<RawObject> = Api::all_with(client.clone(), &resource);
@@ -33,7 +33,7 @@ pub(super) fn start_watch(client: &Client, kind: Kind, inputs: Sender<Input>) {
     });
 }
 
-/// Tells what a watch shows, until nobody listens.
+/// Forwards watch events as inputs, until the receiver is dropped.
 async fn forward_events(
     kind: Kind,
     events: impl Stream<Item = Result<Event<RawObject>, Error>>,
@@ -42,7 +42,7 @@ async fn forward_events(
     let mut names = ListedKeys::default();
     let mut events = pin!(events);
     while let Some(event) = events.next().await {
-        let told = match event {
+        let decoded = match event {
             Ok(event) => names.handle_event(kind, event),
             Err(error) => {
                 let kind = resource(kind).plural;
@@ -50,7 +50,7 @@ async fn forward_events(
                 continue;
             }
         };
-        for input in told {
+        for input in decoded {
             if inputs.send(input).await.is_err() {
                 return;
             }
@@ -71,7 +71,7 @@ fn resource(kind: Kind) -> ApiResource {
     }
 }
 
-/// What names a kind of job at the API server.
+/// The API resource of a kind of job.
 pub(super) fn job_resource(at: usize) -> ApiResource {
     let resource = KINDS.get(at).map(|it| it.resource());
     let text = |of: fn(&crate::job_adapters::Resource) -> &'static str| {
@@ -86,7 +86,7 @@ pub(super) fn job_resource(at: usize) -> ApiResource {
     }
 }
 
-/// The names that a watch has shown: who is missing in a new listing is gone.
+/// The keys that a watch has reported: an object missing from a new list was deleted.
 #[derive(Default)]
 struct ListedKeys {
     reported: BTreeSet<ObjectKey>,
@@ -102,7 +102,7 @@ impl ListedKeys {
             }
             Event::InitApply(object) => {
                 let name = ObjectKey::from_metadata(&object.metadata);
-                // Also where this listing is never completed: it was told.
+                // Counts as reported even if this list is never completed.
                 self.reported.insert(name.clone());
                 self.listing.insert(name.clone());
                 vec![Input::applied(kind, name, object.value)]
@@ -113,9 +113,9 @@ impl ListedKeys {
                 let lost = before
                     .into_iter()
                     .filter(|name| !self.reported.contains(name));
-                let mut told: Vec<Input> = lost.map(|name| Input::deleted(kind, name)).collect();
-                told.push(Input::Listed(kind));
-                told
+                let mut inputs: Vec<Input> = lost.map(|name| Input::deleted(kind, name)).collect();
+                inputs.push(Input::Listed(kind));
+                inputs
             }
             Event::Apply(object) => {
                 let name = ObjectKey::from_metadata(&object.metadata);
@@ -194,12 +194,12 @@ mod tests {
 
     #[tokio::test]
     async fn watch_event_after_error_is_forwarded() {
-        let (inputs, mut told_of) = mpsc::channel(8);
+        let (inputs, mut received) = mpsc::channel(8);
         let events = [Err(Error::NoResourceVersion), Ok(Event::Apply(queue("a")))];
         forward_events(Kind::LocalQueue, stream::iter(events), &inputs).await;
         drop(inputs);
         let mut all = Vec::new();
-        told_of.recv_many(&mut all, 8).await;
+        received.recv_many(&mut all, 8).await;
         assert_eq!(describe(&all), ["seen a"]);
     }
 }

@@ -1,4 +1,4 @@
-//! Watches that go on for ever, as in the webhook: the two share no room that may know a client.
+//! Watch streams that restart after errors.
 
 use futures_util::{Stream, StreamExt, stream};
 use kube::runtime::utils::Backoff;
@@ -7,14 +7,14 @@ use std::pin::Pin;
 use std::time::Duration;
 use tokio::time::sleep;
 
-/// Longest before a broken watch is tried again, in seconds. Until it is back what is decided
-/// is decided on what was seen: kube's own pauses grow to half a minute.
+/// The longest pause before a broken watch is restarted, in seconds. Meanwhile decisions use outdated objects;
+/// kube's own pauses grow to half a minute.
 const BACKOFF_MAX_SECONDS: u64 = 5;
 
-/// The events of a watch. After an error it is tried again, with growing pauses.
+/// The events of a watch that is restarted after errors, with growing pauses.
 ///
-/// kube lists anew when the stream says that the version from which it goes on is no more, but not when
-/// the answer to its request does: it would ask for that version for ever. Then the watch begins anew.
+/// kube lists again when the stream reports an expired resource version, but not when the response to the watch
+/// request does (410): it would request that version forever. In that case the watch is created again.
 pub(super) fn restarting_watch<T, S>(
     begin: impl Fn() -> S + Send + 'static,
 ) -> impl Stream<Item = Result<T, Error>> + Send
@@ -38,7 +38,7 @@ struct RestartingWatch<B, S> {
     start: B,
     stream: Option<Pin<Box<S>>>,
     backoff: DefaultBackoff,
-    /// Before anything more is asked.
+    /// The pause before the next request.
     next_delay: Option<Duration>,
 }
 

@@ -1,13 +1,13 @@
-//! What is logged of writes. No line holds what users have put into their templates: that may be secret.
+//! Logs writes. Pod templates are redacted, because they may contain secrets.
 
 use super::watch::job_resource;
 use crate::{ObjectRef, WriteOp, WriteRequest, WriteResult};
 use serde_json::{Map, Value, json};
 
-/// What of a pod template a write of ours is about.
+/// The fields of a pod template that the controller sets.
 const OWN_TEMPLATE_FIELDS: [&str; 2] = ["nodeSelector", "tolerations"];
 
-/// Says what became of a write.
+/// Logs the result of a write.
 pub(super) fn log_result(write: &WriteRequest, outcome: &WriteResult) {
     let (what, target) = (write.purpose.as_str(), describe(&write.object));
     match outcome {
@@ -16,20 +16,20 @@ pub(super) fn log_result(write: &WriteRequest, outcome: &WriteResult) {
         | WriteResult::AlreadyExists
         | WriteResult::NotFound
         | WriteResult::DryRun => {
-            tracing::debug!(what, %target, ?outcome, "outrun");
+            tracing::debug!(what, %target, ?outcome, "not written: the object has changed");
         }
-        WriteResult::Rejected(why) => tracing::warn!(what, %target, %why, "refused"),
-        WriteResult::Failed(why) => tracing::warn!(what, %target, %why, "failed; trying again"),
+        WriteResult::Rejected(why) => tracing::warn!(what, %target, %why, "write rejected"),
+        WriteResult::Failed(why) => tracing::warn!(what, %target, %why, "write failed; retrying"),
     }
 }
 
-/// Says what would be written. The field `patch` is JSON, whatever the format of the log.
+/// Logs a write of a dry run. The field `patch` is JSON in every log format.
 pub(super) fn log_dry_run(write: &WriteRequest) {
     let (target, patch) = (describe(&write.object), body(&write.op));
     tracing::info!(what = write.purpose.as_str(), %target, %patch, "would write");
 }
 
-/// What would be sent, without the templates.
+/// The redacted body of the request.
 fn body(verb: &WriteOp) -> Value {
     match verb {
         WriteOp::Create(body) | WriteOp::Patch(body) | WriteOp::PatchStatus(body) => redacted(body),
@@ -37,7 +37,7 @@ fn body(verb: &WriteOp) -> Value {
     }
 }
 
-/// The same without the templates, but for what of them is ours.
+/// The value without pod templates, except for the fields that the controller sets.
 fn redacted(value: &Value) -> Value {
     match value {
         Value::Object(fields) => Value::Object(

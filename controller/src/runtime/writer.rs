@@ -1,4 +1,4 @@
-//! Writes, and what becomes of them.
+//! Executes writes at the API server.
 
 use super::watch::job_resource;
 use crate::{JobKey, ObjectKey, ObjectRef, WriteOp, WritePurpose, WriteRequest, WriteResult};
@@ -13,21 +13,21 @@ use serde_json::Value;
 use std::time::Duration;
 use tokio::time::timeout;
 
-/// Who has written a field, for `kubectl get --show-managed-fields`.
+/// The field manager, as `kubectl get --show-managed-fields` shows it.
 const FIELD_MANAGER: &str = "lockkeeper-controller";
 
-/// Of what was written only the metadata are asked for: the watch brings the rest.
+/// Requests only the metadata of the written object: the watch delivers the rest.
 const METADATA_ONLY: &str =
     "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json";
 
-/// Performs a write. It ends within `limit`.
+/// Executes a write within `limit`.
 pub(super) async fn execute(client: &Client, write: &WriteRequest, limit: Duration) -> WriteResult {
     let request = match build_request(write) {
         Ok(request) => request,
         Err(error) => return WriteResult::Rejected(error.to_string()),
     };
     match timeout(limit, client.request_text(request)).await {
-        Err(_) => WriteResult::Failed(format!("no answer within {} s", limit.as_secs())),
+        Err(_) => WriteResult::Failed(format!("no response within {} s", limit.as_secs())),
         Ok(Err(error)) => result_from_error(write, error),
         Ok(Ok(text)) => {
             let version = serde_json::from_str::<WriteResponse>(&text);
@@ -38,7 +38,7 @@ pub(super) async fn execute(client: &Client, write: &WriteRequest, limit: Durati
     }
 }
 
-/// What is read of an answer.
+/// The part of the response that is used.
 #[derive(Deserialize)]
 struct WriteResponse {
     #[serde(default)]
@@ -53,13 +53,13 @@ struct ResponseMetadata {
 
 fn result_from_error(write: &WriteRequest, error: Error) -> WriteResult {
     let Error::Api(status) = error else {
-        // No answer, or none that can be understood: nobody knows.
+        // No response, or an invalid one: the outcome is unknown.
         return WriteResult::Failed(error.to_string());
     };
     let is_create = matches!(write.op, WriteOp::Create(_));
     match status.code {
         404 => {
-            // Of a create: its namespace or its kind is gone.
+            // A create gets 404 if its namespace or kind does not exist.
             if is_create {
                 WriteResult::Rejected(status.message)
             } else {
@@ -76,8 +76,8 @@ fn result_from_error(write: &WriteRequest, error: Error) -> WriteResult {
 fn build_request(write: &WriteRequest) -> Result<Request<Vec<u8>>, kube::core::request::Error> {
     let (collection, name) = collection_and_name(write);
     let builder = Builder::new(collection);
-    // What is written is typed, and nobody would read a warning of fields that the server does not know; the
-    // search for them takes a part of its time.
+    // The patches are typed, and warnings about unknown fields would not be read; the validation costs the API
+    // server time.
     let by = PatchParams {
         field_manager: Some(FIELD_MANAGER.to_owned()),
         field_validation: Some(ValidationDirective::Ignore),
@@ -115,7 +115,7 @@ fn merge_patch(patch: &Value) -> Patch<&Value> {
 /// The URL of the collection, and the name in it.
 fn collection_and_name(write: &WriteRequest) -> (String, String) {
     let (resource, name) = match (&write.object, write.purpose) {
-        // It is the job's, and has its namespace.
+        // The workload of a job is created in the job's namespace.
         (ObjectRef::Job(JobKey { name, .. }), WritePurpose::CreateWorkload) => {
             (ApiResource::erase::<Workload>(&()), name.clone())
         }

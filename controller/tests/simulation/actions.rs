@@ -1,4 +1,4 @@
-//! One step of a world: somebody does one thing.
+//! The steps of a run: one action of a user, the API server, a watch or the controller.
 
 use crate::quota::Limits;
 use crate::simulation::{InFlight, Simulation};
@@ -6,11 +6,11 @@ use crate::write::{describe, execute, written_object};
 use lockkeeper_controller::{Kind, ObjectKey, WriteResult};
 use std::rc::Rc;
 
-/// Of a hundred writes during the disorder, how many fail in one way or another.
+/// The percentage of writes that fail during the phase of faults.
 const FAULTS_PERCENT: usize = 12;
 
 impl Simulation {
-    /// One step; false if nothing is left to happen.
+    /// Executes one step; false if none is possible.
     pub fn step(&mut self) -> Result<bool, String> {
         self.api.now_ms += self.rng.range(0, 15);
         self.enqueue_changed_jobs();
@@ -31,7 +31,7 @@ impl Simulation {
             }
             _ => self.inject_fault(),
         }
-        // Now and then nobody does anything for a while.
+        // Now and then only time passes.
         if !self.is_calm && self.rng.percent(2) {
             self.api.now_ms += self.rng.range(0, 4_000);
         }
@@ -41,7 +41,7 @@ impl Simulation {
         }
     }
 
-    /// The weights of what can be done now.
+    /// The weights of the possible actions.
     fn possible_weights(&self) -> [usize; 8] {
         let now_ms = self.api.now_ms;
         let mut is_possible = [false; 8];
@@ -68,7 +68,7 @@ impl Simulation {
         weights
     }
 
-    /// Nothing happens before the next timer. False if there is none.
+    /// Advances the time to the next timer; false if there is none.
     fn advance_to_next_timer(&mut self) -> bool {
         let wakes = self.processes.iter().filter_map(|it| it.wake_at_ms);
         let timers = self.job_timers.first().map(|(at_ms, _)| *at_ms);
@@ -159,7 +159,7 @@ impl Simulation {
         }
     }
 
-    /// A write reaches the API server, or does not.
+    /// Executes a write at the API server, or loses it.
     fn apply_write(&mut self) -> Result<(), String> {
         let at = self.rng.below(self.in_flight.len());
         let flight = self.in_flight.swap_remove(at);
@@ -169,7 +169,7 @@ impl Simulation {
         let outcome = match fault {
             0 => WriteResult::Failed("it never came".to_owned()),
             1 => WriteResult::Rejected("somebody does not like it".to_owned()),
-            // Though nobody has changed it.
+            // A conflict without a change of the object.
             3 => WriteResult::Conflict,
             _ => self.execute_write(&flight)?,
         };
@@ -199,7 +199,7 @@ impl Simulation {
             return Ok(WriteResult::Done(self.api.version()));
         };
         let before = self.api.get(kind, &name).map(Rc::clone);
-        // What the reconciler writes is never wrong by itself.
+        // The writes of the reconciler are always valid.
         let outcome = execute(&mut self.api, &flight.write)?;
         if matches!(outcome, WriteResult::Done(_)) {
             let before = before.as_deref();

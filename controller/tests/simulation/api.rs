@@ -1,4 +1,4 @@
-//! An API server in memory: objects, their versions, and what watches are told of them.
+//! An API server in memory: objects, their versions, and watch events.
 
 use crate::api_validation;
 use crate::fields::{has, is_deleted, job_owner, list, number, object_key, text, time, uid};
@@ -7,10 +7,10 @@ use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
-/// Kubernetes' own, on an object that waits for its dependents to go.
+/// Kubernetes' finalizer of an object that waits for the deletion of its dependents.
 const FOREGROUND: &str = "foregroundDeletion";
 
-/// Why a write was not done.
+/// The error of a write.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Error {
     NotFound,
@@ -19,12 +19,12 @@ pub enum Error {
     Invalid(String),
 }
 
-/// What watches are told.
+/// A watch event.
 #[derive(Clone)]
 pub struct Event {
     pub name: ObjectKey,
     pub version: u64,
-    /// The object as it is now; `None` if it is gone.
+    /// The new version of the object; `None` if it was deleted.
     pub object: Option<Rc<Value>>,
 }
 
@@ -35,7 +35,7 @@ pub struct Api {
     version: u64,
     uids: u64,
     pub now_ms: i64,
-    /// Something may have no owner any more.
+    /// An owner may have been deleted: garbage collection is due.
     pub has_garbage: bool,
 }
 
@@ -160,7 +160,7 @@ impl Api {
         Ok(self.put(kind, after))
     }
 
-    /// Deletes one object whose owner is gone or waits for it to go. Says which.
+    /// Deletes one object with an owner that is deleted or being deleted, and returns it.
     pub fn collect_garbage(&mut self) -> Option<ObjectKey> {
         let mut lost = None;
         for (name, workload) in self.all(Kind::Workload) {

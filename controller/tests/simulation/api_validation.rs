@@ -1,10 +1,10 @@
-//! What an API server fills in and refuses.
+//! Defaults and validation of the API server.
 
 use crate::fields::{has, is_true, list, text};
 use lockkeeper_controller::Kind;
 use serde_json::{Value, json};
 
-/// The defaults of our CRDs; and what is empty in a Job is not kept.
+/// Sets the defaults of our CRDs, and removes empty fields of Jobs.
 pub fn apply_defaults(kind: Kind, object: &mut Value) {
     if matches!(kind, Kind::Job(_))
         && let Some(pod) = object["spec"]["template"]["spec"].as_object_mut()
@@ -25,7 +25,7 @@ pub fn apply_defaults(kind: Kind, object: &mut Value) {
     }
 }
 
-/// Whether an object may be written.
+/// Validates a write.
 pub fn validate(kind: Kind, before: Option<&Value>, after: &Value) -> Result<(), String> {
     validate_conditions(after)?;
     match kind {
@@ -83,7 +83,7 @@ fn validate_job(before: Option<&Value>, after: &Value) -> Result<(), String> {
     Ok(())
 }
 
-/// What the CRD says of it.
+/// Validates a workload as its CRD does.
 fn validate_workload(before: Option<&Value>, after: &Value) -> Result<(), String> {
     let pod_sets = list(after, "/spec/podSets");
     if pod_sets.is_empty() {

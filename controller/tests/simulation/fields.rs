@@ -1,4 +1,4 @@
-//! What stands in objects.
+//! Reads fields of objects.
 
 use lockkeeper_controller::ObjectKey;
 use serde_json::Value;
@@ -59,7 +59,7 @@ pub fn is_deleted(object: &Value) -> bool {
     has(object, "/metadata/deletionTimestamp")
 }
 
-/// Whether a workload holds quota, as the API server has it.
+/// Whether a workload at the API server uses quota.
 pub fn holds_quota(workload: &Value) -> bool {
     has(workload, "/status/admission")
         && condition_is_true(workload, "QuotaReserved")
@@ -90,7 +90,7 @@ pub fn milli_cpu(quantity: &Value) -> i64 {
     }
 }
 
-/// The time as it stands in objects.
+/// The time as Kubernetes writes it.
 pub fn time(now_ms: i64) -> String {
     let at = k8s_openapi::jiff::Timestamp::from_second(now_ms.div_euclid(1000)).unwrap();
     at.to_string()

@@ -1,4 +1,4 @@
-//! A small cluster that does what it is told, at once and in order.
+//! A small cluster without faults: every write is executed at once and in order.
 
 use crate::api::Api;
 use crate::fields::{list, text};
@@ -13,20 +13,20 @@ use lockkeeper_preemption::Options;
 use lockkeeper_preemption::requeue::RequeueSettings as Requeue;
 use serde_json::{Value, json};
 
-/// When it begins, in milliseconds since 1970.
+/// The start time, in milliseconds since 1970.
 pub const BEGIN_MS: i64 = 1_700_000_000_000;
 
-/// The reconciler rests for so long between two rounds of decisions.
+/// The pause of the reconciler between two rounds of cycles.
 const DECIDE_PAUSE_MS: i64 = 20;
 
 pub struct Fixture {
     pub api: Api,
     process: ControllerProcess,
-    /// What was written of workloads and jobs, and events.
+    /// The writes of workloads, jobs and events.
     write_lines: Vec<String>,
-    /// The events: about which kind and name, the reason, and the note.
+    /// The events: kind and name of the object, reason, note.
     pub events: Vec<String>,
-    /// The API server refuses whatever begins like this, as `what name`.
+    /// The API server rejects writes with this prefix of `purpose name`.
     pub rejects_prefix: Option<String>,
 }
 
@@ -76,7 +76,7 @@ impl Fixture {
         }
     }
 
-    /// Until nothing is to be written any more, or only later. Says what was.
+    /// Runs until no write is due, and returns the writes.
     pub fn settle(&mut self) -> Vec<String> {
         loop {
             let writes = self.poll_writes();
@@ -94,7 +94,7 @@ impl Fixture {
         }
     }
 
-    /// Shows it what there is, and asks for the writes to begin.
+    /// Delivers all watch events and polls the reconciler.
     pub fn poll_writes(&mut self) -> Vec<WriteRequest> {
         while let Some(kind) = self.process.kinds_behind(&self.api).first() {
             self.process.handle_next_event(&self.api, *kind);
@@ -104,7 +104,7 @@ impl Fixture {
         output.writes
     }
 
-    /// Performs and answers what was begun.
+    /// Executes the writes and delivers their results.
     pub fn finish_writes(&mut self, writes: Vec<WriteRequest>) {
         for write in writes {
             let (_, name) = written_object(&write);
@@ -133,7 +133,7 @@ impl Fixture {
         }
     }
 
-    /// Lets time pass, from timer to timer.
+    /// Advances the time from timer to timer.
     pub fn advance(&mut self, ms: i64) -> Vec<String> {
         let end_ms = self.api.now_ms + ms;
         let mut lines = self.settle();
@@ -150,7 +150,7 @@ impl Fixture {
         self.process.reconciler.counters()
     }
 
-    /// Its user changes it.
+    /// Changes an object as its user.
     pub fn change(&mut self, kind: Kind, name: &str, patch: &Value) {
         let name = ObjectKey::new(objects::NAMESPACE, name);
         self.api.patch(kind, &name, patch, false).unwrap();
@@ -175,7 +175,7 @@ impl Fixture {
         found.unwrap().0.name().to_owned()
     }
 
-    /// The conditions of a job's workload, a line each.
+    /// The conditions of a job's workload, one per line.
     pub fn conditions(&self, job: &str) -> Vec<String> {
         let workload = self.get(Kind::Workload, &self.workload_of(job));
         let conditions = list(workload, "/status/conditions").iter();

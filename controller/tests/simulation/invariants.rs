@@ -1,17 +1,17 @@
-//! What is checked at each write of a controller.
+//! Invariants that every write of a controller must keep.
 //!
-//! - **Quota.** A workload that is newly admitted fits: of every flavor and resource its queue has as much
-//!   available as it takes, by all workloads that hold quota at the API server at that moment, under the limits
-//!   that the controller knew when it began the write. So when a user has lowered quota below use, nobody is
-//!   admitted who makes it worse. Not checked are writes of a controller that is not *sure*: others have written
-//!   what makes usage more, and it has not heard of that yet, or has still to write what it decided before.
-//!   Others are users who edit an admission by hand, and controllers that led before and whose writes come late.
-//! - Nobody is admitted who holds quota already, is not active or has finished, into a queue that is not there,
-//!   is stopped, or is on a circle of cohorts.
-//! - A Job is started only while its workload is admitted and not evicted, as the controller knows it; and
-//!   never after a controller took the quota away.
-//! - Quota is given back only by a workload whose Job has stopped: suspended, no pods, no start time, its
-//!   template and parallelism as their user wrote them.
+//! - **Quota.** A newly admitted workload fits: its queue has enough of every flavor and resource available, given
+//!   all workloads that use quota at the API server at that moment, under the limits that the controller had
+//!   observed when it began the write. So when a user has lowered quota below usage, no admission makes it worse.
+//!   Writes of a controller that is not *sure* are not checked: another client has increased usage, and the
+//!   controller has not observed that yet, or still has earlier decisions to write. Other clients are users who
+//!   edit an admission by hand, and former leaders with late writes.
+//! - No workload is admitted that uses quota already, is inactive or has finished, or into a queue that does not
+//!   exist, is stopped, or is in a cohort cycle.
+//! - A Job is started only while its workload is admitted and not evicted, as far as the controller has observed,
+//!   and never after a controller has evicted it.
+//! - Quota is released only by a workload with a stopped Job: suspended, no pods, no start time, template and
+//!   parallelism as the user wrote them.
 //! - Without faults no object is written more than [`OBJECT_MAX`] times.
 
 use crate::api::Api;
@@ -33,11 +33,11 @@ const WRITES_PER_OBJECT_MAX: usize = 60;
 /// The same of the status of one queue, and of all events.
 const WRITES_PER_QUEUE_MAX: usize = 600;
 
-/// A victim that was told to go for somebody.
+/// A victim of a preemption.
 pub struct PreemptionRecord {
     pub victim: ObjectKey,
     pub preemptor: String,
-    /// The preemptor's, when its victim went: another is another workload.
+    /// The preemptor's uid at that time: another uid is another workload.
     pub generation: i64,
     pub version: u64,
 }
@@ -57,16 +57,16 @@ pub struct InvariantChecker {
     pub original_jobs: BTreeMap<String, (Value, i64)>,
     /// The uids of Jobs that users started or stopped by hand.
     pub modified_by_user: BTreeSet<String>,
-    /// By the uid of a Job: pods that its controller has made and has not counted in its status yet.
+    /// By the uid of a Job: pods that its controller has created and not counted in its status yet.
     pub unreported_pods: BTreeMap<String, i64>,
     pub preemptions: Vec<PreemptionRecord>,
     pub admissions: Vec<AdmissionRecord>,
     /// The version of the last change by a user, and of the last one of leadership.
     pub last_user_version: u64,
     pub last_leader_change_version: u64,
-    /// The last time that somebody new came, who may go before those who wait.
+    /// The last creation of a workload, which may be admitted before pending ones.
     pub last_arrival_version: u64,
-    /// The uids of workloads whose quota a controller took away.
+    /// The uids of workloads that a controller has evicted.
     released_workloads: BTreeSet<String>,
     writes_since_calm: Option<BTreeMap<ObjectRef, usize>>,
 }

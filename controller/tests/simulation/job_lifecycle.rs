@@ -1,4 +1,4 @@
-//! The lives of single jobs: which writes they are, and what is said on the way.
+//! Lifecycles of single jobs: the writes, and the conditions on the way.
 
 use crate::fields::text;
 use crate::fixture::Fixture;
@@ -47,7 +47,7 @@ fn suspended_condition(is_so: &str) -> Value {
     }])
 }
 
-/// What its controller does when a job is suspended.
+/// Acts as the controller of Jobs after a suspension.
 pub fn set_job_stopped(stage: &mut Fixture, name: &str) {
     assert_eq!(stage.get(JOB, name)["spec"]["suspend"], true);
     let status = json!({"active": 0, "ready": 0, "conditions": suspended_condition("True")});
@@ -215,7 +215,7 @@ fn pods_not_ready_in_time_requeues_then_deactivates() {
     reactivate_and_expect_restart(&mut stage, &it);
 }
 
-/// Somebody activates it again.
+/// A user activates it again.
 fn reactivate_and_expect_restart(stage: &mut Fixture, it: &str) {
     let name = ObjectKey::new(NAMESPACE, it);
     let active = json!({"spec": {"active": true}});
@@ -319,7 +319,7 @@ fn deleted_cluster_queue_admits_no_more_workloads() {
     stage.api.create(JOB, job("waits", "high")).unwrap();
     let lines = stage.settle();
     let waits = stage.workload_of("waits");
-    // There is room for it.
+    // Its quota is free.
     assert_eq!(lines, [format!("create_workload {waits}")]);
     let runs = stage.workload_of("runs");
     assert!(
@@ -331,7 +331,7 @@ fn deleted_cluster_queue_admits_no_more_workloads() {
     );
 }
 
-/// Whoever makes its pods may be making them, and would never say so of one that is suspended again.
+/// Its controller may be creating pods, and would never report them for a Job that is suspended again.
 #[test]
 fn job_is_not_suspended_before_its_start_is_confirmed() {
     let (mut stage, it) = (Fixture::new(RequeueSettings::default(), 2), "j");

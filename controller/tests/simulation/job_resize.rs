@@ -1,4 +1,4 @@
-//! Jobs whose user changes how many pods they have while they run, and Jobs whose pods never go.
+//! Running Jobs with a changed number of pods, and Jobs with pods that never terminate.
 
 use crate::fixture::Fixture;
 use crate::job_lifecycle::{job, set_job_running, set_job_stopped};
@@ -12,7 +12,7 @@ fn scale(stage: &mut Fixture, count: i64) {
     stage.change(JOB, "j", &json!({"spec": spec}));
 }
 
-/// What it was admitted for, and what it has.
+/// The admitted and the current number of pods.
 fn admitted_and_actual_pods(stage: &Fixture) -> [Value; 2] {
     let workload = stage.get(Kind::Workload, &stage.workload_of("j"));
     let given = &workload["status"]["admission"]["podSetAssignments"][0]["count"];
@@ -101,7 +101,7 @@ fn job_scaled_down_keeps_running() {
     assert_eq!(stage.advance(60_000), [""; 0]);
 }
 
-/// Two of four were admitted. What comes back is what its user has said last.
+/// Two of four were admitted. The count that the user set last is restored.
 #[test]
 fn partially_admitted_job_keeps_parallelism_set_by_user() {
     let mut stage = Fixture::new(RequeueSettings::default(), 2);
@@ -132,7 +132,7 @@ fn partially_admitted_job_keeps_parallelism_set_by_user() {
     assert_eq!(admitted_and_actual_pods(&stage), [json!(2), json!(2)]);
 }
 
-/// Its nodes are dead: nobody ever says that its pods are gone.
+/// Its nodes are dead: its pods are never reported as gone.
 #[test]
 fn stuck_terminating_pods_release_quota() {
     let (mut stage, it) = running_job(2);
@@ -142,7 +142,7 @@ fn stuck_terminating_pods_release_quota() {
         stage.workload_of("high")
     };
     stage.status(JOB, "j", &json!({"active": 0, "terminating": 2}));
-    // Its controller has not said yet that it is suspended.
+    // Its controller has not acknowledged the suspension yet.
     assert_eq!(stage.advance(5_000), [""; 0]);
     set_job_stopped(&mut stage, "j");
     assert_eq!(stage.get(JOB, "j")["status"]["terminating"], 2);

@@ -1,13 +1,13 @@
 //! The reconciler against an API server in memory: the order of events, faults and time come from a seed.
 //!
-//! `LOCKKEEPER_SEEDS` says how many worlds are tried, `LOCKKEEPER_FIRST_SEED` from which number on.
-//! `LOCKKEEPER_SEED` runs one and prints its story: each input, each write and what became of it, each
-//! change that users or the controller of Jobs make.
+//! `LOCKKEEPER_SEEDS` is the number of runs, `LOCKKEEPER_FIRST_SEED` the first seed.
+//! `LOCKKEEPER_SEED` runs one and prints its log: each input, each write with its result, each change by users or
+//! the controller of Jobs.
 //!
-//! A world has a few queues, flavors and classes, and a dozen Jobs and workloads. It begins with a time of
-//! disorder: users do what they like, writes are answered late, in another order or not at all, watches
-//! break, the controller is killed or hands its leadership on. Then faults stop, and the world has to come to
-//! rest. [`watcher`] says what is checked at each write, [`rest`] what is checked at the end.
+//! A run has a few queues, flavors and classes, and a dozen Jobs and workloads. It starts with a phase of
+//! faults: users change objects at random, responses are late, reordered or lost, watches break, the controller is
+//! killed or loses its leadership. Then the faults stop, and the system has to become quiescent. [`invariants`]
+//! lists the checks of each write, [`quiescence`] those at the end.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -15,7 +15,7 @@
     clippy::indexing_slicing,
     clippy::print_stdout,
     clippy::print_stderr,
-    reason = "tests fail by panicking, and a story is printed"
+    reason = "tests fail by panicking, and the log of a run is printed"
 )]
 
 mod actions;
@@ -44,10 +44,10 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
-/// How many worlds are tried without a wish from outside.
+/// The default number of seeds.
 const SEEDS: u64 = 10_000;
 
-/// Of the worlds that fail, how many are told.
+/// The number of failures after which the test stops.
 const FAILURES_SHOWN_MAX: usize = 8;
 
 fn env_number(name: &str) -> Option<u64> {
@@ -55,8 +55,8 @@ fn env_number(name: &str) -> Option<u64> {
     Some(value.parse().expect("a number"))
 }
 
-fn run_seed(seed: u64, is_told: bool) -> Result<u64, String> {
-    let run = || Simulation::new(seed, is_told).run();
+fn run_seed(seed: u64, is_logged: bool) -> Result<u64, String> {
+    let run = || Simulation::new(seed, is_logged).run();
     match catch_unwind(AssertUnwindSafe(run)) {
         Ok(result) => result,
         Err(panic) => {
@@ -102,15 +102,15 @@ fn every_seed_keeps_invariants_and_becomes_quiescent() {
     });
     let mut failures = failures.into_inner().unwrap();
     failures.sort_unstable();
-    let told: Vec<String> = failures
+    let reports: Vec<String> = failures
         .iter()
         .map(|(seed, why)| {
             format!(
-                "seed {seed}: {why}\n  again, with its story: LOCKKEEPER_SEED={seed} cargo test \
+                "seed {seed}: {why}\n  to print its log: LOCKKEEPER_SEED={seed} cargo test \
                  --package lockkeeper-controller --test simulation -- --nocapture"
             )
         })
         .collect();
-    assert!(told.is_empty(), "{}", told.join("\n"));
-    println!("{} writes in {} worlds", writes.into_inner(), end - first);
+    assert!(reports.is_empty(), "{}", reports.join("\n"));
+    println!("{} writes in {} runs", writes.into_inner(), end - first);
 }

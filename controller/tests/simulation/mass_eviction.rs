@@ -1,4 +1,4 @@
-//! Many are evicted at once, and queues that change all the time.
+//! Mass evictions, and queues with a status that keeps changing.
 
 use crate::fixture::Fixture;
 use crate::objects::NAMESPACE;
@@ -6,7 +6,7 @@ use lockkeeper_controller::{Kind, ObjectKey};
 use lockkeeper_preemption::requeue::RequeueSettings;
 use serde_json::{Value, json};
 
-/// How many small ones run when a large one comes.
+/// The number of small running workloads when a large one is created.
 const SMALL_WORKLOADS: u32 = 60;
 
 fn workload(name: &str, class: &str, cpu: u32) -> Value {
@@ -20,7 +20,7 @@ fn workload(name: &str, class: &str, cpu: u32) -> Value {
     })
 }
 
-/// As many small ones as there is quota, all of them new.
+/// Fills the quota with new small workloads.
 fn fixture_with_small_workloads() -> Fixture {
     let mut stage = Fixture::new(RequeueSettings::default(), SMALL_WORKLOADS);
     for number in 0..SMALL_WORKLOADS {
@@ -62,7 +62,7 @@ fn mass_eviction_records_first_events_then_a_summary() {
 #[test]
 fn unwritten_admission_of_victim_is_withdrawn_without_write() {
     let mut stage = fixture_with_small_workloads();
-    // As many are under way as may be, and more were decided on.
+    // The limit of in-flight writes is reached, and more admissions were decided.
     let writes = stage.poll_writes();
     assert_eq!(writes.len(), 8);
     let large = workload("large", "high", SMALL_WORKLOADS);
@@ -74,7 +74,7 @@ fn unwritten_admission_of_victim_is_withdrawn_without_write() {
     assert_eq!(count_prefix(&lines, "admit small"), 8);
     assert_eq!(count_prefix(&lines, "evict small"), 8);
     assert_eq!(count_prefix(&lines, "admit large"), 1);
-    // Nor is it counted as admitted: sixteen small ones were decided on, and eight of them written.
+    // It is not counted as admitted: sixteen admissions were decided, and eight of them written.
     let figures = stage.counters();
     let decided = |what| figures.decisions.iter().find(|it| it.0 == what).unwrap().1;
     assert_eq!(figures.admitted, 9);

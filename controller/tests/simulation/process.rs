@@ -1,4 +1,4 @@
-//! A controller: its reconciler, its watches, and the answers on their way to it.
+//! A controller process: its reconciler, its watches, and the results on their way to it.
 
 use crate::api::Api;
 use crate::fields::text;
@@ -9,7 +9,7 @@ use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::rc::Rc;
 
-/// One kind, as the shell follows it.
+/// The watch of one kind.
 #[derive(Default)]
 pub struct SimulatedWatch {
     /// Of a listing: what is still to be told, then the names that it had.
@@ -20,7 +20,7 @@ pub struct SimulatedWatch {
 }
 
 impl SimulatedWatch {
-    /// It broke: everything is listed again.
+    /// Breaks the watch: all objects are listed again.
     pub fn relist(&mut self, api: &Api, kind: Kind) {
         let all = api.all(kind).filter(|(_, it)| is_watched(kind, it));
         let objects = all.map(|(_, it)| Rc::clone(it)).collect();
@@ -28,7 +28,7 @@ impl SimulatedWatch {
         self.log_position = api.log(kind).len();
     }
 
-    /// Whether it has something to tell.
+    /// Whether it has an event to deliver.
     pub fn is_behind(&self, api: &Api, kind: Kind) -> bool {
         self.listing.is_some() || self.log_position < api.log(kind).len()
     }
@@ -66,7 +66,7 @@ impl SimulatedWatch {
     }
 }
 
-/// What a watch tells.
+/// An event of a watch.
 pub enum WatchEvent {
     Applied(ObjectKey, Rc<Value>),
     Deleted(ObjectKey),
@@ -89,7 +89,7 @@ pub struct ControllerProcess {
     pub view: BTreeMap<(Kind, ObjectKey), Rc<Value>>,
     pub write_results: Vec<(WriteId, WriteResult)>,
     pub wake_at_ms: Option<i64>,
-    /// Something was taken since it was asked what to do.
+    /// Whether an input was handled since the last poll.
     pub has_new_input: bool,
     pub is_leading: bool,
     /// Others have written until this version: before it has seen that, it may decide on what is no longer
@@ -181,7 +181,7 @@ impl ControllerProcess {
         self.has_new_input = true;
     }
 
-    /// The limits as it was told of them.
+    /// The limits as the process has observed them.
     pub fn limits(&self) -> Limits {
         let is_limit = |kind: Kind| matches!(kind, Kind::ClusterQueue | Kind::Cohort);
         let limits = self.view.iter().filter(|((kind, _), _)| is_limit(*kind));

@@ -1,4 +1,4 @@
-//! What users do to queues, cohorts, flavors and classes; and how they put it right again.
+//! Changes of queues, cohorts, flavors and classes by administrators, and their repair.
 
 use crate::fields::{has, is_deleted, text};
 use crate::objects::{self, CLASSES, COHORTS, FLAVORS, QUEUES};
@@ -46,7 +46,7 @@ impl Simulation {
         }
     }
 
-    /// Another cohort, for a queue or a cohort; a circle, perhaps.
+    /// Moves a queue or cohort to another cohort, possibly into a cycle.
     fn change_cohort(&mut self) {
         let name = *self.rng.pick(&COHORTS);
         if self.rng.percent(50) {
@@ -83,7 +83,7 @@ impl Simulation {
         }
     }
 
-    /// Whatever was stopped, broken or deleted works again, and who was deactivated is active again.
+    /// Repairs all queues, and activates all workloads.
     pub fn repair_objects(&mut self) {
         for name in FLAVORS {
             self.create_object(Kind::ResourceFlavor, name);

@@ -1,4 +1,4 @@
-//! What holds when a world has come to rest.
+//! Checks of the final state, when nothing changes any more.
 
 use crate::fields::{
     condition, condition_is_false, condition_is_true, has, holds_quota, is_deleted, is_true,
@@ -155,7 +155,7 @@ impl Simulation {
             .is_some()
     }
 
-    /// The ClusterQueue that a workload waits in; none if somebody has to do something first.
+    /// The ClusterQueue of a pending workload; none if a user has to change something first.
     fn queue_if_schedulable(&self, workload: &Value) -> Option<&Value> {
         let door = text(workload, "/spec/queueName");
         let door = self
@@ -168,12 +168,12 @@ impl Simulation {
         let works = |it: &Value| matches!(text(it, "/spec/stopPolicy"), "" | "None");
         let mut flavors = cells(queue).into_iter();
         let has_flavors = flavors.all(|(flavor, _)| self.has(Kind::ResourceFlavor, "", &flavor));
-        // One that is being deleted admits nobody more.
+        // A ClusterQueue that is being deleted admits no further workloads.
         let stays = !is_deleted(queue);
         (works(door) && works(queue) && stays && has_flavors).then_some(queue)
     }
 
-    /// Nobody waits who fits.
+    /// No pending workload fits.
     fn check_pending(
         &self,
         name: &ObjectKey,
@@ -288,7 +288,7 @@ impl Simulation {
         Ok(())
     }
 
-    /// Nobody was preempted for nothing.
+    /// No preemption was useless.
     fn check_preemptions(&self) -> Result<(), String> {
         for it in &self.invariants.preemptions {
             let watcher = &self.invariants;
@@ -329,7 +329,7 @@ fn cells(queue: &Value) -> Vec<Cell> {
     cells.collect()
 }
 
-/// What a pod set asks for.
+/// The requests of a pod set.
 fn requested_cpu(pod_set: &Value) -> i64 {
     let containers = list(pod_set, "/template/spec/containers").iter();
     let each: i64 = containers

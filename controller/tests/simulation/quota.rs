@@ -1,4 +1,4 @@
-//! The quota tree, made anew from objects: slow, plain, and not the core's.
+//! A plain reference of the quota tree, built from the objects without the core.
 
 use crate::fields::{holds_quota, list, milli_cpu, text};
 use lockkeeper_controller::{Kind, ObjectKey};
@@ -41,7 +41,7 @@ fn cohort_node(name: &str) -> String {
     format!("cohort {name}")
 }
 
-/// What a workload holds, by cell.
+/// The usage of a workload, by flavor and resource.
 pub fn usage(workload: &Value) -> BTreeMap<Cell, i64> {
     let mut out = BTreeMap::new();
     for it in list(workload, "/status/admission/podSetAssignments") {
@@ -148,7 +148,7 @@ impl ReferenceTree {
         (local - used).max(0) + above
     }
 
-    /// What a queue could use more.
+    /// The quota that a queue could still use.
     pub fn available(&self, name: &str, cell: &Cell) -> i64 {
         let key = queue_node(name);
         if self.nodes.contains_key(&key) {

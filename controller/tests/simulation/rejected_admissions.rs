@@ -1,4 +1,4 @@
-//! Admissions that the API server refuses.
+//! Admissions that the API server rejects.
 
 use crate::fixture::Fixture;
 use crate::job_lifecycle::job;
@@ -21,7 +21,7 @@ fn rejected_admission_leaves_quota_to_others() {
     ];
     assert_eq!(lines, refused);
 
-    // Nobody else wants it: it is tried again, with a pause that grows.
+    // No other workload needs the quota: it is retried with a growing pause.
     assert_eq!(stage.advance(900), [""; 0]);
     let mut tries = Vec::new();
     for second in 1..=16 {
@@ -32,7 +32,7 @@ fn rejected_admission_leaves_quota_to_others() {
     }
     assert_eq!(tries, [2, 4, 8, 16]);
 
-    // Somebody does.
+    // Another workload needs the quota.
     stage.api.create(JOB, job("second", "mid")).unwrap();
     let lines = stage.settle();
     let second = stage.workload_of("second");
@@ -43,7 +43,7 @@ fn rejected_admission_leaves_quota_to_others() {
     ];
     assert_eq!(lines, got);
 
-    // When it may be admitted again, it waits like everybody else.
+    // After the pause it is pending like any other workload.
     stage.rejects_prefix = None;
     let lines = stage.advance(60_000);
     assert_eq!(lines, [format!("pending_reason {first}")]);
@@ -68,7 +68,7 @@ fn rejected_admission_leaves_quota_to_others() {
     assert_eq!(lines, turn);
 }
 
-/// Its user mends it: that is another object, and it is tried at once.
+/// Its user corrects the object: the new version is tried at once.
 #[test]
 fn rejected_admission_is_retried_when_workload_changes() {
     let mut stage = Fixture::new(RequeueSettings::default(), 2);

@@ -1,4 +1,4 @@
-//! Chance, always the same for the same seed (`SplitMix64`).
+//! A seeded random generator (`SplitMix64`).
 
 pub struct Rng(u64);
 
@@ -36,7 +36,7 @@ impl Rng {
         &of[at]
     }
 
-    /// One of the positions, by their weights; `None` if all are 0.
+    /// A weighted random index; `None` if all weights are 0.
     pub fn pick_weighted(&mut self, weights: &[usize]) -> Option<usize> {
         let sum = weights.iter().sum();
         if sum == 0 {

@@ -1,4 +1,4 @@
-//! A world: the API server, who writes to it, and the time.
+//! A run: the API server, its clients, and the time.
 
 use crate::api::Api;
 use crate::invariants::InvariantChecker;
@@ -15,10 +15,10 @@ use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-/// When a world begins, in milliseconds since 1970.
+/// The start time, in milliseconds since 1970.
 const BEGIN_MS: i64 = 1_700_000_000_000;
 
-/// A world that has not come to rest after so many steps without faults never will.
+/// The most steps without faults until the run has to be quiescent.
 const STEPS_MAX: usize = 30_000;
 
 /// The same for its time, in milliseconds.
@@ -31,9 +31,9 @@ pub struct InFlight {
     pub write: WriteRequest,
     /// The limits as the process knew them when it began to write.
     pub limits: Limits,
-    /// Nobody else has written before of whom the process had not heard.
+    /// Whether the process had observed all writes of other clients.
     pub is_up_to_date: bool,
-    /// The process had heard of all that users have done.
+    /// Whether the process had observed all changes by users.
     pub has_observed_users: bool,
     /// The newest version when it began.
     pub begun_at_version: u64,
@@ -52,7 +52,7 @@ pub struct Simulation {
     job_log_position: usize,
     pub users_left: usize,
     pub faults_left: usize,
-    /// How likely each kind of step is.
+    /// The weights of the actions.
     pub weights: [usize; 8],
     pub slow: Vec<Kind>,
     pub is_calm: bool,
@@ -144,7 +144,7 @@ impl Simulation {
         self.log(|| "a controller starts".to_owned());
     }
 
-    /// This one leads from now on.
+    /// Makes this process the leader.
     pub fn make_leader(&mut self, at: usize) {
         let now_ms = self.api.now_ms;
         self.processes[at].set_leading(now_ms, true);
@@ -152,13 +152,13 @@ impl Simulation {
         self.invariants.record_leader_change(self.api.version());
     }
 
-    /// Somebody has written of whom those who lead have not heard.
+    /// Records a write that the leader has not observed.
     pub fn mark_leaders_outdated(&mut self) {
         for process in &mut self.processes {
             process.is_up_to_date = false;
             process.must_observe_version = self.api.version();
         }
-        // What was begun before was decided on what is no longer so.
+        // Writes begun before were planned on an outdated state.
         for flight in &mut self.in_flight {
             flight.is_up_to_date = false;
         }
@@ -193,7 +193,7 @@ impl Simulation {
         Ok(self.invariants.writes)
     }
 
-    /// No more faults, and somebody leads.
+    /// Ends the faults and elects a leader.
     fn start_calm(&mut self) {
         self.log(|| "calm begins".to_owned());
         self.is_calm = true;
@@ -219,7 +219,7 @@ impl Simulation {
         }
     }
 
-    /// All that those who lead know.
+    /// Delivers all watch events to the leader.
     fn describe_leaders(&self) -> String {
         let leaders = self.processes.iter().filter(|it| it.is_leading);
         let known = leaders.map(|it| format!("{:?}", it.reconciler));

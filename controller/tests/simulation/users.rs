@@ -1,4 +1,4 @@
-//! What users do to Jobs and workloads.
+//! Changes of Jobs and workloads by users.
 
 use crate::fields::{condition_is_true, holds_quota, is_true, job_owner, list, number, text, uid};
 use crate::jobs::{JOB, has_ended};
@@ -12,7 +12,7 @@ const QUEUE_LABEL: &str = "lockkeeper.dev/queue-name";
 const CLASS_LABEL: &str = "lockkeeper.dev/priority-class";
 
 impl Simulation {
-    /// A user does something.
+    /// Executes a random change by a user.
     pub fn user_action(&mut self) {
         let weights = [8, 3, 2, 2, 3, 3, 2, 2, 4, 6];
         match self.rng.pick_weighted(&weights).unwrap() {
@@ -96,7 +96,7 @@ impl Simulation {
         let _ = self.api.delete(kind, &name, None, is_foreground);
     }
 
-    /// A change by a user. What is refused is his own fault.
+    /// A change by a user; a rejection is ignored.
     pub fn user_patch(
         &mut self,
         kind: Kind,
@@ -171,7 +171,7 @@ impl Simulation {
         self.user_patch(JOB, &job, &patch, false);
     }
 
-    /// By hand, where nobody should.
+    /// Edits fields by hand that belong to the controller.
     fn edit_workload(&mut self) {
         let Some(workload) = self.pick_object(Kind::Workload) else {
             return;

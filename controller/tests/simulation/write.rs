@@ -1,4 +1,4 @@
-//! Writes, as the API server takes them.
+//! Executes writes at the API server in memory.
 
 use crate::api::{Api, Error};
 use crate::fields::object_key;
@@ -6,7 +6,7 @@ use lockkeeper_controller::{
     Kind, ObjectKey, ObjectRef, WriteOp, WritePurpose, WriteRequest, WriteResult,
 };
 
-/// Does a write, or says why it was refused as wrong.
+/// Executes a write, or returns why it is invalid.
 pub fn execute(api: &mut Api, write: &WriteRequest) -> Result<WriteResult, String> {
     let (kind, name) = written_object(write);
     let Some(kind) = kind else {

@@ -2,5 +2,6 @@
 
 pub(super) mod conditions;
 pub(super) mod pending_reason;
+mod priorities;
 pub(super) mod queue;
 pub(super) mod workload;

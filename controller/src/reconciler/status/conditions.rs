@@ -39,6 +39,19 @@ pub(crate) struct Conditions<'a> {
     pub(crate) generation: Option<i64>,
 }
 
+/// The conditions of a workload, as of `now_ms`.
+pub(crate) fn workload_conditions<'a>(
+    workload: &Workload,
+    list: &'a mut Vec<Condition>,
+    now_ms: i64,
+) -> Conditions<'a> {
+    Conditions {
+        list,
+        now: timestamp(now_ms),
+        generation: workload.metadata.generation,
+    }
+}
+
 impl Conditions<'_> {
     /// Sets a condition. `lastTransitionTime` changes only with the status.
     pub(crate) fn set(&mut self, of: &str, is_true: bool, reason: &str, message: &str) {

@@ -1,7 +1,7 @@
 //! Why a workload is pending: reason and message of its condition `QuotaReserved=False`.
 
-use super::conditions::{find, has_status};
-use super::workload::{effective_priorities, workload_conditions};
+use super::conditions::{find, has_status, workload_conditions};
+use super::priorities::effective_priorities;
 use crate::reconciler::model::{PendingReason, TrackedWorkload};
 use crate::reconciler::state::View;
 use lockkeeper_api::workload::WorkloadStatus;

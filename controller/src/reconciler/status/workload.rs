@@ -1,7 +1,8 @@
 //! Builds the writes of workloads from their planned actions.
 
-use super::conditions::{Conditions, find, has_status, status_or_default, status_patch, timestamp};
+use super::conditions::{find, has_status, status_or_default, status_patch, timestamp, workload_conditions};
 use super::pending_reason::write_pending_reason;
+use super::priorities::effective_priorities;
 use crate::job_adapters::{JobResult, JobView};
 use crate::key::{JobKey, ObjectKey};
 use crate::reconciler::job_sync::workload_spec;
@@ -9,7 +10,6 @@ use crate::reconciler::model::{AdmissionDecision, PreemptionDecision, TrackedWor
 use crate::reconciler::output::WriteOp;
 use crate::reconciler::plan::WorkloadAction;
 use crate::reconciler::state::View;
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use lockkeeper_api::Workload;
 use lockkeeper_api::workload::{RequeueState as StoredState, WorkloadStatus};
 use lockkeeper_cluster_state::{ClusterState, preemption_conditions};
@@ -144,36 +144,6 @@ fn new_status(
     (status.priority, status.preemption_priority) =
         effective_priorities(view.cluster, workload, &status);
     Some(status)
-}
-
-/// The priority and the preemption priority: those of the status, or else those of the classes.
-pub(crate) fn effective_priorities(
-    cluster: &ClusterState,
-    workload: &Workload,
-    status: &WorkloadStatus,
-) -> (Option<i32>, Option<i32>) {
-    let spec = &workload.spec;
-    let class = spec.priority_class_name.as_deref();
-    let victim_class = spec.preemption_priority_class_name.as_deref().or(class);
-    let priority = |class| cluster.objects().priority_for_class(class);
-    (
-        status.priority.or_else(|| priority(class)),
-        status
-            .preemption_priority
-            .or_else(|| priority(victim_class)),
-    )
-}
-
-pub(crate) fn workload_conditions<'a>(
-    workload: &Workload,
-    list: &'a mut Vec<Condition>,
-    now_ms: i64,
-) -> Conditions<'a> {
-    Conditions {
-        list,
-        now: timestamp(now_ms),
-        generation: workload.metadata.generation,
-    }
 }
 
 fn write_admission(

@@ -15,18 +15,16 @@ use crate::list_target::ListTarget;
 use crate::rule_selection::RuleSelection;
 use crate::setup_error::SetupError;
 use crate::severity::Severity;
-use k8s_openapi::api::batch::v1::Job;
-use k8s_openapi::api::core::v1::Pod;
 use k8s_openapi::api::scheduling::v1::PriorityClass;
 use lockkeeper_api::config::Action;
 use lockkeeper_api::field_path::FieldPath;
-use lockkeeper_api::foreign::koordinator::ElasticQuota;
 use lockkeeper_api::foreign::kueue;
-use lockkeeper_api::foreign::scheduling::{self, v1beta1};
-use lockkeeper_api::{ClusterQueue, Cohort, JobSet, LocalQueue, ResourceFlavor, Workload};
+use lockkeeper_api::foreign::scheduling::v1beta1;
+use lockkeeper_api::{ClusterQueue, Workload};
 use lockkeeper_policies::decode_error;
 use lockkeeper_policies::engine::{ReviewSubject, Verdict};
 use lockkeeper_policies::finding::Finding;
+use lockkeeper_policies::kinds::{self, KindVisitor};
 use lockkeeper_policies::rule::Context;
 use lockkeeper_policies::schema::{EXPRESSION, StructuralSchema, metadata};
 use lockkeeper_policies::settings::Settings;
@@ -61,6 +59,12 @@ pub struct KindRegistry {
     selection: RuleSelection,
 }
 
+impl KindVisitor for KindRegistry {
+    fn kind<T: ValidatedKind>(&mut self) {
+        self.add_version::<T>(&T::version(&()));
+    }
+}
+
 impl KindRegistry {
     /// A registry that runs the selected rules only.
     ///
@@ -74,27 +78,9 @@ impl KindRegistry {
             cel_cross_check: None,
             selection: selection.clone(),
         };
-        registry.add::<ClusterQueue>();
-        registry.add::<Cohort>();
-        registry.add::<ResourceFlavor>();
-        registry.add::<LocalQueue>();
-        registry.add::<Workload>();
-        registry.add::<PriorityClass>();
-        registry.add::<Pod>();
-        registry.add::<Job>();
-        registry.add::<JobSet>();
-        registry.add::<kueue::ClusterQueue>();
-        registry.add::<kueue::Cohort>();
-        registry.add::<kueue::ResourceFlavor>();
-        registry.add::<kueue::LocalQueue>();
-        registry.add::<kueue::Workload>();
-        registry.add::<scheduling::Workload>();
-        registry.add::<scheduling::PodGroup>();
-        registry.add::<v1beta1::Workload>();
-        registry.add::<v1beta1::PodGroup>();
+        kinds::visit(&mut registry);
         registry.add_version::<v1beta1::Workload>(v1beta1::EQUIVALENT_VERSION);
         registry.add_version::<v1beta1::PodGroup>(v1beta1::EQUIVALENT_VERSION);
-        registry.add::<ElasticQuota>();
         for (definition, schema) in kueue_schemas().chain(lockkeeper_schemas()?) {
             registry.add_schema(definition, schema);
         }
@@ -136,10 +122,6 @@ impl KindRegistry {
     pub(crate) fn enable_cel_cross_check(&mut self) -> Result<(), SetupError> {
         self.cel_cross_check = self.evaluates_cel.then(CelCrossCheck::new).transpose()?;
         Ok(())
-    }
-
-    fn add<T: ValidatedKind>(&mut self) {
-        self.add_version::<T>(&T::version(&()));
     }
 
     /// Adds another version of a kind with the same fields.

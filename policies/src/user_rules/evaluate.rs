@@ -270,7 +270,7 @@ fn failure_finding(
     if rule.failure_policy == FailurePolicy::Ignore {
         return None;
     }
-    let detail = format!("the rule cannot judge it: {fault}");
+    let detail = format!("the rule cannot be evaluated: {fault}");
     Some(match validation {
         Some(validation) => finding(rule, validation, object, detail),
         None => Finding {

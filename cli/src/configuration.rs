@@ -258,7 +258,7 @@ mod tests {
         assert_rejected(
             "rules:\n  exceptions: [{rules: [CQ007], selector: {}, reason: r, expires: 2026-12-31}]\n",
             ":2:43",
-            "it selects every object",
+            "the selector matches every object",
         );
         assert_rejected(
             "rules:\n  exceptions: [{rules: [CQ007], selector: {names: [a]}, reason: r, expires: soon}]\n",
@@ -291,7 +291,7 @@ mod tests {
         assert_rejected(
             "webhook:\n  foreignKinds: [kueue, volcano]\n",
             ":2:25",
-            "\"volcano\" is no project whose kinds are known; those are kueue and koordinator",
+            "unknown project \"volcano\"; give one of kueue, koordinator",
         );
     }
 
@@ -329,7 +329,7 @@ mod tests {
         assert_rejected(
             "waitForPodsReady:\n  timeout: 5\n",
             ":2:12",
-            "\"5\" is no length of time",
+            "\"5\" is not a duration",
         );
         assert_rejected(
             "waitForPodsReady: {timeout: 0s}\n",
@@ -349,7 +349,7 @@ mod tests {
         assert_rejected(
             "preemption:\n  fairSharing:\n    preemptionStrategies: []\n",
             ":3:27",
-            "leave it out for both",
+            "omit it to use both",
         );
         assert_rejected(
             "preemption: {maxVictimPerCycle: 3}\n",
@@ -364,7 +364,7 @@ mod tests {
         assert_rejected(
             "controller: {leaderElection: {lease: lockkeeper}}\n",
             ":1:38",
-            "\"lockkeeper\" is not the namespace and the name",
+            "\"lockkeeper\" is not of the form namespace/name",
         );
     }
 

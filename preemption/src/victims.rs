@@ -12,6 +12,7 @@
 
 mod candidate_scope;
 mod classical;
+mod common_ancestor;
 mod fair;
 mod feasibility;
 mod fit;

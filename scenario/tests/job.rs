@@ -194,15 +194,15 @@ fn invalid_cases_rejected_with_path() {
         ),
         (
             one("running: [{name: v, req: {}, node: n2}]", ""),
-            "running[0].node: there is no \"n2\" here; name one of n1",
+            "running[0].node: \"n2\" does not exist; use one of n1",
         ),
         (
             one("running: [{name: j-0, req: {}, node: n1}]", ""),
-            "running, pending, job.pods: there is another \"j-0\"; give each a name of its own",
+            "running, pending, job.pods: duplicate name \"j-0\"; use unique names",
         ),
         (
             one("assumed_pods: [x]", ""),
-            "assumed_pods[0]: there is no \"x\" here; name one of j-0",
+            "assumed_pods[0]: \"x\" does not exist; use one of j-0",
         ),
         (
             one(
@@ -217,26 +217,23 @@ fn invalid_cases_rejected_with_path() {
                 "running: [{name: v, req: {cpu: 1, cpu_milli: 1}, node: n1}]",
                 "",
             ),
-            "running[0].req.cpu_milli: there is another \"cpu\"; give each a name of its own",
+            "running[0].req.cpu_milli: duplicate name \"cpu\"; use unique names",
         ),
         (
             quotas("[{name: a, parent: b}, {name: b, parent: a}]"),
-            "quotas[0].parent: the quota \"a\" is its own ancestor; take one parent on the circle away",
+            "quotas[0].parent: the quota \"a\" is its own ancestor; remove one parent of the cycle",
         ),
         (
             quotas("[{name: a, parent: x}]"),
-            "quotas[0].parent: there is no \"x\" here; name one of a, q",
+            "quotas[0].parent: \"x\" does not exist; use one of a, q",
         ),
         (
             quotas("[{name: q}]"),
-            "quotas[0].name: there is another \"q\"; give each a name of its own",
+            "quotas[0].name: duplicate name \"q\"; use unique names",
         ),
     ] {
         assert_eq!(got, expected);
     }
     let unknown = Case::parse(parse("{kind: dance}")).unwrap_err();
-    assert_eq!(
-        unknown.to_string(),
-        "kind: \"dance\" is no kind of case that is known"
-    );
+    assert_eq!(unknown.to_string(), "kind: unknown kind \"dance\"");
 }

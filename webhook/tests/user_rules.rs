@@ -216,7 +216,7 @@ async fn invalid_request_is_bad_request() {
         &json!({"object": {"spec": "HERE"}}),
     );
     for (object, part) in [
-        ("{\"a\": 1, \"a\": 2}", "the key \"a\" twice"),
+        ("{\"a\": 1, \"a\": 2}", "the duplicate key \"a\""),
         ("1e999", "request.object cannot be read"),
     ] {
         let text = review.to_string().replace("\"HERE\"", object);

@@ -270,7 +270,7 @@ fn invalid_configuration_error_names_file() {
     for (config, reason) in [
         (
             "webhook: {foreignKinds: [volcano]}\n",
-            "\"volcano\" is no project whose kinds are known",
+            "unknown project \"volcano\"",
         ),
         (
             "rules: {actions: {XX001: warn}}\n",
@@ -287,7 +287,7 @@ fn invalid_configuration_error_names_file() {
     }
     let unknown = parse(&[SERVICE, &["--foreign", "volcano"]].concat()).unwrap_err();
     let said = unknown.to_string();
-    assert!(said.contains("those are kueue and koordinator"), "{said}");
+    assert!(said.contains("give one of kueue, koordinator"), "{said}");
 }
 
 #[test]

@@ -155,7 +155,10 @@ fn failed_evaluation_follows_failure_policy() {
         let data = json!({"n": 4, "list": [1]});
         let texts = findings_of_expression(expression, data.clone());
         assert_eq!(texts.len(), 1, "{expression}");
-        assert!(texts[0].contains("the rule cannot be evaluated: "), "{texts:?}");
+        assert!(
+            texts[0].contains("the rule cannot be evaluated: "),
+            "{texts:?}"
+        );
         let text = texts[0].replace("does not", "do not");
         assert!(text.contains(part), "{texts:?}");
         let lines = format!(

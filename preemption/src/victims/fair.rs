@@ -12,6 +12,7 @@
 //! `borrowWithinCohort` plays no part.
 
 use super::candidate_scope::CandidateScope;
+use super::common_ancestor::{ancestors, below_common};
 use super::feasibility::{cannot_succeed, trace_cannot_succeed};
 use super::fit::{fill_back, fits, into_victims, remove};
 use super::merge::Merge;
@@ -490,31 +491,4 @@ impl<'a> FairSearch<'a, '_> {
         }
         (best_queue, best_cohort)
     }
-}
-
-/// All cohorts above a queue.
-fn ancestors(view: &View<'_>, queue: NodeId) -> BTreeSet<NodeId> {
-    let up = |id: &NodeId| view.tree.node(*id).parent;
-    std::iter::successors(up(&queue), up).collect()
-}
-
-/// The children of the lowest common ancestor on the way to each of two queues.
-fn below_common(view: &View<'_>, ours: NodeId, theirs: NodeId) -> (NodeId, NodeId) {
-    let above = ancestors(view, ours);
-    let up = |id: NodeId| view.tree.node(id).parent;
-    let mut below_theirs = theirs;
-    while let Some(parent) = up(below_theirs)
-        && !above.contains(&parent)
-    {
-        below_theirs = parent;
-    }
-    let common = up(below_theirs);
-    let mut below_ours = ours;
-    while up(below_ours) != common {
-        let Some(parent) = up(below_ours) else {
-            break;
-        };
-        below_ours = parent;
-    }
-    (below_ours, below_theirs)
 }

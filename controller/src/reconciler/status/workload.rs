@@ -1,6 +1,8 @@
 //! Builds the writes of workloads from their planned actions.
 
-use super::conditions::{find, has_status, status_or_default, status_patch, timestamp, workload_conditions};
+use super::conditions::{
+    find, has_status, status_or_default, status_patch, timestamp, workload_conditions,
+};
 use super::pending_reason::write_pending_reason;
 use super::priorities::effective_priorities;
 use crate::job_adapters::{JobResult, JobView};

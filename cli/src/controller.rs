@@ -86,6 +86,10 @@ pub(crate) struct ServeArguments {
 }
 
 impl ControllerArguments {
+    fn is_any_set(&self) -> bool {
+        self.dry_run || self.no_leader_election || self.control_listen.is_some()
+    }
+
     fn apply(&self, config: &mut Config) {
         let controller = &mut config.controller;
         controller.dry_run |= self.dry_run;
@@ -119,6 +123,12 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
 /// Runs the webhook server, and the controller with `--with-controller`, until a signal stops them.
 pub(crate) fn run_serve(arguments: &ServeArguments) -> Result<(), Failure> {
     if !arguments.with_controller {
+        if arguments.controller.is_any_set() {
+            return Err(Failure::Usage(anyhow!(
+                "--dry-run, --no-leader-election and --control-listen have no effect without the controller; \
+                 add --with-controller or remove them"
+            )));
+        }
         return serve::run(&arguments.serve);
     }
     let config = arguments.serve.config.as_deref();

@@ -217,7 +217,7 @@ async fn invalid_request_is_bad_request() {
     );
     for (object, part) in [
         ("{\"a\": 1, \"a\": 2}", "the duplicate key \"a\""),
-        ("1e999", "request.object cannot be read"),
+        ("1e999", "request.object cannot be decoded"),
     ] {
         let text = review.to_string().replace("\"HERE\"", object);
         let answer = post_review(&app, "/validate", &text).await;

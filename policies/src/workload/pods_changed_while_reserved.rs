@@ -1,6 +1,4 @@
-//! What a workload asks for stays as it was when it got its quota.
-//!
-//! The schema knows nothing of templates, so what is said of them is a rule of its own.
+//! Requests are immutable while quota is reserved. Templates have no schema, so a separate rule checks them.
 
 use super::pod_groups::{count, path, replicas};
 use super::quota_status::{has_quota_reserved, while_reserved};

@@ -269,7 +269,7 @@ fn rules(
 /// The rules that only `check` asks.
 fn check_only_rules() -> BTreeSet<String> {
     let all = registry::all().into_iter();
-    let alone = all.filter(|it| it.layers == [Layer::Check]);
+    let alone = all.filter(|rule| matches!(rule.layers, [Layer::Check]));
     alone.map(|it| it.id.to_owned()).collect()
 }
 

@@ -1,14 +1,13 @@
 //! The server without a cluster: what the README shows first, and what goes wrong first.
 
+use rustix::process::Signal;
+use serde_json::Value;
 use std::fs;
 use std::io::{Read, Write};
 use std::net::TcpListener;
 use std::os::unix::fs::symlink;
 use std::path::Path;
 use std::process::{Command, Output};
-
-use rustix::process::Signal;
-use serde_json::Value;
 use tempfile::TempDir;
 
 use crate::ROOT;

@@ -1,13 +1,12 @@
 //! Jobs: their workloads, where their pods go, and how they are stopped.
 
-use serde_json::{Value, json};
-
 use super::fixture::{self, ControllerFixture, NO_LEADER_ELECTION, pods_with};
 use super::{Trial, render};
 use crate::fixture::{DEFAULTS, Fixture};
 use crate::objects::merge;
 use crate::snapshot;
 use crate::wait;
+use serde_json::{Value, json};
 
 pub const TRIALS: [Trial; 10] = [
     (

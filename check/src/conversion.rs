@@ -19,7 +19,7 @@ type YamlResult = Result<String, YamlError>;
 pub struct Converter {
     is_on: bool,
     is_collected: bool,
-    /// Names of WorkloadPriorityClasses that PriorityClasses with another value have.
+    /// Names of `WorkloadPriorityClasses` that PriorityClasses with another value have.
     conflicting_classes: BTreeSet<String>,
 }
 

@@ -45,7 +45,7 @@ pub(crate) struct PriorityClassEntry {
     pub(crate) is_default: bool,
 }
 
-/// ClusterQueues, Cohorts, ResourceFlavors, LocalQueues, namespaces and PriorityClasses.
+/// ClusterQueues, Cohorts, `ResourceFlavors`, LocalQueues, namespaces and PriorityClasses.
 #[derive(Clone, Debug, Default)]
 pub struct ObjectStore {
     pub(crate) completeness: Completeness,

@@ -1,4 +1,4 @@
-//! Structural schemas: the OpenAPI schema of a CRD, compiled.
+//! Structural schemas: the `OpenAPI` schema of a CRD, compiled.
 //!
 //! A JSON Schema validator would not do: the API server prunes, sets defaults, compares lists by key, does not
 //! validate unchanged parts again on update (ratcheting), and has its own kinds of errors.

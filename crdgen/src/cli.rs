@@ -44,7 +44,7 @@ pub enum Command {
     Policies(Policies),
     /// Compare two sets of CRDs and report breaking changes
     Diff(diff::cli::Diff),
-    /// Print a StorageVersionMigration for existing objects
+    /// Print a `StorageVersionMigration` for existing objects
     Migration(versions::Migrate),
     /// Check whether a version can be removed from a CRD
     CheckRemoval(versions::Remove),

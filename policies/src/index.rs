@@ -210,7 +210,7 @@ impl Index {
                 self.tree_mut(*project).insert_flavor(&name.name, facts);
             }
             Facts::LocalQueue(project, queue) => {
-                self.tree_mut(*project).insert_local_queue(name, queue)
+                self.tree_mut(*project).insert_local_queue(name, queue);
             }
             Facts::WorkloadPriorityClass(value) => self.add_class(facts.kind(), *value, name),
         }
@@ -250,7 +250,7 @@ impl Index {
                 self.tree_mut(*project).remove_flavor(&name.name, facts);
             }
             Facts::LocalQueue(project, queue) => {
-                self.tree_mut(*project).remove_local_queue(name, queue)
+                self.tree_mut(*project).remove_local_queue(name, queue);
             }
             Facts::WorkloadPriorityClass(value) => {
                 let key = (*value, name.name.clone());

@@ -35,7 +35,7 @@ pub fn dropped_field(lost: &DroppedField) -> Finding {
     new_finding(lost.field.clone(), lost.advice)
 }
 
-/// The finding for a WorkloadPriorityClass of Kueue with the name of a different PriorityClass.
+/// The finding for a `WorkloadPriorityClass` of Kueue with the name of a different PriorityClass.
 #[must_use]
 pub fn name_conflict() -> Finding {
     let advice = "a PriorityClass with this name and another value is given as well; give one of them another name";

@@ -300,7 +300,7 @@ impl<'a> SimulationRun<'a> {
         }
         Some(PreemptionLoop {
             workloads: self.workloads.to_vec(),
-            cycles: cycles,
+            cycles,
             loop_start: from,
         })
     }

@@ -127,14 +127,11 @@ impl Target {
             let mut child_path = path.clone();
             child_path.push(name.clone());
             let child_folder = folder.join(&name);
-            match child.content {
-                Some((_, items)) => {
-                    self.add_module(file, child_path, items, &child_folder, repository)
-                }
-                None => {
-                    let file_path = module_file(&child.attrs, folder, &name);
-                    self.load_file(&file_path, &child_folder, &child_path, repository);
-                }
+            if let Some((_, items)) = child.content {
+                self.add_module(file, child_path, items, &child_folder, repository);
+            } else {
+                let file_path = module_file(&child.attrs, folder, &name);
+                self.load_file(&file_path, &child_folder, &child_path, repository);
             }
         }
     }

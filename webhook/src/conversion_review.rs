@@ -52,7 +52,7 @@ pub(crate) struct ConversionRequest<'a> {
 /// Why a body gets no review as its response: it has no uid that the response could carry.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ConversionReviewError {
-    /// The body is not JSON, or not a ConversionReview.
+    /// The body is not JSON, or not a `ConversionReview`.
     #[error("the body is not a ConversionReview: {0}")]
     Malformed(#[from] serde_json::Error),
     /// The review has no request.

@@ -187,7 +187,7 @@ async fn accept(tcp: &TcpListener) -> (TcpStream, SocketAddr) {
         match tcp.accept().await {
             Ok(accepted) => return accepted,
             Err(error) if is_client_disconnect(&error) => {
-                debug!(%error, "client left before the accept")
+                debug!(%error, "client left before the accept");
             }
             Err(error) => {
                 warn!(%error, "cannot accept connections; retrying");

@@ -426,7 +426,7 @@ async fn partial_file_is_ignored_until_complete() {
     assert_eq!(server.served_certificate().await, first.der);
     server
         .assert_failure_after(|| {
-            fs::write(server.path().join(CERTIFICATE), &next.certificate).unwrap()
+            fs::write(server.path().join(CERTIFICATE), &next.certificate).unwrap();
         })
         .await;
     assert_eq!(

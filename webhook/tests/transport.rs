@@ -316,7 +316,7 @@ async fn connection_over_limit_waits_for_free_slot() {
 struct Log(Arc<Mutex<Vec<u8>>>);
 
 impl Log {
-    /// Takes what is logged wait_until the guard is dropped.
+    /// Takes what is logged `wait_until` the guard is dropped.
     fn take() -> (Self, tracing::subscriber::DefaultGuard) {
         let log = Self::default();
         let sink = log.clone();

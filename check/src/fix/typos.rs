@@ -55,7 +55,7 @@ fn apply_correction(value: &mut Value, correction: &Correction) -> Option<()> {
     let pointer = correction.field.pointer();
     match correction.part {
         MisspeltPart::Value => {
-            *value.pointer_mut(&pointer)? = correction.suggestion.as_str().into()
+            *value.pointer_mut(&pointer)? = correction.suggestion.as_str().into();
         }
         MisspeltPart::Name => {
             let (above, name) = pointer.rsplit_once('/')?;

@@ -24,7 +24,7 @@ const WITHDRAWN_MAX: u32 = 64;
 /// for earlier writes would be made better later.
 pub(super) fn can_schedule(state: &ReconcilerState) -> bool {
     let decisions_max = state.settings.writes_max.saturating_mul(2).max(2);
-    let wake_at_s = DampingView::new(&state.cluster.state()).next_wake_s();
+    let wake_at_s = DampingView::new(state.cluster.state()).next_wake_s();
     let is_awake = wake_at_s.is_some_and(|at_s| at_s <= state.cluster.now_ms().div_euclid(1000));
     (state.cycle.is_due || is_awake)
         && state.model.pending_decisions() < decisions_max

@@ -59,7 +59,7 @@ impl WriteTracker {
             // The watch will show the workload; if it was deleted since, it is created again.
             WriteResult::AlreadyExists if is_create => self.backoff.failed(now_ms, random),
             WriteResult::DryRun => {
-                self.min_version = self.min_version.max(version.saturating_add(1))
+                self.min_version = self.min_version.max(version.saturating_add(1));
             }
             // The version it conflicted with may have been shown already, or may never be: an API server may
             // report a conflict without one.

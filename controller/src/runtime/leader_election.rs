@@ -64,7 +64,7 @@ pub(super) fn start_election(
                     was_logged = true;
                 }
                 Err(_) => {
-                    tracing::warn!(lease = %own.name, "timeout while renewing the lease; retrying")
+                    tracing::warn!(lease = %own.name, "timeout while renewing the lease; retrying");
                 }
             }
             sleep(own.timing.retry_period).await;

@@ -109,7 +109,7 @@ impl ShapeChecker {
                     for (index, item) in items.iter().enumerate() {
                         let old = find_stored_item(&node.list, item, old);
                         way.with_step(PathStep::Index(index), |way| {
-                            self.node(child, item, old, way)
+                            self.node(child, item, old, way);
                         });
                     }
                 }

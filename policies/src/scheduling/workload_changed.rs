@@ -78,7 +78,7 @@ fn check_v1beta1(
         new,
         &mut |change| match change {
             TemplateDiff::Added(field) => {
-                out.forbidden(field, "no template can be added to a Workload")
+                out.forbidden(field, "no template can be added to a Workload");
             }
             TemplateDiff::Removed(field, name) => {
                 let name = quoted(name);

@@ -54,7 +54,7 @@ impl VictimLimit {
                     };
                 }
                 Some(most) if victims.saturating_add(spent) > most => {
-                    result = LimitCheck::Exhausted
+                    result = LimitCheck::Exhausted;
                 }
                 _ => {}
             }

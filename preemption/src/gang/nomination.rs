@@ -69,7 +69,7 @@ pub(super) fn nomination_status(
     }
     let hosts: Vec<HostId> = hosts.into_iter().collect();
     let cutoff = PriorityCutoff {
-        state: state,
+        state,
         max_priority: None,
     };
     let mut overlay = Overlay::new(&cutoff);

@@ -160,7 +160,7 @@ impl<'a> CascadeEstimator<'a> {
     fn fits(&self, max_priority: Option<i32>, shapes: &[ShapeId]) -> bool {
         let state = self.state;
         let cutoff = PriorityCutoff {
-            state: state,
+            state,
             max_priority,
         };
         let mut overlay = Overlay::new(&cutoff);

@@ -12,7 +12,7 @@ impl LifecycleState {
             LifecycleStep::Idle | LifecycleStep::Wait(_) => {}
             LifecycleStep::SetRequeueState(state) => self.requeue_state = state,
             LifecycleStep::SetDeactivationTarget(target) => {
-                self.deactivation_target = Some(target.cause())
+                self.deactivation_target = Some(target.cause());
             }
             LifecycleStep::Deactivate => self.is_active = false,
             LifecycleStep::Evict(eviction) => {

@@ -220,7 +220,7 @@ fn node_selector_matches_labels() {
         rejection(
             |_, _| {},
             |cluster, shape| {
-                shape.selector = Selector(Box::new([requirement(cluster, "zone", values)]))
+                shape.selector = Selector(Box::new([requirement(cluster, "zone", values)]));
             },
         )
     };

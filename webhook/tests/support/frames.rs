@@ -158,7 +158,7 @@ impl Connection {
         }
     }
 
-    /// Waits wait_until the server has looked at all that was sent, and gives back what it sent wait_until then.
+    /// Waits `wait_until` the server has looked at all that was sent, and gives back what it sent `wait_until` then.
     pub async fn quiet(&mut self) -> Vec<Frame> {
         self.send(&frame(PING, 0, 0, b"are you?")).await;
         let mut seen = Vec::new();

@@ -39,7 +39,7 @@ pub struct Gate {
 }
 
 impl Gate {
-    /// Waits wait_until that many more requests are with their handlers.
+    /// Waits `wait_until` that many more requests are with their handlers.
     pub async fn wait_for_requests(&self, requests: u32) {
         self.entered.acquire_many(requests).await.unwrap().forget();
     }
@@ -113,7 +113,7 @@ impl Server {
         assert_eq!(answer, (Version::HTTP_2, StatusCode::OK, "fine".to_owned()));
     }
 
-    /// Tells the server to stop, and waits wait_until it accepts no more.
+    /// Tells the server to stop, and waits `wait_until` it accepts no more.
     pub async fn stop(self) -> (Arc<Gate>, JoinHandle<DrainReport>) {
         self.stop.send(()).unwrap();
         while TcpStream::connect(self.address).await.is_ok() {
@@ -207,7 +207,7 @@ impl Sender {
         Ok((version, status, String::from_utf8(body.into()).unwrap()))
     }
 
-    /// Waits wait_until the server closes the connection.
+    /// Waits `wait_until` the server closes the connection.
     pub async fn closed(self) {
         match self {
             Self::Http1(sender, connection) => {
@@ -222,7 +222,7 @@ impl Sender {
     }
 }
 
-/// Waits wait_until the server closes, however it does.
+/// Waits `wait_until` the server closes, however it does.
 pub async fn closed(mut stream: impl tokio::io::AsyncRead + Unpin) {
     let mut rest = Vec::new();
     let _ = stream.read_to_end(&mut rest).await;

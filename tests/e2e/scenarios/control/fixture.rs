@@ -137,8 +137,8 @@ impl<'a> ControllerFixture<'a> {
     #[track_caller]
     pub fn stop(&mut self) {
         let log = self.stop_and_read_log();
-        let refused = log.lines().find(|line| line.contains(" refused "));
-        assert_eq!(refused, None, "a write was refused");
+        let rejected = log.lines().find(|line| line.contains("write rejected"));
+        assert_eq!(rejected, None, "a write was rejected");
     }
 
     /// Stops the controller, which has to end well, and gives its log.

@@ -303,7 +303,7 @@ fn maximum_execution_time(stage: &mut Fixture) {
     site.wait_until_stopped("train");
     site.wait_for_workload("train", |it| {
         render::has_status(it, "QuotaReserved", "False")
-            && render::message(it, "QuotaReserved").contains("not active")
+            && render::message(it, "QuotaReserved").contains("spec.active is false")
     });
     site.check_workloads("control-too-long", &["train"]);
     let workload = site.workload_name("train");

@@ -108,6 +108,24 @@ impl Checker {
         out
     }
 
+    /// Reports suppressions without a finding, unless their rule did not run.
+    fn push_unused(
+        &self,
+        suppressions: Suppressions,
+        is_complete: bool,
+        identity: &Identity,
+        reported: &mut Vec<ReportedFinding>,
+    ) {
+        let has_run_all = is_complete && self.selection.is_everything();
+        let unused = suppressions.into_unused_findings(has_run_all);
+        let severity = self.severity(suppression::ID, suppression::ACTION, &identity.namespace);
+        if let Some(severity) = severity {
+            for finding in unused {
+                self.push_finding(severity, finding, None, reported);
+            }
+        }
+    }
+
     /// Checks one object; `None` if its kind is unknown.
     #[must_use]
     pub fn check_document(
@@ -171,16 +189,7 @@ impl Checker {
             }
         }
         if let Some(suppressions) = suppressions {
-            // A suppression of a rule that did not run is not unused.
-            let has_run_all = is_complete && self.selection.is_everything();
-            let unused = suppressions.into_unused_findings(has_run_all);
-            if let Some(severity) =
-                self.severity(suppression::ID, suppression::ACTION, &identity.namespace)
-            {
-                for finding in unused {
-                    self.push_finding(severity, finding, None, &mut reported);
-                }
-            }
+            self.push_unused(suppressions, is_complete, &identity, &mut reported);
         }
         Some(CheckedObject {
             number: document.number,

@@ -149,8 +149,8 @@ impl Reconciler {
     /// When to poll again if no input arrives before.
     fn wake_at(&self, now_ms: i64) -> Option<i64> {
         let state = &self.state;
-        let core_wake_s = DampingView::new(state.cluster.state()).next_wake_s();
-        let core_wake_ms = core_wake_s.filter(|at_s| *at_s < i64::MAX).map(|at_s| {
+        let core_due_s = DampingView::new(state.cluster.state()).next_wake_s();
+        let core_wake_ms = core_due_s.filter(|at_s| *at_s < i64::MAX).map(|at_s| {
             let at_ms = at_s.saturating_mul(1000);
             at_ms.max(state.cycle.next_at_ms(now_ms))
         });

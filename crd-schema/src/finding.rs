@@ -112,7 +112,7 @@ impl Finding {
 
     /// The identity of a finding across versions of an object: path (list items by key), value and detail. Two
     /// findings of a rule with the same identity are the same for ratcheting.
-    #[must_use] 
+    #[must_use]
     pub fn identity(&self) -> Identity {
         (
             self.field.identity(),

@@ -118,7 +118,7 @@ pub(crate) fn attach(
 ) -> Result<(), ExpressionError> {
     let rules = rules_for_kind(lockkeeper_api::GROUP, kind);
     let mut all = schema_expressions(&rules, settings);
-    all.try_for_each(|ruled| insert_expression(schema, ruled))
+    all.try_for_each(|ruled| insert_expression(schema, &ruled))
 }
 
 /// The schema of a kind of lockkeeper's with all that one rule says in CEL of objects that are made, also what a schema on a
@@ -138,7 +138,7 @@ pub fn schema_with(
     let of_made = said.flatten().filter(|it| !it.is_transition_rule());
     let mut is_said = false;
     for expression in of_made {
-        insert_expression(&mut schema, RuleExpression { rule, expression })?;
+        insert_expression(&mut schema, &RuleExpression { rule, expression })?;
         is_said = true;
     }
     Ok(is_said.then_some(schema))
@@ -146,13 +146,13 @@ pub fn schema_with(
 
 fn insert_expression(
     schema: &mut JSONSchemaProps,
-    ruled: RuleExpression<'_>,
+    ruled: &RuleExpression<'_>,
 ) -> Result<(), ExpressionError> {
     ruled.compile()?;
     let node = node(schema, ruled.expression.path)
         .ok_or_else(|| ruled.error("the schema has no such place"))?;
     let expressions = node.x_kubernetes_validations.get_or_insert_default();
-    expressions.push(validation(&ruled));
+    expressions.push(validation(ruled));
     Ok(())
 }
 

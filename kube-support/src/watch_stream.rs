@@ -108,7 +108,7 @@ fn has_expired(error: &Error) -> bool {
 }
 
 /// Returns true if the error means that the cluster does not have the kind, or no longer.
-#[must_use] 
+#[must_use]
 pub fn is_kind_absent(error: &Error) -> bool {
     let (Error::InitialListFailed(error) | Error::WatchStartFailed(error)) = error else {
         return false;

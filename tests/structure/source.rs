@@ -81,13 +81,13 @@ impl Target {
             path: relative.display().to_string(),
             modules: Vec::new(),
         });
-        self.add_module(index, module.to_vec(), parsed.items, folder, repository);
+        self.add_module(index, module, parsed.items, folder, repository);
     }
 
     fn add_module(
         &mut self,
         file: usize,
-        path: Vec<String>,
+        path: &[String],
         items: Vec<Item>,
         folder: &Path,
         repository: &Path,
@@ -120,15 +120,15 @@ impl Target {
                 other => kept.push(other),
             }
         }
-        self.modules.insert(path.clone(), module);
-        self.files[file].modules.push((path.clone(), kept));
+        self.modules.insert(path.to_vec(), module);
+        self.files[file].modules.push((path.to_vec(), kept));
         for child in children {
             let name = child.ident.to_string();
-            let mut child_path = path.clone();
+            let mut child_path = path.to_vec();
             child_path.push(name.clone());
             let child_folder = folder.join(&name);
             if let Some((_, items)) = child.content {
-                self.add_module(file, child_path, items, &child_folder, repository);
+                self.add_module(file, &child_path, items, &child_folder, repository);
             } else {
                 let file_path = module_file(&child.attrs, folder, &name);
                 self.load_file(&file_path, &child_folder, &child_path, repository);

@@ -59,8 +59,8 @@ pub(crate) struct RequestKind<'a> {
 impl AdmissionRequest<'_> {
     /// Returns a copy without the embedded objects, which borrows nothing.
     pub(crate) fn without_objects(&self) -> AdmissionRequest<'static> {
-        fn owned(text: &Cow<'_, str>) -> Cow<'static, str> {
-            Cow::Owned(text.clone().into_owned())
+        fn owned(text: &str) -> Cow<'static, str> {
+            Cow::Owned(text.to_owned())
         }
         AdmissionRequest {
             uid: owned(&self.uid),
@@ -69,7 +69,7 @@ impl AdmissionRequest<'_> {
                 version: owned(&self.kind.version),
                 name: owned(&self.kind.name),
             },
-            sub_resource: self.sub_resource.as_ref().map(owned),
+            sub_resource: self.sub_resource.as_deref().map(owned),
             name: owned(&self.name),
             namespace: owned(&self.namespace),
             operation: owned(&self.operation),

@@ -24,8 +24,8 @@ pub(super) fn build_job_write(view: View<'_>, key: &JobKey, action: &JobAction) 
             let restored = restored_placement(job, workload);
             WriteOp::Patch(annotated_patch(
                 job,
-                kind.placement_patch(job, &restored),
-                Value::Null,
+                &kind.placement_patch(job, &restored),
+                &Value::Null,
             ))
         }
         JobAction::ResetStartTime => WriteOp::PatchStatus(json!({
@@ -43,31 +43,39 @@ fn suspend(job: &JobView, workload: Option<&TrackedWorkload>) -> Option<WriteOp>
         .as_ref()
         .is_none_or(|it| *it == restored)
     {
-        return Some(WriteOp::Patch(spec_patch(job, spec)));
+        return Some(WriteOp::Patch(spec_patch(job, &spec)));
     }
     // The note is corrected now: the workload, which has the admitted counts, may be gone when the job has
     // stopped, and a count that a user has changed must not be undone.
     let original = serde_json::to_string(&restored).ok()?;
-    Some(WriteOp::Patch(annotated_patch(job, spec, json!(original))))
+    Some(WriteOp::Patch(annotated_patch(
+        job,
+        &spec,
+        &json!(original),
+    )))
 }
 
 fn start(kind: &dyn JobKind, job: &JobView, placed: &[PodPlacement]) -> Option<WriteOp> {
     if job.has_placement(placed) {
-        return Some(WriteOp::Patch(spec_patch(job, json!({"suspend": false}))));
+        return Some(WriteOp::Patch(spec_patch(job, &json!({"suspend": false}))));
     }
     let mut spec = kind.placement_patch(job, placed);
     let object = spec.as_object_mut()?;
     object.insert("suspend".to_owned(), json!(false));
     let original = serde_json::to_string(&original_placement(job, placed)).ok()?;
-    Some(WriteOp::Patch(annotated_patch(job, spec, json!(original))))
+    Some(WriteOp::Patch(annotated_patch(
+        job,
+        &spec,
+        &json!(original),
+    )))
 }
 
-fn spec_patch(job: &JobView, spec: Value) -> Value {
+fn spec_patch(job: &JobView, spec: &Value) -> Value {
     json!({"metadata": {"resourceVersion": job.version.to_string()}, "spec": spec})
 }
 
 /// A patch that also sets the annotation with the original placement; null removes it.
-fn annotated_patch(job: &JobView, spec: Value, original: Value) -> Value {
+fn annotated_patch(job: &JobView, spec: &Value, original: &Value) -> Value {
     let annotations = json!({labels::ORIGINAL_PLACEMENT: original});
     json!({
         "metadata": {"resourceVersion": job.version.to_string(), "annotations": annotations},

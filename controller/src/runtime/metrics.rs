@@ -261,11 +261,11 @@ impl Metrics {
                 .get_or_create(&labels)
                 .set(number(state.node_view(queue).admitted_count()));
         }
-        let stats = DampingView::new(state).thrash_stats();
+        let repeats = DampingView::new(state).thrash_stats();
         for (name, number) in [
-            ("preempted", stats.preempted),
-            ("readmitted", stats.readmitted),
-            ("preempted_again", stats.preempted_again),
+            ("preempted", repeats.preempted),
+            ("readmitted", repeats.readmitted),
+            ("preempted_again", repeats.preempted_again),
         ] {
             let labels = PreemptionStepLabels { step: Text(name) };
             let number = i64::try_from(number).unwrap_or(i64::MAX);

@@ -126,13 +126,11 @@ impl Source {
                 read_path(path, 0, &mut texts)?;
                 Ok(texts)
             }
-            (Self::Revision { revision, path }, _) => {
-                git::show_texts(Path::new("."), revision, path)
-            }
             (Self::RevisionOnly { revision }, Self::Path(path)) => {
                 git::revision_texts(revision, path)
             }
-            (Self::RevisionOnly { revision }, Self::Revision { path, .. }) => {
+            (Self::Revision { revision, path }, _)
+            | (Self::RevisionOnly { revision }, Self::Revision { path, .. }) => {
                 git::show_texts(Path::new("."), revision, path)
             }
             (Self::RevisionOnly { revision }, _) => Err(Error::NoPath {

@@ -257,7 +257,9 @@ impl GangCluster {
             .member(id)
             .is_some_and(|it| !it.budgets.is_empty());
         let (key, _) = workloads.unit_key(id);
-        let unit_id = if let Some(unit_id) = self.units.find(key) { unit_id } else {
+        let unit_id = if let Some(unit_id) = self.units.find(key) {
+            unit_id
+        } else {
             let unit = workloads.new_unit(id);
             self.units.insert(unit)
         };

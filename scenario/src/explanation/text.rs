@@ -236,34 +236,11 @@ fn write_step(out: &mut impl Write, state: &State, names: &[&str], step: &Step) 
         Step::Candidate {
             workload, verdict, ..
         } => {
-            let verdict = match verdict {
-                CandidateVerdict::Selected => "selected",
-                CandidateVerdict::NotNewer => "kept: of equal priority and not newer",
-                CandidateVerdict::NotWhileBorrowing => {
-                    "kept, with the remaining candidates of its queue: the preemptor borrows"
-                }
-                CandidateVerdict::ShareTooLarge => {
-                    "kept: the preemptor's queue would have the larger share"
-                }
-                _ => "considered",
-            };
+            let verdict = candidate_verdict_text(verdict);
             writeln!(out, "      {}: {verdict}", name(*workload))
         }
         Step::Queue { queue, verdict } => {
-            let verdict = match verdict {
-                QueueVerdict::NoLongerBorrows => {
-                    "keeps its other workloads: it no longer borrows".to_owned()
-                }
-                QueueVerdict::PriorityTooHigh => {
-                    "keeps its other workloads: their priority is too high".to_owned()
-                }
-                QueueVerdict::AboveThreshold { threshold_max } => {
-                    format!(
-                        "keeps its other workloads: their priority is above the threshold {threshold_max}"
-                    )
-                }
-                _ => "keeps its other workloads".to_owned(),
-            };
+            let verdict = queue_verdict_text(verdict);
             writeln!(
                 out,
                 "      queue {} {verdict}",
@@ -283,6 +260,37 @@ fn write_step(out: &mut impl Write, state: &State, names: &[&str], step: &Step) 
             "    not found: the candidates do not release enough quota"
         ),
         _ => write_limit_step(out, state, step),
+    }
+}
+
+fn candidate_verdict_text(verdict: &CandidateVerdict) -> &'static str {
+    match verdict {
+        CandidateVerdict::Selected => "selected",
+        CandidateVerdict::NotNewer => "kept: of equal priority and not newer",
+        CandidateVerdict::NotWhileBorrowing => {
+            "kept, with the remaining candidates of its queue: the preemptor borrows"
+        }
+        CandidateVerdict::ShareTooLarge => {
+            "kept: the preemptor's queue would have the larger share"
+        }
+        _ => "considered",
+    }
+}
+
+fn queue_verdict_text(verdict: &QueueVerdict) -> String {
+    match verdict {
+        QueueVerdict::NoLongerBorrows => {
+            "keeps its other workloads: it no longer borrows".to_owned()
+        }
+        QueueVerdict::PriorityTooHigh => {
+            "keeps its other workloads: their priority is too high".to_owned()
+        }
+        QueueVerdict::AboveThreshold { threshold_max } => {
+            format!(
+                "keeps its other workloads: their priority is above the threshold {threshold_max}"
+            )
+        }
+        _ => "keeps its other workloads".to_owned(),
     }
 }
 

@@ -74,6 +74,26 @@ pub fn write_text(
     }
 }
 
+fn outcome_text(outcome: &GangOutcome) -> String {
+    match outcome {
+        GangOutcome::Fits { .. } => "fits without preemption".to_owned(),
+        GangOutcome::Preempt(plan) => match plan.victims.len() {
+            0 => "fits without victims".to_owned(),
+            victims => format!(
+                "fits after preempting {}",
+                count_noun(victims, "disruption unit", "disruption units")
+            ),
+        },
+        GangOutcome::AwaitingVictims { .. } => {
+            "waits for the termination of its earlier victims".to_owned()
+        }
+        GangOutcome::Ineligible(it) => format!("may not preempt: {}", ineligible_text(*it)),
+        GangOutcome::Infeasible { .. } => {
+            "does not fit, even after preempting every candidate".to_owned()
+        }
+    }
+}
+
 fn write_decision(
     out: &mut impl Write,
     loaded: &LoadedGangScenario,
@@ -94,23 +114,7 @@ fn write_decision(
         ),
         (None, None) => return writeln!(out, "no preemptor"),
     };
-    let verdict = match &decision.outcome {
-        GangOutcome::Fits { .. } => "fits without preemption".to_owned(),
-        GangOutcome::Preempt(plan) => match plan.victims.len() {
-            0 => "fits without victims".to_owned(),
-            victims => format!(
-                "fits after preempting {}",
-                count_noun(victims, "disruption unit", "disruption units")
-            ),
-        },
-        GangOutcome::AwaitingVictims { .. } => {
-            "waits for the termination of its earlier victims".to_owned()
-        }
-        GangOutcome::Ineligible(it) => format!("may not preempt: {}", ineligible_text(*it)),
-        GangOutcome::Infeasible { .. } => {
-            "does not fit, even after preempting every candidate".to_owned()
-        }
-    };
+    let verdict = outcome_text(&decision.outcome);
     writeln!(out, "{name} ({what}, priority {priority}) {verdict}")?;
     match &decision.outcome {
         GangOutcome::Fits { placement: it } | GangOutcome::AwaitingVictims { placement: it } => {
@@ -376,22 +380,24 @@ fn write_steps(out: &mut impl Write, world: &GangCluster, steps: &[GangStep]) ->
     Ok(())
 }
 
+fn unit_name(world: &GangCluster, id: UnitId) -> String {
+    let unit = world.units().get(id);
+    unit.map(|unit| unit.name().to_owned()).unwrap_or_default()
+}
+
+fn placements_text(world: &GangCluster, placement: &[(PodId, Option<HostId>)]) -> String {
+    let node = |host: &HostId| world.cluster().host_name(*host).to_owned();
+    let each = placement.iter().map(|(pod, host)| {
+        let host = host.as_ref().map_or_else(|| "nowhere".to_owned(), node);
+        format!("{} to {host}", world.pod_name(*pod))
+    });
+    each.collect::<Vec<_>>().join(", ")
+}
+
 fn step_text(world: &GangCluster, step: &GangStep) -> String {
     let node = |host: &HostId| world.cluster().host_name(*host).to_owned();
-    let name = |id: &UnitId| {
-        world
-            .units()
-            .get(*id)
-            .map(|it| it.name().to_owned())
-            .unwrap_or_default()
-    };
-    let places = |placement: &[(PodId, Option<HostId>)]| {
-        let each = placement.iter().map(|(pod, host)| {
-            let host = host.as_ref().map_or_else(|| "nowhere".to_owned(), node);
-            format!("{} to {host}", world.pod_name(*pod))
-        });
-        each.collect::<Vec<_>>().join(", ")
-    };
+    let name = |id: &UnitId| unit_name(world, *id);
+    let places = |placement: &[(PodId, Option<HostId>)]| placements_text(world, placement);
     match step {
         GangStep::Pod { pod } => format!("considering {}", world.pod_name(*pod)),
         GangStep::NominationStands => {

@@ -42,11 +42,11 @@ fn simplifications(
     }
     for (at, workload) in workloads.iter().enumerate() {
         let mut change = |changed: SimWorkload| {
-            let mut simpler = workloads.to_vec();
-            if let Some(it) = simpler.get_mut(at) {
+            let mut candidate = workloads.to_vec();
+            if let Some(it) = candidate.get_mut(at) {
                 *it = changed;
             }
-            all.push(simpler);
+            all.push(candidate);
         };
         for resource in workload.requests.keys() {
             if workload.requests.len() > 1 {

@@ -230,6 +230,15 @@ impl SchemaComparison<'_> {
             }
             (None, None) => {}
         }
+        self.compare_unknown_fields(old, new, at);
+    }
+
+    fn compare_unknown_fields(
+        &mut self,
+        old: &JSONSchemaProps,
+        new: &JSONSchemaProps,
+        at: &Cursor,
+    ) {
         match (preserves_unknown_fields(old), preserves_unknown_fields(new)) {
             (false, true) => {
                 let what = "unknown fields are kept".to_owned();

@@ -5,7 +5,9 @@ use crate::{lockkeeper_object, object};
 use lockkeeper_api::{ClusterQueue, Cohort, LocalQueue, ResourceFlavor, Workload};
 use lockkeeper_cluster_state::{ClusterState, Completeness};
 use lockkeeper_preemption::requeue::RequeueSettings;
-use lockkeeper_preemption::{Compatibility, Cycle, Damping, Decision, Options, State};
+use lockkeeper_preemption::{
+    Amount, Compatibility, Cycle, Damping, Decision, NodeId, Options, State,
+};
 use lockkeeper_scenario::explanation;
 use lockkeeper_scenario::{Scenario, load};
 use serde_json::{Value, json};
@@ -352,6 +354,32 @@ fn release_victims(state: &mut State, cycle: &Cycle) {
     }
 }
 
+/// The usage of a queue by flavor and resource, amounts of 0 left out.
+fn named_usage(state: &State, queue: NodeId) -> Vec<(String, String, Amount)> {
+    let usage = state.node_view(queue).usage().into_iter();
+    let used = usage.filter(|(_, amount)| amount.get() != 0);
+    let mut named: Vec<_> = used
+        .map(|(of, amount)| {
+            let flavor = state.flavor_name(of.flavor).to_owned();
+            (flavor, state.resource_name(of.resource).to_owned(), amount)
+        })
+        .collect();
+    named.sort();
+    named
+}
+
+#[track_caller]
+fn assert_same_usage(got: &State, expected: &State, seed: u64) {
+    for (name, id) in expected.queues() {
+        let queue = got.queue(name).unwrap();
+        assert_eq!(
+            named_usage(got, queue),
+            named_usage(expected, id),
+            "seed {seed}, {name}"
+        );
+    }
+}
+
 #[test]
 fn cluster_state_event_order_does_not_change_decisions() {
     let (mut preempted, mut admitted) = (0, 0);
@@ -409,28 +437,7 @@ fn cluster_state_event_order_does_not_change_decisions() {
             release_victims(&mut expected.state, &one);
             release_victims(got, &other);
         }
-        for (name, id) in expected.state.queues() {
-            let other = got.queue(name).unwrap();
-            let usage = |state: &State, id| {
-                let amounts = state
-                    .node_view(id)
-                    .usage()
-                    .into_iter()
-                    .filter(|(_, it)| it.get() != 0);
-                let named = amounts.map(|(of, amount)| {
-                    let flavor = state.flavor_name(of.flavor).to_owned();
-                    (flavor, state.resource_name(of.resource).to_owned(), amount)
-                });
-                let mut named: Vec<_> = named.collect();
-                named.sort();
-                named
-            };
-            assert_eq!(
-                usage(got, other),
-                usage(&expected.state, id),
-                "world {seed}, {name}"
-            );
-        }
+        assert_same_usage(got, &expected.state, seed);
     }
     assert!(preempted > 100, "{preempted} preempted");
     assert!(admitted > 300, "{admitted} admitted");

@@ -236,11 +236,11 @@ fn write_step(out: &mut impl Write, state: &State, names: &[&str], step: &Step) 
         Step::Candidate {
             workload, verdict, ..
         } => {
-            let verdict = candidate_verdict_text(verdict);
+            let verdict = candidate_verdict_text(*verdict);
             writeln!(out, "      {}: {verdict}", name(*workload))
         }
         Step::Queue { queue, verdict } => {
-            let verdict = queue_verdict_text(verdict);
+            let verdict = queue_verdict_text(*verdict);
             writeln!(
                 out,
                 "      queue {} {verdict}",
@@ -263,7 +263,7 @@ fn write_step(out: &mut impl Write, state: &State, names: &[&str], step: &Step) 
     }
 }
 
-fn candidate_verdict_text(verdict: &CandidateVerdict) -> &'static str {
+fn candidate_verdict_text(verdict: CandidateVerdict) -> &'static str {
     match verdict {
         CandidateVerdict::Selected => "selected",
         CandidateVerdict::NotNewer => "kept: of equal priority and not newer",
@@ -277,7 +277,7 @@ fn candidate_verdict_text(verdict: &CandidateVerdict) -> &'static str {
     }
 }
 
-fn queue_verdict_text(verdict: &QueueVerdict) -> String {
+fn queue_verdict_text(verdict: QueueVerdict) -> String {
     match verdict {
         QueueVerdict::NoLongerBorrows => {
             "keeps its other workloads: it no longer borrows".to_owned()

@@ -167,7 +167,7 @@ fn one_ca(stage: &mut Fixture, protocol: Protocol) {
     // The first one wrote, the second one took over.
     let written = servers
         .iter()
-        .map(|server| server.log().matches("Found").count());
+        .map(|server| server.log().matches("\"step\":\"Create\"").count());
     assert_eq!(written.sum::<usize>(), 1);
     // Applying the installation again, and another server, change nothing.
     let before = data(&kubectl);
@@ -310,7 +310,7 @@ fn rotate_ca(stage: &mut Fixture, protocol: Protocol) {
     assert!(secret["metadata"]["annotations"]["lockkeeper.dev/renew"].is_null());
     wait_until_webhook_called(&kubectl);
     let logs = servers.each_ref().map(CertificateServer::log).concat();
-    for step in ["Announce", "Issue", "Retire"] {
+    for step in ["AnnounceCa", "IssueServing", "RetireOldCas"] {
         assert_eq!(
             logs.matches(&format!("\"step\":\"{step}\"")).count(),
             1,
@@ -396,7 +396,7 @@ fn start_with_invalid_secret(stage: &mut Fixture, protocol: Protocol) {
     patch_secret(&kubectl, r#"{"data":{"ca.crt":"Z2FyYmFnZQ=="}}"#);
     let before = data(&kubectl);
     let mut server = CertificateServer::start(stage, protocol);
-    let said = server.wait_for_log("ca.key is missing beside the others");
+    let said = server.wait_for_log("ca.key is missing; put it right");
     assert!(
         said.contains(
             "not ready: certificates: cannot use Secret lockkeeper-system/lockkeeper-tls"

@@ -218,7 +218,7 @@ fn missing_list_rights_are_reported(stage: &mut Fixture, _: Protocol) {
         assert_eq!(code, Some(2), "{stderr}");
         for part in [
             "the user of the kubeconfig may not list",
-            "a role with the verb list allows it",
+            "grant the verb list",
             "cannot list resource",
         ] {
             assert!(stderr.contains(part), "{stderr}");

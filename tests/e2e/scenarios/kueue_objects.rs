@@ -101,7 +101,7 @@ fn whole_cluster_is_checked(kubectl: &Kubectl) {
         String::from_utf8(output.stdout).unwrap()
     };
     let told = check(&["--select", "CQ024"]);
-    assert!(told.contains("and again from"), "{told}");
+    assert!(told.contains("repeats from step"), "{told}");
     let own = check(&["--as", "lockkeeper.dev", "--converted", "-"]);
     let objects: Vec<serde_json::Value> = serde_saphyr::from_multiple(&own).unwrap();
     let names = objects.iter().filter(|it| it["kind"] == "ClusterQueue");

@@ -57,7 +57,10 @@ pub fn invalid_certificates(stage: &mut Fixture, _: Protocol) {
             "secret: lockkeeper-tls",
             "config.yaml:1:34: \"lockkeeper-tls\" is not of the form namespace/name",
         ),
-        ("inject: [pods/a]", "\"pods/a\" is not a kind with a CA bundle"),
+        (
+            "inject: [pods/a]",
+            "\"pods/a\" is not a kind with a CA bundle",
+        ),
         ("overlapSeconds: 0", "not in the range from 1 to 3600"),
         ("caDays: 36501", "not in the range from 1 to 36500"),
         ("servingDays: 0", "not in the range from 1 to 3650"),

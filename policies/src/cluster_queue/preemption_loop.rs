@@ -1,4 +1,4 @@
-#![doc = include_str!("endless_preemption.md")]
+#![doc = include_str!("preemption_loop.md")]
 
 use crate::cohort_trees::Project;
 use crate::cohort_trees::queue_summary::QueueView;
@@ -12,12 +12,12 @@ use lockkeeper_api::field_path::FieldPath;
 pub(crate) const fn rule<T: QueueFields>() -> Rule<T> {
     Rule {
         id: RULE,
-        name: "endless-preemption",
+        name: "preemption-loop",
         since: "0.1.0",
         action: Action::Audit,
         covers: &[],
         layers: &[Layer::Webhook],
-        doc: include_str!("endless_preemption.md"),
+        doc: include_str!("preemption_loop.md"),
         check: Check::Context(check::<T>),
     }
 }

@@ -5,7 +5,6 @@ pub(crate) mod borrowing_limit_never_reached;
 pub(crate) mod covered_resources_mismatch;
 mod defaults;
 pub(crate) mod deleted_while_used;
-pub(crate) mod endless_preemption;
 pub(crate) mod flavor_listed_twice;
 pub(crate) mod flavor_preference_unused;
 pub(crate) mod invalid_fair_sharing_weight;
@@ -18,6 +17,7 @@ pub(crate) mod negative_quota;
 pub(crate) mod nodes_counted_twice;
 pub(crate) mod policy_under_fair_sharing;
 pub(crate) mod policy_without_cohort;
+pub(crate) mod preemption_loop;
 pub(crate) mod quota_too_large;
 pub(crate) mod resource_covered_twice;
 pub(crate) mod strict_fifo_blocked_forever;
@@ -58,7 +58,7 @@ macro_rules! queue_rules {
             crate::cluster_queue::threshold_below_every_class::rule(),
             crate::cluster_queue::policy_without_cohort::rule(),
             crate::cluster_queue::threshold_without_policy::rule(),
-            crate::cluster_queue::endless_preemption::rule(),
+            crate::cluster_queue::preemption_loop::rule(),
             $($after,)*
         ]
     };

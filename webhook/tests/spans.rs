@@ -223,10 +223,10 @@ fn span_has_object_and_outcome_attributes() {
 #[test]
 fn lookup_span_is_followed_by_second_rules_span() {
     let seen = check("/validate", "fresh");
-    let again = [
-        "read", "envelope", "decode", "rules", "lookup", "envelope", "decode", "rules",
-    ];
-    assert_eq!(seen.steps(), again);
+    assert_eq!(
+        seen.steps(),
+        ["read", "envelope", "decode", "rules", "lookup", "rules"]
+    );
     let lookup = seen.step("lookup");
     assert_eq!(lookup.span_kind, SpanKind::Client);
     assert_eq!(attribute(lookup, "lookup.names"), "1");

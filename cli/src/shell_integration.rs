@@ -48,10 +48,29 @@ pub(crate) fn write_man_pages(arguments: &ManArguments) -> Result<(), Failure> {
 mod tests {
     use super::{ManArguments, write_man_pages};
     use crate::Arguments;
-    use clap::{CommandFactory, ValueEnum};
+    use clap::{Command, CommandFactory, ValueEnum};
     use clap_complete::{Shell, generate};
     use std::fs;
     use tempfile::TempDir;
+
+    /// Appends the long help of the command and of all commands below it.
+    fn append_help(command: &mut Command, path: &str, text: &mut String) {
+        text.push_str(&format!("$ {path} --help\n{}\n\n", command.render_long_help()));
+        for child in command.get_subcommands_mut() {
+            if child.get_name() != "help" {
+                append_help(child, &format!("{path} {}", child.get_name()), text);
+            }
+        }
+    }
+
+    #[test]
+    fn help_of_every_command_matches_snapshot() {
+        let mut command = Arguments::command();
+        command.build();
+        let mut text = String::new();
+        append_help(&mut command, "lockkeeper", &mut text);
+        insta::assert_snapshot!("help", text);
+    }
 
     #[test]
     fn completions_every_shell_contains_flags() {

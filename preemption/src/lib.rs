@@ -145,7 +145,7 @@ mod workload_table;
 pub use amount::Amount;
 pub use assignment::{Assignment, FlavorAssignment, Mode, PodSet, PodSetAssignment};
 pub use cycle::{Cycle, Decision, Entry, Head, RequeueDestination, RequeueReason, SkipReason};
-pub use damping::{Damping, Headroom, ThrashStats};
+pub use damping::{Damping, Headroom, RepeatStats};
 pub use ids::{
     BudgetId, CellId, FlavorId, FlavorResource, GroupId, HostId, NodeId, PodId, ResourceId,
     ShapeId, SymbolId, UnitId, WorkloadId,

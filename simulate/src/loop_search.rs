@@ -78,7 +78,7 @@ fn climb(
     if let Some(found) = run.find_loop(CYCLES_MAX) {
         return (Some(found), taken);
     }
-    let mut best_score = run.thrash_count();
+    let mut best_score = run.repeat_score();
     let mut tries = 0;
     while best_score > 0 && tries < CHANGES_MAX && taken < runs_max {
         let next = sampler.mutate(rng, &best);
@@ -88,11 +88,11 @@ fn climb(
         if let Some(found) = run.find_loop(CYCLES_MAX) {
             return (Some(found), taken);
         }
-        if run.thrash_count() >= best_score {
-            if run.thrash_count() > best_score {
+        if run.repeat_score() >= best_score {
+            if run.repeat_score() > best_score {
                 tries = 0;
             }
-            best_score = run.thrash_count();
+            best_score = run.repeat_score();
             best = next;
         }
     }

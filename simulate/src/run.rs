@@ -110,13 +110,13 @@ impl<'a> SimulationRun<'a> {
 
     /// How near the run came to a loop: a weighted sum of preemptions, readmissions and repeated preemptions.
     #[must_use]
-    pub fn thrash_count(&self) -> u64 {
-        let thrash = DampingView::new(&self.state).thrash_stats();
-        let again = thrash.preempted_again.saturating_mul(4);
-        let readmitted = thrash.readmitted.saturating_mul(2);
+    pub fn repeat_score(&self) -> u64 {
+        let repeats = DampingView::new(&self.state).repeat_stats();
+        let again = repeats.preempted_again.saturating_mul(4);
+        let readmitted = repeats.readmitted.saturating_mul(2);
         again
             .saturating_add(readmitted)
-            .saturating_add(thrash.preempted)
+            .saturating_add(repeats.preempted)
     }
 
     /// Runs cycles until nothing happens any more, a loop is found, or the limit is reached.

@@ -1,6 +1,6 @@
 //! Who was preempted, by whom, and how often.
 
-use super::stats::ThrashStats;
+use super::stats::RepeatStats;
 use crate::ids::WorkloadId;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -28,7 +28,7 @@ struct History {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Histories {
     by_workload: BTreeMap<WorkloadId, History>,
-    thrash_stats: ThrashStats,
+    repeat_stats: RepeatStats,
 }
 
 impl Histories {
@@ -36,8 +36,8 @@ impl Histories {
         self.by_workload.is_empty()
     }
 
-    pub(crate) fn thrash_stats(&self) -> ThrashStats {
-        self.thrash_stats
+    pub(crate) fn repeat_stats(&self) -> RepeatStats {
+        self.repeat_stats
     }
 
     pub(crate) fn preemption_count(&self, id: WorkloadId) -> u32 {
@@ -83,7 +83,7 @@ impl Histories {
             && it.is_preempted
         {
             (it.is_preempted, it.is_readmitted) = (false, true);
-            self.thrash_stats.readmitted = self.thrash_stats.readmitted.saturating_add(1);
+            self.repeat_stats.readmitted = self.repeat_stats.readmitted.saturating_add(1);
         }
     }
 
@@ -100,10 +100,10 @@ impl Histories {
             return;
         };
         it.preemption_count = it.preemption_count.saturating_add(1);
-        let thrash = &mut self.thrash_stats;
-        thrash.preempted = thrash.preempted.saturating_add(1);
+        let repeats = &mut self.repeat_stats;
+        repeats.preempted = repeats.preempted.saturating_add(1);
         if it.is_readmitted {
-            thrash.preempted_again = thrash.preempted_again.saturating_add(1);
+            repeats.preempted_again = repeats.preempted_again.saturating_add(1);
         }
         (it.is_preempted, it.is_readmitted) = (true, false);
         it.past_preemptors.insert(preemptor);
@@ -196,18 +196,18 @@ mod tests {
     }
 
     #[test]
-    fn thrash_stats_after_readmission_count_repeats() {
+    fn repeat_stats_after_readmission_count_repeats() {
         let mut it = Histories::default();
         preempt(&mut it, A, B);
         assert!(it.has_preempted(A, B) && !it.has_preempted(B, A));
         preempt(&mut it, B, A);
         preempt(&mut it, C, B);
-        let thrash = ThrashStats {
+        let repeats = RepeatStats {
             preempted: 3,
             readmitted: 1,
             preempted_again: 1,
         };
-        assert_eq!(it.thrash_stats(), thrash);
+        assert_eq!(it.repeat_stats(), repeats);
         assert_eq!((it.preemption_count(A), it.preemption_count(B)), (1, 2));
     }
 

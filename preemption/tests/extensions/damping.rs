@@ -2,7 +2,7 @@
 
 use crate::fixture::{Fixture, TestQueue, test_queue};
 use lockkeeper_preemption::{
-    Damping, DampingView, Mode, Options, Protection, QueueingStrategy, Step, ThrashStats, Trace,
+    Damping, DampingView, Mode, Options, Protection, QueueingStrategy, RepeatStats, Step, Trace,
     WhatIf,
 };
 
@@ -136,7 +136,7 @@ fn victim_of_another_preemptor_is_protected() {
 }
 
 #[test]
-fn thrash_stats_after_repeated_preemption_count_it() {
+fn repeat_stats_after_repeated_preemption_count_it() {
     let mut house = Fixture::new(
         options(Damping::On),
         &[test_queue("one", 1), test_queue("two", 1)],
@@ -148,19 +148,19 @@ fn thrash_stats_after_repeated_preemption_count_it() {
     assert_eq!(house.run_cycle()[0], "small Admit");
     house.remove("small");
     assert_eq!(house.run_cycle(), ["big Admit"]);
-    let once = ThrashStats {
+    let once = RepeatStats {
         preempted: 1,
         readmitted: 1,
         preempted_again: 0,
     };
-    assert_eq!(DampingView::new(&house.state).thrash_stats(), once);
+    assert_eq!(DampingView::new(&house.state).repeat_stats(), once);
     // Another one of that name is not the one from before: it may.
     house.add_pending("small", "one", 0, 1);
     assert_eq!(house.run_cycle(), ["small preempts big"]);
     house.release("big");
     assert_eq!(
         DampingView::new(&house.state)
-            .thrash_stats()
+            .repeat_stats()
             .preempted_again,
         1
     );

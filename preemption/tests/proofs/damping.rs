@@ -128,13 +128,13 @@ fn damping_with_any_policy_reaches_quiescence() {
     let tapes = (vec(any::<u8>(), WORLD_BYTES), vec(any::<u8>(), 1..16));
     check(CASES, &tapes, |(tape, pace)| {
         let damped = world(&tape, Damping::On);
-        let mut thrash = lockkeeper_preemption::ThrashStats::default();
+        let mut repeats = lockkeeper_preemption::RepeatStats::default();
         let rest = cycles_until_quiescent(&damped, &pace, |live| {
-            thrash = DampingView::new(&live.state).thrash_stats();
+            repeats = DampingView::new(&live.state).repeat_stats();
             roots_are_within_quota(&damped, live)
         })?;
-        prop_assert!(rest.is_some(), "{thrash:?} in {damped:?}");
-        preempted.set(preempted.get() + thrash.preempted);
+        prop_assert!(rest.is_some(), "{repeats:?} in {damped:?}");
+        preempted.set(preempted.get() + repeats.preempted);
         let undamped = world(&tape, Damping::Off);
         let rest = cycles_until_quiescent(&undamped, &pace, |_| Ok(()))?;
         endless.set(endless.get() + u32::from(rest.is_none()));

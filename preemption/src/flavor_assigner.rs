@@ -67,7 +67,7 @@ pub(crate) trait Oracle {
     fn possibility(
         &mut self,
         view: &mut View<'_>,
-        applicant: &AssignmentRequest<'_>,
+        assignment_request: &AssignmentRequest<'_>,
         demand: Demand,
         level: u32,
         trace: &mut Trace,
@@ -83,13 +83,13 @@ impl Oracle for VictimSearchOracle<'_> {
     fn possibility(
         &mut self,
         view: &mut View<'_>,
-        applicant: &AssignmentRequest<'_>,
+        assignment_request: &AssignmentRequest<'_>,
         demand: Demand,
         level: u32,
         trace: &mut Trace,
     ) -> (Possibility, u32) {
         let (needs, request) = ([demand.of], [demand]);
-        let preemptor = applicant.preemptor(&needs, &request);
+        let preemptor = assignment_request.preemptor(&needs, &request);
         let found = victims::search(view, self.context, &preemptor, trace);
         if found.is_empty() {
             return (Possibility::NoCandidates, level);
@@ -120,24 +120,28 @@ type GranularMode = (Possibility, u32);
 pub(crate) fn assign(
     view: &mut View<'_>,
     oracle: &mut dyn Oracle,
-    applicant: &AssignmentRequest<'_>,
+    assignment_request: &AssignmentRequest<'_>,
     trace: &mut Trace,
 ) -> Assignment {
     let mut assignment = Assignment {
         mode: Mode::Fit,
         borrowing_level: 0,
-        pod_sets: Vec::with_capacity(applicant.pod_sets.len()),
+        pod_sets: Vec::with_capacity(assignment_request.pod_sets.len()),
         usage: Vec::new(),
     };
-    for (at, pod_set) in applicant.pod_sets.iter().enumerate() {
-        let count = applicant.counts.get(at).copied().unwrap_or(pod_set.count);
+    for (at, pod_set) in assignment_request.pod_sets.iter().enumerate() {
+        let count = assignment_request
+            .counts
+            .get(at)
+            .copied()
+            .unwrap_or(pod_set.count);
         let mut search = FlavorSearch {
             view: &mut *view,
             oracle: &mut *oracle,
-            assignment_request: applicant,
+            assignment_request,
             pod_set_index: at,
             pod_set,
-            requests: requests(pod_set, count, applicant.settings),
+            requests: requests(pod_set, count, assignment_request.settings),
             usage: &assignment.usage,
             trace: &mut *trace,
         };
@@ -251,7 +255,7 @@ impl FlavorSearch<'_, '_> {
         assignment
     }
 
-    /// Tries the flavors of a group for those of its resources that are asked for.
+    /// Tries the flavors of a group for those of its resources that are requested for.
     fn assign_group(
         &mut self,
         group: &ResourceGroup,
@@ -276,8 +280,8 @@ impl FlavorSearch<'_, '_> {
                 continue;
             }
             let found = self.evaluate_flavor(quotas.flavor, &wanted);
-            let goes_on = self.should_try_next_flavor(found.granular_mode);
-            if !goes_on {
+            let tries_next = self.should_try_next_flavor(found.granular_mode);
+            if !tries_next {
                 best = Some(found);
                 break;
             }
@@ -353,13 +357,13 @@ impl FlavorSearch<'_, '_> {
                 flavor,
                 resource: *resource,
             };
-            let outlook = self.evaluate_resource(of, *amount);
-            if best.resources.is_empty() || self.is_preferred(best.granular_mode, outlook) {
-                best.granular_mode = outlook;
+            let granular_mode = self.evaluate_resource(of, *amount);
+            if best.resources.is_empty() || self.is_preferred(best.granular_mode, granular_mode) {
+                best.granular_mode = granular_mode;
             }
-            best.mode = best.mode.min(outlook.0.into());
-            best.resources.push((*resource, outlook));
-            if outlook.0 == Possibility::NoFit {
+            best.mode = best.mode.min(granular_mode.0.into());
+            best.resources.push((*resource, granular_mode));
+            if granular_mode.0 == Possibility::NoFit {
                 break;
             }
         }
@@ -367,7 +371,11 @@ impl FlavorSearch<'_, '_> {
             // By the preference order a flavor can count as fitting with a resource that does not.
             best.mode = best.granular_mode.0.into();
         } else {
-            let worst = best.resources.iter().map(|(_, outlook)| outlook.0).min();
+            let worst = best
+                .resources
+                .iter()
+                .map(|(_, granular_mode)| granular_mode.0)
+                .min();
             best.granular_mode.0 = worst.unwrap_or(best.granular_mode.0);
         }
         let (possibility, borrowing_level) = best.granular_mode;
@@ -388,26 +396,26 @@ impl FlavorSearch<'_, '_> {
     fn evaluate_resource(&mut self, of: FlavorResource, amount: Amount) -> GranularMode {
         let before = self.usage.binary_search_by_key(&of, |(of, _)| *of);
         let before = before.ok().and_then(|at| self.usage.get(at));
-        let asked = amount.plus(before.map_or(Amount::ZERO, |(_, amount)| *amount));
+        let requested = amount.plus(before.map_or(Amount::ZERO, |(_, amount)| *amount));
         let pod_set = self.pod_set_index;
         let flavor = of.flavor;
         let node = self.view.tree.node(self.assignment_request.queue);
         let cell = node.cell(of);
         let potential = cell.map_or(Amount::ZERO, |cell| self.view.tree.cell(cell).potential);
-        let Some(cell) = cell.filter(|_| asked <= potential) else {
+        let Some(cell) = cell.filter(|_| requested <= potential) else {
             self.trace.record(|| Step::Flavor {
                 pod_set,
                 flavor,
                 verdict: FlavorVerdict::ExceedsMaxQuota {
                     of,
-                    requested: asked,
+                    requested,
                     potential,
                 },
             });
             return (Possibility::NoFit, 0);
         };
         if let Some(gate) = &self.assignment_request.elastic_gate
-            && let Some(verdict) = gate.rejection(of, asked)
+            && let Some(verdict) = gate.rejection(of, requested)
         {
             self.trace.record(|| Step::Flavor {
                 pod_set,
@@ -416,29 +424,33 @@ impl FlavorSearch<'_, '_> {
             });
             return (Possibility::NoFit, 0);
         }
-        let (level, may_reclaim) = self.view.borrowing_level(cell, asked);
+        let (level, may_reclaim) = self.view.borrowing_level(cell, requested);
         let available = self.view.available(cell).or_zero();
-        if asked <= available {
+        if requested <= available {
             return (Possibility::Fit, level);
         }
-        let is_within_nominal = asked <= self.view.tree.cell(cell).nominal;
+        let is_within_nominal = requested <= self.view.tree.cell(cell).nominal;
         if is_within_nominal || may_reclaim || self.may_preempt_while_borrowing() {
             let demand = Demand {
                 of,
                 cell,
-                amount: asked,
+                amount: requested,
             };
-            let applicant = self.assignment_request;
-            return self
-                .oracle
-                .possibility(self.view, applicant, demand, level, self.trace);
+            let assignment_request = self.assignment_request;
+            return self.oracle.possibility(
+                self.view,
+                assignment_request,
+                demand,
+                level,
+                self.trace,
+            );
         }
         self.trace.record(|| Step::Flavor {
             pod_set,
             flavor,
             verdict: FlavorVerdict::WaitingForQuota {
                 of,
-                requested: asked,
+                requested,
                 available,
             },
         });

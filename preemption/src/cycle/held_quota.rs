@@ -46,23 +46,23 @@ pub(crate) fn nominate_with_holds(
     state: &State,
     view: &mut View<'_>,
     nominator: &NominationContext<'_>,
-    terms: &NominationOptions<'_>,
+    options: &NominationOptions<'_>,
     mut trace: Trace,
 ) -> NominatedEntry {
     if state.holds.is_empty() {
-        return nominator.nominate(view, terms.removed, terms.allowed_flavors, trace);
+        return nominator.nominate(view, options.removed, options.allowed_flavors, trace);
     }
     let mark = view.mark();
-    if terms.counts_hold(nominator.id()) {
+    if options.counts_hold(nominator.id()) {
         release_hold(state, view, nominator.id());
     }
-    trace_holds(state, view, nominator, terms, &mut trace);
-    let mut nominee = nominator.nominate(view, terms.removed, terms.allowed_flavors, trace);
-    if !nominee.fits_or_preempts() && terms.removed.is_empty() {
+    trace_holds(state, view, nominator, options, &mut trace);
+    let mut nominee = nominator.nominate(view, options.removed, options.allowed_flavors, trace);
+    if !nominee.fits_or_preempts() && options.removed.is_empty() {
         retain_decision(state, view, nominator, &mut nominee);
     }
     if !nominee.fits_or_preempts() {
-        displace(state, view, nominator, terms, &mut nominee);
+        displace(state, view, nominator, options, &mut nominee);
     }
     view.roll_back(mark);
     nominee
@@ -109,7 +109,7 @@ fn trace_holds(
     state: &State,
     view: &View<'_>,
     nominator: &NominationContext<'_>,
-    terms: &NominationOptions<'_>,
+    options: &NominationOptions<'_>,
     trace: &mut Trace,
 ) {
     if !trace.is_on() {
@@ -118,7 +118,7 @@ fn trace_holds(
     let root = |queue: NodeId| view.tree.node(queue).root;
     let own = root(nominator.queue());
     for (holder, hold) in state.holds.iter() {
-        let is_other = holder != nominator.id() && terms.counts_hold(holder);
+        let is_other = holder != nominator.id() && options.counts_hold(holder);
         if is_other && root(hold.queue) == own {
             trace.record(|| Step::QuotaHeld {
                 preemptor: holder,
@@ -138,10 +138,10 @@ fn displace(
     state: &State,
     view: &mut View<'_>,
     nominator: &NominationContext<'_>,
-    terms: &NominationOptions<'_>,
+    options: &NominationOptions<'_>,
     nominee: &mut NominatedEntry,
 ) {
-    let mut weaker = displaceable_preemptors(state, view, nominator, terms);
+    let mut weaker = displaceable_preemptors(state, view, nominator, options);
     if weaker.is_empty() {
         return;
     }
@@ -150,7 +150,7 @@ fn displace(
     }
     let trace = std::mem::take(&mut nominee.trace);
     let stronger = nominator.displacing(&weaker);
-    let mut again = stronger.nominate(view, terms.removed, terms.allowed_flavors, trace);
+    let mut again = stronger.nominate(view, options.removed, options.allowed_flavors, trace);
     // Over the border of a queue, quota is taken back, not borrowed.
     let own = nominator.queue();
     let is_own = |holder: &WorkloadId| state.holds.get(*holder).is_some_and(|it| it.queue == own);
@@ -174,7 +174,7 @@ fn displaceable_preemptors(
     state: &State,
     view: &View<'_>,
     nominator: &NominationContext<'_>,
-    terms: &NominationOptions<'_>,
+    options: &NominationOptions<'_>,
 ) -> Vec<WorkloadId> {
     let root = view.tree.node(nominator.queue()).root;
     let policy = nominator.policy();
@@ -190,7 +190,7 @@ fn displaceable_preemptors(
     };
     let all = state.holds.iter().filter(|(id, hold)| {
         *id != nominator.id()
-            && terms.counts_hold(*id)
+            && options.counts_hold(*id)
             && view.tree.node(hold.queue).root == root
             && may(hold)
     });

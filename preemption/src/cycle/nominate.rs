@@ -197,19 +197,19 @@ impl<'a> NominationContext<'a> {
         counts: &[i64],
         trace: &mut Trace,
     ) -> (Assignment, Vec<Victim>) {
-        let world = self.search_context(gone);
-        let mut applicant = self.assignment_request(counts);
-        applicant.allowed_flavors = only;
-        applicant.last_tried_flavors = tried;
-        let mut oracle = VictimSearchOracle { context: &world };
-        let assignment = assign(view, &mut oracle, &applicant, trace);
+        let context = self.search_context(gone);
+        let mut assignment_request = self.assignment_request(counts);
+        assignment_request.allowed_flavors = only;
+        assignment_request.last_tried_flavors = tried;
+        let mut oracle = VictimSearchOracle { context: &context };
+        let assignment = assign(view, &mut oracle, &assignment_request, trace);
         if assignment.mode != Mode::Preempt {
             return (assignment, Vec::new());
         }
         let needs = assignment.needs();
         let request = demands(view, &assignment.usage, self.row.queue);
-        let preemptor = applicant.preemptor(&needs, &request);
-        let victims = victims::search(view, &world, &preemptor, trace);
+        let preemptor = assignment_request.preemptor(&needs, &request);
+        let victims = victims::search(view, &context, &preemptor, trace);
         (assignment, victims)
     }
 
@@ -221,16 +221,16 @@ impl<'a> NominationContext<'a> {
         trace: &mut Trace,
     ) -> Assignment {
         let gone = BTreeSet::new();
-        let world = self.search_context(&gone);
+        let context = self.search_context(&gone);
         let pod_sets = self.row.pod_sets.iter();
         let counts: Vec<i64> = pod_sets.map(|pod_set| pod_set.count).collect();
-        let applicant = self.assignment_request(&counts);
+        let assignment_request = self.assignment_request(&counts);
         match oracle {
-            Some(oracle) => assign(view, oracle, &applicant, trace),
+            Some(oracle) => assign(view, oracle, &assignment_request, trace),
             None => assign(
                 view,
-                &mut VictimSearchOracle { context: &world },
-                &applicant,
+                &mut VictimSearchOracle { context: &context },
+                &assignment_request,
                 trace,
             ),
         }
@@ -245,8 +245,8 @@ impl<'a> NominationContext<'a> {
         request: &[Demand],
         trace: &mut Trace,
     ) -> Vec<Victim> {
-        let applicant = self.assignment_request(&[]);
-        let preemptor = applicant.preemptor(needs, request);
+        let assignment_request = self.assignment_request(&[]);
+        let preemptor = assignment_request.preemptor(needs, request);
         victims::search(view, &self.search_context(gone), &preemptor, trace)
     }
 

@@ -114,8 +114,8 @@ impl<'a> Tournament<'a> {
 
     fn add_entry(&mut self, view: &mut View<'_>, entry: usize, nominee: &NominatedEntry) {
         let mark = view.mark();
-        let asked: Vec<_> = entry_cells(view, nominee).collect();
-        for (_, cell, amount) in &asked {
+        let requested: Vec<_> = entry_cells(view, nominee).collect();
+        for (_, cell, amount) in &requested {
             view.add(*cell, *amount);
         }
         let up = |id: &NodeId| view.tree.node(*id).parent;
@@ -125,12 +125,14 @@ impl<'a> Tournament<'a> {
                 let cell = view.tree.node(*id).cell(*of);
                 cell.is_some_and(|cell| view.usage(cell) > view.tree.cell(cell).subtree)
             };
-            let mut asked = asked.iter().filter(|(_, _, amount)| *amount > Amount::ZERO);
-            let standing = EntryShare {
+            let mut requested = requested
+                .iter()
+                .filter(|(_, _, amount)| *amount > Amount::ZERO);
+            let share = EntryShare {
                 share: DominantShare::for_node(view, *id),
-                exceeds_quota: asked.any(|(of, _, _)| is_over(of)),
+                exceeds_quota: requested.any(|(of, _, _)| is_over(of)),
             };
-            self.entry_shares.insert((entry, *id), standing);
+            self.entry_shares.insert((entry, *id), share);
             self.path.insert(*id, (distance, up(id)));
         }
         self.contenders
@@ -173,8 +175,8 @@ impl<'a> Tournament<'a> {
     }
 
     fn compare(&self, cohort: NodeId, a: usize, b: usize) -> Ordering {
-        let standing = |entry| self.entry_shares.get(&(entry, self.child(cohort, entry)?));
-        let by_share = match (standing(a), standing(b)) {
+        let share = |entry| self.entry_shares.get(&(entry, self.child(cohort, entry)?));
+        let by_share = match (share(a), share(b)) {
             (Some(a), Some(b)) => a
                 .exceeds_quota
                 .cmp(&b.exceeds_quota)

@@ -20,24 +20,24 @@ pub(crate) enum CandidateScope {
 impl CandidateScope {
     /// In the preemptor's own queue.
     pub(crate) fn for_own_queue(preemptor: &Preemptor<'_>) -> Self {
-        let reach = match preemptor.policy.within_cluster_queue {
+        let scope = match preemptor.policy.within_cluster_queue {
             WithinClusterQueue::Never => Self::Empty,
             WithinClusterQueue::LowerPriority => Self::Below(preemptor.priority),
             WithinClusterQueue::LowerOrNewerEqualPriority => {
                 Self::BelowOrNewer(preemptor.priority, preemptor.order_time)
             }
         };
-        reach.limited(preemptor.policy.limits.within_threshold_max)
+        scope.limited(preemptor.policy.limits.within_threshold_max)
     }
 
     /// In other queues.
     pub(crate) fn for_other_queues(preemptor: &Preemptor<'_>) -> Self {
-        let reach = match preemptor.policy.reclaim_within_cohort {
+        let scope = match preemptor.policy.reclaim_within_cohort {
             ReclaimWithinCohort::Never => Self::Empty,
             ReclaimWithinCohort::LowerPriority => Self::Below(preemptor.priority),
             ReclaimWithinCohort::Any => Self::All,
         };
-        reach.limited(preemptor.policy.limits.reclaim_threshold_max)
+        scope.limited(preemptor.policy.limits.reclaim_threshold_max)
     }
 
     /// Nobody above a threshold.
@@ -118,7 +118,7 @@ mod tests {
 
     #[test]
     fn candidate_scope_of_priority_agrees_with_each_workload() {
-        for (reach, taken_at_5) in [
+        for (scope, taken_at_5) in [
             (CandidateScope::Empty, [false; 3]),
             (CandidateScope::Below(5), [false; 3]),
             (CandidateScope::Below(6), [true; 3]),
@@ -127,12 +127,12 @@ mod tests {
             (CandidateScope::BelowOrNewer(6, 20), [true; 3]),
             (CandidateScope::All, [true; 3]),
         ] {
-            let taken = [19, 20, 21].map(|time| reach.includes(&running(5, time)));
-            assert_eq!(taken, taken_at_5, "{reach:?}");
-            assert_eq!(reach.includes_all_of(5), taken == [true; 3], "{reach:?}");
-            assert_eq!(reach.ends_at(5), taken == [false; 3], "{reach:?}");
-            let is_in_bound = reach.priority_bound().is_none_or(|bound| 5 < bound);
-            assert_eq!(is_in_bound, !reach.ends_at(5), "{reach:?}");
+            let taken = [19, 20, 21].map(|time| scope.includes(&running(5, time)));
+            assert_eq!(taken, taken_at_5, "{scope:?}");
+            assert_eq!(scope.includes_all_of(5), taken == [true; 3], "{scope:?}");
+            assert_eq!(scope.ends_at(5), taken == [false; 3], "{scope:?}");
+            let is_in_bound = scope.priority_bound().is_none_or(|bound| 5 < bound);
+            assert_eq!(is_in_bound, !scope.ends_at(5), "{scope:?}");
         }
     }
 }

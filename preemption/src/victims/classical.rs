@@ -53,18 +53,18 @@ struct CandidateGroup<'a> {
 
 pub(super) fn search(
     view: &mut View<'_>,
-    world: &SearchContext<'_>,
+    context: &SearchContext<'_>,
     preemptor: &Preemptor<'_>,
     trace: &mut Trace,
 ) -> Vec<Victim> {
     trace.record(|| Step::Search {
         needs: preemptor.needs.to_vec(),
     });
-    if cannot_succeed(view, world, preemptor) {
-        trace_cannot_succeed(view, world, preemptor, trace);
+    if cannot_succeed(view, context, preemptor) {
+        trace_cannot_succeed(view, context, preemptor, trace);
         return Vec::new();
     }
-    let lists = collect(view, world, preemptor, trace);
+    let lists = collect(view, context, preemptor, trace);
     if lists.is_empty() {
         trace.record(|| Step::SearchEnded { found: false });
         return Vec::new();
@@ -72,7 +72,7 @@ pub(super) fn search(
     for may_borrow in attempts(view, preemptor, &lists).into_iter().flatten() {
         trace.record(|| Step::Attempt { may_borrow });
         let mark = view.mark();
-        let victims = attempt(view, world, preemptor, &lists, may_borrow, trace);
+        let victims = attempt(view, context, preemptor, &lists, may_borrow, trace);
         view.roll_back(mark);
         if let Some(victims) = victims {
             trace.record(|| Step::SearchEnded { found: true });
@@ -86,20 +86,20 @@ pub(super) fn search(
 /// The lists with candidates: workloads that use what is needed and may be taken.
 fn collect<'a>(
     view: &View<'_>,
-    world: &SearchContext<'a>,
+    context: &SearchContext<'a>,
     preemptor: &Preemptor<'_>,
     trace: &mut Trace,
 ) -> Vec<CandidateGroup<'a>> {
     let mut lists = Vec::new();
-    let mut add = |part, queue, ancestor, reach| {
-        let groups = world.index.groups(queue).iter();
+    let mut add = |part, queue, ancestor, scope| {
+        let groups = context.index.groups(queue).iter();
         let useful = groups.filter(|group| {
             if !group.uses_any(preemptor.needs) {
                 return false;
             }
-            let is_useful = has_candidate(world, preemptor, group, reach);
+            let is_useful = has_candidate(context, preemptor, group, scope);
             if !is_useful {
-                trace_protected(world, preemptor, group, reach, trace);
+                trace_protected(context, preemptor, group, scope, trace);
             }
             is_useful
         });
@@ -189,41 +189,41 @@ fn attempts(
 /// Whether a group has anybody who may be taken. Costs those before him in candidate order: of
 /// equal priority, or gone.
 fn has_candidate(
-    world: &SearchContext<'_>,
+    context: &SearchContext<'_>,
     preemptor: &Preemptor<'_>,
     group: &UsageGroup,
-    reach: CandidateScope,
+    scope: CandidateScope,
 ) -> bool {
-    let guard = &world.protection;
+    let protection = &context.protection;
     let may_go = |CandidateKey { priority, id, .. }: CandidateKey| {
-        if world.removed.contains(&id) {
+        if context.removed.contains(&id) {
             return false;
         }
-        if reach.includes_all_of(priority) && !guard.has_limits {
+        if scope.includes_all_of(priority) && !protection.has_limits {
             // Nearly always: the workload itself need not be looked at.
-            return guard
+            return protection
                 .damping_protection(preemptor.priority, id, priority)
                 .is_none();
         }
-        let may_go = |it| reach.includes(it) && world.protection(preemptor, id, it).is_none();
-        world.admitted.admitted(id).is_some_and(may_go)
+        let may_go = |it| scope.includes(it) && context.protection(preemptor, id, it).is_none();
+        context.admitted.admitted(id).is_some_and(may_go)
     };
     [&group.evicted, &group.not_evicted]
         .into_iter()
         .any(|ranked| {
             let mut near = ranked
                 .iter()
-                .take_while(|rank| !reach.ends_at(rank.priority));
+                .take_while(|rank| !scope.ends_at(rank.priority));
             near.any(may_go)
         })
 }
 
 /// Says why nobody of a group may be taken, where that is not the policy.
 fn trace_protected(
-    world: &SearchContext<'_>,
+    context: &SearchContext<'_>,
     preemptor: &Preemptor<'_>,
     group: &UsageGroup,
-    reach: CandidateScope,
+    scope: CandidateScope,
     trace: &mut Trace,
 ) {
     if !trace.is_on() {
@@ -231,10 +231,13 @@ fn trace_protected(
     }
     for ranked in [&group.evicted, &group.not_evicted] {
         let near = ranked.iter();
-        for CandidateKey { id, .. } in near.take_while(|rank| !reach.ends_at(rank.priority)) {
-            let running = world.admitted.admitted(id).filter(|it| reach.includes(it));
-            if let Some(why) = running.and_then(|it| world.protection(preemptor, id, it))
-                && !world.removed.contains(&id)
+        for CandidateKey { id, .. } in near.take_while(|rank| !scope.ends_at(rank.priority)) {
+            let running = context
+                .admitted
+                .admitted(id)
+                .filter(|it| scope.includes(it));
+            if let Some(why) = running.and_then(|it| context.protection(preemptor, id, it))
+                && !context.removed.contains(&id)
             {
                 let workload = id;
                 trace.record(|| Step::Protected {
@@ -249,7 +252,7 @@ fn trace_protected(
 /// Takes candidates until the preemptor fits; `None` if it never does.
 fn attempt(
     view: &mut View<'_>,
-    world: &SearchContext<'_>,
+    context: &SearchContext<'_>,
     preemptor: &Preemptor<'_>,
     lists: &[CandidateGroup<'_>],
     may_borrow: bool,
@@ -265,7 +268,7 @@ fn attempt(
             let section = Section {
                 kind: part,
                 may_borrow,
-                reach: match part {
+                scope: match part {
                     CandidateKind::SameQueue => CandidateScope::for_own_queue(preemptor),
                     CandidateKind::Hierarchy | CandidateKind::Priority => {
                         CandidateScope::for_other_queues(preemptor)
@@ -273,10 +276,10 @@ fn attempt(
                 },
                 lists,
             };
-            if section.take_until_fit(view, world, preemptor, is_evicted, &mut victims, trace) {
+            if section.take_until_fit(view, context, preemptor, is_evicted, &mut victims, trace) {
                 fill_back(
                     view,
-                    world,
+                    context,
                     preemptor,
                     may_borrow,
                     &mut victims,
@@ -295,7 +298,7 @@ fn attempt(
 struct Section<'a> {
     kind: CandidateKind,
     may_borrow: bool,
-    reach: CandidateScope,
+    scope: CandidateScope,
     lists: &'a [CandidateGroup<'a>],
 }
 
@@ -304,7 +307,7 @@ impl<'a> Section<'a> {
     fn take_until_fit(
         &self,
         view: &mut View<'_>,
-        world: &SearchContext<'a>,
+        context: &SearchContext<'a>,
         preemptor: &Preemptor<'_>,
         is_evicted: bool,
         victims: &mut Vec<(WorkloadId, PreemptionReason)>,
@@ -320,7 +323,7 @@ impl<'a> Section<'a> {
         let lists = self.lists.iter().enumerate();
         let of_part = lists.filter(|(_, list)| list.kind == self.kind);
         let of_part = of_part.map(|(at, list)| (at, ranked(list)));
-        let mut merge = Merge::new(world.admitted, of_part);
+        let mut merge = Merge::new(context.admitted, of_part);
         while let Some(next) = merge.next() {
             let rank = next.key;
             let Some(list) = self.lists.get(next.list_position) else {
@@ -331,7 +334,7 @@ impl<'a> Section<'a> {
                 trace.record(|| Step::Queue { queue, verdict });
                 continue;
             }
-            let Some(running) = world.admitted.admitted(rank.id) else {
+            let Some(running) = context.admitted.admitted(rank.id) else {
                 merge.advance_past(&next);
                 continue;
             };
@@ -353,14 +356,14 @@ impl<'a> Section<'a> {
                 continue;
             }
             merge.advance_past(&next);
-            if world.removed.contains(&workload) {
+            if context.removed.contains(&workload) {
                 continue;
             }
-            if !self.reach.includes(running) {
+            if !self.scope.includes(running) {
                 verdict(CandidateVerdict::NotNewer);
                 continue;
             }
-            if let Some(why) = world.protection(preemptor, workload, running) {
+            if let Some(why) = context.protection(preemptor, workload, running) {
                 trace.record(|| Step::Protected {
                     workload,
                     protection: why,
@@ -368,7 +371,7 @@ impl<'a> Section<'a> {
                 continue;
             }
             verdict(CandidateVerdict::Selected);
-            remove(view, world, workload);
+            remove(view, context, workload);
             victims.push((workload, reason));
             if fits(view, preemptor, self.may_borrow) {
                 return true;
@@ -385,7 +388,7 @@ impl<'a> Section<'a> {
         list: &CandidateGroup<'_>,
         priority: i32,
     ) -> Option<QueueVerdict> {
-        if self.reach.ends_at(priority) {
+        if self.scope.ends_at(priority) {
             return Some(self.priority_verdict(preemptor, priority));
         }
         if self.kind == CandidateKind::SameQueue {
@@ -407,7 +410,7 @@ impl<'a> Section<'a> {
     fn priority_verdict(&self, preemptor: &Preemptor<'_>, priority: i32) -> QueueVerdict {
         let mut unlimited = *preemptor;
         let limits = std::mem::take(&mut unlimited.policy.limits);
-        let (reach, threshold_max) = match self.kind {
+        let (scope, threshold_max) = match self.kind {
             CandidateKind::SameQueue => (
                 CandidateScope::for_own_queue(&unlimited),
                 limits.within_threshold_max,
@@ -418,7 +421,7 @@ impl<'a> Section<'a> {
             ),
         };
         match threshold_max {
-            Some(threshold_max) if !reach.ends_at(priority) => {
+            Some(threshold_max) if !scope.ends_at(priority) => {
                 QueueVerdict::AboveThreshold { threshold_max }
             }
             _ => QueueVerdict::PriorityTooHigh,

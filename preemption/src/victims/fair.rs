@@ -31,7 +31,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 pub(super) fn search(
     view: &mut View<'_>,
-    world: &SearchContext<'_>,
+    context: &SearchContext<'_>,
     preemptor: &Preemptor<'_>,
     strategies: &[FairStrategy],
     trace: &mut Trace,
@@ -39,15 +39,15 @@ pub(super) fn search(
     trace.record(|| Step::Search {
         needs: preemptor.needs.to_vec(),
     });
-    if cannot_succeed(view, world, preemptor) {
-        trace_cannot_succeed(view, world, preemptor, trace);
+    if cannot_succeed(view, context, preemptor) {
+        trace_cannot_succeed(view, context, preemptor, trace);
         return Vec::new();
     }
     trace.record(|| Step::Attempt { may_borrow: true });
-    let mut queues = collect(view, world, preemptor, trace);
+    let mut queues = collect(view, context, preemptor, trace);
     add_request(view, preemptor.request);
     let mut contest = FairSearch {
-        context: world,
+        context,
         preemptor,
         within_nominal: is_within_nominal(view, preemptor),
         victims: Vec::new(),
@@ -67,7 +67,7 @@ pub(super) fn search(
         return Vec::new();
     }
     remove_request(view, preemptor.request);
-    fill_back(view, world, preemptor, true, &mut victims, |workload| {
+    fill_back(view, context, preemptor, true, &mut victims, |workload| {
         trace.record(|| Step::FilledBack { workload });
     });
     trace.record(|| Step::SearchEnded { found: true });
@@ -95,7 +95,7 @@ fn is_within_nominal(view: &View<'_>, preemptor: &Preemptor<'_>) -> bool {
 
 /// The candidates of one queue, read from the front.
 struct QueueCandidates<'a> {
-    reach: CandidateScope,
+    scope: CandidateScope,
     evicted: Merge<'a>,
     others: Merge<'a>,
     next: Option<NextCandidate>,
@@ -109,7 +109,12 @@ struct NextCandidate {
 }
 
 impl QueueCandidates<'_> {
-    fn advance(&mut self, world: &SearchContext<'_>, preemptor: &Preemptor<'_>, trace: &mut Trace) {
+    fn advance(
+        &mut self,
+        context: &SearchContext<'_>,
+        preemptor: &Preemptor<'_>,
+        trace: &mut Trace,
+    ) {
         for is_evicted in [true, false] {
             let merge = if is_evicted {
                 &mut self.evicted
@@ -118,18 +123,18 @@ impl QueueCandidates<'_> {
             };
             while let Some(next) = merge.next() {
                 let rank = next.key;
-                if self.reach.ends_at(rank.priority) {
+                if self.scope.ends_at(rank.priority) {
                     continue;
                 }
                 merge.advance_past(&next);
-                let running = world.admitted.admitted(rank.id);
-                let Some(running) = running.filter(|it| self.reach.includes(it)) else {
+                let running = context.admitted.admitted(rank.id);
+                let Some(running) = running.filter(|it| self.scope.includes(it)) else {
                     continue;
                 };
-                if world.removed.contains(&rank.id) {
+                if context.removed.contains(&rank.id) {
                     continue;
                 }
-                if let Some(why) = world.protection(preemptor, rank.id, running) {
+                if let Some(why) = context.protection(preemptor, rank.id, running) {
                     let workload = rank.id;
                     trace.record(|| Step::Protected {
                         workload,
@@ -149,12 +154,12 @@ impl QueueCandidates<'_> {
 
     fn pop(
         &mut self,
-        world: &SearchContext<'_>,
+        context: &SearchContext<'_>,
         preemptor: &Preemptor<'_>,
         trace: &mut Trace,
     ) -> Option<NextCandidate> {
         let front = self.next;
-        self.advance(world, preemptor, trace);
+        self.advance(context, preemptor, trace);
         front
     }
 }
@@ -162,34 +167,34 @@ impl QueueCandidates<'_> {
 /// The candidates of every queue that may have to give.
 fn collect<'a>(
     view: &View<'_>,
-    world: &SearchContext<'a>,
+    context: &SearchContext<'a>,
     preemptor: &Preemptor<'_>,
     trace: &mut Trace,
 ) -> BTreeMap<NodeId, QueueCandidates<'a>> {
     let mut found = BTreeMap::new();
-    let mut add = |queue, reach| {
-        let groups = world.index.groups(queue).iter();
+    let mut add = |queue, scope| {
+        let groups = context.index.groups(queue).iter();
         let groups: Vec<_> = groups
             .filter(|group| !group.is_empty() && group.uses_any(preemptor.needs))
             .collect();
         let merge = |of: fn(&UsageGroup) -> &CandidateList| {
             let lists = groups.iter().map(|group| of(group)).enumerate();
-            Merge::new(world.admitted, lists)
+            Merge::new(context.admitted, lists)
         };
         let mut candidates = QueueCandidates {
-            reach,
+            scope,
             evicted: merge(|it| &it.evicted),
             others: merge(|it| &it.not_evicted),
             next: None,
         };
-        candidates.advance(world, preemptor, trace);
+        candidates.advance(context, preemptor, trace);
         if candidates.next.is_some() {
             found.insert(queue, candidates);
         }
     };
     add(preemptor.queue, CandidateScope::for_own_queue(preemptor));
-    let reach = CandidateScope::for_other_queues(preemptor);
-    if reach == CandidateScope::Empty {
+    let scope = CandidateScope::for_other_queues(preemptor);
+    if scope == CandidateScope::Empty {
         return found;
     }
     let mut open = vec![view.tree.node(preemptor.queue).root];
@@ -199,7 +204,7 @@ fn collect<'a>(
         let mut needed = preemptor.needs.iter().filter_map(|of| node.cell(*of));
         let mut borrows = || needed.any(|cell| view.usage(cell) > view.tree.cell(cell).nominal);
         if node.is_queue && id != preemptor.queue && borrows() {
-            add(id, reach);
+            add(id, scope);
         }
     }
     found
@@ -208,7 +213,7 @@ fn collect<'a>(
 /// Whether candidates of `a` come before those of `b`, which are of another queue. Among equals those
 /// of the preemptor's own queue come last.
 fn cmp_across(
-    world: &SearchContext<'_>,
+    context: &SearchContext<'_>,
     preemptor: &Preemptor<'_>,
     a: (NodeId, NextCandidate),
     b: (NodeId, NextCandidate),
@@ -217,7 +222,7 @@ fn cmp_across(
         |(queue, front): (NodeId, NextCandidate)| (!front.is_evicted, queue == preemptor.queue);
     key(a)
         .cmp(&key(b))
-        .then_with(|| a.1.key.cmp(&b.1.key, world.admitted))
+        .then_with(|| a.1.key.cmp(&b.1.key, context.admitted))
 }
 
 /// How the nodes stand in the tournaments, kept from one to the next.

@@ -12,7 +12,7 @@ use crate::trace::{Step, Trace};
 /// Freeing an amount anywhere in the tree makes at most that much more available at a queue.
 pub(crate) fn cannot_succeed(
     view: &View<'_>,
-    world: &SearchContext<'_>,
+    context: &SearchContext<'_>,
     preemptor: &Preemptor<'_>,
 ) -> bool {
     let node = view.tree.node(preemptor.queue);
@@ -25,8 +25,12 @@ pub(crate) fn cannot_succeed(
         if demand.amount <= available.or_zero() {
             return false;
         }
-        let own = |bound| world.index.used_by_queue(preemptor.queue, demand.of, bound);
-        let all = |bound| world.index.used_by_tree(node.root, demand.of, bound);
+        let own = |bound| {
+            context
+                .index
+                .used_by_queue(preemptor.queue, demand.of, bound)
+        };
+        let all = |bound| context.index.used_by_tree(node.root, demand.of, bound);
         let others = all(beyond.priority_bound()).minus(own(beyond.priority_bound()));
         let freed = own(within.priority_bound()).plus(others);
         demand.amount > available.plus(freed)
@@ -36,7 +40,7 @@ pub(crate) fn cannot_succeed(
 /// Says that a search is in vain, and whether that is because of thresholds.
 pub(super) fn trace_cannot_succeed(
     view: &View<'_>,
-    world: &SearchContext<'_>,
+    context: &SearchContext<'_>,
     preemptor: &Preemptor<'_>,
     trace: &mut Trace,
 ) {
@@ -46,7 +50,7 @@ pub(super) fn trace_cannot_succeed(
     trace.record(|| Step::CannotSucceed);
     let mut unlimited = *preemptor;
     let limits = std::mem::take(&mut unlimited.policy.limits);
-    if !cannot_succeed(view, world, &unlimited) {
+    if !cannot_succeed(view, context, &unlimited) {
         trace.record(|| Step::Thresholds {
             within_max: limits.within_threshold_max,
             reclaim_max: limits.reclaim_threshold_max,

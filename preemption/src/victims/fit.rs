@@ -15,18 +15,18 @@ pub(super) fn fits(view: &View<'_>, preemptor: &Preemptor<'_>, may_borrow: bool)
 }
 
 /// Takes all usage of a running workload off.
-pub(super) fn remove(view: &mut View<'_>, world: &SearchContext<'_>, workload: WorkloadId) {
-    if let Some(running) = world.admitted.admitted(workload) {
-        for (cell, amount) in world.index.usage(running) {
+pub(super) fn remove(view: &mut View<'_>, context: &SearchContext<'_>, workload: WorkloadId) {
+    if let Some(running) = context.admitted.admitted(workload) {
+        for (cell, amount) in context.index.usage(running) {
             view.remove(cell, amount);
         }
     }
 }
 
 /// Puts it back.
-pub(super) fn restore(view: &mut View<'_>, world: &SearchContext<'_>, workload: WorkloadId) {
-    if let Some(running) = world.admitted.admitted(workload) {
-        for (cell, amount) in world.index.usage(running) {
+pub(super) fn restore(view: &mut View<'_>, context: &SearchContext<'_>, workload: WorkloadId) {
+    if let Some(running) = context.admitted.admitted(workload) {
+        for (cell, amount) in context.index.usage(running) {
             view.add(cell, amount);
         }
     }
@@ -36,7 +36,7 @@ pub(super) fn restore(view: &mut View<'_>, world: &SearchContext<'_>, workload: 
 /// Kueue's `fillBackWorkloads`: whoever is let off has the last victim put into its place.
 pub(super) fn fill_back(
     view: &mut View<'_>,
-    world: &SearchContext<'_>,
+    context: &SearchContext<'_>,
     preemptor: &Preemptor<'_>,
     may_borrow: bool,
     victims: &mut Vec<(WorkloadId, PreemptionReason)>,
@@ -46,12 +46,12 @@ pub(super) fn fill_back(
         let Some((workload, _)) = victims.get(at).copied() else {
             continue;
         };
-        restore(view, world, workload);
+        restore(view, context, workload);
         if fits(view, preemptor, may_borrow) {
             victims.swap_remove(at);
             let_off(workload);
         } else {
-            remove(view, world, workload);
+            remove(view, context, workload);
         }
     }
 }

@@ -31,7 +31,7 @@ impl SearchContext<'_> {
         running: &AdmittedWorkload,
     ) -> Option<Protection> {
         let is_own_queue = running.queue == preemptor.queue;
-        let guard = &self.protection;
-        guard.protection(preemptor.priority, is_own_queue, id, running)
+        let protection = &self.protection;
+        protection.protection(preemptor.priority, is_own_queue, id, running)
     }
 }

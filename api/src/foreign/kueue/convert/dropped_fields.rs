@@ -13,7 +13,7 @@ pub(super) const CONVERTIBLE_KINDS: [&str; 6] = [
 const CHECKS_ADVICE: &str = "lockkeeper has no admission checks; provision before a workload is queued, or leave the queue with Kueue";
 const TOPOLOGY_ADVICE: &str =
     "lockkeeper admits by quota, not by topology; ask for it in the affinity of the pods";
-const SERVER_ADVICE: &str = "the API server writes it anew; remove it";
+const SERVER_ADVICE: &str = "the API server sets it; remove it";
 
 /// Of which kind, where, and what to do instead. No kind is all of them; `*` is any item of a list. Names of both
 /// versions stand here.
@@ -55,7 +55,7 @@ pub(super) const FIELDS: &[(&str, &str, &str)] = &[
         "/spec/priority",
         "the priority of lockkeeper's Workloads is that of their class; name a PriorityClass of this value",
     ),
-    ("", "/status", "the controller writes it anew; remove it"),
+    ("", "/status", "the controller writes it again; remove it"),
     ("", "/metadata/creationTimestamp", SERVER_ADVICE),
     ("", "/metadata/deletionGracePeriodSeconds", SERVER_ADVICE),
     ("", "/metadata/deletionTimestamp", SERVER_ADVICE),
@@ -98,4 +98,4 @@ pub(super) const JOB_ADVICE: &str =
     "lockkeeper starts and stops Jobs and JobSets; wrap it in one, or leave it with Kueue";
 
 /// What to do in place of kubectl's own annotation.
-pub(super) const LAST_APPLIED_ADVICE: &str = "kubectl writes it anew; remove it";
+pub(super) const LAST_APPLIED_ADVICE: &str = "kubectl writes it again; remove it";

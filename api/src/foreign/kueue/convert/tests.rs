@@ -330,7 +330,7 @@ fn job_labels_become_lockkeeper_labels() {
         object["spec"]["jobTemplate"]["metadata"]["labels"],
         json!({"lockkeeper.dev/queue-name": "a"})
     );
-    // Whoever says both says which one counts here.
+    // An object with both fields states which one applies.
     let both = json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"labels":
         {"kueue.x-k8s.io/queue-name": "a", "lockkeeper.dev/queue-name": "b"}}});
     let converted = convert(&both).unwrap();

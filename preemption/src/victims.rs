@@ -1,4 +1,4 @@
-//! Searches the victims that a preemptor needs to fit.
+//! Searches for the victims that a preemptor needs.
 //!
 //! Both algorithms map a [`Preemptor`] to its victims, on a [`View`](crate::quota::View) of the quota tree
 //! that they leave unchanged:

@@ -1,23 +1,22 @@
 //! Victims by priority, and from queues that borrow.
 //!
-//! Source: Kueue `pkg/scheduler/preemption/classical`, KEP-83 "Preemption algorithm", KEP-1337. In the
-//! order in which it happens:
+//! Source: Kueue `pkg/scheduler/preemption/classical`, KEP-83 "Preemption algorithm", KEP-1337. The
+//! steps in order:
 //!
-//! 1. **Lists.** `Same` has the workloads of the preemptor's queue. Those of other queues are found by
-//!    walking up from the queue: below each ancestor, the queues that borrow. They are in `Hierarchy`
-//!    if some subtree below that ancestor, with the preemptor in it, has quota for the request (then
-//!    it takes back what is its own), else in `Priority`.
-//! 2. **Order.** Each list by candidate order; then `Hierarchy`, `Priority`, `Same`, first all that are
-//!    evicted already, then all others.
-//! 3. **Attempts.** With borrowing, without, or one after the other. The first that succeeds wins.
-//! 4. **One attempt** takes candidates in order until the preemptor fits. A queue stops giving once it,
-//!    or a cohort between it and the common ancestor, no longer borrows.
+//! 1. **Lists.** `SameQueue` contains the workloads of the preemptor's queue. For other queues the search walks up the
+//!    tree: below each ancestor it collects the workloads of queues that borrow. They are in `Hierarchy` if a subtree
+//!    below that ancestor that contains the preemptor has quota for the request (then the subtree reclaims its own
+//!    quota), else in `Priority`.
+//! 2. **Order.** Each list is in candidate order. Workloads that are being evicted come first; within both parts the
+//!    lists are in the order `Hierarchy`, `Priority`, `SameQueue`.
+//! 3. **Attempts.** With borrowing, without, or both in turn. The first successful attempt ends the search.
+//! 4. **One attempt** selects candidates in order until the preemptor fits. The remaining candidates of a queue are
+//!    skipped once it, or a cohort between it and the common ancestor, no longer borrows.
 //! 5. **Fill-back.**
 //!
-//! What differs from the design documents, because Kueue does so today: a preemptor may borrow at the
-//! cost of its own queue's workloads whatever `borrowWithinCohort` says; "below nominal quota" is asked
-//! for what needs preemption only, and of every cohort on the way; `borrowWithinCohort` and its threshold
-//! bind in `Priority` only.
+//! Differences from the design documents, as in current Kueue: a preemptor may borrow after preempting in its own queue
+//! whatever the value of `borrowWithinCohort`; "below nominal quota" is checked only for the flavors and resources that
+//! need preemption; `borrowWithinCohort` and its threshold apply only to `Priority`.
 
 use super::candidate_scope::CandidateScope;
 use super::feasibility::{cannot_succeed, trace_cannot_succeed};
@@ -34,7 +33,7 @@ use crate::quota::{UsageStore, View};
 use crate::trace::{CandidateVerdict, QueueVerdict, Step, Trace};
 use crate::victim::{PreemptionReason, Victim};
 
-/// From which list a candidate is, in the order in which the lists are read.
+/// The list of a candidate, in the order in which the lists are read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum CandidateKind {
     Hierarchy,
@@ -83,7 +82,7 @@ pub(super) fn search(
     Vec::new()
 }
 
-/// The lists with candidates: workloads that use what is needed and may be taken.
+/// Collects the groups with candidates: workloads that use a needed flavor and resource and may be preempted.
 fn collect<'a>(
     view: &View<'_>,
     context: &SearchContext<'a>,
@@ -150,7 +149,7 @@ fn collect<'a>(
     lists
 }
 
-/// Whether the node has quota for the request; and what of the request is left for its parent.
+/// Returns whether the node has quota for the request, and reduces the request to the part left for its parent.
 fn fits_at_node(view: &View<'_>, request: &mut [(CellId, Amount)]) -> bool {
     let mut has_quota = true;
     for (cell, amount) in request {
@@ -163,7 +162,7 @@ fn fits_at_node(view: &View<'_>, request: &mut [(CellId, Amount)]) -> bool {
     has_quota
 }
 
-/// Whether to try with borrowing and without, in order.
+/// Returns for each attempt, in order, whether the preemptor may borrow.
 fn attempts(
     view: &View<'_>,
     preemptor: &Preemptor<'_>,
@@ -186,8 +185,8 @@ fn attempts(
     }
 }
 
-/// Whether a group has anybody who may be taken. Costs those before him in candidate order: of
-/// equal priority, or gone.
+/// Returns whether a group has a workload that may be preempted. Costs the workloads before it in candidate order;
+/// these are removed, protected, or of equal priority.
 fn has_candidate(
     context: &SearchContext<'_>,
     preemptor: &Preemptor<'_>,
@@ -195,18 +194,19 @@ fn has_candidate(
     scope: CandidateScope,
 ) -> bool {
     let protection = &context.protection;
-    let may_go = |CandidateKey { priority, id, .. }: CandidateKey| {
+    let may_preempt = |CandidateKey { priority, id, .. }: CandidateKey| {
         if context.removed.contains(&id) {
             return false;
         }
         if scope.includes_all_of(priority) && !protection.has_limits {
-            // Nearly always: the workload itself need not be looked at.
+            // The usual case, which needs no lookup of the workload.
             return protection
                 .damping_protection(preemptor.priority, id, priority)
                 .is_none();
         }
-        let may_go = |it| scope.includes(it) && context.protection(preemptor, id, it).is_none();
-        context.admitted.admitted(id).is_some_and(may_go)
+        let may_preempt =
+            |it| scope.includes(it) && context.protection(preemptor, id, it).is_none();
+        context.admitted.admitted(id).is_some_and(may_preempt)
     };
     [&group.evicted, &group.not_evicted]
         .into_iter()
@@ -214,11 +214,11 @@ fn has_candidate(
             let mut near = ranked
                 .iter()
                 .take_while(|rank| !scope.ends_at(rank.priority));
-            near.any(may_go)
+            near.any(may_preempt)
         })
 }
 
-/// Says why nobody of a group may be taken, where that is not the policy.
+/// Records why the workloads of a group that the policy permits are protected.
 fn trace_protected(
     context: &SearchContext<'_>,
     preemptor: &Preemptor<'_>,
@@ -249,7 +249,7 @@ fn trace_protected(
     }
 }
 
-/// Takes candidates until the preemptor fits; `None` if it never does.
+/// Selects candidates until the preemptor fits; `None` if it does not fit without all of them.
 fn attempt(
     view: &mut View<'_>,
     context: &SearchContext<'_>,
@@ -294,7 +294,7 @@ fn attempt(
     None
 }
 
-/// The lists of one part.
+/// The candidates of one kind in one attempt.
 struct Section<'a> {
     kind: CandidateKind,
     may_borrow: bool,
@@ -303,7 +303,7 @@ struct Section<'a> {
 }
 
 impl<'a> Section<'a> {
-    /// Takes candidates of this part in order; true as soon as the preemptor fits.
+    /// Selects candidates of this kind in order; returns true as soon as the preemptor fits.
     fn take_until_fit(
         &self,
         view: &mut View<'_>,
@@ -351,7 +351,7 @@ impl<'a> Section<'a> {
                 && self.kind == CandidateKind::Priority
                 && self.may_borrow
             {
-                // Those after it in the list have as high a priority: none of them may go either.
+                // Later workloads of the list have at least this priority, so none of them may be preempted either.
                 verdict(CandidateVerdict::NotWhileBorrowing);
                 continue;
             }
@@ -380,7 +380,7 @@ impl<'a> Section<'a> {
         false
     }
 
-    /// Why no more candidates of a list come into question.
+    /// Returns why the remaining candidates of a list are skipped; `None` if they are not.
     fn skip_verdict(
         &self,
         view: &View<'_>,
@@ -406,7 +406,7 @@ impl<'a> Section<'a> {
         }
     }
 
-    /// What ends a list: the policy, or a threshold below it.
+    /// Returns whether the policy or a threshold ends a list at this priority.
     fn priority_verdict(&self, preemptor: &Preemptor<'_>, priority: i32) -> QueueVerdict {
         let mut unlimited = *preemptor;
         let limits = std::mem::take(&mut unlimited.policy.limits);
@@ -428,7 +428,7 @@ impl<'a> Section<'a> {
         }
     }
 
-    /// As what a candidate would go.
+    /// Returns the reason for preempting a candidate.
     fn reason(&self, preemptor: &Preemptor<'_>, running: &AdmittedWorkload) -> PreemptionReason {
         match self.kind {
             CandidateKind::SameQueue => PreemptionReason::InClusterQueue,

@@ -6,8 +6,8 @@ use super::search_context::SearchContext;
 use crate::quota::View;
 use crate::trace::{Step, Trace};
 
-/// Whether even all that may be taken would not make room. Costs the number of distinct priorities;
-/// never says so of a search that would succeed.
+/// Returns true only if even the removal of all candidates would not make room; false does not mean that a search
+/// succeeds. Costs the number of distinct priorities.
 ///
 /// Freeing an amount anywhere in the tree makes at most that much more available at a queue.
 pub(crate) fn cannot_succeed(
@@ -37,7 +37,7 @@ pub(crate) fn cannot_succeed(
     })
 }
 
-/// Says that a search is in vain, and whether that is because of thresholds.
+/// Records that a search cannot succeed, and whether it could without the priority thresholds.
 pub(super) fn trace_cannot_succeed(
     view: &View<'_>,
     context: &SearchContext<'_>,

@@ -1,4 +1,4 @@
-//! Whether a preemptor fits, and who can be let off when it does.
+//! The check whether a preemptor fits, and fill-back.
 
 use super::preemptor::{Demand, Preemptor};
 use super::search_context::SearchContext;
@@ -6,7 +6,7 @@ use crate::ids::WorkloadId;
 use crate::quota::{UsageStore, View};
 use crate::victim::{PreemptionReason, Victim};
 
-/// Whether the request fits as things are. Without borrowing, only within nominal quota.
+/// Returns whether the request fits in the view. Without borrowing it must also stay within nominal quota.
 pub(super) fn fits(view: &View<'_>, preemptor: &Preemptor<'_>, may_borrow: bool) -> bool {
     preemptor.request.iter().all(|Demand { cell, amount, .. }| {
         let within = || view.usage(*cell).plus(*amount) <= view.tree.cell(*cell).nominal;
@@ -14,7 +14,7 @@ pub(super) fn fits(view: &View<'_>, preemptor: &Preemptor<'_>, may_borrow: bool)
     })
 }
 
-/// Takes all usage of a running workload off.
+/// Removes the usage of an admitted workload from the view.
 pub(super) fn remove(view: &mut View<'_>, context: &SearchContext<'_>, workload: WorkloadId) {
     if let Some(running) = context.admitted.admitted(workload) {
         for (cell, amount) in context.index.usage(running) {
@@ -23,7 +23,7 @@ pub(super) fn remove(view: &mut View<'_>, context: &SearchContext<'_>, workload:
     }
 }
 
-/// Puts it back.
+/// Reverts [`remove`].
 pub(super) fn restore(view: &mut View<'_>, context: &SearchContext<'_>, workload: WorkloadId) {
     if let Some(running) = context.admitted.admitted(workload) {
         for (cell, amount) in context.index.usage(running) {
@@ -32,15 +32,16 @@ pub(super) fn restore(view: &mut View<'_>, context: &SearchContext<'_>, workload
     }
 }
 
-/// Lets off every victim that is not needed, the last one taken first; the very last is needed.
-/// Kueue's `fillBackWorkloads`: whoever is let off has the last victim put into its place.
+/// Removes every victim from the list that is not needed, the last selected first. The very last one is always needed.
+///
+/// Source: Kueue `fillBackWorkloads`, which moves the last victim into the place of a removed one.
 pub(super) fn fill_back(
     view: &mut View<'_>,
     context: &SearchContext<'_>,
     preemptor: &Preemptor<'_>,
     may_borrow: bool,
     victims: &mut Vec<(WorkloadId, PreemptionReason)>,
-    mut let_off: impl FnMut(WorkloadId),
+    mut on_filled_back: impl FnMut(WorkloadId),
 ) {
     for at in (0..victims.len().saturating_sub(1)).rev() {
         let Some((workload, _)) = victims.get(at).copied() else {
@@ -49,14 +50,14 @@ pub(super) fn fill_back(
         restore(view, context, workload);
         if fits(view, preemptor, may_borrow) {
             victims.swap_remove(at);
-            let_off(workload);
+            on_filled_back(workload);
         } else {
             remove(view, context, workload);
         }
     }
 }
 
-/// The victims as they are told.
+/// Converts pairs into victims.
 pub(super) fn into_victims(victims: Vec<(WorkloadId, PreemptionReason)>) -> Vec<Victim> {
     victims
         .into_iter()

@@ -8,7 +8,7 @@ use crate::quota::View;
 use crate::trace::{Step, Trace};
 use crate::victim::Victim;
 
-/// The victims; empty if there is no permitted set that makes room. The view is left as it was.
+/// Returns the victims; none if no permitted set of victims makes room. Leaves the view unchanged.
 pub(crate) fn search(
     view: &mut View<'_>,
     context: &SearchContext<'_>,

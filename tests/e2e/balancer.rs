@@ -199,7 +199,10 @@ impl BalancerState {
 
     fn probe(&self) {
         while !self.is_stopping.load(Ordering::SeqCst) {
-            let ports: Vec<u16> = lock(&self.replicas).iter().map(|replica| replica.port).collect();
+            let ports: Vec<u16> = lock(&self.replicas)
+                .iter()
+                .map(|replica| replica.port)
+                .collect();
             for port in ports {
                 let endpoint = Endpoint {
                     port,

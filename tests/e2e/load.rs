@@ -152,10 +152,7 @@ impl Load {
         for example in &tally.examples {
             println!("  {example}");
         }
-        assert_eq!(
-            faults, [""; 0],
-            "exactly the accepted objects are stored"
-        );
+        assert_eq!(faults, [""; 0], "exactly the accepted objects are stored");
         let reviewed = counts.accepted + counts.rejected;
         let not_reviewed = counts.without_response + counts.unavailable;
         assert_eq!(counts.sent, reviewed + counts.unexpected + not_reviewed);

@@ -267,7 +267,12 @@ fn api_server_restarted(stage: &mut Fixture) {
     site.stage.cluster_mut().kill_api_server();
     let controller = site.controller.as_ref().unwrap();
     wait::until(
-        || Ok(controller.log().contains("watch failed; restarting").then_some(())),
+        || {
+            Ok(controller
+                .log()
+                .contains("watch failed; restarting")
+                .then_some(()))
+        },
         || "it does not notice".to_owned(),
     )
     .unwrap();

@@ -78,10 +78,8 @@ fn check_supported<T: PodGroupFields>(field: FieldPath, mode: &DisruptionMode, o
 /// Tells that a group has no disruption mode.
 pub(super) fn report_missing<T: PodGroupFields>(field: FieldPath, out: &mut Findings) {
     let detail = match T::DISRUPTION_MODE_FORMAT {
-        DisruptionModeFormat::Text => {
-            "must be \"Pod\" or \"PodGroup\"; an API server fills in \"Pod\""
-        }
-        DisruptionModeFormat::OneOf => "give one of single and all; an API server fills in single",
+        DisruptionModeFormat::Text => "must be \"Pod\" or \"PodGroup\"; an API server sets \"Pod\"",
+        DisruptionModeFormat::OneOf => "give one of single and all; an API server sets single",
     };
     out.required(field, detail);
 }

@@ -61,7 +61,7 @@ fn pod_group(group: &PodGroup, context: &Context<'_>, out: &mut Findings) {
         let detail = match given {
             Some(_) => format!("policy {policy} must be {of_class}, that {source}"),
             None => format!(
-                "write {of_class}, the policy {source}; an API server fills in {policy} and refuses that"
+                "write {of_class}, the policy {source}; an API server sets {policy} and rejects that"
             ),
         };
         out.forbidden(field, detail);

@@ -119,11 +119,14 @@ fn condition(field: &FieldPath, condition: &Condition, out: &mut Findings) {
     }
     let time = condition.last_transition_time.as_deref();
     if time.is_none_or(|time| time == ZERO_TIME) {
-        let detail = "say when the status changed last";
+        let detail = "set when the status last changed";
         out.required(child("lastTransitionTime"), detail);
     }
     if condition.reason.is_empty() {
-        out.required(child("reason"), "say in one word why the status changed");
+        out.required(
+            child("reason"),
+            "set the reason for the last change, in one word",
+        );
     } else {
         if !is_condition_reason(&condition.reason) {
             let detail = "must be letters, digits, '_', ',' and ':', start with a letter and end with a \

@@ -82,7 +82,7 @@ fn check_v1beta1(
             }
             TemplateDiff::Removed(field, name) => {
                 let name = quoted(name);
-                out.forbidden(field, format!("no template can be taken away; keep {name}"));
+                out.forbidden(field, format!("no template can be removed; keep {name}"));
             }
             TemplateDiff::TooMany(field, count) => out.too_many(field, count, TEMPLATES_MAX),
             TemplateDiff::Retained(both) => {

@@ -1,4 +1,4 @@
-//! What pod groups ask of the pod sets that name them.
+//! Requirements of pod groups on the pod sets that name them.
 //!
 //! Source: KEP-5710, Preemption unit: a replica of a pod group is what is preempted as one.
 
@@ -148,7 +148,7 @@ fn minimum_above_replica(workload: &Workload, out: &mut Findings) {
         let pod_sets = workload.spec.pod_sets.iter();
         let named = pod_sets.filter(|it| it.pod_group_name.as_ref() == Some(&group.name));
         let pods = named.fold(0_i64, |sum, it| sum.saturating_add(count(it)));
-        // What no pod set names asks nothing of anybody.
+        // A group that no pod set names has no requirements.
         let size = pods.checked_div(replicas(group)).filter(|it| *it > 0);
         if let Some(size) = size.filter(|it| minimum > *it) {
             out.invalid(

@@ -46,7 +46,7 @@ pub(super) fn separate_priorities<'a>(
     if scheduling_class == Some(preemption_class) {
         return None;
     }
-    // Both are asked for before either is missed, so that whoever fetches them fetches both.
+    // Both classes are looked up before either is reported missing, so that a live lookup fetches both.
     let scheduling = scheduling_class.map(|name| class(world, name).found());
     let preemption = class(world, preemption_class).found()?;
     Some(SeparatePriorities {

@@ -1,4 +1,4 @@
-//! Reclaimable pods that need quota again.
+//! Reclaimable pods that are removed or reduced.
 #![doc = include_str!("reclaimable_pods_decreased.md")]
 #![doc = include_str!("reclaimable_pods_removed.md")]
 

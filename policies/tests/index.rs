@@ -367,7 +367,7 @@ fn event() -> impl Strategy<Value = Event> {
     ]
 }
 
-/// PriorityClasses live in no namespace.
+/// PriorityClasses are cluster-scoped.
 fn name(kind: IndexedKind) -> impl Strategy<Value = ObjectName> {
     let namespaces = match kind {
         IndexedKind::Workload

@@ -35,6 +35,6 @@ pub const CAN_PREEMPT: &str = "quota.scheduling.koordinator.sh/can-preempt";
 /// The label whose value names the job that a pod belongs to (Koordinator, job-level preemption).
 pub const JOB: &str = "pod-group.scheduling.sigs.k8s.io";
 
-/// On a victim of job-level preemption: a label with the name of the preemptor's job, and an annotation with the JSON of
-/// Koordinator's proposal.
+/// On a victim of job-level preemption: a label with the name of the preemptor's job, and an annotation with the JSON
+/// of Koordinator's proposal.
 pub const SOFT_EVICTION: &str = "scheduling.koordinator.sh/soft-eviction";

@@ -1,4 +1,4 @@
-//! How the pods of a group are scheduled.
+//! The scheduling policy of a group.
 #![doc = include_str!("template_scheduling_policy.md")]
 #![doc = include_str!("pod_group_scheduling_policy.md")]
 

@@ -1,4 +1,4 @@
-//! The template that a PodGroup was made of.
+//! The template of a PodGroup.
 #![doc = include_str!("template_reference_malformed.md")]
 #![doc = include_str!("template_reference_dangling.md")]
 #![doc = include_str!("workload_reference_dangling.md")]

@@ -7,7 +7,7 @@ use lockkeeper_api::Workload;
 use lockkeeper_api::field_path::FieldPath;
 use lockkeeper_api::workload::{DisruptionMode, POD_SET_NAME_DEFAULT};
 
-/// The classes, as far as the object and what is stored say them: which class is the global default only other objects say.
+/// The classes that follow from the object and the stored object. The global default is a property of other objects.
 pub(super) const CEL_DEFAULTS: &[CelDefault] = &[
     CelDefault::Field(FieldDefault {
         path: "spec.priorityClassName",

@@ -18,7 +18,7 @@ use std::sync::Arc;
 /// The settings of a ClusterQueue.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct QueueSettings {
-    /// Whether the queue exists. Workloads may refer to a queue that does not.
+    /// Whether the queue exists. Workloads may refer to a missing queue.
     pub(crate) is_declared: bool,
     pub(crate) groups: Vec<ResourceGroup>,
     pub(crate) preemption: Preemption,

@@ -158,10 +158,10 @@ pub enum FlavorVerdict {
     },
 }
 
-/// How a workload gets a resource of a flavor, the worst first.
+/// The possibility of assigning a resource of a flavor, the worst first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Possibility {
-    /// Not at all.
+    /// The request does not fit, with or without preemption.
     NoFit,
     /// It needs preemption, and there are no candidates.
     NoCandidates,
@@ -169,7 +169,7 @@ pub enum Possibility {
     Preempt,
     /// It needs preemption, and all victims are in borrowing queues.
     Reclaim,
-    /// On free quota.
+    /// It fits on free quota.
     Fit,
 }
 

@@ -31,7 +31,7 @@ fn same_as_chart(folder: &Path) {
         .stdout;
     let is_ours = |line: &&str| !HELM_LABELS.iter().any(|it| line.contains(it));
     let lines = rendered.lines().filter(is_ours);
-    let mut base = "# What charts/lockkeeper renders by default; a test makes it anew (docs/installation.md).\n".to_owned();
+    let mut base = "# What charts/lockkeeper renders by default; a test generates it (docs/installation.md).\n".to_owned();
     for line in lines.skip_while(|line| *line == "---") {
         base.push_str(line);
         base.push('\n');

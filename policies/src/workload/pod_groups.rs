@@ -69,7 +69,7 @@ fn is_reached() -> CelRule {
 )
 }
 
-/// A pod set names a group that is not there.
+/// A pod set names a group that does not exist.
 pub(super) const UNKNOWN: Rule<Workload> = Rule {
     id: "WL011",
     name: "unknown-pod-group",
@@ -81,7 +81,7 @@ pub(super) const UNKNOWN: Rule<Workload> = Rule {
     check: Check::Object(unknown),
 };
 
-/// The pods of a pod set cannot be shared out to the replicas of its group.
+/// The pods of a pod set cannot be divided evenly among the replicas of its group.
 pub(super) const UNEVEN: Rule<Workload> = Rule {
     id: "WL012",
     name: "uneven-replicas",
@@ -173,12 +173,12 @@ pub(super) fn path(position: usize, pod_set: &PodSet) -> FieldPath {
     FieldPath::new("spec.podSets").item(position, pod_set.name())
 }
 
-/// How many pods there are, the default filled in.
+/// The number of pods, with the default applied.
 pub(super) fn count(pod_set: &PodSet) -> i64 {
     pod_set.count.map_or(1, i64::from)
 }
 
-/// How many like groups there are, the default filled in.
+/// The number of replicas, with the default applied.
 pub(super) fn replicas(group: &PodGroup) -> i64 {
     group.replicas.map_or(1, i64::from)
 }

@@ -120,7 +120,7 @@ impl Fixture {
                 self.events.push(fields.map(|it| text(event, it)).join(" "));
             }
             let outcome = if is_refused {
-                WriteResult::Rejected("nobody may".to_owned())
+                WriteResult::Rejected("rejected by the test".to_owned())
             } else {
                 execute(&mut self.api, &write).unwrap()
             };

@@ -1,25 +1,25 @@
-# The ways to work on lockkeeper. `just` alone lists them.
+# Development commands. `just` lists them.
 
 default:
     @just --list
 
-# What CI runs first; no cluster, no network once the dependencies are there
+# Fast checks of CI; no cluster, and no network after the dependencies are downloaded
 check: fmt-check lint deny
     cargo test --locked --workspace
 
-# Everything, the end-to-end tests included
+# Run all tests, including end-to-end tests
 test:
     tests/run
 
-# The end-to-end tests alone
+# Run only the end-to-end tests
 e2e *words:
     cargo test --locked --package lockkeeper --test e2e -- {{words}}
 
-# The drills under more load than CI gives them: just drills 2000
+# Run the drills with more load than in CI: just drills 2000
 drills requests="2000":
     LOCKKEEPER_DRILL_REQUESTS={{requests}} cargo test --locked --package lockkeeper --test e2e -- drill
 
-# The controller killed again and again, cut off, and flooded with workloads: just control-drills 600 10000
+# Kill, disconnect and flood the controller: just control-drills 600 10000
 control-drills seconds="600" workloads="10000":
     LOCKKEEPER_DRILL_SECONDS={{seconds}} LOCKKEEPER_FLOOD_WORKLOADS={{workloads}} cargo test --locked --package lockkeeper --test e2e -- "control: faults"
 
@@ -34,28 +34,28 @@ lint:
     cargo clippy --locked --package lockkeeper --test e2e -- -D warnings
     cargo clippy --locked --workspace --all-targets --features lockkeeper/otel,lockkeeper-webhook/otel -- -D warnings
 
-# Licences, sources and duplicate versions of dependencies; unused ones
+# Check licences, sources, duplicate versions and unused dependencies
 deny:
     cargo deny --all-features check bans licenses sources
     cargo machete
 
-# A rule's file and page, registered: just new-rule workload toleration-without-key
+# Create and register the file and page of a rule: just new-rule workload toleration-without-key
 new-rule kind name:
     policies/new-rule {{kind}} {{name}}
 
-# What the webhook costs a request, beside a do-nothing path
+# Measure the webhook's latency, compared with a no-op path
 bench:
     tests/bench/webhook
 
-# What the preemption core costs, beside a plain reference
+# Measure the preemption core, compared with a plain reference
 bench-core *parts:
     cargo bench --package lockkeeper-preemption --bench preemption -- {{parts}}
 
-# What a review costs in instructions, against what it cost before
+# Count the instructions of a review and compare with the baseline
 instructions *flags:
     tests/bench/instructions {{flags}}
 
-# What decisions on nodes cost in instructions, against what they cost before
+# Count the instructions of decisions on nodes and compare with the baseline
 instructions-placement *flags:
     tests/bench/placement {{flags}}
 
@@ -63,45 +63,45 @@ instructions-placement *flags:
 fuzz seconds="600" *targets:
     tests/fuzz/run {{seconds}} {{targets}}
 
-# Mutants are tried in a copy, from which what lies beside the repository is not seen.
-# Those that change nothing but the cost are left out.
+# Mutants are built in a copy of the repository, so paths outside it must be absolute.
+# Mutants that change only the cost are excluded.
 decisions := if path_exists(justfile_directory() / "../shared/data") == "true" { justfile_directory() / "../shared/data" } else { "tests/conformance/data" }
 mutate := "LOCKKEEPER_SHRINK_STEPS=0 LOCKKEEPER_CONFORMANCE_DIR=" + quote(decisions) + " cargo mutants --output target --package lockkeeper-preemption --file 'preemption/src/victims/*.rs' --file 'preemption/src/quota/*.rs' --exclude-re 'is_dirty -> bool with true' --exclude-re '> with >= in Tree::(add|remove)_usage' --exclude-re 'PartialEq for Head'"
 
-# What of the search for victims and the quota no test would miss, in an hour or two: just mutants --re fair.rs
+# Find mutants of the victim search and the quota that no test detects; takes an hour or two: just mutants --re fair.rs
 [positional-arguments]
 mutants *flags:
-    @echo "By the core's own tests, without the long ones; optimized a little, they take a tenth of the time:"
+    @echo "Mutants against the short tests of the core (optimized, a tenth of the time):"
     CARGO_PROFILE_DEV_OPT_LEVEL=1 {{mutate}} --timeout 120 --test-package lockkeeper-preemption "$@" -- --locked --lib --test beyond --test proofs -- --skip loops || case $? in 2 | 3) ;; *) exit 1 ;; esac
-    @echo "By the long ones, and by what Kueue decided, what is left:"
+    @echo "Remaining mutants against the long tests and Kueue's decisions:"
     LOCKKEEPER_CONFORMANCE_DIR={{quote(decisions)}} cargo test --locked --package lockkeeper-scenario --test conformance
     {{mutate}} --iterate --baseline skip --timeout 300 --test-package lockkeeper-preemption --test-package lockkeeper-scenario "$@" -- --locked --test proofs --test conformance || test $? = 3
 
-# The long forms of what CI does in short: hours
+# Long versions of the CI checks; takes hours
 nightly: (fuzz "3600") (drills "2000") (control-drills "600") image
     LOCKKEEPER_CASES=5000 cargo test --locked --package lockkeeper-crdgen --test agreement
     LOCKKEEPER_STEPS=1000000 LOCKKEEPER_SMALL_WORLDS=1 LOCKKEEPER_LOOP_WORLDS=200000 cargo test --locked --release --package lockkeeper-preemption --test proofs
     just mutants
 
-# What is derived in the chart and the kustomize base, anew
+# Regenerate the derived files of the chart and the kustomize base
 chart:
     cargo run --locked --package lockkeeper-crdgen --bin crdgen -- chart --output-dir charts/lockkeeper
     UPDATE_DOCS=1 cargo test --locked --package lockkeeper-crdgen --lib chart
     UPDATE_DOCS=1 cargo test --locked --package lockkeeper --test e2e -- "chart: the kustomize base is what"
 
-# The container image for both architectures as an OCI layout, without an engine: two release builds
+# Build the container image for both architectures as an OCI layout, without a container engine
 image folder="target/image":
     deploy/image/build {{folder}}
 
-# lockkeeper on a test cluster: two teams, a preemption, and why
+# Run the demo on a test cluster: two teams and a preemption with its explanation
 demo:
     examples/demo/run
 
-# What the controller costs beside a real API server: Kueue's performance test
+# Run Kueue's scheduler performance test with lockkeeper and a real API server
 bench-control *parts:
     tests/bench/control {{parts}}
 
-# The same test of Kueue itself, unchanged
+# Run the same test with Kueue itself
 bench-kueue *folder:
     tests/bench/kueue/run {{folder}}
 

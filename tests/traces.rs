@@ -357,9 +357,9 @@ fn unavailable_collector_does_not_delay_reviews() {
         format!("http://{}", taken.local_addr().unwrap())
     };
     for (endpoint, said) in [
-        (absent.as_str(), "spans cannot be sent"),
-        (&silent.0, "the last spans were not sent"),
-        ("http://[", "no spans are sent"),
+        (absent.as_str(), "cannot send spans"),
+        (&silent.0, "the last spans were not exported"),
+        ("http://[", "no spans are exported"),
     ] {
         let server = Server::start(&[
             ("OTEL_EXPORTER_OTLP_ENDPOINT", endpoint),

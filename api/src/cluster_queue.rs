@@ -1,4 +1,4 @@
-//! ClusterQueue: quota for the workloads of a team, and who may preempt whom for it.
+//! ClusterQueue: quota for the workloads of a team, and its preemption policy.
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, LabelSelector};
 use kube::CustomResource;
@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::quota::{FairSharing, FairSharingStatus, FlavorUsage, ResourceGroup};
 use crate::schema;
 
-/// Quota for workloads, the order in which they are admitted, and the preemption they may cause.
+/// Quota for workloads, the order in which they are admitted, and the preemption policy.
 #[allow(
     clippy::duplicated_attributes,
     reason = "printer columns of one type are not the same attribute"
@@ -80,21 +80,21 @@ pub struct ClusterQueueSpec {
     #[schemars(extend("default" = {}))]
     pub flavor_fungibility: Option<FlavorFungibility>,
 
-    /// Whom workloads of this queue may preempt.
+    /// The workloads that workloads of this queue may preempt.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub preemption: Option<Preemption>,
 
-    /// Whether the queue admits; None, which means that it does, by default.
+    /// Whether the queue admits workloads; None by default: it does.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(extend("default" = "None"))]
     pub stop_policy: Option<StopPolicy>,
 
-    /// How much this queue counts when the cohort's unused quota is shared.
+    /// The weight of this queue when the cohort's unused quota is shared.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fair_sharing: Option<FairSharing>,
 
-    /// Makes this an elastic quota: non-preemptible workloads stay within the nominal quota
-    /// (its min), all together within nominal quota plus borrowing limit (its max).
+    /// Makes this queue an elastic quota: non-preemptible workloads may use the nominal quota (min), and all workloads
+    /// together the nominal quota plus the borrowing limit (max).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub elastic: Option<Elastic>,
 }
@@ -104,7 +104,7 @@ pub struct ClusterQueueSpec {
 pub enum QueueingStrategy {
     /// A workload that cannot be admitted blocks those behind it.
     StrictFIFO,
-    /// A workload that cannot be admitted lets others pass.
+    /// Workloads behind one that cannot be admitted may be admitted first.
     #[default]
     BestEffortFIFO,
 }
@@ -115,9 +115,9 @@ pub enum StopPolicy {
     /// Workloads are admitted.
     #[default]
     None,
-    /// No new workload is admitted; admitted ones run on.
+    /// No new workload is admitted; admitted workloads keep running.
     Hold,
-    /// No new workload is admitted; admitted ones are evicted.
+    /// No new workload is admitted; admitted workloads are evicted.
     HoldAndDrain,
 }
 
@@ -135,21 +135,21 @@ pub struct FlavorFungibility {
     #[schemars(extend("default" = "TryNextFlavor"))]
     pub when_can_preempt: Option<FlavorSearch>,
 
-    /// Which of the two is better when the search goes on through all flavors.
+    /// Which of the two is preferred when the search continues through all flavors.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub preference: Option<FungibilityPreference>,
 }
 
-/// Whether the search for a flavor may end.
+/// Whether the search for a flavor may stop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 pub enum FlavorSearch {
-    /// Take the flavor, unless a later one must be tried.
+    /// Stop at this flavor, unless a later one must be tried.
     MayStopSearch,
-    /// Go on to the next flavor.
+    /// Try the next flavor.
     TryNextFlavor,
 }
 
-/// What is better: to borrow or to preempt.
+/// The preference between borrowing and preemption.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 pub enum FungibilityPreference {
     /// Borrow rather than preempt.
@@ -158,7 +158,7 @@ pub enum FungibilityPreference {
     PreemptionOverBorrowing,
 }
 
-/// Whom workloads of a queue may preempt.
+/// The workloads that workloads of a queue may preempt.
 ///
 /// A field that is absent means `Never`, except in an elastic queue, where the first two mean
 /// `LowerPriority`.
@@ -170,13 +170,13 @@ pub struct Preemption {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub within_cluster_queue: Option<WithinClusterQueue>,
 
-    /// Which workloads of other queues in the cohort may be preempted to take back nominal quota
-    /// that they borrow; by default none, in an elastic queue those of lower priority.
+    /// Which workloads of other queues in the cohort may be preempted to reclaim nominal quota that they borrow; by
+    /// default none, in an elastic queue those of lower priority.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reclaim_within_cohort: Option<ReclaimWithinCohort>,
 
-    /// Whether a workload that must borrow may preempt borrowing workloads of other queues. It
-    /// needs reclaimWithinCohort other than Never.
+    /// Whether a workload that must borrow may preempt borrowing workloads of other queues. Requires a value of
+    /// reclaimWithinCohort other than Never.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub borrow_within_cohort: Option<BorrowWithinCohort>,
 }
@@ -184,7 +184,7 @@ pub struct Preemption {
 /// Victims within the same queue.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 pub enum WithinClusterQueue {
-    /// Nobody.
+    /// No workload.
     #[default]
     Never,
     /// Workloads of lower priority.
@@ -193,10 +193,10 @@ pub enum WithinClusterQueue {
     LowerOrNewerEqualPriority,
 }
 
-/// Victims when nominal quota is taken back.
+/// Victims when nominal quota is reclaimed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 pub enum ReclaimWithinCohort {
-    /// Nobody.
+    /// No workload.
     #[default]
     Never,
     /// Borrowing workloads of lower priority.
@@ -222,14 +222,14 @@ pub struct BorrowWithinCohort {
 /// Victims while borrowing.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 pub enum BorrowWithinCohortPolicy {
-    /// Nobody.
+    /// No workload.
     #[default]
     Never,
     /// Borrowing workloads of lower priority.
     LowerPriority,
 }
 
-/// The switches of an elastic quota (Koordinator, job-level preemption).
+/// The settings of an elastic quota (Koordinator, job-level preemption).
 #[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Elastic {
@@ -249,7 +249,7 @@ pub struct Elastic {
 }
 
 impl ClusterQueueSpec {
-    /// The policy within the queue, its default filled in.
+    /// The policy within the queue, with the default applied.
     #[must_use]
     pub fn within_cluster_queue(&self) -> WithinClusterQueue {
         let given = self
@@ -262,7 +262,7 @@ impl ClusterQueueSpec {
         })
     }
 
-    /// The policy for taking back nominal quota, its default filled in.
+    /// The policy for reclaiming nominal quota, with the default applied.
     #[must_use]
     pub fn reclaim_within_cohort(&self) -> ReclaimWithinCohort {
         let given = self
@@ -275,7 +275,7 @@ impl ClusterQueueSpec {
         })
     }
 
-    /// The policy for preemption while borrowing, its default filled in.
+    /// The policy for preemption while borrowing, with the default applied.
     #[must_use]
     pub fn borrow_within_cohort(&self) -> BorrowWithinCohortPolicy {
         let given = self
@@ -286,7 +286,7 @@ impl ClusterQueueSpec {
     }
 }
 
-/// What a queue holds now.
+/// The observed state of a queue.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ClusterQueueStatus {
@@ -302,11 +302,11 @@ pub struct ClusterQueueStatus {
     #[schemars(extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["name"]))]
     pub flavors_usage: Vec<FlavorUsage>,
 
-    /// The number of workloads that wait.
+    /// The number of pending workloads.
     #[serde(default)]
     pub pending_workloads: i32,
 
-    /// The number of workloads that hold quota.
+    /// The number of workloads that have quota reserved.
     #[serde(default)]
     pub reserving_workloads: i32,
 
@@ -322,7 +322,7 @@ pub struct ClusterQueueStatus {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub observed_generation: Option<i64>,
 
-    /// Whether the queue works: Active, Misconfigured.
+    /// The conditions of the queue: Active, Misconfigured.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(schema_with = "schema::conditions")]
     pub conditions: Vec<Condition>,

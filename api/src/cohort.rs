@@ -1,4 +1,4 @@
-//! Cohort: queues and cohorts that lend each other what they leave unused.
+//! Cohort: queues and cohorts that lend each other their unused quota.
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use kube::CustomResource;
@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::quota::{FairSharing, FairSharingStatus, ResourceGroup};
 use crate::schema;
 
-/// A node in a tree of any depth: its members borrow from it, and it from its parent.
+/// A node in a tree of any depth: members borrow from their cohort, and a cohort borrows from its parent.
 #[derive(CustomResource, Clone, Debug, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[kube(
     group = "lockkeeper.dev",
@@ -41,12 +41,12 @@ pub struct CohortSpec {
     #[schemars(length(max = 16), extend("x-kubernetes-list-type" = "atomic"))]
     pub resource_groups: Vec<ResourceGroup>,
 
-    /// How much this cohort counts when the parent's unused quota is shared.
+    /// The weight of this cohort when the parent's unused quota is shared.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fair_sharing: Option<FairSharing>,
 }
 
-/// What a cohort holds now.
+/// The observed state of a cohort.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct CohortStatus {
@@ -58,7 +58,7 @@ pub struct CohortStatus {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub observed_generation: Option<i64>,
 
-    /// Whether the cohort works: Active, Misconfigured.
+    /// The conditions of the cohort: Active, Misconfigured.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(schema_with = "schema::conditions")]
     pub conditions: Vec<Condition>,

@@ -1,12 +1,12 @@
-//! Where in an object a value stands, printed as Kubernetes prints it.
+//! The path of a value in an object, printed as in Kubernetes.
 
 use std::fmt;
 
 /// A path such as `spec.resourceGroups[0].flavors[1].name` or `metadata.labels[a/b]`.
 ///
-/// The format is that of apimachinery's `field.Path`. Unlike it, a list index can remember the key
-/// of its item, so that two versions of a list can be compared item by item even when the items
-/// moved ([`FieldPath::identity`]). Two paths are equal when they were made of the same parts.
+/// The format is that of apimachinery's `field.Path`. Unlike it, a list index can remember the key of its item, so that
+/// two versions of a list can be compared item by item even when the items moved ([`FieldPath::identity`]). Two paths
+/// are equal if they have the same parts.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FieldPath {
     elements: Vec<Element>,
@@ -16,7 +16,7 @@ pub struct FieldPath {
 enum Element {
     /// Nested fields, with dots between their names.
     Fields(&'static str),
-    /// A field whose name may hold a dot.
+    /// A field whose name may contain a dot.
     Named(Box<str>),
     Index {
         position: usize,
@@ -25,35 +25,35 @@ enum Element {
     Key(Box<str>),
 }
 
-/// Room for the elements of most paths, so that they are seldom moved while a path is made.
+/// The initial capacity for elements, enough for most paths without reallocation.
 const USUAL_DEPTH: usize = 8;
 
-/// Room for the text of most paths, in bytes.
+/// The initial capacity of the text, in bytes, enough for most paths.
 const USUAL_LENGTH: usize = 96;
 
 impl FieldPath {
-    /// The path of a top-level field; dots part the names of nested fields (`"spec.preemption"`).
+    /// The path of a top-level field; dots separate the names of nested fields (`"spec.preemption"`).
     #[must_use]
     pub fn new(fields: &'static str) -> Self {
         let elements = Vec::with_capacity(USUAL_DEPTH);
         Self { elements }.field(fields)
     }
 
-    /// Goes down to a field; dots part the names of nested fields.
+    /// Appends a field; dots separate the names of nested fields.
     #[must_use]
     pub fn field(mut self, fields: &'static str) -> Self {
         self.elements.push(Element::Fields(fields));
         self
     }
 
-    /// Goes down to a field whose name is known only at run time.
+    /// Appends a field whose name is known only at run time.
     #[must_use]
     pub fn named(mut self, name: impl Into<Box<str>>) -> Self {
         self.elements.push(Element::Named(name.into()));
         self
     }
 
-    /// Goes down to an item of a list.
+    /// Appends an item of a list.
     #[must_use]
     pub fn index(mut self, position: usize) -> Self {
         self.elements.push(Element::Index {
@@ -63,8 +63,8 @@ impl FieldPath {
         self
     }
 
-    /// Goes down to an item of a list whose items have a name. The path prints the position; two
-    /// paths are the same for [`FieldPath::identity`] when the names agree.
+    /// Appends an item of a list whose items have a name. The path prints the position; two paths are the same for
+    /// [`FieldPath::identity`] when the names agree.
     #[must_use]
     pub fn item(mut self, position: usize, key: &str) -> Self {
         self.elements.push(Element::Index {
@@ -74,15 +74,15 @@ impl FieldPath {
         self
     }
 
-    /// Goes down to an entry of a map.
+    /// Appends an entry of a map.
     #[must_use]
     pub fn key(mut self, key: impl Into<Box<str>>) -> Self {
         self.elements.push(Element::Key(key.into()));
         self
     }
 
-    /// The path with list positions replaced by the keys of their items where they are known: what
-    /// stays the same when items of a list change places.
+    /// The path with list positions replaced by the keys of their items where they are known: it stays the same when
+    /// items of a list move.
     #[must_use]
     pub fn identity(&self) -> String {
         let mut out = String::with_capacity(USUAL_LENGTH);
@@ -96,7 +96,7 @@ impl FieldPath {
         out
     }
 
-    /// The path as it is printed, written in one go: `to_string` would move it as it grows.
+    /// The path as text, in one allocation: `to_string` would reallocate while it grows.
     #[must_use]
     pub fn text(&self) -> String {
         let mut out = String::with_capacity(USUAL_LENGTH);
@@ -115,7 +115,7 @@ impl FieldPath {
         Ok(())
     }
 
-    /// The JSON pointer (RFC 6901) of the same place.
+    /// The JSON pointer (RFC 6901) of the path.
     #[must_use]
     pub fn pointer(&self) -> String {
         let mut out = String::new();
@@ -153,7 +153,7 @@ fn write_field(out: &mut impl fmt::Write, depth: usize, name: &str) -> fmt::Resu
     out.write_str(name)
 }
 
-/// The name that a part of a JSON pointer stands for.
+/// The unescaped name of a part of a JSON pointer.
 #[must_use]
 pub fn unescaped(token: &str) -> String {
     token.replace("~1", "/").replace("~0", "~")

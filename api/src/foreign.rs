@@ -1,12 +1,12 @@
-//! Kinds of other projects, as far as rules read them.
+//! Kinds of other projects, with the fields that rules read.
 //!
-//! What the API server of such a kind has checked before is not checked by decoding: enumerations are plain
-//! text, and what is missing has its empty value.
+//! Decoding does not repeat the validation of the API server: enumerations are plain text, and a missing field has its
+//! empty value.
 
 pub mod koordinator;
 pub mod scheduling;
 
-/// Makes a type one of the kinds of an API server. Its object metadata are in `metadata`.
+/// Implements the Kubernetes resource traits for a type whose field `metadata` has the object metadata.
 macro_rules! foreign_kind {
     ($type:ty, $scope:ty, $group:expr, $version:expr, $kind:expr, $plural:expr) => {
         impl kube::Resource for $type {

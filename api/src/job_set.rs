@@ -1,4 +1,4 @@
-//! JobSets (`jobset.x-k8s.io`), as far as the webhook reads them.
+//! JobSets (`jobset.x-k8s.io`): the fields that the webhook reads.
 
 use crate::foreign::foreign_kind;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
@@ -8,15 +8,14 @@ use std::collections::BTreeMap;
 /// The API group of JobSets.
 pub const GROUP: &str = "jobset.x-k8s.io";
 
-/// The version of it that is read: the only one that a release serves. An API server that serves others
-/// as well converts to it.
+/// The version that is decoded: the only one that JobSet releases serve. An API server that serves others as well
+/// converts to it.
 pub const VERSION: &str = "v1alpha2";
 
 /// The kind.
 pub const KIND: &str = "JobSet";
 
-/// Jobs of several templates that run together. Of the specification only what says whether it is
-/// suspended, and what its templates say of themselves.
+/// Jobs of several templates that run together. The specification has only `suspend` and the metadata of the templates.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 pub struct JobSet {
     /// Its metadata.
@@ -27,7 +26,7 @@ pub struct JobSet {
     pub spec: Option<JobSetSpec>,
 }
 
-/// The specification of a JobSet, as far as the webhook reads it.
+/// The fields of a JobSet's specification that the webhook reads.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 pub struct JobSetSpec {
     /// Whether none of its Jobs may run.
@@ -52,7 +51,7 @@ pub struct ReplicatedJob {
 /// The template of Jobs.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 pub struct JobTemplate {
-    /// What the Jobs are labelled with.
+    /// The metadata of the Jobs.
     #[serde(default)]
     pub metadata: Option<TemplateMetadata>,
     /// Their specification.
@@ -71,13 +70,13 @@ pub struct JobTemplateSpec {
 /// The template of pods.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 pub struct PodTemplate {
-    /// What the pods are labelled with.
+    /// The metadata of the pods.
     #[serde(default)]
     pub metadata: Option<TemplateMetadata>,
 }
 
-/// The metadata of a template. What is not read is not decoded, so that nothing in it keeps a JobSet from being
-/// read.
+/// The metadata of a template. Other fields are not decoded, so that an invalid value in one of them does not make a
+/// JobSet undecodable.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 pub struct TemplateMetadata {
     /// The labels.

@@ -1,4 +1,4 @@
-//! LocalQueue: the door of a namespace to a ClusterQueue.
+//! LocalQueue: the queue of a namespace, which refers to a ClusterQueue.
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use kube::CustomResource;
@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::cluster_queue::StopPolicy;
 use crate::schema;
 
-/// Where the workloads of a namespace are submitted.
+/// The queue to which the workloads of a namespace are submitted.
 #[allow(
     clippy::duplicated_attributes,
     reason = "printer columns of one type are not the same attribute"
@@ -49,25 +49,25 @@ use crate::schema;
 )]
 #[serde(rename_all = "camelCase")]
 pub struct LocalQueueSpec {
-    /// The ClusterQueue that the workloads are admitted by. Immutable.
+    /// The ClusterQueue that admits the workloads. Immutable.
     #[schemars(schema_with = "schema::subdomain")]
     pub cluster_queue: String,
 
-    /// Whether the queue admits; None, which means that it does, by default.
+    /// Whether the queue admits workloads; None by default: it does.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(extend("default" = "None"))]
     pub stop_policy: Option<StopPolicy>,
 }
 
-/// What a local queue holds now.
+/// The observed state of a LocalQueue.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct LocalQueueStatus {
-    /// The number of workloads that wait.
+    /// The number of pending workloads.
     #[serde(default)]
     pub pending_workloads: i32,
 
-    /// The number of workloads that hold quota.
+    /// The number of workloads that have quota reserved.
     #[serde(default)]
     pub reserving_workloads: i32,
 
@@ -79,7 +79,7 @@ pub struct LocalQueueStatus {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub observed_generation: Option<i64>,
 
-    /// Whether the queue works: Active, Misconfigured.
+    /// The conditions of the queue: Active, Misconfigured.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(schema_with = "schema::conditions")]
     pub conditions: Vec<Condition>,

@@ -1,11 +1,11 @@
-//! Amounts of resources, as Kubernetes reads and writes them.
+//! Amounts of resources, as Kubernetes parses and prints them.
 //!
 //! The rules are those of `resource.Quantity` in k8s.io/apimachinery v0.37.1 (`pkg/api/resource`).
-//! `tests/data/quantities.jsonl` holds that code's own answers, and a test compares ours with them.
+//! `tests/data/quantities.jsonl` contains the results of that code, and a test compares ours with them.
 //!
 //! We differ in three places, on purpose:
-//! - A value is at most 2^127-1 nano (about 1.7e29) in magnitude; Kubernetes holds larger ones.
-//! - An exponent that does not fit 32 bits is refused; Kubernetes drops its upper bits.
+//! - A value is at most 2^127-1 nano (about 1.7e29) in magnitude; Kubernetes supports larger ones.
+//! - An exponent that does not fit 32 bits is rejected; Kubernetes drops its upper bits.
 //! - Values of 1000E and more keep their suffix when printed; Kubernetes prints `1000E` as `1`.
 //!
 //! The arithmetic is checked where a value can be too large, and wrapping or saturating only where
@@ -32,7 +32,7 @@ const NANO_PER_WHOLE: i128 = 1_000_000_000;
 /// Nano units in a thousandth.
 const NANO_PER_MILLI: i128 = 1_000_000;
 
-/// A suffix, and the power of ten or of two that it stands for.
+/// A suffix and its power of ten or of two.
 type Unit = (&'static str, i32);
 
 /// The suffixes of [`Format::DecimalSi`], each 1000 times the one before, from nano.
@@ -77,8 +77,8 @@ const BINARY_SI: [Unit; 7] = [
     ("Ei", 60),
 ];
 
-/// What the CRDs of Kubernetes ask of a quantity that is a string. It is narrower than
-/// [`Quantity::from_str`] in some places (`Ki`) and wider in others (`1e1.5`).
+/// The pattern in the CRDs of Kubernetes for a quantity that is a string. It is narrower than [`Quantity::from_str`] in
+/// some places (`Ki`) and wider in others (`1e1.5`).
 const PATTERN: &str = r"^(\+|-)?(([0-9]+(\.[0-9]*)?)|(\.[0-9]+))(([KMGTPE]i)|[numkMGTPE]|([eE](\+|-)?(([0-9]+(\.[0-9]*)?)|(\.[0-9]+))))?$";
 
 /// An exact amount of a resource, such as `500m` (cpu) or `16Gi` (bytes).
@@ -105,7 +105,7 @@ enum Format {
     DecimalExponent,
 }
 
-/// Why a text or number is not a [`Quantity`]. No message repeats the input.
+/// The reason why a text or number is not a [`Quantity`]. No message repeats the input.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum QuantityError {
     /// The text is empty, or is not a number with an optional suffix after it: `abc`, `1 Gi`,
@@ -136,13 +136,13 @@ pub enum QuantityError {
 }
 
 impl Quantity {
-    /// Nothing; prints as `0`.
+    /// Zero; prints as `0`.
     pub const ZERO: Self = Self {
         nano: 0,
         format: Format::DecimalSi,
     };
 
-    /// So many thousandths.
+    /// A number of thousandths.
     #[must_use]
     pub fn from_milli(milli: i64) -> Self {
         // 2^63 thousandths are 2^83 nano.
@@ -153,7 +153,7 @@ impl Quantity {
         }
     }
 
-    /// So many bytes, printed with a binary suffix where that is exact.
+    /// A number of bytes, printed with a binary suffix where that is exact.
     #[must_use]
     pub fn from_bytes(bytes: i64) -> Self {
         Self {
@@ -202,8 +202,8 @@ impl Quantity {
     /// The value in milli units (1e-3), rounded away from zero: `0.1m` is 1, `-0.1m` is -1. `None`
     /// when that does not fit 64 bits.
     ///
-    /// This is `MilliValue` of Kubernetes, without its wrong answers: it overflows silently, and
-    /// negative values that it does not hold in 64 bits come out rounded towards zero or worse.
+    /// This is `MilliValue` of Kubernetes, without its bugs: it overflows silently, and negative values that it does
+    /// not hold in 64 bits come out rounded towards zero or worse.
     #[must_use]
     pub fn milli_ceil(self) -> Option<i64> {
         self.away_from_zero(NANO_PER_MILLI)
@@ -255,7 +255,7 @@ impl Quantity {
     }
 }
 
-/// So many whole units.
+/// A number of whole units.
 impl From<i64> for Quantity {
     fn from(whole: i64) -> Self {
         // 2^63 units are 2^93 nano.
@@ -303,7 +303,7 @@ fn scale(value: i128, base: i128, units: &[Unit]) -> (i128, &'static str) {
     (mantissa, current)
 }
 
-/// Reads a quantity as `resource.ParseQuantity` does; spaces around it are not accepted.
+/// Parses a quantity as `resource.ParseQuantity` does; spaces around it are not accepted.
 ///
 /// The work is linear in the length of the text, and nothing is allocated.
 impl FromStr for Quantity {
@@ -365,8 +365,8 @@ impl Visitor<'_> for QuantityVisitor {
     }
 
     fn visit_str<E: de::Error>(self, text: &str) -> Result<Quantity, E> {
-        // Kubernetes trims what stands raw between the quotes. ASCII control characters can only be
-        // written as escapes there, which it does not decode, so it refuses them.
+        // Kubernetes trims the raw text between the quotes. ASCII control characters can only be written as escapes
+        // there, which it does not decode, so it rejects them.
         text.trim_matches(|c: char| c.is_whitespace() && c >= ' ')
             .parse()
             .map_err(E::custom)

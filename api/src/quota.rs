@@ -45,27 +45,27 @@ pub struct ResourceQuota {
     #[schemars(length(min = 1, max = 317))]
     pub name: String,
 
-    /// The amount that is guaranteed: it is always available to its owner, except while it is lent
-    /// and not yet reclaimed.
+    /// The guaranteed amount: it is always available to its queue or cohort, except while it is lent and not yet
+    /// reclaimed.
     pub nominal_quota: Quantity,
 
-    /// The most that may be used above the nominal quota, from what others in the cohort leave
-    /// unused. Without it there is no such limit. It needs a cohort.
+    /// The maximum amount that may be borrowed above the nominal quota, from unused quota of the cohort. Unset: no
+    /// limit. Requires a cohort.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub borrowing_limit: Option<Quantity>,
 
-    /// The most of the unused nominal quota that others in the cohort may borrow. Without it
-    /// everything unused may be lent. It needs a cohort and is at most the nominal quota.
+    /// The maximum amount of unused nominal quota that other members of the cohort may borrow. Unset: all of it.
+    /// Requires a cohort; at most the nominal quota.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lending_limit: Option<Quantity>,
 }
 
-/// How much a queue or cohort counts when unused quota is shared.
+/// The weight of a queue or cohort when unused quota is shared.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct FairSharing {
-    /// The weight relative to the siblings in the cohort; 1 by default. With weight 0 anything
-    /// borrowed is the first to be taken back.
+    /// The weight relative to the siblings in the cohort; 1 by default. With weight 0, borrowed quota is reclaimed
+    /// first.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(extend("default" = "1"))]
     pub weight: Option<Quantity>,
@@ -75,12 +75,12 @@ pub struct FairSharing {
 #[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct FairSharingStatus {
-    /// The dominant resource's borrowed share of what the cohort could lend, divided by the weight,
-    /// times 1000. 9223372036854775807 when the weight is 0 and something is borrowed.
+    /// The borrowed share of the dominant resource, relative to the amount that the cohort can lend, divided by the
+    /// weight, times 1000. 9223372036854775807 if the weight is 0 and quota is borrowed.
     pub weighted_share: i64,
 }
 
-/// What is used of one flavor.
+/// The usage of one flavor.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 #[schemars(extend("x-kubernetes-map-type" = "atomic"))]
@@ -96,7 +96,7 @@ pub struct FlavorUsage {
     pub resources: Vec<ResourceUsage>,
 }
 
-/// What is used of one resource in one flavor.
+/// The usage of one resource in one flavor.
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ResourceUsage {

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 
 use crate::schema;
 
-/// The nodes that a flavor stands for, and what pods need to run there.
+/// The nodes of a flavor, and the tolerations that pods need to run there.
 #[derive(CustomResource, Clone, Debug, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[kube(
     group = "lockkeeper.dev",
@@ -32,7 +32,7 @@ pub struct ResourceFlavorSpec {
     #[schemars(schema_with = "schema::node_labels")]
     pub node_labels: BTreeMap<String, String>,
 
-    /// The taints of the nodes. A workload must tolerate those that keep pods away.
+    /// The taints of the nodes. A workload must tolerate those that keep pods off a node.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(schema_with = "schema::taints")]
     pub node_taints: Vec<Taint>,

@@ -1,4 +1,4 @@
-//! Schema fragments that derive cannot express.
+//! Schema fragments that the derive macro cannot express.
 
 use schemars::{Schema, SchemaGenerator, json_schema};
 
@@ -12,14 +12,14 @@ pub(crate) const LABEL_LENGTH_MAX: usize = 63;
 /// subdomain, a slash and a name of 63.
 pub(crate) const QUALIFIED_NAME_LENGTH_MAX: usize = 317;
 
-/// The most requirements of one label selector. Kubernetes has no bound; nobody needs this many.
+/// The most requirements of one label selector. Kubernetes has no limit; this one is far above practical use.
 const SELECTOR_REQUIREMENTS_MAX: usize = 64;
 
 /// The most values of one requirement, such as the names of namespaces.
 const SELECTOR_VALUES_MAX: usize = 1024;
 
-/// A pod template without a schema. An API server's cost per write grows with the schema, and the
-/// full pod template is most of it; the webhook decodes it typed instead. It is one thing, with one owner.
+/// A pod template without a schema. An API server's cost per write grows with the schema, and the full pod template is
+/// most of it; the webhook decodes it into a type instead. It is atomic: it has one owner in `managedFields`.
 pub(crate) fn pod_template(_: &mut SchemaGenerator) -> Schema {
     json_schema!({
         "type": "object",
@@ -65,8 +65,8 @@ pub(crate) fn node_labels(_: &mut SchemaGenerator) -> Schema {
     })
 }
 
-/// A label selector. k8s-openapi has the type; the bounds, the operators and what is atomic are
-/// only in Kubernetes' own schema.
+/// A label selector. k8s-openapi has the type; the bounds, the operators and the atomic fields are only in Kubernetes'
+/// own schema.
 pub(crate) fn label_selector(_: &mut SchemaGenerator) -> Schema {
     json_schema!({
         "type": "object",
@@ -74,7 +74,7 @@ pub(crate) fn label_selector(_: &mut SchemaGenerator) -> Schema {
         "properties": {
             "matchLabels": {
                 "type": "object",
-                "description": "Labels that must be there with exactly these values.",
+                "description": "Labels that must be present with exactly these values.",
                 "maxProperties": SELECTOR_REQUIREMENTS_MAX,
                 "additionalProperties": {"type": "string", "maxLength": LABEL_LENGTH_MAX},
             },
@@ -116,8 +116,8 @@ fn requirement() -> Schema {
     })
 }
 
-/// Conditions, with the bounds that Kubernetes gives them (`metav1.Condition`). Each is set as a whole, and so it has one
-/// owner: for each field of its own, `metadata.managedFields` would be longer than all the rest of a workload.
+/// Conditions, with the bounds that Kubernetes gives them (`metav1.Condition`). Each condition is atomic and has one
+/// owner: with an owner per field, `metadata.managedFields` would be longer than the rest of a workload.
 pub(crate) fn conditions(_: &mut SchemaGenerator) -> Schema {
     json_schema!({
         "type": "array",
@@ -138,7 +138,7 @@ pub(crate) fn conditions(_: &mut SchemaGenerator) -> Schema {
                 "message": {
                     "type": "string",
                     "maxLength": 32768,
-                    "description": "Details for a person; may be empty.",
+                    "description": "Details for users; may be empty.",
                 },
                 "observedGeneration": {
                     "type": "integer",
@@ -169,7 +169,7 @@ pub(crate) fn conditions(_: &mut SchemaGenerator) -> Schema {
     })
 }
 
-/// Taints of nodes. A misspelt effect would let pods through without a word.
+/// Taints of nodes. A misspelt effect would silently have no effect on pods.
 pub(crate) fn taints(_: &mut SchemaGenerator) -> Schema {
     json_schema!({
         "type": "array",

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use crate::quantity::Quantity;
 use crate::schema;
 
-/// The name of a pod set that gives none.
+/// The default name of a pod set.
 pub const POD_SET_NAME_DEFAULT: &str = "main";
 
 /// The pods of one job, admitted together against quota.
@@ -65,21 +65,20 @@ pub struct WorkloadSpec {
     #[schemars(extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["name"]))]
     pub pod_groups: Vec<PodGroup>,
 
-    /// The LocalQueue, in the same namespace, that the workload waits in. Immutable while quota is reserved.
+    /// The LocalQueue of the workload, in the same namespace. Immutable while quota is reserved.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "schema::subdomain")]
     pub queue_name: Option<String>,
 
-    /// The PriorityClass that gives the priority used when this workload is scheduled. Without it
-    /// the class marked globalDefault is filled in; without such a class the priority is 0.
-    /// system-node-critical and system-cluster-critical can be used. Immutable.
+    /// The PriorityClass that gives the scheduling priority: the priority of this workload as a preemptor and in the
+    /// queue. Defaults to the class marked globalDefault; without such a class the priority is 0. system-node-critical
+    /// and system-cluster-critical can be used. Immutable.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "schema::subdomain")]
     pub priority_class_name: Option<String>,
 
-    /// The PriorityClass that gives the priority used when somebody wants to preempt this workload.
-    /// Without it priorityClassName is filled in. Its value is at least that of
-    /// priorityClassName. Immutable.
+    /// The PriorityClass that gives the preemption priority: the priority of this workload as a victim. Defaults to
+    /// priorityClassName. Its value must be at least the value of priorityClassName. Immutable.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "schema::subdomain")]
     pub preemption_priority_class_name: Option<String>,
@@ -111,15 +110,15 @@ pub struct PodSet {
     #[schemars(range(min = 0), extend("default" = 1))]
     pub count: Option<i32>,
 
-    /// The number of pods that is enough to start with, when all do not fit; at most count. Without it all are
+    /// The minimum number of pods for partial admission, used when not all pods fit; at most count. Unset: all pods are
     /// needed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1))]
     pub min_count: Option<i32>,
 
-    /// The pods, as in the spec.template of a Job. It has no schema here: the webhook decodes it and
-    /// reports what does not fit.
-    // Shared: a controller that knows many workloads keeps one of those that are equal.
+    /// The pods, as in the spec.template of a Job. It has no schema here: the webhook decodes it and rejects invalid
+    /// fields.
+    // Shared: a controller that caches many workloads stores equal templates once.
     #[schemars(schema_with = "schema::pod_template")]
     pub template: Arc<PodTemplateSpec>,
 
@@ -130,7 +129,7 @@ pub struct PodSet {
 }
 
 impl PodSet {
-    /// The name, its default filled in.
+    /// The name with the default applied.
     #[must_use]
     pub fn name(&self) -> &str {
         self.name.as_deref().unwrap_or(POD_SET_NAME_DEFAULT)
@@ -143,7 +142,7 @@ fn pod_set_name(generator: &mut schemars::SchemaGenerator) -> schemars::Schema {
     schema
 }
 
-/// Pods that are placed together.
+/// A group of pods that are placed together.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct PodGroup {
@@ -151,8 +150,8 @@ pub struct PodGroup {
     #[schemars(schema_with = "schema::label")]
     pub name: String,
 
-    /// The number of like groups; 1 by default. Each has count / replicas pods of every pod set
-    /// that names it.
+    /// The number of replicas of the group; 1 by default. Each replica has count / replicas pods of every pod set that
+    /// names the group.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1), extend("default" = 1))]
     pub replicas: Option<i32>,
@@ -162,7 +161,7 @@ pub struct PodGroup {
     #[schemars(range(min = 1))]
     pub min_count: Option<i32>,
 
-    /// What is disrupted together; Pod by default.
+    /// The unit of disruption; Pod by default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(extend("default" = "Pod"))]
     pub disruption_mode: Option<DisruptionMode>,
@@ -178,16 +177,15 @@ pub enum DisruptionMode {
     PodGroup,
 }
 
-/// Where a workload stands.
+/// The observed state of a workload.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct WorkloadStatus {
-    /// The priority used when the workload is scheduled, from priorityClassName.
+    /// The scheduling priority, from priorityClassName.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub priority: Option<i32>,
 
-    /// The priority used when somebody wants to preempt the workload, from
-    /// preemptionPriorityClassName.
+    /// The preemption priority, from preemptionPriorityClassName.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub preemption_priority: Option<i32>,
 
@@ -195,12 +193,12 @@ pub struct WorkloadStatus {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub admission: Option<Admission>,
 
-    /// How often and until when the workload was put back after its pods were not ready in time.
+    /// The state of requeuing after the pods were not ready in time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    // In a box: few workloads have one.
+    // Boxed, because few workloads have one.
     pub requeue_state: Option<Box<RequeueState>>,
 
-    /// The nodes held for the workload while its victims go.
+    /// The nodes nominated for the workload until its victims have stopped.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub nominated_placement: Option<NominatedPlacement>,
 
@@ -220,14 +218,14 @@ pub struct Admission {
     #[schemars(schema_with = "schema::subdomain")]
     pub cluster_queue: String,
 
-    /// What each pod set got.
+    /// The assignment of each pod set.
     #[serde(default)]
     #[schemars(length(max = 18))]
     #[schemars(extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["name"]))]
     pub pod_set_assignments: Vec<PodSetAssignment>,
 }
 
-/// What a pod set got.
+/// The quota assigned to a pod set.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct PodSetAssignment {
@@ -255,22 +253,21 @@ pub struct PodSetAssignment {
 #[serde(rename_all = "camelCase")]
 #[schemars(extend("x-kubernetes-map-type" = "atomic"))]
 pub struct RequeueState {
-    /// How many times the workload was put back since it was last active.
+    /// The number of times the workload was requeued since it was last activated.
     #[serde(default)]
     #[schemars(range(min = 0))]
     pub count: i32,
 
-    /// When the workload may be tried again.
+    /// The time from which the workload may be admitted again.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub requeue_at: Option<Time>,
 
-    /// When its pods were first not ready in time since they were ready last. Kept only while there is
-    /// a limit by time.
+    /// The time of the first pods-ready timeout since the pods were last ready. Set only if a time limit is configured.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub first_evicted_at: Option<Time>,
 }
 
-/// Nodes held for a workload.
+/// Nodes nominated for a workload.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 #[schemars(extend("x-kubernetes-map-type" = "atomic"))]

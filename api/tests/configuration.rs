@@ -30,7 +30,7 @@ without a reload.
 starts.
 
 This page is made from the types in `api/src/config.rs` and `api/src/config/`;
-`UPDATE_DOCS=1 cargo test -p lockkeeper-api --test configuration` makes it anew.
+`UPDATE_DOCS=1 cargo test -p lockkeeper-api --test configuration` regenerates it.
 
 ";
 
@@ -136,7 +136,7 @@ fn reference() -> String {
     out
 }
 
-/// `UPDATE_DOCS=1` writes the page anew.
+/// `UPDATE_DOCS=1` regenerates the page.
 #[test]
 fn configuration_reference_is_current() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/configuration.md");

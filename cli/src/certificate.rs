@@ -7,21 +7,19 @@ use std::io::{Write, stdout};
 use std::path::PathBuf;
 use std::time::SystemTime;
 
-/// Where the certificate goes, and for which names.
+/// Flags of `lockkeeper certificate`.
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
-    /// Name or IP address that clients use, such as lockkeeper.lockkeeper-system.svc; may be
-    /// repeated
+    /// DNS name or IP address of the webhook, e.g. lockkeeper.lockkeeper-system.svc; repeatable
     #[arg(long = "name", value_name = "NAME", required = true)]
     names: Vec<String>,
 
-    /// Folder for ca.crt, ca.key, tls.crt and tls.key; it is made private. What is there and still
-    /// good is kept
+    /// Folder for ca.crt, ca.key, tls.crt and tls.key, created with mode 0700; valid files are kept
     #[arg(long, value_name = "DIR")]
     output_dir: PathBuf,
 }
 
-/// Makes the files and says where they are.
+/// Creates the files and prints their paths.
 pub(crate) fn run(arguments: &Arguments) -> Result<(), Error> {
     let files = self_signed::ensure(&arguments.output_dir, &arguments.names, SystemTime::now())?;
     let mut out = stdout().lock();

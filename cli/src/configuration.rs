@@ -18,26 +18,26 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// How alike two keys must be, from 0 to 1, for one to be meant by the other.
+/// The least similarity (0 to 1) of an unknown key and a known one, for the known one to be suggested.
 const SIMILARITY_MIN: f64 = 0.6;
 
-/// The largest file that is read, in bytes: 1 MiB.
+/// The largest accepted file, in bytes: 1 MiB.
 const SIZE_MAX_BYTES: u64 = 1024 * 1024;
 
-/// A configuration as it stands in the file.
+/// A configuration file, its user rules, and the parsed values of both.
 #[derive(Debug, Default)]
 pub(crate) struct LoadedConfig {
-    /// The whole file.
+    /// The text of the file.
     pub(crate) text: String,
-    /// The pages of users' rules.
+    /// The pages of user rules.
     pub(crate) pages: Vec<Source>,
-    /// What it says.
+    /// The parsed configuration.
     pub(crate) config: Config,
-    /// What it says to rules.
+    /// The settings of the rules.
     pub(crate) settings: Settings,
 }
 
-/// Reads the file and the users' rules; without a file everything is as by default.
+/// Reads the file and the user rules. Without a file, every value has its default.
 pub(crate) fn read(path: Option<&Path>, folders: &RuleDirs) -> Result<LoadedConfig, Error> {
     let text = path.map(read_text).transpose()?;
     load(path, text.unwrap_or_default(), folders.pages()?)
@@ -49,20 +49,20 @@ pub(crate) fn print(config: &Config) -> Result<(), Failure> {
     Ok(stdout().lock().write_all(yaml.as_bytes())?)
 }
 
-/// The content of the file.
+/// Reads the file.
 pub(crate) fn read_text(path: &Path) -> Result<String, Error> {
     let shown = path.display();
     let mut text = String::new();
     File::open(path)
         .and_then(|file| file.take(SIZE_MAX_BYTES + 1).read_to_string(&mut text))
-        .with_context(|| format!("cannot read {shown}; check the path and its rights"))?;
+        .with_context(|| format!("cannot read {shown}; check the path and its permissions"))?;
     if u64::try_from(text.len())? > SIZE_MAX_BYTES {
         bail!("{shown} is larger than {SIZE_MAX_BYTES} bytes; is it the configuration file?");
     }
     Ok(text)
 }
 
-/// Checks what was read. The error names the file, the place, and what is wrong.
+/// Parses and checks a file and the user rules. The error names the file, the position and the problem.
 pub(crate) fn load(
     path: Option<&Path>,
     text: String,
@@ -81,13 +81,13 @@ pub(crate) fn load(
     })
 }
 
-/// In seconds since 1970.
+/// The current time in seconds since 1970.
 pub(crate) fn unix_now_seconds() -> i64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH);
     since.map_or(0, |it| i64::try_from(it.as_secs()).unwrap_or(i64::MAX))
 }
 
-/// Parses the text. The error has the place as `:line:column` and what is wrong.
+/// Parses the text. The error has the position as `:line:column`, and the message.
 fn parse(text: &str, rules: &Arc<UserRules>) -> Result<(Config, Settings), (String, String)> {
     let config: Config = if text.trim().is_empty() {
         Config::default()
@@ -112,8 +112,8 @@ fn from_yaml<T: DeserializeOwned>(text: &str) -> Result<T, (String, String)> {
     })
 }
 
-/// The parts of the file that name rules. It is read when one of the names is wrong: then the parser
-/// says where.
+/// The parts of the file that name rules. Parsed only after an unknown name, to get the position from the
+/// parser.
 #[derive(Default, Deserialize)]
 #[serde(default)]
 struct RuleNames {
@@ -140,7 +140,7 @@ struct Namespace {
     actions: BTreeMap<ExistingRuleId, Action>,
 }
 
-/// The id of a rule that exists, or may be one of a user.
+/// The id of a built-in rule, or of a possible user rule.
 #[derive(Deserialize, PartialEq, Eq, PartialOrd, Ord)]
 #[serde(try_from = "String")]
 struct ExistingRuleId(String);
@@ -157,7 +157,7 @@ impl TryFrom<String> for ExistingRuleId {
     }
 }
 
-/// Says in a message of the parser what is meant: the nearest known key, or the values that fit.
+/// Adds the nearest known key or the accepted values to a message of the parser.
 fn explain_parse_error(message: &str) -> String {
     let unsigned = ["invalid u64", "invalid u32"];
     if unsigned.contains(&message) {
@@ -169,7 +169,7 @@ fn explain_parse_error(message: &str) -> String {
     }
 }
 
-/// The known key that is most like the unknown one in "unknown field `x`, expected one of a, b".
+/// The known key that is most similar to the unknown one in "unknown field `x`, expected one of a, b".
 fn nearest_key(message: &str) -> Option<&str> {
     let (_, rest) = message.split_once("unknown ")?.1.split_once('`')?;
     let (unknown, rest) = rest.split_once('`')?;

@@ -13,31 +13,30 @@ use serde_json::{Value, json};
 use std::io::{Read, Write, stdin, stdout};
 use std::path::{Path, PathBuf};
 
-/// The most that is read of a scenario, in bytes: 64 MiB.
+/// The largest scenario file, in bytes: 64 MiB. The rest is ignored.
 const SCENARIO_MAX_BYTES: u64 = 64 * 1024 * 1024;
 
-/// What is to be explained, and how it is printed.
+/// Flags of `lockkeeper explain`.
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
-    /// State and workloads to decide on (YAML, JSON, or one JSON a line; `-` is standard input)
+    /// Scenario file (YAML, JSON, or one JSON object per line); `-` reads stdin
     #[arg(long, value_name = "FILE")]
     scenario: PathBuf,
 
-    /// The scenario with this id, where the file has several
+    /// Id of the scenario, if the file has several
     #[arg(long, value_name = "ID")]
     id: Option<String>,
 
-    /// Only this workload
+    /// Explain only this workload
     #[arg(long, value_name = "NAME")]
     workload: Option<String>,
 
-    /// How the answer is printed
+    /// Output format
     #[arg(short, long, value_name = "FORMAT", default_value = "human")]
     output: Output,
 
-    /// Whether what Kueue does wrong is done the same way; of pods on nodes, whether it is done as
-    /// kube-scheduler does it [default: kueue or kube-scheduler for a scenario that was recorded from
-    /// it, else lockkeeper]
+    /// Which scheduler to reproduce, known bugs included [default: the one that a scenario was recorded from, else
+    /// lockkeeper]
     #[arg(long, value_name = "WHOSE")]
     compatibility: Option<CompatibilityTarget>,
 }
@@ -55,37 +54,37 @@ enum CompatibilityTarget {
     KubeScheduler,
 }
 
-/// Decides, and prints the decision and its story.
+/// Decides the scenario, and prints the decision with its explanation.
 pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     let (text, at) = select_scenario(arguments).map_err(Failure::Usage)?;
-    if let Some(told) =
+    if let Some(text) =
         node_scenarios::explain_node_scenario(&text, &at, arguments).map_err(Failure::Usage)?
     {
-        return Ok(stdout().lock().write_all(told.as_bytes())?);
+        return Ok(stdout().lock().write_all(text.as_bytes())?);
     }
     let scenario: Result<Scenario, _> =
-        parse(&text).with_context(|| format!("{at} is no scenario"));
+        parse(&text).with_context(|| format!("{at} is not a scenario"));
     let scenario = scenario.map_err(Failure::Usage)?;
     let compatibility = match arguments.compatibility {
         Some(CompatibilityTarget::Lockkeeper) => Compatibility::Lockkeeper,
         Some(CompatibilityTarget::Kueue) => Compatibility::Kueue,
         Some(CompatibilityTarget::KubeScheduler) => {
             return Err(Failure::Usage(anyhow!(
-                "kube-scheduler knows no queues; give kueue or lockkeeper"
+                "kube-scheduler has no queues; set --compatibility to kueue or lockkeeper"
             )));
         }
         None => compatibility(&scenario),
     };
     let shown = arguments.scenario.display();
     let loaded = load(&scenario, compatibility)
-        .with_context(|| format!("{shown} is no state"))
+        .with_context(|| format!("{shown} is not a valid cluster state"))
         .map_err(Failure::Usage)?;
-    let told = explain_scenario(&scenario, loaded, arguments).map_err(Failure::Usage)?;
+    let text = explain_scenario(&scenario, loaded, arguments).map_err(Failure::Usage)?;
     let mut out = stdout().lock();
-    Ok(out.write_all(told.as_bytes())?)
+    Ok(out.write_all(text.as_bytes())?)
 }
 
-/// The text of the scenario that is asked for, and where it stands.
+/// The text of the selected scenario, and its position for messages.
 fn select_scenario(arguments: &Arguments) -> Result<(String, String), Error> {
     let path = &arguments.scenario;
     let shown = path.display();
@@ -107,7 +106,7 @@ fn select_scenario(arguments: &Arguments) -> Result<(String, String), Error> {
     for (at, line) in lines.into_iter().enumerate() {
         let line_number = at.saturating_add(1);
         let value: Value = serde_json::from_str(line)
-            .with_context(|| format!("{shown}:{line_number} is no JSON"))?;
+            .with_context(|| format!("{shown}:{line_number} is not JSON"))?;
         if value.get("id").and_then(Value::as_str) == Some(id) {
             return Ok((line.to_owned(), format!("{shown}:{line_number}")));
         }
@@ -143,15 +142,15 @@ fn explain_scenario(
         return explain_cycle(scenario, &mut loaded.state, arguments);
     };
     let nomination = loaded.nominate(scenario);
-    let nomination = nomination.ok_or_else(|| anyhow!("the incoming workload is not there"))?;
+    let nomination = nomination.ok_or_else(|| anyhow!("the incoming workload does not exist"))?;
     let state = &loaded.state;
     let name = state.workload_name(id);
     match arguments.output {
         Output::Json => to_pretty_json(&explanation::nomination_json(state, name, &nomination)),
         Output::Human => {
-            let mut told = String::new();
-            explanation::write_nomination(&mut told, state, name, &nomination)?;
-            Ok(told)
+            let mut text = String::new();
+            explanation::write_nomination(&mut text, state, name, &nomination)?;
+            Ok(text)
         }
     }
 }
@@ -172,9 +171,9 @@ fn explain_cycle(
     {
         let why = match state.workload(name) {
             Some(_) => "it is not at the head of its queue, or the queue admits nothing",
-            None => "there is no such workload",
+            None => "the workload does not exist",
         };
-        return Err(anyhow!("{name:?} is not decided on in this cycle: {why}"));
+        return Err(anyhow!("{name:?} is not part of this cycle: {why}"));
     }
     match arguments.output {
         Output::Json => {
@@ -185,17 +184,17 @@ fn explain_cycle(
             to_pretty_json(&json!({"entries": entries}))
         }
         Output::Human => {
-            let mut told = String::new();
+            let mut text = String::new();
             for (at, entry) in entries.into_iter().enumerate() {
                 if at > 0 {
-                    told.push('\n');
+                    text.push('\n');
                 }
-                explanation::write_entry(&mut told, state, entry)?;
+                explanation::write_entry(&mut text, state, entry)?;
             }
-            if told.is_empty() {
-                told.push_str("nobody waits at the head of an active queue\n");
+            if text.is_empty() {
+                text.push_str("no pending workload at the head of an active queue\n");
             }
-            Ok(told)
+            Ok(text)
         }
     }
 }

@@ -1,4 +1,4 @@
-//! A client of the API server that a kubeconfig names.
+//! Builds a client from a kubeconfig.
 
 use anyhow::{Error, anyhow};
 use kube::config::{KubeConfigOptions, Kubeconfig, KubeconfigError};
@@ -6,19 +6,19 @@ use kube::{Client, Config};
 use lockkeeper_check::yaml::place_and_message;
 use std::path::Path;
 
-/// Reads the file, of which the current context is used. An error names it, and says what is wrong with it.
+/// Builds a client for the current context of the file. An error names the file and the problem.
 pub(crate) async fn client(path: &Path) -> Result<Client, Error> {
     client_with_context(path, None).await
 }
 
-/// The same for a context of the file, by its name.
+/// Builds a client for a context of the file; for the current one if it is `None`.
 pub(crate) async fn client_with_context(
     path: &Path,
     context: Option<&str>,
 ) -> Result<Client, Error> {
     let explain = |error| match error {
         KubeconfigError::LoadContext(name) if context.is_some() => anyhow!(
-            "{} has no context {name:?}; kubectl config get-contexts lists those it has",
+            "{} has no context {name:?}; kubectl config get-contexts lists them",
             path.display()
         ),
         error => describe_error(path, &error),
@@ -33,12 +33,14 @@ pub(crate) async fn client_with_context(
     Client::try_from(config).map_err(|error| anyhow!("cannot use {}: {error}", path.display()))
 }
 
-/// kube's texts already hold their causes, and do not always name the file.
+/// Adds the file, which kube's messages do not always name. They contain their causes already.
 fn describe_error(path: &Path, error: &KubeconfigError) -> Error {
     let shown = path.display();
     match error {
         KubeconfigError::ReadConfig(reason, _) => {
-            anyhow!("cannot read {shown}; check the path of --kubeconfig and its rights: {reason}")
+            anyhow!(
+                "cannot read {shown}; check the path of --kubeconfig and its permissions: {reason}"
+            )
         }
         KubeconfigError::Parse(error) => {
             let (place, message) = place_and_message(error);
@@ -49,7 +51,7 @@ fn describe_error(path: &Path, error: &KubeconfigError) -> Error {
         ),
         KubeconfigError::LoadContext(name) => {
             anyhow!(
-                "{shown} has no context {name:?}, which is its current-context; name one it has"
+                "{shown} has no context {name:?}, which is its current-context; set an existing one"
             )
         }
         other => anyhow!("cannot use {shown}: {other}"),

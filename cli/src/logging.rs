@@ -1,21 +1,20 @@
-//! What is logged, and how it looks.
+//! The filter and the format of log lines.
 
 use clap::ValueEnum;
 use std::io::{IsTerminal, stderr};
 use tracing_subscriber::EnvFilter;
 
-/// What is logged unless the environment says otherwise. kube says at each failed request what our
-/// own lines say with its cause.
+/// The default filter. The line of kube about each failed request is off, because lockkeeper logs the failure with
+/// its cause.
 const DEFAULT: &str = "info,kube_client::client::builder=off";
 
-/// Holds whatever the environment says: at lower levels whole answers of the API server are logged,
-/// and Secrets are among them.
+/// Added to every filter: below this level, kube logs whole responses of the API server, Secrets included.
 const NO_BODIES: &str = "kube_client::client=error";
 
-/// The environment variable that says what is logged, such as `lockkeeper_webhook=debug`.
+/// The environment variable with the filter, such as `lockkeeper_webhook=debug`.
 const VARIABLE: &str = "LOCKKEEPER_LOG";
 
-/// How log lines look.
+/// The format of log lines.
 #[derive(Clone, Copy, Debug, ValueEnum)]
 pub(crate) enum LogFormat {
     Text,

@@ -1,4 +1,4 @@
-//! `lockkeeper rules`: what is asked of objects.
+//! `lockkeeper rules`: lists rules and prints their pages.
 
 mod test;
 
@@ -15,7 +15,7 @@ use std::fmt::Write as _;
 use std::io::{Write as _, stdout};
 use std::process::ExitCode;
 
-/// The flags.
+/// Flags of `lockkeeper rules`.
 #[derive(Args, Debug)]
 #[command(args_conflicts_with_subcommands = true)]
 pub(crate) struct Arguments {
@@ -25,27 +25,27 @@ pub(crate) struct Arguments {
     #[command(flatten)]
     folders: RuleDirs,
 
-    /// The rule, such as CQ007 or lending-limit-above-nominal; without it all are listed
+    /// Rule id or name, e.g. CQ007 or lending-limit-above-nominal [default: list all]
     rule: Option<String>,
 
-    /// How they are printed
+    /// Output format
     #[arg(long, short, value_enum, default_value_t)]
     output: Output,
 }
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Run the fixtures of the pages of rules of your own
+    /// Run the fixtures in the pages of user rules
     #[command(after_long_help = test::EXIT_CODES)]
     Test(test::Arguments),
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 enum Output {
-    /// For people: a table, or a page
+    /// A table, or the page of the rule
     #[default]
     Human,
-    /// As JSON
+    /// JSON
     Json,
 }
 
@@ -69,20 +69,20 @@ fn show(arguments: &Arguments) -> Result<String, Failure> {
         .iter()
         .map(RuleRow::from_entry)
         .chain(rules.iter().map(RuleRow::from_user_rule));
-    let Some(asked) = &arguments.rule else {
+    let Some(wanted) = &arguments.rule else {
         return Ok(list(&rows.collect::<Vec<_>>(), arguments.output));
     };
-    let is_it = |it: &RuleRow| it.id.eq_ignore_ascii_case(asked) || it.name == *asked;
+    let is_it = |it: &RuleRow| it.id.eq_ignore_ascii_case(wanted) || it.name == *wanted;
     let Some(found) = { rows }.find(is_it) else {
-        return Err(Failure::Usage(anyhow!(unknown_rule_message(asked))));
+        return Err(Failure::Usage(anyhow!(unknown_rule_message(wanted))));
     };
     Ok(match arguments.output {
-        Output::Human => format!("{}\nHolds for: {}\n", found.page, found.kinds_with_actions),
+        Output::Human => format!("{}\nApplies to: {}\n", found.page, found.kinds_with_actions),
         Output::Json => format_json(&found.json),
     })
 }
 
-/// A rule as it is shown.
+/// A rule, as it is printed.
 struct RuleRow {
     id: String,
     name: String,
@@ -114,8 +114,8 @@ impl RuleRow {
     fn from_user_rule(rule: &UserRule) -> Self {
         let action = action_name(rule.action);
         let kinds: Vec<String> = rule.kinds.iter().map(ToString::to_string).collect();
-        let held = rule.kinds.iter().map(|it| format!("{it} ({action})"));
-        let kinds_with_actions = held.collect::<Vec<_>>().join(", ");
+        let with_action = rule.kinds.iter().map(|it| format!("{it} ({action})"));
+        let kinds_with_actions = with_action.collect::<Vec<_>>().join(", ");
         let operations: Vec<&str> = rule.operations.iter().map(|it| it.as_str()).collect();
         let of_kinds = rule.kinds.iter().map(|it| {
             json!({"group": it.group, "version": it.version, "kind": it.kind, "action": action})
@@ -152,13 +152,13 @@ fn list(all: &[RuleRow], output: Output) -> String {
         ..
     } in all
     {
-        // Writing to a string does not fail.
+        // Writing to a string cannot fail.
         let _ = writeln!(out, "{id:<ids$} {name:<names$} {action:<8} {kinds}");
     }
     out
 }
 
-/// The least width of the column of ids.
+/// The minimum width of the id column.
 const ID_WIDTH: usize = 6;
 
 fn entry_json(entry: &RuleEntry) -> Value {

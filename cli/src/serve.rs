@@ -35,17 +35,17 @@ use std::sync::{Arc, RwLock};
 use std::time::Duration;
 use tokio::net::TcpListener;
 
-/// The folder whose objects are the world when there is no cluster.
+/// The folder with the objects to look up, if there is no cluster and no `--world`.
 const WORLD_DEFAULT: &str = "examples/world";
 
-/// Set in every pod: there is an API server to ask.
+/// Set in every pod, where an API server is available.
 const IN_CLUSTER_VARIABLE: &str = "KUBERNETES_SERVICE_HOST";
 
-/// How long a pod that is told to stop is unready and serves on, in seconds: until all who send
-/// requests have heard of it. Outside a pod nobody asks, and it is nothing.
+/// How long a stopping pod is unready and still serves, in seconds: until all clients have stopped sending
+/// requests to it. Outside a pod there is no delay, because no client uses the readiness.
 const SHUTDOWN_DELAY_SECONDS: u64 = 5;
 
-/// Where the world comes from.
+/// The source of the objects that rules look up.
 enum ObjectSource {
     Cluster(Client),
     Folder(PathBuf, Box<Index>),
@@ -61,7 +61,7 @@ impl ObjectSource {
     }
 }
 
-/// Runs the server until it is told to stop.
+/// Runs the server until a signal stops it.
 pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     run_with(
         arguments,
@@ -70,7 +70,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     )
 }
 
-/// The same, and something else in the same process, whose flags `apply` writes into the configuration. If
+/// Runs the server and `beside` in one process. `apply` writes the flags of `beside` into the configuration. If
 /// one of them fails, both end.
 pub(crate) fn run_with(
     arguments: &Arguments,
@@ -116,14 +116,14 @@ async fn serve(
         http1_only: config.webhook.http1_only,
     };
     let serving = certificates.serving(options, clients.as_ref())?;
-    let tcp = bind(&config.webhook.listen, "--listen takes another address").await?;
+    let tcp = bind(&config.webhook.listen, "set another --listen").await?;
     let metrics = match &config.webhook.metrics_listen {
         OptionalListen::At(address) => {
-            Some(bind(address, "--metrics-listen takes another address, or off").await?)
+            Some(bind(address, "set another --metrics-listen, or off").await?)
         }
         OptionalListen::Off => None,
     };
-    // Signals are taken from here on, so that none is lost between the greeting and the first wait.
+    // Installed before the startup message, so that a signal right after it is not lost.
     let signals = Signals::install()?;
     let address = tcp.local_addr()?;
     let metrics_address = metrics.as_ref().map(TcpListener::local_addr).transpose()?;
@@ -132,7 +132,7 @@ async fn serve(
     let app = build_app(loaded.settings.clone(), source, &config.webhook)?;
     let app = app.with_certificate(certificate_probe(&serving.status()));
     let app = Arc::new(traces.attach(app));
-    // These go on until the runtime ends.
+    // These tasks run until the runtime ends.
     if let Some(metrics) = metrics {
         let limits = ProbeServerLimits::from(&limits.metrics);
         tokio::spawn(metrics_server::serve(metrics, Arc::clone(&app), limits));
@@ -155,7 +155,7 @@ async fn serve(
     if drained.connections_cut > 0 {
         tracing::warn!(
             connections = drained.connections_cut,
-            "cut off after the drain timeout"
+            "drain timeout: closed connections with open requests"
         );
     }
     tracing::info!("stopped");
@@ -168,7 +168,7 @@ async fn bind(address: &ListenAddress, remedy: &str) -> Result<TcpListener, Erro
         .with_context(|| format!("cannot listen on {address}; is another process there? {remedy}"))
 }
 
-/// What metrics say of the serving certificate.
+/// The values of the serving certificate's metrics.
 fn certificate_probe(status: &CertificateStatus) -> CertificateProbe {
     let read = |number: fn(&CertificateStatus) -> u64| {
         let status = status.clone();
@@ -182,7 +182,7 @@ fn certificate_probe(status: &CertificateStatus) -> CertificateProbe {
     }
 }
 
-/// How long the server is unready before it accepts no more.
+/// How long the server is unready before it stops accepting connections.
 fn shutdown_delay(config: &Config) -> Duration {
     let is_pod = env::var_os(IN_CLUSTER_VARIABLE).is_some();
     let usual = if is_pod { SHUTDOWN_DELAY_SECONDS } else { 0 };
@@ -227,7 +227,7 @@ async fn object_source(arguments: &Arguments) -> Result<ObjectSource, Error> {
     Ok(ObjectSource::Folder(folder, Box::new(index)))
 }
 
-/// Which clients' certificates are accepted, if they are asked for one.
+/// The clients that are accepted; `None` if no client certificate is required.
 fn client_verification(settings: &WebhookSettings) -> Result<Option<ClientVerification>, Error> {
     let names = settings.client_names.clone();
     match &settings.client_ca {
@@ -237,7 +237,7 @@ fn client_verification(settings: &WebhookSettings) -> Result<Option<ClientVerifi
         })),
         None if names.is_empty() => Ok(None),
         None => Err(anyhow!(
-            "names of clients are given, but no CA that vouches for them; give --client-ca"
+            "client names need the CA of their certificates; set --client-ca"
         )),
     }
 }

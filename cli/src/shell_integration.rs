@@ -1,4 +1,4 @@
-//! What is derived from the command line itself: completions for shells, and manual pages.
+//! Shell completions and man pages, generated from the command line definition.
 
 use crate::{Arguments, Failure};
 use anyhow::Context;
@@ -12,7 +12,7 @@ use std::path::PathBuf;
 /// The flags of `lockkeeper completions`.
 #[derive(Args, Debug)]
 pub(crate) struct CompletionsArguments {
-    /// The shell
+    /// Shell to generate completions for
     #[arg(value_enum)]
     shell: Shell,
 }
@@ -20,7 +20,7 @@ pub(crate) struct CompletionsArguments {
 /// The flags of `lockkeeper man`.
 #[derive(Args, Debug)]
 pub(crate) struct ManArguments {
-    /// The folder, which is made if it is not there
+    /// Folder for the pages; created if it is missing
     folder: PathBuf,
 }
 
@@ -35,10 +35,10 @@ pub(crate) fn completions(arguments: &CompletionsArguments) -> Result<(), Failur
     Ok(stdout().lock().write_all(&text)?)
 }
 
-/// One page for each command.
+/// Writes a page for each command.
 pub(crate) fn write_man_pages(arguments: &ManArguments) -> Result<(), Failure> {
     let folder = &arguments.folder;
-    let shown = || format!("cannot write manual pages into {}", folder.display());
+    let shown = || format!("cannot write man pages into {}", folder.display());
     fs::create_dir_all(folder).with_context(shown)?;
     generate_to(Arguments::command(), folder).with_context(shown)?;
     Ok(())

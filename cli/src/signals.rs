@@ -1,12 +1,12 @@
-//! The signals that end a process.
+//! The signals that stop the process.
 
 use anyhow::Error;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
-/// A process that dies of a signal has its number and this one as its exit code.
+/// The exit code after a signal is this number plus the number of the signal.
 const SIGNAL_CODE: i32 = 128;
 
-/// SIGINT and SIGTERM.
+/// Waits for SIGINT and SIGTERM.
 pub(crate) struct Signals {
     interrupt: Signal,
     terminate: Signal,
@@ -20,13 +20,13 @@ impl Signals {
         })
     }
 
-    /// Resolves at the first one. The second one ends the process at once.
+    /// Completes at the first signal. The second one ends the process at once.
     pub(crate) async fn wait(mut self) {
         self.next_signal().await;
-        tracing::info!("stopping: answering what was accepted; a second signal cuts that short");
+        tracing::info!("stopping: finishing accepted requests; a second signal stops at once");
         tokio::spawn(async move {
             let kind = self.next_signal().await;
-            tracing::warn!("a second signal: ended with requests unanswered");
+            tracing::warn!("second signal: stopped with unfinished requests");
             std::process::exit(SIGNAL_CODE.saturating_add(kind.as_raw_value()));
         });
     }

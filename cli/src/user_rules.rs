@@ -1,4 +1,4 @@
-//! The rules that users wrote, as far as the binary has to do with them.
+//! User rules: compilation, and the operations that need a registration.
 
 use anyhow::Error;
 use lockkeeper_crdgen::user_rule_dirs;
@@ -8,13 +8,13 @@ use lockkeeper_policies::rule::Operation;
 use lockkeeper_policies::user_rules::{KindName, Source, UserRules};
 use std::sync::Arc;
 
-/// Compiles pages. The error has a line for each that is wrong.
+/// Compiles pages. The error has a line for each invalid page.
 pub(crate) fn compile(pages: &[Source]) -> Result<Arc<UserRules>, Error> {
     Ok(user_rule_dirs::compile(pages)?)
 }
 
-/// What of these rules the webhook is asked about only where the API server was told of them: kinds and operations for
-/// which the webhook configurations have nothing that are printed without them.
+/// The kinds and operations of these rules that are not `registered`. The API server sends them only if the webhook
+/// configurations were generated with these rules.
 pub(crate) fn unregistered_operations(
     rules: &UserRules,
     registered: &[Registration],

@@ -1,4 +1,4 @@
-//! Reads a world from files.
+//! Reads existing objects from files (`--world`).
 
 use anyhow::{Context, Error, anyhow, bail};
 use lockkeeper_check::yaml::place_and_message;
@@ -9,16 +9,16 @@ use serde_json::Value;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// The largest file that is read, in bytes: 64 MiB.
+/// The largest accepted file, in bytes: 64 MiB.
 const FILE_SIZE_MAX_BYTES: u64 = 64 * 1024 * 1024;
 
-/// The deepest folder that is entered.
+/// The deepest nesting of folders to read.
 const DEPTH_MAX: usize = 16;
 
 const LOCKKEEPER: &str = "lockkeeper.dev/v1alpha1";
 const KUEUE: &str = "kueue.x-k8s.io/v1beta2";
 
-/// The kinds that rules ask about: what the API server calls them, and where it has them.
+/// The kinds that rules look up: apiVersion, kind and resource name.
 #[rustfmt::skip]
 pub(crate) const INDEXED_KINDS: [(IndexedKind, &str, &str, &str); 14] = [
     (IndexedKind::PriorityClass, "scheduling.k8s.io/v1", "PriorityClass", "priorityclasses"),
@@ -37,15 +37,15 @@ pub(crate) const INDEXED_KINDS: [(IndexedKind, &str, &str, &str); 14] = [
     (IndexedKind::WorkloadPriorityClass, KUEUE, "WorkloadPriorityClass", "workloadpriorityclasses"),
 ];
 
-/// Declares that what an index does not have does not exist.
+/// Marks every kind of an index as complete: objects that it does not have do not exist.
 pub(crate) fn declare_all_known(index: &mut Index) {
     for kind in IndexedKind::ALL {
         index.mark_complete(kind);
     }
 }
 
-/// Takes every object in the YAML and JSON files of a folder into an index. What is not there does
-/// not exist.
+/// Reads every object in the YAML and JSON files of a folder into an index. Objects that are not there do not
+/// exist.
 pub(crate) fn read_folder(folder: &Path) -> Result<Index, Error> {
     let mut files = Vec::new();
     collect_files(folder, DEPTH_MAX, &mut files)?;
@@ -59,14 +59,14 @@ pub(crate) fn read_folder(folder: &Path) -> Result<Index, Error> {
     Ok(index)
 }
 
-/// The files below a folder, in the order of their names.
+/// Collects the files below a folder, in the order of their names.
 fn collect_files(folder: &Path, depth: usize, out: &mut Vec<PathBuf>) -> Result<(), Error> {
     let shown = folder.display();
     if depth == 0 {
         bail!("{shown}: folders are nested more than {DEPTH_MAX} deep");
     }
     let read = || {
-        format!("cannot read the folder {shown}; --world takes one with YAML and JSON files in it")
+        format!("cannot read the folder {shown}; set --world to a folder with YAML and JSON files")
     };
     let mut paths = Vec::new();
     for entry in fs::read_dir(folder).with_context(read)? {
@@ -86,7 +86,7 @@ fn collect_files(folder: &Path, depth: usize, out: &mut Vec<PathBuf>) -> Result<
 
 fn documents(file: &Path) -> Result<Vec<Value>, Error> {
     let shown = file.display();
-    let read = || format!("cannot read {shown}; mend it, or take it out of the folder");
+    let read = || format!("cannot read {shown}; fix it, or remove it from the folder");
     let size = fs::metadata(file).with_context(read)?.len();
     if size > FILE_SIZE_MAX_BYTES {
         bail!("{shown} has {size} bytes; at most {FILE_SIZE_MAX_BYTES} are read");
@@ -98,7 +98,7 @@ fn documents(file: &Path) -> Result<Vec<Value>, Error> {
     })
 }
 
-/// Takes one object, or every item of a list.
+/// Adds one object, or every item of a list.
 fn ingest(index: &mut Index, object: &Value) -> Result<(), Error> {
     if let Some(items) = object.get("items").and_then(Value::as_array) {
         return items.iter().try_for_each(|item| ingest(index, item));

@@ -1,4 +1,4 @@
-//! Decisions as changes of objects.
+//! Status changes of the objects for the decisions of the core.
 
 use crate::quantities::quantity;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
@@ -8,8 +8,8 @@ use lockkeeper_preemption::{
     Amount, Assignment, Mode, PreemptionReason, ResourceId, State, WorkloadId,
 };
 
-/// `status.admission` of a workload that is admitted with this assignment; `None` if the assignment does
-/// not fit, or the workload is not known. [`super::reservation`] reads the same quota out of it.
+/// `status.admission` of a workload that is admitted with this assignment; `None` if the assignment does not fit, or
+/// the state has no such workload. [`super::reservation`] reads the same quota from it.
 #[must_use]
 pub fn admission(state: &State, id: WorkloadId, assignment: &Assignment) -> Option<Admission> {
     let wanted = state.workload_view(id).pod_sets();
@@ -29,7 +29,7 @@ pub fn admission(state: &State, id: WorkloadId, assignment: &Assignment) -> Opti
             let mut requests = pod_set.requests.iter();
             let asked = requests.find(|(asked, _)| *asked == it.resource);
             let amount = match asked {
-                // Where pods are counted, each is one.
+                // If pods are a counted resource, each pod uses one.
                 _ if it.resource == ResourceId::PODS => Amount::new(given.count),
                 Some((_, total)) => pod_set.scaled_request(*total, given.count),
                 None => Amount::ZERO,
@@ -50,10 +50,10 @@ pub fn admission(state: &State, id: WorkloadId, assignment: &Assignment) -> Opti
     })
 }
 
-/// The conditions of a victim: `Evicted` for `Preempted`, and `Preempted` for the reason in question.
-/// `preemptor_uid` and `job_uid` are empty if they are not known.
+/// The conditions of a victim: `Evicted` with reason `Preempted`, and `Preempted` with the given reason.
+/// `preemptor_uid` and `job_uid` are empty if unknown.
 ///
-/// Source: Kueue `pkg/scheduler/preemption`, `preemptionMessage`; its paths of queues are left out.
+/// Source: Kueue `pkg/scheduler/preemption`, `preemptionMessage`, without the queue paths.
 #[must_use]
 pub fn preemption_conditions(
     reason: PreemptionReason,

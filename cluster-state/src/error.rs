@@ -1,10 +1,10 @@
-//! Objects that no state can be made of.
+//! Errors of objects that the cluster state rejects.
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use lockkeeper_api::field_path::FieldPath;
 use lockkeeper_api::quantity::{Quantity, QuantityError};
 
-/// Why an object cannot be taken into the state. It names the object, the field, and what to do.
+/// Why the cluster state rejects an object: the object, the field, the problem and the remedy.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{kind} {name}: {field}: {problem}")]
 pub struct ObjectError {
@@ -12,48 +12,48 @@ pub struct ObjectError {
     pub kind: &'static str,
     /// Its name, with the namespace if it has one: `namespace/name`.
     pub name: String,
-    /// Where in it, as Kubernetes prints it.
+    /// The path of the field, as Kubernetes prints it.
     pub field: String,
-    /// What is wrong there.
+    /// The problem of the field.
     pub problem: ObjectProblem,
 }
 
-/// What is wrong with a field.
+/// The problem of a field.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ObjectProblem {
-    /// When a quota, a limit, a weight or a request is below zero.
+    /// A quota, a limit, a weight or a request is negative.
     #[error("{0} is negative; give zero or more")]
     Negative(Quantity),
-    /// When an amount, or the sum of all of one resource, is more than a 64-bit number holds.
-    #[error("the amount is too large; keep all of a resource together below 2^63 of its unit")]
+    /// An amount, or the total of a resource, exceeds 64 bits.
+    #[error("the amount is too large; keep the total of a resource below 2^63 of its unit")]
     TooLarge,
-    /// When a request or an overhead is no quantity.
+    /// A request or an overhead is not a quantity.
     #[error("{0}")]
     Quantity(QuantityError),
-    /// When a count makes no sense.
-    #[error("{count} makes no sense here; {accepted}")]
+    /// A count is out of range.
+    #[error("{count} is out of range; {accepted}")]
     Count {
         /// The count.
         count: i32,
-        /// What would be accepted.
+        /// The valid range, as advice.
         accepted: &'static str,
     },
-    /// When a label selector has an operator that there is not.
-    #[error("{0:?} is no operator; use In, NotIn, Exists or DoesNotExist")]
+    /// A label selector has an unknown operator.
+    #[error("{0:?} is not an operator; use In, NotIn, Exists or DoesNotExist")]
     Operator(String),
-    /// When two items of a list have one name.
-    #[error("{0:?} stands twice; give each a name of its own")]
+    /// Two items of a list have the same name.
+    #[error("{0:?} is duplicated; give each a unique name")]
     Duplicate(String),
-    /// When quota is held for a pod set that is not there.
+    /// The admission reserves quota for a pod set that does not exist.
     #[error("there is no pod set {0:?}; name one of spec.podSets, or clear status.admission")]
     UnknownPodSet(String),
-    /// When an amount of a resource is held, and of no flavor.
+    /// The admission reserves an amount of a resource without a flavor.
     #[error("no flavor of {0:?} is given; name it in flavors, or clear status.admission")]
     NoFlavor(String),
 }
 
-/// An object that is being read.
+/// The object whose fields are being read.
 #[derive(Clone, Copy)]
 pub(crate) struct Subject<'a> {
     kind: &'static str,
@@ -75,7 +75,7 @@ impl<'a> Subject<'a> {
     }
 }
 
-/// The name of an object among all of its kind: `namespace/name`, or the name alone.
+/// The key of an object among those of its kind: `namespace/name`, or the name alone.
 pub(crate) fn object_key(metadata: &ObjectMeta) -> String {
     let name = metadata.name.as_deref().unwrap_or_default();
     match metadata.namespace.as_deref() {

@@ -1,4 +1,4 @@
-//! Which flavors the pods of a template cannot run on.
+//! The flavors that the pods of a template cannot run on.
 
 use crate::label_selector::requirement_matches;
 use k8s_openapi::api::core::v1::{NodeSelectorRequirement, PodSpec, Taint, Toleration};
@@ -9,10 +9,10 @@ use std::collections::{BTreeMap, BTreeSet};
 /// The flavors that exist, by name.
 pub type Flavors = BTreeMap<String, ResourceFlavorSpec>;
 
-/// The flavors of a queue that a pod cannot run on: one of their taints keeps it away, or its node
-/// selector or required affinity asks for other labels. Only labels that some flavor of the resource
-/// group has are asked for: what nodes have besides is not known. A flavor that does not exist is not
-/// among them; it makes its queue inactive.
+/// The flavors of a queue that a pod cannot run on: the pod does not tolerate one of their taints, or its node selector
+/// or required affinity does not match their labels. Only the keys of labels that some flavor of the resource group has
+/// are compared, because other labels of the nodes are unknown. A flavor that does not exist is not included; it makes
+/// its queue inactive.
 ///
 /// Source: Kueue `pkg/scheduler/flavorassigner`, `checkFlavorForPodSets`, `flavorSelector`.
 pub(crate) fn ineligible_flavors<'a>(
@@ -84,7 +84,7 @@ fn node_selector_matches(
         return true;
     };
     let known = |it: &&NodeSelectorRequirement| keys.contains(it.key.as_str());
-    // One term is enough; one that asks for nothing known is met everywhere.
+    // One matching term is enough; a term without known keys always matches.
     required.node_selector_terms.is_empty()
         || required.node_selector_terms.iter().any(|term| {
             let mut asked = term.match_expressions.iter().flatten().filter(known);

@@ -1,4 +1,4 @@
-//! Conditions on labels.
+//! Label selectors.
 
 use serde::Deserialize;
 use std::collections::BTreeMap;
@@ -7,38 +7,37 @@ use std::collections::BTreeMap;
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Selector {
-    /// Labels that must be there.
+    /// Labels that an object must have.
     pub match_labels: BTreeMap<String, String>,
-    /// Further conditions.
+    /// Further requirements.
     pub match_expressions: Vec<Expression>,
 }
 
-/// A condition on a label.
+/// A requirement on a label.
 #[derive(Clone, Debug, Deserialize)]
 pub struct Expression {
     /// The label.
     pub key: String,
     /// `In`, `NotIn`, `Exists` or `DoesNotExist`.
     pub operator: String,
-    /// The values it speaks of.
+    /// The values to compare with.
     #[serde(default)]
     pub values: Vec<String>,
 }
 
-/// Whether a selector takes these labels.
+/// Whether a selector matches these labels.
 #[must_use]
 pub fn matches(selector: &Selector, labels: &BTreeMap<String, String>) -> bool {
     let has = |(key, value): (&String, &String)| labels.get(key) == Some(value);
     selector.match_labels.iter().all(has)
         && selector.match_expressions.iter().all(|it| {
             let value = labels.get(&it.key).map(String::as_str);
-            // What is no operator is taken for the last one.
+            // An unknown operator is treated as `DoesNotExist`.
             requirement_matches(&it.operator, value, &it.values).unwrap_or(value.is_none())
         })
 }
 
-/// Whether a condition on a label holds; `None` if there is no such operator. `Gt` and `Lt` are those of
-/// nodes.
+/// Whether a requirement on a label is met; `None` if the operator is unknown. `Gt` and `Lt` exist only for nodes.
 pub(crate) fn requirement_matches(
     operator: &str,
     value: Option<&str>,

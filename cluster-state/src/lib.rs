@@ -1,21 +1,20 @@
-//! The objects of a cluster as the core's values, and decisions as objects again.
+//! The objects of a cluster as values of the preemption core, and its decisions as object changes.
 //!
-//! | object | what the core gets |
+//! | object | input of the core |
 //! |---|---|
-//! | ClusterQueue | [`queue_spec`]; not active if it is stopped or a flavor is missing |
+//! | ClusterQueue | [`queue_spec`]; inactive if it is stopped or a flavor is missing |
 //! | Cohort | [`cohort_spec`] |
-//! | `ResourceFlavor` | the flavors that a pod set cannot have: taints, node selector, required affinity |
-//! | LocalQueue | which ClusterQueue a workload waits in, and whether it does |
+//! | `ResourceFlavor` | the flavors that a pod set cannot use: taints, node selector, required affinity |
+//! | LocalQueue | the ClusterQueue of a workload, and whether the workload is queued |
 //! | Workload | [`pod_sets`], [`reservation`], [`standing`] |
-//! | PriorityClass | the priority, until `status.priority` is there |
-//! | namespace | whether the ClusterQueue takes it |
+//! | PriorityClass | the priority, until `status.priority` is set |
+//! | namespace | whether the ClusterQueue accepts its workloads |
 //!
 //! [`Objects`] keeps all of them, takes one event at a time, and hands each on to the state. It is what
 //! stands between a watch and the core.
 //!
-//! Not read: `status.preemptionPriority` (the core has one priority), pod groups and placements, the
-//! switches of `elastic`, tolerations with `Gt` and `Lt`, `LimitRange`s, `RuntimeClass`es (an overhead counts
-//! where it stands in the template).
+//! Not read: `status.preemptionPriority` (the core has one priority), pod groups and placements, the switches of
+//! `elastic`, tolerations with `Gt` and `Lt`, `LimitRange`s, `RuntimeClass`es (the overhead is read from the template).
 #![deny(clippy::arithmetic_side_effects)]
 
 mod admission_status;

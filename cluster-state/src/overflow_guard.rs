@@ -1,4 +1,4 @@
-//! What all objects together have or hold, so that no sum of the core's can be too large.
+//! The total quota and usage of all objects, checked so that no sum of the core can overflow.
 
 use lockkeeper_preemption::{Amount, ResourceId};
 use std::collections::BTreeMap;
@@ -7,7 +7,7 @@ use std::sync::Arc;
 /// The amounts of one object by resource, summed up.
 pub(crate) type ObjectTotals = BTreeMap<ResourceId, i128>;
 
-/// A sum by resource, and whose parts it is of.
+/// Totals by resource, and the amounts of each object in them.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct OverflowGuard {
     totals: ObjectTotals,
@@ -15,7 +15,7 @@ pub(crate) struct OverflowGuard {
 }
 
 impl OverflowGuard {
-    /// An object has these amounts now. False, and nothing is changed, if a sum would be too large.
+    /// Sets the amounts of an object. Returns false and changes nothing if a total would be too large.
     pub(crate) fn set(&mut self, key: &str, part: ObjectTotals) -> bool {
         let before = self.by_object.get(key);
         let sum = |resource: &ResourceId, amount: i128| {
@@ -53,7 +53,7 @@ impl OverflowGuard {
     }
 }
 
-/// What is unlimited is no number to sum up.
+/// Unlimited amounts are not added.
 pub(crate) fn object_totals(amounts: impl Iterator<Item = (ResourceId, Amount)>) -> ObjectTotals {
     let mut part = ObjectTotals::new();
     for (resource, amount) in amounts.filter(|(_, amount)| !amount.is_unlimited()) {

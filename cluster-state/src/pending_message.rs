@@ -1,4 +1,4 @@
-//! Why an entry waits, in one line: for the condition of its workload.
+//! The reason why an entry is pending, in one line, for the condition of its workload.
 
 use crate::decision_text::{flavor_amount, flavor_verdict_text, pod_set_names};
 use lockkeeper_preemption::{
@@ -7,12 +7,11 @@ use lockkeeper_preemption::{
 };
 use std::fmt::Write;
 
-/// Of the preemptors for whom quota is held, how many are named.
+/// The most preemptors named in a message among those that quota is held for.
 const HOLDERS_SHOWN_MAX: usize = 3;
 
-/// Why an entry does not fit, or why nobody is taken for it: by pod set and flavor, as its trace says, and for
-/// which preemptors the quota is held that it could have otherwise. It needs a trace, and the state as it is
-/// after the cycle.
+/// Why an entry does not fit or has no victims: by pod set and flavor, as in its trace, and the preemptors for which
+/// the missing quota is held. Requires a trace, and the state after the cycle.
 #[must_use]
 pub fn pending_message(state: &State, entry: &Entry) -> String {
     if entry.decision == Decision::NoCandidates {
@@ -31,7 +30,7 @@ pub fn pending_message(state: &State, entry: &Entry) -> String {
         else {
             continue;
         };
-        // A second look, as if nothing were held for weaker ones, says the same with other numbers.
+        // The second evaluation, without quota held for lower priorities, has the same result with other numbers.
         let key = (*pod_set, *flavor, requested(verdict));
         if !is_rejection(verdict) || told.contains(&key) {
             continue;
@@ -58,7 +57,7 @@ const fn is_rejection(verdict: &FlavorVerdict) -> bool {
     }
 }
 
-/// What a refused flavor was asked for.
+/// The amount that was requested of a rejected flavor.
 const fn requested(verdict: &FlavorVerdict) -> Option<(FlavorResource, Amount)> {
     match verdict {
         FlavorVerdict::WaitingForQuota {
@@ -95,7 +94,7 @@ fn rejection_text(state: &State, entry: &Entry, verdict: &FlavorVerdict) -> Stri
     flavor_verdict_text(state, verdict)
 }
 
-/// What it asks for, what of it is free and for whom the rest is held; nobody may be taken for it.
+/// The requested and the free amounts, and the preemptors that the rest is held for; the entry has no victims.
 fn quota_shortage(state: &State, entry: &Entry) -> String {
     let assignment = entry.assignment();
     let needs = assignment.needs();
@@ -130,7 +129,7 @@ fn quota_shortage(state: &State, entry: &Entry) -> String {
     format!("Waiting for quota: {}; {why}", short.join("; "))
 }
 
-/// For which preemptors more of a resource is held; empty if for nobody.
+/// The preemptors for which more of a resource is held, as text; empty if there are none.
 fn held_quota(state: &State, of: FlavorResource, room: &Headroom) -> String {
     let named = room
         .held

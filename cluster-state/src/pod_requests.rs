@@ -1,4 +1,4 @@
-//! What the pods of a template ask for.
+//! The requests of the pods of a template.
 
 use crate::error::{ObjectError, ObjectProblem, Subject};
 use crate::quantities::amount_from_quantity;
@@ -12,13 +12,13 @@ use lockkeeper_preemption as core;
 use lockkeeper_preemption::{Amount, FlavorId, State};
 use std::collections::BTreeMap;
 
-/// By resource.
+/// Requests by resource.
 type Requests = BTreeMap<String, Quantity>;
 
 const COUNT_HELP: &str = "give a count of zero or more";
 const MIN_COUNT_HELP: &str = "give at least 0 and at most the count";
 
-/// A pod set as the core knows it: what all its pods ask for together.
+/// The pod set as a core value, with the total requests of its pods.
 pub(crate) fn pod_set(
     subject: Subject<'_>,
     state: &mut State,
@@ -67,11 +67,11 @@ pub(crate) fn pod_set(
     })
 }
 
-/// What one pod asks for, by resource; none of it zero.
+/// The requests of one pod by resource, without zeros.
 ///
 /// # Errors
 ///
-/// When a request is no quantity, negative, or too large.
+/// If a request is not a quantity, is negative, or is too large.
 pub fn pod_requests(
     metadata: &ObjectMeta,
     spec: &PodSpec,
@@ -90,20 +90,20 @@ pub fn pod_requests(
     Ok(requests)
 }
 
-/// Reads what a pod asks for, of a pod or of the template of a pod set.
+/// Reads the requests of a pod, or of the template of a pod set.
 struct RequestReader<'a> {
     subject: Subject<'a>,
-    /// Where its spec is.
+    /// The path of its spec.
     base: FieldPath,
 }
 
 impl RequestReader<'_> {
-    /// What one pod asks for, as the scheduler counts it: the containers and sidecars together, or more if
-    /// an init container needs more beside the sidecars started before it; what the pod as a whole asks
-    /// for instead, if it says so; and the overhead.
+    /// The requests of one pod as the scheduler counts them: the sum of the containers and sidecars, or more if an init
+    /// container needs more beside the sidecars started before it; pod-level requests replace this sum where they are
+    /// set; plus the overhead.
     ///
-    /// Source: Kubernetes `component-helpers/resource`, `PodRequests`. Where there is a limit and no
-    /// request the limit counts, as the API server fills it in.
+    /// Source: Kubernetes `component-helpers/resource`, `PodRequests`. A limit without a request counts as the request,
+    /// as the API server defaults it.
     fn pod_total(&self, pod: &PodSpec) -> Result<Requests, ObjectError> {
         let mut running = Requests::new();
         for (at, container) in pod.containers.iter().enumerate() {
@@ -205,7 +205,7 @@ impl RequestReader<'_> {
     }
 }
 
-/// Whether a pod as a whole can ask for it.
+/// Whether pod-level requests support the resource.
 fn is_pod_level_resource(resource: &str) -> bool {
     matches!(resource, "cpu" | "memory") || resource.starts_with("hugepages-")
 }

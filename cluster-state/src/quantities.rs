@@ -1,4 +1,4 @@
-//! Quantities as the core's amounts, and back.
+//! Conversion between quantities and the core's amounts.
 
 use crate::error::{ObjectError, ObjectProblem, Subject};
 use lockkeeper_api::field_path::FieldPath;
@@ -43,7 +43,7 @@ pub fn quantity(resource: &str, amount: Amount) -> Quantity {
     }
 }
 
-/// A weight in fair sharing; 1 if none is given.
+/// The weight for fair sharing; 1 if absent.
 pub(crate) fn weight_from_quantity(
     subject: Subject<'_>,
     weight: Option<Quantity>,
@@ -57,7 +57,7 @@ pub(crate) fn weight_from_quantity(
     }
     #[expect(
         clippy::cast_precision_loss,
-        reason = "weights are compared as floats; nobody gives 16 digits of one"
+        reason = "weights are compared as floats; 16 significant digits are enough"
     )]
     let nano = weight.nano() as f64;
     Ok(nano / 1e9)

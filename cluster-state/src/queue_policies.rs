@@ -1,4 +1,4 @@
-//! Policies of a ClusterQueue in the core's words, whatever they were written in.
+//! Conversion of the policies of a ClusterQueue into core values, for all formats.
 
 use lockkeeper_api::cluster_queue::{
     BorrowWithinCohort, BorrowWithinCohortPolicy, Elastic, FlavorFungibility, FlavorSearch,
@@ -7,7 +7,7 @@ use lockkeeper_api::cluster_queue::{
 use lockkeeper_preemption as core;
 use lockkeeper_preemption::job::ElasticDefaults;
 
-/// What happens to a head that cannot be admitted.
+/// The queueing strategy: the handling of a head that cannot be admitted.
 #[must_use]
 pub const fn queueing_strategy(strategy: QueueingStrategy) -> core::QueueingStrategy {
     match strategy {
@@ -16,7 +16,7 @@ pub const fn queueing_strategy(strategy: QueueingStrategy) -> core::QueueingStra
     }
 }
 
-/// Whom workloads of a queue may take in it.
+/// The workloads that a workload may preempt in its own queue.
 #[must_use]
 pub const fn within_cluster_queue(policy: WithinClusterQueue) -> core::WithinClusterQueue {
     match policy {
@@ -28,7 +28,7 @@ pub const fn within_cluster_queue(policy: WithinClusterQueue) -> core::WithinClu
     }
 }
 
-/// Whom they may take in other queues.
+/// The workloads that it may preempt in other queues.
 #[must_use]
 pub const fn reclaim_within_cohort(policy: ReclaimWithinCohort) -> core::ReclaimWithinCohort {
     match policy {
@@ -38,7 +38,7 @@ pub const fn reclaim_within_cohort(policy: ReclaimWithinCohort) -> core::Reclaim
     }
 }
 
-/// Whom they may take there while they borrow.
+/// The workloads that it may preempt there while it borrows.
 #[must_use]
 pub fn borrow_within_cohort(policy: Option<&BorrowWithinCohort>) -> core::BorrowWithinCohort {
     let Some(given) = policy else {
@@ -63,7 +63,7 @@ pub fn elastic_defaults(given: &Elastic) -> ElasticDefaults {
     }
 }
 
-/// How it chooses flavors. What is absent is as the core has it.
+/// How flavors are chosen. Absent fields have the defaults of the core.
 #[must_use]
 pub fn flavor_fungibility(given: &FlavorFungibility) -> core::FlavorFungibility {
     let default = core::FlavorFungibility::default();

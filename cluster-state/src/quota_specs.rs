@@ -1,4 +1,4 @@
-//! ClusterQueues and Cohorts.
+//! Conversion of ClusterQueues and Cohorts into core values.
 
 use crate::error::{ObjectError, ObjectProblem, Subject};
 use crate::label_selector::{Expression, Selector};
@@ -13,13 +13,13 @@ use lockkeeper_preemption as core;
 use lockkeeper_preemption::{CohortSpec, FlavorResource, QueueSpec, Quota, State};
 use std::collections::BTreeSet;
 
-/// A ClusterQueue as the core knows it. Whether it `is_active` depends on other objects: it is not if it
-/// is stopped, or if a flavor of it does not exist.
+/// A ClusterQueue as a core value. `is_active` depends on other objects: false if the queue is stopped, or if one of
+/// its flavors does not exist.
 ///
 /// # Errors
 ///
-/// An [`ObjectError`] for an amount that is negative or too large, a resource or flavor that stands twice
-/// in a group, and a selector that makes no sense.
+/// An [`ObjectError`] for an amount that is negative or too large, a duplicate resource or flavor in a group, and an
+/// invalid selector.
 pub fn queue_spec<'a>(
     queue: &'a ClusterQueue,
     state: &mut State,
@@ -46,8 +46,7 @@ pub fn queue_spec<'a>(
     })
 }
 
-/// A Cohort as the core knows it. Circles of cohorts are the core's to cut: which arrow closes one is
-/// not seen here.
+/// A Cohort as a core value. The core detects cycles of cohorts: one object alone does not show them.
 ///
 /// # Errors
 ///
@@ -72,11 +71,11 @@ pub fn cohort_spec<'a>(
     })
 }
 
-/// Which namespaces a ClusterQueue takes; `None` is none.
+/// The namespaces whose workloads a ClusterQueue accepts; `None` means none.
 ///
 /// # Errors
 ///
-/// An [`ObjectError`] for an operator that there is not.
+/// An [`ObjectError`] for an unknown operator.
 pub fn selector(queue: &ClusterQueue) -> Result<Option<Selector>, ObjectError> {
     let Some(given) = &queue.spec.namespace_selector else {
         return Ok(None);

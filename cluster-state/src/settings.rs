@@ -1,4 +1,4 @@
-//! The configuration in the core's words.
+//! Conversion of the configuration into core values.
 
 use lockkeeper_api::config::{
     Algorithm, BackoffPreset, BorrowingGate, BoundedInt, Compatibility, Config, FairStrategy,
@@ -7,7 +7,7 @@ use lockkeeper_api::config::{
 use lockkeeper_preemption as core;
 use lockkeeper_preemption::requeue::{Backoff, Factor, QueueOrderTimestamp, RequeueSettings};
 
-/// What holds for all queues: `preemption`.
+/// The options for all queues, from `preemption`.
 #[must_use]
 pub fn scheduling_options(config: &Config) -> core::Options {
     let given = &config.preemption;
@@ -36,7 +36,7 @@ pub fn scheduling_options(config: &Config) -> core::Options {
     }
 }
 
-/// What becomes of workloads whose pods are not ready in time: `waitForPodsReady`.
+/// The settings for workloads whose pods are not ready in time, from `waitForPodsReady`.
 #[must_use]
 pub fn requeue_settings(config: &Config) -> RequeueSettings {
     let given = &config.wait_for_pods_ready;
@@ -53,7 +53,7 @@ pub fn requeue_settings(config: &Config) -> RequeueSettings {
         backoff_limit_count: strategy.backoff_limit_count.map(BoundedInt::count_u32),
         backoff_limit: strategy.backoff_limit_seconds.map(BoundedInt::seconds),
         backoff: backoff(strategy),
-        // A switch of Kueue that is on by default, and has no key here.
+        // A feature gate of Kueue that is on by default, and has no key here.
         priority_sorting_within_cohort: true,
         compatibility: compatibility(config.preemption.compatibility),
     }
@@ -100,7 +100,7 @@ mod tests {
         serde_json::from_value(given).unwrap()
     }
 
-    /// What is given changes exactly this.
+    /// The configuration changes exactly these options.
     #[track_caller]
     fn check<T: PartialEq + std::fmt::Debug>(
         given: &Value,

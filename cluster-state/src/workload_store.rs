@@ -1,4 +1,4 @@
-//! The workloads of a cluster, and what the controller remembers about them.
+//! The workloads of a cluster, and the controller's state for them.
 
 use crate::error::ObjectError;
 use crate::object_store::LocalQueueKey;

@@ -1,4 +1,4 @@
-//! Workloads: what they want, what they hold, and where they stand.
+//! Conversion of workloads: requests, reservation and life-cycle state.
 
 use crate::error::{ObjectError, ObjectProblem, Subject, object_key};
 use crate::flavor_eligibility::{Flavors, ineligible_flavors};
@@ -25,12 +25,12 @@ pub fn workload_key(workload: &Workload) -> String {
     object_key(&workload.metadata)
 }
 
-/// What a workload wants, with the flavors that its pods cannot run on among those of its queue's groups.
+/// The pod sets of a workload, with the flavors among those of its queue that its pods cannot run on.
 ///
 /// # Errors
 ///
-/// An [`ObjectError`] for a request that is no quantity, negative or too large, a count that makes no
-/// sense, and a pod set that stands twice.
+/// An [`ObjectError`] for a request that is not a quantity, negative or too large, a count out of range, and a
+/// duplicate pod set.
 pub fn pod_sets(
     workload: &Workload,
     state: &mut State,
@@ -54,13 +54,13 @@ pub fn pod_sets(
     Ok(out)
 }
 
-/// The quota that a workload holds by its `status.admission`; `None` if it holds none. What it uses is
-/// what stands there: its own requests may have been scaled down.
+/// The quota that `status.admission` of a workload reserves; `None` without an admission. The usage is the recorded
+/// amount: the requests may have been reduced by partial admission.
 ///
 /// # Errors
 ///
-/// An [`ObjectError`] for an amount that is negative or too large or has no flavor, and for a pod set that
-/// is not there or stands twice.
+/// An [`ObjectError`] for an amount that is negative or too large or has no flavor, and for a pod set that does not
+/// exist or is duplicated.
 pub fn reservation(
     workload: &Workload,
     state: &mut State,
@@ -123,14 +123,14 @@ fn add_usage(
     Ok(())
 }
 
-/// The admission, if it counts: not once the quota was given back.
+/// The admission, unless the quota was released.
 pub(crate) fn recorded_admission(workload: &Workload) -> Option<&Admission> {
     let status = workload.status.as_ref()?;
     let is_back = condition(workload, "QuotaReserved", "False").is_some();
     status.admission.as_ref().filter(|_| !is_back)
 }
 
-/// Where a workload stands, beside the queues that it is in.
+/// The life-cycle state of a workload, without its queues.
 #[must_use]
 pub fn lifecycle_state(
     workload: &Workload,
@@ -177,8 +177,8 @@ pub fn lifecycle_state(
     }
 }
 
-/// What the pods of a workload say about preemption, by the labels and the policy of their templates. They should
-/// agree; if they do not, the strictest counts: one that may not go, or may not preempt, speaks for all.
+/// The preemption labels and policies of the pod templates of a workload. If the templates differ, the strictest value
+/// applies: one non-preemptible template, or one that may not preempt, determines the result.
 #[must_use]
 pub fn preemption_labels(workload: &Workload) -> PreemptionLabels {
     let mut all: Option<PreemptionLabels> = None;
@@ -201,7 +201,7 @@ pub fn preemption_labels(workload: &Workload) -> PreemptionLabels {
     all.unwrap_or_default()
 }
 
-/// A queue's policy in the core's words.
+/// The preemption policy of a queue as a core value.
 #[must_use]
 pub fn stop_policy(policy: Option<cluster_queue::StopPolicy>) -> StopPolicy {
     match policy.unwrap_or_default() {

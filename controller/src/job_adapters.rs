@@ -1,5 +1,5 @@
-//! The kinds of jobs that the controller starts and stops. To add one: a file like
-//! `job_adapters/batch_job.rs`, and a line in [`KINDS`].
+//! The kinds of jobs that the controller starts and stops. To add one, write a file like `job_adapters/batch_job.rs`
+//! and add an entry to [`KINDS`].
 
 mod batch_job;
 mod job_set;

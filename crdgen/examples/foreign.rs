@@ -31,10 +31,10 @@ pub struct ReservationSpec {
 /// Who else may use what is reserved.
 #[derive(Clone, Copy, Debug, Default, Deserialize, Serialize, JsonSchema)]
 pub enum Sharing {
-    /// Nobody.
+    /// No workload.
     #[default]
     Never,
-    /// Whoever leaves when asked.
+    /// Workloads that can be preempted.
     Preemptible,
 }
 

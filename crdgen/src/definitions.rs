@@ -29,7 +29,7 @@ pub fn definitions(settings: &Settings) -> Result<Vec<CustomResourceDefinition>,
     Ok(all)
 }
 
-/// The same with shapes and bounds alone, for whoever asks the rules besides.
+/// The CRDs without CEL rules, for callers that evaluate the rules themselves.
 #[must_use]
 pub fn plain_definitions() -> Vec<CustomResourceDefinition> {
     vec![

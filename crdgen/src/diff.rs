@@ -1,7 +1,7 @@
-//! What changes between two states of CRDs, and whom it hurts.
+//! Compares two sets of CRDs and classifies the changes.
 //!
 //! The comparison is pure: definitions in, [`Change`]s out. A change is *compatible* only if every object that the API
-//! server holds under the old schema is valid under the new one, and means the same; whatever cannot be shown to be so is
+//! server holds under the old schema is valid under the new one, and means the same; any other change is
 //! breaking. `docs/crd-diff.md` has the classes and the codes.
 
 mod bounds;

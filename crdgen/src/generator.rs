@@ -155,11 +155,11 @@ impl Generator {
             Ok(Ok(Outcome::Done)) => return ExitCode::SUCCESS,
             Ok(Ok(Outcome::Findings)) => return ExitCode::FAILURE,
             Ok(Err(error)) => error,
-            // It knows whether it is help, which is no error, and where it goes.
+            // clap chooses the stream and the exit code: help is not an error.
             Err(usage) => usage.exit(),
         };
         let cause = error.source().map(|cause| format!(": {cause}"));
-        // Whoever closed standard error does not want to read it.
+        // A closed standard error is ignored: there is no other place to report to.
         let _ = writeln!(stderr(), "error: {error}{}", cause.unwrap_or_default());
         ExitCode::from(2)
     }
@@ -278,7 +278,7 @@ fn check_files(files: &[Document], folder: &Path, out: &mut dyn Write) -> Result
     }
     let (count, shown) = (differences.len(), folder.display());
     let summary = format!(
-        "not what is emitted: {count} of the files in {shown}; write them anew with --output-dir {shown}\n"
+        "out of date: {count} of the files in {shown}; rewrite them with --output-dir {shown}\n"
     );
     write_text(&summary, out)?;
     Ok(Outcome::Findings)

@@ -107,8 +107,8 @@ fn kinds(definitions: Vec<CustomResourceDefinition>) -> Vec<Kind> {
     out
 }
 
-/// The JSON Schema of a kind. Unknown fields are refused, as by an API server that is asked to be strict; the status,
-/// which nobody writes by hand, is left out.
+/// The JSON Schema of a kind. Unknown fields are rejected, as with strict field validation; the status,
+/// which no user writes by hand, is omitted.
 fn kind_schema(kind: &Kind) -> Value {
     let mut schema = kind.schema.clone();
     forbid_unknown_fields(&mut schema);

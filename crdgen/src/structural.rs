@@ -1,11 +1,11 @@
-//! Structural schemas, which are what a CRD needs, from the types.
+//! Structural schemas of CRDs, generated from the types.
 //!
-//! schemars speaks JSON Schema 2020-12; a structural schema knows one type a node, no `const`, no
-//! `oneOf` that carries a type, and no null type.
+//! schemars emits JSON Schema 2020-12; a structural schema has one type per node, no `const`, no
+//! `oneOf` with types, and no null type.
 //!
 //! No field is `nullable`: as with Kubernetes' own kinds, the API server drops an explicit null, and
-//! then fills in the default if there is one. So whoever templates `cohortName: null` gets an object
-//! without a cohort, nobody meets a stored null, and a null where a field is required is refused.
+//! then applies the default if there is one. So `cohortName: null` in a template creates an object
+//! without a cohort, no null is stored, and a null for a required field is rejected.
 
 pub mod check;
 

@@ -1,9 +1,9 @@
-//! Definitions with several versions, and how stored objects get from one to the next.
+//! CRDs with several versions, and the migration of stored objects.
 //!
-//! A version is served (people may ask for it) and one of them is stored (what the API server writes). [`combine`] makes
-//! one definition of definitions with a version each, as `kube`'s derive gives them, and refuses what an API server would
-//! refuse or what would lose objects. [`migration()`] is what has stored objects written anew, and [`check_removal`] says
-//! whether a version may be taken away.
+//! Clients can request served versions; the API server stores objects in the storage version. [`combine`] merges
+//! definitions with one version each, as `kube`'s derive generates them, and rejects those that an API server would
+//! reject or that would lose objects. [`migration()`] returns a `StorageVersionMigration` of stored objects, and
+//! [`check_removal`] reports whether a version can be removed.
 
 use crate::webhooks::{CERT_MANAGER, CaSource, Endpoint, client};
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{
@@ -21,10 +21,10 @@ pub mod cli;
 /// The path that objects to be converted are sent to.
 pub const CONVERT_PATH: &str = "/convert";
 
-/// The longest warning that an API server takes, in bytes.
+/// The longest warning that an API server accepts, in bytes.
 pub const WARNING_MAX_BYTES: usize = 256;
 
-/// The version of conversion reviews that the webhook speaks.
+/// The version of conversion reviews that the webhook supports.
 const REVIEW_VERSION: &str = "v1";
 
 /// A version of a kind.
@@ -32,21 +32,21 @@ const REVIEW_VERSION: &str = "v1";
 pub struct Version {
     /// A definition with this version alone.
     pub definition: CustomResourceDefinition,
-    /// Whether people may ask for it.
+    /// Whether clients can request it.
     pub served: bool,
     /// Whether it is the one that is stored.
     pub stored: bool,
-    /// What people are told who ask for it; `None` if it is not on its way out.
+    /// The deprecation, if it is deprecated.
     pub deprecated: Option<Deprecation>,
 }
 
-/// A version is on its way out.
+/// The deprecation of a version.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Deprecation {
-    /// With Kubernetes' own words: `example.com/v1alpha1 Thing is deprecated`.
+    /// With Kubernetes' default warning: `example.com/v1alpha1 Thing is deprecated`.
     #[default]
     Plain,
-    /// With these.
+    /// With this warning.
     Warning(String),
 }
 
@@ -71,14 +71,14 @@ impl Version {
         }
     }
 
-    /// The same, with a warning to who asks for it.
+    /// The same, with a warning for clients that request it.
     #[must_use]
     pub fn deprecated(mut self, deprecation: Deprecation) -> Self {
         self.deprecated = Some(deprecation);
         self
     }
 
-    /// The same, for nobody to ask for any more.
+    /// The same, no longer served.
     #[must_use]
     pub fn unserved(mut self) -> Self {
         self.served = false;
@@ -86,21 +86,21 @@ impl Version {
     }
 }
 
-/// Who converts objects from one version to another.
+/// The conversion strategy.
 #[derive(Clone, Copy, Debug)]
 pub enum Conversion<'a> {
-    /// Nobody: the API server changes `apiVersion` and drops what the other version does not have.
+    /// None: the API server changes `apiVersion` and drops fields that the other version does not have.
     None,
     /// The webhook.
     Webhook {
-        /// Where it is.
+        /// The address of the webhook.
         endpoint: &'a Endpoint,
-        /// Who signs its certificate.
+        /// The CA of its certificate.
         authorities: CaSource<'a>,
     },
 }
 
-/// Versions that make no definition.
+/// An error of combining versions.
 #[derive(Debug, thiserror::Error)]
 pub enum VersionsError {
     /// There is none.
@@ -148,7 +148,7 @@ pub enum VersionsError {
         /// Those that are.
         versions: Vec<String>,
     },
-    /// Nobody could look at what is stored.
+    /// The storage version is not served, so no client could read stored objects.
     #[error(
         "{definition}: version {version} is stored and not served; serve it, or store another one"
     )]
@@ -158,7 +158,7 @@ pub enum VersionsError {
         /// The version.
         version: String,
     },
-    /// A warning that an API server does not take.
+    /// A warning that an API server rejects.
     #[error(
         "{definition}: the warning of version {version} must have 1 to {WARNING_MAX_BYTES} bytes, and no line break or other \
          control character"
@@ -169,9 +169,9 @@ pub enum VersionsError {
         /// The version.
         version: String,
     },
-    /// What one version has would be dropped by the other.
+    /// Fields of one version would be dropped in the other.
     #[error(
-        "{definition}: versions {first} and {second} differ in their schemas and nobody converts them, so that an API server \
+        "{definition}: versions {first} and {second} have different schemas and no conversion, so that an API server \
          would drop what the other does not have; give a conversion"
     )]
     Unconverted {
@@ -187,7 +187,7 @@ pub enum VersionsError {
     Merge {
         /// The definition.
         definition: String,
-        /// In what they differ.
+        /// The difference.
         source: MergeError,
     },
 }

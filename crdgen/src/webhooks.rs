@@ -1,8 +1,8 @@
-//! The webhook configurations: what the API server asks the webhook about, and how.
+//! The webhook configurations: the requests that the API server sends to the webhook.
 //!
-//! They are as narrow as the rules allow, because whatever is sent waits for the webhook: one entry
-//! a kind, exactly the operations that some rule or default needs, never a subresource. Controllers
-//! write `/status` all the time, and no rule reads it.
+//! They are as narrow as the rules allow, because every request waits for the webhook: one entry
+//! per kind, exactly the operations that some rule or default needs, never a subresource. Controllers
+//! write `/status` often, and no rule reads it.
 
 use k8s_openapi::ByteString;
 use k8s_openapi::api::admissionregistration::v1::{
@@ -47,7 +47,7 @@ pub enum Endpoint {
     Url(String),
 }
 
-/// What is said of a webhook in either configuration.
+/// The fields of a webhook that both configurations share.
 struct WebhookEntry {
     name: String,
     client: WebhookClientConfig,
@@ -60,13 +60,13 @@ struct WebhookEntry {
 /// Where the certificates come from, as PEM, that the webhook's own may be signed by.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum CaSource<'a> {
-    /// They are left out: the webhook puts them in itself, or the API server trusts those of its
+    /// None: the webhook injects the bundle, or the API server trusts the CAs of its
     /// machine.
     #[default]
     Absent,
-    /// They are these.
+    /// The given certificates.
     Inline(&'a [u8]),
-    /// cert-manager puts in those of this Certificate, given as `namespace/name`.
+    /// cert-manager injects the CA of this Certificate, given as `namespace/name`.
     CertManager(&'a str),
 }
 
@@ -81,7 +81,7 @@ impl<'a> CaSource<'a> {
     }
 }
 
-/// The annotation by which cert-manager knows where it is to put a bundle, and of which Certificate.
+/// The annotation that makes cert-manager inject the bundle of the named Certificate.
 pub(crate) const CERT_MANAGER: &str = "cert-manager.io/inject-ca-from";
 
 /// The configurations for a webhook at `endpoint` whose certificate is signed by one of `authorities`, and which
@@ -164,9 +164,9 @@ impl WebhookEntry {
             name,
             client,
             rule: rule(kind, operations),
-            // Nobody but us guards our own kinds. Pods, Jobs and PriorityClasses belong to everybody, and
-            // kinds of other projects to them: the cluster must go on while the webhook is away. A Job that is not suspended here is
-            // suspended by the controller when it sees it.
+            // No other component validates our own kinds, so they fail closed. Pods, Jobs and PriorityClasses are shared,
+            // and other projects own their kinds: the cluster must keep working while the webhook is down. A Job that is
+            // not suspended here is suspended by the controller when it sees it.
             failure_policy: if kind.own { "Fail" } else { "Ignore" },
             object_selector: kind.selected_by.map(has_label),
             match_conditions: match_conditions(kind),
@@ -200,7 +200,7 @@ impl WebhookEntry {
             namespace_selector: None,
             object_selector: self.object_selector,
             // Another webhook may add what needs defaults after ours has run, such as a pod set.
-            // Filling in twice changes nothing, so being asked again does no harm.
+            // Defaulting is idempotent, so a second call is harmless.
             reinvocation_policy: Some("IfNeeded".to_owned()),
             rules: Some(vec![self.rule]),
             side_effects: SIDE_EFFECTS.to_owned(),
@@ -209,10 +209,10 @@ impl WebhookEntry {
     }
 }
 
-/// An object that comes in by another version of its kind is converted and sent all the same.
+/// An object in another version of its kind is converted before it is sent.
 pub(crate) const MATCH_POLICY: &str = "Equivalent";
 
-/// The webhook only answers, so that a dry run may ask it too.
+/// The webhook has no side effects, so dry runs may call it too.
 const SIDE_EFFECTS: &str = "None";
 
 fn review_versions() -> Vec<String> {
@@ -249,13 +249,13 @@ pub(crate) fn has_label(key: &str) -> LabelSelector {
     }
 }
 
-/// What must hold for an object to be sent.
+/// The match conditions of a kind.
 pub(crate) fn match_conditions(kind: &Registration) -> Vec<MatchCondition> {
     let mut conditions = vec![condition(
         "not-by-the-api-server",
         "request.userInfo.username != 'system:apiserver'",
     )];
-    // The API server makes these classes itself and lets nobody else make others. They live in no
+    // The API server creates these classes and rejects others with the prefix. They have no
     // namespace, so a namespace selector could not exempt them. On DELETE there is only the old
     // object; an object with generateName has no name yet.
     if kind.group == "scheduling.k8s.io" && kind.kind == "PriorityClass" {
@@ -267,7 +267,7 @@ pub(crate) fn match_conditions(kind: &Registration) -> Vec<MatchCondition> {
         ));
     }
     // A Job of a JobSet waits with it, and is left alone; a JobSet may have thousands. Asked is who controls
-    // it, as the webhook asks: a label anybody may set.
+    // it, as the webhook asks: a label that any user may set.
     if kind.group == "batch" && kind.kind == "Job" && !kind.user_rules_only {
         let (kind, group) = (job_set::KIND, job_set::GROUP);
         let is_its = format!(

@@ -45,7 +45,7 @@ fn generator_writes_checks_and_compares_files() {
     );
     assert!(text.starts_with(&header), "{text}");
     let end = format!(
-        "\nnot what is emitted: 1 of the files in {shown}; write them anew with --output-dir {shown}\n"
+        "\nout of date: 1 of the files in {shown}; rewrite them with --output-dir {shown}\n"
     );
     assert!(text.ends_with(&end), "{text}");
     assert_eq!(

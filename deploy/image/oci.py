@@ -28,7 +28,7 @@ MANIFEST = "application/vnd.oci.image.manifest.v1+json"
 CONFIG = "application/vnd.oci.image.config.v1+json"
 LAYER = "application/vnd.oci.image.layer.v1.tar+gzip"
 
-# Nobody in particular, as a number: the kubelet cannot see that a name is not root's.
+# An unprivileged user, as a number: the kubelet cannot verify that a user name is not root's.
 USER = "65532:65532"
 ENTRYPOINT = "/lockkeeper"
 BINARY_MODE = 0o555

@@ -1,4 +1,4 @@
-//! ClusterQueue. Most rules hold for Kueue's as well, and some for Cohorts.
+//! Rules of ClusterQueues. Most of them also apply to Kueue's ClusterQueues, and some to Cohorts.
 
 mod borrow_without_reclaim;
 pub(crate) mod borrowing_limit_never_reached;
@@ -31,7 +31,7 @@ use crate::rule::{Context, Operation, Rule};
 use crate::validated_kind::ValidatedKind;
 use lockkeeper_api::ClusterQueue;
 
-/// The rules for both kinds of ClusterQueues, between those of one kind.
+/// The rules for lockkeeper's and Kueue's ClusterQueues, between rules for only one of them.
 macro_rules! queue_rules {
     ([$($before:expr),*], [$($after:expr),*]) => {
         &[

@@ -1,4 +1,4 @@
-//! Cohort.
+//! Rules of Cohorts.
 
 pub(crate) mod cohort_cycle;
 pub(crate) mod lending_limit_above_quota;
@@ -10,7 +10,7 @@ use crate::rule::Rule;
 use crate::validated_kind::ValidatedKind;
 use lockkeeper_api::Cohort;
 
-/// The rules for both kinds of Cohorts.
+/// The rules for lockkeeper's and Kueue's Cohorts.
 macro_rules! cohort_rules {
     () => {
         &[

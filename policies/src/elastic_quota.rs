@@ -1,4 +1,4 @@
-//! Koordinator's ElasticQuota.
+//! Rules of Koordinator's ElasticQuotas.
 
 mod amounts;
 mod bad_shared_weight;
@@ -69,7 +69,7 @@ impl ValidatedKind for ElasticQuota {
     }
 
     /// As in Koordinator (`quotaFieldsCopy`): its controllers write the other annotations and the
-    /// status all the time.
+    /// status continuously.
     fn is_unchanged(old: &Self, new: &Self) -> bool {
         let labels = [PARENT, IS_PARENT, TREE_ID];
         labels.iter().all(|key| old.label(key) == new.label(key))

@@ -1,4 +1,4 @@
-//! Jobs that name a queue.
+//! Rules and defaults of Jobs with the queue label.
 
 use crate::defaulting::Defaults;
 use crate::job_suspend;

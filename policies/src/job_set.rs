@@ -1,4 +1,4 @@
-//! JobSets that name a queue.
+//! Rules and defaults of JobSets with the queue label.
 
 use crate::defaulting::Defaults;
 use crate::job_suspend;

@@ -1,16 +1,16 @@
-//! Jobs that name a queue are made suspended: the queue starts them.
+//! The default `spec.suspend: true` of jobs with the queue label: the controller starts them when they are admitted.
 
 use crate::defaulting::Defaults;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference};
 use lockkeeper_api::field_path::FieldPath;
 use lockkeeper_api::{job_set, labels};
 
-/// `spec.suspend: true` for a new job with the label of a queue, whatever it says itself: who names a
-/// queue waits in it. An empty name is one too: the label is there, and by it the controller knows its jobs.
-/// `is_suspended` is absent where there is no `spec`; whoever knows the kind refuses that.
+/// Sets `spec.suspend: true` in a new job with the queue label, also if its own value is false: a queued job waits for
+/// quota. An empty queue name counts, because the controller selects jobs by the presence of the label.
+/// `is_suspended` is `None` without a `spec`; the API server rejects such a job.
 ///
-/// A Job that a JobSet controls is left alone: the JobSet waits in the queue for all of its Jobs, which
-/// have its label if their templates do.
+/// A Job that a JobSet controls is not changed: the JobSet is queued for all of its Jobs, and they have its label if
+/// their templates have it.
 pub(crate) fn default_suspend(
     metadata: &ObjectMeta,
     is_suspended: Option<bool>,
@@ -26,7 +26,7 @@ pub(crate) fn default_suspend(
     out
 }
 
-/// Whether a JobSet, of whatever version, controls the object.
+/// Whether a JobSet, in any API version, controls the object.
 fn is_controlled_by_job_set(owner: &OwnerReference) -> bool {
     let group = owner.api_version.split_once('/').map(|(group, _)| group);
     owner.controller == Some(true) && owner.kind == job_set::KIND && group == Some(job_set::GROUP)

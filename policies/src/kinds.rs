@@ -1,6 +1,6 @@
-//! The one list of kinds with rules.
+//! The list of kinds with rules.
 //!
-//! A new kind is added here; the registry, the webhook's routes, the offline check and the page tests visit it.
+//! A new kind is added here; the registry, the webhook's routes, the offline check and the page tests use this list.
 
 use crate::validated_kind::ValidatedKind;
 use k8s_openapi::api::batch::v1::Job;

@@ -1,6 +1,6 @@
-//! Kueue's kinds (`kueue.x-k8s.io`). Rules for fields that lockkeeper's own kinds have as well are those of
-//! these kinds; what only Kueue has is here. Kueue enforces all of them by itself where it runs, so they
-//! are off by default.
+//! Rules of Kueue's kinds (`kueue.x-k8s.io`). Fields that lockkeeper's own kinds have too are checked by the rules
+//! of these kinds; this module has the rules of fields that only Kueue has. Kueue enforces all of them itself, so
+//! they are off by default.
 
 mod cluster_queue;
 mod cohort;

@@ -1,5 +1,5 @@
-//! Rules for labels and annotations. They hold for every kind that carries such keys, in its own
-//! metadata and in those of its templates.
+//! Rules for labels and annotations. They apply to every kind with lockkeeper's keys, in its own metadata and in
+//! the metadata of its templates.
 
 mod known_keys;
 pub(crate) mod misplaced_key;
@@ -18,29 +18,29 @@ use lockkeeper_api::job_set::TemplateMetadata;
 use lockkeeper_api::{JobSet, Workload};
 use std::collections::BTreeMap;
 
-/// A kind whose objects, or what is made of them, are told by keys what to do.
+/// A kind whose objects or templates are configured by labels and annotations.
 pub(crate) trait HasLabelledMetadata: ValidatedKind {
     /// Visits the metadata of the object and of its templates, in the order of the object.
     fn each_metadata(&self, visit: &mut dyn FnMut(MetadataOwner<'_>, MetadataMaps<'_>));
 }
 
-/// Whose metadata it is.
+/// The object or template that the metadata belong to.
 #[derive(Clone, Copy)]
 pub(crate) enum MetadataOwner<'a> {
-    /// The object's.
+    /// The object itself.
     Object,
-    /// The pods' of a Job.
+    /// The pod template of a Job.
     Template,
-    /// The pods' of a pod set, by position and name.
+    /// The pod template of a pod set, by position and name.
     PodSet(usize, &'a str),
-    /// The Jobs' of a part of a JobSet.
+    /// The Job template of a replicated job of a JobSet, by position and name.
     Jobs(usize, &'a str),
-    /// Their pods'.
+    /// The pod template in the Job template of a replicated job, by position and name.
     PodsOfJobs(usize, &'a str),
 }
 
 impl MetadataOwner<'_> {
-    /// Where the metadata stand. Paths are made only for findings.
+    /// The path of the metadata. Paths are built only for findings.
     fn path(self) -> FieldPath {
         let jobs = |position, name| FieldPath::new("spec.replicatedJobs").item(position, name);
         match self {
@@ -59,7 +59,7 @@ impl MetadataOwner<'_> {
 
 type Map<'a> = Option<&'a BTreeMap<String, String>>;
 
-/// The labels and annotations of one place.
+/// The labels and annotations of one object or template.
 #[derive(Clone, Copy)]
 pub(crate) struct MetadataMaps<'a> {
     labels: Map<'a>,
@@ -67,7 +67,7 @@ pub(crate) struct MetadataMaps<'a> {
 }
 
 impl<'a> MetadataMaps<'a> {
-    /// Both, with the names of their fields and the other one.
+    /// Each of the two maps with its field name, and the other map.
     fn with_counterparts(self) -> [(&'static str, Map<'a>, Map<'a>); 2] {
         [
             ("labels", self.labels, self.annotations),

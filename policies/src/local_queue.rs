@@ -1,4 +1,4 @@
-//! LocalQueue, lockkeeper's and Kueue's.
+//! Rules of LocalQueues, lockkeeper's and Kueue's.
 
 mod cluster_queue_changed;
 mod unknown_cluster_queue;
@@ -33,12 +33,12 @@ impl ValidatedKind for kueue::LocalQueue {
     }
 }
 
-/// The door of a namespace to a ClusterQueue.
+/// The fields of a LocalQueue that rules read.
 pub(crate) trait LocalQueueFields: ValidatedKind {
-    /// Whose it is.
+    /// The project that defines the kind.
     const PROJECT: Project;
 
-    /// The ClusterQueue that it leads to; empty if it leads to none.
+    /// The name of its ClusterQueue; empty if unset.
     fn cluster_queue(&self) -> &str;
 }
 

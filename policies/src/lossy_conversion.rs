@@ -29,7 +29,7 @@ pub(crate) fn info() -> RuleInfo {
     }
 }
 
-/// The finding for a dropped field.
+/// The finding for a field that a conversion drops.
 #[must_use]
 pub fn dropped_field(lost: &DroppedField) -> Finding {
     new_finding(lost.field.clone(), lost.advice)

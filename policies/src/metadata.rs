@@ -1,4 +1,4 @@
-//! What Kubernetes asks of the metadata of every object (apimachinery, `api/validation/objectmeta.go`).
+//! Kubernetes' validation of the metadata of every object (apimachinery, `api/validation/objectmeta.go`).
 
 use crate::finding::{Findings, quoted};
 use crate::name_validation::{NameErrors, dns_label, dns_subdomain, label_key, label_value};
@@ -11,7 +11,7 @@ use std::collections::BTreeSet;
 /// The most bytes of all annotations of an object: 256 KiB.
 const ANNOTATIONS_SIZE_MAX: usize = 256 * 1024;
 
-/// Finalizers without a domain that Kubernetes itself knows.
+/// Kubernetes' own finalizers, which have no domain.
 const STANDARD_FINALIZERS: [&str; 3] = ["kubernetes", "orphan", "foregroundDeletion"];
 
 fn field(name: &'static str) -> FieldPath {
@@ -24,8 +24,8 @@ fn invalid(field: &FieldPath, value: &str, faults: NameErrors, out: &mut Finding
     }
 }
 
-/// The metadata of an object that is made; its name is a DNS subdomain. Where the API server makes the name,
-/// only what it begins with can be judged.
+/// Checks the metadata of a new object, whose name is a DNS subdomain. If the API server generates the name, only the
+/// prefix can be checked.
 pub(crate) fn check_on_create(metadata: &ObjectMeta, is_namespaced: bool, out: &mut Findings) {
     let generated = metadata.generate_name.as_deref().unwrap_or_default();
     if !generated.is_empty() {
@@ -41,12 +41,12 @@ pub(crate) fn check_on_create(metadata: &ObjectMeta, is_namespaced: bool, out: &
         is_namespaced,
         metadata.namespace.as_deref().unwrap_or_default(),
     ) {
-        (true, "") => out.required(field("namespace"), "name the namespace that it lives in"),
+        (true, "") => out.required(field("namespace"), "set the namespace of the object"),
         (true, name) => invalid(&field("namespace"), name, dns_label(name), out),
         (false, "") => {}
         (false, _) => out.forbidden(
             field("namespace"),
-            "objects of this kind live in no namespace; leave it out",
+            "objects of this kind have no namespace; remove it",
         ),
     }
     if let Some(generation) = metadata.generation.filter(|it| *it < 0) {
@@ -58,8 +58,8 @@ pub(crate) fn check_on_create(metadata: &ObjectMeta, is_namespaced: bool, out: &
     finalizers(metadata, out);
 }
 
-/// What a name begins with, as if the rest were there: it may end in '-'. As in Kubernetes, what stands before
-/// the '-' is not looked at.
+/// The prefix of a generated name in a form that can be checked as a name, because a prefix may end in '-'. As in
+/// Kubernetes, the '-' and the character before it are replaced by 'a', so that character is not checked.
 fn without_random_suffix(start: &str) -> Cow<'_, str> {
     let kept = start.strip_suffix('-').and_then(|rest| {
         let end = rest.len().checked_sub(1)?;
@@ -135,9 +135,8 @@ fn finalizers(metadata: &ObjectMeta, out: &mut Findings) {
     }
 }
 
-/// The metadata of an object that is changed. What makes the object the one that it is stays; labels,
-/// annotations, owners and finalizers are good if they are new. Of what the API server keeps itself (resource
-/// version, times) nothing is asked.
+/// Checks the metadata of an update. Name, namespace and uid are immutable; labels, annotations, owners and finalizers
+/// are checked if they changed. Fields that the API server writes (resource version, times) are not checked.
 pub(crate) fn check_on_update(old: &ObjectMeta, new: &ObjectMeta, out: &mut Findings) {
     for (name, before, after) in [
         ("name", &old.name, &new.name),
@@ -186,7 +185,7 @@ fn added_finalizers(old: &ObjectMeta, new: &ObjectMeta, out: &mut Findings) {
     }
 }
 
-/// A finalizer has a domain, or is one of Kubernetes' own.
+/// Checks that a finalizer has a domain or is one of Kubernetes' own.
 fn check_domain(name: &str, position: usize, out: &mut Findings) {
     if !name.contains('/') && !STANDARD_FINALIZERS.contains(&name) {
         let detail = "must have a domain, such as \"example.com/my-finalizer\"";
@@ -214,7 +213,7 @@ mod tests {
             .collect()
     }
 
-    /// The findings when a good object has these fields besides.
+    /// Checks the findings for a valid object with these additional fields.
     #[track_caller]
     fn check_created(fields: Value, expected: &[&str]) {
         let mut all = json!({"name": "a", "namespace": "b"});

@@ -1,4 +1,4 @@
-//! Maps of sets.
+//! Functions for maps of sets.
 
 use std::borrow::Borrow;
 use std::collections::{BTreeMap, BTreeSet};

@@ -1,12 +1,12 @@
-//! Which names Kubernetes takes, and what it says of others. The checks are those of apimachinery
-//! (`util/validation` and `api/validation`): one value can have several faults.
+//! Kubernetes' validation of names, with its messages. The checks are those of apimachinery
+//! (`util/validation` and `api/validation`): one value can have several errors.
 
 use crate::finding::Findings;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
 use lockkeeper_api::field_path::FieldPath;
 use std::collections::BTreeMap;
 
-/// What is wrong with a value; one fault is one finding.
+/// The errors in a value; each becomes one finding.
 pub(crate) type NameErrors = Vec<&'static str>;
 
 /// The most characters of a label's name or value, and of a DNS label.
@@ -18,7 +18,7 @@ const SUBDOMAIN_MAX: usize = 253;
 /// The most bytes of all annotations of an object.
 const ANNOTATIONS_MAX: usize = 256 * 1024;
 
-/// What is wrong with a DNS-1123 label (`a-z`, `0-9`, `-`).
+/// The errors in a DNS-1123 label (`a-z`, `0-9`, `-`).
 pub(crate) fn dns_label(value: &str) -> NameErrors {
     let mut faults = Vec::new();
     if value.len() > LABEL_MAX {
@@ -33,7 +33,7 @@ pub(crate) fn dns_label(value: &str) -> NameErrors {
     faults
 }
 
-/// What is wrong with a DNS-1123 subdomain: labels with dots between them.
+/// The errors in a DNS-1123 subdomain: labels separated by dots.
 pub(crate) fn dns_subdomain(value: &str) -> NameErrors {
     let mut faults = Vec::new();
     if value.len() > SUBDOMAIN_MAX {
@@ -48,7 +48,7 @@ pub(crate) fn dns_subdomain(value: &str) -> NameErrors {
     faults
 }
 
-/// What is wrong with a label key: a name, with a DNS subdomain and a slash before it or without.
+/// The errors in a label key: a name, optionally after a DNS subdomain and a slash.
 pub(crate) fn label_key(value: &str) -> NameErrors {
     let (prefix, name) = match value.split_once('/') {
         None => (None, value),
@@ -76,7 +76,7 @@ pub(crate) fn label_key(value: &str) -> NameErrors {
     faults
 }
 
-/// What is wrong with the value of a label.
+/// The errors in a label value.
 pub(crate) fn label_value(value: &str) -> NameErrors {
     let mut faults = Vec::new();
     if value.len() > LABEL_MAX {
@@ -91,7 +91,7 @@ pub(crate) fn label_value(value: &str) -> NameErrors {
     faults
 }
 
-/// What is wrong with a domain-prefixed path, such as `acme.io/foo`.
+/// The errors in a domain-prefixed path, such as `acme.io/foo`.
 pub(crate) fn domain_prefixed_path(value: &str) -> NameErrors {
     let parts = value.split_once('/');
     let Some((host, path)) = parts.filter(|(host, path)| !host.is_empty() && !path.is_empty())
@@ -106,7 +106,7 @@ pub(crate) fn domain_prefixed_path(value: &str) -> NameErrors {
     faults
 }
 
-/// What is wrong with a segment of a path in the API.
+/// The errors in a path segment of an API URL.
 pub(crate) fn path_segment(value: &str) -> NameErrors {
     if [".", ".."].contains(&value) {
         return vec!["must not be \".\" or \"..\""];
@@ -121,8 +121,8 @@ pub(crate) fn path_segment(value: &str) -> NameErrors {
     faults
 }
 
-/// Whether a text is the reason of a condition: letters, digits, `_`, `,` and `:`, from a letter to a
-/// letter, digit or `_`.
+/// Whether a text is a valid condition reason: letters, digits, `_`, `,` and `:`, with a letter first and a letter,
+/// digit or `_` last.
 pub(crate) fn is_condition_reason(value: &str) -> bool {
     let starts = value.starts_with(|c: char| c.is_ascii_alphabetic());
     let ends = value.ends_with(|c: char| c.is_ascii_alphanumeric() || c == '_');
@@ -130,7 +130,7 @@ pub(crate) fn is_condition_reason(value: &str) -> bool {
     starts && ends && rest.all(|c| c.is_ascii_alphanumeric() || "_,:".contains(c))
 }
 
-/// Reports faulty keys and values of labels, all at the map itself as Kubernetes does.
+/// Reports invalid keys and values of labels, all at the path of the map, as Kubernetes does.
 pub(crate) fn labels(map: &BTreeMap<String, String>, field: &FieldPath, out: &mut Findings) {
     for (key, value) in map {
         for fault in label_key(key) {
@@ -142,7 +142,7 @@ pub(crate) fn labels(map: &BTreeMap<String, String>, field: &FieldPath, out: &mu
     }
 }
 
-/// Reports faulty keys of annotations, and too many bytes of them.
+/// Reports invalid keys of annotations, and annotations that are too large together.
 pub(crate) fn annotations(map: &BTreeMap<String, String>, field: &FieldPath, out: &mut Findings) {
     for key in map.keys() {
         for fault in label_key(&key.to_lowercase()) {
@@ -157,7 +157,7 @@ pub(crate) fn annotations(map: &BTreeMap<String, String>, field: &FieldPath, out
     }
 }
 
-/// Reports what is wrong with a label selector.
+/// Reports the errors in a label selector.
 pub(crate) fn selector(selector: &LabelSelector, field: &FieldPath, out: &mut Findings) {
     if let Some(map) = &selector.match_labels {
         labels(map, &field.clone().field("matchLabels"), out);
@@ -198,7 +198,7 @@ fn is_dns_label(value: &str) -> bool {
     value.bytes().all(is_inner) && !value.is_empty() && is_enclosed(value, b"-")
 }
 
-/// Letters, digits, `-`, `_` and `.`, with a letter or digit first and last.
+/// Whether a text has only letters, digits, `-`, `_` and `.`, with a letter or digit first and last.
 fn is_alphanumeric_or(value: &str) -> bool {
     let is_inner = |it: u8| it.is_ascii_alphanumeric() || b"-_.".contains(&it);
     value.bytes().all(is_inner) && !value.is_empty() && is_enclosed(value, b"-_.")

@@ -9,7 +9,7 @@ pub enum Project {
     Kueue,
 }
 
-/// The kinds of objects that a [`crate::index::Index`] holds facts of.
+/// The kinds of objects in a [`crate::index::Index`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum IndexedKind {
     /// Kubernetes' PriorityClass.
@@ -63,7 +63,7 @@ impl IndexedKind {
         }
     }
 
-    /// The kind as it is written in an object.
+    /// The `kind` field of an object.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {

@@ -1,4 +1,4 @@
-//! Pods: those that carry a job label, and what Kubernetes itself asks of the priority of all.
+//! Rules of pods: of pods with the job label, and Kubernetes' rules for the priority of any pod.
 
 mod batch_resources_without_be;
 mod can_preempt_label_differs;
@@ -68,12 +68,12 @@ fn value<'a>(pod: &'a Pod, key: &str) -> Option<&'a str> {
     labels.get(key).map(String::as_str)
 }
 
-/// The value of a label as a message shows it.
+/// The value of a label for messages.
 fn display_value<'a>(pod: &'a Pod, key: &str) -> &'a str {
     preemptible_label::display_value(value(pod, key))
 }
 
-/// The place of a label.
+/// The path of a label.
 fn label(key: &'static str) -> FieldPath {
     FieldPath::new("metadata.labels").key(key)
 }
@@ -85,7 +85,7 @@ struct JobPod<'a> {
     labels: &'a PodPreemptionLabels,
 }
 
-/// Another pod of the pod's job, of which `differs` holds.
+/// Another pod of the job of `pod` for which `differs` returns true.
 fn job_pod<'a>(
     pod: &'a Pod,
     context: &Context<'a>,
@@ -94,10 +94,10 @@ fn job_pod<'a>(
     let job = value(pod, labels::JOB)?;
     let namespace = pod.metadata.namespace.as_deref().unwrap_or_default();
     let own = pod.metadata.name.as_deref().unwrap_or_default();
-    let (name, says) = context.cluster.find_job_pod(namespace, job, own, differs)?;
+    let (name, found) = context.cluster.find_job_pod(namespace, job, own, differs)?;
     Some(JobPod {
         job,
         name,
-        labels: says,
+        labels: found,
     })
 }

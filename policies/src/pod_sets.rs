@@ -1,5 +1,4 @@
-//! Kinds that consist of pod sets: lockkeeper's own Workload and Kueue's. What holds for their pods is
-//! written once for both.
+//! Kinds that consist of pod sets: lockkeeper's Workload and Kueue's. Rules for their pods are generic over both.
 
 use crate::finding::Findings;
 use crate::settings::Settings;
@@ -13,55 +12,55 @@ pub(crate) trait PodSets: ValidatedKind {
     /// The pod sets, in the order of the object.
     fn pod_sets(&self) -> impl Iterator<Item = PodSetView<'_>>;
 
-    /// Whether something is asked of this kind that Kueue can switch off by a feature gate, which is on
-    /// by default.
+    /// Whether a feature gate of Kueue, on by default, enables a check for this kind. Always true for lockkeeper's
+    /// own kinds.
     fn is_gate_enabled(_gate: &str, _settings: &Settings) -> bool {
         true
     }
 }
 
-/// What both kinds of pod sets have.
+/// The fields that the pod sets of both kinds have.
 #[derive(Clone, Copy)]
 pub(crate) struct PodSetView<'a> {
-    /// Its place in `spec.podSets`.
+    /// The index in `spec.podSets`.
     pub(crate) position: usize,
-    /// Its name.
+    /// The name.
     pub(crate) name: &'a str,
-    /// How many pods are enough.
+    /// The minimum number of pods for a partial admission.
     pub(crate) min_count: Option<i32>,
-    /// The pods.
+    /// The pod template.
     pub(crate) template: &'a PodTemplateSpec,
 }
 
 impl PodSetView<'_> {
-    /// Where it stands.
+    /// The path of the pod set.
     pub(crate) fn path(&self) -> FieldPath {
         FieldPath::new("spec.podSets").item(self.position, self.name)
     }
 }
 
-/// An amount of a resource that pods ask for or are limited to.
+/// A request or limit of one resource.
 pub(crate) struct ResourceAmount<'a> {
     pod_set: PodSetView<'a>,
     owner: ResourceOwner<'a>,
     list: &'static str,
-    /// The resource.
+    /// The resource name.
     pub(crate) resource: &'a str,
-    /// How much, as it was written.
+    /// The amount in its original notation.
     pub(crate) quantity: &'a Quantity,
 }
 
-/// Who asks for it.
+/// The owner of a request or limit.
 #[derive(Clone, Copy)]
 enum ResourceOwner<'a> {
-    /// A container of the field `initContainers` or `containers`.
+    /// A container: the field (`initContainers` or `containers`), the index and the container.
     Container(&'static str, usize, &'a Container),
     /// The pod as a whole.
     Pod,
 }
 
 impl ResourceAmount<'_> {
-    /// Where it stands. Paths are made only for findings.
+    /// The path of the amount. Paths are built only for findings.
     pub(crate) fn path(&self) -> FieldPath {
         let spec = self.pod_set.path().field("template.spec");
         let holder = match self.owner {

@@ -15,7 +15,7 @@
 //!    Under fair sharing the order is by share. The share of a queue that does not borrow is zero, so the argument
 //!    holds if no cohort is nested.
 //!
-//! In all other cases the result depends on amounts, and a search looks for an example.
+//! In all other cases the result depends on amounts; `lockkeeper check` searches for an example.
 
 /// The rule whose findings a search replaces by examples.
 pub const RULE: &str = "CQ024";

@@ -1,18 +1,18 @@
-//! Which priority Kubernetes gives (admission plugin Priority).
+//! The priority that Kubernetes assigns (admission plugin Priority).
 
 use crate::cluster_view::{ClusterView, Lookup, PreemptionPolicy, PriorityClassFacts};
 use crate::finding::quoted;
 
-/// The classes that every cluster has, with their values (Kubernetes `pkg/apis/scheduling`).
+/// The built-in PriorityClasses with their values (Kubernetes `pkg/apis/scheduling`).
 pub(crate) const SYSTEM_CLASSES: [(&str, i32); 2] = [
     ("system-cluster-critical", 2_000_000_000),
     ("system-node-critical", 2_000_001_000),
 ];
 
-/// How many classes a message names.
+/// The most classes that a message names.
 const NAMES_MAX: usize = 8;
 
-/// One of the classes that every cluster has.
+/// The facts of a built-in PriorityClass; `None` for other names.
 pub(crate) fn system_class(name: &str) -> Option<PriorityClassFacts> {
     let found = SYSTEM_CLASSES.iter().find(|(system, _)| *system == name);
     found.map(|(_, value)| PriorityClassFacts {
@@ -22,13 +22,13 @@ pub(crate) fn system_class(name: &str) -> Option<PriorityClassFacts> {
     })
 }
 
-/// What is given to whoever names a class, or none.
+/// The priority of a pod or workload with a given class name, possibly empty.
 pub(crate) struct ResolvedPriority {
-    /// The class; `None` when none is named and there is no default.
+    /// The class; `None` without a class name and a global default.
     pub(crate) class: Option<String>,
     /// The priority.
     pub(crate) value: i32,
-    /// Whether it may preempt, when the class says so.
+    /// The preemption policy of the class; `None` if unset.
     pub(crate) policy: Option<PreemptionPolicy>,
 }
 
@@ -41,7 +41,7 @@ impl ResolvedPriority {
         }
     }
 
-    /// How a message says where it comes from.
+    /// The source of the priority for messages.
     pub(crate) fn source(&self) -> String {
         match &self.class {
             Some(class) => format!("of PriorityClass {}", quoted(class)),
@@ -50,10 +50,10 @@ impl ResolvedPriority {
     }
 }
 
-/// The priority that comes of a class name; of an empty one the global default.
-pub(crate) fn resolve(world: &dyn ClusterView, class: &str) -> Lookup<ResolvedPriority> {
+/// The priority for a class name; for an empty name that of the global default, or 0.
+pub(crate) fn resolve(cluster: &dyn ClusterView, class: &str) -> Lookup<ResolvedPriority> {
     if class.is_empty() {
-        return match world.global_default() {
+        return match cluster.global_default() {
             Lookup::Found((name, facts)) => {
                 Lookup::Found(ResolvedPriority::from_class(&name, facts))
             }
@@ -65,7 +65,7 @@ pub(crate) fn resolve(world: &dyn ClusterView, class: &str) -> Lookup<ResolvedPr
             Lookup::Unknown => Lookup::Unknown,
         };
     }
-    match (world.priority_class(class), system_class(class)) {
+    match (cluster.priority_class(class), system_class(class)) {
         (Lookup::Found(facts), _) | (_, Some(facts)) => {
             Lookup::Found(ResolvedPriority::from_class(class, facts))
         }
@@ -74,16 +74,16 @@ pub(crate) fn resolve(world: &dyn ClusterView, class: &str) -> Lookup<ResolvedPr
     }
 }
 
-/// What a message says to whoever names a class that does not exist.
-pub(crate) fn known_classes(world: &dyn ClusterView) -> String {
-    let names = world.priority_class_names(NAMES_MAX);
+/// The remedy in a message about a class that does not exist.
+pub(crate) fn known_classes(cluster: &dyn ClusterView) -> String {
+    let names = cluster.priority_class_names(NAMES_MAX);
     let list = names
         .iter()
         .map(|name| quoted(name))
         .collect::<Vec<_>>()
         .join(", ");
     match names.len() {
-        0 => "no PriorityClass has been made yet; create this one first".to_owned(),
+        0 => "no PriorityClass exists yet; create this one first".to_owned(),
         NAMES_MAX => format!("create this PriorityClass first, or name another, such as {list}"),
         _ => format!("create this PriorityClass first, or name one of {list}"),
     }

@@ -1,11 +1,11 @@
-//! Kubernetes' PriorityClass: its own rules, and some of ours.
+//! Rules of Kubernetes' PriorityClass: Kubernetes' own and lockkeeper's.
 
+mod cannot_preempt;
 mod changed;
 mod deleted_while_used;
 mod identity;
 mod metadata;
 mod preemption_policy_unknown;
-mod preempts_nobody;
 mod reserved_name;
 mod second_global_default;
 mod value_above_maximum;
@@ -27,7 +27,7 @@ static RULES: &[Rule<PriorityClass>] = &[
     identity::RULE,
     changed::VALUE,
     changed::PREEMPTION_POLICY,
-    preempts_nobody::RULE,
+    cannot_preempt::RULE,
 ];
 
 impl ValidatedKind for PriorityClass {

@@ -1,4 +1,4 @@
-//! Quota of ClusterQueues and Cohorts, lockkeeper's and Kueue's.
+//! Access to the quota of ClusterQueues and Cohorts, lockkeeper's and Kueue's.
 
 mod queue_fields;
 mod queue_preemption;

@@ -127,12 +127,12 @@ pub fn index() -> String {
 const HEAD: &str = "\
 # Rules
 
-Each rule has a page that says what it asks for, with examples of what it finds and of what it lets pass; the
-examples are run as tests. `lockkeeper rules` prints this list and `lockkeeper rules ID` a page. What happens to
-findings is set under `rules.actions` in the [configuration](../configuration.md). A rule that holds for the kinds
-of another project as well is off there by default where that project's own webhook enforces it, and warns where none
-does. What depends on objects that may still come is noted in the audit log (`audit`); `lockkeeper check`, which
-sees them together, warns of it.
+Each rule has a page with its purpose and with examples of rejected and accepted objects; the examples run as tests.
+`lockkeeper rules` prints this list and `lockkeeper rules ID` prints a page. The action for findings is set under
+`rules.actions` in the [configuration](../configuration.md). For kinds of other projects, a rule that the project's own
+webhook enforces is off by default, and other rules warn. Findings that depend on objects which may be created later go
+to the audit log (`audit`); `lockkeeper check`, which reads all objects together, warns about them.
 
-[not-covered.md](not-covered.md) names the rules of Kueue, Kubernetes and Koordinator that are not here, and why.
+[not-covered.md](not-covered.md) lists the rules of Kueue, Kubernetes and Koordinator that lockkeeper does not have, and
+the reasons.
 ";

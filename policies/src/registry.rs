@@ -27,7 +27,7 @@ pub struct Registration {
     pub kind: String,
     /// The plural, as in a URL.
     pub plural: String,
-    /// Whether objects live in namespaces.
+    /// Whether the kind is namespaced.
     pub namespaced: bool,
     /// Whether the kind is lockkeeper's own.
     pub own: bool,
@@ -61,7 +61,7 @@ impl fmt::Display for UnknownRule {
         if crate::user_rules::is_user_id(id) {
             return write!(
                 f,
-                "{key}: there is no rule {id:?}; give its page with --rules"
+                "{key}: there is no rule {id:?}; load its page with --rules"
             );
         }
         write!(f, "{key}: {}", unknown_rule_message(id))
@@ -139,7 +139,7 @@ pub fn settings_with(
     Ok(Settings::new(config, rules))
 }
 
-/// The ids of all rules, built in and of users.
+/// The ids of all rules, built-in rules and user rules.
 struct RuleLookup<'a> {
     ids: BTreeSet<&'static str>,
     rules: &'a crate::user_rules::UserRules,

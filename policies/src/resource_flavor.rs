@@ -1,4 +1,4 @@
-//! ResourceFlavor, lockkeeper's and Kueue's.
+//! Rules of ResourceFlavors, lockkeeper's and Kueue's.
 
 pub(crate) mod flavor_unused;
 pub(crate) mod invalid_node_labels;
@@ -18,7 +18,7 @@ use lockkeeper_api::labels;
 use std::collections::BTreeMap;
 use std::fmt::Debug;
 
-/// The rules for both kinds of flavors, and those of one of them.
+/// The rules for lockkeeper's and Kueue's flavors, and rules for only one of them.
 macro_rules! flavor_rules {
     ($($own:expr),*) => {
         &[
@@ -44,7 +44,7 @@ impl ValidatedKind for ResourceFlavor {
         RULES
     }
 
-    /// On creation the finalizer, so that a flavor that a queue names is not lost.
+    /// Adds the finalizer on creation, so that a flavor in use is not deleted.
     fn defaults(object: &Self, old: Option<&Self>, _: &Context<'_>) -> Defaults {
         let mut out = Defaults::default();
         if old.is_none() {
@@ -54,24 +54,24 @@ impl ValidatedKind for ResourceFlavor {
     }
 }
 
-/// Nodes of one kind.
+/// The fields of a ResourceFlavor that rules read.
 pub(crate) trait FlavorFields: ValidatedKind {
-    /// Whose it is.
+    /// The project that defines the kind.
     const PROJECT: Project;
 
     /// The labels of the nodes.
     fn node_labels(&self) -> &BTreeMap<String, String>;
 
-    /// Their taints.
+    /// The taints of the nodes.
     fn node_taints(&self) -> &[Taint];
 
-    /// What their pods tolerate besides.
+    /// The tolerations that are added to admitted pods.
     fn tolerations(&self) -> &[Toleration];
 
     /// The topology of the nodes.
     fn topology(&self) -> Option<&str>;
 
-    /// What rules about trees use of it.
+    /// The facts for the quota trees.
     fn facts(&self) -> FlavorFacts {
         let labels = self.node_labels();
         let nodes = (!labels.is_empty()).then(|| {
@@ -86,7 +86,7 @@ pub(crate) trait FlavorFields: ValidatedKind {
     }
 }
 
-/// The items as text, in an order that is not that of the object.
+/// The items as sorted text, so that their order in the object does not matter.
 fn sorted<T: Debug>(items: &[T]) -> Vec<String> {
     let mut out: Vec<String> = items.iter().map(|it| format!("{it:?}")).collect();
     out.sort();

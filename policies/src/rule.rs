@@ -1,4 +1,4 @@
-//! The rule as a unit.
+//! Rules and their checks.
 
 use crate::cluster_view::ClusterView;
 use crate::finding::Findings;
@@ -28,8 +28,8 @@ pub struct Rule<T: 'static> {
 }
 
 impl<T> Rule<T> {
-    /// A rule that the API server already enforces for the kind. It is off by default, because it finds nothing in
-    /// objects from an API server; it is for files.
+    /// A rule that the API server already enforces for the kind. It is off by default, because it never has a
+    /// finding for objects from an API server; it is for files.
     pub(crate) const fn mirrored(
         id: &'static str,
         name: &'static str,
@@ -56,7 +56,7 @@ pub enum Check<T: 'static> {
     Object(fn(&T, &mut Findings)),
     /// Checks the object with other objects and the settings.
     Context(fn(&T, &Context<'_>, &mut Findings)),
-    /// Checks the object and, on an update, the stored one. The rule decides itself what an update may keep, so
+    /// Checks the object and, on an update, the stored one. The rule itself compares the two, so
     /// the engine does not drop pre-existing findings.
     Transition(fn(&Transition<'_, T>, &Context<'_>, &mut Findings)),
     /// Checks a new object. For immutable fields.

@@ -1,4 +1,4 @@
-//! Rules without their checks: what the registry lists.
+//! Rules without their checks, as the registry lists them.
 
 use crate::cel::CelRule;
 use lockkeeper_api::config::Action;

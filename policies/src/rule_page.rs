@@ -1,17 +1,17 @@
-//! The fenced blocks of a page: examples, and what is found in them.
+//! The fenced blocks of a rule page: examples and their expected findings.
 
-/// A fenced block: the words behind the fence, and what it holds.
+/// A fenced block.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Block {
-    /// The words behind the fence.
+    /// The info string after the opening fence.
     pub info: String,
-    /// What it holds, without the fences.
+    /// The content, without the fences.
     pub text: String,
     /// The line of the opening fence, from 1.
     pub line: usize,
 }
 
-/// The blocks of a page, in their order. One that is never closed goes to the end.
+/// The blocks of a page, in order. An unclosed block ends at the end of the page.
 #[must_use]
 pub fn blocks(page: &str) -> Vec<Block> {
     let mut out = Vec::new();

@@ -1,5 +1,5 @@
-//! Runs every page: its bad examples must give exactly the findings listed, its good ones none under
-//! any rule.
+//! Runs every page: its bad examples must have exactly the listed findings, and its good examples no finding of any
+//! rule.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -34,15 +34,15 @@ fn documents(yaml: &str) -> Vec<Value> {
     serde_saphyr::from_multiple(yaml).expect("a yaml block of a page")
 }
 
-fn world(yaml: &str) -> Index {
+fn cluster(yaml: &str) -> Index {
     let mut index = Index::default();
     for document in documents(yaml) {
-        facts::ingest(&mut index, &document).expect("an object of the world of a page");
+        facts::ingest(&mut index, &document).expect("an object of a `yaml world` block");
     }
     index
 }
 
-/// The object of a block; a page need not give it a name.
+/// The object of a block. An object without metadata gets a name.
 fn object<T: ValidatedKind>(mut value: Value) -> T {
     if value["metadata"].is_null() {
         value["metadata"] = json!({"name": "example"});
@@ -52,7 +52,7 @@ fn object<T: ValidatedKind>(mut value: Value) -> T {
     serde_json::from_value(value).expect("an object of a page")
 }
 
-/// What is said of an object, given the stored one, the words of its block, and the rest.
+/// Reviews an object, given the stored one, the words of its block's info string, and the context.
 type Reviewer = fn(Value, Option<Value>, &[&str], &Context<'_>) -> Verdict;
 
 /// The reviewer for an example with an apiVersion that differs from that of the page's kind.
@@ -93,7 +93,7 @@ fn run<T: ValidatedKind>(rule: &RuleInfo) {
         };
         let words: Vec<&str> = block.info.split(' ').collect();
         match words[..] {
-            ["yaml", "world"] => index = world(&block.text),
+            ["yaml", "world"] => index = cluster(&block.text),
             ["yaml", "config"] => {
                 let config: Config = serde_saphyr::from_str(&block.text).expect("a configuration");
                 settings = settings_for(rule, config);
@@ -101,8 +101,8 @@ fn run<T: ValidatedKind>(rule: &RuleInfo) {
             ["yaml", "old"] => old = Some(documents(&block.text).remove(0)),
             ["yaml", kind, ref rest @ ..] => {
                 let new = documents(&block.text).remove(0);
-                let judge = reviewer_for_version(&new, &rule.kind).unwrap_or(review_object::<T>);
-                let verdict = judge(new, old.take(), rest, &context);
+                let reviewer = reviewer_for_version(&new, &rule.kind).unwrap_or(review_object::<T>);
+                let verdict = reviewer(new, old.take(), rest, &context);
                 let seen = texts(&verdict);
                 if kind == "good" {
                     good += 1;
@@ -130,8 +130,8 @@ fn run<T: ValidatedKind>(rule: &RuleInfo) {
     );
 }
 
-/// The settings of a configuration, with the rule on: a page of a rule that is off by default is about what
-/// it finds when it is on.
+/// The settings of a configuration, with the rule on: the page of a rule that is off by default shows its findings when
+/// it is on.
 fn settings_for(rule: &RuleInfo, mut config: Config) -> Settings {
     if rule.action == Action::Off {
         let actions = &mut config.rules.actions;
@@ -167,7 +167,7 @@ fn texts(verdict: &Verdict) -> Vec<String> {
 
 #[test]
 fn rule_pages_examples_match_the_rules() {
-    // tests/conformance covers the kinds of other projects.
+    // A rule is tested with its first kind only. tests/conformance covers the kinds of other projects.
     for rule in declared() {
         match rule.kind.as_str() {
             "*" if rule.id == decode_error::ID => undecodable(&rule),
@@ -185,7 +185,7 @@ fn rule_pages_examples_match_the_rules() {
     }
 }
 
-/// What the schemas of Kueue say.
+/// The findings of Kueue's schemas.
 fn schema_findings(object: &mut Value) -> Vec<Finding> {
     let kind = object["kind"].as_str().unwrap().to_owned();
     let version = object["apiVersion"].as_str().unwrap();
@@ -204,9 +204,9 @@ fn schema_findings(object: &mut Value) -> Vec<Finding> {
     findings
 }
 
-/// What is lost when an object becomes one of lockkeeper's.
+/// The fields that the conversion to lockkeeper's kinds drops.
 fn dropped_field_findings(object: &mut Value) -> Vec<Finding> {
-    let converted = kueue::convert(object).expect("something of Kueue's");
+    let converted = kueue::convert(object).expect("an object of Kueue");
     converted
         .dropped
         .iter()
@@ -214,12 +214,12 @@ fn dropped_field_findings(object: &mut Value) -> Vec<Finding> {
         .collect()
 }
 
-/// Runs a page that is about objects of any kind.
-fn check_any_kind(rule: &RuleInfo, judge: fn(&mut Value) -> Vec<Finding>) {
+/// Runs the page of a rule for any kind.
+fn check_any_kind(rule: &RuleInfo, find: fn(&mut Value) -> Vec<Finding>) {
     let (mut bad, mut good) = (0, 0);
     let mut blocks = blocks(rule.doc).into_iter();
     while let Some(block) = blocks.next() {
-        let findings = judge(&mut documents(&block.text).remove(0));
+        let findings = find(&mut documents(&block.text).remove(0));
         let seen: Vec<String> = findings
             .iter()
             .map(|it| format!("{} {it}", it.rule))
@@ -278,7 +278,7 @@ fn rule_pages_match_rule_declarations() {
         );
         assert!(
             rule.doc.contains(&line),
-            "{}: the page says {line:?}",
+            "{}: the page contains {line:?}",
             rule.id
         );
         assert!(
@@ -289,7 +289,7 @@ fn rule_pages_match_rule_declarations() {
     }
 }
 
-/// Each rule once, as it is for the first kind that it holds for.
+/// Each rule once, as declared for its first kind.
 fn declared() -> Vec<RuleInfo> {
     let mut seen = BTreeSet::new();
     let mut all = registry::all();
@@ -338,8 +338,8 @@ fn ids_and_names_are_well_formed_and_unique() {
             rule.name
         );
         assert!(!rule.since.is_empty(), "{}", rule.id);
-        assert!(ids.insert(rule.id), "{} stands twice", rule.id);
-        assert!(names.insert(rule.name), "{} stands twice", rule.name);
+        assert!(ids.insert(rule.id), "{} is declared twice", rule.id);
+        assert!(names.insert(rule.name), "{} is declared twice", rule.name);
     }
 }
 
@@ -357,7 +357,7 @@ fn finding_messages_follow_one_format() {
                 assert!(!message.ends_with('.'), "a full stop: {line}");
                 assert!(!message.to_lowercase().contains("please"), "{line}");
                 let first = detail.chars().next().unwrap();
-                // A list of values is no sentence.
+                // A list of values is not a sentence.
                 let is_list = message.contains("Unsupported value: ");
                 assert!(
                     !first.is_uppercase() || is_list || detail.starts_with("PriorityClass"),
@@ -372,7 +372,7 @@ fn finding_messages_follow_one_format() {
 fn delete_is_registered_only_for_delete_rules() {
     for registration in registry::known_registrations() {
         let deletes = registration.validated_on.contains(&Operation::Delete);
-        let asks = ["PriorityClass", "ClusterQueue"].contains(&registration.kind.as_str());
-        assert_eq!(deletes, asks, "{}", registration.kind);
+        let has_delete_rule = ["PriorityClass", "ClusterQueue"].contains(&registration.kind.as_str());
+        assert_eq!(deletes, has_delete_rule, "{}", registration.kind);
     }
 }

@@ -1,9 +1,8 @@
 //! Kubernetes' Workload and PodGroup: `scheduling.k8s.io/v1alpha2` of Kubernetes 1.36, and `v1beta1` of 1.37.
 //!
-//! All rules here are Kubernetes' own. Most of what they are about cannot be changed, so they look at an
-//! object when it is made; what an update changes all the same is told by `workload_changed` and
-//! `pod_group_changed`. Where the versions differ a rule has a check for each. [`strategy`] says what the API
-//! server drops of `v1alpha2` before it looks.
+//! All rules here are Kubernetes' own. Most fields are immutable, so the rules check new objects only;
+//! `workload_changed` and `pod_group_changed` report updates of immutable fields. Where the versions differ, a rule has
+//! a check for each. [`strategy`] removes the fields of `v1alpha2` that the API server drops before validation.
 
 mod composite;
 mod controller_reference;

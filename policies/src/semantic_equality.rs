@@ -1,12 +1,12 @@
-//! Whether two things are the same to a program in Go, as Kueue is. It decodes them first, and then a field that is missing
-//! is one that is empty, unless it is a pointer; and amounts are compared by value.
+//! Equality of objects as in Kueue (`equality.Semantic.DeepEqual` of Go). In decoded objects a missing field equals an
+//! empty one, unless the field is a pointer, and quantities are compared by value.
 
 use k8s_openapi::api::core::v1::{PodTemplateSpec, Toleration};
 use lockkeeper_api::foreign::kueue::PodSetUpdate;
 use lockkeeper_api::quantity::Quantity;
 use serde_json::{Map, Value};
 
-/// Fields that are maps, or structures that are no pointers: empty is missing.
+/// Maps, and structs that are not pointers in Go: an empty value equals a missing field.
 const EMPTY_IS_MISSING: [&str; 6] = [
     "annotations",
     "labels",
@@ -16,7 +16,7 @@ const EMPTY_IS_MISSING: [&str; 6] = [
     "resources",
 ];
 
-/// Truth values that are no pointers: false is missing.
+/// Booleans that are not pointers in Go: false equals a missing field.
 const FALSE_IS_MISSING: [&str; 7] = [
     "hostIPC",
     "hostNetwork",
@@ -27,7 +27,7 @@ const FALSE_IS_MISSING: [&str; 7] = [
     "tty",
 ];
 
-/// Numbers that are no pointers: zero is missing.
+/// Numbers that are not pointers in Go: zero equals a missing field.
 const ZERO_IS_MISSING: [&str; 6] = [
     "failureThreshold",
     "hostPort",
@@ -37,15 +37,15 @@ const ZERO_IS_MISSING: [&str; 6] = [
     "timeoutSeconds",
 ];
 
-/// Maps of amounts.
+/// Maps of quantities.
 const AMOUNTS: [&str; 4] = ["capacity", "limits", "overhead", "requests"];
 
-/// Whether two templates give the same pods.
+/// Whether two pod templates are equal.
 pub(crate) fn templates_equal(a: &PodTemplateSpec, b: &PodTemplateSpec) -> bool {
     a == b || template_value(a) == template_value(b)
 }
 
-/// Whether two lists change the pods alike.
+/// Whether two lists of pod set updates are equal.
 pub(crate) fn updates_equal(a: &[PodSetUpdate], b: &[PodSetUpdate]) -> bool {
     a.len() == b.len() && a.iter().zip(b).all(|(a, b)| update_equal(a, b))
 }
@@ -60,7 +60,7 @@ fn update_equal(a: &PodSetUpdate, b: &PodSetUpdate) -> bool {
         && (tolerations.0.iter().map(toleration_key)).eq(tolerations.1.iter().map(toleration_key))
 }
 
-/// The parts of a toleration; all but the seconds are no pointers.
+/// The fields of a toleration; only `tolerationSeconds` is a pointer in Go.
 fn toleration_key(it: &Toleration) -> ([&str; 4], Option<i64>) {
     let texts = [&it.key, &it.operator, &it.value, &it.effect];
     let texts = texts.map(|text| text.as_deref().unwrap_or_default());
@@ -68,12 +68,12 @@ fn toleration_key(it: &Toleration) -> ([&str; 4], Option<i64>) {
 }
 
 fn template_value(template: &PodTemplateSpec) -> Option<Value> {
-    // A template that was decoded can be written.
+    // Serialising a decoded template does not fail.
     let value = serde_json::to_value(template).ok()?;
     normalized("", value)
 }
 
-/// A field's value without what means the same as nothing; `None` if nothing is left.
+/// The value of a field without parts that equal missing fields; `None` if nothing is left.
 fn normalized(field: &str, value: Value) -> Option<Value> {
     match value {
         Value::Null => None,
@@ -102,7 +102,7 @@ fn normalized(field: &str, value: Value) -> Option<Value> {
     }
 }
 
-/// An amount in its shortest form.
+/// A quantity in a canonical form.
 fn amount((name, value): (String, Value)) -> (String, Value) {
     let parsed = value.as_str().and_then(|it| it.parse::<Quantity>().ok());
     let value = parsed.map_or(value, |it| Value::String(it.nano().to_string()));
@@ -129,7 +129,7 @@ mod tests {
     #[test]
     fn templates_equal_ignores_notation() {
         let plain = || container(&json!({"name": "c"}));
-        let asks = |cpu: &str| container(&json!({"resources": {"requests": {"cpu": cpu}}}));
+        let requests = |cpu: &str| container(&json!({"resources": {"requests": {"cpu": cpu}}}));
         check(
             plain(),
             container(&json!({"name": "c", "resources": {}})),
@@ -151,8 +151,8 @@ mod tests {
             container(&json!({"name": "c", "securityContext": {}})),
             false,
         );
-        check(asks("1"), asks("1000m"), true);
-        check(asks("1"), asks("2"), false);
+        check(requests("1"), requests("1000m"), true);
+        check(requests("1"), requests("2"), false);
         check(
             json!({"metadata": {"labels": {"a": ""}}}),
             json!({"metadata": {"labels": {}}}),

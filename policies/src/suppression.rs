@@ -1,5 +1,5 @@
-//! Suppressions: findings that the author of an object ignores by an annotation on it. Only `lockkeeper check` honours
-//! them; the webhook does not.
+//! Suppressions: an annotation on an object that silences findings. Only `lockkeeper check` reads it; the webhook does
+//! not.
 
 use crate::finding::{Finding, Findings};
 use crate::registry;
@@ -89,7 +89,7 @@ impl Suppressions {
     pub fn into_unused_findings(mut self, is_complete: bool) -> Vec<Finding> {
         let entries = std::mem::take(&mut self.entries);
         for entry in entries.iter().filter(|it| is_complete && !it.is_used) {
-            self.add_problem(entry.rule, "there is nothing that it suppresses; remove it");
+            self.add_problem(entry.rule, "it suppresses no finding; remove it");
         }
         self.problems.into_items()
     }

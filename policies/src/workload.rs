@@ -1,4 +1,4 @@
-//! Workload.
+//! Rules and defaults of Workloads.
 
 mod admission_of_other_pod_sets;
 mod defaults;

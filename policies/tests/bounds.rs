@@ -1,5 +1,4 @@
-//! What an object with very many faults costs: a bounded number of findings, and no more work than
-//! grows with its size.
+//! The cost of an object with very many violations: a bounded number of findings, and work that is linear in its size.
 #![allow(clippy::unwrap_used, missing_docs, reason = "tests fail by panicking")]
 
 use lockkeeper_api::ClusterQueue;
@@ -10,7 +9,7 @@ use lockkeeper_policies::rule::{Change, Context};
 use lockkeeper_policies::settings::Settings;
 use serde_json::{Value, json};
 
-/// Well past what one rule keeps.
+/// More than the limit of one rule.
 const FAULTS: usize = 3 * FINDINGS_PER_RULE_MAX;
 
 fn queue(spec: &Value) -> ClusterQueue {
@@ -40,7 +39,7 @@ fn check(spec: &Value) {
     for finding in &verdict.denials {
         assert!(finding.to_string().len() < 1_000, "{finding}");
     }
-    // Whoever stored it before the rules came can still change something else.
+    // An object from before the rules may still be changed otherwise.
     let mut touched = bad.clone();
     touched.metadata.finalizers = Some(Vec::new());
     let update = ReviewSubject::Update(Change {

@@ -1,4 +1,4 @@
-//! The quota trees are the same whatever way the index came to its objects, and answer as a scan does.
+//! The quota trees do not depend on the order of events, and their lookups equal a scan over all objects.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -20,7 +20,7 @@ use proptest::sample::select;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-/// Few names, so that events meet the same objects again.
+/// Few names, so that several events concern the same object.
 const NAMES: [&str; 3] = ["a", "b", "c"];
 
 const FAMILIES: [Project; 2] = [Project::Lockkeeper, Project::Kueue];
@@ -51,7 +51,7 @@ fn feed(index: &mut Index, objects: &mut Objects, event: Event) {
     }
 }
 
-/// The nodes of a family, and their facts.
+/// The nodes of a project and their facts.
 fn nodes(objects: &Objects, family: Project) -> Vec<((NodeKind, &str), &NodeFacts)> {
     let all = objects.iter().filter_map(|((_, name), facts)| {
         let (its, kind, facts) = match facts {

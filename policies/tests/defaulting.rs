@@ -1,4 +1,4 @@
-//! What is filled in: once, only where nothing was said, and without making anything wrong.
+//! Defaults are idempotent, set unset fields only, and cause no findings.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -33,7 +33,7 @@ use std::collections::BTreeSet;
 
 // ---- Scenes ------------------------------------------------------------------------------------
 
-/// An object that is made, or changed from `old`, in a world, under a configuration.
+/// A new object or an update of `old`, with other objects and a configuration.
 #[derive(Clone, Debug)]
 struct Scenario {
     config: Value,
@@ -44,7 +44,7 @@ struct Scenario {
 }
 
 impl Scenario {
-    /// Calls `f` with everything decoded.
+    /// Calls `f` with the decoded objects.
     fn decoded<T: ValidatedKind, R>(&self, f: impl FnOnce(&T, Option<&T>, &Context<'_>) -> R) -> R {
         let mut index = Index::default();
         index.mark_complete(IndexedKind::PriorityClass);
@@ -79,7 +79,7 @@ impl Scenario {
         }
     }
 
-    /// The rules for which the object is refused.
+    /// The rules that reject the object.
     fn rejecting_rules(&self) -> BTreeSet<Cow<'static, str>> {
         match self.object["kind"].as_str().unwrap() {
             "ClusterQueue" => self.decoded(denials::<ClusterQueue>),
@@ -114,7 +114,7 @@ fn denials<T: ValidatedKind>(
     rules.map(|finding| finding.rule).collect()
 }
 
-/// Holds a property against generated scenes: before and after the defaults were applied.
+/// Checks a property with generated scenes, before and after defaulting.
 #[track_caller]
 fn check(property: impl Fn(&Scenario, &Scenario) -> TestCaseResult) {
     let config = ProptestConfig {
@@ -141,11 +141,11 @@ fn defaulting_is_idempotent() {
 fn defaulting_keeps_given_values() {
     check(|scene, filled| {
         let mut given = scene.object.clone();
-        // Who names a queue waits in it, whatever it says itself.
+        // A job with a queue label is always suspended.
         if given["spec"]["suspend"] == false {
             given["spec"]["suspend"] = filled.object["spec"]["suspend"].clone();
         }
-        // To Koordinator an empty label is none, and a weight goes with the resources of max.
+        // Koordinator treats an empty label as missing, and the weight gets the resources of max.
         if given["kind"] == "ElasticQuota" {
             for map in ["labels", "annotations"] {
                 if let Some(entries) = given["metadata"][map].as_object_mut() {
@@ -158,8 +158,8 @@ fn defaulting_keeps_given_values() {
     });
 }
 
-/// Whether everything that `before` says is there in `after`. Null says nothing, and a list may
-/// have grown at its end.
+/// Whether `after` contains all values of `before`. Null counts as unset, and a list may have additional items at its
+/// end.
 fn is_preserved(before: &Value, after: &Value) -> bool {
     match (before, after) {
         (Value::Null, _) => true,
@@ -202,16 +202,20 @@ fn defaulted_object_of_allowed_object_is_allowed() {
             prop_assert!(!before.is_empty() || after.is_empty(), "{:?}", after);
             return Ok(());
         }
-        let excused = |rule: &Cow<str>| {
+        let is_expected = |rule: &Cow<str>| {
             before.contains(&**rule) || is_rechecked_after_defaulting(scene, filled, rule)
         };
-        prop_assert!(after.iter().all(excused), "{:?} after {:?}", after, before);
+        prop_assert!(
+            after.iter().all(is_expected),
+            "{:?} after {:?}",
+            after,
+            before
+        );
         Ok(())
     });
 }
 
-/// Whether the rule compares the preemption class that was given with a scheduling class that was
-/// filled in.
+/// Whether the rule compares a given preemption class with a defaulted scheduling class.
 fn is_rechecked_after_defaulting(scene: &Scenario, filled: &Scenario, rule: &str) -> bool {
     let class = |scene: &Scenario, field| scene.object["spec"][field].is_string();
     ["WL001", "WL002", "WL003"].contains(&rule)
@@ -220,8 +224,8 @@ fn is_rechecked_after_defaulting(scene: &Scenario, filled: &Scenario, rule: &str
         && class(filled, "priorityClassName")
 }
 
-/// The one way in which a default can make an object wrong: the cluster's default class is higher
-/// than the preemption class. Only the filled object is ever stored, so that one is judged.
+/// The only case in which a default causes a finding: the cluster's default class is higher than the preemption class.
+/// Only the defaulted object is stored, so the rules check that one.
 #[test]
 fn defaulted_priority_class_counts_like_a_named_one() {
     let spec = json!({"podSets": [], "preemptionPriorityClassName": "low"});
@@ -244,7 +248,7 @@ fn scenario() -> impl Strategy<Value = Scenario> {
         4 => pair(queue()), 4 => pair(workload()), 1 => pair(flavor()),
         1 => pair(job::<Job>()), 1 => pair(job::<JobSet>()),
         2 => pair(quota()),
-        // Nothing is filled in for these.
+        // These kinds have no defaults.
         1 => pair(metadata_only::<Cohort>()), 1 => pair(metadata_only::<PriorityClass>()), 1 => pair(metadata_only::<Pod>()),
     ];
     (config(), classes(), kind).prop_map(|(config, classes, (object, old))| Scenario {
@@ -300,7 +304,7 @@ fn object<T: ValidatedKind>(fields: Value) -> Value {
     object
 }
 
-/// A map in which each of these fields is absent, null or given.
+/// A map in which each of these fields is absent, null or set.
 fn map(fields: Vec<(&'static str, BoxedStrategy<Value>)>) -> BoxedStrategy<Value> {
     let (keys, values): (Vec<_>, Vec<_>) = fields.into_iter().unzip();
     let maybe = values.into_iter().map(|given| {

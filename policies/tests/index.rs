@@ -1,5 +1,4 @@
-//! The index answers every question as a scan over a plain list of objects would, whatever events
-//! it was fed.
+//! After any sequence of events, every lookup of the index equals a scan over a plain list of objects.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -28,7 +27,7 @@ const KINDS: [IndexedKind; 5] = [
     IndexedKind::Templates,
 ];
 
-/// Few names, so that events meet the same objects again.
+/// Few names, so that several events concern the same object.
 const NAMES: [&str; 3] = ["a", "b", "c"];
 const NAMESPACES: [&str; 2] = ["a", "y"];
 
@@ -42,7 +41,7 @@ enum Event {
 
 // ---- The model ---------------------------------------------------------------------------------
 
-/// The objects in no order; every question scans them all.
+/// The objects in no order; every lookup scans all of them.
 #[derive(Debug, Default)]
 struct Model {
     known: Vec<IndexedKind>,
@@ -93,7 +92,7 @@ impl Model {
         }
     }
 
-    /// Namespace and name of all quotas, in that order, and what is known of them.
+    /// All quotas with their facts, by namespace and name.
     fn quotas(&self) -> Vec<(&ObjectName, &QuotaFacts)> {
         let mut quotas: Vec<_> = self
             .objects
@@ -107,7 +106,7 @@ impl Model {
         quotas
     }
 
-    /// What pods of a job say, and their names, in that order.
+    /// The labels and names of the pods of a job, sorted.
     fn job_pods(&self, namespace: &str, job: &str) -> Vec<(&PodPreemptionLabels, &str)> {
         let mut pods: Vec<_> = self
             .objects
@@ -126,7 +125,7 @@ impl Model {
         pods
     }
 
-    /// The names of the objects of which `holds`, in order.
+    /// The sorted names of the objects for which the predicate is true.
     fn users(&self, limit: usize, holds: impl Fn(&Facts) -> bool) -> Referrers {
         let users = self.objects.iter().filter(|(_, _, facts)| holds(facts));
         let mut names: Vec<ObjectName> = users.map(|(_, name, _)| name.clone()).collect();
@@ -262,7 +261,7 @@ fn feed(index: &mut Index, event: Event) {
     }
 }
 
-/// Asks both every question about every name that occurs.
+/// Compares every lookup for every name that occurs.
 fn check(index: &Index, model: &Model) -> Result<(), TestCaseError> {
     for kind in KINDS {
         prop_assert_eq!(index.count(kind), model.count(kind));
@@ -281,7 +280,7 @@ fn check(index: &Index, model: &Model) -> Result<(), TestCaseError> {
         prop_assert_eq!(index.priority_class(name), model.priority_class(name));
         prop_assert_eq!(index.quota(name), model.quota(name));
         prop_assert_eq!(index.quota_children(name), model.quota_children(name));
-        // Quotas are named like namespaces.
+        // Quotas have the names of namespaces.
         for namespace in NAMESPACES.into_iter().chain(NAMES) {
             let elsewhere = index.quota_in_other_namespace(name, namespace);
             prop_assert_eq!(elsewhere, model.quota_in_other_namespace(name, namespace));
@@ -367,7 +366,7 @@ fn event() -> impl Strategy<Value = Event> {
     ]
 }
 
-/// PriorityClasses live in no namespace.
+/// PriorityClasses are cluster-scoped.
 fn name(kind: IndexedKind) -> impl Strategy<Value = ObjectName> {
     let namespaces = match kind {
         IndexedKind::Workload

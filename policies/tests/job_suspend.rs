@@ -1,4 +1,4 @@
-//! Jobs that name a queue are made suspended, and nobody else.
+//! Only new jobs with the queue label are suspended.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -17,7 +17,7 @@ use lockkeeper_policies::settings::Settings;
 use lockkeeper_policies::validated_kind::ValidatedKind;
 use serde_json::{Value, json};
 
-/// The pointers of what is filled in, with the values.
+/// The JSON pointers of the defaulted fields, with the values.
 fn defaulted_fields<T: ValidatedKind>(object: &Value, is_new: bool) -> Vec<(String, Value)> {
     let context = Context {
         cluster: &Index::default(),
@@ -32,7 +32,7 @@ fn defaulted_fields<T: ValidatedKind>(object: &Value, is_new: bool) -> Vec<(Stri
         .collect()
 }
 
-/// Of a Job and of a JobSet alike.
+/// Checks a Job and a JobSet.
 #[track_caller]
 fn check(object: &Value, is_new: bool, is_suspended: bool) {
     let expected = if is_suspended {
@@ -98,7 +98,7 @@ fn job_without_queue_label_is_unchanged() {
     }
 }
 
-/// Starting and stopping is the controller's work, and a user may do it too.
+/// Updates are not defaulted: the controller and users start and stop jobs.
 #[test]
 fn update_never_suspends_a_job() {
     for suspend in [json!(null), json!(false), json!(true)] {
@@ -110,7 +110,7 @@ fn update_never_suspends_a_job() {
     }
 }
 
-/// A patch below a `spec` that is not there could not be applied.
+/// A patch below a missing `spec` could not be applied.
 #[test]
 fn object_without_spec_is_unchanged() {
     check(&queued(&Value::Null), true, false);

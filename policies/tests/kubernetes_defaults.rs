@@ -1,4 +1,4 @@
-//! What Kubernetes fills in by itself, and how often: what is filled in once stays, and is filled in no more.
+//! Kubernetes' own defaults. Defaulting is idempotent.
 #![allow(clippy::unwrap_used, missing_docs, reason = "tests fail by panicking")]
 #![allow(
     clippy::needless_pass_by_value,
@@ -56,7 +56,7 @@ fn defaulted<T: ValidatedKind>(
     out
 }
 
-/// What is filled in, and that nothing is filled in the second time.
+/// Checks the defaults, and that a second defaulting has no effect.
 #[track_caller]
 fn check<T: ValidatedKind>(
     object: Value,
@@ -72,12 +72,12 @@ fn check<T: ValidatedKind>(
 
 #[test]
 fn priority_class_preemption_policy_is_defaulted() {
-    let nobody = Index::default();
+    let empty = Index::default();
     let class = |policy: &str| json!({"metadata": {}, "value": 1, "preemptionPolicy": policy});
     let bare = json!({"metadata": {}, "value": 1});
     let filled = class("PreemptLowerPriority");
-    check::<PriorityClass>(bare, None, &nobody, json!({}), filled);
-    check::<PriorityClass>(class("Never"), None, &nobody, json!({}), class("Never"));
+    check::<PriorityClass>(bare, None, &empty, json!({}), filled);
+    check::<PriorityClass>(class("Never"), None, &empty, json!({}), class("Never"));
 }
 
 #[test]
@@ -100,10 +100,10 @@ fn pod_priority_is_defaulted_on_create_only() {
     check::<Pod>(named("high"), None, &index(true), none(), high.clone());
     check::<Pod>(bare(), None, &index(true), none(), low.clone());
     check::<Pod>(bare(), None, &index(false), none(), zero);
-    // Nothing is known of a class, or of any.
+    // The class is unknown, or all classes are.
     check::<Pod>(named("lost"), None, &index(true), none(), named("lost"));
     check::<Pod>(bare(), None, &Index::default(), none(), bare());
-    // An update takes what the stored pod has, whatever has become of the classes.
+    // An update keeps the values of the stored pod, even if the classes changed.
     let kept = with(bare(), 10, "Never");
     check::<Pod>(bare(), Some(low), &index(false), none(), kept);
     check::<Pod>(high.clone(), Some(bare()), &index(true), none(), high);
@@ -135,7 +135,7 @@ fn pod_group_defaults_follow_feature_gates() {
     filled["spec"]["priority"] = 10.into();
     filled["spec"]["priorityClassName"] = "low".into();
     check::<PodGroup>(bare(), None, &index(true), preemption(), filled);
-    // A specification that is not there gets nothing.
+    // A missing spec gets no defaults.
     check::<PodGroup>(
         json!({"metadata": {}}),
         None,

@@ -1,4 +1,4 @@
-//! What an API server drops of Workloads and PodGroups, where the recorded cases do not show it.
+//! The fields of Workloads and PodGroups that an API server drops, in cases that are not recorded.
 #![allow(clippy::unwrap_used, missing_docs, reason = "tests fail by panicking")]
 
 use lockkeeper_api::foreign::scheduling::{PodGroup, Workload};
@@ -13,7 +13,7 @@ fn decoded<T: DeserializeOwned>(object: &Value) -> T {
     serde_json::from_value(object.clone()).unwrap()
 }
 
-/// A PodGroup with this many claims, and a status that speaks of one.
+/// A PodGroup with this many claims, and a status for one of them.
 fn group(claims: usize, generation: i64) -> PodGroup {
     let claims: Vec<Value> = (0..claims)
         .map(|n| json!({"name": format!("c{n}")}))

@@ -1,5 +1,5 @@
-//! The schemas of Kueue's kinds that are built in, against Kueue's own definitions.
-//! `UPDATE_SCHEMAS=1 cargo test -p lockkeeper-policies --test kueue_schemas` makes them anew.
+//! Compares the built-in schemas of Kueue's kinds with Kueue's CRDs.
+//! `UPDATE_SCHEMAS=1 cargo test -p lockkeeper-policies --test kueue_schemas` rewrites them.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -14,7 +14,7 @@ use serde_json::{Map, Value, json};
 use std::path::{Path, PathBuf};
 use std::{env, fs};
 
-/// The folder with Kueue's definitions, if it is at hand.
+/// The folder with Kueue's CRDs, if it exists.
 fn definitions() -> Option<PathBuf> {
     let here = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
     let given = env::var_os("LOCKKEEPER_CONFORMANCE_DIR").map(|it| here.join(it));
@@ -23,8 +23,8 @@ fn definitions() -> Option<PathBuf> {
     folders.find(|it| it.is_dir())
 }
 
-/// A schema without what no check needs: descriptions, and the thousands of fields of pods, which have a
-/// type of their own.
+/// A schema without parts that no check uses: descriptions, and the thousands of fields of pod templates, which have
+/// their own type.
 fn lean(schema: &Value) -> Value {
     match schema {
         Value::Object(fields) => {

@@ -1,5 +1,5 @@
-//! `docs/rules/` is what the rules say of themselves, and no rule of the catalogue is lost.
-//! `UPDATE_DOCS=1 cargo test -p lockkeeper-policies --test reference` makes the pages anew.
+//! `docs/rules/` equals the pages of the rules, and every rule of the catalogue is covered.
+//! `UPDATE_DOCS=1 cargo test -p lockkeeper-policies --test reference` rewrites the pages.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -40,7 +40,7 @@ fn reference_pages_are_up_to_date() {
         let kept = fs::read_to_string(folder().join(&name)).unwrap();
         assert!(
             kept == text,
-            "docs/rules/{name} is behind (UPDATE_DOCS=1 makes it anew)"
+            "docs/rules/{name} is out of date (UPDATE_DOCS=1 rewrites it)"
         );
     }
 }

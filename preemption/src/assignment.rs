@@ -34,14 +34,14 @@ impl PodSet {
     }
 }
 
-/// How an assignment becomes possible, the worst first.
+/// The mode of an assignment, the worst first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Mode {
-    /// Not possible.
+    /// The request does not fit, with or without preemption.
     NoFit,
-    /// With preemption.
+    /// The request fits after preemption.
     Preempt,
-    /// On free quota.
+    /// The request fits on free quota.
     Fit,
 }
 
@@ -64,7 +64,7 @@ pub struct FlavorAssignment {
     pub resource: ResourceId,
     /// The flavor.
     pub flavor: FlavorId,
-    /// How it becomes possible.
+    /// The mode.
     pub mode: Mode,
     /// The height of the node that lends the quota; 0 is the queue itself.
     pub borrowing_level: u32,
@@ -79,7 +79,7 @@ pub struct PodSetAssignment {
     pub pod_set: usize,
     /// The number of pods.
     pub count: i64,
-    /// How it becomes possible.
+    /// The mode.
     pub mode: Mode,
     /// By resource; empty if it does not fit.
     pub flavors: Vec<FlavorAssignment>,

@@ -154,7 +154,7 @@ mod tests {
     use super::*;
     use std::collections::BTreeSet;
 
-    /// The uid of a workload ends with its number, backwards: ids and uids do not go the same way.
+    /// The uid of a workload ends with the reversed digits of its id, so that ids and uids have different orders.
     struct ReversedUids(Vec<String>);
 
     impl UidLookup for ReversedUids {
@@ -163,12 +163,12 @@ mod tests {
         }
     }
 
-    /// Few priorities and times, so that uids decide; up and down, so that pieces split and join.
+    /// Few priorities and times, so that uids decide; insertions and removals, so that chunks split and merge.
     #[test]
     fn candidate_list_matches_sorted_set() {
         let digits = |at: usize| {
             let digits: String = format!("{at:04}").chars().rev().collect();
-            // Of every other one the first bytes decide nothing.
+            // Every other uid starts with the same bytes, so that the stored prefix does not decide.
             let start = if at.is_multiple_of(2) {
                 "the same "
             } else {

@@ -30,4 +30,4 @@ mod stats;
 pub(crate) use history::Histories;
 pub(crate) use hold::{Hold, Holds};
 pub use mode::Damping;
-pub use stats::{Headroom, ThrashStats};
+pub use stats::{Headroom, RepeatStats};

@@ -68,7 +68,7 @@ impl DominantShare {
     /// Returns the share as an integer, rounded up.
     #[allow(
         clippy::cast_possible_truncation,
-        reason = "a share that is too large for an i64 is the largest there is"
+        reason = "a share that is too large for an i64 saturates"
     )]
     pub(crate) fn rounded(&self) -> i64 {
         if self.weight <= 0.0 && self.ratio > 0.0 {

@@ -1,12 +1,12 @@
-//! Which flavors a workload gets, and what it takes to get them.
+//! Assigns flavors to a workload, with preemption if needed.
 //!
 //! Source: Kueue `pkg/scheduler/flavorassigner`, KEP-83 "Flavor assignment", KEP-582 (fungibility).
-//! Pod sets in order, each resource group of the queue once a pod set, its flavors in order. A flavor is
-//! judged for all resources of the group by the worst of them; where one does not fit, the search for
-//! victims is run for it alone.
+//! Pod sets are processed in order; for each, every resource group of the queue once, with its flavors in order.
+//! The mode of a flavor is the worst mode of the group's resources; for each resource that does not fit, victims are
+//! searched separately.
 //!
-//! What differs from the documents: a flavor without candidates always loses to a later one, and the
-//! borrowing level (how far up the tree quota comes from) stands where they have a yes or no.
+//! Differences from the documents: a flavor without candidates always loses to a later one, and the borrowing level
+//! (the height of the node that lends the quota) replaces their boolean.
 
 use crate::amount::Amount;
 use crate::assignment::{Assignment, FlavorAssignment, Mode, PodSet, PodSetAssignment};
@@ -21,7 +21,7 @@ use crate::trace::{FlavorVerdict, Possibility, Step, Trace};
 use crate::victim::PreemptionReason;
 use crate::victims::{self, Demand, Preemptor, SearchContext};
 
-/// For whom flavors are wanted.
+/// The input of a flavor assignment.
 #[derive(Clone, Copy)]
 pub(crate) struct AssignmentRequest<'a> {
     pub(crate) queue: NodeId,
@@ -29,17 +29,17 @@ pub(crate) struct AssignmentRequest<'a> {
     pub(crate) priority: i32,
     pub(crate) order_time: i64,
     pub(crate) pod_sets: &'a [PodSet],
-    /// How many pods of each pod set.
+    /// The number of pods of each pod set.
     pub(crate) counts: &'a [i64],
-    /// The last flavors looked at, by pod set and resource: the search goes on after them.
+    /// The last flavors tried, by pod set and resource: the search continues behind them.
     pub(crate) last_tried_flavors: &'a [(usize, ResourceId, usize)],
-    /// Only these flavors come into question.
+    /// If set, only the flavors of this assignment are tried.
     pub(crate) allowed_flavors: Option<&'a Assignment>,
     pub(crate) compatibility: Compatibility,
     /// Whether fair sharing is on.
     pub(crate) is_fair: bool,
     pub(crate) may_preempt: bool,
-    /// Of an elastic queue.
+    /// The gate of the queue, if it is elastic.
     pub(crate) elastic_gate: Option<ElasticGate<'a>>,
 }
 
@@ -61,13 +61,13 @@ impl AssignmentRequest<'_> {
     }
 }
 
-/// Says whether victims could be found for one flavor and resource, and at which level it would
-/// borrow then. Conformance data put their own answers here.
+/// Returns whether victims can be found for one flavor and resource, and the borrowing level without them.
+/// Conformance tests replace it with recorded results.
 pub(crate) trait Oracle {
     fn possibility(
         &mut self,
         view: &mut View<'_>,
-        applicant: &AssignmentRequest<'_>,
+        assignment_request: &AssignmentRequest<'_>,
         demand: Demand,
         level: u32,
         trace: &mut Trace,
@@ -83,13 +83,13 @@ impl Oracle for VictimSearchOracle<'_> {
     fn possibility(
         &mut self,
         view: &mut View<'_>,
-        applicant: &AssignmentRequest<'_>,
+        assignment_request: &AssignmentRequest<'_>,
         demand: Demand,
         level: u32,
         trace: &mut Trace,
     ) -> (Possibility, u32) {
         let (needs, request) = ([demand.of], [demand]);
-        let preemptor = applicant.preemptor(&needs, &request);
+        let preemptor = assignment_request.preemptor(&needs, &request);
         let found = victims::search(view, self.context, &preemptor, trace);
         if found.is_empty() {
             return (Possibility::NoCandidates, level);
@@ -113,31 +113,35 @@ impl Oracle for VictimSearchOracle<'_> {
     }
 }
 
-/// A possibility and the level at which it would borrow.
+/// A possibility and its borrowing level.
 type GranularMode = (Possibility, u32);
 
-/// Assigns flavors. The view is left as it was.
+/// Assigns flavors. Leaves the view unchanged.
 pub(crate) fn assign(
     view: &mut View<'_>,
     oracle: &mut dyn Oracle,
-    applicant: &AssignmentRequest<'_>,
+    assignment_request: &AssignmentRequest<'_>,
     trace: &mut Trace,
 ) -> Assignment {
     let mut assignment = Assignment {
         mode: Mode::Fit,
         borrowing_level: 0,
-        pod_sets: Vec::with_capacity(applicant.pod_sets.len()),
+        pod_sets: Vec::with_capacity(assignment_request.pod_sets.len()),
         usage: Vec::new(),
     };
-    for (at, pod_set) in applicant.pod_sets.iter().enumerate() {
-        let count = applicant.counts.get(at).copied().unwrap_or(pod_set.count);
+    for (at, pod_set) in assignment_request.pod_sets.iter().enumerate() {
+        let count = assignment_request
+            .counts
+            .get(at)
+            .copied()
+            .unwrap_or(pod_set.count);
         let mut search = FlavorSearch {
             view: &mut *view,
             oracle: &mut *oracle,
-            assignment_request: applicant,
+            assignment_request,
             pod_set_index: at,
             pod_set,
-            requests: requests(pod_set, count, applicant.settings),
+            requests: requests(pod_set, count, assignment_request.settings),
             usage: &assignment.usage,
             trace: &mut *trace,
         };
@@ -163,7 +167,7 @@ pub(crate) fn assign(
     assignment
 }
 
-/// What the pods ask for, the number of pods included where the queue counts them.
+/// Returns the requests of the pods, including the number of pods if the queue covers the resource `pods`.
 fn requests(pod_set: &PodSet, count: i64, settings: &QueueSettings) -> Vec<(ResourceId, Amount)> {
     let wanted = pod_set.requests.iter();
     let part = |total: &Amount| pod_set.scaled_request(*total, count);
@@ -202,7 +206,7 @@ struct FlavorSearch<'a, 'v> {
     pod_set_index: usize,
     pod_set: &'a PodSet,
     requests: Vec<(ResourceId, Amount)>,
-    /// What the pod sets before this one use.
+    /// The usage of the pod sets before this one.
     usage: &'a [(FlavorResource, Amount)],
     trace: &'a mut Trace,
 }
@@ -211,7 +215,7 @@ struct FlavorSearch<'a, 'v> {
 struct BestFlavor {
     flavor: FlavorId,
     granular_mode: GranularMode,
-    /// The worst over the resources, whatever the preference.
+    /// The worst mode of the resources, whatever the preference.
     mode: Mode,
     resources: Vec<(ResourceId, GranularMode)>,
 }
@@ -251,7 +255,7 @@ impl FlavorSearch<'_, '_> {
         assignment
     }
 
-    /// Tries the flavors of a group for those of its resources that are asked for.
+    /// Tries the flavors of a group for the requested resources of the group.
     fn assign_group(
         &mut self,
         group: &ResourceGroup,
@@ -276,8 +280,8 @@ impl FlavorSearch<'_, '_> {
                 continue;
             }
             let found = self.evaluate_flavor(quotas.flavor, &wanted);
-            let goes_on = self.should_try_next_flavor(found.granular_mode);
-            if !goes_on {
+            let tries_next = self.should_try_next_flavor(found.granular_mode);
+            if !tries_next {
                 best = Some(found);
                 break;
             }
@@ -303,7 +307,7 @@ impl FlavorSearch<'_, '_> {
         Some(best.mode)
     }
 
-    /// The position of the first flavor to look at.
+    /// Returns the position of the first flavor to try.
     fn first_flavor_index(&self, wanted: &[(ResourceId, Amount)]) -> usize {
         let Some((first, _)) = wanted.first() else {
             return 0;
@@ -340,7 +344,7 @@ impl FlavorSearch<'_, '_> {
         })
     }
 
-    /// Judges a flavor by the worst of the resources.
+    /// Evaluates a flavor: its mode is the worst mode of the resources.
     fn evaluate_flavor(&mut self, flavor: FlavorId, wanted: &[(ResourceId, Amount)]) -> BestFlavor {
         let mut best = BestFlavor {
             flavor,
@@ -353,21 +357,25 @@ impl FlavorSearch<'_, '_> {
                 flavor,
                 resource: *resource,
             };
-            let outlook = self.evaluate_resource(of, *amount);
-            if best.resources.is_empty() || self.is_preferred(best.granular_mode, outlook) {
-                best.granular_mode = outlook;
+            let granular_mode = self.evaluate_resource(of, *amount);
+            if best.resources.is_empty() || self.is_preferred(best.granular_mode, granular_mode) {
+                best.granular_mode = granular_mode;
             }
-            best.mode = best.mode.min(outlook.0.into());
-            best.resources.push((*resource, outlook));
-            if outlook.0 == Possibility::NoFit {
+            best.mode = best.mode.min(granular_mode.0.into());
+            best.resources.push((*resource, granular_mode));
+            if granular_mode.0 == Possibility::NoFit {
                 break;
             }
         }
         if self.assignment_request.compatibility == Compatibility::Kueue {
-            // By the preference order a flavor can count as fitting with a resource that does not.
+            // With Kueue's preference order, a flavor can count as fitting although one resource does not fit.
             best.mode = best.granular_mode.0.into();
         } else {
-            let worst = best.resources.iter().map(|(_, outlook)| outlook.0).min();
+            let worst = best
+                .resources
+                .iter()
+                .map(|(_, granular_mode)| granular_mode.0)
+                .min();
             best.granular_mode.0 = worst.unwrap_or(best.granular_mode.0);
         }
         let (possibility, borrowing_level) = best.granular_mode;
@@ -388,26 +396,26 @@ impl FlavorSearch<'_, '_> {
     fn evaluate_resource(&mut self, of: FlavorResource, amount: Amount) -> GranularMode {
         let before = self.usage.binary_search_by_key(&of, |(of, _)| *of);
         let before = before.ok().and_then(|at| self.usage.get(at));
-        let asked = amount.plus(before.map_or(Amount::ZERO, |(_, amount)| *amount));
+        let requested = amount.plus(before.map_or(Amount::ZERO, |(_, amount)| *amount));
         let pod_set = self.pod_set_index;
         let flavor = of.flavor;
         let node = self.view.tree.node(self.assignment_request.queue);
         let cell = node.cell(of);
         let potential = cell.map_or(Amount::ZERO, |cell| self.view.tree.cell(cell).potential);
-        let Some(cell) = cell.filter(|_| asked <= potential) else {
+        let Some(cell) = cell.filter(|_| requested <= potential) else {
             self.trace.record(|| Step::Flavor {
                 pod_set,
                 flavor,
                 verdict: FlavorVerdict::ExceedsMaxQuota {
                     of,
-                    requested: asked,
+                    requested,
                     potential,
                 },
             });
             return (Possibility::NoFit, 0);
         };
         if let Some(gate) = &self.assignment_request.elastic_gate
-            && let Some(verdict) = gate.rejection(of, asked)
+            && let Some(verdict) = gate.rejection(of, requested)
         {
             self.trace.record(|| Step::Flavor {
                 pod_set,
@@ -416,29 +424,33 @@ impl FlavorSearch<'_, '_> {
             });
             return (Possibility::NoFit, 0);
         }
-        let (level, may_reclaim) = self.view.borrowing_level(cell, asked);
+        let (level, may_reclaim) = self.view.borrowing_level(cell, requested);
         let available = self.view.available(cell).or_zero();
-        if asked <= available {
+        if requested <= available {
             return (Possibility::Fit, level);
         }
-        let is_within_nominal = asked <= self.view.tree.cell(cell).nominal;
+        let is_within_nominal = requested <= self.view.tree.cell(cell).nominal;
         if is_within_nominal || may_reclaim || self.may_preempt_while_borrowing() {
             let demand = Demand {
                 of,
                 cell,
-                amount: asked,
+                amount: requested,
             };
-            let applicant = self.assignment_request;
-            return self
-                .oracle
-                .possibility(self.view, applicant, demand, level, self.trace);
+            let assignment_request = self.assignment_request;
+            return self.oracle.possibility(
+                self.view,
+                assignment_request,
+                demand,
+                level,
+                self.trace,
+            );
         }
         self.trace.record(|| Step::Flavor {
             pod_set,
             flavor,
             verdict: FlavorVerdict::WaitingForQuota {
                 of,
-                requested: asked,
+                requested,
                 available,
             },
         });
@@ -452,7 +464,7 @@ impl FlavorSearch<'_, '_> {
                 && settings.preemption.reclaim_within_cohort != ReclaimWithinCohort::Never
     }
 
-    /// Whether the next flavor is looked at after this one.
+    /// Returns whether the next flavor is tried after this one.
     fn should_try_next_flavor(&self, (possibility, level): GranularMode) -> bool {
         let fungibility = &self.assignment_request.settings.fungibility;
         match possibility {
@@ -467,12 +479,12 @@ impl FlavorSearch<'_, '_> {
         level > 0 && fungibility.when_can_borrow == Fungibility::TryNextFlavor
     }
 
-    /// Whether `a` is strictly better than `b`.
+    /// Returns whether `a` is strictly better than `b`.
     fn is_preferred(&self, a: GranularMode, b: GranularMode) -> bool {
         let (possibility, level) = a;
         let (than, than_level) = b;
         if possibility <= Possibility::NoCandidates || than <= Possibility::NoCandidates {
-            // Without candidates the level tells only between two of a kind.
+            // Without candidates, the level decides only between equal possibilities.
             return possibility > than || possibility == than && level < than_level;
         }
         match self.assignment_request.settings.fungibility.preference {

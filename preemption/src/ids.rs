@@ -10,12 +10,12 @@ macro_rules! id {
         pub struct $name(pub(crate) u32);
 
         impl $name {
-            #[allow(dead_code, reason = "not every kind of number is used as an index")]
+            #[allow(dead_code, reason = "not every kind of id is used as an index")]
             pub(crate) fn index(self) -> usize {
                 usize::try_from(self.0).unwrap_or(usize::MAX)
             }
 
-            #[allow(dead_code, reason = "not every kind of number is made from an index")]
+            #[allow(dead_code, reason = "not every kind of id is created from an index")]
             pub(crate) fn of(index: usize) -> Self {
                 Self(u32::try_from(index).unwrap_or(u32::MAX))
             }

@@ -1,15 +1,15 @@
 //! Quota, borrowing and preemption as a pure library.
 //!
 //! ClusterQueues have *nominal quota* of flavors and resources and are the leaves of a tree of cohorts of any
-//! depth. Quota that a queue does not use, other queues of its cohort may *borrow*, within its *lending limit*
-//! and their *borrowing limits*. Pending workloads wait in queues; each cycle decides on the head of every
+//! depth. Other queues of the cohort may *borrow* quota that a queue does not use, within its *lending limit* and
+//! their *borrowing limits*. Pending workloads wait in queues; each cycle decides on the head of every
 //! queue:
 //!
 //! 1. **Nomination.** Each head alone gets flavors for its pod sets: the first that fits, or the best one
 //!    that would fit after preemption. The search for *victims* goes through *candidates* in the preemptor's
 //!    own queue, if its policy permits that, and in queues that borrow. It adds them in order (lowest
-//!    priority first, newest first) until the *preemptor* fits, and then takes every victim that is not needed
-//!    off the list again (*fill-back*).
+//!    priority first, newest first) until the *preemptor* fits, and then removes every victim that is not
+//!    needed from the list (*fill-back*).
 //! 2. **Order.** Entries that borrow less come first, then those of higher priority, then the older ones;
 //!    with fair sharing, those of the queue with the smaller *dominant resource share*.
 //! 3. **Decision.** In that order each entry is admitted, or its victims are preempted, or it is skipped
@@ -18,15 +18,15 @@
 //!    something changes that may help it.
 //!
 //! Beyond Kueue, [`Damping`] holds the quota that a preemption frees for its preemptor until the preemptor
-//! is admitted or gives up, and cuts preemption loops; [`PreemptionLimits`] protect workloads that the
+//! is admitted or the hold ends, and cuts preemption loops; [`PreemptionLimits`] protect workloads that the
 //! policies would permit to preempt. A workload is not admitted on the quota of a victim that has not
 //! released it yet ([`Compatibility`]).
 //!
 //! Apart from quota, [`gang`] chooses the victims of a pod or a gang that needs room on nodes, whose free
 //! resources [`placement`] tracks.
 //!
-//! Decisions are those of Kueue, which is the oracle of the conformance tests; where Kueue is plainly
-//! wrong, [`Compatibility`] chooses. Time is a parameter. Nothing here does I/O, and no input causes a
+//! Decisions are those of Kueue, which is the oracle of the conformance tests; [`Compatibility`]
+//! selects whether Kueue's known bugs are reproduced. Time is a parameter. Nothing here does I/O, and no input causes a
 //! panic. With [`Trace::on`], a decision records what it considered, in order.
 //!
 //! # Example
@@ -145,7 +145,7 @@ mod workload_table;
 pub use amount::Amount;
 pub use assignment::{Assignment, FlavorAssignment, Mode, PodSet, PodSetAssignment};
 pub use cycle::{Cycle, Decision, Entry, Head, RequeueDestination, RequeueReason, SkipReason};
-pub use damping::{Damping, Headroom, ThrashStats};
+pub use damping::{Damping, Headroom, RepeatStats};
 pub use ids::{
     BudgetId, CellId, FlavorId, FlavorResource, GroupId, HostId, NodeId, PodId, ResourceId,
     ShapeId, SymbolId, UnitId, WorkloadId,

@@ -8,7 +8,7 @@ use std::sync::Arc;
 #[derive(Clone, Debug, Default)]
 pub(crate) struct PodSetInterner {
     entries: BTreeMap<Arc<[PodSet]>, InternedPodSets>,
-    /// An id is never reused: a queue may remember it longer than any workload has it.
+    /// An id is never reused: a queue may keep it in an inadmissible class after the last workload with it is gone.
     next_id: u64,
 }
 

@@ -51,7 +51,7 @@ pub struct PreemptionLimits {
     pub min_run_beyond_s: Option<i64>,
     /// The number of preemptions after which its workloads are protected.
     pub preemptions_max: Option<u32>,
-    /// How many of its workloads go in one cycle.
+    /// The most of its workloads that are preempted in one cycle; `None` is no limit.
     pub victims_per_cycle_max: Option<u32>,
 }
 
@@ -73,7 +73,7 @@ pub struct Preemption {
 pub enum Fungibility {
     /// It may stop there.
     MayStopSearch,
-    /// The next flavor is looked at too.
+    /// The next flavor is tried as well.
     TryNextFlavor,
 }
 
@@ -94,7 +94,7 @@ pub struct FlavorFungibility {
     pub when_can_borrow: Fungibility,
     /// After a flavor in which it would preempt.
     pub when_can_preempt: Fungibility,
-    /// Which of the two is preferred.
+    /// The preference between borrowing and preempting.
     pub preference: Preference,
 }
 
@@ -113,7 +113,7 @@ impl Default for FlavorFungibility {
 pub enum QueueingStrategy {
     /// It blocks the queue.
     StrictFifo,
-    /// It steps aside until something changes.
+    /// It becomes inadmissible until something changes; the next workload becomes the head.
     #[default]
     BestEffortFifo,
 }
@@ -123,11 +123,11 @@ pub enum QueueingStrategy {
 pub enum FairStrategy {
     /// The preemptor's share with its workload is at most the other's share without the victim.
     LessThanOrEqualToFinalShare,
-    /// The preemptor's share with its workload is less than the other's share as it is.
+    /// The preemptor's share with its workload is less than the other's current share.
     LessThanInitialShare,
 }
 
-/// By which rules victims are chosen, for all queues.
+/// The algorithm that selects victims, for all queues.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Algorithm {
     /// By priority and borrowing.
@@ -137,12 +137,12 @@ pub enum Algorithm {
     FairSharing(Vec<FairStrategy>),
 }
 
-/// Where what Kueue does is wrong, whether to do the same.
+/// Whether to reproduce Kueue's known bugs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Compatibility {
-    /// Do what is right.
+    /// Kueue's known bugs are fixed.
     #[default]
     Lockkeeper,
-    /// Do exactly what Kueue does.
+    /// Kueue's known bugs are reproduced.
     Kueue,
 }

@@ -18,7 +18,7 @@ use std::sync::Arc;
 /// The settings of a ClusterQueue.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct QueueSettings {
-    /// Whether the queue exists. Workloads may refer to a queue that does not.
+    /// Whether the queue exists. Workloads may refer to a missing queue.
     pub(crate) is_declared: bool,
     pub(crate) groups: Vec<ResourceGroup>,
     pub(crate) preemption: Preemption,
@@ -127,7 +127,7 @@ impl Queue {
         self.queued_count = self.queued_count.saturating_add(1);
     }
 
-    /// Takes one out of its `class_queue`. Whether it was there.
+    /// Removes a workload from its `class_queue`; returns whether it was there.
     fn remove_from_class(&mut self, key: &QueueKey, class: EquivalenceClass) -> bool {
         let Entry::Occupied(mut entry) = self.class_queues.entry(class) else {
             return false;
@@ -195,7 +195,7 @@ impl Queue {
         }
     }
 
-    /// Removes a workload from wherever it is.
+    /// Removes a workload, whether it is active, inadmissible, backing off or out of scope.
     pub(crate) fn remove(
         &mut self,
         key: &QueueKey,

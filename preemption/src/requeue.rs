@@ -26,8 +26,8 @@
 //! [`next_step`] returns the next write ([`LifecycleStep`]) for a workload in a given state ([`LifecycleState`]), one
 //! write at a time; [`LifecycleState::apply`] applies it. Time and jitter are parameters.
 //! [`LifecycleState::hold_until_s`] returns when the queue may consider the workload
-//! ([`State::hold`](crate::State::hold)), [`LifecycleState::order_time_ms`] its time in queue order, and [`may_admit`]
-//! whether `blockAdmission` permits admissions.
+//! ([`State::set_backoff`](crate::State::set_backoff)), [`LifecycleState::order_time_ms`] its time in queue order, and
+//! [`may_admit`] whether `blockAdmission` permits admissions.
 //!
 //! ```
 //! use lockkeeper_preemption::requeue::{

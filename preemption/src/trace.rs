@@ -30,7 +30,7 @@ pub enum Step {
         /// The flavors and resources that do not fit.
         needs: Vec<FlavorResource>,
     },
-    /// Its queue is elastic, and labels or policy of its pods forbid it to preempt.
+    /// The preemptor's queue is elastic, and the labels or the policy of its pods do not permit it to preempt.
     MayNotPreempt,
     /// Even all candidates together do not free enough quota.
     CannotSucceed,
@@ -66,18 +66,18 @@ pub enum Step {
     QuotaHeld {
         /// The preemptor.
         preemptor: WorkloadId,
-        /// How much.
+        /// The held amounts.
         amounts: Vec<(FlavorResource, Amount)>,
     },
     /// The earlier decision is kept: some of its victims have released their quota, the others are being
     /// evicted.
     DecisionRetained,
-    /// It takes over the quota held for a preemptor of lower priority.
+    /// The workload takes over the quota held for a preemptor of lower priority.
     Displaced {
         /// The preemptor that loses its hold.
         preemptor: WorkloadId,
     },
-    /// It needs more victims than the limit per cycle, even as the only preemptor.
+    /// The workload needs more victims than the limit per cycle, even as the only preemptor.
     ExceedsVictimLimit {
         /// The number of victims.
         victims: u32,
@@ -109,7 +109,7 @@ pub enum Step {
 pub enum FlavorVerdict {
     /// The pod set cannot run there: a taint, the affinity, or no such flavor.
     Ineligible,
-    /// It was not among those that the workload was nominated for.
+    /// The workload was not nominated for this flavor.
     NotNominated,
     /// The request exceeds the potential quota.
     ExceedsMaxQuota {
@@ -117,19 +117,19 @@ pub enum FlavorVerdict {
         of: FlavorResource,
         /// The request, with the requests of earlier pod sets.
         requested: Amount,
-        /// The most there could be.
+        /// The potential quota.
         potential: Amount,
     },
-    /// It is non-preemptible, and the min of its elastic queue would be passed.
+    /// The workload is non-preemptible, and the min of its elastic queue would be exceeded.
     ExceedsMin {
         /// Of which resource.
         of: FlavorResource,
         /// The usage of non-preemptible workloads with it.
         sum: Amount,
-        /// How much they may: the nominal quota.
+        /// The min: the nominal quota.
         min: Amount,
     },
-    /// It is preemptible, and the max of its elastic queue would be passed.
+    /// The workload is preemptible, and the max of its elastic queue would be exceeded.
     ExceedsMax {
         /// Of which resource.
         of: FlavorResource,
@@ -137,39 +137,39 @@ pub enum FlavorVerdict {
         sum: Amount,
         /// The quota reserved for non-preemptible workloads.
         reserved: Amount,
-        /// How much there may be: the nominal quota and the borrowing limit.
+        /// The max: the nominal quota plus the borrowing limit.
         max: Amount,
     },
-    /// Not enough is free, and preemption is not allowed to help.
+    /// Not enough quota is free, and the policy does not permit preemption for it.
     WaitingForQuota {
         /// Of which resource.
         of: FlavorResource,
         /// The request.
         requested: Amount,
-        /// How much is free.
+        /// The free quota.
         available: Amount,
     },
-    /// It would do.
+    /// The flavor is possible.
     Possible {
-        /// The worst of its resources.
+        /// The worst possibility among its resources.
         possibility: Possibility,
-        /// How far it borrows: 0 not at all, 1 from its cohort, and so on up.
+        /// The height of the node that lends the quota; 0 means no borrowing, 1 from its cohort, and so on.
         borrowing_level: u32,
     },
 }
 
-/// How a workload gets a resource of a flavor, the worst first.
+/// The possibility of assigning a resource of a flavor, the worst first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Possibility {
-    /// Not at all.
+    /// The request does not fit, with or without preemption.
     NoFit,
     /// It needs preemption, and there are no candidates.
     NoCandidates,
-    /// Others have to go, some of them from its own queue.
+    /// It needs preemption, and some victims are in its own queue.
     Preempt,
-    /// Others have to go, all of them from queues that borrow.
+    /// It needs preemption, and all victims are in borrowing queues.
     Reclaim,
-    /// It is free.
+    /// It fits on free quota.
     Fit,
 }
 
@@ -181,28 +181,28 @@ pub enum CandidateVerdict {
     Selected,
     /// It is of equal priority and not newer than the preemptor.
     NotNewer,
-    /// The preemptor would borrow, and may not do so at its cost.
+    /// The preemptor would borrow, and its policy does not permit preempting this candidate then.
     NotWhileBorrowing,
-    /// The preemptor's share would not stay below.
+    /// The preemptor's share would not satisfy the fair sharing strategy.
     ShareTooLarge,
 }
 
-/// Why a queue's candidates were passed over.
+/// Why a queue's remaining candidates were skipped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum QueueVerdict {
-    /// It, or a cohort above it, no longer borrows.
+    /// The queue, or a cohort above it, no longer borrows.
     NoLongerBorrows,
-    /// The rest has too high a priority.
+    /// The remaining candidates have too high a priority.
     PriorityTooHigh,
-    /// The rest has a priority above the threshold of the preemptor's queue.
+    /// The remaining candidates have a priority above the threshold of the preemptor's queue.
     AboveThreshold {
         /// The threshold.
         threshold_max: i32,
     },
 }
 
-/// A place for steps, or none.
+/// A recorder of steps; a disabled one records none.
 #[derive(Clone, Debug)]
 pub struct Trace<S = Step> {
     steps: Option<Vec<S>>,
@@ -215,13 +215,13 @@ impl<S> Default for Trace<S> {
 }
 
 impl<S> Trace<S> {
-    /// Keeps nothing.
+    /// Creates a disabled trace.
     #[must_use]
     pub const fn off() -> Self {
         Self { steps: None }
     }
 
-    /// Keeps all.
+    /// Creates a trace that records every step.
     #[must_use]
     pub const fn on() -> Self {
         Self {
@@ -229,7 +229,7 @@ impl<S> Trace<S> {
         }
     }
 
-    /// What was kept.
+    /// Returns the recorded steps; none if the trace is disabled.
     #[must_use]
     pub fn steps(&self) -> &[S] {
         self.steps.as_deref().unwrap_or_default()

@@ -1,4 +1,4 @@
-//! Searches the victims that a preemptor needs to fit.
+//! Searches for the victims that a preemptor needs.
 //!
 //! Both algorithms map a [`Preemptor`] to its victims, on a [`View`](crate::quota::View) of the quota tree
 //! that they leave unchanged:
@@ -6,8 +6,8 @@
 //! - [`classical`]: by priority, and from queues that borrow (KEP-83, KEP-1337, hierarchical cohorts);
 //! - [`fair`]: by dominant resource shares (KEP-1714).
 //!
-//! At the end both take every victim off the list that is not needed (fill-back), so each remaining victim
-//! is necessary. The result is all or nothing: if the candidates together do not free enough quota, there
+//! At the end both remove every victim that is not needed from the list (fill-back), so each remaining victim is
+//! necessary. The result is all or nothing: if the candidates together do not free enough quota, there
 //! are no victims.
 
 mod candidate_scope;

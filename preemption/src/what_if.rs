@@ -98,7 +98,7 @@ impl<'a> WhatIf<'a> {
     /// Runs a query on the usage with all held quota counted as used.
     fn with_view<T>(&mut self, query: impl FnOnce(&State, &mut View<'_>) -> T) -> T {
         apply_changes(self.state);
-        // Taken and put back, so that a query allocates no new overlay.
+        // Moved out and back in, so that a query does not allocate an overlay.
         let mut overlay = std::mem::take(&mut self.state.overlay);
         let mut view = View::new(&self.state.tree, &self.state.usage, &mut overlay);
         apply_holds(self.state, &mut view);

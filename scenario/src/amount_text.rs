@@ -1,4 +1,4 @@
-//! Amounts as they are written.
+//! Amounts as scenario files write them.
 
 use lockkeeper_api::quantity::Quantity;
 use lockkeeper_cluster_state::in_core_units;
@@ -9,14 +9,14 @@ use serde::Deserialize;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(untagged)]
 pub enum AmountText {
-    /// In the unit of the core.
+    /// A number in the unit of the core.
     Number(i64),
-    /// With a unit of its own.
+    /// A quantity with a unit.
     Quantity(Quantity),
 }
 
 impl AmountText {
-    /// In the unit of the core, rounded up; `None` if that is no 64-bit number.
+    /// The amount in the unit of the core, rounded up; `None` if it does not fit into 64 bits.
     #[must_use]
     pub fn in_core_units(self, resource: &str) -> Option<i64> {
         match self {

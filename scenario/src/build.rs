@@ -1,4 +1,4 @@
-//! From a scenario to a state.
+//! Builds the cluster state of a scenario.
 
 use crate::amount_text::AmountText;
 use crate::error::ScenarioError;
@@ -18,25 +18,25 @@ use lockkeeper_preemption::{
 };
 use std::collections::BTreeMap;
 
-/// A state made of a scenario.
+/// The cluster state of a scenario.
 #[derive(Debug)]
 pub struct LoadedScenario {
     /// The state.
     pub state: State,
-    /// The workload that wants in.
+    /// The incoming workload: the preemptor of the scenario.
     pub incoming: Option<WorkloadId>,
-    /// The workloads that come later, by name.
+    /// The workloads that are created later, by name.
     pub late: BTreeMap<String, Workload>,
     selectors: BTreeMap<String, Option<Selector>>,
     namespaces: BTreeMap<String, BTreeMap<String, String>>,
 }
 
-/// Makes the state.
+/// Builds the state.
 ///
 /// # Errors
 ///
-/// A [`ScenarioError`] with the place of what cannot be: a name twice, an amount that is negative or too
-/// large, a circle of cohorts, a count that makes no sense.
+/// A [`ScenarioError`] with the field path: a duplicate name, an amount that is negative or too large, a cycle of
+/// cohorts, or an invalid count.
 pub fn load(
     scenario: &Scenario,
     compatibility: Compatibility,
@@ -101,7 +101,7 @@ pub fn load(
 }
 
 impl LoadedScenario {
-    /// Adds a workload that waits.
+    /// Adds a pending workload.
     pub fn add_pending(&mut self, workload: &Workload) -> WorkloadId {
         let pod_sets = pod_sets(&mut self.state, workload);
         let spec = WorkloadSpec {
@@ -152,7 +152,7 @@ impl LoadedScenario {
         matches(selector, labels)
     }
 
-    /// What the incoming workload would get. With flavors that were given, the victims for those.
+    /// The nomination of the incoming workload. If the scenario gives flavors, only the victims for them are searched.
     pub fn nominate(&mut self, scenario: &Scenario) -> Option<Nomination> {
         let id = self.incoming?;
         let state = &mut self.state;
@@ -189,7 +189,7 @@ impl LoadedScenario {
         Some(nomination)
     }
 
-    /// The usage of a node, without what is nothing.
+    /// The usage of a node, without zero amounts.
     #[must_use]
     pub fn usage(&self, node: NodeId) -> Vec<UsageAmount> {
         let used = self.state.node_view(node).usage().into_iter();
@@ -198,7 +198,7 @@ impl LoadedScenario {
     }
 }
 
-/// Whose decisions a scenario asks for, if nobody says: Kueue's if it was recorded from Kueue.
+/// The default compatibility of a scenario: Kueue's if it was recorded from Kueue.
 #[must_use]
 pub fn compatibility(scenario: &Scenario) -> Compatibility {
     if scenario.schema.starts_with("kueue-") {
@@ -281,7 +281,7 @@ fn resource_group(state: &mut State, group: &ResourceGroup) -> core::ResourceGro
 }
 
 fn preemption(policy: &Preemption, is_elastic: bool) -> core::Preemption {
-    // As `ClusterQueueSpec` fills them in.
+    // The defaults of `ClusterQueueSpec`.
     let (mut within, mut reclaim) = Default::default();
     if is_elastic {
         within = WithinClusterQueue::LowerPriority;
@@ -384,7 +384,7 @@ fn quota(quota: &Quota) -> core::Quota {
     }
 }
 
-/// The door has looked at it: it is a number.
+/// `validate` has checked that it is a number.
 fn core_amount(amount: AmountText, resource: &str) -> Amount {
     amount
         .in_core_units(resource)

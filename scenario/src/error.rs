@@ -1,74 +1,74 @@
 //! Errors of scenario files.
 
-/// The most pod sets of a workload; an API server's object holds no more.
+/// The most pod sets of a workload; more do not fit into an object of an API server.
 pub(crate) const POD_SETS_MAX: usize = 4_096;
 
-/// Why a scenario is no state.
+/// Why a scenario cannot be loaded.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ScenarioError {
-    /// When two objects of a kind have one name.
-    #[error("{at}: there is another {kind} {name:?}; give each a name of its own")]
+    /// Two objects of a kind have the same name.
+    #[error("{at}: duplicate {kind} name {name:?}; use unique names")]
     Duplicate {
-        /// Where.
+        /// The field path.
         at: String,
         /// `ClusterQueue`, `Cohort` or `workload`.
         kind: &'static str,
         /// The name.
         name: String,
     },
-    /// When a quota, a limit or a request is below zero.
-    #[error("{at}: {amount} is negative; an amount is zero or more")]
+    /// A quota, a limit or a request is negative.
+    #[error("{at}: {amount} is negative; an amount must be zero or more")]
     Negative {
-        /// Where.
+        /// The field path.
         at: String,
         /// The amount.
         amount: i64,
     },
-    /// When an amount, or the sum of all of one resource, is more than a 64-bit number holds.
+    /// An amount, or the sum of a resource over all objects, does not fit into 64 bits.
     #[error("{at}: the amount is too large; all of a resource together must stay below 2^63")]
     TooLarge {
-        /// Where.
+        /// The field path.
         at: String,
     },
-    /// When cohorts are their own ancestors.
-    #[error("{at}: the cohort {name:?} is its own ancestor; take one parent on the circle away")]
+    /// A cohort is its own ancestor.
+    #[error("{at}: the cohort {name:?} is its own ancestor; remove one parent of the cycle")]
     CohortCycle {
-        /// Where.
+        /// The field path.
         at: String,
-        /// One on the circle.
+        /// A cohort on the cycle.
         name: String,
     },
-    /// When a pod set has no pods, or wants at least more than it has.
-    #[error("{at}: {count} makes no sense here; {accepted}")]
+    /// A count or minimum count is out of range.
+    #[error("{at}: invalid count {count}; {accepted}")]
     Count {
-        /// Where.
+        /// The field path.
         at: String,
         /// The count.
         count: i64,
-        /// What would be accepted.
+        /// The accepted values.
         accepted: &'static str,
     },
-    /// When a workload has more pod sets than any object holds.
-    #[error("{at}: {count} pod sets; at most {POD_SETS_MAX} are possible")]
+    /// A workload has too many pod sets.
+    #[error("{at}: {count} pod sets; the limit is {POD_SETS_MAX}")]
     TooManyPodSets {
-        /// Where.
+        /// The field path.
         at: String,
-        /// How many.
+        /// The number of pod sets.
         count: usize,
     },
-    /// When a workload that holds quota has no flavor for what it asks for.
+    /// An admitted workload has no flavor for a requested resource.
     #[error("{at}: the workload holds quota, but no flavor of {resource:?} is given")]
     NoFlavor {
-        /// Where.
+        /// The field path.
         at: String,
         /// The resource.
         resource: String,
     },
-    /// When a weight is negative or no number.
-    #[error("{at}: a weight is zero or more")]
+    /// A weight is negative or not a number.
+    #[error("{at}: a weight must be zero or more")]
     Weight {
-        /// Where.
+        /// The field path.
         at: String,
     },
 }

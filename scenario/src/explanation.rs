@@ -1,4 +1,4 @@
-//! A decision told: as JSON for programs, as text for people, as a line for a condition.
+//! Explanations of decisions, as JSON and as text.
 
 mod json;
 mod text;

@@ -1,7 +1,6 @@
-//! Pods and gangs on nodes: scenarios that are written down, what makes a state of them, and what is told of the
-//! decision.
+//! Scenarios of pods and pod groups on nodes: files, cluster state, and explanations of the decision.
 //!
-//! The form is that of the conformance data for workload-aware preemption, which is also what people write for
+//! The format is that of the conformance data for workload-aware preemption, and of the files for
 //! `lockkeeper explain --scenario` (docs/scenario.md).
 
 mod amounts;

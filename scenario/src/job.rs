@@ -1,7 +1,7 @@
-//! Jobs under elastic quotas, written down: the cases of the conformance data, and of what people write for
+//! Scenarios of jobs under elastic quotas: the cases of the conformance data, and of the files for
 //! `lockkeeper explain --scenario` (docs/scenario.md).
 //!
-//! A case says in `kind` what it asks. A field that is not known is refused, so that nothing is passed over.
+//! The field `kind` selects the decision. Unknown fields are rejected, so that no input is ignored.
 
 mod answer;
 mod case;

@@ -1,7 +1,7 @@
-//! States and questions written down: the form of the conformance data, and of what people write for
+//! The file format of scenarios of queues: of the conformance data, and of the files for
 //! `lockkeeper explain --scenario` (docs/scenario.md).
 //!
-//! Every field that has a sensible default may be left out. Amounts are whole numbers in the unit of the
+//! Fields with a default may be omitted. Amounts are whole numbers in the unit of the
 //! core, or quantities as Kubernetes writes them.
 
 use crate::amount_text::AmountText;
@@ -13,33 +13,33 @@ use lockkeeper_cluster_state::label_selector::Selector;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// A state, and one workload or more that want in.
+/// A cluster state, and one or more pending workloads.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Scenario {
     /// Its name.
     #[serde(default)]
     pub id: String,
-    /// The form it is written in. One that begins with `kueue-` was recorded from Kueue.
+    /// The format. A value with the prefix `kueue-` was recorded from Kueue.
     #[serde(default)]
     pub schema: String,
-    /// Flavors that the incoming workload was given, instead of those it would get.
+    /// A given flavor assignment of the incoming workload; otherwise flavors are assigned.
     #[serde(default)]
     pub assignment: Option<FixedAssignment>,
-    /// By which rules victims are chosen.
+    /// The algorithm that selects victims.
     #[serde(default)]
     pub algorithm: Algorithm,
-    /// Only with fair sharing.
+    /// Settings of fair sharing.
     #[serde(default)]
     pub fair_sharing: Option<FairSharing>,
-    /// Switches of Kueue that are not at their default.
+    /// Feature gates of Kueue that differ from their default.
     #[serde(default)]
     pub feature_gates: BTreeMap<String, bool>,
-    /// Whether freed quota is held for its preemptor, and circles are cut. If it is not said: unless Kueue
-    /// is followed.
+    /// Whether released quota is held for its preemptor, and preemption loops are prevented. By default true, except
+    /// with Kueue's compatibility.
     #[serde(default)]
     pub damping: Option<bool>,
-    /// How many workloads may be told to go in one cycle.
+    /// The limit on preemptions per cycle.
     #[serde(default)]
     pub max_victims_per_cycle: Option<u32>,
     /// The time, in seconds since 1970.
@@ -57,23 +57,23 @@ pub struct Scenario {
     /// The workloads that hold quota.
     #[serde(default)]
     pub admitted: Vec<Workload>,
-    /// The workload that wants in.
+    /// The incoming workload.
     #[serde(default)]
     pub incoming: Option<Workload>,
-    /// The workloads that want in.
+    /// The pending workloads.
     #[serde(default)]
     pub pending: Vec<Workload>,
 }
 
-/// Flavors that a workload was given.
+/// A flavor assignment.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct FixedAssignment {
-    /// Only `given` ones are taken; others are answers that were recorded.
+    /// Only `given` assignments are used; others are recorded results.
     pub source: String,
-    /// What it asks for in all.
+    /// The total requests.
     pub total_requests: Vec<UsageAmount>,
-    /// What of that does not fit without preemption.
+    /// The resources that do not fit without preemption.
     pub need_preemption: Vec<NeededResource>,
 }
 
@@ -94,7 +94,7 @@ pub struct FairSharing {
     pub preemption_strategies: Vec<FairStrategy>,
 }
 
-/// By which rules victims are chosen.
+/// The algorithm that selects victims.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Algorithm {
@@ -105,7 +105,7 @@ pub enum Algorithm {
     Fair,
 }
 
-/// When a preemptor may take from a queue with a larger share.
+/// When a preemptor may preempt in a queue with a larger share.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 pub enum FairStrategy {
     /// The preemptor's share stays at most the other's without the victim.
@@ -126,7 +126,7 @@ pub struct Cohort {
     /// Its weight.
     #[serde(default = "one")]
     pub fair_weight: f64,
-    /// Quota of its own.
+    /// Its own quota.
     #[serde(default)]
     pub quotas: Vec<Quota>,
 }
@@ -135,7 +135,7 @@ pub struct Cohort {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Quota {
-    /// The flavor; in a ClusterQueue it stands around.
+    /// The flavor; in a ClusterQueue, the enclosing object has it.
     #[serde(default)]
     pub flavor: String,
     /// The resource.
@@ -162,32 +162,32 @@ pub struct ClusterQueue {
     /// Its weight.
     #[serde(default = "one")]
     pub fair_weight: f64,
-    /// What it has quota of.
+    /// The resource groups with quota.
     pub resource_groups: Vec<ResourceGroup>,
-    /// Whom it preempts.
+    /// The preemption policies.
     #[serde(default)]
     pub preemption: Preemption,
-    /// How it chooses flavors.
+    /// The flavor fungibility.
     #[serde(default)]
     pub flavor_fungibility: FlavorFungibility,
-    /// What becomes of a head that does not fit.
+    /// The queueing strategy.
     #[serde(default)]
     pub queueing_strategy: QueueingStrategy,
-    /// Which namespaces it takes.
+    /// The namespace selector.
     #[serde(default)]
     pub namespace_selector: Option<Selector>,
-    /// Whether it is an elastic quota, and with which switches.
+    /// The switches of an elastic quota, if the queue is one.
     #[serde(default)]
     pub elastic: Option<Elastic>,
-    /// Whether a flavor of it does not exist.
+    /// Whether one of its flavors does not exist.
     #[serde(default)]
     pub inactive: bool,
-    /// Usage that is put on it directly.
+    /// Usage without a workload.
     #[serde(default)]
     pub usage: Vec<UsageAmount>,
 }
 
-/// Resources taken from one flavor together.
+/// Resources that get the same flavor.
 #[derive(Clone, Debug, Deserialize)]
 pub struct ResourceGroup {
     /// The resources.
@@ -209,41 +209,41 @@ pub struct Flavor {
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Preemption {
-    /// Within the queue; absent is nobody, in an elastic queue those of lower priority.
+    /// Policy within the queue; by default `Never`, in an elastic queue `LowerPriority`.
     pub within_cluster_queue: Option<WithinClusterQueue>,
-    /// In other queues; the same.
+    /// Policy for reclaiming in the cohort; the same default.
     pub reclaim_within_cohort: Option<ReclaimWithinCohort>,
-    /// In other queues, while borrowing.
+    /// Policy for other queues while borrowing.
     pub borrow_within_cohort: Option<BorrowWithinCohort>,
-    /// Whom it spares all the same.
+    /// Further limits on victims.
     pub limits: PreemptionLimits,
 }
 
-/// What users ask for beyond Kueue. Nothing is limited by default. A key that is not known is refused: a
-/// limit that does nothing would not be noticed.
+/// Limits beyond Kueue's; none by default. Unknown keys are rejected, because a misspelled limit would have no
+/// effect.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default, deny_unknown_fields)]
 pub struct PreemptionLimits {
-    /// The highest priority that may be taken in the queue itself.
+    /// The highest priority of victims in the queue itself.
     pub within_max_priority_threshold: Option<i32>,
-    /// The highest priority that may be taken in other queues.
+    /// The highest priority of victims in other queues.
     pub reclaim_max_priority_threshold: Option<i32>,
-    /// How long its workloads run before preemptors of the queue may take them.
+    /// The minimum run time of its workloads before preemptors of the queue may preempt them.
     pub within_min_run_seconds: Option<i64>,
-    /// How long its workloads run before preemptors of other queues may take them.
+    /// The minimum run time of its workloads before preemptors of other queues may preempt them.
     pub reclaim_min_run_seconds: Option<i64>,
-    /// How often one of its workloads is preempted at most.
+    /// The most preemptions of one of its workloads.
     pub max_preemptions: Option<u32>,
-    /// How many of its workloads go in one cycle at most.
+    /// The most victims of the queue in one cycle.
     pub max_victims_per_cycle: Option<u32>,
 }
 
 /// `preemptionPolicy` of pods.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 pub enum PreemptionPolicy {
-    /// They preempt.
+    /// The pods preempt.
     PreemptLowerPriority,
-    /// They do not.
+    /// The pods do not preempt.
     Never,
 }
 
@@ -256,7 +256,7 @@ pub struct Workload {
     /// Its namespace.
     #[serde(default)]
     pub namespace: String,
-    /// Its uid; decides between workloads that are alike in all else.
+    /// Its uid; orders workloads that are equal otherwise.
     #[serde(default)]
     pub uid: String,
     /// Its ClusterQueue; empty if it has none.
@@ -264,28 +264,28 @@ pub struct Workload {
     /// Its priority.
     #[serde(default)]
     pub priority: i32,
-    /// Its place in time among those of equal priority, in seconds.
+    /// Its queue order time, in seconds: orders workloads of equal priority.
     #[serde(default)]
     pub queue_order_time: i64,
-    /// Since when it holds quota.
+    /// The time of its quota reservation.
     #[serde(default)]
     pub quota_reserved_time: Option<i64>,
     /// Whether it is being evicted.
     #[serde(default)]
     pub evicted: bool,
-    /// The label `quota.scheduling.koordinator.sh/preemptible` of its pods. Elastic queues listen to it.
+    /// The label `quota.scheduling.koordinator.sh/preemptible` of its pods, for elastic queues.
     #[serde(default)]
     pub preemptible: Option<String>,
     /// The label `quota.scheduling.koordinator.sh/can-preempt` of its pods.
     #[serde(default)]
     pub can_preempt: Option<String>,
-    /// The policy of its pods.
+    /// The preemption policy of its pods.
     #[serde(default)]
     pub preemption_policy: Option<PreemptionPolicy>,
-    /// Whether it comes later.
+    /// Whether it is created later.
     #[serde(default)]
     pub late: bool,
-    /// What it wants.
+    /// Its pod sets.
     pub pod_sets: Vec<PodSet>,
 }
 
@@ -296,19 +296,19 @@ pub struct PodSet {
     /// Its name.
     #[serde(default = "main")]
     pub name: String,
-    /// How many pods.
+    /// The number of pods.
     #[serde(default = "one_pod")]
     pub count: i64,
-    /// With how many it makes do.
+    /// The minimum number of pods.
     #[serde(default)]
     pub min_count: Option<i64>,
-    /// What all pods ask for together.
+    /// The requests of all pods together.
     #[serde(default)]
     pub requests: BTreeMap<String, AmountText>,
-    /// The flavors it has.
+    /// The assigned flavors.
     #[serde(default)]
     pub flavors: BTreeMap<String, String>,
-    /// The flavors it cannot have.
+    /// The excluded flavors.
     #[serde(default)]
     pub ineligible_flavors: Vec<String>,
 }
@@ -320,7 +320,7 @@ pub struct UsageAmount {
     pub flavor: String,
     /// The resource.
     pub resource: String,
-    /// How much.
+    /// The amount.
     pub amount: i64,
 }
 

@@ -1,11 +1,11 @@
-//! What a scenario must be before it becomes a state.
+//! Validates a scenario of queues.
 
 use crate::amount_text::AmountText;
 use crate::error::{POD_SETS_MAX, ScenarioError};
 use crate::scenario::{Quota, Scenario, UsageAmount, Workload};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Looks at all that could make the core's numbers wrong.
+/// Checks names, amounts, counts and cohorts, which the core does not check.
 pub(super) fn validate(scenario: &Scenario) -> Result<(), ScenarioError> {
     check_unique_names(scenario)?;
     check_weights(scenario)?;
@@ -102,19 +102,20 @@ fn check_cohort_cycles(scenario: &Scenario) -> Result<(), ScenarioError> {
         .collect();
     let places = scenario.cohorts.iter().enumerate();
     let places: BTreeMap<&str, usize> = places.map(|(at, it)| (it.name.as_str(), at)).collect();
-    // In which walk upwards a cohort was first met. Who meets his own walk again has gone round.
-    let mut met: BTreeMap<&str, usize> = BTreeMap::new();
+    // The walk towards the root in which a cohort was first visited. A walk that reaches a cohort of the same walk has
+    // found a cycle.
+    let mut visited: BTreeMap<&str, usize> = BTreeMap::new();
     let mut first: Option<usize> = None;
     for (walk, cohort) in scenario.cohorts.iter().enumerate() {
         let mut name = cohort.name.as_str();
-        while !met.contains_key(name) {
-            met.insert(name, walk);
+        while !visited.contains_key(name) {
+            visited.insert(name, walk);
             match parents.get(name) {
                 Some(parent) => name = parent,
                 None => break,
             }
         }
-        if met.get(name) == Some(&walk) && parents.contains_key(name) {
+        if visited.get(name) == Some(&walk) && parents.contains_key(name) {
             let around = std::iter::successors(Some(name), |it| {
                 parents.get(it).copied().filter(|it| *it != name)
             });
@@ -150,7 +151,7 @@ fn check_flavors(workload: &Workload, path: &str) -> Result<(), ScenarioError> {
     Ok(())
 }
 
-/// What all objects together have and hold, by resource.
+/// The sums of quota and reserved amounts over all objects, by resource.
 #[derive(Default)]
 struct ScenarioTotals {
     quota: BTreeMap<String, i128>,
@@ -186,7 +187,7 @@ impl ScenarioTotals {
         add_to_total(&mut self.reserved, &used.resource, amount, at)
     }
 
-    /// What is only asked for may be any number: what cannot be added up fits nowhere.
+    /// Adds the requests of an admitted workload. Those of a pending one are not added: too large requests fit nowhere.
     fn add_workload(
         &mut self,
         workload: &Workload,
@@ -207,16 +208,12 @@ impl ScenarioTotals {
                 accepted,
             };
             if pod_set.count < 0 || pod_set.count > i64::from(i32::MAX) {
-                return Err(bad(
-                    "count",
-                    pod_set.count,
-                    "a count is from 0 to 2147483647",
-                ));
+                return Err(bad("count", pod_set.count, "use 0 to 2147483647"));
             }
             if let Some(least) = pod_set.min_count
                 && !(0..=pod_set.count).contains(&least)
             {
-                return Err(bad("minCount", least, "it is from 0 to the count"));
+                return Err(bad("minCount", least, "use 0 to the count of the pod set"));
             }
             for (resource, amount) in &pod_set.requests {
                 let at = || format!("{path}.requests.{resource}");
@@ -251,7 +248,7 @@ fn add_to_total(
     amount: i64,
     at: impl Fn() -> String,
 ) -> Result<(), ScenarioError> {
-    // What is unlimited is no number to sum up.
+    // Unlimited amounts are not added.
     if amount == i64::MAX {
         return Ok(());
     }
@@ -268,7 +265,7 @@ mod tests {
     use super::{Scenario, check_cohort_cycles};
     use crate::scenario::Cohort;
 
-    /// The place in the message, of cohorts and their parents.
+    /// The error for these cohorts with their parents.
     fn error_for(cohorts: &[(&str, &str)]) -> Option<String> {
         let cohorts = cohorts.iter().map(|(name, parent)| Cohort {
             name: (*name).to_owned(),
@@ -289,20 +286,20 @@ mod tests {
             (&[("a", "b"), ("b", "c"), ("c", "")][..], None),
             (&[("a", "elsewhere")], None),
             (&[("a", "a")], Some(0)),
-            // The way to a circle is not on it.
+            // A descendant of a cycle is not part of it.
             (&[("a", "b"), ("b", "c"), ("c", "b")], Some(1)),
-            // Two circles, the later one found first.
+            // Two cycles, of which the later one is found first.
             (&[("way", "y"), ("b", "b"), ("x", "y"), ("y", "x")], Some(1)),
             (&[("c", "b"), ("b", "a"), ("a", "c")], Some(0)),
         ] {
             let expected = expected.map(|at| format!("cohorts[{at}].parent: "));
-            let said = error_for(cohorts);
-            let fits = match (&said, &expected) {
-                (Some(said), Some(expected)) => said.starts_with(expected),
+            let message = error_for(cohorts);
+            let fits = match (&message, &expected) {
+                (Some(message), Some(expected)) => message.starts_with(expected),
                 (None, None) => true,
                 _ => false,
             };
-            assert!(fits, "{cohorts:?}: {said:?}");
+            assert!(fits, "{cohorts:?}: {message:?}");
         }
     }
 }

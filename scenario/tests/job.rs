@@ -190,7 +190,7 @@ fn invalid_cases_rejected_with_path() {
         ),
         (
             one("running: [{name: v, req: {cpu: -1}, node: n1}]", ""),
-            "running[0].req.cpu: -1 is negative; an amount is zero or more",
+            "running[0].req.cpu: -1 is negative; an amount must be zero or more",
         ),
         (
             one("running: [{name: v, req: {}, node: n2}]", ""),

@@ -1,4 +1,4 @@
-//! What a scenario must be.
+//! Invalid scenarios of queues.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -28,17 +28,17 @@ fn queue_usage_invalid_amount_is_rejected() {
         ))
     };
     let too_large = "the amount is too large; all of a resource together must stay below 2^63";
-    let refused =
+    let expected_error =
         |at: usize, why: &str| Some(format!("clusterQueues[0].usage[{at}].amount: {why}"));
     assert_eq!(of("5 0"), None);
     assert_eq!(
         of("5 -5"),
-        refused(1, "-5 is negative; an amount is zero or more")
+        expected_error(1, "-5 is negative; an amount must be zero or more")
     );
-    assert_eq!(of("9223372036854775807"), refused(0, too_large));
+    assert_eq!(of("9223372036854775807"), expected_error(0, too_large));
     assert_eq!(
         of("5000000000000000000 5000000000000000000"),
-        refused(1, too_large)
+        expected_error(1, too_large)
     );
 }
 
@@ -49,6 +49,7 @@ fn fixed_assignment_invalid_amount_is_rejected() {
             "assignment: {{source: given, totalRequests: [{{flavor: f, resource: cpu, amount: {amount}}}]}}"
         ))
     };
-    let refused = "assignment.totalRequests[0].amount: -1 is negative; an amount is zero or more";
-    assert_eq!((of("1"), of("-1")), (None, Some(refused.to_owned())));
+    let expected_error =
+        "assignment.totalRequests[0].amount: -1 is negative; an amount must be zero or more";
+    assert_eq!((of("1"), of("-1")), (None, Some(expected_error.to_owned())));
 }

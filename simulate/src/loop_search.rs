@@ -55,11 +55,11 @@ pub fn find_loop_of_size(
     let mut rng = Rng::default();
     let mut remaining = search.draws_max.saturating_mul(percent) / 100;
     while remaining > 0 {
-        let (found, taken) = climb(cluster, &sampler, &mut rng, size, remaining);
+        let (found, runs) = climb(cluster, &sampler, &mut rng, size, remaining);
         if let Some(found) = found {
             return Some(shrink::simplify(cluster, &sampler, found));
         }
-        remaining = remaining.saturating_sub(taken);
+        remaining = remaining.saturating_sub(runs);
     }
     None
 }
@@ -74,27 +74,27 @@ fn climb(
 ) -> (Option<PreemptionLoop>, u64) {
     let mut best = sampler.sample(rng, size);
     let mut run = SimulationRun::new(cluster, &best);
-    let mut taken = 1;
+    let mut runs = 1;
     if let Some(found) = run.find_loop(CYCLES_MAX) {
-        return (Some(found), taken);
+        return (Some(found), runs);
     }
-    let mut best_score = run.thrash_count();
+    let mut best_score = run.repeat_score();
     let mut tries = 0;
-    while best_score > 0 && tries < CHANGES_MAX && taken < runs_max {
+    while best_score > 0 && tries < CHANGES_MAX && runs < runs_max {
         let next = sampler.mutate(rng, &best);
         let mut run = SimulationRun::new(cluster, &next);
-        taken = taken.saturating_add(1);
+        runs = runs.saturating_add(1);
         tries = tries.saturating_add(1);
         if let Some(found) = run.find_loop(CYCLES_MAX) {
-            return (Some(found), taken);
+            return (Some(found), runs);
         }
-        if run.thrash_count() >= best_score {
-            if run.thrash_count() > best_score {
+        if run.repeat_score() >= best_score {
+            if run.repeat_score() > best_score {
                 tries = 0;
             }
-            best_score = run.thrash_count();
+            best_score = run.repeat_score();
             best = next;
         }
     }
-    (None, taken)
+    (None, runs)
 }

@@ -108,15 +108,15 @@ impl<'a> SimulationRun<'a> {
         &self.cycles
     }
 
-    /// How near the run came to a loop: a weighted sum of preemptions, readmissions and repeated preemptions.
+    /// Returns how close the run came to a loop: a weighted sum of preemptions, readmissions and repeated preemptions.
     #[must_use]
-    pub fn thrash_count(&self) -> u64 {
-        let thrash = DampingView::new(&self.state).thrash_stats();
-        let again = thrash.preempted_again.saturating_mul(4);
-        let readmitted = thrash.readmitted.saturating_mul(2);
+    pub fn repeat_score(&self) -> u64 {
+        let repeats = DampingView::new(&self.state).repeat_stats();
+        let again = repeats.preempted_again.saturating_mul(4);
+        let readmitted = repeats.readmitted.saturating_mul(2);
         again
             .saturating_add(readmitted)
-            .saturating_add(thrash.preempted)
+            .saturating_add(repeats.preempted)
     }
 
     /// Runs cycles until nothing happens any more, a loop is found, or the limit is reached.
@@ -270,7 +270,7 @@ impl<'a> SimulationRun<'a> {
     }
 
     /// Finds an earlier cycle with the same state and a preemption since. A snapshot does not contain everything that a
-    /// queue remembers, so the loop must repeat twice more before it counts.
+    /// queue stores, so the loop must repeat twice more before it counts.
     fn detect_loop(&mut self, now: &StateSnapshot) -> Option<PreemptionLoop> {
         let offset = self.cycles.len().checked_sub(self.snapshots.len())?;
         let at = self.snapshots.iter().rposition(|it| it == now)?;

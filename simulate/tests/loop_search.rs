@@ -1,4 +1,4 @@
-//! What the search finds in the queues of the loops that are kept, and of those that Kueue's users reported.
+//! The loop search on the queues of recorded preemption loops, and of loops that users of Kueue reported.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -16,7 +16,7 @@ use serde_json::{Map, Value, json};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-/// More than any of the kept loops needs.
+/// More runs than the search needs for any recorded loop.
 const DRAWS_MAX: u64 = 60_000;
 
 fn scenario_folder() -> PathBuf {
@@ -27,7 +27,7 @@ fn array_items<'a>(of: &'a Value, key: &str) -> impl Iterator<Item = &'a Value> 
     of[key].as_array().into_iter().flatten()
 }
 
-/// A scenario's quota as an object has it. Whole numbers are milli-CPU there.
+/// Converts a quota of a scenario file to the form of the API. Whole numbers in scenario files are milli-CPU.
 fn quota_manifest(of: &Value) -> Value {
     let mut out = Map::from_iter([("name".to_owned(), of["resource"].clone())]);
     for (from, to) in [
@@ -79,7 +79,7 @@ fn cohort(of: &Value) -> Cohort {
     serde_json::from_value(json!({"metadata": {"name": of["name"]}, "spec": spec})).unwrap()
 }
 
-fn simulated_clusters(file: &str, former: KueueBugs) -> Vec<SimulatedCluster> {
+fn simulated_clusters(file: &str, kueue_bugs: KueueBugs) -> Vec<SimulatedCluster> {
     let text = std::fs::read_to_string(scenario_folder().join(file)).unwrap();
     let scenario: Value = serde_saphyr::from_str(&text).unwrap();
     let queues: Vec<_> = array_items(&scenario, "clusterQueues")
@@ -99,28 +99,28 @@ fn simulated_clusters(file: &str, former: KueueBugs) -> Vec<SimulatedCluster> {
     let options = Options {
         algorithm,
         damping: Damping::Off,
-        kueue_bugs: former,
+        kueue_bugs,
         ..Options::default()
     };
     let trees = cohort_trees(&queues, &cohorts);
-    let fields = trees
+    let clusters = trees
         .iter()
         .map(|it| SimulatedCluster::new(it, options.clone()).unwrap());
-    fields.collect()
+    clusters.collect()
 }
 
-/// The story of what is found, without any priority classes.
-fn find_report(file: &str, former: KueueBugs) -> Option<String> {
+/// Returns the report of the first loop that the search finds, without priority classes.
+fn find_report(file: &str, kueue_bugs: KueueBugs) -> Option<String> {
     let priorities = BTreeSet::new();
     let search = LoopSearch {
         priorities: &priorities,
         draws_max: DRAWS_MAX,
     };
-    let fields = simulated_clusters(file, former);
-    let mut stories = fields
+    let clusters = simulated_clusters(file, kueue_bugs);
+    let mut reports = clusters
         .iter()
-        .filter_map(|field| Some(find_loop(field, &search)?.report(field)));
-    Some(stories.next()?.join("\n"))
+        .filter_map(|cluster| Some(find_loop(cluster, &search)?.report(cluster)));
+    Some(reports.next()?.join("\n"))
 }
 
 #[test]
@@ -135,16 +135,16 @@ fn find_loop_in_every_recorded_scenario_succeeds() {
     names.sort();
     assert_eq!(names.len(), 8, "{names:?}");
     for name in names {
-        let story = find_report(&name, KueueBugs::default());
-        let story = story.unwrap_or_else(|| panic!("{name}: nothing is found"));
-        assert_snapshot!(name.trim_end_matches(".yaml").to_owned(), story);
+        let report = find_report(&name, KueueBugs::default());
+        let report = report.unwrap_or_else(|| panic!("{name}: no loop found"));
+        assert_snapshot!(name.trim_end_matches(".yaml").to_owned(), report);
     }
 }
 
 #[test]
 fn find_loop_finds_published_loops() {
     let none = KueueBugs::default();
-    for (number, former) in [
+    for (number, kueue_bugs) in [
         (
             2821,
             KueueBugs {
@@ -168,21 +168,21 @@ fn find_loop_finds_published_loops() {
         ),
         (14543, none),
     ] {
-        let story = find_report(&format!("kueue-{number}.yaml"), former);
-        let story = story.unwrap_or_else(|| panic!("{number}: nothing is found"));
-        assert_snapshot!(format!("kueue-{number}"), story);
+        let report = find_report(&format!("kueue-{number}.yaml"), kueue_bugs);
+        let report = report.unwrap_or_else(|| panic!("{number}: no loop found"));
+        assert_snapshot!(format!("kueue-{number}"), report);
     }
 }
 
 #[test]
 fn find_loop_fixed_kueue_bugs_finds_none() {
     for number in [3779, 6947] {
-        let story = find_report(&format!("kueue-{number}.yaml"), KueueBugs::default());
-        assert_eq!(story, None, "{number}");
+        let report = find_report(&format!("kueue-{number}.yaml"), KueueBugs::default());
+        assert_eq!(report, None, "{number}");
     }
 }
 
-/// `count` queues that are all alike, in one cohort.
+/// Returns `count` queues with equal specs in one cohort.
 fn equal_queues(count: usize) -> Vec<ClusterQueue> {
     let queue = |number: usize| {
         let flavor = json!({"name": "spot", "quotas": [{"resource": "cpu", "nominal": "4"}]});
@@ -206,12 +206,12 @@ fn find_loop_equal_queues_are_sampled() {
         damping: Damping::Off,
         ..Options::default()
     };
-    let field = SimulatedCluster::new(&trees[0], options).unwrap();
+    let cluster = SimulatedCluster::new(&trees[0], options).unwrap();
     let priorities = BTreeSet::new();
     let search = LoopSearch {
         priorities: &priorities,
         draws_max: DRAWS_MAX,
     };
-    let story = find_loop(&field, &search).unwrap().report(&field);
-    assert_snapshot!(story.join("\n"));
+    let report = find_loop(&cluster, &search).unwrap().report(&cluster);
+    assert_snapshot!(report.join("\n"));
 }

@@ -1,12 +1,12 @@
-//! Where the policies are said to be safe, no state returns: in long random runs of the core.
+//! Policies that `loop_verdict` reports as safe never repeat a state in long random runs of the core.
 //!
-//! `LOCKKEEPER_STEPS` asks for more steps than the usual ones.
+//! The environment variable `LOCKKEEPER_STEPS` sets the number of simulated cycles.
 #![allow(
     clippy::unwrap_used,
     clippy::panic,
     clippy::indexing_slicing,
     clippy::print_stdout,
-    reason = "tests fail by panicking, and count what they saw"
+    reason = "tests fail by panicking, and print statistics"
 )]
 
 use lockkeeper_api::{ClusterQueue, Cohort};
@@ -19,13 +19,13 @@ use lockkeeper_simulate::{SimulatedCluster, cohort_trees};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
-/// Steps without a wish from outside.
+/// The total number of simulated cycles, unless `LOCKKEEPER_STEPS` is set.
 const STEPS_PER_RUN: usize = 250_000;
 
-/// More than any of these small worlds needs to come to rest.
+/// More cycles than any of these small clusters needs until it is quiescent.
 const CYCLES_MAX: usize = 2_000;
 
-/// Numbers that are the same each time. Source: splitmix64, Steele and others 2014.
+/// A pseudo-random generator with a fixed seed. Source: splitmix64, Steele and others 2014.
 struct Rng(u64);
 
 impl Rng {
@@ -53,26 +53,26 @@ fn object_named<T: serde::de::DeserializeOwned>(name: &str, spec: &Value) -> T {
     serde_json::from_value(json!({"metadata": {"name": name}, "spec": spec})).unwrap()
 }
 
-fn random_cluster(dice: &mut Rng) -> ModelCluster {
-    let is_nested = dice.below(2) == 0;
-    let flavors = 1 + dice.below(2);
-    let mut world = ModelCluster {
+fn random_cluster(rng: &mut Rng) -> ModelCluster {
+    let is_nested = rng.below(2) == 0;
+    let flavors = 1 + rng.below(2);
+    let mut model = ModelCluster {
         queues: Vec::new(),
         cohorts: Vec::new(),
         preempting_queues: Vec::new(),
         is_nested,
     };
     for name in ["left", "right"].iter().filter(|_| is_nested) {
-        world
+        model
             .cohorts
             .push(object_named(name, &json!({"parentName": "all"})));
     }
-    for name in ["a", "b", "c", "d"].iter().take(2 + dice.below(3)) {
-        let within = dice.pick(&["Never", "LowerPriority", "LowerOrNewerEqualPriority"]);
-        let reclaim = dice.pick(&["Never", "LowerPriority", "LowerPriority", "Any"]);
-        let may_borrow = dice.below(3) == 0;
+    for name in ["a", "b", "c", "d"].iter().take(2 + rng.below(3)) {
+        let within = rng.pick(&["Never", "LowerPriority", "LowerOrNewerEqualPriority"]);
+        let reclaim = rng.pick(&["Never", "LowerPriority", "LowerPriority", "Any"]);
+        let may_borrow = rng.below(3) == 0;
         let cohort = if is_nested {
-            dice.pick(&["left", "right"])
+            rng.pick(&["left", "right"])
         } else {
             "all"
         };
@@ -84,23 +84,23 @@ fn random_cluster(dice: &mut Rng) -> ModelCluster {
             json!({"name": format!("f{number}"), "resources": [quota]})
         };
         let flavors: Vec<_> = (0..flavors)
-            .map(|it| flavor(it, 1 + dice.below(5)))
+            .map(|it| flavor(it, 1 + rng.below(5)))
             .collect();
         let fungibility = json!({
-            "whenCanBorrow": dice.pick(&["MayStopSearch", "TryNextFlavor"]),
-            "whenCanPreempt": dice.pick(&["MayStopSearch", "TryNextFlavor"]),
+            "whenCanBorrow": rng.pick(&["MayStopSearch", "TryNextFlavor"]),
+            "whenCanPreempt": rng.pick(&["MayStopSearch", "TryNextFlavor"]),
         });
-        world.queues.push(object_named(
+        model.queues.push(object_named(
             name,
             &json!({
                 "cohortName": cohort,
-                "queueingStrategy": dice.pick(&["StrictFIFO", "BestEffortFIFO"]),
+                "queueingStrategy": rng.pick(&["StrictFIFO", "BestEffortFIFO"]),
                 "flavorFungibility": fungibility,
                 "preemption": {"withinClusterQueue": within, "reclaimWithinCohort": reclaim},
                 "resourceGroups": [{"coveredResources": ["cpu"], "flavors": flavors}],
             }),
         ));
-        world.preempting_queues.push(QueuePreemption {
+        model.preempting_queues.push(QueuePreemption {
             preempts_within_queue: within != "Never",
             cross_queue_scope: match reclaim {
                 "Never" => CrossQueueScope::Never,
@@ -110,47 +110,47 @@ fn random_cluster(dice: &mut Rng) -> ModelCluster {
             may_borrow,
         });
     }
-    world
+    model
 }
 
 fn random_workloads(
-    dice: &mut Rng,
-    world: &ModelCluster,
-    field: &mut SimulatedCluster,
+    rng: &mut Rng,
+    model: &ModelCluster,
+    cluster: &mut SimulatedCluster,
 ) -> Vec<SimWorkload> {
-    let cpu = field.resource("cpu");
-    let count = 6 + dice.below(14);
+    let cpu = cluster.resource("cpu");
+    let count = 6 + rng.below(14);
     (0..count)
         .map(|_| SimWorkload {
-            queue: world.queues[dice.below(world.queues.len())]
+            queue: model.queues[rng.below(model.queues.len())]
                 .metadata
                 .name
                 .clone()
                 .unwrap(),
-            priority: i32::try_from(dice.below(4)).unwrap(),
-            requests: BTreeMap::from([(cpu, i64::try_from(1 + dice.below(5)).unwrap() * 1000)]),
-            arrives_when_idle: dice.below(2) == 0,
+            priority: i32::try_from(rng.below(4)).unwrap(),
+            requests: BTreeMap::from([(cpu, i64::try_from(1 + rng.below(5)).unwrap() * 1000)]),
+            arrives_when_idle: rng.below(2) == 0,
         })
         .collect()
 }
 
 #[test]
 fn safe_policies_never_repeat_a_state() {
-    let asked = std::env::var("LOCKKEEPER_STEPS").ok();
-    let wanted = asked.map_or(STEPS_PER_RUN, |it| it.parse().unwrap());
-    let mut dice = Rng(7);
+    let requested = std::env::var("LOCKKEEPER_STEPS").ok();
+    let steps_min = requested.map_or(STEPS_PER_RUN, |it| it.parse().unwrap());
+    let mut rng = Rng(7);
     let (mut steps, mut preemptions) = (
         BTreeMap::<String, usize>::new(),
         BTreeMap::<String, usize>::new(),
     );
-    while steps.values().sum::<usize>() < wanted {
+    while steps.values().sum::<usize>() < steps_min {
         let rules = PreemptionRules {
-            is_fair: dice.below(2) == 0,
-            is_damped: dice.below(4) == 0,
+            is_fair: rng.below(2) == 0,
+            is_damped: rng.below(4) == 0,
         };
-        let world = random_cluster(&mut dice);
-        let said = loop_verdict(&world.preempting_queues, world.is_nested, rules);
-        if matches!(said, LoopVerdict::Unknown | LoopVerdict::NoPreemption) {
+        let model = random_cluster(&mut rng);
+        let verdict = loop_verdict(&model.preempting_queues, model.is_nested, rules);
+        if matches!(verdict, LoopVerdict::Unknown | LoopVerdict::NoPreemption) {
             continue;
         }
         let strategies = vec![
@@ -170,21 +170,21 @@ fn safe_policies_never_repeat_a_state() {
             },
             ..Options::default()
         };
-        let trees = cohort_trees(&world.queues, &world.cohorts);
-        let mut field = SimulatedCluster::new(&trees[0], options).unwrap();
-        let guests = random_workloads(&mut dice, &world, &mut field);
-        let mut run = SimulationRun::new(&field, &guests);
+        let trees = cohort_trees(&model.queues, &model.cohorts);
+        let mut cluster = SimulatedCluster::new(&trees[0], options).unwrap();
+        let workloads = random_workloads(&mut rng, &model, &mut cluster);
+        let mut run = SimulationRun::new(&cluster, &workloads);
         let found = run.find_loop(CYCLES_MAX);
-        let key = format!("{said:?}, fair {}", rules.is_fair);
-        assert_eq!(found, None, "{key}: {:#?}", world.queues);
+        let key = format!("{verdict:?}, fair {}", rules.is_fair);
+        assert_eq!(found, None, "{key}: {:#?}", model.queues);
         assert!(
             run.cycles().len() < CYCLES_MAX,
-            "{key}: it does not come to rest: {:#?}",
-            world.queues
+            "{key}: not quiescent within the limit: {:#?}",
+            model.queues
         );
         *steps.entry(key.clone()).or_default() += run.cycles().len();
-        let rounds = run.cycles().iter();
-        *preemptions.entry(key).or_default() += rounds.map(|it| it.preempted.len()).sum::<usize>();
+        let cycles = run.cycles().iter();
+        *preemptions.entry(key).or_default() += cycles.map(|it| it.preempted.len()).sum::<usize>();
     }
     println!("{steps:#?}\n{preemptions:#?}");
     assert_eq!(preemptions.len(), 4, "{preemptions:?}");

@@ -1,4 +1,4 @@
-//! Decisions in the form of the data.
+//! Converts decisions to the form of the data.
 
 use lockkeeper_preemption::{Assignment, Mode, State, Victim};
 use lockkeeper_scenario::{UsageAmount, quota_pairs};
@@ -47,7 +47,7 @@ pub fn expected_victims(victims: &Value) -> Vec<(String, String, String)> {
     all
 }
 
-/// What differs between an assignment and the expected one.
+/// The differences between an assignment and the expected one.
 pub fn assignment(state: &State, got: &Assignment, expected: &Value) -> Vec<String> {
     let mut problems = Vec::new();
     let mut check = |what: &str, got: Value, expected: &Value| {

@@ -1,4 +1,4 @@
-//! Cycles in a row, with what happens between them.
+//! Consecutive cycles, with events between them.
 
 use crate::compare;
 use crate::data::{Case, Tally};
@@ -197,7 +197,7 @@ fn queues(state: &State, expected: &Value) -> Option<String> {
     differ("queues", &got.into(), expected)
 }
 
-/// What happens after a cycle.
+/// Applies the events after a cycle.
 fn events(loaded: &mut LoadedScenario, expected: &Value) -> Option<String> {
     let list = |key: &str| -> Vec<String> {
         let all = expected[key].as_array().into_iter().flatten();
@@ -218,7 +218,7 @@ fn events(loaded: &mut LoadedScenario, expected: &Value) -> Option<String> {
     };
     let parked = all_parked(state);
     for workload in list("evictedAfter") {
-        let id = state.workload(&workload).expect("a running workload");
+        let id = state.workload(&workload).expect("an admitted workload");
         state.release(id);
     }
     let mut gone = Vec::new();
@@ -226,7 +226,7 @@ fn events(loaded: &mut LoadedScenario, expected: &Value) -> Option<String> {
         .into_iter()
         .chain(list("deletedAfter"))
     {
-        let id = state.workload(&workload).expect("a known workload");
+        let id = state.workload(&workload).expect("an existing workload");
         gone.push(id);
         state.remove(id);
     }

@@ -1,11 +1,11 @@
-//! Where the cases are, and how many passed.
+//! Reads the cases, and counts the passed ones.
 
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::{env, fs};
 
-/// How many failures are printed whole.
+/// The number of failures that are printed in full.
 const FAILURES_SHOWN_MAX: usize = 5;
 
 /// One line of a file.
@@ -36,7 +36,7 @@ pub fn cases(folder: &str) -> Vec<Case> {
             });
         }
     }
-    assert!(!cases.is_empty(), "{} holds no case", folder.display());
+    assert!(!cases.is_empty(), "{} has no cases", folder.display());
     cases
 }
 
@@ -59,7 +59,7 @@ fn root() -> PathBuf {
     here.join("tests/conformance/data")
 }
 
-/// What came of the cases, by file.
+/// The results of the cases, by file.
 #[derive(Default)]
 pub struct Tally {
     passed: BTreeMap<String, usize>,
@@ -76,7 +76,7 @@ impl Tally {
         *self.skipped.entry(case.file.clone()).or_default() += 1;
     }
 
-    /// Counts a case; `problems` are what differs.
+    /// Counts a case; `problems` are the differences.
     pub fn count(&mut self, case: &Case, problems: &[String]) {
         if problems.is_empty() {
             self.pass(case);

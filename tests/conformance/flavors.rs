@@ -1,4 +1,4 @@
-//! The assignment of flavors alone.
+//! The assignment of flavors without preemption.
 
 use crate::compare;
 use crate::data::{Case, Tally};

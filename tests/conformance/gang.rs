@@ -1,4 +1,4 @@
-//! Workload-aware preemption as kube-scheduler does it: every kind of case, through the door of scenarios.
+//! Workload-aware preemption of kube-scheduler: every kind of case, read as a scenario.
 
 mod decisions;
 mod parts;
@@ -8,13 +8,13 @@ use lockkeeper_scenario::gang::{GangScenario, Kind, LoadedGangScenario, load, op
 use serde_json::Value;
 use std::collections::BTreeSet;
 
-/// A case as the door sees it.
+/// A case as a scenario, with the results of the comparison.
 struct CaseComparison<'a> {
     scenario: &'a GangScenario,
     loaded: LoadedGangScenario,
     expected: &'a Value,
     problems: Vec<String>,
-    /// The fields of `expected` that were held against what is decided.
+    /// The fields of `expected` that were compared with the decision.
     compared_fields: BTreeSet<&'static str>,
 }
 
@@ -33,7 +33,7 @@ pub fn check(case: &Case, tally: &mut Tally) {
         problems: Vec::new(),
         compared_fields: BTreeSet::new(),
     };
-    match scenario.kind.expect("every case says what is asked") {
+    match scenario.kind.expect("every case has a kind") {
         Kind::PodGroupDomain => read.group_in_domain(),
         Kind::PodGroupOngoingOrNever | Kind::OraclePodGroup => read.group(),
         Kind::PostFilter | Kind::Preempt => read.pod(),
@@ -52,7 +52,7 @@ pub fn check(case: &Case, tally: &mut Tally) {
 }
 
 impl CaseComparison<'_> {
-    /// Holds a field of `expected` against what is decided.
+    /// Compares a field of `expected` with the decision.
     fn expect(&mut self, field: &'static str, got: impl Into<Value>) {
         self.compared_fields.insert(field);
         let got = got.into();
@@ -64,7 +64,7 @@ impl CaseComparison<'_> {
         }
     }
 
-    /// A field that is input, or says the same as another.
+    /// Marks fields as compared that are input, or repeat another field.
     fn ignore(&mut self, fields: &[&'static str]) {
         self.compared_fields.extend(fields);
     }
@@ -78,7 +78,7 @@ impl CaseComparison<'_> {
         {
             if !self.compared_fields.contains(field.as_str()) {
                 self.problems
-                    .push(format!("nobody looks at expected.{field}"));
+                    .push(format!("expected.{field} is not compared"));
             }
         }
         tally.count(case, &self.problems);

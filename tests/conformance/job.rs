@@ -3,10 +3,10 @@
 use lockkeeper_scenario::job::Case;
 use serde_json::{Map, Value};
 
-/// Remarks of the data, which nobody has to find in these words.
+/// Remarks of the data that are not compared.
 const UNCOMPARED_FIELDS: [&str; 1] = ["why"];
 
-/// The fields whose amounts may name a resource of which there is nothing, or leave it out.
+/// The fields with amounts, in which a resource with amount 0 may be listed or not.
 const SUMS: [&str; 5] = [
     "job_total",
     "non_preemptible_used_plus_job",
@@ -15,7 +15,7 @@ const SUMS: [&str; 5] = [
     "checked_sum",
 ];
 
-/// What differs from what is expected. What the case does not expect is not compared.
+/// The differences from the expected result. Fields that the case does not expect are not compared.
 pub fn check(value: &Value) -> Vec<String> {
     let told = match Case::parse(value.clone()).and_then(|it| it.decide()) {
         Ok(told) => told,

@@ -1,8 +1,8 @@
-//! Loops, kept as scenarios: what happens round by round, and whether it ends.
+//! Preemption loops, kept as scenarios: the results of each cycle, and whether the loop ends.
 //!
-//! A round is one cycle; whoever it tells to go goes at once, and waits again. A file says what each round
-//! does without damping, with `loopFrom` (from 1) that the state before that round comes back after the last,
-//! and in `damped` what happens with damping.
+//! A round is one cycle; its victims release their quota immediately, and become pending again. A file lists the
+//! results of each round without damping, with `loopFrom` (from 1): the state before that round repeats after the last
+//! one. `damped` lists the results with damping.
 
 use lockkeeper_preemption::{Compatibility, Cycle, Decision, WorkloadId};
 use lockkeeper_scenario::{LoadedScenario, Scenario, UsageAmount, load};
@@ -11,25 +11,25 @@ use std::collections::{BTreeMap, VecDeque};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Rounds after which what rests has rested.
+/// Rounds without a change after which a run is quiescent.
 const QUIET_ROUNDS: usize = 20;
 
-/// What a file has beside the scenario.
+/// The fields of a file in addition to the scenario.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct LoopExpectation {
     rounds: Vec<CycleEvents>,
     loop_from: Option<usize>,
-    /// What happens with damping, until it ends.
+    /// The rounds with damping, until nothing changes any more.
     damped: Vec<CycleEvents>,
 }
 
-/// What a file in `mended` has beside the scenario.
+/// The fields of a file in `mended` in addition to the scenario.
 #[derive(Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 struct DampingExpectation {
     victims_go: VictimExit,
-    /// One of these has to.
+    /// One of these workloads must be admitted at the end.
     runs_in_the_end: Vec<String>,
 }
 
@@ -46,10 +46,10 @@ enum VictimExit {
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 struct CycleEvents {
-    /// Before the cycle.
+    /// Workloads that were created before the cycle.
     arrived: Vec<String>,
     admitted: Vec<String>,
-    /// By preemptor.
+    /// The victims, by preemptor.
     preempted: BTreeMap<String, Vec<Eviction>>,
 }
 
@@ -65,7 +65,7 @@ struct Eviction {
     reason: String,
 }
 
-/// All that decides what happens next, as far as it can be seen.
+/// The visible part of the state that determines the next cycles.
 #[derive(Debug, PartialEq)]
 struct StateSnapshot {
     /// In the order of their reservations.
@@ -80,7 +80,7 @@ struct Replay {
     /// By the time of the reservation.
     running: BTreeMap<i64, Vec<String>>,
     victim_exit: VictimExit,
-    /// Victims that have not gone yet.
+    /// Victims that have not released their quota yet.
     leaving: VecDeque<String>,
     now_s: i64,
 }
@@ -260,7 +260,7 @@ fn recorded_loops_end_with_damping() {
     }
 }
 
-/// The nominal quota of f0 that all queues have together, and what they use of it.
+/// The nominal quota of f0 of all queues together, and their usage of it.
 fn quota_and_usage(scenario: &Scenario, run: &Replay) -> (i64, i64) {
     let queues = scenario.cluster_queues.iter();
     let flavors = queues.flat_map(|it| &it.resource_groups[0].flavors);
@@ -271,7 +271,7 @@ fn quota_and_usage(scenario: &Scenario, run: &Replay) -> (i64, i64) {
     (quota.sum(), used.map(|it| it.amount).sum())
 }
 
-/// They end within the quota, and with one who runs of those who have to.
+/// They end within the quota, and one of the required workloads is admitted.
 #[test]
 fn damping_regressions_end_within_quota() {
     let mut wrong = Vec::new();

@@ -1,4 +1,4 @@
-//! The core against what Kueue and kube-scheduler decided: every case of the conformance data.
+//! Compares the core with the decisions of Kueue and kube-scheduler on every case of the conformance data.
 //!
 //! `LOCKKEEPER_CONFORMANCE_DIR` names the folder with `preemption/`, `cycle/`, `requeue/`, `gang/` and `job/`; without it
 //! `../shared/data` and, failing that, the sample beside this file.
@@ -64,7 +64,7 @@ fn gang_cases_match_kube_scheduler() {
     let mut tally = Tally::default();
     for case in data::cases("gang") {
         let is_taken_as_one = is_gang_scenario(&case.value) && !Case::is_job_case(&case.value);
-        assert!(is_taken_as_one, "{} goes through another door", case.id);
+        assert!(is_taken_as_one, "{} is not read as a gang scenario", case.id);
         gang::check(&case, &mut tally);
     }
     tally.finish("gang");
@@ -76,7 +76,7 @@ fn job_cases_match_koordinator_proposal() {
     for mut case in data::cases("job") {
         assert!(
             Case::is_job_case(&case.value),
-            "{} goes through another door",
+            "{} is not read as a job scenario",
             case.id
         );
         let kind = case.value["kind"].as_str().unwrap_or_default();

@@ -1,4 +1,4 @@
-//! The order of candidates: that in which a search takes them if it needs them all.
+//! The order of candidates: the order of the victims in a search that needs all candidates.
 
 use crate::data::{Case, Tally};
 use lockkeeper_preemption::{CandidateVerdict, Compatibility, Step, Trace, WhatIf};

@@ -1,4 +1,4 @@
-//! One workload that wants in.
+//! Nominations of one workload.
 
 use crate::compare;
 use crate::data::{Case, Tally};

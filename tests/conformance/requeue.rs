@@ -1,6 +1,6 @@
-//! The life of a workload whose pods are not ready in time, step by step.
+//! The life cycle of a workload with pods that are not ready, step by step.
 //!
-//! `deviations.md` names the cases in which we do otherwise on purpose. Each of them must differ.
+//! `deviations.md` names the cases in which lockkeeper differs on purpose. Each of them must differ.
 
 mod queue_order;
 mod reconcile;
@@ -29,13 +29,13 @@ pub fn check(case: &mut Case, deviations: &[String], tally: &mut Tally) {
         "backoff_expired" => expired(value),
         "backoff_table" => table(value),
         "set_requeue_state" => set(value),
-        kind => vec![format!("{kind}: no such kind is known")],
+        kind => vec![format!("unknown kind {kind}")],
     };
     case.file = format!("{}/{kind}", case.file);
     if !deviations.contains(&case.id) {
         tally.count(case, &problems);
     } else if problems.is_empty() {
-        tally.count(case, &["is no deviation any more".to_owned()]);
+        tally.count(case, &["no longer deviates".to_owned()]);
     } else {
         tally.skip(case);
     }
@@ -46,7 +46,7 @@ fn differ<T: PartialEq + std::fmt::Debug>(what: &str, got: T, expected: T) -> Op
     (got != expected).then(|| format!("{what}: got {got:?}, expected {expected:?}"))
 }
 
-/// The second in which an instant of the data lies; nothing if there is none.
+/// The second of an instant of the data; `None` without one.
 fn second(value: &Value) -> Option<i64> {
     #[expect(clippy::cast_possible_truncation, reason = "the data's seconds fit")]
     value.as_f64().map(|seconds| seconds.floor() as i64)
@@ -89,7 +89,7 @@ fn requeue_state(value: &Value) -> Option<RequeueState> {
     })
 }
 
-/// A workload whose conditions are given as the API has them.
+/// The lifecycle state of a workload with conditions in the form of the API.
 fn lifecycle_state(workload: &Value) -> LifecycleState {
     let mut standing = LifecycleState {
         created_at_s: second(&workload["creation_s"]).unwrap_or_default(),
@@ -162,7 +162,7 @@ fn set(value: &Value) -> Vec<String> {
     problems
 }
 
-/// The delays of a table: the shortest to the nanosecond, the longest, and that all of Kueue's draws lie
+/// The delays of a table: the shortest to the nanosecond, the longest, and that all of Kueue's random delays are
 /// between them.
 fn table(value: &Value) -> Vec<String> {
     let backoff = settings(&value["config"]).backoff;
@@ -187,8 +187,8 @@ fn table(value: &Value) -> Vec<String> {
         let expected = Duration::from_secs_f64(number("delay_min_s"));
         problems.extend(differ("shortest delay", least, expected));
         let end = Duration::from_secs_f64(number("delay_max_s_exclusive"));
-        // The last draw there could be is a step below the end of the range. The data's draws are
-        // rounded to a microsecond.
+        // The largest possible delay is one step below the end of the range. The delays of the data are rounded to a
+        // microsecond.
         let slack = Duration::from_micros(1);
         if most > end || (most == end && !end.is_zero()) || most + slack < end {
             problems.push(format!(

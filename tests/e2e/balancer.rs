@@ -1,9 +1,8 @@
-//! A Service in the test's own process: it sends new connections to replicas that are ready.
+//! A load balancer in the test process: it sends new connections to ready replicas.
 //!
-//! It does what kube-proxy does with readiness. A new connection goes to a replica whose `/readyz`
-//! was 200 when it was last asked, the next one to the next. A connection that is open stays where it
-//! is, also when its replica is no longer ready, and breaks with its replica. One difference: a
-//! replica that refuses the connection is passed over for the next one at once.
+//! It models how kube-proxy uses readiness. New connections go round-robin to the replicas whose last `/readyz` probe
+//! returned 200. An open connection stays with its replica, even if the replica becomes unready, and breaks with it.
+//! One difference: if a replica does not accept a connection, the balancer tries the next replica at once.
 
 use std::io;
 use std::net::{Ipv4Addr, Shutdown, TcpListener, TcpStream};
@@ -16,10 +15,10 @@ use std::time::Duration;
 use crate::https::Endpoint;
 use crate::wait;
 
-/// Between two looks at the replicas.
+/// Time between two readiness probes of the replicas.
 const PROBE_INTERVAL_MS: u64 = 100;
 
-/// A running balancer. Dropping it breaks its connections.
+/// A running balancer. Dropping it closes its connections.
 pub struct Balancer {
     port: u16,
     shared: Arc<BalancerState>,
@@ -31,9 +30,9 @@ struct BalancerState {
     is_stopping: AtomicBool,
     replicas: Mutex<Vec<Replica>>,
     connections: Mutex<Vec<Arc<Connection>>>,
-    /// Whose turn it is.
+    /// Round-robin counter.
     next_replica: AtomicUsize,
-    /// Connections that were passed on so far.
+    /// Number of connections forwarded so far.
     connections_total: AtomicU64,
 }
 
@@ -48,12 +47,12 @@ struct Connection {
     replica: u16,
     client: TcpStream,
     server: TcpStream,
-    /// The client has closed its side, so it does not take the connection for open any more.
+    /// The client has closed its side and no longer uses the connection.
     is_over: AtomicBool,
 }
 
 impl Balancer {
-    /// A balancer without replicas; their certificates are of `ca`.
+    /// Starts a balancer without replicas. `ca` signs the certificates of the replicas.
     pub fn start(ca: &Path) -> io::Result<Self> {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
         let port = listener.local_addr()?.port();
@@ -77,12 +76,12 @@ impl Balancer {
         })
     }
 
-    /// Where the API server is to send its reviews.
+    /// The webhook URL for the API server.
     pub fn url(&self) -> String {
         format!("https://127.0.0.1:{}", self.port)
     }
 
-    /// A replica that gets connections once it is ready.
+    /// Adds a replica, which gets connections once it is ready.
     pub fn add(&self, port: u16) {
         let is_ready = false;
         lock(&self.shared.replicas).push(Replica { port, is_ready });
@@ -101,24 +100,24 @@ impl Balancer {
         wait::until(ready, late).unwrap_or_else(|e| panic!("{e}"));
     }
 
-    /// Connections that go to this replica now.
+    /// Number of open connections to this replica.
     pub fn connections_to(&self, port: u16) -> usize {
         let connections = lock(&self.shared.connections);
         connections.iter().filter(|it| it.replica == port).count()
     }
 
-    /// Connections that were passed on so far.
+    /// Number of connections forwarded so far.
     pub fn connections_total(&self) -> u64 {
         self.shared.connections_total.load(Ordering::SeqCst)
     }
 
-    /// Closes every connection, and waits until the clients have seen it, so that none sends another
-    /// request on one of them. Only to be used while no request is under way.
+    /// Closes every connection and waits until the clients have noticed, so that no client sends another request on
+    /// an old connection. Call it only while no request is in flight.
     #[track_caller]
     pub fn close_connections(&self) {
         let old: Vec<_> = lock(&self.shared.connections).clone();
         for connection in &old {
-            // Fails only if it is closed already.
+            // Fails only if the connection is already closed.
             let _ = connection.client.shutdown(Shutdown::Write);
         }
         let seen = || {
@@ -134,7 +133,7 @@ impl Balancer {
 impl Drop for Balancer {
     fn drop(&mut self) {
         self.shared.is_stopping.store(true, Ordering::SeqCst);
-        // Wakes the thread that accepts.
+        // Wakes up the accepting thread.
         let _ = TcpStream::connect((Ipv4Addr::LOCALHOST, self.port));
         for connection in lock(&self.shared.connections).iter() {
             connection.close();
@@ -151,7 +150,7 @@ impl BalancerState {
             if self.is_stopping.load(Ordering::SeqCst) {
                 return;
             }
-            // A client for whom there is no replica is dropped, and sees the connection closed.
+            // Without a ready replica the connection is dropped, and the client sees it closed.
             let Ok(client) = client else { continue };
             let Some((replica, server)) = self.connect() else {
                 continue;
@@ -162,10 +161,10 @@ impl BalancerState {
         }
     }
 
-    /// A connection to the next replica that is ready and there.
+    /// Connects to the next replica that is ready and accepts the connection.
     fn connect(&self) -> Option<(u16, TcpStream)> {
         let replicas = lock(&self.replicas).clone();
-        let ready: Vec<_> = replicas.iter().filter(|it| it.is_ready).collect();
+        let ready: Vec<_> = replicas.iter().filter(|replica| replica.is_ready).collect();
         let turn = self.next_replica.fetch_add(1, Ordering::SeqCst);
         (0..ready.len()).find_map(|step| {
             let port = ready[(turn + step) % ready.len()].port;
@@ -200,7 +199,10 @@ impl BalancerState {
 
     fn probe(&self) {
         while !self.is_stopping.load(Ordering::SeqCst) {
-            let ports: Vec<u16> = lock(&self.replicas).iter().map(|it| it.port).collect();
+            let ports: Vec<u16> = lock(&self.replicas)
+                .iter()
+                .map(|replica| replica.port)
+                .collect();
             for port in ports {
                 let endpoint = Endpoint {
                     port,
@@ -219,14 +221,14 @@ impl BalancerState {
 }
 
 impl Connection {
-    /// Carries bytes both ways until both sides have closed.
+    /// Copies bytes in both directions until both sides have closed.
     fn run(self: &Arc<Self>) {
         let other = Arc::clone(self);
         let answers = thread::spawn(move || {
             if io::copy(&mut &other.server, &mut &other.client).is_err() {
                 other.close();
             }
-            // A server that closes is heard by the client, which may still be sending.
+            // Pass the server's close on to the client, which may still be sending.
             let _ = other.client.shutdown(Shutdown::Write);
         });
         if io::copy(&mut &self.client, &mut &self.server).is_err() {

@@ -1,4 +1,4 @@
-//! A CA of the tests, and certificates as a kubelet puts them before a server.
+//! A test CA, and certificates mounted as a kubelet mounts a Secret volume.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -9,7 +9,7 @@ use rcgen::{
 };
 use rustls::pki_types::CertificateDer;
 
-/// A CA that signs serving certificates for this machine.
+/// A CA that signs serving certificates for localhost.
 pub struct Authority {
     issuer: Issuer<'static, KeyPair>,
     pem: String,
@@ -30,7 +30,7 @@ impl Authority {
         }
     }
 
-    /// A certificate and a key that no other has.
+    /// Issues a certificate with a new key.
     pub fn pair(&self) -> Pair {
         let names = ["localhost", "127.0.0.1"].map(str::to_owned);
         let mut params = CertificateParams::new(names).unwrap();
@@ -45,9 +45,9 @@ impl Authority {
     }
 }
 
-/// What is in the two files.
+/// A certificate and its private key.
 pub struct Pair {
-    /// The certificate as a client is given it.
+    /// The certificate in DER, as a client receives it.
     pub der: CertificateDer<'static>,
     pub certificate: String,
     pub key: String,
@@ -62,7 +62,7 @@ pub struct Volume {
 }
 
 impl Volume {
-    /// Mounts `pair` in a new folder; the CA lies beside it.
+    /// Mounts `pair` in a new folder; the CA file is next to it.
     pub fn mount(folder: PathBuf, authority: &Authority, pair: &Pair) -> Self {
         fs::create_dir_all(&folder).unwrap();
         let ca = folder.with_extension("ca.crt");
@@ -79,7 +79,7 @@ impl Volume {
         volume
     }
 
-    /// Puts other files in their place.
+    /// Replaces both files atomically.
     pub fn write(&mut self, certificate: &str, key: &str) {
         self.generation += 1;
         let name = format!("..generation-{}", self.generation);

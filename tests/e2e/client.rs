@@ -8,10 +8,10 @@ use serde_json::Value;
 
 use crate::https::{Endpoint, Stream};
 
-/// How long an answer may take. The API server gives every request an end after 60 seconds.
+/// Timeout for a response. The API server ends every request after 60 seconds.
 const TIMEOUT_S: u64 = 90;
 
-/// One client. It connects when it first asks, and again after a failure.
+/// A client with one connection. It connects on the first request, and again after a failure.
 pub struct Client {
     port: u16,
     ca: PathBuf,
@@ -19,18 +19,18 @@ pub struct Client {
     connection: Option<BufReader<Stream>>,
 }
 
-/// What the API server says.
+/// A response of the API server.
 #[derive(Debug)]
 pub struct Response {
     pub status: u16,
-    /// The texts of its warnings, as they stand in the header.
+    /// The texts of the `Warning` headers.
     pub warnings: Vec<String>,
-    /// The object, or the `Status` that says why there is none.
+    /// The object, or the `Status` with the reason why there is no object.
     pub body: Value,
 }
 
 impl Response {
-    /// Why a request was refused; empty if it was not.
+    /// The message of a rejection; empty if the request was accepted.
     pub fn message(&self) -> &str {
         self.body["message"].as_str().unwrap_or_default()
     }
@@ -46,22 +46,22 @@ impl Client {
         }
     }
 
-    /// The object at `path`.
+    /// Gets the object at `path`.
     pub fn get(&mut self, path: &str) -> io::Result<Response> {
         self.send("GET", path, &Value::Null)
     }
 
-    /// Makes an object in the collection at `path`.
+    /// Creates an object in the collection at `path`.
     pub fn create(&mut self, path: &str, object: &Value) -> io::Result<Response> {
         self.send("POST", path, object)
     }
 
-    /// Writes the object at `path` anew.
+    /// Replaces the object at `path`.
     pub fn replace(&mut self, path: &str, object: &Value) -> io::Result<Response> {
         self.send("PUT", path, object)
     }
 
-    /// Changes the object at `path` by a merge patch.
+    /// Applies a merge patch to the object at `path`.
     pub fn patch(&mut self, path: &str, change: &Value) -> io::Result<Response> {
         self.send("PATCH", path, change)
     }
@@ -71,7 +71,7 @@ impl Client {
         self.send("DELETE", path, &Value::Null)
     }
 
-    /// Sends one request, and never a second time: what comes of it is for the caller to count.
+    /// Sends a request exactly once, without retries: the caller counts the results.
     fn send(&mut self, method: &str, path: &str, body: &Value) -> io::Result<Response> {
         let mut connection = match self.connection.take() {
             Some(connection) => connection,
@@ -118,7 +118,7 @@ impl Client {
     }
 }
 
-/// One answer, and whether the connection ends with it.
+/// Reads one response, and returns whether the server closes the connection after it.
 fn read(connection: &mut impl BufRead) -> io::Result<(Response, bool)> {
     let message = HttpMessage::receive(connection, Until::Closed)?;
     let status = message.status().ok_or(io::ErrorKind::InvalidData)?;
@@ -131,21 +131,21 @@ fn read(connection: &mut impl BufRead) -> io::Result<(Response, bool)> {
     Ok((answer, message.is_last))
 }
 
-/// A request or an answer of HTTP/1.1 as it stands on a connection.
+/// An HTTP/1.1 request or response.
 pub struct HttpMessage {
-    /// What stands before the fields.
+    /// The request line or the status line.
     pub first: String,
-    /// The names, in small letters, and the values; without those about this connection alone.
+    /// The headers: names in lower case, and values. Hop-by-hop headers are left out.
     pub fields: Vec<(String, String)>,
     pub body: Vec<u8>,
-    /// Whether the connection ends with it.
+    /// Whether the connection closes after this message.
     pub is_last: bool,
 }
 
-/// Where a body ends of which nothing says so.
+/// The end of a body without a length.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Until {
-    /// There is none.
+    /// There is no body.
     Head,
     Closed,
 }
@@ -190,14 +190,14 @@ impl HttpMessage {
         connection.write_all(&bytes)
     }
 
-    /// All before the body, with the line that ends it.
+    /// The message before the body, including the empty line.
     pub fn head(&self) -> String {
         let fields = self.fields.iter();
         let fields = fields.map(|(name, value)| format!("{name}: {value}\r\n"));
         format!("{}\r\n{}\r\n", self.first, fields.collect::<String>())
     }
 
-    /// The status of an answer.
+    /// The status code of a response.
     pub fn status(&self) -> Option<u16> {
         self.first.split(' ').nth(1)?.parse().ok()
     }

@@ -1,4 +1,4 @@
-//! etcd and kube-apiserver on free ports, for one run of the tests, and workers where asked for.
+//! etcd and kube-apiserver on free ports for one test run, and workers if a trial asks for them.
 
 use std::fs;
 use std::net::{Ipv4Addr, TcpListener, TcpStream};
@@ -19,28 +19,28 @@ use crate::workers::Workers;
 /// The administrator's token.
 const TOKEN: &str = "minicluster";
 
-/// The token of the account that `examples/install/server.yaml` gives rights to.
+/// The token of the service account that `examples/install/server.yaml` grants rights to.
 const SERVER_TOKEN: &str = "lockkeeper";
 pub const SERVER_ACCOUNT: &str = "system:serviceaccount:lockkeeper-system:lockkeeper";
 
-/// The token of the account that the controller has.
+/// The token of the controller's service account.
 const CONTROLLER_TOKEN: &str = "lockkeeper-controller";
 
-/// The name of that account.
+/// The name of that service account.
 pub const CONTROLLER_ACCOUNT: &str =
     "system:serviceaccount:lockkeeper-system:lockkeeper-controller";
 
-/// The token of an account that nobody has given rights to.
+/// The token of a service account without any rights.
 const UNPRIVILEGED_TOKEN: &str = "stranger";
 
-/// The name of that account.
+/// The name of that service account.
 pub const UNPRIVILEGED_ACCOUNT: &str = "system:serviceaccount:lockkeeper-system:stranger";
 
-/// Where it is said what is written down of requests, and where that is.
+/// The audit policy and the audit log.
 const AUDIT_POLICY: &str = "audit-policy.json";
 const AUDIT_LOG: &str = "audit.log";
 
-/// What the API server has that is off by default: all that Workloads and PodGroups of Kubernetes may ask for.
+/// Feature gates that are off by default and that Kubernetes' Workload and PodGroup need.
 pub const FEATURES: [&str; 5] = [
     "GenericWorkload",
     "TopologyAwareWorkloadScheduling",
@@ -49,17 +49,17 @@ pub const FEATURES: [&str; 5] = [
     "CompositePodGroup",
 ];
 
-/// A running control plane. Dropping it ends it and removes what it stored.
+/// A running control plane. Dropping it stops the processes and removes their data.
 pub struct Cluster {
     programs: Programs,
     kubectl: Kubectl,
     server: PathBuf,
     controller: PathBuf,
     unprivileged: PathBuf,
-    /// The ports of etcd and of the API server.
+    /// The client port of etcd and the secure port of the API server.
     ports: [u16; 2],
     has_jobset: bool,
-    // Dropped in this order: who asks the API server, itself, what it writes to, their files.
+    // Dropped in this order: clients of the API server, the API server, etcd, and their files.
     workers: Option<Workers>,
     api_server: Option<Process>,
     _etcd: Process,
@@ -67,12 +67,12 @@ pub struct Cluster {
 }
 
 impl Cluster {
-    /// Starts the control plane and waits until it can be used.
+    /// Starts the control plane and waits until it is ready.
     pub fn start() -> Result<Self, String> {
         Self::start_in(new_folder()?)
     }
 
-    /// The same, and what the accounts of an installation ask for is written down.
+    /// Starts the control plane with an audit log of the requests of lockkeeper's accounts.
     pub fn start_audited() -> Result<Self, String> {
         let folder = new_folder()?;
         let policy = folder.path().join(AUDIT_POLICY);
@@ -116,27 +116,27 @@ impl Cluster {
         &self.kubectl
     }
 
-    /// The credentials of the server: no more rights than an installation gives it.
+    /// The kubeconfig of the webhook, with the rights that an installation grants.
     pub fn server(&self) -> &Path {
         &self.server
     }
 
-    /// The credentials of the controller: no more rights than an installation gives it.
+    /// The kubeconfig of the controller, with the rights that an installation grants.
     pub fn controller(&self) -> &Path {
         &self.controller
     }
 
-    /// The credentials of an account that has no rights until a trial gives it some.
+    /// The kubeconfig of an account without rights; a trial may grant some.
     pub fn unprivileged(&self) -> &Path {
         &self.unprivileged
     }
 
-    /// The API server as the administrator's programs see it.
+    /// A client of the API server with the administrator's token.
     pub fn client(&self) -> Client {
         Client::new(self.ports[1], certificate(self.folder.path()), TOKEN)
     }
 
-    /// The same for a watch.
+    /// The API server for a watch by the administrator.
     pub fn watch_server(&self) -> WatchServer {
         WatchServer {
             port: self.ports[1],
@@ -145,7 +145,7 @@ impl Cluster {
         }
     }
 
-    /// The same for who stands between the controller and the API server.
+    /// The API server for the proxy in front of it, with the controller's token.
     pub fn controller_server(&self) -> WatchServer {
         WatchServer {
             token: CONTROLLER_TOKEN,
@@ -153,7 +153,7 @@ impl Cluster {
         }
     }
 
-    /// Asks the API server to end, and waits until it has. What it stored stays in etcd.
+    /// Stops the API server gracefully. Its data stays in etcd.
     pub fn stop_api_server(&mut self) -> Result<(), String> {
         match self.api_server.take() {
             Some(server) => server.terminate().map(drop),
@@ -161,12 +161,12 @@ impl Cluster {
         }
     }
 
-    /// Ends the API server in the middle of whatever it does.
+    /// Kills the API server.
     pub fn kill_api_server(&mut self) {
         self.api_server = None;
     }
 
-    /// Starts the API server again, on its port and with what it stored.
+    /// Starts the API server on the same port and with the same data.
     pub fn start_api_server(&mut self) -> Result<(), String> {
         let [etcd, secure] = self.ports;
         let server = start_api_server(&self.programs, self.folder.path(), etcd, secure)?;
@@ -174,8 +174,8 @@ impl Cluster {
         Ok(())
     }
 
-    /// Starts what makes and runs the pods of Jobs, if it does not run, and waits until it can be
-    /// used. There are no nodes until `add_nodes`.
+    /// Starts the controller manager, the scheduler and kwok unless they run, and waits until they are ready. There
+    /// are no nodes until `add_nodes`.
     pub fn start_workers(&mut self) -> Result<(), String> {
         if let Some(workers) = &mut self.workers {
             return workers.check();
@@ -186,24 +186,24 @@ impl Cluster {
         Ok(())
     }
 
-    /// Ends the workers. What they have not done yet stays undone.
+    /// Stops the workers. Their unfinished work stays unfinished.
     pub fn stop_workers(&mut self) {
         self.workers = None;
     }
 
-    /// Whether workers were started, and not stopped since.
+    /// Whether workers are running.
     pub fn has_workers(&self) -> bool {
         self.workers.is_some()
     }
 
-    /// Adds fake nodes and waits until they are ready. It takes workers.
+    /// Adds fake nodes and waits until they are ready. Requires workers.
     #[track_caller]
     pub fn add_nodes(&self, nodes: &Nodes<'_>) {
-        assert!(self.has_workers(), "without workers no node gets ready");
+        assert!(self.has_workers(), "nodes get ready only with workers");
         nodes::add(&self.kubectl, nodes);
     }
 
-    /// Installs the CRD of `JobSet` and waits until it is served. Nothing acts on its objects.
+    /// Installs the CRD of `JobSet` and waits until it is served. No controller acts on JobSets.
     #[track_caller]
     pub fn install_jobset(&mut self) {
         let crd = self.programs.jobset().unwrap_or_else(|e| panic!("{e}"));
@@ -221,18 +221,18 @@ impl Cluster {
         self.has_jobset = true;
     }
 
-    /// Whether the CRD of `JobSet` was installed.
+    /// Whether the CRD of `JobSet` is installed.
     pub fn has_jobset(&self) -> bool {
         self.has_jobset
     }
 
-    /// What was asked for, one event a line, where it is written down. The API server writes before it answers.
+    /// The audit log, one event per line. The API server writes an event before it sends the response.
     pub fn audit_log(&self) -> Result<String, String> {
         let path = self.folder.path().join(AUDIT_LOG);
         fs::read_to_string(&path).map_err(|e| format!("{}: {e}", path.display()))
     }
 
-    /// Where the cluster's files are, and those of the servers tested on it.
+    /// The folder with the files of the cluster and of the servers under test.
     pub fn folder(&self) -> &Path {
         self.folder.path()
     }
@@ -242,7 +242,7 @@ fn new_folder() -> Result<TempDir, String> {
     TempDir::with_prefix("lockkeeper-e2e-").map_err(|e| e.to_string())
 }
 
-/// Whose requests are written down, and of these what was asked, not what was sent.
+/// Logs the requests of lockkeeper's accounts, without request and response bodies.
 fn audit_policy() -> Value {
     json!({
         "apiVersion": "audit.k8s.io/v1",
@@ -313,7 +313,7 @@ fn start_api_server(
             "--feature-gates={}",
             FEATURES.join("=true,") + "=true"
         ))
-        // Nobody makes service accounts while there are no workers, nor unmarks nodes ever.
+        // Without workers no controller creates service accounts, and no controller ever removes the taints of nodes.
         .arg("--disable-admission-plugins=ServiceAccount,TaintNodesByCondition");
     if folder.join(AUDIT_POLICY).is_file() {
         command
@@ -331,14 +331,14 @@ fn start_api_server(
     };
     server.wait_ready(|| {
         let ready = endpoint.get("/readyz")? == (200, "ok".to_owned());
-        // Made by a loop of the server that readiness does not wait for.
+        // A post-start loop creates the namespace; readiness does not wait for it.
         let populated = endpoint.get("/api/v1/namespaces/default")?.0 == 200;
         (ready && populated).then_some(())
     })?;
     Ok(server)
 }
 
-/// The tokens of the accounts and the key of service accounts.
+/// Writes the tokens of the accounts and the signing key of service accounts.
 fn write_credentials(folder: &Path) -> Result<(), Box<dyn std::error::Error>> {
     let key = rcgen::KeyPair::generate()?;
     fs::write(folder.join("account.key"), key.serialize_pem())?;
@@ -371,13 +371,12 @@ fn write_kubeconfig(folder: &Path, user: &str, token: &str, port: u16) -> Result
     Ok(path)
 }
 
-/// The API server makes this file itself; the last certificate in it is its CA.
+/// The API server creates this file itself; the last certificate in it is its CA.
 fn certificate(folder: &Path) -> PathBuf {
     folder.join("certificates").join("apiserver.crt")
 }
 
-/// Ports that were free a moment ago. All are held until the last is known, so
-/// that they differ.
+/// Returns free ports. All are bound until the last one is known, so that they differ.
 pub fn free_ports<const COUNT: usize>() -> std::io::Result<[u16; COUNT]> {
     let mut ports = [0; COUNT];
     let mut held = Vec::with_capacity(COUNT);

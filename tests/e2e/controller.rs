@@ -12,7 +12,7 @@ use rustix::process::Signal;
 use crate::lockkeeper;
 use crate::process::{self, Process};
 
-/// A probe that is not answered for this long is asked again.
+/// Timeout of a probe; a probe without a response is repeated.
 const TIMEOUT_S: u64 = 10;
 
 /// A running `lockkeeper controller`. Dropping it kills it.
@@ -23,7 +23,7 @@ pub struct Controller {
 }
 
 impl Controller {
-    /// Starts a controller with its files in `folder`, and waits until it has seen the cluster.
+    /// Starts a controller with its files in `folder`, and waits until it is ready.
     pub fn start(
         kubeconfig: &Path,
         folder: &Path,
@@ -35,7 +35,7 @@ impl Controller {
         Ok(controller)
     }
 
-    /// The same, and waits only until it listens.
+    /// Starts a controller, and waits only until it listens.
     pub fn start_unready(
         kubeconfig: &Path,
         folder: &Path,
@@ -58,7 +58,7 @@ impl Controller {
         })
     }
 
-    /// Waits until it says that it is ready.
+    /// Waits until the controller reports that it is ready.
     pub fn until_ready(&mut self) -> Result<(), String> {
         let port = self.port;
         self.process.wait_ready(|| {
@@ -67,8 +67,8 @@ impl Controller {
         })
     }
 
-    /// What one of its metrics says; `series` is the name without its common beginning, and the labels.
-    /// `None` if there is no such series.
+    /// The value of a metric; `series` is the name without the common prefix, and the labels. `None` if the series
+    /// does not exist.
     #[track_caller]
     pub fn metric(&self, series: &str) -> Option<u64> {
         let (_, text) = get(self.port, "/metrics").unwrap();
@@ -77,33 +77,33 @@ impl Controller {
         Some(rest.lines().next()?.trim().parse().unwrap())
     }
 
-    /// The status with which a probe is answered; `None` when it is not.
+    /// The status code of a probe; `None` without a response.
     pub fn probe_status(&self, path: &str) -> Option<u16> {
         let (status, _) = get(self.port, path)?;
         Some(status)
     }
 
-    /// What it has logged.
+    /// The log of the controller.
     pub fn log(&self) -> String {
         fs::read_to_string(self.folder.join("stderr")).unwrap()
     }
 
-    /// Stops it in the middle of whatever it does, without killing it.
+    /// Pauses the process with a signal, without killing it.
     pub fn freeze(&self) {
         self.process.signal(Signal::STOP).unwrap();
     }
 
-    /// Lets it go on.
+    /// Continues the process.
     pub fn resume(&self) {
         self.process.signal(Signal::CONT).unwrap();
     }
 
-    /// Whether it has not ended.
+    /// Whether the process is still running.
     pub fn is_running(&mut self) -> bool {
         self.process.is_running()
     }
 
-    /// Asks it to end, as Kubernetes does; an error unless it ends well.
+    /// Sends SIGTERM, as Kubernetes does; an error unless the controller exits successfully.
     pub fn stop(self) -> Result<(), String> {
         let log = self.folder.join("stderr");
         let status = self.process.terminate()?;
@@ -139,7 +139,7 @@ fn command(
     Ok(command)
 }
 
-/// The port in the line that says where it listens, once the line is there in full.
+/// The port in the startup line, once the line is complete.
 fn announced_port(stdout: &Path) -> Option<u16> {
     let text = fs::read_to_string(stdout).ok()?;
     let (_, rest) = text.split_once("probes and metrics on http://127.0.0.1:")?;
@@ -147,7 +147,7 @@ fn announced_port(stdout: &Path) -> Option<u16> {
     port.trim_end().parse().ok()
 }
 
-/// The status and the body; `None` when there is no answer (yet).
+/// The status code and the body; `None` without a response.
 fn get(port: u16, path: &str) -> Option<(u16, String)> {
     let mut stream = TcpStream::connect((Ipv4Addr::LOCALHOST, port)).ok()?;
     let timeout = Duration::from_secs(TIMEOUT_S);

@@ -1,4 +1,4 @@
-//! What the trials share: one cluster, and the one server registered with it.
+//! The state that trials share: one cluster, and the server registered with it.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -16,32 +16,32 @@ use crate::wait;
 /// No configuration file: every default.
 pub const DEFAULTS: &str = "";
 
-/// The kinds a trial may leave objects of.
+/// The kinds that a trial may leave objects of.
 const KINDS: &str = "workloads.lockkeeper.dev,localqueues.lockkeeper.dev,\
     clusterqueues.lockkeeper.dev,cohorts.lockkeeper.dev,resourceflavors.lockkeeper.dev,\
     pods,jobs.batch,priorityclasses.scheduling.k8s.io";
 
-/// The cluster and the server, each started when first needed.
+/// The cluster and the server, each started on first use.
 #[derive(Default)]
 pub struct Fixture {
-    // The server ends before the API server it watches.
+    // Declared before the cluster: the server stops before the API server that it watches.
     serving: Option<RegisteredServer>,
-    /// A start that failed is not tried again: it would fail as slowly.
+    /// A failed start is not repeated: it would take as long to fail again.
     cluster: Option<Result<Cluster, String>>,
-    /// Whether the rights of the server are there.
+    /// Whether the RBAC objects of the server are installed.
     is_installed: bool,
-    /// Which CRDs are there.
+    /// The CRDs that are installed.
     definitions: Option<Definitions>,
-    /// How many servers were started; each has a folder of its own.
+    /// Number of servers started so far; each has its own folder.
     servers: usize,
 }
 
-/// The CRDs that a cluster may have.
+/// The variants of the CRDs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Definitions {
-    /// As they are emitted.
+    /// As they are generated.
     Full,
-    /// Without expressions of rules, which then are for the webhook alone to refuse by.
+    /// Without CEL rules: only the webhook rejects objects for a rule.
     WithoutRules,
 }
 
@@ -52,7 +52,7 @@ struct RegisteredServer {
 }
 
 impl Fixture {
-    /// The cluster, and nothing of lockkeeper promised on it.
+    /// The cluster; lockkeeper may or may not be installed on it.
     #[track_caller]
     pub fn cluster(&mut self) -> &Cluster {
         match self.cluster.get_or_insert_with(Cluster::start) {
@@ -61,9 +61,8 @@ impl Fixture {
         }
     }
 
-    /// A cluster without objects of earlier trials, where a server with this
-    /// protocol and configuration reviews every request, and nobody acts on
-    /// what is stored.
+    /// A cluster without objects of earlier trials, where a server with this protocol and configuration reviews every
+    /// request. No controller acts on stored objects.
     #[track_caller]
     pub fn with_server(&mut self, protocol: Protocol, config: &str) -> Kubectl {
         let kubectl = self.swept_with_server(protocol, config);
@@ -71,11 +70,11 @@ impl Fixture {
         kubectl
     }
 
-    /// The same, and workers act: Jobs get pods, and nodes run them. There are no nodes yet.
+    /// Like `with_server`, with workers: Jobs get pods, and nodes run them. There are no nodes yet.
     ///
-    /// All trials share one cluster, because a second one would cost as much again as the workers
-    /// do. The workers end with the next `fresh`, and start with the next call of this: those that
-    /// need them come one after another.
+    /// All trials share one cluster, because a second one would cost as much again as the workers do. The next
+    /// `with_server` stops the workers, and the next call of this method starts them: trials that need workers run
+    /// one after another.
     #[track_caller]
     pub fn with_server_and_workers(&mut self, protocol: Protocol, config: &str) -> Kubectl {
         let kubectl = self.swept_with_server(protocol, config);
@@ -103,8 +102,7 @@ impl Fixture {
         kubectl
     }
 
-    /// Puts a server with this protocol and configuration in charge, and
-    /// leaves the objects as they are.
+    /// Starts and registers a server with this protocol and configuration, and keeps the stored objects.
     #[track_caller]
     pub fn register_server(&mut self, protocol: Protocol, config: &str) -> Kubectl {
         let kubectl = self.installed();
@@ -128,15 +126,15 @@ impl Fixture {
         kubectl
     }
 
-    /// The cluster with the CRDs and no server in charge, for a trial with servers of its own. The
-    /// next `serve` takes over again.
+    /// The cluster with the CRDs and no registered server, for a trial with its own servers. The next
+    /// `register_server` registers the shared server again.
     #[track_caller]
     pub fn without_server(&mut self) -> Kubectl {
         self.stop();
         self.installed()
     }
 
-    /// A cluster with the definitions, the rights and the Secret of an installation.
+    /// A cluster with the CRDs, the RBAC objects and the Secret of an installation.
     #[track_caller]
     fn installed(&mut self) -> Kubectl {
         self.installed_with(Definitions::Full)
@@ -146,7 +144,7 @@ impl Fixture {
     fn installed_with(&mut self, definitions: Definitions) -> Kubectl {
         let kubectl = self.cluster().kubectl().clone();
         if self.definitions != Some(definitions) {
-            // Unknown until it is done.
+            // Unknown until `define` has succeeded.
             self.definitions = None;
             define(&kubectl, definitions, &self.new_folder());
             self.definitions = Some(definitions);
@@ -158,14 +156,14 @@ impl Fixture {
         kubectl
     }
 
-    /// The same, and no server in charge: nothing is reviewed.
+    /// The cluster with the CRDs and no webhook configurations.
     #[track_caller]
     pub fn without_webhook(&mut self) -> Kubectl {
         self.without_webhook_with(Definitions::Full)
     }
 
-    /// The same, and the schemas say nothing but shapes and bounds: for objects that somebody stored before rules held
-    /// there. The next trial that asks for anything else has the whole definitions again.
+    /// Like `without_webhook`, and the schemas contain no CEL rules: for objects that were stored before the rules
+    /// were added. The next trial that needs another variant installs the complete CRDs again.
     #[track_caller]
     pub fn without_webhook_and_rules(&mut self) -> Kubectl {
         self.without_webhook_with(Definitions::WithoutRules)
@@ -174,22 +172,21 @@ impl Fixture {
     #[track_caller]
     fn without_webhook_with(&mut self, definitions: Definitions) -> Kubectl {
         self.stop();
-        // First, as it would refuse what is tried to see which definitions are served.
+        // Done first: the webhook would reject the objects that test which CRDs are served.
         let kinds = "validatingwebhookconfigurations,mutatingwebhookconfigurations";
         let delete = ["delete", kinds, "lockkeeper", "--ignore-not-found"];
         self.cluster().kubectl().run(&delete).expect_accepted();
         self.installed_with(definitions)
     }
 
-    /// The credentials that a controller works with: those of its account, with the rights that an
-    /// installation gives it.
+    /// The kubeconfig of the controller's account, with the rights that an installation grants.
     #[track_caller]
     pub fn controller(&mut self) -> PathBuf {
         self.installed();
         self.cluster().controller().to_owned()
     }
 
-    /// A folder for another server.
+    /// A new folder for a server.
     #[track_caller]
     pub fn new_folder(&mut self) -> PathBuf {
         self.servers += 1;
@@ -197,23 +194,23 @@ impl Fixture {
         self.cluster().folder().join(name)
     }
 
-    /// The cluster, to stop and start a part of it.
+    /// The cluster, for trials that stop and start parts of it.
     #[track_caller]
     pub fn cluster_mut(&mut self) -> &mut Cluster {
         self.cluster();
         match &mut self.cluster {
             Some(Ok(cluster)) => cluster,
-            _ => unreachable!("it was there a moment ago"),
+            _ => unreachable!("the cluster was started above"),
         }
     }
 
-    /// The server in charge.
+    /// The registered server.
     #[track_caller]
     pub fn server(&self) -> &Lockkeeper {
         &self.serving.as_ref().expect("a server was started").server
     }
 
-    /// Stops the server, if there is one; it has to end well.
+    /// Stops the server if one is running; fails unless it exits successfully.
     #[track_caller]
     pub fn stop(&mut self) {
         if let Some(serving) = self.serving.take() {
@@ -221,14 +218,14 @@ impl Fixture {
         }
     }
 
-    /// Ends everything.
+    /// Stops the server and the cluster.
     pub fn stop_all(&mut self) {
         self.serving = None;
         self.cluster = None;
     }
 }
 
-/// Installs the CRDs and waits until they are served. A rule that is softened is in no schema.
+/// Installs the CRDs and waits until they are served. Rules with the action `warn` are in no schema.
 #[track_caller]
 fn define(kubectl: &Kubectl, which: Definitions, folder: &Path) {
     let soft = warn_only_config(folder);
@@ -249,17 +246,17 @@ fn define(kubectl: &Kubectl, which: Definitions, folder: &Path) {
         "-",
     ];
     kubectl.with_input(&served, &definitions).expect_accepted();
-    // A changed schema is served a moment after it is stored.
-    let refuses = || {
+    // The API server serves a changed schema a moment after it is stored.
+    let rejects = || {
         let tried = kubectl.apply(TAINTED, &["--dry-run=server"]);
-        let is_refused = tried.code != Some(0);
-        Ok((is_refused == (which == Definitions::Full)).then_some(()))
+        let is_rejected = tried.code != Some(0);
+        Ok((is_rejected == (which == Definitions::Full)).then_some(()))
     };
     let late = || format!("the {which:?} definitions are not served");
-    wait::until(refuses, late).unwrap_or_else(|e| panic!("{e}"));
+    wait::until(rejects, late).unwrap_or_else(|e| panic!("{e}"));
 }
 
-/// A configuration that only warns of what rules find.
+/// A configuration in which every rule only warns.
 pub fn warn_only_config(folder: &Path) -> PathBuf {
     let file = folder.with_extension("soft.yaml");
     let ids: BTreeSet<&str> = registry::all().iter().map(|rule| rule.id).collect();
@@ -268,7 +265,7 @@ pub fn warn_only_config(folder: &Path) -> PathBuf {
     file
 }
 
-/// What the schema of flavors refuses by an expression.
+/// An object that the schema of ResourceFlavor rejects by a CEL rule.
 const TAINTED: &str = r"
 apiVersion: lockkeeper.dev/v1alpha1
 kind: ResourceFlavor
@@ -276,8 +273,8 @@ metadata: {name: tainted}
 spec: {nodeTaints: [{key: '@', effect: NoSchedule}]}
 ";
 
-/// Applies what the README installs, into a namespace that lets only restricted pods in. Of it the
-/// server and the controller get their rights; no kubelet runs their pods here.
+/// Applies what the README installs, into a namespace with the `restricted` Pod Security level. The server and the
+/// controller use its RBAC objects; no kubelet runs the pods.
 #[track_caller]
 pub fn install(kubectl: &Kubectl) {
     kubectl
@@ -291,7 +288,7 @@ pub fn install(kubectl: &Kubectl) {
     }
 }
 
-/// Its warnings would be seen: nothing is silent that breaks the standard.
+/// Pod Security warnings would show up in the output of kubectl.
 pub const NAMESPACE: &str = r"
 apiVersion: v1
 kind: Namespace
@@ -302,13 +299,13 @@ metadata:
     pod-security.kubernetes.io/warn: restricted
 ";
 
-/// Registers the server at `url` and waits until the API server asks it.
+/// Registers the server at `url` and waits until the API server calls it.
 #[track_caller]
 pub fn register_webhook(kubectl: &Kubectl, url: &str, ca: &Path) {
     register_webhook_with_config(kubectl, url, ca, None);
 }
 
-/// The same for a server with this configuration file.
+/// Registers a server with this configuration file.
 #[track_caller]
 fn register_webhook_with_config(kubectl: &Kubectl, url: &str, ca: &Path, config: Option<&Path>) {
     let ca = ca.to_str().unwrap();
@@ -321,9 +318,9 @@ fn register_webhook_with_config(kubectl: &Kubectl, url: &str, ca: &Path, config:
         .apply(&webhooks, &[])
         .expect_accepted_without_warning();
 
-    // The two configurations are noticed apart, so each is asked for.
+    // The API server picks up the two configurations independently, so both are tested.
     let mut last = String::new();
-    let asked = wait::until(
+    let called = wait::until(
         || {
             let validated = kubectl.apply(VALIDATING_CONFIGURATION, &["--dry-run=server"]);
             let mutated =
@@ -333,12 +330,12 @@ fn register_webhook_with_config(kubectl: &Kubectl, url: &str, ca: &Path, config:
             last = format!("{}{}{}", validated.stderr, mutated.stderr, mutated.stdout);
             Ok(both.then_some(()))
         },
-        || "the API server did not ask the webhook in time".to_owned(),
+        || "the API server did not call the webhook in time".to_owned(),
     );
-    asked.unwrap_or_else(|e| panic!("{e}; last:\n{last}"));
+    called.unwrap_or_else(|e| panic!("{e}; last:\n{last}"));
 }
 
-/// Only the webhook can refuse this: it knows the values of the classes.
+/// Only the webhook can reject this object: it knows the values of the classes.
 pub const VALIDATING_CONFIGURATION: &str = r"
 apiVersion: lockkeeper.dev/v1alpha1
 kind: Workload
@@ -357,7 +354,7 @@ spec:
               image: registry.example.com/probe:1
 ";
 
-/// The webhook gives this a finalizer.
+/// The webhook adds a finalizer to this object.
 pub const MUTATING_CONFIGURATION: &str = r"
 apiVersion: lockkeeper.dev/v1alpha1
 kind: ResourceFlavor
@@ -365,7 +362,7 @@ metadata:
   name: probe
 ";
 
-/// Removes what earlier trials left.
+/// Removes the objects of earlier trials.
 #[track_caller]
 pub fn sweep(kubectl: &Kubectl) {
     let left = leftovers(kubectl);
@@ -376,8 +373,8 @@ pub fn sweep(kubectl: &Kubectl) {
     let list = json!({"apiVersion": "v1", "kind": "List", "items": names}).to_string();
     kubectl
         .with_input(
-            // Pods go at once, whether or not anybody is there who would confirm that they ended;
-            // what has finalizers goes below.
+            // Pods are deleted with force: without workers no kubelet confirms that they have ended. Objects with
+            // finalizers are handled below.
             &[
                 "delete",
                 "-f",
@@ -389,8 +386,7 @@ pub fn sweep(kubectl: &Kubectl) {
             &list,
         )
         .expect_accepted();
-    // No controller runs that would remove the finalizers, unless there are workers: then an
-    // object may be gone before it is asked for.
+    // Without workers no controller removes the finalizers. With workers an object may be gone before the patch.
     for object in left
         .iter()
         .filter(|o| o["metadata"]["finalizers"].is_array())
@@ -402,12 +398,12 @@ pub fn sweep(kubectl: &Kubectl) {
     }
     wait::until(
         || Ok(leftovers(kubectl).is_empty().then_some(())),
-        || "objects of an earlier trial do not go away".to_owned(),
+        || "objects of an earlier trial are not deleted".to_owned(),
     )
     .unwrap_or_else(|e| panic!("{e}"));
 }
 
-/// All objects of `KINDS` that the API server did not make itself.
+/// Lists all objects of `KINDS` that the API server did not create itself.
 #[track_caller]
 fn leftovers(kubectl: &Kubectl) -> Vec<Value> {
     let mut list = kubectl.get(&[KINDS, "--all-namespaces"]);
@@ -434,7 +430,7 @@ fn try_remove_finalizers(kubectl: &Kubectl, object: &Value) -> KubectlOutput {
     kubectl.with_input(&flags, &reference)
 }
 
-/// As much of an object as names it.
+/// The fields that identify an object.
 fn reference(object: &Value) -> Value {
     json!({
         "apiVersion": object["apiVersion"],

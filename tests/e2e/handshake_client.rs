@@ -1,4 +1,4 @@
-//! A client that opens one new connection after the other, and none of them may fail.
+//! A client that opens one TLS connection after another; every handshake must succeed.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -13,10 +13,10 @@ use crate::https::Endpoint;
 use crate::lockkeeper::Protocol;
 use crate::wait;
 
-/// Between two connections, in milliseconds: the load needs the machine too.
+/// Pause between two connections in milliseconds; it leaves CPU time for the load.
 const PAUSE_MS: u64 = 5;
 
-/// A client at work. Dropping it stops it.
+/// A running client. Dropping it stops it.
 pub struct HandshakeClient {
     shared: Arc<HandshakeState>,
     thread: Option<JoinHandle<()>>,
@@ -38,7 +38,7 @@ struct HandshakeStats {
 }
 
 impl HandshakeClient {
-    /// Dials the server at `port`, which must have a certificate of `ca`.
+    /// Connects repeatedly to the server at `port`, which must have a certificate of `ca`.
     pub fn start(port: u16, ca: &Path, protocol: Protocol) -> Self {
         let shared = Arc::new(HandshakeState {
             port,
@@ -58,18 +58,18 @@ impl HandshakeClient {
         }
     }
 
-    /// Waits until a new connection is given this certificate.
+    /// Waits until a new connection gets this certificate.
     #[track_caller]
     pub fn wait_for(&self, certificate: &CertificateDer<'_>) {
         let given = || {
             let seen = self.shared.stats();
             Ok((seen.certificate.as_ref() == Some(certificate)).then_some(()))
         };
-        let late = || "no new connection is given the new certificate".to_owned();
+        let late = || "no new connection gets the new certificate".to_owned();
         wait::until(given, late).unwrap_or_else(|e| panic!("{e}"));
     }
 
-    /// Fails unless every handshake so far succeeded, the last with this certificate.
+    /// Fails unless every handshake so far succeeded and the last one got this certificate.
     #[track_caller]
     pub fn finish(self, certificate: &CertificateDer<'_>) {
         self.wait_for(certificate);

@@ -1,4 +1,4 @@
-//! helm and kubeconform: programs that `tests/tool` builds, and what they print.
+//! Runs helm and kubeconform, which `tests/tool` builds, and returns their output.
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
@@ -9,14 +9,14 @@ use serde_json::Value;
 
 use crate::ROOT;
 
-/// The folder of the chart, from the root of the repository.
+/// The folder of the chart, relative to the root of the repository.
 pub const CHART: &str = "charts/lockkeeper";
 
 /// The name and the namespace of the release.
 pub const RELEASE: &str = "lockkeeper";
 pub const NAMESPACE: &str = "lockkeeper-system";
 
-/// The path of a program, built if it has to be.
+/// The path of a tool; `tests/tool` builds it if necessary.
 #[track_caller]
 fn tool(name: &str, path: &'static OnceLock<PathBuf>) -> &'static Path {
     path.get_or_init(|| {
@@ -31,7 +31,7 @@ fn tool(name: &str, path: &'static OnceLock<PathBuf>) -> &'static Path {
     })
 }
 
-/// What one run of a program printed.
+/// The output of one run.
 pub struct ToolOutput {
     pub ok: bool,
     pub stdout: String,
@@ -49,7 +49,8 @@ impl ToolOutput {
         }
     }
 
-    /// Itself, if it was done, and nobody had a remark: what the API server warns of is printed there.
+    /// Returns the output if the run succeeded without messages on stderr, where helm prints warnings of the API
+    /// server.
     #[track_caller]
     pub fn assert_silent(self) -> Self {
         assert!(self.ok, "{}{}", self.stdout, self.stderr);
@@ -57,7 +58,7 @@ impl ToolOutput {
         self
     }
 
-    /// What it says it could not do.
+    /// The error message of a failed run.
     #[track_caller]
     pub fn expect_rejected(self) -> String {
         assert!(!self.ok, "{}", self.stdout);
@@ -65,7 +66,7 @@ impl ToolOutput {
     }
 }
 
-/// helm, with a folder of its own and perhaps a cluster.
+/// helm with its own home folder, and optionally a cluster.
 pub struct Helm {
     home: PathBuf,
     kubeconfig: Option<PathBuf>,
@@ -88,7 +89,7 @@ impl Helm {
         }
     }
 
-    /// One run, at the root of the repository.
+    /// Runs helm at the root of the repository.
     #[track_caller]
     pub fn run(&self, arguments: &[impl AsRef<OsStr>]) -> ToolOutput {
         static PATH: OnceLock<PathBuf> = OnceLock::new();
@@ -96,14 +97,14 @@ impl Helm {
         for (name, folder) in [("CACHE", "cache"), ("CONFIG", "config"), ("DATA", "data")] {
             command.env(format!("HELM_{name}_HOME"), self.home.join(folder));
         }
-        // A cluster that is not there is not asked by mistake.
+        // Without a kubeconfig helm must not reach a cluster by accident.
         let none = self.home.join("no-kubeconfig");
         command.env("KUBECONFIG", self.kubeconfig.as_ref().unwrap_or(&none));
         command.env_remove("HELM_NAMESPACE").args(arguments);
         ToolOutput::run(command)
     }
 
-    /// The chart as it is rendered with these values, in YAML.
+    /// Renders the chart with these values.
     #[track_caller]
     pub fn template(&self, values: &str) -> ToolOutput {
         let path = self.values(values);
@@ -118,7 +119,7 @@ impl Helm {
         ])
     }
 
-    /// A file with these values.
+    /// Writes these values to a file.
     #[track_caller]
     pub fn values(&self, values: &str) -> PathBuf {
         std::fs::create_dir_all(&self.home).unwrap();
@@ -128,7 +129,7 @@ impl Helm {
     }
 }
 
-/// kubeconform on a file, with the schemas of this folder.
+/// Runs kubeconform on a file with the schemas of this folder.
 #[track_caller]
 pub fn kubeconform(schemas: &Path, skipped: &[&str], file: &Path) -> ToolOutput {
     static PATH: OnceLock<PathBuf> = OnceLock::new();
@@ -143,7 +144,7 @@ pub fn kubeconform(schemas: &Path, skipped: &[&str], file: &Path) -> ToolOutput 
     ToolOutput::run(command)
 }
 
-/// The objects of a file.
+/// Parses the objects of a YAML text.
 #[track_caller]
 pub fn objects(yaml: &str) -> Vec<Value> {
     let all: Vec<Value> = serde_saphyr::from_multiple(yaml).unwrap();

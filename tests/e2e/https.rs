@@ -1,4 +1,4 @@
-//! A GET over TLS: all that readiness needs, and the protocol a server chooses.
+//! A minimal HTTPS client: GET for readiness, and the negotiated protocol.
 
 use std::io::{self, Read, Write};
 use std::net::{Ipv4Addr, SocketAddrV4, TcpStream};
@@ -10,7 +10,7 @@ use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, ServerName};
 use rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned};
 
-/// A server that does not answer for this long is asked again.
+/// A server without a response after this time is called again.
 const TIMEOUT_S: u64 = 10;
 
 /// A connection with TLS.
@@ -19,25 +19,25 @@ pub type Stream = StreamOwned<ClientConnection, TcpStream>;
 /// A server on this machine.
 pub struct Endpoint<'a> {
     pub port: u16,
-    /// PEM file with the certificates it is trusted by.
+    /// PEM file with the trusted CA certificates.
     pub ca: &'a Path,
     pub token: Option<&'a str>,
 }
 
 impl Endpoint<'_> {
-    /// The status and the body; `None` when there is no answer (yet).
+    /// The status code and the body; `None` without a response.
     pub fn get(&self, path: &str) -> Option<(u16, String)> {
         self.try_get(path).ok()
     }
 
-    /// The application protocol the server picks of those `offered`.
+    /// The application protocol that the server selects from `offered`.
     pub fn negotiate(&self, offered: &[&str]) -> io::Result<Option<String>> {
         let stream = self.handshake(offered)?;
         let chosen = stream.conn.alpn_protocol();
         Ok(chosen.map(|name| String::from_utf8_lossy(name).into_owned()))
     }
 
-    /// The certificate that a new connection is given.
+    /// The certificate that a new connection gets.
     pub fn certificate(&self, offered: &[&str]) -> io::Result<CertificateDer<'static>> {
         let stream = self.handshake(offered)?;
         let chain = stream.conn.peer_certificates().unwrap_or_default();
@@ -45,7 +45,7 @@ impl Endpoint<'_> {
         Ok(leaf.clone().into_owned())
     }
 
-    /// A connection whose handshake has succeeded.
+    /// Opens a connection and completes the handshake.
     pub fn handshake(&self, offered: &[&str]) -> io::Result<Stream> {
         let mut stream = self.connect(offered)?;
         while stream.conn.is_handshaking() {
@@ -54,7 +54,7 @@ impl Endpoint<'_> {
         Ok(stream)
     }
 
-    /// A connection to write HTTP/1.1 to by hand.
+    /// Opens a connection for raw HTTP/1.1.
     pub fn open(&self) -> io::Result<Stream> {
         self.connect(&["http/1.1"])
     }

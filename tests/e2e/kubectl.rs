@@ -1,4 +1,4 @@
-//! kubectl: what a user types, and what it prints.
+//! Runs kubectl as a user would, and returns its output.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -9,7 +9,7 @@ use serde_json::Value;
 use crate::ROOT;
 use crate::programs::Programs;
 
-/// kubectl with the credentials of one cluster and a home of its own.
+/// kubectl with the credentials of one cluster and its own home folder.
 #[derive(Clone)]
 pub struct Kubectl {
     programs: Programs,
@@ -26,7 +26,7 @@ impl Kubectl {
         }
     }
 
-    /// The credentials it uses.
+    /// The kubeconfig that it uses.
     pub fn kubeconfig(&self) -> &Path {
         &self.kubeconfig
     }
@@ -37,7 +37,7 @@ impl Kubectl {
         self.with_input(arguments, "")
     }
 
-    /// `kubectl apply` of manifests given as text; `flags` follow.
+    /// Runs `kubectl apply` on manifests given as text; `flags` are appended.
     #[track_caller]
     pub fn apply(&self, manifests: &str, flags: &[&str]) -> KubectlOutput {
         let mut arguments = vec!["apply", "-f", "-"];
@@ -54,7 +54,7 @@ impl Kubectl {
         serde_json::from_str(&reply.stdout).unwrap()
     }
 
-    /// Whether there is no such object.
+    /// Whether the object does not exist.
     #[track_caller]
     pub fn absent(&self, arguments: &[&str]) -> bool {
         let mut all = vec!["get", "--ignore-not-found", "-o", "name"];
@@ -73,7 +73,7 @@ impl Kubectl {
             .stderr(Stdio::piped())
             .spawn()
             .unwrap_or_else(|e| panic!("kubectl does not start: {e}"));
-        // Fails when kubectl ends before it has read all; its reply says why.
+        // Fails if kubectl exits before it has read everything; its output has the reason.
         let _ = child.stdin.take().unwrap().write_all(input.as_bytes());
         let output = child.wait_with_output().unwrap();
         KubectlOutput {
@@ -99,7 +99,7 @@ impl Kubectl {
     }
 }
 
-/// What one run of kubectl printed.
+/// The output of one run of kubectl.
 #[derive(Debug)]
 pub struct KubectlOutput {
     command: String,
@@ -109,7 +109,7 @@ pub struct KubectlOutput {
 }
 
 impl KubectlOutput {
-    /// Itself, if kubectl succeeded.
+    /// Returns the output if kubectl succeeded.
     #[track_caller]
     pub fn expect_accepted(self) -> Self {
         assert_eq!(
@@ -122,7 +122,7 @@ impl KubectlOutput {
         self
     }
 
-    /// Itself, if kubectl succeeded and had nothing to remark.
+    /// Returns the output if kubectl succeeded without a warning.
     #[track_caller]
     pub fn expect_accepted_without_warning(self) -> Self {
         let reply = self.expect_accepted();
@@ -130,13 +130,13 @@ impl KubectlOutput {
         reply
     }
 
-    /// Itself, if the API server said no.
+    /// Returns the output if the API server rejected the request.
     #[track_caller]
     pub fn expect_rejected(self) -> Self {
         assert_eq!(
             self.code,
             Some(1),
-            "kubectl {} was to be refused:\n{}{}",
+            "kubectl {} must be rejected:\n{}{}",
             self.command,
             self.stdout,
             self.stderr

@@ -1,5 +1,4 @@
-//! Load on the API server: good and bad objects, each known in advance, and a count of what came of
-//! them.
+//! Load on the API server: valid and invalid objects with known expected results, and counts of the actual results.
 
 mod cases;
 mod counts;
@@ -19,22 +18,22 @@ pub use counts::LoadCounts;
 use cases::LoadClient;
 use counts::LoadTally;
 
-/// Clients that send at the same time, each one request after the other.
+/// Number of concurrent clients; each sends one request after another.
 const CLIENTS: u64 = 6;
 
-/// Requests for one step of a drill, where the environment names no other number.
+/// Requests for one step of a drill, unless the environment overrides it.
 const REQUESTS_DEFAULT: u64 = 80;
 
-/// The environment variable with another number.
+/// The environment variable that overrides it.
 const REQUESTS_VARIABLE: &str = "LOCKKEEPER_DRILL_REQUESTS";
 
-/// Between two looks of a client that is held, in milliseconds.
+/// Poll interval of a paused client in milliseconds.
 const PAUSED_POLL_MS: u64 = 2;
 
-/// Between two requests of a client that gets no answers, in milliseconds.
+/// Pause after a request without a response in milliseconds.
 const NO_RESPONSE_PAUSE_MS: u64 = 50;
 
-/// Clients at work. Dropping it stops them.
+/// Running clients. Dropping it stops them.
 pub struct Load {
     shared: Arc<LoadState>,
     clients: Vec<JoinHandle<LoadClient>>,
@@ -44,13 +43,13 @@ pub struct Load {
 struct LoadState {
     is_stopping: AtomicBool,
     is_paused: AtomicBool,
-    /// The drill keeps the webhook or the API server away.
+    /// The drill has stopped the webhook or the API server.
     is_unavailable: AtomicBool,
     in_flight: AtomicU64,
     tally: Mutex<LoadTally>,
 }
 
-/// How many requests one step of a drill waits for.
+/// Number of requests that one step of a drill waits for.
 #[track_caller]
 fn requests() -> u64 {
     env::var(REQUESTS_VARIABLE).map_or(REQUESTS_DEFAULT, |number| {
@@ -60,28 +59,28 @@ fn requests() -> u64 {
 }
 
 impl Load {
-    /// Starts the clients; [`NEEDED`] must be there.
+    /// Starts the clients; [`REQUIRED_OBJECTS`] must exist.
     #[track_caller]
     pub fn start(cluster: &Cluster) -> Self {
         let shared = Arc::new(LoadState::default());
         let begin = |number| {
             let name = format!("drill-{number}");
-            let clerk = LoadClient::new(cluster.client(), name).unwrap_or_else(|e| panic!("{e}"));
+            let client = LoadClient::new(cluster.client(), name).unwrap_or_else(|e| panic!("{e}"));
             let shared = Arc::clone(&shared);
-            thread::spawn(move || shared.run_client(clerk))
+            thread::spawn(move || shared.run_client(client))
         };
         let clients = (0..CLIENTS).map(begin).collect();
         Self { shared, clients }
     }
 
-    /// What came of the requests so far.
+    /// The results so far.
     pub fn counts(&self) -> LoadCounts {
         self.shared.tally().counts
     }
 
-    /// Requests so far, those included that are under way.
+    /// Number of requests so far, including those in flight.
     pub fn requests_started(&self) -> u64 {
-        // In this order: who is counted in between is counted twice, and nobody is left out.
+        // Read in this order, a request that completes in between counts twice, and none is missed.
         let under_way = self.in_flight();
         self.counts().sent + under_way
     }
@@ -90,13 +89,13 @@ impl Load {
         self.shared.in_flight.load(Ordering::SeqCst)
     }
 
-    /// Waits until a step's number of requests were sent from now on, and answered.
+    /// Waits until as many new requests as one step needs have been sent and answered.
     #[track_caller]
     pub fn wait_for_requests(&self) {
         self.wait_for(|counts| counts.sent, requests());
     }
 
-    /// Waits until a step's number of requests were not judged.
+    /// Waits until as many requests as one step needs were not reviewed.
     #[track_caller]
     pub fn wait_for_unavailable(&self) {
         self.wait_for(|counts| counts.unavailable, requests());
@@ -104,7 +103,7 @@ impl Load {
 
     #[track_caller]
     fn wait_for(&self, number: fn(LoadCounts) -> u64, more: u64) {
-        // Those under way began before.
+        // Requests in flight started before this call.
         let goal = number(self.counts()) + more + CLIENTS;
         while number(self.counts()) < goal {
             let before = number(self.counts());
@@ -114,36 +113,36 @@ impl Load {
         }
     }
 
-    /// Does something while no request is under way.
+    /// Runs `action` while no request is in flight.
     #[track_caller]
     pub fn paused_while(&self, action: impl FnOnce()) {
         self.shared.is_paused.store(true, Ordering::SeqCst);
         let quiet = || Ok((self.in_flight() == 0).then_some(()));
-        wait::until(quiet, || "a request is never answered".to_owned()).unwrap();
+        wait::until(quiet, || "a request gets no response".to_owned()).unwrap();
         action();
         self.shared.is_paused.store(false, Ordering::SeqCst);
     }
 
-    /// Does something that takes the webhook or the API server away. What is not judged meanwhile
-    /// counts as unavailable; what is sent after it counts as ever.
+    /// Runs an `action` that stops the webhook or the API server. Requests that are not reviewed meanwhile count as
+    /// unavailable; later requests count as usual.
     #[track_caller]
     pub fn unavailable_while(&self, action: impl FnOnce()) {
         self.shared.is_unavailable.store(true, Ordering::SeqCst);
         action();
-        // What is under way began when nobody was there.
+        // Requests in flight may have started during the outage.
         self.paused_while(|| self.shared.is_unavailable.store(false, Ordering::SeqCst));
     }
 
-    /// Stops the clients, and looks at what is stored. Prints the counts as `drill NAME: …`.
+    /// Stops the clients, and compares the stored objects with the results. Prints the counts as `drill NAME: …`.
     #[track_caller]
     pub fn finish(mut self, drill: &str) -> LoadCounts {
         self.shared.is_stopping.store(true, Ordering::SeqCst);
-        let clerks: Vec<LoadClient> = self
+        let clients: Vec<LoadClient> = self
             .clients
             .drain(..)
             .map(|it| it.join().unwrap())
             .collect();
-        let faults: Vec<String> = clerks
+        let faults: Vec<String> = clients
             .into_iter()
             .flat_map(LoadClient::audit_stored)
             .collect();
@@ -153,13 +152,10 @@ impl Load {
         for example in &tally.examples {
             println!("  {example}");
         }
-        assert_eq!(
-            faults, [""; 0],
-            "what was accepted is stored, and nothing else"
-        );
-        let judged = counts.accepted + counts.rejected;
-        let unjudged = counts.without_response + counts.unavailable;
-        assert_eq!(counts.sent, judged + counts.unexpected + unjudged);
+        assert_eq!(faults, [""; 0], "exactly the accepted objects are stored");
+        let reviewed = counts.accepted + counts.rejected;
+        let not_reviewed = counts.without_response + counts.unavailable;
+        assert_eq!(counts.sent, reviewed + counts.unexpected + not_reviewed);
         assert!(
             counts.accepted > 0 && counts.rejected > 0,
             "no load: {counts}"
@@ -171,8 +167,8 @@ impl Load {
 impl Drop for Load {
     fn drop(&mut self) {
         self.shared.is_stopping.store(true, Ordering::SeqCst);
-        for clerk in self.clients.drain(..) {
-            let _ = clerk.join();
+        for client in self.clients.drain(..) {
+            let _ = client.join();
         }
     }
 }
@@ -182,27 +178,27 @@ impl LoadState {
         self.tally.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// One client, until the load is stopped.
-    fn run_client(&self, mut clerk: LoadClient) -> LoadClient {
+    /// Runs one client until the load is stopped.
+    fn run_client(&self, mut client: LoadClient) -> LoadClient {
         let pause = |pause_ms| thread::sleep(Duration::from_millis(pause_ms));
         while !self.is_stopping.load(Ordering::SeqCst) {
-            // Counted first, so that whoever holds the load and sees nobody knows that nobody comes.
+            // Incremented first: once the load is paused and the counter is 0, no client starts a request.
             self.in_flight.fetch_add(1, Ordering::SeqCst);
             if self.is_paused.load(Ordering::SeqCst) {
                 self.in_flight.fetch_sub(1, Ordering::SeqCst);
                 pause(PAUSED_POLL_MS);
                 continue;
             }
-            let was_away = self.is_unavailable.load(Ordering::SeqCst);
-            let outcome = clerk.send_next();
-            let is_away = was_away || self.is_unavailable.load(Ordering::SeqCst);
+            let was_unavailable = self.is_unavailable.load(Ordering::SeqCst);
+            let outcome = client.send_next();
+            let is_unavailable = was_unavailable || self.is_unavailable.load(Ordering::SeqCst);
             let is_lost = matches!(outcome, counts::Outcome::NoResponse(_));
-            self.tally().count(outcome, is_away);
+            self.tally().count(outcome, is_unavailable);
             self.in_flight.fetch_sub(1, Ordering::SeqCst);
             if is_lost {
                 pause(NO_RESPONSE_PAUSE_MS);
             }
         }
-        clerk
+        client
     }
 }

@@ -1,4 +1,4 @@
-//! The binary under test.
+//! Runs the binary under test.
 
 use std::fmt;
 use std::fs;
@@ -17,10 +17,9 @@ use crate::process::{self, Process};
 /// The HTTP versions the server is tested with.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Protocol {
-    /// What the API server chooses when the webhook is on its own machine and
-    /// offers both.
+    /// The API server's choice when the webhook URL is on localhost and the server offers both.
     Http2,
-    /// What it always uses for a webhook behind a Service.
+    /// The API server's choice for a webhook behind a Service.
     Http1,
 }
 
@@ -33,7 +32,7 @@ impl fmt::Display for Protocol {
     }
 }
 
-/// The name of the configuration file in a server's folder.
+/// The name of the configuration file in the folder of a server.
 const CONFIG: &str = "config.yaml";
 
 /// A running `lockkeeper serve`. Dropping it kills it.
@@ -45,8 +44,8 @@ pub struct Lockkeeper {
 }
 
 impl Lockkeeper {
-    /// Starts the server on a cluster, with its files in `folder`, and waits until it is ready. An
-    /// empty `config` starts it without a configuration file.
+    /// Starts the server on a cluster, with its files in `folder`, and waits until it is ready. With an empty
+    /// `config` there is no configuration file.
     pub fn start(
         kubeconfig: &Path,
         folder: &Path,
@@ -59,8 +58,8 @@ impl Lockkeeper {
         Self::spawn(command, folder, tls.join("ca.crt"))?.wait_ready()
     }
 
-    /// Starts one of several servers that serve the same certificate, and does not wait until it is
-    /// ready: that is for those to see who send it requests.
+    /// Starts one of several replicas with the same certificate, without waiting for readiness: the balancer probes
+    /// it.
     pub fn replica(
         kubeconfig: &Path,
         folder: &Path,
@@ -74,12 +73,12 @@ impl Lockkeeper {
         Self::spawn(command, folder, volume.ca().to_owned())
     }
 
-    /// Starts the server without a cluster, at the root of the repository.
+    /// Starts the server without a cluster, in the root of the repository.
     pub fn start_without_cluster(folder: &Path, flags: &[&str]) -> Result<Self, String> {
         Self::start_unready(folder, flags)?.wait_ready()
     }
 
-    /// Like [`Self::alone`], and waits only until it listens.
+    /// Like [`Self::start_without_cluster`], and waits only until it listens.
     pub fn start_unready(folder: &Path, flags: &[&str]) -> Result<Self, String> {
         let mut command = serve(folder)?;
         command.args(flags).current_dir(ROOT);
@@ -110,7 +109,7 @@ impl Lockkeeper {
         Ok(self)
     }
 
-    /// Waits until `holds` gives a value.
+    /// Waits until `holds` returns a value.
     pub fn wait_for<T>(
         &mut self,
         mut holds: impl FnMut(&Endpoint<'_>) -> Option<T>,
@@ -119,23 +118,22 @@ impl Lockkeeper {
         self.process.wait_ready(|| holds(&endpoint))
     }
 
-    /// Where it listens.
+    /// The port that the server listens on.
     pub fn port(&self) -> u16 {
         self.port
     }
 
-    /// What the server has logged.
+    /// The log of the server.
     pub fn log(&self) -> String {
         fs::read_to_string(self.stdout.with_file_name("stderr")).unwrap()
     }
 
-    /// Whether the process still runs.
+    /// Whether the process is still running.
     pub fn is_running(&mut self) -> bool {
         self.process.is_running()
     }
 
-    /// What one of its metrics says now; `series` is the name without its common beginning, and the
-    /// labels.
+    /// The current value of a metric; `series` is the name without the common prefix, and the labels.
     #[track_caller]
     pub fn metric(&self, series: &str) -> u64 {
         let printed = self.stdout();
@@ -156,33 +154,33 @@ impl Lockkeeper {
         rest.lines().next().unwrap().trim().parse().unwrap()
     }
 
-    /// Its configuration file, if it has one.
+    /// Its configuration file, if there is one.
     pub fn config(&self) -> Option<PathBuf> {
         let path = self.stdout.with_file_name(CONFIG);
         path.is_file().then_some(path)
     }
 
-    /// What the server has printed.
+    /// The standard output of the server.
     pub fn stdout(&self) -> String {
         fs::read_to_string(&self.stdout).unwrap()
     }
 
-    /// Where the API server is to send its reviews.
+    /// The webhook URL for the API server.
     pub fn url(&self) -> String {
         format!("https://127.0.0.1:{}", self.port)
     }
 
-    /// The file with the certificate that the server's own is signed by.
+    /// The file with the CA of the serving certificate.
     pub fn ca(&self) -> &Path {
         &self.ca
     }
 
-    /// The server as an HTTPS client sees it.
+    /// The server as an endpoint for an HTTPS client.
     pub fn endpoint(&self) -> Endpoint<'_> {
         endpoint(self.port, &self.ca)
     }
 
-    /// Sends the server a signal, and waits until it says that it took it.
+    /// Sends the server a signal, and waits until the log confirms it.
     pub fn signal(&mut self, signal: Signal) -> Result<(), String> {
         self.process.signal(signal)?;
         let log = self.stdout.with_file_name("stderr");
@@ -192,25 +190,25 @@ impl Lockkeeper {
         })
     }
 
-    /// The process, to see how it ends.
+    /// Returns the process, for trials that check its exit.
     pub fn into_process(self) -> Process {
         self.process
     }
 
-    /// Stops the server as Kubernetes does; an error unless it ends well.
+    /// Sends SIGTERM, as Kubernetes does; an error unless the server exits successfully.
     pub fn stop(self) -> Result<(), String> {
         let status = self.process.terminate()?;
         if status.success() {
             Ok(())
         } else {
             Err(format!(
-                "lockkeeper serve ended with {status} when asked to stop"
+                "lockkeeper serve ended with {status} after SIGTERM"
             ))
         }
     }
 }
 
-/// `lockkeeper serve` on a cluster. An empty `config` is no configuration file.
+/// `lockkeeper serve` on a cluster. With an empty `config` there is no configuration file.
 fn on_cluster(
     kubeconfig: &Path,
     folder: &Path,
@@ -232,7 +230,7 @@ fn on_cluster(
 
 /// `lockkeeper serve` on a free port, with its files in `folder`.
 pub fn serve(folder: &Path) -> Result<Command, String> {
-    // The server makes its own private folder in this one.
+    // The server creates its private folder inside this one.
     fs::create_dir_all(folder).map_err(|e| format!("{}: {e}", folder.display()))?;
     let mut command = binary();
     command.args(["serve", "--log-format", "json"]);
@@ -240,12 +238,12 @@ pub fn serve(folder: &Path) -> Result<Command, String> {
     Ok(command)
 }
 
-/// One run of the binary with `arguments`.
+/// Runs the binary with `arguments`.
 pub fn run(arguments: &[&str]) -> Output {
     binary().args(arguments).output().unwrap()
 }
 
-/// What the binary prints when run with `arguments`.
+/// Runs the binary with `arguments` and returns its standard output.
 #[track_caller]
 pub fn output(arguments: &[&str]) -> String {
     let output = run(arguments);
@@ -274,8 +272,7 @@ fn endpoint(port: u16, ca: &Path) -> Endpoint<'_> {
     }
 }
 
-/// The port in the line that says where the server listens, once the line is
-/// there in full.
+/// The port in the startup line, once the line is complete.
 pub fn announced_port(stdout: &Path) -> Option<u16> {
     let text = fs::read_to_string(stdout).ok()?;
     let (_, rest) = text.split_once("serving on https://127.0.0.1:")?;

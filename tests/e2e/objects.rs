@@ -1,4 +1,4 @@
-//! The objects of a cluster as a program sees them: asked for one by one, over one connection.
+//! A client for single objects of the cluster, over one connection.
 
 use std::cell::RefCell;
 
@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use crate::client::{Client, Response};
 use crate::wait;
 
-/// The namespace of all that is made here.
+/// The namespace of all created objects.
 const NAMESPACE: &str = "default";
 
 /// Where the objects of a kind are.
@@ -31,10 +31,10 @@ pub fn collection(kind: &str) -> String {
     }
 }
 
-/// What the API server says when it has just started.
+/// The status code of an API server that has just started.
 const TOO_MANY_REQUESTS: u16 = 429;
 
-/// What a trial may leave behind, in the order in which it goes: who makes others first.
+/// The kinds that a trial may leave objects of, owners first.
 const SWEPT_KINDS: [&str; 9] = [
     "Job",
     "Workload",
@@ -59,8 +59,7 @@ impl Objects {
         }
     }
 
-    /// The answer to a request that only reads: it is asked again when the connection was broken, and when
-    /// the API server is not ready for it yet.
+    /// Sends a read request. It is repeated if the connection was broken or the API server is not ready.
     #[track_caller]
     fn read(&self, path: &str) -> Response {
         let mut client = self.client.borrow_mut();
@@ -75,7 +74,7 @@ impl Objects {
         answer.unwrap_or_else(|e| panic!("{e}"))
     }
 
-    /// Makes an object.
+    /// Creates an object.
     #[track_caller]
     pub fn create(&self, object: &Value) -> Value {
         let answer = self.try_create(object);
@@ -83,21 +82,21 @@ impl Objects {
         answer.body
     }
 
-    /// What comes of making an object.
+    /// Creates an object, and returns the response.
     #[track_caller]
     pub fn try_create(&self, object: &Value) -> Response {
         let path = collection(object["kind"].as_str().unwrap());
         self.client.borrow_mut().create(&path, object).unwrap()
     }
 
-    /// The object; it is there.
+    /// Gets an object that must exist.
     #[track_caller]
     pub fn get(&self, kind: &str, name: &str) -> Value {
         let there = self.find(kind, name);
         there.unwrap_or_else(|| panic!("there is no {kind} {name}"))
     }
 
-    /// The object, if it is there.
+    /// Gets an object if it exists.
     #[track_caller]
     pub fn find(&self, kind: &str, name: &str) -> Option<Value> {
         let path = format!("{}/{name}", collection(kind));
@@ -156,7 +155,7 @@ impl Objects {
         assert!(matches!(answer.status, 200 | 202), "{path}: {answer:#?}");
     }
 
-    /// Waits until `holds` of an object, and gives it.
+    /// Waits until `holds` of an object, and returns the object.
     #[track_caller]
     pub fn wait_until(&self, kind: &str, name: &str, holds: impl Fn(&Value) -> bool) -> Value {
         let mut last = Value::Null;
@@ -176,7 +175,7 @@ impl Objects {
         self.wait_until(kind, name, Value::is_null);
     }
 
-    /// Removes what earlier trials left. Nobody may be there who makes more.
+    /// Removes the objects of earlier trials. No controller that creates objects may be running.
     #[track_caller]
     pub fn sweep(&self, has_jobset: bool) {
         let kinds = has_jobset
@@ -195,7 +194,7 @@ impl Objects {
                             .map(move |name| (*kind, name))
                     })
                     .collect();
-                // Again and again: who made others may have done so in the meantime.
+                // Repeated, because an owner may have created more objects meanwhile.
                 for kind in &kinds {
                     if left.iter().any(|(of, _)| of == kind) {
                         self.delete_all(kind);
@@ -228,7 +227,7 @@ impl Objects {
         assert_eq!(answer.status, 200, "{path}: {answer:#?}");
     }
 
-    /// Takes the finalizers from an object that is being deleted. It may go by itself in the meantime.
+    /// Removes the finalizers of an object that is being deleted. The object may be gone meanwhile.
     #[track_caller]
     fn remove_finalizers(&self, kind: &str, name: &str) {
         let path = format!("{}/{name}", collection(kind));

@@ -1,7 +1,7 @@
-//! A proxy between the controller and the API server that does what slow and faulty ones do.
+//! A proxy between the controller and the API server that injects delays and faults.
 //!
-//! It speaks plain HTTP/1.1 and adds the credentials. Nothing is left to chance: faults come every so many
-//! requests or events, from the first one on, and are counted.
+//! It serves plain HTTP/1.1 and adds the credentials. It is deterministic: a fault occurs at every n-th request or
+//! event, starting with the first, and is counted.
 
 mod faults;
 
@@ -62,7 +62,7 @@ impl Proxy {
         })
     }
 
-    /// What goes wrong from now on.
+    /// Sets the faults from now on.
     pub fn set(&self, faults: Faults) {
         *lock(&self.shared.faults) = faults;
     }
@@ -149,7 +149,7 @@ impl ProxyState {
                 }
             };
             if is_write(&request) {
-                // Before the client hears of it, who may begin the next one then.
+                // Before the client gets the response and may start the next write.
                 lock(&self.counts).in_flight -= 1;
             }
             if matches!(fate, Disposition::DropResponse) {
@@ -185,7 +185,7 @@ impl ProxyState {
         Ok(answer)
     }
 
-    /// Passes on what a watch shows, until it ends or breaks. With it ends the connection.
+    /// Forwards a watch until it ends or breaks; then the connection is closed.
     fn forward_watch(
         self: &Arc<Self>,
         mut client: &TcpStream,
@@ -196,7 +196,7 @@ impl ProxyState {
         let (sender, events) = mpsc::channel();
         let shared = Arc::clone(self);
         let (head, path) = (request.head(), path(&request).to_owned());
-        // A thread of its own: an event that is late holds up none that comes after it.
+        // A separate thread, so that a delayed event does not delay later ones.
         thread::spawn(move || {
             // However it ends, the watch ends with it.
             let _ = shared.read_watch(&head, &sender);

@@ -1,20 +1,20 @@
-//! Waiting for a condition, never for an amount of time.
+//! Waits for a condition, never for a fixed time.
 
 use std::env;
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// How long any one condition may take. Far above what is usual, because a
-/// busy machine is slow and a missed deadline tells nothing about the code.
+/// Timeout of one condition. It is far above the usual time, because a busy machine is slow and a missed deadline
+/// says nothing about the code.
 const TIMEOUT_S: u64 = 120;
 
-/// Another patience, in seconds, for whoever writes a trial.
+/// Overrides the timeout in seconds, for developing a trial.
 const TIMEOUT: &str = "LOCKKEEPER_PATIENCE_SECONDS";
 
 const POLL_INTERVAL_MS: u64 = 50;
 
-/// Asks `condition` until it gives a value. It stops early when `condition`
-/// gives an error, and gives `late()` when the patience is over.
+/// Polls `condition` until it returns a value. It stops early if `condition` returns an error, and returns `late()`
+/// after the timeout.
 pub fn until<T>(
     mut condition: impl FnMut() -> Result<Option<T>, String>,
     late: impl FnOnce() -> String,

@@ -11,10 +11,10 @@ use serde_json::Value;
 
 use crate::https::{Endpoint, Stream};
 
-/// A watch without news looks whether it is still wanted after this time.
+/// Interval at which an idle watch checks whether it was stopped.
 const PAUSE_MS: u64 = 200;
 
-/// The API server, and who asks it.
+/// The API server and the token of the client.
 #[derive(Clone)]
 pub struct WatchServer {
     pub port: u16,
@@ -47,7 +47,7 @@ struct ObservedVersions {
 }
 
 impl Watch {
-    /// Begins with what comes after the version `from` of a listing of the collection at `path`.
+    /// Starts after the resource version `from` of a list of the collection at `path`.
     pub fn start(server: WatchServer, path: String, from: String) -> Self {
         let observed = Arc::new(Mutex::new(ObservedVersions::default()));
         let is_over = Arc::new(AtomicBool::new(false));
@@ -57,7 +57,7 @@ impl Watch {
             while !until.load(Ordering::Relaxed) {
                 match run(&server.endpoint(), &path, &mut version, &into, &until) {
                     Ok(()) => {}
-                    // The API server may be away: the watch goes on where it was.
+                    // The API server may be down: the watch resumes at its last version.
                     Err(e) if is_broken(&e) => thread::sleep(Duration::from_millis(PAUSE_MS)),
                     Err(e) => {
                         lock(&into).error = Some(format!("{path}: {e}"));
@@ -101,7 +101,7 @@ fn lock(seen: &Mutex<ObservedVersions>) -> MutexGuard<'_, ObservedVersions> {
     seen.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// A connection that is lost is no version that is lost.
+/// Whether only the connection broke: the watch resumes without losing versions.
 fn is_broken(error: &io::Error) -> bool {
     !matches!(
         error.kind(),
@@ -160,7 +160,7 @@ fn run(
     }
 }
 
-/// A stream that waits for more, until nobody wants it any more.
+/// A stream whose reads wait for data until the watch is stopped.
 pub struct InterruptibleStream<'a> {
     stream: Stream,
     is_over: &'a AtomicBool,

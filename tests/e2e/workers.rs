@@ -112,7 +112,7 @@ fn serving(command: &mut Command, folder: &Path, name: &str, port: u16) {
         .arg("--bind-address=127.0.0.1")
         .arg(format!("--secure-port={port}"))
         .arg(format!("--cert-dir={}", folder.join(name).display()))
-        // Nobody asks for more than health, which needs no rights.
+        // Only the health endpoints are used, which need no authorization.
         .arg("--authentication-skip-lookup=true")
         // As the API server has it: pod groups.
         .arg("--feature-gates=GenericWorkload=true");

@@ -215,7 +215,7 @@ impl Version for V1Alpha1 {
             name: it.name,
             start: it.start,
         };
-        // Longer rather than shorter: nobody's reservation is to end too soon.
+        // Longer rather than shorter: no reservation must end too early.
         let minutes = |it: u64| u32::try_from(it.div_ceil(60)).unwrap_or(u32::MAX);
         let spec = |spec: Spec| V1Alpha1Spec {
             owner: match names(spec.owner) {

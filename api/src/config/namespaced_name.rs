@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::str::FromStr;
 
-/// A text that names no object in a namespace: there is no namespace, or one of the two is not a name.
+/// A text that is not a valid `namespace/name`: the namespace is missing, or one of the parts is not a valid name.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "{0:?} is not of the form namespace/name; \
@@ -24,7 +24,7 @@ pub struct NamespacedName {
 }
 
 impl NamespacedName {
-    /// A name of ours, which a test has looked at.
+    /// A built-in default, checked by a test.
     pub(super) fn from_default(namespace: &str, name: &str) -> Self {
         Self {
             namespace: namespace.to_owned(),

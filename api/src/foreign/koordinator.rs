@@ -11,28 +11,28 @@ use std::collections::BTreeMap;
 /// The API group of ElasticQuotas.
 pub const GROUP: &str = "scheduling.sigs.k8s.io";
 
-/// The version of it that is read.
+/// The version that is decoded.
 pub const VERSION: &str = "v1alpha1";
 
 /// The kind.
 pub const KIND: &str = "ElasticQuota";
 
-/// The quota that all others are below. It need not exist as an object.
+/// The root of all quotas. It need not exist as an object.
 pub const ROOT_QUOTA: &str = "koordinator-root-quota";
 
 /// The quota of the system's pods.
 pub const SYSTEM_QUOTA: &str = "koordinator-system-quota";
 
-/// The quota of pods that no other one is for.
+/// The quota of pods without another quota.
 pub const DEFAULT_QUOTA: &str = "koordinator-default-quota";
 
 /// On a pod: the quota that it uses.
 pub const QUOTA_NAME: &str = "quota.scheduling.koordinator.sh/name";
 
-/// On a quota: the quota that it is below.
+/// On a quota: its parent.
 pub const PARENT: &str = "quota.scheduling.koordinator.sh/parent";
 
-/// On a quota: `true` if quotas may be below it, and no pods.
+/// On a quota: `true` if it may have children, and no pods.
 pub const IS_PARENT: &str = "quota.scheduling.koordinator.sh/is-parent";
 
 /// On a quota: `true` if it is the root of a tree of its own.
@@ -41,37 +41,37 @@ pub const IS_ROOT: &str = "quota.scheduling.koordinator.sh/is-root";
 /// On a quota: the tree that it belongs to.
 pub const TREE_ID: &str = "quota.scheduling.koordinator.sh/tree-id";
 
-/// On a quota: `true` if its min is not held against its parent's and children's.
+/// On a quota: `true` if its min is not compared with the min of its parent and its children.
 pub const ALLOW_FORCE_UPDATE: &str = "quota.scheduling.koordinator.sh/allow-force-update";
 
-/// An annotation on a quota: its share of what is idle, by resource, as JSON.
+/// An annotation on a quota: its weight for the sharing of idle amounts, by resource, as JSON.
 pub const SHARED_WEIGHT: &str = "quota.scheduling.koordinator.sh/shared-weight";
 
 /// An annotation on a quota: the namespaces whose pods use it, as a JSON list.
 pub const NAMESPACES: &str = "quota.scheduling.koordinator.sh/namespaces";
 
-/// An annotation on a quota: what its tree holds ready for it, by resource, as JSON.
+/// An annotation on a quota: the amounts that its tree guarantees to it, by resource, as JSON.
 pub const GUARANTEED: &str = "quota.scheduling.koordinator.sh/guaranteed";
 
-/// An annotation on a quota: the resources whose max may not fall below what is used, as a JSON list.
+/// An annotation on a quota: the resources whose max cannot be lower than the usage, as a JSON list.
 pub const STRICT_RESOURCES: &str = "quota.scheduling.koordinator.sh/max-strict-check-resource-keys";
 
-/// On a pod: how its performance is kept up beside others: `LSE`, `LSR`, `LS`, `BE` or `SYSTEM`.
+/// On a pod: its quality-of-service class: `LSE`, `LSR`, `LS`, `BE` or `SYSTEM`.
 pub const QOS_CLASS: &str = "koordinator.sh/qosClass";
 
 /// On a pod: its priority within Koordinator's priority class.
 pub const SUB_PRIORITY: &str = "koordinator.sh/priority";
 
-/// On a pod: its Koordinator priority class, where `spec.priority` does not say it.
+/// On a pod: its Koordinator priority class, which takes precedence over `spec.priority`.
 pub const PRIORITY_CLASS: &str = "koordinator.sh/priority-class";
 
-/// An annotation on a pod that stands for a reservation, which only Koordinator's scheduler makes.
+/// An annotation on a pod that represents a reservation; only Koordinator's scheduler creates such pods.
 pub const RESERVE_POD: &str = "scheduling.koordinator.sh/reserve-pod";
 
-/// Annotation of a pod: how many pods of its gang must run at the least.
+/// Annotation of a pod: the minimum number of running pods of its gang.
 pub const GANG_MIN_AVAILABLE: &str = "gang.scheduling.koordinator.sh/min-available";
 
-/// Annotation of a pod: how many pods its gang has.
+/// Annotation of a pod: the total number of pods of its gang.
 pub const GANG_TOTAL_NUMBER: &str = "gang.scheduling.koordinator.sh/total-number";
 
 /// Processor time that pods of higher priority have and do not use, in thousandths.
@@ -100,10 +100,10 @@ pub struct ElasticQuota {
 /// The specification of an ElasticQuota.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 pub struct ElasticQuotaSpec {
-    /// What is guaranteed.
+    /// The guaranteed amounts.
     #[serde(default)]
     pub min: Option<ResourceQuantities>,
-    /// The most that can be used.
+    /// The maximum amounts.
     #[serde(default)]
     pub max: Option<ResourceQuantities>,
 }
@@ -111,7 +111,7 @@ pub struct ElasticQuotaSpec {
 /// The status of an ElasticQuota.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 pub struct ElasticQuotaStatus {
-    /// What is used.
+    /// The used amounts.
     #[serde(default)]
     pub used: Option<ResourceQuantities>,
 }
@@ -144,7 +144,7 @@ impl ElasticQuota {
         value(self.metadata.annotations.as_ref(), key)
     }
 
-    /// The quota that it is below: [`ROOT_QUOTA`] if it names none, and nothing for that one itself.
+    /// The parent: [`ROOT_QUOTA`] by default, and empty for the root itself.
     #[must_use]
     pub fn parent(&self) -> &str {
         match self.label(PARENT) {
@@ -153,31 +153,30 @@ impl ElasticQuota {
         }
     }
 
-    /// Whether quotas may be below it.
+    /// Whether the quota may have children.
     #[must_use]
     pub fn is_parent(&self) -> bool {
         self.label(IS_PARENT) == "true"
     }
 
-    /// The namespaces whose pods use it. Koordinator takes what is no JSON list for none.
+    /// The namespaces whose pods use it. As in Koordinator, a value that is not a JSON list counts as empty.
     #[must_use]
     pub fn namespaces(&self) -> Vec<String> {
         serde_json::from_str(self.annotation(NAMESPACES)).unwrap_or_default()
     }
 
-    /// What its tree holds ready for it. Koordinator takes what is no JSON for nothing.
+    /// The amounts that its tree guarantees. As in Koordinator, invalid JSON counts as empty.
     #[must_use]
     pub fn guaranteed(&self) -> ResourceQuantities {
         parse_quantities(self.annotation(GUARANTEED)).unwrap_or_default()
     }
 }
 
-/// Reads amounts that are written as JSON in an annotation. As in Go, `null` is nothing at all and 0 for one
-/// resource.
+/// Parses amounts in JSON from an annotation. As in Go, `null` is the empty value, and `null` for a resource is 0.
 ///
 /// # Errors
 ///
-/// When it is no JSON, or an amount is no quantity.
+/// The text is not JSON, or an amount is not a quantity.
 pub fn parse_quantities(json: &str) -> Result<ResourceQuantities, serde_json::Error> {
     let read: Option<BTreeMap<String, Option<Quantity>>> = serde_json::from_str(json)?;
     let read = read.into_iter().flatten();
@@ -191,7 +190,7 @@ fn value<'a>(map: Option<&'a BTreeMap<String, String>>, key: &str) -> &'a str {
         .map_or("", |value| value.as_str())
 }
 
-/// An object that is written as `null` is an empty one.
+/// As in Go, `null` decodes as an empty object.
 fn null_is_default<'de, D, T>(deserializer: D) -> Result<T, D::Error>
 where
     D: Deserializer<'de>,

@@ -1,4 +1,4 @@
-//! Kueue's kinds (`kueue.x-k8s.io/v1beta2`), as far as rules read them.
+//! Kueue's kinds (`kueue.x-k8s.io/v1beta2`), with the fields that rules read.
 
 use crate::quantity::Quantity;
 use crate::quota::{FairSharing, ResourceGroup};
@@ -19,7 +19,7 @@ pub use upgrade::{FORMER_VERSION, MovedField, upgrade};
 /// The API group.
 pub const GROUP: &str = "kueue.x-k8s.io";
 
-/// The version that rules read; it is the one that is stored.
+/// The version that rules read, which is the storage version.
 pub const VERSION: &str = "v1beta2";
 
 /// A queue with quota.
@@ -48,17 +48,17 @@ pub struct ClusterQueueSpec {
     /// The quota.
     #[serde(deserialize_with = "resource_groups::read")]
     pub resource_groups: Vec<ResourceGroup>,
-    /// The cohort that it belongs to.
+    /// The cohort of the queue.
     pub cohort_name: String,
     /// `StrictFIFO` or `BestEffortFIFO`.
     pub queueing_strategy: String,
-    /// The namespaces whose workloads it takes.
+    /// The namespaces whose workloads may use the queue.
     pub namespace_selector: Option<LabelSelector>,
-    /// Which flavor is taken.
+    /// The flavor fungibility.
     pub flavor_fungibility: Option<FlavorFungibility>,
-    /// Who is preempted.
+    /// The preemption policy.
     pub preemption: Option<Preemption>,
-    /// Its weight.
+    /// The fair-sharing weight.
     pub fair_sharing: Option<FairSharing>,
     /// The admission checks.
     pub admission_checks_strategy: Option<AdmissionChecksStrategy>,
@@ -66,25 +66,25 @@ pub struct ClusterQueueSpec {
     pub concurrent_admission_policy: Option<ConcurrentAdmissionPolicy>,
 }
 
-/// Which flavor is taken.
+/// The flavor fungibility.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub struct FlavorFungibility {
-    /// What to do where borrowing would be needed.
+    /// The behaviour when the flavor requires borrowing.
     pub when_can_borrow: String,
-    /// What to do where preempting would be needed.
+    /// The behaviour when the flavor requires preemption.
     pub when_can_preempt: String,
-    /// Which of both is the lesser evil.
+    /// The preference between borrowing and preemption.
     pub preference: Option<String>,
 }
 
-/// Who is preempted.
+/// The preemption policy.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub struct Preemption {
     /// In the queue itself.
     pub within_cluster_queue: String,
-    /// In the cohort, to get the nominal quota back.
+    /// In the cohort, to reclaim nominal quota.
     pub reclaim_within_cohort: String,
     /// In the cohort, while borrowing.
     pub borrow_within_cohort: Option<BorrowWithinCohort>,
@@ -96,7 +96,7 @@ pub struct Preemption {
 pub struct BorrowWithinCohort {
     /// `Never` or `LowerPriority`.
     pub policy: String,
-    /// The highest priority of those who are preempted.
+    /// The highest priority of victims.
     pub max_priority_threshold: Option<i32>,
 }
 
@@ -114,7 +114,7 @@ pub struct AdmissionChecksStrategy {
 pub struct AdmissionCheckRule {
     /// Its name.
     pub name: String,
-    /// The flavors that it is for; all if there are none.
+    /// The flavors that the check applies to; empty: all.
     pub on_flavors: Vec<String>,
 }
 
@@ -122,25 +122,25 @@ pub struct AdmissionCheckRule {
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub struct ConcurrentAdmissionPolicy {
-    /// What becomes of those admitted to a lesser flavor.
+    /// The migration of workloads admitted to a less preferred flavor.
     pub migration: Migration,
 }
 
-/// What becomes of those admitted to a lesser flavor.
+/// The migration of workloads admitted to a less preferred flavor.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub struct Migration {
     /// `TryPreferredFlavors` or `RetainFirstAdmission`.
     pub mode: String,
-    /// How far they may go.
+    /// The limits of the migration.
     pub constraints: Option<MigrationConstraints>,
 }
 
-/// How far they may go.
+/// The limits of the migration.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub struct MigrationConstraints {
-    /// The last flavor that will do.
+    /// The last acceptable flavor.
     pub last_acceptable_flavor_name: Option<String>,
 }
 
@@ -167,12 +167,12 @@ foreign_kind!(
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub struct CohortSpec {
-    /// The cohort above.
+    /// The parent cohort.
     pub parent_name: String,
     /// The quota.
     #[serde(deserialize_with = "resource_groups::read")]
     pub resource_groups: Vec<ResourceGroup>,
-    /// Its weight.
+    /// The fair-sharing weight.
     pub fair_sharing: Option<FairSharing>,
 }
 
@@ -203,7 +203,7 @@ pub struct ResourceFlavorSpec {
     pub node_labels: BTreeMap<String, String>,
     /// The taints of its nodes.
     pub node_taints: Vec<Taint>,
-    /// What its pods tolerate besides.
+    /// Additional tolerations of the pods.
     pub tolerations: Vec<Toleration>,
     /// The topology of its nodes.
     pub topology_name: Option<String>,
@@ -223,7 +223,7 @@ pub struct LocalQueue {
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub struct LocalQueueSpec {
-    /// The ClusterQueue that it leads to.
+    /// The ClusterQueue that the queue refers to.
     pub cluster_queue: String,
 }
 
@@ -242,7 +242,7 @@ foreign_kind!(
 pub struct WorkloadPriorityClass {
     /// Its metadata.
     pub metadata: ObjectMeta,
-    /// The priority that it stands for.
+    /// The value of the priority.
     pub value: i32,
 }
 
@@ -264,7 +264,7 @@ pub struct Workload {
     /// Its specification.
     #[serde(deserialize_with = "absent_if_null")]
     pub spec: WorkloadSpec,
-    /// Where it stands.
+    /// The observed state.
     #[serde(deserialize_with = "absent_if_null")]
     pub status: WorkloadStatus,
 }
@@ -293,18 +293,18 @@ pub struct WorkloadSpec {
 pub struct PodSet {
     /// Its name.
     pub name: String,
-    /// How many pods; one if it does not say.
+    /// The number of pods; 1 by default.
     pub count: Option<i32>,
-    /// How many are enough.
+    /// The minimum number of pods for partial admission.
     pub min_count: Option<i32>,
     /// The pods.
     #[serde(deserialize_with = "absent_if_null")]
     pub template: PodTemplateSpec,
-    /// Where the pods are to be, as it was given.
+    /// The topology request.
     pub topology_request: Option<TopologyRequest>,
 }
 
-/// Where pods are to be.
+/// A topology request.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub struct TopologyRequest {
@@ -315,7 +315,7 @@ pub struct TopologyRequest {
     /// Slices within slices.
     #[serde(deserialize_with = "absent_if_null")]
     pub podset_slice_required_topology_constraints: Vec<SliceConstraint>,
-    /// All else that was asked for.
+    /// The remaining fields.
     #[serde(flatten)]
     pub rest: BTreeMap<String, Value>,
 }
@@ -330,59 +330,59 @@ pub struct SliceConstraint {
     pub topology: String,
 }
 
-/// Where a Workload stands.
+/// The observed state of a Workload.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub struct WorkloadStatus {
-    /// The quota that it holds.
+    /// The reserved quota.
     pub admission: Option<Admission>,
     /// Its conditions.
     #[serde(deserialize_with = "absent_if_null")]
     pub conditions: Vec<Condition>,
-    /// The pods that need no quota any more.
+    /// The reclaimable pods.
     #[serde(deserialize_with = "absent_if_null")]
     pub reclaimable_pods: Vec<ReclaimablePod>,
-    /// What its admission checks say.
+    /// The states of the admission checks.
     #[serde(deserialize_with = "absent_if_null")]
     pub admission_checks: Vec<AdmissionCheckState>,
-    /// The cluster that it runs in.
+    /// The cluster that runs the workload.
     pub cluster_name: Option<String>,
-    /// The clusters that it may run in.
+    /// The nominated clusters.
     #[serde(deserialize_with = "absent_if_null")]
     pub nominated_cluster_names: Vec<String>,
 }
 
-/// A condition, whatever it lacks.
+/// A condition; all fields are optional.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub struct Condition {
-    /// What it is about.
+    /// The type.
     #[serde(rename = "type")]
     pub type_: String,
     /// `True`, `False` or `Unknown`.
     pub status: String,
-    /// The generation of the object that it was found of.
+    /// The generation of the object that the condition was set for.
     pub observed_generation: i64,
-    /// Since when it is so.
+    /// The last transition time.
     pub last_transition_time: Option<Time>,
-    /// Why, in one word.
+    /// The reason, in one word.
     pub reason: String,
-    /// Why, for people.
+    /// The message for users.
     pub message: String,
 }
 
-/// The quota that a Workload holds.
+/// The reserved quota of a Workload.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub struct Admission {
     /// The ClusterQueue.
     pub cluster_queue: String,
-    /// What each pod set has.
+    /// The assignment of each pod set.
     #[serde(deserialize_with = "absent_if_null")]
     pub pod_set_assignments: Vec<PodSetAssignment>,
 }
 
-/// What a pod set has.
+/// The quota assigned to a pod set.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub struct PodSetAssignment {
@@ -391,28 +391,28 @@ pub struct PodSetAssignment {
     /// The flavor of each resource.
     #[serde(deserialize_with = "absent_if_null")]
     pub flavors: BTreeMap<String, String>,
-    /// How much of each resource.
+    /// The usage of each resource.
     #[serde(deserialize_with = "absent_if_null")]
     pub resource_usage: BTreeMap<String, Quantity>,
-    /// How many pods; all if it does not say.
+    /// The number of pods; all by default.
     pub count: Option<i32>,
-    /// The nodes, as they were given.
+    /// The topology assignment.
     pub topology_assignment: Option<Value>,
-    /// Whether nodes are still to be found.
+    /// Whether the topology assignment is still pending.
     pub delayed_topology_request: Option<String>,
 }
 
-/// Pods that need no quota any more.
+/// Reclaimable pods of a pod set.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(default)]
 pub struct ReclaimablePod {
     /// The pod set.
     pub name: String,
-    /// How many.
+    /// The number of pods.
     pub count: i32,
 }
 
-/// What an admission check says.
+/// The state of an admission check.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub struct AdmissionCheckState {
@@ -420,12 +420,12 @@ pub struct AdmissionCheckState {
     pub name: String,
     /// `Pending`, `Ready`, `Retry` or `Rejected`.
     pub state: String,
-    /// What it changes of the pods.
+    /// The changes to the pods.
     #[serde(deserialize_with = "absent_if_null")]
     pub pod_set_updates: Vec<PodSetUpdate>,
 }
 
-/// What an admission check changes of the pods of a pod set.
+/// The changes of an admission check to the pods of a pod set.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub struct PodSetUpdate {
@@ -437,15 +437,15 @@ pub struct PodSetUpdate {
     /// Annotations that are added.
     #[serde(deserialize_with = "absent_if_null")]
     pub annotations: BTreeMap<String, String>,
-    /// The nodes that they may run on.
+    /// The node selector that is added.
     #[serde(deserialize_with = "absent_if_null")]
     pub node_selector: BTreeMap<String, String>,
-    /// What they tolerate besides.
+    /// Tolerations that are added.
     #[serde(deserialize_with = "absent_if_null")]
     pub tolerations: Vec<Toleration>,
 }
 
-/// Takes null for nothing, as Go does: it is how it writes an empty list that may not be left out.
+/// Decodes null as the empty value, as Go does: Go encodes an empty list without `omitempty` as null.
 fn absent_if_null<'de, D, T>(deserializer: D) -> Result<T, D::Error>
 where
     D: Deserializer<'de>,

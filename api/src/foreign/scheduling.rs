@@ -15,19 +15,19 @@ pub const GROUP: &str = "scheduling.k8s.io";
 /// The version of the types here.
 pub const VERSION: &str = "v1alpha2";
 
-/// What the names of Kubernetes' own PriorityClasses begin with.
+/// The prefix of the names of Kubernetes' own PriorityClasses.
 pub const SYSTEM_PREFIX: &str = "system-";
 
-/// The largest value of a class, and priority of a group, that is not Kubernetes' own.
+/// The maximum value of a user-defined PriorityClass, and of the priority of a group.
 pub const USER_PRIORITY_MAX: i32 = 1_000_000_000;
 
 /// The finalizer that keeps a PodGroup until its pods are gone.
 pub const POD_GROUP_PROTECTION: &str = "scheduling.k8s.io/podgroup-protection";
 
-/// The disruption mode in which each pod goes by itself; the default of a PodGroup.
+/// The disruption mode in which each pod is disrupted alone; the default of a PodGroup.
 pub const DISRUPTION_MODE_POD: &str = "Pod";
 
-/// The disruption mode in which all pods of a group go together.
+/// The disruption mode in which all pods of a group are disrupted together.
 pub const DISRUPTION_MODE_POD_GROUP: &str = "PodGroup";
 
 /// Groups of pods that belong together.
@@ -45,10 +45,10 @@ pub struct Workload {
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct WorkloadSpec {
-    /// The object that it was made for.
+    /// The object that controls the Workload.
     #[serde(default)]
     pub controller_ref: Option<ControllerReference>,
-    /// The groups that are made of it.
+    /// The templates of the groups.
     #[serde(default, deserialize_with = "or_default")]
     pub pod_group_templates: Vec<PodGroupTemplate>,
 }
@@ -68,31 +68,31 @@ pub struct ControllerReference {
     pub name: String,
 }
 
-/// What PodGroups are made of.
+/// A template of PodGroups.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 pub struct PodGroupTemplate {
     /// Its name within the Workload.
     #[serde(default, deserialize_with = "or_default")]
     pub name: String,
-    /// What the group will be.
+    /// The fields of the group.
     #[serde(flatten)]
     pub group: Group,
 }
 
-/// What templates and PodGroups share.
+/// The common fields of templates and PodGroups.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Group {
-    /// How its pods are scheduled.
+    /// The scheduling policy.
     #[serde(default, deserialize_with = "or_default")]
     pub scheduling_policy: SchedulingPolicy,
-    /// Where its pods may be scheduled.
+    /// The scheduling constraints.
     #[serde(default)]
     pub scheduling_constraints: Option<SchedulingConstraints>,
     /// The claims that its pods share.
     #[serde(default, deserialize_with = "or_default")]
     pub resource_claims: Vec<ResourceClaim>,
-    /// What goes together when it is disrupted.
+    /// The disruption mode.
     #[serde(default)]
     pub disruption_mode: Option<DisruptionMode>,
     /// Its PriorityClass; empty for none.
@@ -109,7 +109,7 @@ pub struct SchedulingPolicy {
     /// One by one.
     #[serde(default)]
     pub basic: Option<BasicPolicy>,
-    /// So many at once or none.
+    /// All or nothing.
     #[serde(default)]
     pub gang: Option<GangPolicy>,
 }
@@ -122,7 +122,7 @@ pub struct BasicPolicy {}
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct GangPolicy {
-    /// How many pods must find a place at once.
+    /// The minimum number of pods that are scheduled together.
     #[serde(default, deserialize_with = "or_default")]
     pub min_count: i32,
 }
@@ -158,23 +158,23 @@ pub struct ResourceClaim {
     pub resource_claim_template_name: Option<String>,
 }
 
-/// What goes together when a group is disrupted.
+/// The disruption mode of a group.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(untagged)]
 pub enum DisruptionMode {
-    /// As `v1alpha2` writes it.
+    /// The form of `v1alpha2`.
     Text(String),
-    /// As `v1alpha3` and `v1beta1` write it.
+    /// The form of `v1alpha3` and `v1beta1`.
     OneOf(DisruptionModeMembers),
 }
 
 /// The disruption mode of `v1alpha3` and `v1beta1`: exactly one is given.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 pub struct DisruptionModeMembers {
-    /// Each pod goes by itself.
+    /// Each pod is disrupted alone.
     #[serde(default)]
     pub single: Option<BasicPolicy>,
-    /// All pods go together.
+    /// All pods are disrupted together.
     #[serde(default)]
     pub all: Option<BasicPolicy>,
 }
@@ -188,7 +188,7 @@ pub struct PodGroup {
     /// Its specification.
     #[serde(default, deserialize_with = "or_default")]
     pub spec: PodGroupSpec,
-    /// What became of it.
+    /// The observed state.
     #[serde(default, deserialize_with = "or_default")]
     pub status: PodGroupStatus,
 }
@@ -196,10 +196,10 @@ pub struct PodGroup {
 /// The specification of a PodGroup.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 pub struct PodGroupSpec {
-    /// The template that it was made of.
+    /// The template of the group.
     #[serde(default, rename = "podGroupTemplateRef")]
     pub template_ref: Option<TemplateReference>,
-    /// What the group is.
+    /// The common fields.
     #[serde(flatten)]
     pub group: Group,
 }
@@ -224,14 +224,14 @@ pub struct WorkloadTemplateReference {
     pub pod_group_template_name: String,
 }
 
-/// What became of a PodGroup.
+/// The observed state of a PodGroup.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct PodGroupStatus {
     /// The latest observations.
     #[serde(default, deserialize_with = "or_default")]
     pub conditions: Vec<Condition>,
-    /// The claims that were made of templates.
+    /// The claims that were created from templates.
     #[serde(default, deserialize_with = "or_default")]
     pub resource_claim_statuses: Vec<ResourceClaimStatus>,
 }
@@ -240,39 +240,39 @@ pub struct PodGroupStatus {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Condition {
-    /// What it is about.
+    /// The type.
     #[serde(default, rename = "type", deserialize_with = "or_default")]
     pub kind: String,
     /// `True`, `False` or `Unknown`.
     #[serde(default, deserialize_with = "or_default")]
     pub status: String,
-    /// The generation that it is about.
+    /// The generation that the condition was set for.
     #[serde(default, deserialize_with = "or_default")]
     pub observed_generation: i64,
-    /// When the status changed last, in RFC 3339.
+    /// The last transition time, in RFC 3339.
     #[serde(default)]
     pub last_transition_time: Option<String>,
-    /// Why it changed, in one word.
+    /// The reason, in one word.
     #[serde(default, deserialize_with = "or_default")]
     pub reason: String,
-    /// Why it changed, in a sentence.
+    /// The message.
     #[serde(default, deserialize_with = "or_default")]
     pub message: String,
 }
 
-/// The claim that was made for a claim of the group.
+/// The ResourceClaim of a claim of the group.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ResourceClaimStatus {
     /// The name of the claim within the group.
     #[serde(default, deserialize_with = "or_default")]
     pub name: String,
-    /// The ResourceClaim that was made; none when none was needed.
+    /// The created ResourceClaim; `None` if none was needed.
     #[serde(default)]
     pub resource_claim_name: Option<String>,
 }
 
-/// Reads `null` as Go does: as the empty value.
+/// Decodes `null` as the empty value, as Go does.
 fn or_default<'de, D: Deserializer<'de>, T: Deserialize<'de> + Default>(
     deserializer: D,
 ) -> Result<T, D::Error> {

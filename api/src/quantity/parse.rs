@@ -55,7 +55,7 @@ pub(super) fn parse(text: &str) -> Result<Quantity, QuantityError> {
         }
         Multiplier::Two(bits) => {
             let nano = binary_nano(parts.integer, parts.fraction, bits);
-            // Kubernetes forgets the binary suffix of a value between 0 and 1.
+            // Kubernetes drops the binary suffix of a value between 0 and 1.
             let format = if nano > 0 && nano < NANO_PER_WHOLE_UNSIGNED {
                 Format::DecimalSi
             } else {
@@ -115,16 +115,15 @@ fn interpret(suffix: &str) -> Result<Multiplier, QuantityError> {
     match exponent.parse() {
         Ok(exponent) => Ok(Multiplier::Ten(exponent, Format::DecimalExponent)),
         Err(error) => match error.kind() {
-            // Kubernetes refuses these from 64 bits on, and between 32 and 64 drops the upper bits:
-            // 1e4294967299 is 1000 there.
+            // Kubernetes rejects these from 64 bits on, and between 32 and 64 drops the upper bits: 1e4294967299 is
+            // 1000 there.
             IntErrorKind::PosOverflow | IntErrorKind::NegOverflow => Err(QuantityError::OutOfRange),
             _ => Err(QuantityError::UnknownSuffix),
         },
     }
 }
 
-/// Kubernetes reads a text without a digit as 0 on the path that needs 64 bits only, and refuses it
-/// on the other.
+/// Kubernetes reads a text without a digit as 0 on the path that needs 64 bits only, and rejects it on the other.
 fn allows_no_digits(multiplier: Multiplier) -> bool {
     match multiplier {
         Multiplier::Ten(exponent, _) => exponent >= NANO_EXPONENT,
@@ -190,7 +189,7 @@ fn fraction_of(unit_nano: u128, fraction: &str) -> u128 {
     sum.saturating_add(u128::from(inexact))
 }
 
-/// The number that ASCII digits stand for, 0 if there are none. `None` when it does not fit.
+/// The number of a text of ASCII digits, 0 if it is empty. `None` when it does not fit.
 fn number(mut digits: impl Iterator<Item = u8>) -> Option<u128> {
     digits.try_fold(0, |sum: u128, digit| {
         sum.checked_mul(10)?.checked_add(digit_value(digit))

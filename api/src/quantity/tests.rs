@@ -15,12 +15,11 @@ use serde_json::{Value, json};
 
 use super::*;
 
-/// What apimachinery v0.37.1 (Go 1.26) says of one text. The file was printed by a Go program that
-/// calls `ParseQuantity`, `CanonicalizeBytes`, `AsDec`, `MilliValue` and `Value`.
+/// The results of apimachinery v0.37.1 (Go 1.26) for one text. The file was printed by a Go program that calls
+/// `ParseQuantity`, `CanonicalizeBytes`, `AsDec`, `MilliValue` and `Value`.
 ///
-/// Left out are texts for which Go's own answer is an accident of 32-bit arithmetic (exponents that
-/// do not fit, as in `1e4294967299`), or which keep it busy for minutes (`1e-2000000000`). The
-/// tests below have them.
+/// Left out are texts for which Go's result is an accident of 32-bit arithmetic (exponents that do not fit, as in
+/// `1e4294967299`), or which keep it busy for minutes (`1e-2000000000`). The tests below have them.
 #[derive(Deserialize)]
 struct GoResult {
     input: String,
@@ -40,7 +39,7 @@ struct GoResult {
     dec: bool,
 }
 
-/// Texts with exponents beyond 64 bits, which Go says are not suffixes, and we say are too large.
+/// Texts with exponents beyond 64 bits, which Go rejects as invalid suffixes, and we reject as too large.
 const EXPONENTS_BEYOND_64_BITS: [&str; 4] = [
     "1e9223372036854775808",
     "1e-9223372036854775809",
@@ -252,7 +251,7 @@ fn quantity_reads_json_strings_and_numbers() {
     check_json(r#""1024Ki""#, Ok("1Mi"));
     check_json(r#"" 1 ""#, Ok("1"));
     check_json("\"\u{a0}1\u{2003}\"", Ok("1"));
-    check_json(r#""\u0031""#, Ok("1")); // Kubernetes does not decode escapes, and refuses it.
+    check_json(r#""\u0031""#, Ok("1")); // Kubernetes does not decode escapes, and rejects it.
     check_json("4", Ok("4"));
     check_json("-4000", Ok("-4k"));
     check_json("18446744073709551615", Ok("18446744073709551615"));
@@ -292,14 +291,14 @@ fn schema_matches_kubernetes() {
     #[derive(JsonSchema)]
     #[expect(dead_code, reason = "only its schema is used")]
     struct Quota {
-        /// How much.
+        /// The amount.
         nominal: Quantity,
     }
     let schema = serde_json::to_value(schemars::schema_for!(Quota)).unwrap();
     assert_eq!(
         schema["properties"]["nominal"],
         json!({
-            "description": "How much.",
+            "description": "The amount.",
             "anyOf": [{"type": "integer"}, {"type": "string"}],
             "pattern": r"^(\+|-)?(([0-9]+(\.[0-9]*)?)|(\.[0-9]+))(([KMGTPE]i)|[numkMGTPE]|([eE](\+|-)?(([0-9]+(\.[0-9]*)?)|(\.[0-9]+))))?$",
             "x-kubernetes-int-or-string": true,

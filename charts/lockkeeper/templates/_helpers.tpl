@@ -49,7 +49,7 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 {{- end }}
 
 {{- /* The operations on a kind of another project that some rule is on for, as JSON; nothing where there are none,
-       or nobody wants the project's kinds. `rules` is what crdgen knows of them. */}}
+       or the project's kinds are not enabled. `rules` are the entries that crdgen generates. */}}
 {{- define "lockkeeper.operations" -}}
 {{- $given := dig "rules" dict .root.Values.config -}}
 {{- $operations := list -}}

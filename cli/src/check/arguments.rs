@@ -61,7 +61,7 @@ pub(crate) struct Arguments {
     #[arg(long)]
     pub(super) diff: bool,
 
-    /// Evaluate each CEL rule with both evaluators and fail if they disagree; compare lockkeeper's rules with their CEL
+    /// Evaluate CEL with both evaluators, and compare Rust rules with their CEL; fail if any disagree
     #[arg(long)]
     pub(super) verify_cel: bool,
 

@@ -25,8 +25,8 @@ spec:
       - {name: cpu, nominalQuota: 4, borrowingLimit: 1}
 ";
 
-/// Runs the command on files of these names and texts; what it prints, without the folder, and its exit
-/// code.
+/// Runs the command on files with these names and texts. Returns the output, without the path of the folder, and
+/// the exit code.
 fn run(files: &[(&str, &str)], flags: &[&str]) -> (String, u8) {
     let folder = TempDir::new().unwrap();
     for (name, text) in files {
@@ -39,7 +39,7 @@ fn run(files: &[(&str, &str)], flags: &[&str]) -> (String, u8) {
     let arguments = Arguments::from_arg_matches(&matches).unwrap();
     let mut out = Vec::new();
     let Ok(code) = check(&arguments, &mut out) else {
-        panic!("it failed");
+        panic!("the check failed");
     };
     let text = String::from_utf8(out).unwrap();
     let absolute = format!("file://{path}/");
@@ -103,7 +103,7 @@ items:
     assert_eq!(code, 1);
 }
 
-/// The rules that these objects of Kueue's, each in a file of its own, are warned by.
+/// The rules that warn about these Kueue objects, each in a separate file.
 fn warned(objects: &[&str]) -> Vec<String> {
     let texts = objects
         .iter()
@@ -134,21 +134,21 @@ fn check_resolves_references_across_files() {
         )
     };
     let (right, wrong) = (queue("spot"), queue("sopt"));
-    let door = |queue: &str| {
+    let local_queue = |queue: &str| {
         format!(
             "kind: LocalQueue\nmetadata: {{name: main, namespace: a}}\nspec: {{clusterQueue: {queue}}}"
         )
     };
-    assert_eq!(warned(&[flavor, &right, &door("team")]), [""; 0]);
+    assert_eq!(warned(&[flavor, &right, &local_queue("team")]), [""; 0]);
     assert_eq!(
-        warned(&[flavor, &wrong, &door("taem")]),
+        warned(&[flavor, &wrong, &local_queue("taem")]),
         ["RF004", "CQ014", "LQ001"]
     );
-    // What is not given may exist.
-    for alone in [flavor, &right, &door("team")] {
+    // Objects that are not in the files may exist.
+    for alone in [flavor, &right, &local_queue("team")] {
         assert_eq!(warned(&[alone]), [""; 0], "{alone}");
     }
-    // Of queues of several clusters nobody can say what they use together.
+    // Two queues with one name are of different clusters, so their usage is not added up.
     assert_eq!(warned(&[flavor, &right, &wrong]), ["CQ014"]);
 }
 
@@ -191,12 +191,12 @@ fn check_misspelled_kind_is_reported() {
             "a.yaml:2:1: cannot be read: duplicate key a: kubectl",
         ),
     ] {
-        let (told, code) = run(&[("a.yaml", text)], &[]);
-        assert!(told.contains(expected), "{told}");
+        let (output, code) = run(&[("a.yaml", text)], &[]);
+        assert!(output.contains(expected), "{output}");
         assert!(code > 0);
     }
-    let (told, code) = run(&[("a.yaml", "kind: Config\nusers: []\n")], &[]);
-    assert_eq!(code, 0, "{told}");
+    let (output, code) = run(&[("a.yaml", "kind: Config\nusers: []\n")], &[]);
+    assert_eq!(code, 0, "{output}");
 }
 
 #[test]
@@ -216,8 +216,8 @@ fn github_report_prints_annotations() {
     assert_eq!(code, 2);
 }
 
-/// A queue with a suppression that works, one without a reason and one that has nothing to suppress; a file that is
-/// broken; and an object with a warning of its own.
+/// A queue with a used suppression, one without a reason and an unused one; an invalid file; and an object with a
+/// warning.
 const MIXED: [(&str, &str); 3] = [
     (
         "a queue.yaml",
@@ -254,10 +254,10 @@ fn suppression_without_reason_or_effect_is_reported() {
     let (text, code) = run(&MIXED, &["--fail-on", "warning"]);
     insta::assert_snapshot!(text);
     assert_eq!(code, 2);
-    // What was not asked may have something to suppress.
+    // A suppression of a rule that did not run may be needed.
     let (text, _) = run(&MIXED, &["--ignore", "CQ"]);
     assert!(
-        !text.contains("there is nothing that it suppresses"),
+        !text.contains("it suppresses no finding"),
         "{text}"
     );
     assert!(text.contains("it has no reason"), "{text}");
@@ -310,7 +310,7 @@ fn sarif_report_has_rules_results_and_read_errors() {
     let rules = run["tool"]["driver"]["rules"].as_array().unwrap();
     let ids: std::collections::BTreeSet<&str> =
         rules.iter().map(|it| it["id"].as_str().unwrap()).collect();
-    assert_eq!(ids.len(), rules.len(), "each rule stands there once");
+    assert_eq!(ids.len(), rules.len(), "each rule is listed once");
     for result in run["results"].as_array().unwrap() {
         let at = usize::try_from(result["ruleIndex"].as_u64().unwrap()).unwrap();
         assert_eq!(rules[at]["id"], result["ruleId"]);
@@ -325,7 +325,7 @@ fn sarif_report_has_rules_results_and_read_errors() {
     }
     let mut results = run["results"].clone();
     for result in results.as_array_mut().unwrap() {
-        // It changes with every new rule.
+        // The list changes with every new rule.
         result.as_object_mut().unwrap().remove("ruleIndex");
     }
     insta::assert_snapshot!(format!("{results:#}"));
@@ -401,14 +401,14 @@ fn existing_objects_are_resolved_but_not_checked() {
         (&high, vec!["--world", folder], 0),
         (&low, vec!["--closed"], 1),
     ] {
-        let (told, code) = run(&[("a.yaml", text)], &flags);
-        assert_eq!(code, expected, "{flags:?}: {told}");
-        assert!(told.contains(" 1 object checked"), "{told}");
-        assert_eq!(told.contains("a.yaml:4:"), code == 1, "{told}");
+        let (output, code) = run(&[("a.yaml", text)], &flags);
+        assert_eq!(code, expected, "{flags:?}: {output}");
+        assert!(output.contains(" 1 object checked"), "{output}");
+        assert_eq!(output.contains("a.yaml:4:"), code == 1, "{output}");
     }
     let missing = world.path().join("missing");
-    let (told, code) = run(&[], &["--world", missing.to_str().unwrap()]);
-    assert!(told.contains("missing: cannot be read"), "{told}");
+    let (output, code) = run(&[], &["--world", missing.to_str().unwrap()]);
+    assert!(output.contains("missing: cannot be read"), "{output}");
     assert_eq!(code, 2);
 }
 
@@ -475,9 +475,9 @@ fn check_deep_nesting_is_an_error() {
         "[".repeat(200_000),
         format!("a: {}", "{b: ".repeat(100_000)),
     ] {
-        let (told, code) = run(&[("deep.yaml", &text)], &[]);
-        assert!(told.contains("deep.yaml"), "{told}");
-        assert!(told.contains("cannot be read"), "{told}");
+        let (output, code) = run(&[("deep.yaml", &text)], &[]);
+        assert!(output.contains("deep.yaml"), "{output}");
+        assert!(output.contains("cannot be read"), "{output}");
         assert_eq!(code, 2);
     }
 }

@@ -6,13 +6,13 @@ use lockkeeper_preemption::gang::SchedulerCompatibility;
 use lockkeeper_scenario::{gang, job};
 use serde_json::{Value, json};
 
-/// The answer, if it is such a scenario.
+/// The explanation; `None` for a scenario of queues.
 pub(super) fn explain_node_scenario(
     text: &str,
     at: &str,
     arguments: &Arguments,
 ) -> Result<Option<String>, Error> {
-    // What is no JSON or YAML is told by who reads it as its type.
+    // The caller parses the text as a scenario of queues, and reports the error.
     let Ok(value) = parse::<Value>(text) else {
         return Ok(None);
     };
@@ -21,9 +21,7 @@ pub(super) fn explain_node_scenario(
         gang::is_gang_scenario(&value),
     );
     if (is_job || is_gang) && arguments.workload.is_some() {
-        return Err(anyhow!(
-            "--workload is for queues; here the preemptor is decided on"
-        ));
+        return Err(anyhow!("--workload is for scenarios of queues; omit it"));
     }
     match (is_job, is_gang) {
         (true, _) => explain_job(value, at, arguments).map(Some),
@@ -38,23 +36,23 @@ fn explain_gang(text: &str, at: &str, arguments: &Arguments) -> Result<String, E
         Some(CompatibilityTarget::KubeScheduler) => Some(SchedulerCompatibility::KubeScheduler),
         Some(CompatibilityTarget::Kueue) => {
             return Err(anyhow!(
-                "Kueue knows no nodes; give kube-scheduler or lockkeeper"
+                "Kueue has no nodes; set --compatibility to kube-scheduler or lockkeeper"
             ));
         }
         None => None,
     };
-    // From the text once more, so that a mistake is told with its place.
+    // Parsed from the text again, because errors of a parsed value have no position.
     let scenario: gang::GangScenario =
-        parse(text).with_context(|| format!("{at} is no scenario"))?;
+        parse(text).with_context(|| format!("{at} is not a scenario"))?;
     let loaded = gang::load(&scenario, gang::options(&scenario, compatibility))
-        .with_context(|| format!("{at} is no cluster"))?;
+        .with_context(|| format!("{at} is not a valid cluster state"))?;
     let answer = gang::evaluate(&scenario, &loaded);
     match arguments.output {
         Output::Json => to_pretty_json(&gang::to_json(&loaded, &answer)),
         Output::Human => {
-            let mut told = String::new();
-            gang::write_text(&mut told, &loaded, &answer)?;
-            Ok(told)
+            let mut text = String::new();
+            gang::write_text(&mut text, &loaded, &answer)?;
+            Ok(text)
         }
     }
 }
@@ -62,13 +60,15 @@ fn explain_gang(text: &str, at: &str, arguments: &Arguments) -> Result<String, E
 fn explain_job(value: Value, at: &str, arguments: &Arguments) -> Result<String, Error> {
     if arguments.compatibility.is_some() {
         return Err(anyhow!(
-            "jobs under elastic quotas are decided in one way; leave --compatibility out"
+            "--compatibility does not apply to jobs under elastic quotas; omit it"
         ));
     }
-    let told = job::Case::parse(value).and_then(|it| it.decide());
-    let told = told.with_context(|| format!("{at} is no scenario"))?;
+    let decided = job::Case::parse(value).and_then(|it| it.decide());
+    let decided = decided.with_context(|| format!("{at} is not a scenario"))?;
     match arguments.output {
-        Output::Human => Ok(told.text),
-        Output::Json => to_pretty_json(&json!({"decision": told.decision, "trace": told.trace})),
+        Output::Human => Ok(decided.text),
+        Output::Json => {
+            to_pretty_json(&json!({"decision": decided.decision, "trace": decided.trace}))
+        }
     }
 }

@@ -14,23 +14,23 @@ use std::path::PathBuf;
 /// Exit codes, for `--help`.
 pub(crate) const EXIT_CODES: &str = "\
 Exit codes:
-  0  every fixture gives what its page says
-  1  one does not, or a page has none
-  2  the command line is wrong, or a page is no rule";
+  0  all fixtures passed
+  1  a fixture failed, or a page has none
+  2  usage error, or a page is not a valid rule";
 
-/// The flags.
+/// Flags of `lockkeeper rules test`.
 #[derive(Args, Debug)]
 pub(crate) struct Arguments {
-    /// Folders with pages of rules (.md)
+    /// Folders with pages of user rules (.md)
     #[arg(required = true, value_name = "DIR")]
     folders: Vec<PathBuf>,
 
-    /// How the results are printed
+    /// Output format
     #[arg(long, short, value_enum, default_value_t)]
     output: Output,
 }
 
-/// What is printed, and the exit code.
+/// Returns the text to print and the exit code.
 pub(super) fn run(arguments: &Arguments) -> Result<(String, u8), Failure> {
     let folders = RuleDirs::new(arguments.folders.clone());
     let pages = folders.pages().map_err(|it| Failure::Usage(it.into()))?;
@@ -57,7 +57,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<(String, u8), Failure> {
     Ok((text, u8::from(failed > 0)))
 }
 
-/// The files by the ids of their rules. All of them are good by now.
+/// The files by the ids of their rules. The pages are known to compile.
 fn files_by_rule(pages: &[Source]) -> BTreeMap<String, &str> {
     let read = pages.iter().filter_map(|page| {
         let rule = lockkeeper_policies::user_rules::UserRule::parse(
@@ -78,7 +78,7 @@ fn location(tested: &FixtureResult, files: &BTreeMap<String, &str>) -> String {
 fn format_result(tested: &FixtureResult, files: &BTreeMap<String, &str>) -> String {
     let (place, fixture) = (location(tested, files), &tested.fixture);
     let mut out = String::new();
-    // Writing to a string does not fail.
+    // Writing to a string cannot fail.
     let _ = match &tested.outcome {
         Outcome::Passed => writeln!(out, "pass {place}: {fixture}"),
         Outcome::Broken(why) => writeln!(out, "FAIL {place}: {fixture}: {why}"),
@@ -90,20 +90,20 @@ fn format_result(tested: &FixtureResult, files: &BTreeMap<String, &str>) -> Stri
     out
 }
 
-/// What the page lists and the rule does not give (`-`), and the other way round (`+`).
+/// Lines for the findings that only the page has (`-`), and those that only the rule has (`+`).
 fn diff_findings(expected: &[String], found: &[String]) -> String {
-    let mut left: Vec<&String> = found.iter().collect();
+    let mut unmatched: Vec<&String> = found.iter().collect();
     let mut out = Vec::new();
     for line in expected {
-        match left.iter().position(|it| *it == line) {
+        match unmatched.iter().position(|it| *it == line) {
             Some(at) => {
-                left.remove(at);
+                unmatched.remove(at);
                 out.push(format!("  {line}"));
             }
             None => out.push(format!("- {line}")),
         }
     }
-    out.extend(left.iter().map(|line| format!("+ {line}")));
+    out.extend(unmatched.iter().map(|line| format!("+ {line}")));
     out.join("\n")
 }
 
@@ -225,9 +225,9 @@ mod tests {
                 2,
             ),
         ] {
-            let (text, seen) = check(&page, Output::Human);
+            let (text, actual) = check(&page, Output::Human);
             assert!(text.contains(part), "{text}");
-            assert_eq!(seen, code, "{text}");
+            assert_eq!(actual, code, "{text}");
         }
     }
 

@@ -1,4 +1,4 @@
-//! Where the certificate that is served comes from, and who looks after it.
+//! The source of the serving certificate, and the task that renews it.
 
 use super::Arguments;
 use crate::Failure;
@@ -16,29 +16,28 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::SystemTime;
 
-/// A name that every certificate of our own making has, and that the server expects of itself where
-/// no other is said.
+/// A name of every certificate that lockkeeper issues. The self-check expects it unless another name is set.
 const DEFAULT_SERVER_NAME: &str = "localhost";
 
-/// The certificate that is served.
+/// The source of the serving certificate.
 pub(super) enum CertificateSource {
-    /// Two files that were given, and perhaps their CA and a name.
+    /// The files of `--tls-cert` and `--tls-key`, with the CA and the name if they are set.
     Provided {
         files: CertificatePaths,
         ca: Option<PathBuf>,
         name: Option<String>,
     },
-    /// A directory where we make them.
+    /// Self-signed files in a directory.
     Directory {
         files: CertificatePaths,
         directory: PathBuf,
         names: Vec<String>,
     },
-    /// A Secret that all replicas share, at this API server.
+    /// A Secret that all replicas share, with the client of its API server.
     Secret(Box<cert_rotation::CertRotationSettings>, Client),
 }
 
-/// Refuses settings that cannot be met, before anything is begun.
+/// Rejects settings that cannot be satisfied, before the server starts.
 pub(super) fn validate(arguments: &Arguments, config: &Config) -> Result<(), Failure> {
     let Some(secret) = &config.webhook.certificates.secret else {
         return Ok(());
@@ -47,8 +46,8 @@ pub(super) fn validate(arguments: &Arguments, config: &Config) -> Result<(), Fai
         arguments.kubeconfig.is_none() && env::var_os(super::IN_CLUSTER_VARIABLE).is_none();
     if arguments.world.is_some() || no_cluster {
         return Err(Failure::Usage(anyhow!(
-            "certificates in Secret {secret} need an API server; give --kubeconfig and no --world, \
-             or run in a pod, or take --tls-dir"
+            "certificates in Secret {secret} need an API server; set --kubeconfig without --world, \
+             run in a pod, or set --tls-dir"
         )));
     }
     secret_settings(arguments, config).map_err(Failure::Usage)?;
@@ -68,7 +67,7 @@ fn secret_settings(
 }
 
 impl CertificateSource {
-    /// As the settings say. `client` is of the API server that the world is asked of.
+    /// Selects the source by the flags and the configuration. `client` is that of the objects to look up.
     pub(super) fn from_arguments(
         arguments: &Arguments,
         config: &Config,
@@ -106,7 +105,7 @@ impl CertificateSource {
         })
     }
 
-    /// The server's side of TLS.
+    /// The TLS server.
     pub(super) fn serving(
         &self,
         options: TlsOptions,
@@ -123,7 +122,7 @@ impl CertificateSource {
         }
     }
 
-    /// What the greeting says of it, and the CA's file if there is one.
+    /// The description for the startup message, and the file of the CA if there is one.
     pub(super) fn description(&self) -> (String, Option<&PathBuf>) {
         match self {
             Self::Provided { files, .. } | Self::Directory { files, .. } => {
@@ -133,8 +132,7 @@ impl CertificateSource {
         }
     }
 
-    /// Starts whoever looks after it. They go on until the runtime ends. How the server looks at
-    /// itself comes back.
+    /// Starts the task that renews the certificate, until the runtime ends. Returns the self-check.
     pub(super) fn start_renewal(
         self,
         serving: &ServerTls,
@@ -144,7 +142,7 @@ impl CertificateSource {
     ) -> Result<SelfCheck, Error> {
         let mut name = DEFAULT_SERVER_NAME.try_into()?;
         let trust = match self {
-            // Who signed a certificate that was given is known only if that is said too.
+            // Without --tls-ca, the CA of a given certificate is unknown.
             Self::Provided { ca: None, .. } => SelfCheckTrust::Any,
             Self::Provided {
                 ca: Some(ca),
@@ -173,9 +171,9 @@ impl CertificateSource {
             }
             Self::Secret(settings, client) => {
                 name = settings.name();
-                let keeper = CertRotator::new(*settings, &client, serving, Arc::clone(health));
-                let bundle = keeper.bundle();
-                tokio::spawn(keeper.run());
+                let rotator = CertRotator::new(*settings, &client, serving, Arc::clone(health));
+                let bundle = rotator.bundle();
+                tokio::spawn(rotator.run());
                 SelfCheckTrust::Bundle(bundle)
             }
         };
@@ -189,7 +187,7 @@ impl CertificateSource {
     }
 }
 
-/// Where a user's programs keep what they make (XDG Base Directory Specification).
+/// The user's state directory (XDG Base Directory Specification).
 fn state_directory() -> Result<PathBuf, Error> {
     let absolute = |name| {
         env::var_os(name)
@@ -198,5 +196,5 @@ fn state_directory() -> Result<PathBuf, Error> {
     };
     absolute("XDG_STATE_HOME")
         .or_else(|| Some(absolute("HOME")?.join(".local/state")))
-        .ok_or_else(|| anyhow!("neither XDG_STATE_HOME nor HOME is set; give --tls-dir"))
+        .ok_or_else(|| anyhow!("neither XDG_STATE_HOME nor HOME is set; set --tls-dir"))
 }

@@ -1,7 +1,7 @@
-//! Takes over changes of the configuration file and of the users' rules while the server runs.
+//! Reloads the configuration file and the user rules while the server runs.
 //!
-//! The content is looked at again and again. A watch on the file would miss how Kubernetes changes a
-//! mounted `ConfigMap`: a symbolic link two steps up is swapped, and the file itself never changes.
+//! The files are polled. A watch on the file would miss how Kubernetes updates a mounted `ConfigMap`: the
+//! symbolic link `..data` of the folder is swapped, and the file itself never changes.
 
 use crate::configuration::{self, LoadedConfig};
 use crate::user_rules::{self, RuleDirs};
@@ -18,25 +18,25 @@ use std::sync::Arc;
 use tokio::task::spawn_blocking;
 use tokio::time::{MissedTickBehavior, interval};
 
-/// What was found at a look: the content of the file and the pages of rules, or why there is none.
+/// The result of one read: the content of the file and the pages of rules, or the error.
 type ReadOutcome = Result<(String, Vec<Source>), String>;
 
-/// The file and the folders, and what of them is in force.
+/// Reloads the file and the folders when they change.
 pub(super) struct Reloader {
     path: Option<PathBuf>,
     folders: RuleDirs,
     app: Arc<AppState>,
-    /// What the server was started with: what needs a restart is compared to this.
+    /// The configuration at the start. Keys that need a restart are compared with it.
     initial: Config,
-    /// What rules go by now.
+    /// The configuration that is applied.
     active: Config,
-    /// The users' rules that hold now.
+    /// The pages of the user rules that are applied.
     pages: Vec<Source>,
     last_read: ReadOutcome,
 }
 
 impl Reloader {
-    /// The server was started with `loaded`, read from `path` and `folders`.
+    /// Creates a reloader for a server that was started with `loaded`, read from `path` and `folders`.
     pub(super) fn new(
         path: Option<&Path>,
         folders: &RuleDirs,
@@ -55,40 +55,40 @@ impl Reloader {
         }
     }
 
-    /// Looks at the file for as long as the server runs.
+    /// Polls the files until the server stops.
     pub(super) async fn watch(mut self) {
         if let Some(path) = self.path.as_deref().filter(|it| !it.is_file()) {
             let path = path.display();
-            tracing::info!(%path, "the configuration is not a regular file: it is read only once");
+            tracing::info!(%path, "the configuration is not a regular file; it will not be reloaded");
             return;
         }
         let mut ticks = interval(self.initial.webhook.config_poll_seconds.seconds());
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
             ticks.tick().await;
-            // A file may be on a disk that hangs, and connections are served here.
-            let looked = spawn_blocking(move || {
+            // Reads may block on a slow disk, and this thread serves connections.
+            let ticked = spawn_blocking(move || {
                 self.tick();
                 self
             });
-            match looked.await {
+            match ticked.await {
                 Ok(reloader) => self = reloader,
                 Err(error) => {
-                    tracing::error!(%error, "the configuration file is no longer looked at");
+                    tracing::error!(%error, "reload task panicked; the configuration will not be reloaded");
                     return;
                 }
             }
         }
     }
 
-    /// Looks once. Nothing happens unless something changed since the last look.
+    /// Reads the files once, and applies them if they have changed since the last read.
     pub(super) fn tick(&mut self) {
-        let look = self.read().map_err(|error| format!("{error:#}"));
-        if look == self.last_read {
+        let read = self.read().map_err(|error| format!("{error:#}"));
+        if read == self.last_read {
             return;
         }
-        self.last_read.clone_from(&look);
-        let loaded = look.and_then(|(text, pages)| {
+        self.last_read.clone_from(&read);
+        let loaded = read.and_then(|(text, pages)| {
             let loaded = configuration::load(self.path.as_deref(), text, pages);
             loaded.map_err(|error| format!("{error:#}"))
         });
@@ -96,10 +96,7 @@ impl Reloader {
         match loaded {
             Ok(loaded) => self.apply(loaded),
             Err(error) => {
-                tracing::error!(
-                    error,
-                    "the configuration is broken; what held before still holds"
-                );
+                tracing::error!(error, "invalid configuration; keeping the previous one");
             }
         }
     }
@@ -109,40 +106,40 @@ impl Reloader {
         Ok((text.unwrap_or_default(), self.folders.pages()?))
     }
 
-    /// Puts in force what can be without a restart, and says what cannot.
+    /// Applies the keys that need no restart, and logs whether others have changed.
     fn apply(&mut self, loaded: LoadedConfig) {
         let path = self.path.as_deref().unwrap_or(Path::new("")).display();
-        let is_as_before = reloadable_config(&loaded.config) == reloadable_config(&self.active);
+        let is_unchanged = reloadable_config(&loaded.config) == reloadable_config(&self.active);
         if loaded.pages != self.pages {
             warn_unregistered(&loaded);
             let rules = loaded.settings.user_rules.iter().count();
             self.app.set_settings(loaded.settings);
-            tracing::info!(%path, rules, "rules of users were read; they hold from now on");
-        } else if is_as_before {
-            tracing::info!(%path, "the configuration was read; rules, priority and job are as before");
+            tracing::info!(%path, rules, "reloaded user rules");
+        } else if is_unchanged {
+            tracing::info!(%path, "reloaded configuration; no change under rules, priority and job");
         } else {
             self.app.set_settings(loaded.settings);
-            tracing::info!(%path, "the configuration was read; rules, priority and job hold from now on");
+            tracing::info!(%path, "reloaded configuration");
         }
         if loaded.config.webhook != self.initial.webhook {
-            tracing::warn!(%path, "changes under webhook hold after a restart of the server");
+            tracing::warn!(%path, "changes under webhook need a restart");
         }
         self.active = loaded.config;
         self.pages = loaded.pages;
     }
 }
 
-/// The content of the configuration file.
+/// Reads the configuration file.
 fn read_text(path: &Path) -> Result<String, Error> {
     let shown = path.display();
     let metadata = fs::metadata(path).with_context(|| format!("cannot read {shown}"))?;
     if !metadata.is_file() {
-        bail!("{shown} is not a regular file; put the configuration back there");
+        bail!("{shown} is not a regular file; restore the configuration file");
     }
     configuration::read_text(path)
 }
 
-/// Says which rules are about what an API server sends only if it was told of them.
+/// Logs the operations of user rules that no webhook configuration of lockkeeper registers by default.
 fn warn_unregistered(loaded: &LoadedConfig) {
     let wanted = &loaded.config.webhook.foreign_kinds;
     let registered = registry::built_in(wanted, &loaded.settings);
@@ -150,13 +147,13 @@ fn warn_unregistered(loaded: &LoadedConfig) {
         tracing::warn!(
             rule,
             "the API server sends this only if it is registered; `lockkeeper crds webhooks --rules` prints webhook \
-             configurations that do"
+             configurations that register it"
         );
     }
 }
 
-/// The configuration without what is fixed when the server starts, and what only the controller reads.
-/// A key that is added later takes effect at run time unless it is named here.
+/// The configuration without the keys that need a restart and the keys of the controller. A key that is added
+/// later is reloaded unless it is listed here.
 fn reloadable_config(config: &Config) -> Config {
     Config {
         webhook: WebhookSettings::default(),
@@ -214,14 +211,14 @@ mod tests {
             fs::write(self.path(), text).unwrap();
         }
 
-        /// Looks once; then rule CQ007 has this action, and so many changes were taken and refused.
+        /// Reads once, then checks the action of rule CQ007 and the numbers of applied and rejected reloads.
         #[track_caller]
-        fn check(&mut self, action: Action, applied: u32, refused: u32) {
+        fn check(&mut self, action: Action, applied: u32, rejected: u32) {
             self.reloader.tick();
             let app = &self.reloader.app;
             assert_eq!(app.settings().action("CQ007", Action::Off, None), action);
             let text = app.metrics().prometheus();
-            for (result, count) in [("applied", applied), ("rejected", refused)] {
+            for (result, count) in [("applied", applied), ("rejected", rejected)] {
                 let name = "lockkeeper_webhook_config_reloads_total";
                 let line = format!("\n{name}{{result=\"{result}\"}} {count}\n");
                 assert!(text.contains(&line), "{line}");
@@ -263,7 +260,7 @@ mod tests {
         case.check(Action::Warn, 0, 1);
     }
 
-    /// As the kubelet does it: the file is a link through `..data`, which is swapped.
+    /// The kubelet swaps the link `..data`, through which the file is a link.
     #[test]
     fn reload_config_map_symlink_swap_is_applied() {
         let folder = TempDir::new().unwrap();
@@ -328,7 +325,7 @@ mod tests {
         page("TEAM002", "'false'");
         case.check(Action::Warn, 1, 0);
         assert_eq!(ids(&case), ["TEAM002"]);
-        // A broken page changes nothing, and neither does an action for a rule that is gone.
+        // An invalid page changes nothing, and neither does an action for a removed rule.
         page("TEAM003", "'a +'");
         case.check(Action::Warn, 1, 1);
         case.write("rules: {actions: {CQ007: warn, TEAM002: off}}\n");

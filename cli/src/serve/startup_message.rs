@@ -1,4 +1,4 @@
-//! What `lockkeeper serve` prints when it is up.
+//! The startup message of `lockkeeper serve`.
 
 use super::ObjectSource;
 use super::certificates::CertificateSource;
@@ -8,22 +8,21 @@ use std::io::{Result, Write, stdout};
 use std::net::SocketAddr;
 use std::path::Path;
 
-/// A review that is refused, and one that is filled in.
+/// A review that is rejected, and one that is defaulted.
 const EXAMPLES: [(&str, &str, &str); 2] = [
     (
-        "This one is refused, and the answer says why:",
+        "This object is rejected, and the response has the reasons:",
         "examples/reviews/clusterqueue-refused.json",
         "validate",
     ),
     (
-        "This one is filled in; the patch is base64, \"defaulted\" names the fields:",
+        "This object is defaulted; the patch is base64, and \"defaulted\" lists the fields:",
         "examples/reviews/workload-defaulted.json",
         "mutate",
     ),
 ];
 
-/// Says where the server is and how to try it. The first line is for programs too: it does not
-/// change.
+/// Prints the addresses and examples. Programs parse the first line, so it must not change.
 pub(super) fn print(
     address: SocketAddr,
     metrics: Option<SocketAddr>,
@@ -61,9 +60,7 @@ pub(super) fn print(
 fn describe_source(source: &ObjectSource) -> String {
     match source {
         ObjectSource::Cluster(_) => "the cluster".to_owned(),
-        ObjectSource::Empty => {
-            "nothing: rules that need other objects find nothing; --world gives them".to_owned()
-        }
+        ObjectSource::Empty => "none: rules cannot look up other objects; set --world".to_owned(),
         ObjectSource::Folder(folder, index) => {
             let counts = [
                 (IndexedKind::PriorityClass, "priority classes"),
@@ -76,7 +73,7 @@ fn describe_source(source: &ObjectSource) -> String {
     }
 }
 
-/// A word as a POSIX shell reads it back.
+/// A word, quoted for a POSIX shell if necessary.
 fn shell_quote(text: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "/._-+:@".contains(c);
     if !text.is_empty() && text.chars().all(plain) {

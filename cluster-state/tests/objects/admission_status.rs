@@ -11,7 +11,7 @@ use lockkeeper_preemption::{Options, PreemptionReason, Reservation};
 use serde_json::{Value, json};
 use std::sync::Arc;
 
-/// A queue that has 4 CPUs, 8 pods and memory of another flavor, and a workload with these pod sets.
+/// A queue with 4 CPUs, 8 pods and memory of another flavor, and a workload with these pod sets.
 fn cluster_state(pod_sets: &str) -> (ClusterState, Workload) {
     let mut objects = ClusterState::new(
         Options::default(),
@@ -138,7 +138,7 @@ fn preemption_conditions_state_the_reason() {
         &json!({"podSets": []}),
     ));
     workload.status.get_or_insert_default().conditions = borrows.into();
-    // What is written is what is read.
+    // The written conditions are read back.
     let read = lifecycle_state(&workload, stop_policy(None), stop_policy(None));
     assert_eq!(read.reclaimed_while_borrowing_at_s, Some(7));
     assert_eq!(

@@ -1,5 +1,5 @@
-//! A state that is made object by object, in any order and by detours, decides as one that is made of the
-//! same scenario.
+//! A state built object by object, in any order and with intermediate versions, makes the same decisions as a state
+//! built from the scenario.
 
 use crate::{lockkeeper_object, object};
 use lockkeeper_api::{ClusterQueue, Cohort, LocalQueue, ResourceFlavor, Workload};
@@ -19,7 +19,7 @@ const CYCLES: i64 = 6;
 const TEAMS: [&str; 2] = ["red", "blue"];
 const RESOURCES: [&str; 2] = ["cpu", "memory"];
 
-/// Numbers that look random and are the same every time (splitmix64).
+/// A deterministic random generator (splitmix64).
 struct Rng(u64);
 
 impl Rng {
@@ -51,7 +51,7 @@ impl Rng {
     }
 }
 
-/// The same world twice.
+/// The same cluster as objects and as a scenario.
 #[derive(Default)]
 struct TestCluster {
     scenario: Value,
@@ -72,7 +72,7 @@ fn random_cluster(dice: &mut Rng) -> TestCluster {
         object["metadata"]["labels"] = json!({"team": team});
         out.objects.push(object);
         let name = format!("f{at}");
-        // Of the second only those take any who tolerate it.
+        // The flavor has a taint that only some pods tolerate.
         let spec = match at {
             0 => json!({}),
             _ => json!({"nodeTaints": [{"key": "rare", "effect": "NoSchedule"}]}),
@@ -105,7 +105,7 @@ fn text(resource: &str, amount: u64) -> String {
     }
 }
 
-/// Quota of a flavor: as the scenario has it, and as the object has it.
+/// Quota of a flavor: in the form of the scenario, and of the object.
 fn quotas(dice: &mut Rng, flavor: &str) -> (Vec<Value>, Vec<Value>) {
     let (mut scenario, mut object) = (Vec::new(), Vec::new());
     for resource in RESOURCES {
@@ -205,7 +205,7 @@ fn workload(dice: &mut Rng, out: &mut TestCluster, at: u64, queue: u64) {
     let (team, queue) = (dice.pick(&TEAMS), format!("q{queue}"));
     let (name, created) = (format!("w{at}"), dice.below(20));
     let runs = dice.once_in(2);
-    // Who waits is more important, so that there is something to decide.
+    // Pending workloads have a higher priority, so that there is something to decide.
     let priority = dice.below(3) + if runs { 0 } else { 2 };
     let count = 1 + dice.below(3);
     let each = RESOURCES.map(|it| (it, amount(dice, it, 3)));
@@ -302,7 +302,7 @@ fn remove(objects: &mut ClusterState, value: &Value) {
     }
 }
 
-/// The same object as it may have been before.
+/// A possible earlier version of the same object.
 fn earlier_version(dice: &mut Rng, value: &Value, world: &TestCluster) -> Value {
     let mut value = value.clone();
     match value["kind"].as_str().unwrap() {
@@ -322,7 +322,7 @@ fn earlier_version(dice: &mut Rng, value: &Value, world: &TestCluster) -> Value 
         "Workload" => {
             value["status"] = json!({"priority": 9});
             value["spec"]["queueName"] = "q1".into();
-            // With what another one wants or holds.
+            // With the spec or status of another workload.
             let others = world.objects.iter().filter(|it| it["kind"] == "Workload");
             let others: Vec<&Value> = others.collect();
             let other = dice.pick(&others);
@@ -337,7 +337,7 @@ fn earlier_version(dice: &mut Rng, value: &Value, world: &TestCluster) -> Value 
 fn decisions_json(state: &State, cycle: &Cycle) -> Vec<Value> {
     let entries = cycle.entries.iter().map(|entry| {
         let mut told = explanation::entry_json(state, entry);
-        // What was considered, and in which order, is told by number of flavor and resource.
+        // The trace refers to flavors and resources by number, and depends on their order.
         told.as_object_mut().unwrap().remove("trace");
         told
     });
@@ -410,7 +410,7 @@ fn cluster_state_event_order_does_not_change_decisions() {
                 remove(&mut got, value);
             }
             apply(&mut got, value);
-            // One that comes once more, and one that was only there for a while.
+            // An object that is delivered again, and one that exists only temporarily.
             let other = dice.pick(&world.objects.iter().collect::<Vec<_>>()[..=at]);
             if dice.once_in(4) {
                 remove(&mut got, other);

@@ -463,8 +463,8 @@ fn resource_total_overflow_is_rejected() {
     let error = objects.set_cluster_queue(queue("c", half)).unwrap_err();
     assert_eq!(
         error.to_string(),
-        "ClusterQueue c: spec.resourceGroups: the amount is too large; keep all of a resource \
-         together below 2^63 of its unit"
+        "ClusterQueue c: spec.resourceGroups: the amount is too large; keep the total of a resource \
+         below 2^63 of its unit"
     );
     let cohort = json!({"resourceGroups": [{"coveredResources": ["cpu"], "flavors": [
         {"name": "f", "resources": [{"name": "cpu", "nominalQuota": half}]}]}]});

@@ -1,4 +1,4 @@
-//! Objects into the core, and decisions out of it.
+//! Conversion of objects into the core, and of decisions into objects.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -26,7 +26,7 @@ fn object<T: DeserializeOwned>(value: &Value) -> T {
     serde_json::from_value(value.clone()).unwrap_or_else(|e| panic!("{e}:\n{value}"))
 }
 
-/// An object of ours.
+/// An object of one of lockkeeper's kinds.
 fn lockkeeper_object(kind: &str, namespace: Option<&str>, name: &str, spec: &Value) -> Value {
     let mut metadata = json!({"name": name});
     if let Some(namespace) = namespace {

@@ -114,7 +114,7 @@ fn queue_spec_invalid_values_rejected_with_path() {
         (
             group("{name: cpu, nominalQuota: 1, borrowingLimit: 10E}"),
             "ClusterQueue team: spec.resourceGroups[0].flavors[0].resources[0].borrowingLimit: \
-             the amount is too large; keep all of a resource together below 2^63 of its unit",
+             the amount is too large; keep the total of a resource below 2^63 of its unit",
         ),
         (
             group("{name: cpu, nominalQuota: 1, lendingLimit: -1m}"),
@@ -124,7 +124,7 @@ fn queue_spec_invalid_values_rejected_with_path() {
         (
             group("{name: cpu, nominalQuota: 1}, {name: cpu, nominalQuota: 2}"),
             "ClusterQueue team: spec.resourceGroups[0].flavors[0].resources[1].name: \"cpu\" \
-             stands twice; give each a name of its own",
+             is duplicated; give each a unique name",
         ),
         (
             "fairSharing: {weight: -1}".to_owned(),

@@ -103,24 +103,24 @@ fn pod_sets_invalid_requests_rejected_with_path() {
         (
             container("{cpu: 9E}"),
             "Workload ns/job: spec.podSets[0].template.spec.containers: the amount is too large; \
-             keep all of a resource together below 2^63 of its unit"
+             keep the total of a resource below 2^63 of its unit"
                 .to_owned(),
         ),
         (
             container("{memory: 4E}"),
-            "Workload ns/job: spec.podSets[0].count: the amount is too large; keep all of a \
-             resource together below 2^63 of its unit"
+            "Workload ns/job: spec.podSets[0].count: the amount is too large; keep the total of a resource \
+             below 2^63 of its unit"
                 .to_owned(),
         ),
         (
             with("count", json!(-1)),
-            "Workload ns/job: spec.podSets[0].count: -1 makes no sense here; give a count of zero \
+            "Workload ns/job: spec.podSets[0].count: -1 is out of range; give a count of zero \
              or more"
                 .to_owned(),
         ),
         (
             with("minCount", json!(2)),
-            "Workload ns/job: spec.podSets[0].minCount: 2 makes no sense here; give at least 0 and \
+            "Workload ns/job: spec.podSets[0].minCount: 2 is out of range; give at least 0 and \
              at most the count"
                 .to_owned(),
         ),
@@ -131,7 +131,7 @@ fn pod_sets_invalid_requests_rejected_with_path() {
     let twice = json!({"podSets": [{"template": {}}, {"template": {}, "name": "main"}]});
     assert_eq!(
         requests(&workload(&twice, &json!({}))).unwrap_err(),
-        "Workload ns/job: spec.podSets[1].name: \"main\" stands twice; give each a name of its own"
+        "Workload ns/job: spec.podSets[1].name: \"main\" is duplicated; give each a unique name"
     );
 }
 
@@ -402,7 +402,7 @@ fn reservation_invalid_admission_rejected_with_path() {
     let bad = [
         (
             admission(&[first.clone(), first]),
-            format!("{at}[1].name: \"main\" stands twice; give each a name of its own"),
+            format!("{at}[1].name: \"main\" is duplicated; give each a unique name"),
         ),
         (
             admission(&[pod_set_assignment("c", &none, &none)]),
@@ -429,7 +429,7 @@ fn reservation_invalid_admission_rejected_with_path() {
                 &json!({"x": i64::MAX}),
             )]),
             format!(
-                "{at}[0].resourceUsage[x]: the amount is too large; keep all of a resource together \
+                "{at}[0].resourceUsage[x]: the amount is too large; keep the total of a resource \
                  below 2^63 of its unit"
             ),
         ),

@@ -48,11 +48,11 @@ impl JobKind for BatchJob {
             is_suspended: spec.suspend == Some(true),
             is_start_unconfirmed: spec.suspend != Some(true) && !is_known_started,
             has_start_time: status.start_time.is_some(),
-            // Not so `status.terminating`: a pod that is on its way out is not active. It has its node's
-            // resources until its grace period is over, and whoever gets its quota may wait for them so long
-            // in the scheduler; on a node that is dead it would keep the quota for ever. KEP-83 accepts that
-            // ("while Pods are terminating, a ClusterQueue's quota could be oversubscribed"), and Kueue asks
-            // `status.active` alone (`OnTerminating` of KEP-10076, its default).
+            // `status.terminating` does not matter: a terminating pod is not active. It keeps its node's resources
+            // until its grace period ends, and a workload admitted with its quota may have to wait for these resources
+            // in the scheduler. But a pod on a dead node would keep its quota forever. KEP-83 accepts this ("while Pods
+            // are terminating, a ClusterQueue's quota could be oversubscribed"), and Kueue reads `status.active` alone
+            // (`OnTerminating` of KEP-10076, its default).
             is_quiescent: status.active.unwrap_or_default() == 0 && is_known_suspended,
             is_ready: status
                 .ready

@@ -147,7 +147,7 @@ mod tests {
     fn lease_candidate_unchanged_lease_expires_after_its_duration() {
         let (mut a, mut b) = (candidate("a"), candidate("b"));
         let mut lease = a.try_acquire(None, 0, &wall(100)).unwrap();
-        // Wall clocks do not count, only the time at which b first observed the record.
+        // Wall clocks do not matter, only the time at which b first observed the record.
         assert_eq!(b.try_acquire(Some(&lease), 1_000, &wall(9_999)), None);
         assert_eq!(b.try_acquire(Some(&lease), 15_999, &wall(9_999)), None);
         lease = a.try_acquire(Some(&lease), 20_000, &wall(120)).unwrap();

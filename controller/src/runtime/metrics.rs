@@ -261,7 +261,7 @@ impl Metrics {
                 .get_or_create(&labels)
                 .set(number(state.node_view(queue).admitted_count()));
         }
-        let repeats = DampingView::new(state).thrash_stats();
+        let repeats = DampingView::new(state).repeat_stats();
         for (name, number) in [
             ("preempted", repeats.preempted),
             ("readmitted", repeats.readmitted),

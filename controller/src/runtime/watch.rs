@@ -46,7 +46,7 @@ async fn forward_events(
             Ok(event) => names.handle_event(kind, event),
             Err(error) => {
                 let kind = resource(kind).plural;
-                tracing::warn!(kind, %error, "the watch broke; trying again");
+                tracing::warn!(kind, %error, "watch failed; restarting");
                 continue;
             }
         };
@@ -178,7 +178,7 @@ mod tests {
         take(Event::Init);
         take(Event::InitApply(queue("a")));
         take(Event::InitApply(queue("d")));
-        // Begun anew: what was shown before and is not there now is gone.
+        // A new list: an object that was reported before and is not in the list was deleted.
         take(Event::Init);
         take(Event::InitApply(queue("c")));
         assert_eq!(take(Event::InitDone), ["gone a", "gone d", "listed"]);

@@ -84,7 +84,8 @@ mod tests {
         Error::WatchStartFailed(kube::Error::Api(status))
     }
 
-    /// What is told of watches that come to this, one after the other. The clock jumps: pauses cost nothing.
+    /// The events of watches that return these items, one watch after the other. The clock is paused: pauses take no
+    /// time.
     fn collect_events(watches: Vec<Vec<Result<u8, Error>>>) -> Vec<Option<u8>> {
         let mut builder = tokio::runtime::Builder::new_current_thread();
         let runtime = builder.enable_time().start_paused(true).build().unwrap();

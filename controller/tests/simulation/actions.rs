@@ -148,7 +148,7 @@ impl Simulation {
         let now_ms = self.api.now_ms;
         let (ticket, outcome) = self.processes[at].deliver_write_result(now_ms, &mut self.rng);
         let number = self.processes[at].number;
-        self.log(|| format!("{number} is answered {}: {outcome:?}", ticket.0));
+        self.log(|| format!("{number} gets the result of {}: {outcome:?}", ticket.0));
     }
 
     fn step_job_controller(&mut self) {
@@ -167,14 +167,14 @@ impl Simulation {
             self.invariants.has_faults && !self.is_calm && self.rng.percent(FAULTS_PERCENT);
         let fault = if is_fault { self.rng.below(4) } else { 9 };
         let outcome = match fault {
-            0 => WriteResult::Failed("it never came".to_owned()),
-            1 => WriteResult::Rejected("somebody does not like it".to_owned()),
+            0 => WriteResult::Failed("request lost".to_owned()),
+            1 => WriteResult::Rejected("rejected at random".to_owned()),
             // A conflict without a change of the object.
             3 => WriteResult::Conflict,
             _ => self.execute_write(&flight)?,
         };
         let outcome = match (fault, outcome) {
-            (2, _) => WriteResult::Failed("the answer never came".to_owned()),
+            (2, _) => WriteResult::Failed("response lost".to_owned()),
             (_, outcome) => outcome,
         };
         let (by, ticket) = (flight.process, flight.write.id);
@@ -221,7 +221,7 @@ impl Simulation {
                 let kind = *self.rng.pick(&kinds);
                 let watch = self.processes[at].watches.get_mut(&kind).unwrap();
                 watch.relist(&self.api, kind);
-                self.log(|| format!("the watch of {kind:?} breaks"));
+                self.log(|| format!("the watch of {kind:?} restarts"));
             }
             1 => {
                 let process = self.processes.remove(at);
@@ -245,7 +245,7 @@ impl Simulation {
                     }
                 }
                 let number = self.processes[at].number;
-                self.log(|| format!("{number} leads from now on"));
+                self.log(|| format!("{number} becomes the leader"));
                 self.make_leader(at);
             }
         }

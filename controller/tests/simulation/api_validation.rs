@@ -40,7 +40,7 @@ fn validate_conditions(object: &Value) -> Result<(), String> {
     for it in list(object, "/status/conditions") {
         let of = text(it, "/type");
         if seen.contains(&of) {
-            return Err(format!("condition {of} stands twice"));
+            return Err(format!("condition {of} is duplicated"));
         }
         seen.push(of);
         let reason = text(it, "/reason");
@@ -49,7 +49,7 @@ fn validate_conditions(object: &Value) -> Result<(), String> {
             return Err(format!("condition {of}: reason {reason:?}"));
         }
         if !has(it, "/lastTransitionTime") || !has(it, "/message") || !has(it, "/status") {
-            return Err(format!("condition {of} is not whole"));
+            return Err(format!("condition {of} is incomplete"));
         }
     }
     Ok(())
@@ -78,7 +78,7 @@ fn validate_job(before: Option<&Value>, after: &Value) -> Result<(), String> {
     }
     let is_reset = has_started && !has(after, "/status/startTime");
     if is_reset && !is_true(after, "/spec/suspend") {
-        return Err("status.startTime: cannot be removed from a job that runs".to_owned());
+        return Err("status.startTime: cannot be removed from a running job".to_owned());
     }
     Ok(())
 }

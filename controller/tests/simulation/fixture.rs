@@ -31,7 +31,7 @@ pub struct Fixture {
 }
 
 impl Fixture {
-    /// With a queue of this many CPUs, and the classes.
+    /// A fixture with a queue of this many CPUs, and the priority classes.
     pub fn new(requeue: Requeue, cpu: u32) -> Self {
         let mut api = Api::new(BEGIN_MS);
         api.create(Kind::Namespace, objects::namespace()).unwrap();
@@ -87,7 +87,7 @@ impl Fixture {
                 let Some(at_ms) = wake_at_ms.filter(|at_ms| *at_ms <= soon_ms) else {
                     return std::mem::take(&mut self.write_lines);
                 };
-                assert!(now_ms < at_ms, "it wants to go on and writes nothing");
+                assert!(now_ms < at_ms, "due again without a write");
                 self.api.now_ms = at_ms;
             }
             self.finish_writes(writes);
@@ -120,7 +120,7 @@ impl Fixture {
                 self.events.push(fields.map(|it| text(event, it)).join(" "));
             }
             let outcome = if is_refused {
-                WriteResult::Rejected("nobody may".to_owned())
+                WriteResult::Rejected("rejected by the test".to_owned())
             } else {
                 execute(&mut self.api, &write).unwrap()
             };

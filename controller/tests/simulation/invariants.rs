@@ -53,15 +53,15 @@ pub struct InvariantChecker {
     pub writes: u64,
     pub has_faults: bool,
     pub violation: Option<String>,
-    /// By the uid of a Job: template and parallelism, as its user wrote them.
+    /// By the uid of a Job: template and parallelism as set by its user.
     pub original_jobs: BTreeMap<String, (Value, i64)>,
     /// The uids of Jobs that users started or stopped by hand.
     pub modified_by_user: BTreeSet<String>,
-    /// By the uid of a Job: pods that its controller has created and not counted in its status yet.
+    /// By the uid of a Job: pods that its controller created and did not count in its status yet.
     pub unreported_pods: BTreeMap<String, i64>,
     pub preemptions: Vec<PreemptionRecord>,
     pub admissions: Vec<AdmissionRecord>,
-    /// The version of the last change by a user, and of the last one of leadership.
+    /// The version of the last change by a user, and of the last change of the leadership.
     pub last_user_version: u64,
     pub last_leader_change_version: u64,
     /// The last creation of a workload, which may be admitted before pending ones.
@@ -83,10 +83,10 @@ impl InvariantChecker {
     pub fn most_written(&self) -> String {
         let calm = self.writes_since_calm.iter().flatten();
         let busiest = calm.max_by_key(|(_, writes)| **writes);
-        format!("most is written to {busiest:?}")
+        format!("most writes: {busiest:?}")
     }
 
-    /// A write was begun.
+    /// Checks a write when it begins.
     pub fn check_issued(&mut self, process: &ControllerProcess, write: &WriteRequest) {
         let ObjectRef::Job(job) = &write.object else {
             return;
@@ -104,12 +104,12 @@ impl InvariantChecker {
         if !workload.is_some_and(|(_, it)| may_run(it)) {
             let name = &job.name;
             self.violation = Some(format!(
-                "job {name} is started, and its workload does not run"
+                "job {name} is started, but its workload is not admitted"
             ));
         }
     }
 
-    /// A write was done.
+    /// Checks a write when it was executed.
     pub fn check_applied(
         &mut self,
         api: &Api,
@@ -141,7 +141,7 @@ impl InvariantChecker {
             WRITES_PER_QUEUE_MAX
         };
         if *writes > most {
-            return Err(format!("{target:?} is written without end"));
+            return Err(format!("{target:?} has too many writes"));
         }
         Ok(())
     }
@@ -182,7 +182,7 @@ impl InvariantChecker {
             (true, true)
                 if before.unwrap()["status"]["admission"] != after["status"]["admission"] =>
             {
-                Err(format!("{name} is admitted anew while it holds quota"))
+                Err(format!("{name} is admitted again while it holds quota"))
             }
             (true, false) if !condition_is_true(after, "Finished") => {
                 self.check_release(api, flight, name, after)
@@ -236,16 +236,16 @@ impl InvariantChecker {
         }
         let has_pods = number(job, "/status/active") > 0 || self.unreported_pods.contains_key(of);
         if !is_true(job, "/spec/suspend") || has_pods {
-            return Err(format!("{name} gives its quota back while its job runs"));
+            return Err(format!("{name} releases its quota while its job runs"));
         }
         self.check_restored(job)
     }
 
-    /// A stopped Job is as its user wrote it.
+    /// Checks that a stopped Job has the template and parallelism of its user.
     pub fn check_restored(&self, job: &Value) -> Result<(), String> {
         let name = text(job, "/metadata/name");
         if has(job, "/status/startTime") {
-            return Err(format!("job {name} has stopped and has a start time"));
+            return Err(format!("stopped job {name} has a start time"));
         }
         let Some((template, parallelism)) = self.original_jobs.get(uid(job)) else {
             return Ok(());
@@ -254,7 +254,7 @@ impl InvariantChecker {
         {
             let spec = &job["spec"];
             return Err(format!(
-                "job {name} has stopped and is not as it was: {spec}"
+                "stopped job {name} is not restored: {spec}"
             ));
         }
         Ok(())
@@ -280,7 +280,7 @@ impl InvariantChecker {
         let workload = workloads.find(|(_, it)| job_owner(it).is_some_and(|(_, uid)| uid == of));
         let is_taken = |it: &Value| !holds_quota(it) && self.released_workloads.contains(uid(it));
         if workload.is_some_and(|(_, it)| is_taken(it)) {
-            return Err(format!("job {name} starts after its quota was given back"));
+            return Err(format!("job {name} starts after its quota was released"));
         }
         Ok(())
     }
@@ -293,7 +293,7 @@ fn check_admission(
     workload: &Value,
 ) -> Result<(), String> {
     if workload["spec"]["active"] == false {
-        return Err(format!("{name} is admitted and is not active"));
+        return Err(format!("{name} is admitted but not active"));
     }
     if !flight.is_up_to_date {
         return Ok(());
@@ -305,12 +305,12 @@ fn check_admission(
         .limits
         .get(&(Kind::ClusterQueue, ObjectKey::new("", queue)));
     let Some(known) = known else {
-        return Err(format!("{name} is admitted to {queue}, which is not there"));
+        return Err(format!("{name} is admitted to {queue}, which does not exist"));
     };
     let stop = text(known, "/spec/stopPolicy");
     if !matches!(stop, "" | "None") || tree.is_on_cycle(queue) {
         return Err(format!(
-            "{name} is admitted to {queue}, which is stopped or on a circle"
+            "{name} is admitted to {queue}, which is stopped or in a cohort cycle"
         ));
     }
     for (cell, amount) in usage(workload) {

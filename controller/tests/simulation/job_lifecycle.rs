@@ -1,4 +1,4 @@
-//! Lifecycles of single jobs: the writes, and the conditions on the way.
+//! Life cycles of single jobs: their writes and conditions.
 
 use crate::fields::text;
 use crate::fixture::Fixture;
@@ -319,7 +319,7 @@ fn deleted_cluster_queue_admits_no_more_workloads() {
     stage.api.create(JOB, job("waits", "high")).unwrap();
     let lines = stage.settle();
     let waits = stage.workload_of("waits");
-    // Its quota is free.
+    // The released quota is used.
     assert_eq!(lines, [format!("create_workload {waits}")]);
     let runs = stage.workload_of("runs");
     assert!(

@@ -96,7 +96,7 @@ fn job_scaled_down_keeps_running() {
     scale(&mut stage, 1);
     assert_eq!(stage.advance(60_000), [""; 0]);
     assert_eq!(admitted_and_actual_pods(&stage), [json!(2), json!(1)]);
-    // And back, as far as it was admitted.
+    // Scaling up to the admitted count is allowed, too.
     scale(&mut stage, 2);
     assert_eq!(stage.advance(60_000), [""; 0]);
 }

@@ -1,4 +1,4 @@
-//! The controller of Jobs, and the pods that it would have.
+//! The controller of Jobs, and the pods of the Jobs.
 
 use crate::fields::{condition_is_true, has, is_deleted, is_true, list, number, text, time};
 use crate::objects::POD_FATE_ANNOTATION;
@@ -9,7 +9,7 @@ use std::rc::Rc;
 
 pub const JOB: Kind = Kind::Job(0);
 
-/// How late it says what could not be said at once.
+/// The delay of its status updates after a conflict, in milliseconds.
 const STATUS_DELAY_MS: i64 = 300;
 
 /// Whether a Job has ended.
@@ -18,7 +18,7 @@ pub fn has_ended(job: &Value) -> bool {
 }
 
 impl Simulation {
-    /// One step for one Job; false if it has nothing to do now.
+    /// Runs one step for one Job; false if there is nothing to do now.
     pub fn step_job(&mut self, name: &ObjectKey) -> bool {
         let Some(job) = self.api.get(JOB, name).map(Rc::clone) else {
             return false;
@@ -46,12 +46,12 @@ impl Simulation {
             .unreported_pods
             .remove(text(job, "/metadata/uid"));
         if let Some(made) = unsaid.filter(|made| *made > number(job, "/status/active")) {
-            // It counts them, and does not yet say what it thinks of the job.
+            // It counts the pods; the conditions follow in a later update.
             return Some(json!({"active": made}));
         }
         if number(job, "/status/active") > 0 && self.rng.percent(50) {
             let left = number(job, "/status/active") - 1;
-            // Some of its nodes are dead, and never say that it is gone.
+            // Some nodes are dead: their pods are never reported as gone.
             let hang = number(job, "/status/terminating") + i64::from(self.rng.percent(30));
             return Some(json!({"active": left, "ready": 0, "terminating": hang}));
         }
@@ -65,7 +65,7 @@ impl Simulation {
         if !has(job, "/status/startTime") || condition_is_true(job, "Suspended") {
             let made = number(job, "/spec/parallelism");
             if self.rng.percent(40) {
-                // It makes its pods, and what it says of them comes late: somebody has written meanwhile.
+                // It creates the pods, but its status update comes late because of a conflict.
                 let uid = text(job, "/metadata/uid").to_owned();
                 self.invariants.unreported_pods.insert(uid, made);
                 self.job_timers
@@ -105,7 +105,7 @@ impl Simulation {
             return None;
         }
         if ready < wanted {
-            // One that lost its pods once does not lose them again: it is done.
+            // A job that lost its pods once does not lose them again.
             return Some(json!({"ready": self.rng.range(ready + 1, wanted)}));
         }
         let has_lost = text(job, "/metadata/annotations/lost") == started;

@@ -8,7 +8,7 @@ pub const QUEUES: [&str; 3] = ["qa", "qb", "qc"];
 pub const COHORTS: [&str; 2] = ["all", "sub"];
 pub const FLAVORS: [&str; 2] = ["spot", "solid"];
 pub const CLASSES: [(&str, i32); 3] = [("low", 10), ("mid", 100), ("high", 1000)];
-/// The annotation that says what becomes of a Job's pods.
+/// The annotation that determines the fate of a Job's pods.
 pub const POD_FATE_ANNOTATION: &str = "/metadata/annotations/fate";
 
 fn lockkeeper_object(kind: &str, namespace: Option<&str>, name: &str, spec: &Value) -> Value {

@@ -12,9 +12,9 @@ use std::rc::Rc;
 /// The watch of one kind.
 #[derive(Default)]
 pub struct SimulatedWatch {
-    /// Of a listing: what is still to be told, then the names that it had.
+    /// Of an incomplete list: the objects still to deliver, and the names delivered so far.
     listing: Option<(VecDeque<Rc<Value>>, BTreeSet<ObjectKey>)>,
-    /// How much of the log was told.
+    /// The position in the log up to which events were delivered.
     log_position: usize,
     known: BTreeSet<ObjectKey>,
 }
@@ -33,13 +33,13 @@ impl SimulatedWatch {
         self.listing.is_some() || self.log_position < api.log(kind).len()
     }
 
-    /// The next that it tells; one by one but for the end of a listing.
+    /// The next event; one at a time except at the end of a list.
     fn next(&mut self, api: &Api, kind: Kind) -> Vec<WatchEvent> {
         if let Some((objects, names)) = &mut self.listing {
             if let Some(object) = objects.pop_front() {
                 let name = crate::fields::object_key(&object);
                 names.insert(name.clone());
-                // A listing that breaks has told of it all the same.
+                // Counts as delivered even if the list is never completed.
                 self.known.insert(name.clone());
                 return vec![WatchEvent::Applied(name, object)];
             }
@@ -85,17 +85,17 @@ pub struct ControllerProcess {
     pub number: u64,
     pub reconciler: Reconciler,
     pub watches: BTreeMap<Kind, SimulatedWatch>,
-    /// What it was told last of each object.
+    /// The last delivered version of each object.
     pub view: BTreeMap<(Kind, ObjectKey), Rc<Value>>,
     pub write_results: Vec<(WriteId, WriteResult)>,
     pub wake_at_ms: Option<i64>,
     /// Whether an input was handled since the last poll.
     pub has_new_input: bool,
     pub is_leading: bool,
-    /// Others have written until this version: before it has seen that, it may decide on what is no longer
-    /// so.
+    /// The version of the last write by another client: until the process has observed it, its decisions may be
+    /// outdated.
     pub must_observe_version: u64,
-    /// It has, and nothing of what it decided before is left to be written.
+    /// The process has observed that version, and all its earlier decisions are written or dropped.
     pub is_up_to_date: bool,
 }
 
@@ -122,7 +122,7 @@ impl ControllerProcess {
         }
     }
 
-    /// Whether it has heard of all that was written until a version.
+    /// Whether the process has observed all writes up to a version.
     pub fn has_observed(&self, api: &Api, until: u64) -> bool {
         self.watches.iter().all(|(kind, watch)| {
             let next = api.log(*kind).get(watch.log_position);
@@ -130,14 +130,14 @@ impl ControllerProcess {
         })
     }
 
-    /// The kinds whose watches have something to tell.
+    /// The kinds with events to deliver.
     pub fn kinds_behind(&self, api: &Api) -> Vec<Kind> {
         let watches = self.watches.iter();
         let behind = watches.filter(|(kind, it)| it.is_behind(api, **kind));
         behind.map(|(kind, _)| *kind).collect()
     }
 
-    /// Takes what a watch tells next. Says it.
+    /// Handles the next event of a watch, and returns its description.
     pub fn handle_next_event(&mut self, api: &Api, kind: Kind) -> Vec<String> {
         let told = self.watches.get_mut(&kind).unwrap().next(api, kind);
         let mut lines = Vec::new();
@@ -156,7 +156,7 @@ impl ControllerProcess {
                         Input::deleted(kind, name),
                     )
                 }
-                WatchEvent::Listed => (format!("has listed {kind:?}"), Input::Listed(kind)),
+                WatchEvent::Listed => (format!("completes the list of {kind:?}"), Input::Listed(kind)),
             };
             lines.push(line);
             self.reconciler.handle_input(api.now_ms, input);

@@ -113,6 +113,6 @@ impl Simulation {
             }
         }
         self.invariants.last_user_version = self.api.version();
-        self.log(|| "users put it right again".to_owned());
+        self.log(|| "users repair the objects".to_owned());
     }
 }

@@ -57,7 +57,7 @@ impl Simulation {
             return if workloads.is_empty() {
                 Ok(())
             } else {
-                Err(format!("job {name} is not ours and has a workload"))
+                Err(format!("job {name} is not managed and has a workload"))
             };
         }
         let [workload] = workloads.as_slice() else {
@@ -66,7 +66,7 @@ impl Simulation {
         let runs = may_run(workload);
         if runs == is_true(job, "/spec/suspend") {
             return Err(format!(
-                "job {name} is half stopped: its workload runs: {runs}"
+                "job {name} is partly stopped: its workload is admitted: {runs}"
             ));
         }
         if runs {
@@ -81,7 +81,7 @@ impl Simulation {
         }
         if !runs {
             if number(job, "/status/active") > 0 {
-                return Err(format!("job {name} is stopped and has pods"));
+                return Err(format!("job {name} is stopped but has pods"));
             }
             if !self.invariants.modified_by_user.contains(uid(job)) {
                 self.invariants.check_restored(job)?;
@@ -98,11 +98,11 @@ impl Simulation {
             Some(job) if uid(job) == of => {
                 let is_running = !has_ended(job) && !is_deleted(job);
                 if !is_running && holds_quota(workload) && !is_deleted(job) {
-                    return Err(format!("{name} holds quota, and its job has ended"));
+                    return Err(format!("{name} holds quota, but its job has finished"));
                 }
                 Ok(())
             }
-            _ => Err(format!("{name} is left, and its job is gone")),
+            _ => Err(format!("{name} remains, but its job is gone")),
         }
     }
 
@@ -121,14 +121,14 @@ impl Simulation {
         }
         if holds_quota(workload) {
             return if condition_is_true(workload, "Evicted") {
-                Err(format!("{name} is evicted and keeps its quota"))
+                Err(format!("{name} is evicted but keeps its quota"))
             } else {
                 Ok(())
             };
         }
         let told = condition(workload, "QuotaReserved");
         if !told.is_some_and(|it| it["status"] == "False" && it["message"] != "") {
-            return Err(format!("{name} does not say why it waits: {told:?}"));
+            return Err(format!("{name} has no pending reason: {told:?}"));
         }
         let class = text(workload, "/spec/priorityClassName");
         let has_class = class.is_empty() || self.has(Kind::PriorityClass, "", class);
@@ -141,7 +141,7 @@ impl Simulation {
         let queue = self.queue_if_schedulable(workload);
         if condition_is_false(workload, "Requeued") && queue.is_some() {
             let why = condition(workload, "Requeued").unwrap();
-            return Err(format!("{name} is active and held for ever: {why}"));
+            return Err(format!("{name} is active but never requeued: {why}"));
         }
         match queue {
             Some(queue) if has_class => self.check_pending(name, workload, queue, tree),
@@ -173,7 +173,7 @@ impl Simulation {
         (works(door) && works(queue) && stays && has_flavors).then_some(queue)
     }
 
-    /// No pending workload fits.
+    /// Checks that no pending workload fits.
     fn check_pending(
         &self,
         name: &ObjectKey,
@@ -187,8 +187,7 @@ impl Simulation {
         if is_blocked || tree.is_on_cycle(queue_name) {
             return Ok(());
         }
-        // The head of a queue with StrictFIFO keeps who is behind it waiting, and reserves quota from all
-        // that share it.
+        // The pending head of a StrictFIFO queue blocks the workloads behind it, and reserves quota of the whole tree.
         let root = tree.root(queue_name);
         let mut others = self
             .workloads()
@@ -212,7 +211,7 @@ impl Simulation {
         let fits = |cell: &Cell| tree.available(queue_name, cell) >= wanted;
         if cells(queue).iter().any(fits) {
             let told = condition(workload, "QuotaReserved");
-            return Err(format!("{name} fits into {queue_name} and waits: {told:?}"));
+            return Err(format!("{name} fits into {queue_name} but is pending: {told:?}"));
         }
         Ok(())
     }
@@ -231,7 +230,7 @@ impl Simulation {
             })
             .collect();
         if is_deleted(queue) && holders.is_empty() {
-            return Err(format!("ClusterQueue {name} is to go, and stays"));
+            return Err(format!("ClusterQueue {name} is deleted but remains"));
         }
         let count = i64::try_from(holders.len()).unwrap();
         for field in ["/reservingWorkloads", "/admittedWorkloads"] {
@@ -288,7 +287,7 @@ impl Simulation {
         Ok(())
     }
 
-    /// No preemption was useless.
+    /// Checks that no preemption was useless.
     fn check_preemptions(&self) -> Result<(), String> {
         for it in &self.invariants.preemptions {
             let watcher = &self.invariants;
@@ -314,7 +313,7 @@ impl Simulation {
             let has_successor = admitted.any(|of| of.version > it.version);
             if waits && !is_admitted && !has_successor {
                 let (victim, preemptor) = (&it.victim, &it.preemptor);
-                return Err(format!("{victim} went for {preemptor}, who waits still"));
+                return Err(format!("{victim} was preempted for {preemptor}, which is still pending"));
             }
         }
         Ok(())

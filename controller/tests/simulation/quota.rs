@@ -6,7 +6,7 @@ use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
-/// The objects that say what the limits are: ClusterQueues and Cohorts.
+/// The objects that determine the limits: ClusterQueues and Cohorts.
 pub type Limits = BTreeMap<(Kind, ObjectKey), Rc<Value>>;
 
 /// Flavor and resource.
@@ -56,7 +56,7 @@ pub fn usage(workload: &Value) -> BTreeMap<Cell, i64> {
 }
 
 impl ReferenceTree {
-    /// The tree of these limits, used by these workloads as far as they hold quota.
+    /// The tree of these limits, with the usage of those workloads that hold quota.
     pub fn from_objects<'a>(limits: &Limits, workloads: impl Iterator<Item = &'a Value>) -> Self {
         let mut tree = Self::default();
         for ((kind, name), object) in limits {
@@ -121,7 +121,7 @@ impl ReferenceTree {
         self.quota(key, cell).nominal + lent.sum::<i64>()
     }
 
-    /// What the parent never sees.
+    /// The quota that the node does not lend to its parent.
     fn local(&self, key: &str, cell: &Cell) -> i64 {
         let lending = self.quota(key, cell).lending;
         lending.map_or(0, |lending| (self.subtree(key, cell) - lending).max(0))
@@ -163,14 +163,14 @@ impl ReferenceTree {
         node.is_some_and(|it| it.is_on_cycle)
     }
 
-    /// What all of a queue's workloads hold of a cell.
+    /// The usage of a cell by all workloads of a queue.
     pub fn usage_of(&self, name: &str, cell: &Cell) -> i64 {
         let node = self.nodes.get(&queue_node(name));
         let usage = node.and_then(|it| it.usage.get(cell));
         usage.copied().unwrap_or_default()
     }
 
-    /// The root of a queue's tree: two that have the same share quota.
+    /// The root of a queue's tree: queues with the same root share quota.
     pub fn root(&self, name: &str) -> String {
         let mut at = queue_node(name);
         while let Some(parent) = self.nodes.get(&at).and_then(|it| it.parent.clone()) {

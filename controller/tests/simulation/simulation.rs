@@ -21,7 +21,7 @@ const BEGIN_MS: i64 = 1_700_000_000_000;
 /// The most steps without faults until the run has to be quiescent.
 const STEPS_MAX: usize = 30_000;
 
-/// The same for its time, in milliseconds.
+/// The most time without faults until the run has to be quiescent, in milliseconds.
 const QUIESCENCE_MAX_MS: i64 = 86_400_000;
 
 /// A write on its way to the API server.
@@ -29,7 +29,7 @@ pub struct InFlight {
     /// The number of the process.
     pub process: u64,
     pub write: WriteRequest,
-    /// The limits as the process knew them when it began to write.
+    /// The limits that the process had observed when it began to write.
     pub limits: Limits,
     /// Whether the process had observed all writes of other clients.
     pub is_up_to_date: bool,
@@ -172,7 +172,7 @@ impl Simulation {
             self.step()?;
             steps += 1;
             if steps > STEPS_MAX {
-                return Err("users do not get their turn".to_owned());
+                return Err("users cannot finish their changes".to_owned());
             }
         }
         self.start_calm();
@@ -182,7 +182,7 @@ impl Simulation {
             steps += 1;
             if steps > STEPS_MAX || self.api.now_ms - begin_ms > QUIESCENCE_MAX_MS {
                 let busiest = self.invariants.most_written();
-                return Err(format!("it does not come to rest; {busiest}"));
+                return Err(format!("not quiescent; {busiest}"));
             }
         }
         let result = self.check_quiescent();
@@ -226,13 +226,13 @@ impl Simulation {
         known.collect()
     }
 
-    /// A new name, never given before.
+    /// A name that was not used before.
     pub fn new_name(&mut self, prefix: &str) -> String {
         self.last_name_number += 1;
         format!("{prefix}{}", self.last_name_number)
     }
 
-    /// Whether something that was begun when this was first asked has taken as long.
+    /// Whether the pause has passed since the first call for this key.
     pub fn is_due(&mut self, key: (ObjectKey, String), pause_ms: i64) -> bool {
         let now_ms = self.api.now_ms;
         let name = key.0.clone();
@@ -243,7 +243,7 @@ impl Simulation {
         at_ms <= now_ms
     }
 
-    /// The Jobs that have changed are looked at by their controller.
+    /// Enqueues the Jobs that have changed for their controller.
     pub fn enqueue_changed_jobs(&mut self) {
         let log = self.api.log(JOB);
         let names = log[self.job_log_position..]
@@ -276,7 +276,7 @@ fn settings(dice: &mut Rng) -> Settings {
     };
     let options = Options {
         algorithm,
-        // Without it workloads may be preempted in circles for ever, as in Kueue.
+        // Without damping there may be preemption loops, as in Kueue.
         damping: Damping::On,
         disable_partial_admission: dice.percent(30),
         ..Options::default()

@@ -32,7 +32,7 @@ impl Simulation {
 
     pub fn create_job(&mut self) {
         let name = if self.last_name_number > 0 && self.rng.percent(10) {
-            // One that was there, perhaps.
+            // Sometimes the name of an earlier object.
             format!(
                 "j{}",
                 self.rng
@@ -116,7 +116,7 @@ impl Simulation {
         };
         let labels = match self.rng.below(6) {
             0 => {
-                // It is no longer ours, and runs on.
+                // The job is no longer managed, and keeps running.
                 self.invariants
                     .modified_by_user
                     .insert(uid(&job).to_owned());
@@ -145,8 +145,8 @@ impl Simulation {
         };
         let count = self.rng.range(1, 4);
         let patch = json!({"spec": {"parallelism": count, "completions": count}});
-        // What its admission has scaled comes back when it stops, but for a number that was changed since; that
-        // is for single lives.
+        // Stopping restores the fields that the admission changed, except for a count that was changed since;
+        // `job_resize` tests that.
         let noted = text(
             &job,
             "/metadata/annotations/lockkeeper.dev~1original-placement",
@@ -221,7 +221,7 @@ impl Simulation {
         self.condition_patch(workload, "Finished", "Succeeded")
     }
 
-    /// Its admission names another queue.
+    /// The patch of an admission to another queue.
     fn moved_admission_patch(&mut self, workload: &Value) -> Value {
         if !holds_quota(workload) {
             return json!({"status": {"priority": 5}});

@@ -1,4 +1,4 @@
-//! Nothing is lost on any way, whatever the object, and whoever changes it in between.
+//! Round trips between all versions lose nothing, for random objects and with changes in between.
 
 use lockkeeper_conversion::check_round_trip;
 use proptest::prelude::*;

@@ -34,7 +34,7 @@ pub(super) enum Placeholder {
     CaBundle,
     /// The namespace of the release.
     Namespace,
-    /// What becomes of another project's objects while nobody answers.
+    /// The failure policy for other projects' kinds.
     ForeignFailurePolicy,
     /// The operations that rules are on for.
     Operations,

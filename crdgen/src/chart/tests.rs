@@ -33,7 +33,7 @@ fn committed_chart_files_are_current() {
     let made: BTreeSet<PathBuf> = files.iter().map(|it| chart().join(&it.path)).collect();
     for entry in fs::read_dir(chart().join(GENERATED)).unwrap() {
         let path = entry.unwrap().path();
-        assert!(made.contains(&path), "{}: nobody makes it", path.display());
+        assert!(made.contains(&path), "{}: not generated", path.display());
     }
 }
 
@@ -166,7 +166,7 @@ const TABLE: [&str; 2] = [
     "<!-- End of the table. -->\n",
 ];
 
-/// `UPDATE_DOCS=1` writes the table anew.
+/// `UPDATE_DOCS=1` rewrites the table.
 #[test]
 fn values_page_is_current() {
     let path = root().join("docs/installation.md");

@@ -1,5 +1,5 @@
-//! The values of the chart: their type, with what each is for and its default. `values.yaml`, `values.schema.json` and
-//! the table in `docs/installation.md` are made from it.
+//! The values of the chart: their type, with descriptions and defaults. `values.yaml`, `values.schema.json` and
+//! the table in `docs/installation.md` are generated from it.
 
 mod render;
 
@@ -19,47 +19,47 @@ type Section = Map<String, Value>;
 #[derive(Clone, Debug, Default, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Values {
-    /// The image that holds the binary.
+    /// The container image.
     pub image: Image,
     /// The Secrets to pull the image with, as `- name: NAME`.
     #[schemars(with = "Vec<LocalObjectReference>")]
     pub image_pull_secrets: Vec<Value>,
-    /// The configuration file of all processes, key by key as `docs/configuration.md` says. A change restarts the pods.
-    /// Write "off" in quotes: without them it is false in a file of Helm.
+    /// The configuration file of all processes; `docs/configuration.md` lists the keys. A change restarts the pods.
+    /// Write "off" in quotes: YAML reads it as false otherwise.
     #[schemars(with = "Config")]
     pub config: Section,
-    /// The projects whose kinds the webhook guards besides lockkeeper's own: kueue, koordinator. Those of
-    /// config.webhook.foreignKinds count as well.
+    /// The projects whose kinds the webhook also validates: kueue, koordinator. Those of
+    /// config.webhook.foreignKinds are added.
     pub foreign_kinds: BTreeSet<ForeignKinds>,
-    /// The certificate that the webhook serves.
+    /// The serving certificate of the webhook.
     pub certificates: Certificates,
     /// The admission webhook.
     pub webhook: Webhook,
     /// The controller, which admits, preempts and requeues.
     pub controller: Controller,
-    /// The definitions of lockkeeper's kinds.
+    /// The CRDs of lockkeeper's kinds.
     pub crds: Crds,
-    /// What the API server refuses and fills in by itself, while no replica of the webhook answers.
+    /// Admission policies: the API server validates and defaults even while no webhook replica is running.
     pub policies: Policies,
-    /// Rules for the network of the pods.
+    /// Network policies of the pods.
     pub network_policy: NetworkPolicy,
-    /// What tells the operator of Prometheus to scrape.
+    /// ServiceMonitors for the Prometheus operator.
     pub service_monitor: ServiceMonitor,
-    /// The priority class of all pods, such as system-cluster-critical. Empty is the default of the cluster.
+    /// The priority class of all pods, such as system-cluster-critical. Empty: the cluster's default.
     pub priority_class_name: String,
-    /// What is logged, such as `lockkeeper_webhook=debug`. Empty is what the binary logs by itself.
+    /// The log filter, such as `lockkeeper_webhook=debug`. Empty: the binary's default.
     pub log_filter: String,
-    /// Labels for all objects and pods, besides the chart's own.
+    /// Labels for all objects and pods, in addition to the chart's own.
     pub extra_labels: BTreeMap<String, String>,
     /// Annotations for all pods.
     pub pod_annotations: BTreeMap<String, String>,
     /// Annotations for the service accounts.
     pub service_account_annotations: BTreeMap<String, String>,
-    /// What a parent chart gives to all of its parts. Nothing here reads it.
+    /// The global values of a parent chart. This chart does not use them.
     pub global: Global,
 }
 
-/// What the schema lets through as it is.
+/// An object that the schema accepts without validation.
 #[derive(Clone, Debug, Default, Serialize, JsonSchema)]
 #[schemars(extend("additionalProperties" = true))]
 pub struct Global {}
@@ -68,15 +68,15 @@ pub struct Global {}
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Image {
-    /// Where it is, without a tag.
+    /// The repository, without a tag.
     #[schemars(length(min = 1))]
     pub repository: String,
-    /// The tag. Empty is the version of the chart.
+    /// The tag. Empty: the version of the chart.
     pub tag: String,
-    /// The digest, such as sha256:…; it goes before the tag.
+    /// The digest, such as sha256:…; it takes precedence over the tag.
     #[schemars(regex(pattern = "^(sha256:[0-9a-f]{64})?$"))]
     pub digest: String,
-    /// When it is pulled.
+    /// The pull policy.
     pub pull_policy: PullPolicy,
 }
 
@@ -91,33 +91,33 @@ impl Default for Image {
     }
 }
 
-/// When an image is pulled.
+/// The pull policy of an image.
 #[derive(Clone, Copy, Debug, Serialize, JsonSchema)]
 pub enum PullPolicy {
-    /// When the node has none.
+    /// If the node does not have the image.
     IfNotPresent,
-    /// Each time.
+    /// On every start of a container.
     Always,
     /// Never.
     Never,
 }
 
-/// Where the certificate comes from.
+/// The source of the serving certificate.
 #[derive(Clone, Debug, Default, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Certificates {
-    /// self: the webhook makes and rotates them in a Secret, and puts its CA bundle where it belongs. cert-manager: a
-    /// Certificate. given: a Secret of yours.
+    /// self: the webhook creates and rotates the certificates in a Secret, and injects its CA bundle. cert-manager: a
+    /// Certificate. given: your own Secret.
     pub mode: CertificateMode,
-    /// The Secret of yours, of type kubernetes.io/tls, in the namespace of the release.
+    /// Your own Secret, of type kubernetes.io/tls, in the namespace of the release.
     pub secret_name: String,
     /// The CA of the certificate in that Secret, as PEM.
     pub ca_bundle: String,
-    /// The issuer of cert-manager that signs. Without a name the chart makes a CA of its own.
+    /// The cert-manager issuer. Without a name the chart creates a CA.
     pub issuer_ref: IssuerRef,
 }
 
-/// Who makes the certificate.
+/// The issuer of the certificate.
 #[derive(Clone, Copy, Debug, Default, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum CertificateMode {
@@ -127,7 +127,7 @@ pub enum CertificateMode {
     Own,
     /// cert-manager.
     CertManager,
-    /// Somebody else.
+    /// The administrator, who creates the Secret.
     Given,
 }
 
@@ -157,20 +157,20 @@ impl Default for IssuerRef {
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Webhook {
-    /// How many pods answer. With one there is no disruption budget, and a node that goes takes the webhook along.
+    /// The number of replicas. With one there is no disruption budget, and the loss of its node stops the webhook.
     #[schemars(range(min = 1, max = 64))]
     pub replicas: u8,
-    /// What becomes of objects of the foreign kinds while nobody answers: Ignore lets them pass, Fail refuses them.
-    /// lockkeeper's own kinds are refused, and those of Kubernetes pass.
+    /// The failure policy for kinds of other projects while no replica answers: Ignore admits them, Fail rejects them.
+    /// lockkeeper's own kinds are always rejected, and Kubernetes' kinds always admitted.
     pub foreign_failure_policy: FailurePolicy,
-    /// What a pod asks for and may take.
+    /// Resource requests and limits.
     pub resources: Resources,
-    /// The labels of the nodes to run on.
+    /// The node selector of the pods.
     pub node_selector: BTreeMap<String, String>,
-    /// The taints of nodes that are borne.
+    /// The tolerations of the pods.
     #[schemars(with = "Vec<Toleration>")]
     pub tolerations: Vec<Value>,
-    /// The affinity of the pods. They are spread over nodes and zones without it.
+    /// The affinity of the pods. Without it they are spread over nodes and zones.
     #[schemars(with = "Affinity")]
     pub affinity: Section,
 }
@@ -188,12 +188,12 @@ impl Default for Webhook {
     }
 }
 
-/// What becomes of a request that the webhook cannot be asked about.
+/// The failure policy: the result of a request that the webhook cannot answer.
 #[derive(Clone, Copy, Debug, Serialize, JsonSchema)]
 pub enum FailurePolicy {
-    /// It passes.
+    /// The request is admitted.
     Ignore,
-    /// It is refused.
+    /// The request is rejected.
     Fail,
 }
 
@@ -201,19 +201,19 @@ pub enum FailurePolicy {
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Controller {
-    /// Whether it is there. Leave it off where Kueue or Koordinator admits.
+    /// Whether the controller is installed. Leave it off where Kueue or Koordinator admits workloads.
     pub enabled: bool,
-    /// How many pods there are. One works, the others wait for its Lease.
+    /// The number of replicas. One is the leader; the others wait for its Lease.
     #[schemars(range(min = 1, max = 64))]
     pub replicas: u8,
-    /// What a pod asks for and may take.
+    /// Resource requests and limits.
     pub resources: Resources,
-    /// The labels of the nodes to run on.
+    /// The node selector of the pods.
     pub node_selector: BTreeMap<String, String>,
-    /// The taints of nodes that are borne.
+    /// The tolerations of the pods.
     #[schemars(with = "Vec<Toleration>")]
     pub tolerations: Vec<Value>,
-    /// The affinity of the pods. They are spread over nodes and zones without it.
+    /// The affinity of the pods. Without it they are spread over nodes and zones.
     #[schemars(with = "Affinity")]
     pub affinity: Section,
 }
@@ -231,13 +231,13 @@ impl Default for Controller {
     }
 }
 
-/// What a container asks for and may take, by resource.
+/// Resource requests and limits of a container.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 #[serde(default)]
 pub struct Resources {
-    /// What is kept for it on a node.
+    /// The requests.
     pub requests: BTreeMap<String, Amount>,
-    /// What it may take at most. There is no limit on cpu: a webhook that is throttled holds up writes.
+    /// The limits. There is no limit on cpu: a throttled webhook delays writes.
     pub limits: BTreeMap<String, Amount>,
 }
 
@@ -259,7 +259,7 @@ impl Resources {
     }
 }
 
-/// A quantity of Kubernetes, as text or as a number.
+/// A Kubernetes quantity, as a string or a number.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 #[serde(untagged)]
 pub enum Amount {
@@ -269,13 +269,13 @@ pub enum Amount {
     Number(u64),
 }
 
-/// The definitions.
+/// The CRDs.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 #[serde(default)]
 pub struct Crds {
-    /// Whether they come with the release, and are upgraded with it.
+    /// Whether the release contains the CRDs, and upgrades them.
     pub install: bool,
-    /// Whether an uninstallation leaves them, and with them all objects of their kinds.
+    /// Whether `helm uninstall` keeps the CRDs, and with them all objects of their kinds.
     pub keep: bool,
 }
 
@@ -292,8 +292,8 @@ impl Default for Crds {
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 #[serde(default)]
 pub struct Policies {
-    /// Whether they are there: what rules refuse that no schema can, defaults that no schema fills in, and Jobs and JobSets
-    /// of a queue suspended. What the configuration changes of a rule is left to the webhook.
+    /// Whether the policies are installed: rules and defaults that no schema can express, and suspension of Jobs and
+    /// JobSets with a queue name. Rules that the configuration changes are left to the webhook.
     pub enabled: bool,
 }
 
@@ -303,19 +303,19 @@ impl Default for Policies {
     }
 }
 
-/// Rules for the network.
+/// Network policies.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 pub struct NetworkPolicy {
-    /// Whether they are there: in may come what asks the webhook, and who scrapes; out may go what asks the API server
+    /// Whether network policies are installed. Ingress: requests to the webhook, and scrapes. Egress: the API server
     /// and DNS.
     pub enabled: bool,
-    /// The addresses of the API server, such as 10.0.0.1/32: nobody else asks the webhook, and nobody else is asked.
-    /// Empty is any.
+    /// The addresses of the API server, such as 10.0.0.1/32: the only ones that may call the webhook or be called.
+    /// Empty: any address.
     pub api_server_cidrs: Vec<String>,
-    /// The ports of the API server: that of its Service, and where this leads.
+    /// The ports of the API server: the port of its Service, and the target port.
     pub api_server_ports: Vec<u16>,
-    /// The labels of the namespaces that may scrape metrics. Empty is any.
+    /// The labels of the namespaces that may scrape metrics. Empty: any namespace.
     pub scraped_by: BTreeMap<String, String>,
 }
 
@@ -330,15 +330,15 @@ impl Default for NetworkPolicy {
     }
 }
 
-/// Scraping.
+/// Scraping by the Prometheus operator.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct ServiceMonitor {
-    /// Whether there is a `ServiceMonitor` of each, and Services for the ports of the metrics.
+    /// Whether to create a `ServiceMonitor` for each Deployment, and Services for the metrics ports.
     pub enabled: bool,
-    /// How often it is scraped.
+    /// The scrape interval.
     #[schemars(regex(pattern = "^[0-9]+(ms|s|m|h)$"))]
     pub interval: String,
-    /// Labels that the Prometheus of the cluster selects by.
+    /// Labels by which the cluster's Prometheus selects ServiceMonitors.
     pub labels: BTreeMap<String, String>,
 }
 

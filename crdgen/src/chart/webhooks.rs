@@ -103,7 +103,7 @@ fn rules(kind: &Registration) -> impl Iterator<Item = (&'static str, bool, &'sta
     all.into_iter()
 }
 
-/// The entry, for whoever wants the project's kinds and has a rule on for this one.
+/// The entry, if the project's kinds are enabled and some rule for this kind is on.
 fn foreign_kind_template(project: ForeignKinds, kind: &Registration, entry: &str) -> String {
     let rules = rules(kind).map(|(id, on, operations)| {
         let operations: Vec<&str> = operations.iter().map(|it| it.as_str()).collect();

@@ -1,4 +1,4 @@
-//! What goes wrong.
+//! Errors of the commands.
 
 use crate::cel::ExpressionError;
 use crate::diff;
@@ -14,12 +14,12 @@ pub(super) const CERTIFICATE: &str = "-----BEGIN CERTIFICATE-----";
 /// An error of a command of crdgen.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// The directory does not exist and cannot be made.
+    /// The directory does not exist and cannot be created.
     #[error("cannot make the directory {path}; name one that you may write to with --output-dir")]
     Directory {
         /// The directory.
         path: PathBuf,
-        /// What the system says.
+        /// The error of the system.
         source: io::Error,
     },
     /// A file cannot be written.
@@ -27,20 +27,20 @@ pub enum Error {
     File {
         /// The file.
         path: PathBuf,
-        /// What the system says.
+        /// The error of the system.
         source: io::Error,
     },
-    /// What is there cannot be held against what is emitted.
+    /// A file of the directory cannot be read for the comparison.
     #[error(transparent)]
     Unreadable(#[from] FileReadError),
-    /// What is there is not what is emitted.
+    /// The files of the directory differ from the output.
     #[error(
-        "not what is emitted: {files} of the files in {folder}; write them anew with --output-dir {folder}"
+        "out of date: {files} of the files in {folder}; rewrite them with --output-dir {folder}"
     )]
     Differs {
-        /// How many.
+        /// The number of files that differ.
         files: usize,
-        /// Where.
+        /// The directory.
         folder: PathBuf,
     },
     /// The file with the CA's certificates cannot be read.
@@ -48,7 +48,7 @@ pub enum Error {
     ReadBundle {
         /// The file.
         path: PathBuf,
-        /// What the system says.
+        /// The error of the system.
         source: io::Error,
     },
     /// The file holds no certificate.
@@ -59,7 +59,7 @@ pub enum Error {
         /// The file.
         path: PathBuf,
     },
-    /// The file holds a private key. Everybody may read a webhook configuration.
+    /// The file holds a private key. Every user may read a webhook configuration.
     #[error("the CA bundle {path} holds a private key; give a PEM file with certificates alone")]
     PrivateKey {
         /// The file.
@@ -70,15 +70,15 @@ pub enum Error {
     ReadConfig {
         /// The file.
         path: PathBuf,
-        /// What the system says.
+        /// The error of the system.
         source: io::Error,
     },
-    /// The configuration file says what cannot be.
-    #[error("the configuration {path} is wrong: {reason}")]
+    /// The configuration file is invalid.
+    #[error("the configuration {path} is invalid: {reason}")]
     Config {
         /// The file.
         path: PathBuf,
-        /// What is wrong.
+        /// The reason.
         reason: String,
     },
     /// The rules of users cannot be read.
@@ -90,7 +90,7 @@ pub enum Error {
     /// Definitions cannot be compared.
     #[error(transparent)]
     Diff(#[from] diff::cli::Error),
-    /// What is stored is not known.
+    /// The stored versions are unknown.
     #[error(transparent)]
     Versions(#[from] versions::cli::Error),
     /// An object has no YAML form.

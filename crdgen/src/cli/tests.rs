@@ -371,7 +371,7 @@ fn committed_files_are_current() {
     let difference = String::from_utf8(out).unwrap();
     assert!(
         checked.is_ok(),
-        "cargo run -p lockkeeper-crdgen --bin crdgen -- all --output-dir . makes them anew\n{difference}"
+        "cargo run -p lockkeeper-crdgen --bin crdgen -- all --output-dir . regenerates them\n{difference}"
     );
 }
 

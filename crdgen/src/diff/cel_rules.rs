@@ -1,10 +1,10 @@
-//! The expressions of a place.
+//! Compares the CEL rules of a schema node.
 
 use super::ChangeCode;
 use crate::structural::uses_old_self;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::ValidationRule;
 
-/// What changed of the expressions of a place.
+/// The changes of the CEL rules of a node.
 pub(super) fn rule_changes(
     old: &[ValidationRule],
     new: &[ValidationRule],
@@ -20,16 +20,16 @@ pub(super) fn rule_changes(
     for rule in gone {
         changes.push((
             ChangeCode::RuleRemoved,
-            format!("the rule {:?} is gone", rule.rule),
+            format!("the rule {:?} is removed", rule.rule),
         ));
     }
     for rule in come {
-        changes.push((code_of(rule), format!("the rule {:?} is new", rule.rule)));
+        changes.push((code_of(rule), format!("the rule {:?} is added", rule.rule)));
     }
     for rule in new {
         let before = old.iter().find(|it| key(it) == key(rule));
         if before.is_some_and(|before| before != rule) {
-            let what = format!("what is said when {:?} is not met", rule.rule);
+            let what = format!("the message of the rule {:?} changes", rule.rule);
             changes.push((ChangeCode::RuleMessageChanged, what));
         }
     }
@@ -47,8 +47,8 @@ fn code_of(rule: &ValidationRule) -> ChangeCode {
     }
 }
 
-/// Whether one of the alternatives of an expression is that the value is what it was. Only the forms that people write are
-/// known; whatever else may say the same is not taken for it.
+/// Whether one alternative of the expression is that the value is unchanged. Only the usual forms are recognized;
+/// equivalent expressions are not.
 fn accepts_unchanged(rule: &str, is_optional: bool) -> bool {
     let text: String = rule.chars().filter(|it| !it.is_whitespace()).collect();
     let forms: &[&str] = if is_optional {
@@ -63,14 +63,15 @@ fn accepts_unchanged(rule: &str, is_optional: bool) -> bool {
         &["oldSelf==self", "self==oldSelf"]
     };
     let alternatives = alternatives(&text);
-    // Alone it does not let pass what was: it refuses everything else.
+    // Without another alternative the rule rejects every change.
     alternatives.len() > 1
         && alternatives
             .iter()
             .any(|it| forms.contains(&strip_parentheses(it)))
 }
 
-/// The parts between `||` that are not in brackets or quotes. One with a condition has none: `a || b ? c : d` is another thing.
+/// The parts between `||` that are not in brackets or quotes.
+/// A conditional has none: `a || b ? c : d` parses differently.
 fn alternatives(text: &str) -> Vec<&str> {
     let (mut depth, mut quote, mut start) = (0_usize, None, 0_usize);
     let mut parts = Vec::new();

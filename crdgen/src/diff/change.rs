@@ -1,23 +1,23 @@
-//! One change, and whom it hurts.
+//! A change and its class.
 
 use super::{ChangeCode, SchemaPath};
 use serde::Serialize;
 use std::fmt;
 
-/// How bad a change is; the worst comes last.
+/// The class of a change, ordered by severity.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, serde::Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ChangeClass {
-    /// Whoever writes or reads objects, and whatever is stored, goes on as before.
+    /// Clients and stored objects are not affected.
     Compatible,
-    /// Goes on as before once all stored objects have been written anew.
+    /// No effect after all stored objects have been rewritten.
     NeedsStorageMigration,
-    /// Somebody who wrote or read objects yesterday cannot today, or gets something else.
+    /// Some clients that could write or read objects no longer can, or get a different result.
     Breaking,
 }
 
 impl ChangeClass {
-    /// Its name in every output.
+    /// The name in every output.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -34,34 +34,34 @@ impl fmt::Display for ChangeClass {
     }
 }
 
-/// What a change does to the set of values that are accepted.
+/// The effect of a change on the set of accepted values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Effect {
-    /// It stays as it is.
+    /// No effect.
     Same,
-    /// Some values are accepted that were not.
+    /// More values are accepted.
     Wider,
-    /// Some values are no longer accepted.
+    /// Fewer values are accepted.
     Narrower,
-    /// Both, or it cannot be told.
+    /// Both, or unknown.
     Unclear,
 }
 
-/// What happens to objects that are stored, by the rules of Kubernetes 1.33 and later, which let pass what an update
-/// leaves as it is.
+/// The effect on stored objects in Kubernetes 1.33 and later, which ratchets: an update may leave invalid values
+/// unchanged.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case", tag = "stored", content = "until")]
 pub enum StoredObjectsEffect {
     /// Nothing.
     Untouched,
-    /// One that does not meet it is taken until something at this place changes.
+    /// Invalid objects are accepted until something at this path changes.
     Until(SchemaPath),
-    /// One that has duplicates already may keep them and gain others.
+    /// Objects that have duplicates may keep them and gain others.
     Duplicates,
-    /// It is asked on every update, also on one that changes nothing there.
+    /// Validated on every update, even if the update changes nothing there.
     EveryUpdate,
-    /// What was there is dropped when an object is read, and lost when it is written.
+    /// Stored values are dropped when an object is read, and lost when it is written.
     Dropped,
     /// They can no longer be reached.
     Gone,
@@ -77,27 +77,27 @@ impl fmt::Display for StoredObjectsEffect {
                     "stored objects that do not meet it pass until {place} changes"
                 )
             }
-            Self::Duplicates => f.write_str("stored objects that have duplicates go on passing"),
-            Self::EveryUpdate => f.write_str("stored objects are asked on every update"),
-            Self::Dropped => f.write_str("what stored objects have there is dropped"),
+            Self::Duplicates => f.write_str("stored objects with duplicates still pass"),
+            Self::EveryUpdate => f.write_str("stored objects are validated on every update"),
+            Self::Dropped => f.write_str("values in stored objects are dropped"),
             Self::Gone => f.write_str("stored objects can no longer be reached"),
         }
     }
 }
 
-/// Where a change is.
+/// The location of a change.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ChangeLocation {
     /// In the definition, at this field; empty for all of it.
     Definition(&'static str),
-    /// In what is said of a version, at this field; empty for all of it.
+    /// In an entry of `spec.versions`, at this field; empty for all of it.
     Version(String, &'static str),
     /// In the schema of a version.
     Schema(String, SchemaPath),
 }
 
 impl ChangeLocation {
-    /// The version that it is in.
+    /// The version of the location.
     #[must_use]
     pub fn version(&self) -> Option<&str> {
         match self {
@@ -106,7 +106,7 @@ impl ChangeLocation {
         }
     }
 
-    /// The field, as people write it.
+    /// The field path.
     #[must_use]
     pub fn field(&self) -> String {
         match self {
@@ -133,17 +133,17 @@ impl fmt::Display for ChangeLocation {
 pub struct Change {
     /// The name of the definition.
     pub definition: String,
-    /// Where it is.
+    /// The location.
     pub place: ChangeLocation,
-    /// What kind of change it is.
+    /// The change code.
     pub code: ChangeCode,
-    /// How bad it is.
+    /// The class.
     pub class: ChangeClass,
-    /// What it does to the set of accepted values.
+    /// The effect on the set of accepted values.
     pub effect: Effect,
-    /// What changed: lower-case, no full stop.
+    /// The description: lower case, no full stop.
     pub description: String,
-    /// What happens to stored objects.
+    /// The effect on stored objects.
     pub stored: StoredObjectsEffect,
 }
 

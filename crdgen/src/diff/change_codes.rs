@@ -1,34 +1,34 @@
-//! The kinds of changes: one row each, which the page `docs/crd-diff.md` repeats.
+//! The change codes, one row each. The table in `docs/crd-diff.md` is generated from them.
 
 use super::ChangeClass;
 use std::fmt;
 
-/// What is known of a kind of change.
+/// The row of a change code.
 #[derive(Debug)]
 pub struct ChangeCodeInfo {
-    /// The kind.
+    /// The code.
     pub code: ChangeCode,
-    /// Its id, which is never used again.
+    /// The id, which is never reused.
     pub id: &'static str,
-    /// Its name.
+    /// The name, such as `version-removed`.
     pub name: &'static str,
-    /// How bad it is, unless the place says otherwise.
+    /// The class, unless the location of the change implies another one.
     pub class: ChangeClass,
-    /// What it means, and for whom.
+    /// The consequence for clients and stored objects.
     pub meaning: &'static str,
-    /// What to do about it.
+    /// The remedy.
     pub advice: &'static str,
 }
 
 macro_rules! codes {
     ($($code:ident $id:literal $name:literal $class:ident $meaning:literal $advice:literal)*) => {
-        /// A kind of change.
+        /// The code of a change.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
         pub enum ChangeCode {
             $(#[doc = $meaning] $code,)*
         }
 
-        /// All kinds of changes, by their ids.
+        /// All change codes, sorted by id.
         pub const CODES: &[ChangeCodeInfo] = &[
             $(ChangeCodeInfo {
                 code: ChangeCode::$code,
@@ -41,7 +41,7 @@ macro_rules! codes {
         ];
 
         impl ChangeCode {
-            /// What is known of it.
+            /// The row of the code.
             #[must_use]
             pub const fn info(self) -> ChangeCodeInfo {
                 match self {
@@ -60,13 +60,13 @@ macro_rules! codes {
 }
 
 impl ChangeCode {
-    /// Its id, such as `CD012`.
+    /// The id, such as `CD012`.
     #[must_use]
     pub const fn id(self) -> &'static str {
         self.info().id
     }
 
-    /// How bad it is, unless the place says otherwise.
+    /// The class, unless the location of the change implies another one.
     #[must_use]
     pub const fn class(self) -> ChangeClass {
         self.info().class
@@ -84,11 +84,11 @@ codes! {
     DefinitionAdded "CD001" "definition-added" Compatible
         "a kind is new" "nothing"
     DefinitionRemoved "CD002" "definition-removed" Breaking
-        "the API server deletes all objects of the kind, and knows no such kind any more" "keep it, and stop serving versions first"
+        "the API server deletes all objects of the kind and no longer serves it" "keep the definition, and stop serving its versions first"
     ScopeChanged "CD003" "scope-changed" Breaking
-        "the API server refuses the update, and made anew all objects are lost" "make a new kind"
+        "the API server rejects the update; deleting and recreating the definition deletes all objects" "create a new kind"
     NamesChanged "CD004" "names-changed" Breaking
-        "clients ask for a kind or a path that is not there" "make a new kind"
+        "clients request a kind or a path that does not exist" "create a new kind"
     ShortNameRemoved "CD005" "short-name-removed" Breaking
         "commands that use the short name fail" "keep the short name"
     AliasAdded "CD006" "alias-added" Compatible
@@ -96,122 +96,122 @@ codes! {
     CategoryRemoved "CD007" "category-removed" Compatible
         "the kind is no longer listed with the category" "nothing"
     ConversionChanged "CD008" "conversion-changed" Compatible
-        "versions are converted in another way" "hold the webhook's conversions to what the schemas say"
+        "versions are converted differently" "make sure that the webhook's conversions match the schemas"
     ConversionRemoved "CD009" "conversion-removed" Breaking
-        "an object of another version is read with nothing but its apiVersion changed" "keep the webhook as long as there are several versions"
+        "objects of other versions are returned with only apiVersion changed" "keep the conversion webhook as long as there are several versions"
     PruningBegun "CD010" "pruning-begun" Breaking
-        "fields that the schema does not know are dropped from all objects" "add what is in use to the schema first"
+        "fields that the schema does not list are dropped from all objects" "add the fields that are in use to the schema first"
 
     VersionAdded "CD011" "version-added" Compatible
         "clients may use one more version" "nothing"
     VersionRemoved "CD012" "version-removed" Breaking
-        "clients of a version that was served get 404" "deprecate it, stop serving it in a later release, and remove it when nobody asks for it"
+        "clients of a served version get 404" "deprecate it, stop serving it in a later release, and remove it when no client requests it"
     StoredVersionRemoved "CD013" "stored-version-removed" Breaking
-        "the API server refuses the update while status.storedVersions names the version" "write all objects anew in the new storage version, and take the version out of status.storedVersions"
+        "the API server rejects the update while status.storedVersions lists the version" "rewrite all objects in the new storage version, and remove the version from status.storedVersions"
     UnservedVersionRemoved "CD014" "unserved-version-removed" NeedsStorageMigration
-        "nobody could ask for the version, but objects may be stored in it" "look into status.storedVersions, and write the objects anew if it names the version"
+        "no client could request the version, but objects may be stored in it" "check status.storedVersions, and rewrite the objects if it lists the version"
     VersionNoLongerServed "CD015" "version-no-longer-served" Breaking
         "clients of the version get 404" "deprecate it a release earlier"
     VersionServed "CD016" "version-served" Compatible
         "clients may use a version that was not served" "nothing"
     StorageVersionChanged "CD017" "storage-version-changed" NeedsStorageMigration
-        "objects stay stored in the old version until each is written again" "write all objects anew before the old version is removed"
+        "objects stay stored in the old version until they are written again" "rewrite all objects before you remove the old version"
     DeprecationChanged "CD018" "deprecation-changed" Compatible
-        "clients of the version are warned, in other words, or no more" "nothing"
+        "the deprecation warning for clients of the version changes" "nothing"
     StatusAdded "CD019" "status-subresource-added" Breaking
-        "writes of the object no longer change its status, and those of /status nothing else" "make controllers write /status first, in a new version"
+        "writes of the object no longer change its status, and writes of /status change nothing else" "let controllers write /status first, in a new version"
     StatusRemoved "CD020" "status-subresource-removed" Breaking
-        "writes of /status get 404, and whoever writes the object may write its status" "keep it"
+        "writes of /status get 404, and every client that may write the object may write its status" "keep it"
     ScaleAdded "CD021" "scale-subresource-added" Compatible
         "the kind can be scaled" "nothing"
     ScaleChanged "CD022" "scale-subresource-changed" Breaking
         "autoscalers read or write another field, or get 404" "keep it"
     SelectableFieldAdded "CD023" "selectable-field-added" Compatible
-        "clients may select by one more field" "nothing"
+        "clients may use one more field in field selectors" "nothing"
     SelectableFieldRemoved "CD024" "selectable-field-removed" Breaking
-        "requests that select by the field are refused" "keep it"
+        "requests with a field selector on the field are rejected" "keep it"
     ColumnsChanged "CD025" "columns-changed" Compatible
         "kubectl get shows other columns" "nothing"
 
     FieldAdded "CD031" "field-added" Compatible
-        "writers may give one more field; old readers do not know it" "nothing"
+        "clients may set one more field; old clients ignore it" "nothing"
     FieldRemoved "CD032" "field-removed" Breaking
-        "writers are heard no more, readers miss it, and stored values are lost at the next write" "keep it and say that it is deprecated, or make a new version and convert"
+        "values that clients set are dropped, clients that read the field find none, and stored values are lost at the next write" "keep the field and mark it deprecated, or add a new version with a conversion"
     RequiredFieldAdded "CD033" "required-field-added" Breaking
-        "writers that do not give the field are refused" "make it optional, or give it a default"
+        "writes without the field are rejected" "make it optional, or give it a default"
     RequiredAdded "CD034" "required-added" Breaking
-        "writers that leave the field out are refused" "give it a default, or ask for it in a new version"
+        "writes without the field are rejected" "give it a default, or require it in a new version"
     RequiredWithDefaultAdded "CD035" "required-with-default-added" Compatible
-        "the field is required, and filled in where it is missing" "nothing"
+        "the field is required, and defaulted where it is missing" "nothing"
     RequiredRemoved "CD036" "required-removed" Compatible
-        "writers may leave the field out; readers may miss it" "make sure that readers bear it"
+        "clients may omit the field; clients that read it may find none" "make sure that clients that read objects can handle it"
     FieldUntyped "CD037" "field-untyped" Compatible
-        "any value may stand there" "make sure that readers bear it"
+        "the field accepts any value" "make sure that clients that read objects can handle it"
     FieldTyped "CD038" "field-typed" Breaking
-        "a field that could hold anything is held to a schema" "make sure that no object has another value there"
+        "a field that accepted any value now has a schema" "make sure that all stored values match the schema"
     EntriesAllowed "CD039" "entries-allowed" Compatible
-        "writers may give entries of any name" "nothing"
+        "clients may set entries with any name" "nothing"
     EntriesRemoved "CD040" "entries-removed" Breaking
-        "entries of other names are dropped" "keep additionalProperties"
+        "entries with other names are dropped" "keep additionalProperties"
     UnknownKept "CD041" "unknown-fields-kept" Compatible
-        "fields that the schema does not know are kept" "nothing"
+        "fields that the schema does not list are kept" "nothing"
     UnknownDropped "CD042" "unknown-fields-dropped" Breaking
-        "fields that the schema does not know are dropped" "add what is in use to the schema"
+        "fields that the schema does not list are dropped" "add the fields that are in use to the schema"
     EmbeddedChanged "CD043" "embedded-resource-changed" Breaking
-        "apiVersion, kind and metadata are asked for, or dropped" "make a new field"
+        "apiVersion, kind and metadata become required, or are dropped" "add a new field"
     TypeChanged "CD044" "type-changed" Breaking
-        "writers that give the old type are refused, or readers that expect it cannot read all objects of the kind" "make a new field"
+        "writes with the old type are rejected, or typed clients that expect it cannot decode lists of the kind" "add a new field"
     NullableAdded "CD045" "nullable-added" Compatible
-        "a null is kept, which was dropped; readers may meet it" "make sure that readers bear it"
+        "null is kept instead of dropped; clients may read it" "make sure that clients that read objects can handle it"
     NullableRemoved "CD046" "nullable-removed" Breaking
-        "a null is dropped, so that the default takes its place or the field is missing" "keep nullable"
+        "null is dropped: the field is defaulted or missing" "keep nullable"
 
     EnumWidened "CD051" "enum-widened" Compatible
-        "writers may give more values; readers may meet them" "make sure that readers bear values that they do not know"
+        "clients may set more values, and may read them" "make sure that clients can handle unknown values"
     EnumNarrowed "CD052" "enum-narrowed" Breaking
-        "writers of a value that is gone are refused" "keep the value, and warn of it"
+        "writes with a removed value are rejected" "keep the value, and warn when it is used"
     BoundLoosened "CD053" "bound-loosened" Compatible
-        "writers may give more" "nothing"
+        "more values are accepted" "nothing"
     BoundTightened "CD054" "bound-tightened" Breaking
-        "writers of values beyond the bound are refused" "tighten it in a new version, or by a rule that lets pass what was"
+        "writes with values beyond the bound are rejected" "tighten it in a new version, or by a CEL rule that accepts unchanged values"
     PatternRemoved "CD055" "pattern-removed" Compatible
-        "writers may give any text" "nothing"
+        "any string is accepted" "nothing"
     PatternChanged "CD056" "pattern-changed" Breaking
-        "writers of texts that do not match are refused; whether the pattern accepts all that was accepted cannot be told" "tighten it in a new version, or by a rule that lets pass what was"
+        "writes with strings that do not match are rejected; the patterns cannot be compared" "tighten it in a new version, or by a CEL rule that accepts unchanged values"
     FormatLoosened "CD057" "format-loosened" Compatible
-        "writers may give more, or the format is one that the API server does not look at" "nothing"
+        "more values are accepted, or the API server does not validate the format" "nothing"
     FormatChanged "CD058" "format-changed" Breaking
-        "writers of values without that format are refused" "tighten it in a new version"
+        "writes with values of another format are rejected" "tighten it in a new version"
     JunctorLoosened "CD059" "junctor-loosened" Compatible
-        "writers may give more" "nothing"
+        "more values are accepted" "nothing"
     JunctorChanged "CD060" "junctor-changed" Breaking
-        "writers may be refused; whether all that was accepted still is cannot be told" "say it by a rule that lets pass what was"
+        "writes may be rejected; the old and the new clauses cannot be compared" "use a CEL rule that accepts unchanged values instead"
     ListTypeChanged "CD061" "list-type-changed" Breaking
-        "items that are the same may be refused, and server-side apply merges the list in another way, or replaces it" "make a new field"
+        "duplicate items may be rejected, and server-side apply merges the list differently or replaces it" "add a new field"
     MapTypeChanged "CD062" "map-type-changed" Breaking
-        "server-side apply merges the object in another way, or replaces it" "make a new field"
+        "server-side apply merges the object differently or replaces it" "add a new field"
 
     DefaultAdded "CD071" "default-added" Breaking
-        "what was left out means something else from now on, in stored objects too" "fill it in by a webhook when objects are made, or in a new version"
+        "an omitted field has another meaning, in stored objects too" "set it by a webhook when objects are created, or in a new version"
     DefaultRemoved "CD072" "default-removed" Breaking
-        "readers miss a value that was always there" "keep the default"
+        "clients find no value where there always was one" "keep the default"
     DefaultChanged "CD073" "default-changed" Breaking
-        "the same manifest makes another object, and stored objects that leave it out change" "change it in a new version"
+        "the same manifest creates a different object, and stored objects without the field change" "change it in a new version"
     DefaultOfRequiredAdded "CD074" "default-of-required-added" Compatible
-        "a field that had to be given may be left out" "nothing"
+        "a required field may be omitted" "nothing"
     DefaultUnderBound "CD075" "default-under-bound" Breaking
-        "a new field is filled in that its own schema refuses, or maxProperties, an enum, a junctor or an expression above it may" "leave the default out"
+        "the default of a new field is rejected by its own schema, or may be by maxProperties, an enum, a junctor or a CEL rule above it" "remove the default"
 
     RuleAdded "CD081" "rule-added" Breaking
-        "writers of objects that do not meet the rule are refused" "let pass what was: optionalOldSelf, and oldSelf as an alternative"
+        "writes of objects that violate the rule are rejected" "accept unchanged values: set optionalOldSelf, and add equality with oldSelf as an alternative"
     RatchetingRuleAdded "CD082" "ratcheting-rule-added" Compatible
-        "what is there passes as long as it stays; what is made or changed has to meet the rule" "nothing"
+        "stored values pass until they change; new and changed values must meet the rule" "nothing"
     TransitionRuleAdded "CD083" "transition-rule-added" Breaking
-        "updates that do not meet the rule are refused" "let pass what was, or say it in a new version"
+        "updates that violate the rule are rejected" "accept unchanged values, or add the rule in a new version"
     RuleRemoved "CD084" "rule-removed" Compatible
-        "writers may give more" "nothing"
+        "more values are accepted" "nothing"
     RuleMessageChanged "CD085" "rule-message-changed" Compatible
-        "whoever is refused reads other words" "nothing"
+        "the message of a rejection changes" "nothing"
     DescriptionChanged "CD086" "description-changed" Compatible
-        "kubectl explain says something else" "nothing"
+        "the output of kubectl explain changes" "nothing"
 }

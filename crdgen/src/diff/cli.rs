@@ -10,34 +10,34 @@ use lockkeeper_policies::schema::SchemaError;
 use std::fmt;
 use std::io::{self, IsTerminal, Write};
 
-/// What may be compared, and how it ends.
-const SOURCES: &str = "OLD and NEW are a file, a folder, - for standard input, REVISION:PATH as git writes it, or a \
-                       revision alone, which stands for the path of the other side.\n\n\
+/// The help text on sources and exit codes.
+const SOURCES: &str = "OLD and NEW are a file, a folder, - for standard input, REVISION:PATH in Git's notation, or a \
+                       revision, which implies the path of the other side.\n\n\
                        Exit codes: 0 compatible, or needs a storage migration; 1 a change is breaking, or an object would \
-                       fail; 2 the command line is wrong, something cannot be read, or a schema is not structural";
+                       fail; 2 invalid command line, unreadable input, or a schema is not structural";
 
-/// Comparing two states of CRDs.
+/// Arguments of `diff`.
 #[derive(Clone, Debug, Args)]
 #[command(after_help = SOURCES)]
 pub struct Diff {
-    /// The definitions as they were
+    /// Old CRDs
     #[arg(value_name = "OLD")]
     old: String,
 
-    /// The definitions as they are to be
+    /// New CRDs
     #[arg(value_name = "NEW")]
     new: String,
 
-    /// A file or folder with stored objects, such as from kubectl get -o yaml; says which would fail
+    /// Stored objects to check against the new CRDs (kubectl get -o yaml)
     #[arg(long, value_name = "PATH")]
     objects: Vec<String>,
 
-    /// How the answer is written
+    /// Output format
     #[arg(long, value_name = "FORMAT", value_enum, default_value_t)]
     output: Output,
 }
 
-/// Why nothing could be compared.
+/// An error of the command.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// Both sides are standard input.
@@ -47,28 +47,28 @@ pub enum Error {
     #[error(transparent)]
     Source(#[from] source::Error),
     /// No side has a definition.
-    #[error("neither {old} nor {new} holds a CustomResourceDefinition; name the files that do")]
+    #[error("neither {old} nor {new} has a CustomResourceDefinition; give files that have one")]
     Nothing {
         /// The old side.
         old: String,
         /// The new side.
         new: String,
     },
-    /// A new definition would be refused.
+    /// The API server would reject a new definition.
     #[error(transparent)]
     NotStructural(#[from] NotStructural),
-    /// A schema cannot be asked.
+    /// A schema cannot be compiled.
     #[error("a schema cannot be compiled: {0}")]
     Schema(#[from] SchemaError),
-    /// The answer cannot be put into words.
-    #[error("the answer cannot be written; this is a defect, please report it")]
+    /// The report cannot be formatted.
+    #[error("cannot format the output; this is a bug, please report it")]
     Format(#[from] fmt::Error),
-    /// The answer cannot be written.
-    #[error("cannot write the answer")]
+    /// The report cannot be written.
+    #[error("cannot write the output")]
     Output(#[source] io::Error),
 }
 
-/// Compares, writes the answer, and says how bad it is.
+/// Compares the definitions, writes the report, and returns the worst class.
 ///
 /// # Errors
 ///
@@ -88,13 +88,13 @@ pub fn run(arguments: &Diff, out: &mut dyn Write) -> Result<ChangeClass, Error> 
     answer(arguments, &before, &after, out)
 }
 
-/// Compares a source with definitions that are at hand, for people.
+/// Compares a source with given definitions, as text.
 pub(crate) fn against(
     old: &str,
     new: Vec<CustomResourceDefinition>,
     out: &mut dyn Write,
 ) -> Result<ChangeClass, Error> {
-    // Nothing that is at hand has a path that a revision could have, too.
+    // Given definitions have no path that a revision could imply.
     let before = Source::parse(old).definitions(&Source::Stdin)?;
     let after = Definitions {
         items: new,
@@ -142,12 +142,12 @@ fn answer(
     })
 }
 
-/// As `NO_COLOR` asks, and only for people.
+/// Whether to use colours: on a terminal, unless `NO_COLOR` is set.
 fn is_coloured() -> bool {
     io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|it| it.is_empty())
 }
 
-/// A reader that stops reading, as `head` does, is no error.
+/// Ignores a closed pipe, such as with `head`.
 fn write(text: &str, out: &mut dyn Write) -> Result<(), Error> {
     match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
         Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(Error::Output(error)),

@@ -1,4 +1,4 @@
-//! What is said of a kind and its versions, beside the schemas.
+//! Compares the definitions of a kind and its versions, except for the schemas.
 
 use crate::diff::{Change, ChangeClass, ChangeCode, schema};
 use changes::{schema_of, version_change};
@@ -55,13 +55,13 @@ fn find<'a>(
     definition.spec.versions.iter().find(|it| it.name == name)
 }
 
-/// Whether the status says that objects are stored in the version; `None` without a status.
+/// Whether `status.storedVersions` lists the version; `None` without a status.
 fn is_stored(definition: &CustomResourceDefinition, version: &str) -> Option<bool> {
     let stored = definition.status.as_ref()?.stored_versions.as_ref()?;
     (!stored.is_empty()).then(|| stored.iter().any(|it| it == version))
 }
 
-/// Whether a client or the store meets the version.
+/// Whether the version is served or stored.
 fn is_in_use(
     definition: &CustomResourceDefinition,
     version: &CustomResourceDefinitionVersion,
@@ -69,7 +69,7 @@ fn is_in_use(
     version.served || version.storage || is_stored(definition, &version.name) == Some(true)
 }
 
-/// What nobody meets hurts nobody.
+/// Changes of a version that is neither served nor stored affect no client.
 fn mark_compatible(changes: &mut [Change]) {
     for change in changes {
         change.class = ChangeClass::Compatible;
@@ -88,14 +88,14 @@ fn version_removed(
     let (code, what) = if version.storage || stored == Some(true) {
         (
             ChangeCode::StoredVersionRemoved,
-            "the version is gone, and objects are stored in it",
+            "the version is removed, and objects are stored in it",
         )
     } else if version.served {
-        (ChangeCode::VersionRemoved, "the version is gone")
+        (ChangeCode::VersionRemoved, "the version is removed")
     } else {
         (
             ChangeCode::UnservedVersionRemoved,
-            "the version is gone, which was not served",
+            "the version is removed; it was not served",
         )
     };
     let change = version_change(name, version, "", code, what.to_owned());
@@ -105,8 +105,8 @@ fn version_removed(
     change
 }
 
-/// What objects meet that are stored in the old storage version when a client asks for a version that was not there: without
-/// a webhook nothing but their apiVersion changes.
+/// The changes for objects in the old storage version when a client requests a newly served version: without a
+/// conversion webhook only their apiVersion changes.
 fn changes_without_conversion(
     name: &str,
     old: &CustomResourceDefinition,

@@ -1,9 +1,9 @@
-//! `allOf`, `anyOf`, `oneOf` and `not`: what can be shown about them, and no more.
+//! Compares `allOf`, `anyOf`, `oneOf` and `not` as far as their effect can be decided.
 
 use super::Effect;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::JSONSchemaProps;
 
-/// The junctors that say something else, and what that does.
+/// The changed junctors with their effects.
 pub(super) fn junctor_changes(
     old: &JSONSchemaProps,
     new: &JSONSchemaProps,
@@ -22,7 +22,7 @@ pub(super) fn junctor_changes(
         .collect()
 }
 
-/// Whether anything is said of a value by junctors.
+/// Whether the schema has junctors.
 pub(super) fn has_any(schema: &JSONSchemaProps) -> bool {
     let schema = without_form(schema);
     let is_there = |it: &Option<Vec<JSONSchemaProps>>| it.as_ref().is_some_and(|it| !it.is_empty());
@@ -32,7 +32,7 @@ pub(super) fn has_any(schema: &JSONSchemaProps) -> bool {
         || schema.not.is_some()
 }
 
-/// An int-or-string says by junctors what it is: nothing that its own keyword does not say.
+/// Removes the junctors of an int-or-string, which repeat its keyword.
 fn without_form(schema: &JSONSchemaProps) -> JSONSchemaProps {
     let of = |name: &str| JSONSchemaProps {
         type_: Some(name.to_owned()),
@@ -81,7 +81,7 @@ fn effect_of_any(old: &[JSONSchemaProps], new: &[JSONSchemaProps]) -> Effect {
         (true, true) => Effect::Same,
         (true, false) => Effect::Narrower,
         (false, true) => Effect::Wider,
-        // The more branches there are, the more is accepted: the other way round than with allOf.
+        // More branches accept more values, unlike allOf.
         (false, false) => effect_of_all(new, old),
     }
 }

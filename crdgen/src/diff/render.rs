@@ -1,4 +1,4 @@
-//! The answer of a comparison: for people, as JSON, as Markdown.
+//! The report of a comparison as text, JSON or Markdown.
 
 use super::{Change, ChangeClass, StoredObjectOutcome, StoredObjectReport};
 use clap::ValueEnum;
@@ -7,31 +7,31 @@ use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::fmt::{self, Write as _};
 
-/// How the answer is written.
+/// The output format.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub enum Output {
-    /// For people.
+    /// Text
     #[default]
     Human,
-    /// For programs.
+    /// JSON
     Json,
-    /// For a comment on a change.
+    /// Markdown, for a review comment
     Markdown,
 }
 
-/// What is told.
+/// The report of a comparison.
 #[derive(Debug)]
 pub struct Report<'a> {
     /// The changes.
     pub changes: &'a [Change],
-    /// What becomes of the objects that were given, if any were.
+    /// The reports on stored objects, if any were given.
     pub verdicts: Option<&'a [StoredObjectReport]>,
     /// How many documents were of other kinds.
     pub skipped: usize,
 }
 
 impl Report<'_> {
-    /// The answer as a whole.
+    /// The worst class of all changes.
     #[must_use]
     pub fn class(&self) -> ChangeClass {
         let worst = self.changes.iter().map(|it| it.class).max();

@@ -1,4 +1,4 @@
-//! Where definitions and objects are read from: files, folders, standard input, and what git knows of them.
+//! Sources of definitions and objects: files, folders, standard input and git revisions.
 
 mod error;
 mod git;
@@ -19,7 +19,7 @@ use text::{Text, is_manifest_file};
 /// The deepest folder that is looked into, counted from the one that is named.
 const FOLDERS_MAX: usize = 32;
 
-/// Where something is read from.
+/// A source of definitions or objects.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Source {
     /// Standard input.
@@ -50,7 +50,7 @@ pub struct Definitions {
 }
 
 impl Source {
-    /// Reads what a person wrote: `-`, a path that exists, `REVISION:PATH`, or a revision.
+    /// Parses an argument: `-`, a path that exists, `REVISION:PATH`, or a revision.
     #[must_use]
     pub fn parse(text: &str) -> Self {
         if text == "-" {
@@ -63,7 +63,7 @@ impl Source {
                 path: path.to_owned(),
             }
         } else if is_manifest_file(Path::new(text)) {
-            // So that a file that is missing is called that, and no revision.
+            // A missing file should be reported as a file, not as a revision.
             Self::Path(text.into())
         } else {
             Self::RevisionOnly {
@@ -76,7 +76,7 @@ impl Source {
     ///
     /// # Errors
     ///
-    /// When something cannot be read or understood.
+    /// When something cannot be read or decoded.
     pub fn definitions(&self, other: &Self) -> Result<Definitions, Error> {
         let mut definitions = Definitions::default();
         let mut names = BTreeSet::new();
@@ -102,7 +102,7 @@ impl Source {
     ///
     /// # Errors
     ///
-    /// When something cannot be read or understood.
+    /// When something cannot be read or decoded.
     pub fn objects(&self) -> Result<Vec<Value>, Error> {
         let mut objects = Vec::new();
         for text in self.texts(self)? {
@@ -159,7 +159,7 @@ fn read_path(path: &Path, depth: usize, texts: &mut Vec<Text>) -> Result<(), Err
         .collect();
     paths.sort();
     for path in paths {
-        // A folder that is a link may lead back here.
+        // A symbolic link to a folder may form a loop.
         let is_folder = path.is_dir() && !path.is_symlink();
         if (is_folder && depth < FOLDERS_MAX) || (path.is_file() && is_manifest_file(&path)) {
             read_path(&path, depth.saturating_add(1), texts)?;

@@ -1,4 +1,4 @@
-//! What becomes of stored objects under new definitions.
+//! Checks stored objects against new definitions.
 
 use crate::diff::name_of;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
@@ -7,50 +7,50 @@ use serde::Serialize;
 use serde_json::Value;
 use std::collections::BTreeMap;
 
-/// What becomes of an object; the worst comes last.
+/// The result for a stored object, ordered by severity.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum StoredObjectOutcome {
-    /// It could be made anew.
+    /// It could be created again.
     Passes,
-    /// It could be made anew, and loses fields.
+    /// It could be created again, but loses fields.
     LosesFields,
-    /// It could not be made anew; updates pass that leave alone what is wrong.
+    /// It could not be created again; updates pass that leave invalid values unchanged.
     PassesUntouched,
-    /// Every update of it is refused.
+    /// Every update of it is rejected.
     Refused,
     /// Its version is not served.
     Unserved,
 }
 
 impl StoredObjectOutcome {
-    /// In words.
+    /// The text in reports.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Passes => "passes",
             Self::LosesFields => "loses fields",
             Self::PassesUntouched => "passes until it is changed",
-            Self::Refused => "is refused",
-            Self::Unserved => "cannot be asked for in its version",
+            Self::Refused => "is rejected on every update",
+            Self::Unserved => "has a version that is not served",
         }
     }
 }
 
-/// What is said of one object.
+/// The report on one object.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct StoredObjectReport {
     /// The object, such as `Cohort team-a/eu`.
     pub object: String,
     /// The name of its definition.
     pub definition: String,
-    /// What becomes of it.
+    /// The result.
     pub fate: StoredObjectOutcome,
-    /// Fields that it loses.
+    /// The dropped fields.
     pub dropped: Vec<String>,
-    /// What is said when it is made, and before Kubernetes 1.33 on every update.
+    /// The findings on creation, and before Kubernetes 1.33 on every update.
     pub on_create: Vec<String>,
-    /// What is said when it is updated and stays as it is.
+    /// The findings on an update without changes.
     pub on_update: Vec<String>,
 }
 

@@ -34,7 +34,7 @@ fn visit(schema: &JSONSchemaProps, at: &SchemaPath, out: &mut Vec<SchemaPath>) {
     };
     let is_text = schema.type_.as_deref() == Some("string")
         || schema.x_kubernetes_int_or_string == Some(true);
-    // Formats have a length of their own, or mean texts that nobody bounds.
+    // Formats imply a length, or are strings that have no bound in practice.
     let is_free_text = is_text && schema.enum_.is_none() && schema.format.is_none();
     let is_unbounded = (is_free_text && schema.max_length.is_none())
         || (schema.type_.as_deref() == Some("array") && schema.max_items.is_none())

@@ -301,7 +301,7 @@ fn differing_schemas_without_conversion_are_rejected() {
     let error = combine(versions, Conversion::None).unwrap_err();
     assert_eq!(
         error.to_string(),
-        "reservations.samples.example.com: versions v1beta1 and v1alpha1 differ in their schemas and nobody converts them, so \
+        "reservations.samples.example.com: versions v1beta1 and v1alpha1 have different schemas and no conversion, so \
          that an API server would drop what the other does not have; give a conversion"
     );
 }

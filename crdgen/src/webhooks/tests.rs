@@ -301,7 +301,7 @@ fn webhooks_cover_kinds_of_user_rules() {
                 "jobs.v1.batch.rules.lockkeeper.dev Ignore batch/v1 jobs * CREATE",
             ],
         ),
-        // Kueue's, although nobody wants its kinds.
+        // Kueue's, although its kinds are not enabled.
         (
             "{group: kueue.x-k8s.io, version: '*', kind: ClusterQueue}",
             "CREATE",

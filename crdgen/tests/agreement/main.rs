@@ -28,7 +28,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::thread;
 
-/// How many objects there are for each rule, if nobody says.
+/// The default number of objects per rule.
 const CASES: usize = 1000;
 
 fn cases() -> usize {
@@ -204,7 +204,7 @@ impl RuleCase<'_> {
         tried.changed_refused += usize::from(!is_kept);
         if let Some(of_rule) = &self.schema.of_rule {
             let said = of_rule.check(object, Some(old)).is_empty();
-            // The API server looks anew at a list whose items it cannot tell apart.
+            // The API server validates a list again if it cannot tell its items apart.
             if is_kept && !said && !is_accepted {
                 tried.stricter += 1;
             } else {

@@ -1,4 +1,4 @@
-//! The command, as people call it.
+//! The command line of `diff`.
 
 use crate::cases;
 use clap::Parser;
@@ -78,7 +78,7 @@ fn outcome_follows_worst_change() {
     }
 }
 
-/// An object that would fail makes a change breaking that adds nothing to what was wrong before.
+/// A stored object that would fail makes the result breaking.
 #[test]
 fn failing_stored_objects_are_findings() {
     let folder = TempDir::new().unwrap();
@@ -131,7 +131,7 @@ fn folder_is_compared_with_git_revision() {
         let (outcome, text) = call(&["main", new.to_str().unwrap()]).unwrap();
         assert_eq!(outcome, Outcome::Findings);
         assert!(
-            text.contains("breaking  v1 spec.b: the field is gone"),
+            text.contains("breaking  v1 spec.b: the field is removed"),
             "{text}"
         );
         assert!(
@@ -148,10 +148,10 @@ fn folder_is_compared_with_git_revision() {
         "{error}"
     );
     let error = call(&["--", "--upload-pack=x:y", file.to_str().unwrap()]).unwrap_err();
-    assert!(error.to_string().contains("that is no revision"), "{error}");
+    assert!(error.to_string().contains("not a revision"), "{error}");
 }
 
-/// What is said of a file with this content, as the new side.
+/// The error for a file with this content as NEW.
 #[track_caller]
 fn refused(content: &str) -> String {
     let folder = TempDir::new().unwrap();
@@ -190,7 +190,7 @@ fn invalid_input_error_names_source() {
     let one = definition("{type: object}");
     assert_eq!(
         refused(&format!("{one}---\n{one}")),
-        "NEW: the definition things.example.com stands here a second time; leave one of them out"
+        "NEW: duplicate definition things.example.com; remove one of them"
     );
     assert_eq!(
         refused(&one.replace("io/v1\n", "io/v1beta1\n")),
@@ -213,7 +213,7 @@ fn invalid_input_error_names_source() {
         (
             [empty, empty],
             format!(
-                "neither {empty} nor {empty} holds a CustomResourceDefinition; name the files that do"
+                "neither {empty} nor {empty} has a CustomResourceDefinition; give files that have one"
             ),
         ),
     ] {

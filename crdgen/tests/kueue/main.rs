@@ -1,5 +1,5 @@
 //! Where our schemas are the same as Kueue's, wider or narrower, field by field; each that takes less has a reason.
-//! `UPDATE_DOCS=1 cargo test -p lockkeeper-crdgen --test kueue` makes `docs/kueue-schema.md` anew.
+//! `UPDATE_DOCS=1 cargo test -p lockkeeper-crdgen --test kueue` regenerates `docs/kueue-schema.md`.
 //!
 //! `LOCKKEEPER_CONFORMANCE_DIR` names the folder with Kueue's definitions in `crds/`; without it `../shared/data` and the
 //! schemas that are built in are tried, which a test of the policies holds to the definitions.
@@ -152,7 +152,7 @@ fn is_pod_schema(schema: &Value) -> bool {
 /// All places of a schema.
 fn paths(schema: &JSONSchemaProps, at: &SchemaPath, out: &mut BTreeSet<SchemaPath>) {
     for (name, child) in schema.properties.iter().flatten() {
-        // Nobody has other ones.
+        // These are the same for all kinds.
         if at.is_root() && ["apiVersion", "kind", "metadata"].contains(&name.as_str()) {
             continue;
         }

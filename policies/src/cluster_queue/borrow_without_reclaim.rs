@@ -8,7 +8,7 @@ use lockkeeper_api::cluster_queue::{BorrowWithinCohortPolicy, ReclaimWithinCohor
 use lockkeeper_api::config::Action;
 use lockkeeper_api::field_path::FieldPath;
 
-/// A queue that is elastic reclaims by default.
+/// The CEL form of the rule. An elastic queue reclaims by default.
 fn cel_rule() -> CelRule {
     CelRule::new(
     "spec",

@@ -31,18 +31,18 @@ fn check<T: QuotaFields>(object: &T, context: &Context<'_>, out: &mut Findings) 
         return;
     }
     let facts = object.facts_from_tree(tree);
-    let Some(standing) = QueueView::for_node(tree, T::NODE, object.name(), &facts) else {
+    let Some(view) = QueueView::for_node(tree, T::NODE, object.name(), &facts) else {
         return;
     };
     quota::visit_quotas(object.groups(), out, |place, out| {
         let Some(limit) = place.quota.borrowing_limit else {
             return;
         };
-        match standing.max_borrowable(place.key()) {
+        match view.max_borrowable(place.key()) {
             Some(most) if limit > most => out.invalid(
                 place.field("borrowingLimit"),
                 limit,
-                format!("never reached; all the others of the cohort lend {most} at most"),
+                format!("never reached; the rest of the cohort can lend at most {most}"),
             ),
             _ => {}
         }

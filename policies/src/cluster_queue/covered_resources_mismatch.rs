@@ -45,7 +45,7 @@ fn check<T: QuotaFields>(object: &T, out: &mut Findings) {
             if out.is_full() {
                 return;
             }
-            // The schema of Kueue's kinds counts them, at another place.
+            // For Kueue's kinds the schema reports a different count, at another path.
             compare(group, flavor, T::OWN, |position, seen, accepted| {
                 let place = quota::flavor_path(group_index, group, flavor_index, flavor);
                 let field = match position {
@@ -58,7 +58,7 @@ fn check<T: QuotaFields>(object: &T, out: &mut Findings) {
     }
 }
 
-/// Reports a different number of resources if it `counts`, or else each resource out of place.
+/// Reports a different number of resources if `counts` is set, and otherwise each resource out of order.
 fn compare(
     group: &ResourceGroup,
     flavor: &FlavorQuotas,

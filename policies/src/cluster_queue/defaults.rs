@@ -1,4 +1,4 @@
-//! What is filled in for a ClusterQueue.
+//! Default values of a ClusterQueue.
 
 use crate::cel_defaults::{CelDefault, FieldDefault};
 use crate::defaulting::Defaults;
@@ -10,7 +10,7 @@ use lockkeeper_api::field_path::FieldPath;
 use lockkeeper_api::labels;
 use serde_json::json;
 
-/// What no schema default says: it would depend on another field, or is none of the spec.
+/// Defaults that a schema cannot express: they depend on another field, or are outside the spec.
 pub(super) const CEL_DEFAULTS: &[CelDefault] = &[
     CelDefault::Finalizer(labels::RESOURCE_IN_USE),
     CelDefault::Field(FieldDefault {
@@ -30,7 +30,7 @@ pub(super) const CEL_DEFAULTS: &[CelDefault] = &[
     }),
 ];
 
-/// The policies, and on creation the finalizer. A finalizer that was taken away stays away.
+/// The defaults of the spec and, on creation only, the finalizer: a removed finalizer is not added again.
 pub(super) fn defaults(queue: &ClusterQueue, old: Option<&ClusterQueue>) -> Defaults {
     let mut out = Defaults::default();
     let spec = &queue.spec;

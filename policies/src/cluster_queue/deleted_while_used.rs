@@ -6,7 +6,7 @@ use crate::rule::{Check, Context, Layer, Rule};
 use lockkeeper_api::config::Action;
 use lockkeeper_api::field_path::FieldPath;
 
-/// How many LocalQueues a message names.
+/// The most LocalQueues that a message names.
 const NAMED_MAX: usize = 2;
 
 pub(crate) const fn rule<T: QueueFields>() -> Rule<T> {
@@ -23,17 +23,17 @@ pub(crate) const fn rule<T: QueueFields>() -> Rule<T> {
 }
 
 fn check<T: QueueFields>(queue: &T, context: &Context<'_>, out: &mut Findings) {
-    let doors = context
+    let local_queues = context
         .cluster
         .tree(T::PROJECT)
         .local_queues(queue.name(), NAMED_MAX);
-    let who = match doors.total {
+    let users = match local_queues.total {
         0 => return,
-        1 => "1 LocalQueue still leads to it".to_owned(),
-        total => format!("{total} LocalQueues still lead to it"),
+        1 => "1 LocalQueue still uses it".to_owned(),
+        total => format!("{total} LocalQueues still use it"),
     };
     out.forbidden(
         FieldPath::new("metadata.name"),
-        format!("{who} ({}); delete them first", doors.to_sentence_list()),
+        format!("{users} ({}); delete them first", local_queues.to_sentence_list()),
     );
 }

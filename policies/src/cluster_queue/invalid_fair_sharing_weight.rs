@@ -58,7 +58,7 @@ fn check<T: QuotaFields>(object: &T, out: &mut Findings) {
     let Some(weight) = object.weight() else {
         return;
     };
-    // Kueue reports it one level up.
+    // Kueue reports the finding at the parent field.
     let field = if T::OWN {
         FieldPath::new("spec.fairSharing.weight")
     } else {

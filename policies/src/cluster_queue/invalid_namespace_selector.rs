@@ -21,7 +21,7 @@ fn keys() -> CelRule {
     .unchanged_when("self.key == oldSelf.key")
 }
 
-/// There may be 65,536 values: too dear for a schema.
+/// A policy, not a schema rule: there may be 65,536 values, which costs too much for a schema.
 fn values() -> CelRule {
     CelRule::new(
     "spec.namespaceSelector.matchExpressions[]",

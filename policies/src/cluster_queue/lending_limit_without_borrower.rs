@@ -31,12 +31,12 @@ fn check<T: QuotaFields>(object: &T, context: &Context<'_>, out: &mut Findings) 
         return;
     }
     let facts = object.facts_from_tree(tree);
-    let Some(standing) = QueueView::for_node(tree, T::NODE, object.name(), &facts) else {
+    let Some(view) = QueueView::for_node(tree, T::NODE, object.name(), &facts) else {
         return;
     };
     quota::visit_quotas(object.groups(), out, |place, out| {
         if let Some(limit) = place.quota.lending_limit
-            && !standing.has_borrower(place.key())
+            && !view.has_borrower(place.key())
         {
             out.invalid(
                 place.field("lendingLimit"),

@@ -1,4 +1,4 @@
-//! Limits on borrowing and lending in a queue that has nobody to borrow from or lend to.
+//! Limits on borrowing and lending in a queue without a cohort.
 #![doc = include_str!("borrowing_limit_without_cohort.md")]
 #![doc = include_str!("lending_limit_without_cohort.md")]
 
@@ -12,7 +12,7 @@ fn borrowing_cel_rule() -> CelRule {
     limit_needs_parent(
         "borrowingLimit",
         "cohortName",
-        "a borrowingLimit is set, but there is nobody to borrow from without a cohort; set spec.cohortName or remove the limit",
+        "a borrowingLimit is set, but there is no queue to borrow from without a cohort; set spec.cohortName or remove the limit",
     )
 }
 
@@ -20,7 +20,7 @@ fn lending_cel_rule() -> CelRule {
     limit_needs_parent(
         "lendingLimit",
         "cohortName",
-        "a lendingLimit is set, but there is nobody to lend to without a cohort; set spec.cohortName or remove the limit",
+        "a lendingLimit is set, but there is no queue to lend to without a cohort; set spec.cohortName or remove the limit",
     )
 }
 
@@ -59,7 +59,7 @@ fn borrowing<T: QuotaFields>(object: &T, out: &mut Findings) {
             out.invalid(
                 place.field("borrowingLimit"),
                 limit,
-                "there is nobody to borrow from without a cohort; set spec.cohortName or remove \
+                "there is no queue to borrow from without a cohort; set spec.cohortName or remove \
                  the limit",
             );
         }
@@ -75,7 +75,7 @@ fn lending<T: QuotaFields>(object: &T, out: &mut Findings) {
             out.invalid(
                 place.field("lendingLimit"),
                 limit,
-                "there is nobody to lend to without a cohort; set spec.cohortName or remove the \
+                "there is no queue to lend to without a cohort; set spec.cohortName or remove the \
                  limit",
             );
         }

@@ -42,7 +42,7 @@ fn check<T: QuotaFields>(object: &T, context: &Context<'_>, out: &mut Findings) 
                 path(),
                 &flavor.name,
                 format!(
-                    "has the same nodes as {other}, and both give out their {resource}; use one of the two, or \
+                    "has the same nodes as {other}, and both have quota of {resource}; use one of the two, or \
                      give each nodes of its own"
                 ),
             );
@@ -50,7 +50,7 @@ fn check<T: QuotaFields>(object: &T, context: &Context<'_>, out: &mut Findings) 
     });
 }
 
-/// The first resource of which a flavor has quota, and of which `holds`.
+/// The first resource of which a flavor has quota and for which `holds` returns true.
 fn counted_resource(flavor: &FlavorQuotas, holds: impl Fn(&str) -> bool) -> Option<&str> {
     let counted = flavor
         .resources
@@ -60,7 +60,7 @@ fn counted_resource(flavor: &FlavorQuotas, holds: impl Fn(&str) -> bool) -> Opti
     names.find(|name| holds(name))
 }
 
-/// Whether anybody else has quota of a resource of this flavor that no admission check watches.
+/// Whether another node than `except` has quota of a resource of this flavor, and no admission checks.
 fn is_counted_elsewhere(
     tree: &Tree,
     flavor: &str,

@@ -27,7 +27,7 @@ fn check<T: QueueFields>(queue: &T, context: &Context<'_>, out: &mut Findings) {
         out.invalid(
             FieldPath::new("spec.preemption.borrowWithinCohort.policy"),
             policy,
-            "has no effect under fair sharing, where shares decide who goes; remove borrowWithinCohort",
+            "has no effect under fair sharing, where shares select the victims; remove borrowWithinCohort",
         );
     }
 }

@@ -27,23 +27,23 @@ fn check<T: QueueFields>(queue: &T, context: &Context<'_>, out: &mut Findings) {
         is_fair: context.settings.algorithm == Algorithm::FairSharing,
         is_damped: !context.settings.is_undamped && T::PROJECT == Project::Lockkeeper,
     };
-    let hunter = queue.queue_preemption();
-    let is_peaceful =
-        !hunter.preempts_within_queue && hunter.cross_queue_scope == CrossQueueScope::Never;
-    if is_peaceful || rules.is_damped {
-        // Nothing is left to be looked at, as for most queues.
+    let preemption = queue.queue_preemption();
+    let never_preempts =
+        !preemption.preempts_within_queue && preemption.cross_queue_scope == CrossQueueScope::Never;
+    if never_preempts || rules.is_damped {
+        // Most queues return here, before the tree is read.
         return;
     }
     let tree = context.cluster.tree(T::PROJECT);
     let facts = queue.facts_from_tree(tree);
-    let hunter = facts.preemption;
-    let Some(standing) = QueueView::for_node(tree, T::NODE, queue.name(), &facts) else {
+    let preemption = facts.preemption;
+    let Some(view) = QueueView::for_node(tree, T::NODE, queue.name(), &facts) else {
         return;
     };
-    if standing.loop_verdict(rules) == LoopVerdict::Unknown {
-        let reach = match hunter.cross_queue_scope {
+    if view.loop_verdict(rules) == LoopVerdict::Unknown {
+        let reach = match preemption.cross_queue_scope {
             CrossQueueScope::Any => "it preempts in other queues whatever the priority",
-            CrossQueueScope::Never | CrossQueueScope::LowerPriority if hunter.may_borrow => {
+            CrossQueueScope::Never | CrossQueueScope::LowerPriority if preemption.may_borrow => {
                 "it preempts and borrows"
             }
             CrossQueueScope::Never | CrossQueueScope::LowerPriority => {

@@ -8,7 +8,8 @@ use crate::quota::QuotaFields;
 use crate::rule::{Check, Layer, Rule};
 use std::collections::BTreeMap;
 
-/// Each resource is looked for in all groups: too dear for a schema, as they may have a thousand.
+/// A policy, not a schema rule: each resource is searched in all groups, which costs too much for a schema because
+/// there may be a thousand resources.
 fn cel_rule() -> CelRule {
     CelRule::new(
     "spec.resourceGroups",

@@ -24,9 +24,9 @@ fn check<T: QueueFields>(queue: &T, context: &Context<'_>, out: &mut Findings) {
         out.invalid(
             FieldPath::new("spec.queueingStrategy"),
             "StrictFIFO",
-            "a workload whose pods never get ready blocks it for ever, as evicted ones come back in \
-             front (requeuingStrategy.timestamp is Creation); use BestEffortFIFO, or set timestamp to \
-             Eviction or a backoff limit",
+            "a workload whose pods never become ready blocks it forever, because evicted workloads \
+             return to the head (requeuingStrategy.timestamp is Creation); use BestEffortFIFO, or set \
+             timestamp to Eviction or a backoff limit",
         );
     }
 }

@@ -12,7 +12,7 @@ pub(crate) const fn rule<T: QuotaFields>() -> Rule<T> {
         id: "CO002",
         name: "cohort-cycle",
         since: "0.1.0",
-        // Kueue takes such a cohort, and may be told of the way out later.
+        // Kueue accepts such a cohort, and a later change may remove the cycle.
         action: if T::OWN {
             Action::Enforce
         } else {
@@ -42,7 +42,7 @@ fn check<T: QuotaFields>(cohort: &T, context: &Context<'_>, out: &mut Findings) 
     }
 }
 
-/// The most names of a circle that a message repeats.
+/// The most names of a cycle in a message.
 const NAMES_MAX: usize = 8;
 
 /// `a → b → a`.

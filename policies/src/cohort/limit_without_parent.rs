@@ -10,7 +10,7 @@ fn borrowing() -> CelRule {
     limit_needs_parent(
         "borrowingLimit",
         "parentName",
-        "a borrowingLimit is set, but a root cohort has nobody to borrow from or lend to; set spec.parentName or remove the limit",
+        "a borrowingLimit is set, but a root cohort has no cohort to borrow from; set spec.parentName or remove the limit",
     )
 }
 
@@ -18,7 +18,7 @@ fn lending() -> CelRule {
     limit_needs_parent(
         "lendingLimit",
         "parentName",
-        "a lendingLimit is set, but a root cohort has nobody to borrow from or lend to; set spec.parentName or remove the limit",
+        "a lendingLimit is set, but a root cohort has no cohort to lend to; set spec.parentName or remove the limit",
     )
 }
 
@@ -44,16 +44,17 @@ fn check<T: QuotaFields>(object: &T, out: &mut Findings) {
     }
     quota::visit_quotas(object.groups(), out, |place, out| {
         let limits = [
-            ("borrowingLimit", place.quota.borrowing_limit),
-            ("lendingLimit", place.quota.lending_limit),
+            ("borrowingLimit", "borrow from", place.quota.borrowing_limit),
+            ("lendingLimit", "lend to", place.quota.lending_limit),
         ];
-        for (name, limit) in limits {
+        for (name, verb, limit) in limits {
             if let Some(limit) = limit {
                 out.invalid(
                     place.field(name),
                     limit,
-                    "a root cohort has nobody to borrow from or lend to; set spec.parentName or \
-                     remove the limit",
+                    format!(
+                        "a root cohort has no cohort to {verb}; set spec.parentName or remove the limit"
+                    ),
                 );
             }
         }

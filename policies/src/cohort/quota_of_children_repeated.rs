@@ -44,14 +44,14 @@ fn check<T: QuotaFields>(cohort: &T, context: &Context<'_>, out: &mut Findings) 
             place.field("nominalQuota"),
             nominal,
             format!(
-                "is the sum of the {count} below it and comes on top of them, so it is given out twice; \
-                 set 0 if it is theirs"
+                "is the sum of the {count} quotas below it and is added to them, so the capacity is counted twice; \
+                 set 0 if the capacity is theirs"
             ),
         );
     });
 }
 
-/// Whether several parts make up this total.
+/// Whether at least two parts have this sum.
 fn is_sum(parts: &[Quantity], total: Quantity) -> bool {
     let mut parts = parts.iter();
     let sum = parts

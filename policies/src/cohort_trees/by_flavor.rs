@@ -2,18 +2,18 @@
 
 use std::sync::Arc;
 
-/// Among as many names another one is looked for.
+/// The number of recent names that are searched for an equal one.
 const SHARED_NAMES_MAX: usize = 8;
 
 /// A flavor, and a resource of it.
 pub type FlavorResource<'a> = (&'a str, &'a str);
 
-/// Values by flavor and resource, in their order. What a queue has of them is asked for far more often than it changes,
-/// and by names that nobody need copy.
+/// Values by flavor and resource, sorted. A sorted vector, because lookups are far more frequent than changes, and a
+/// lookup by borrowed names needs no copies.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ByFlavor<T>(Vec<((Name, Name), T)>);
 
-/// Nearly all names stand several times: those that are equal are kept once.
+/// Most names occur several times, so equal names share one allocation.
 type Name = Arc<str>;
 
 impl<T> Default for ByFlavor<T> {
@@ -27,7 +27,7 @@ impl<T> ByFlavor<T> {
         Self(Vec::new())
     }
 
-    /// Costs a logarithm of their number.
+    /// The value of a flavor and resource. Costs O(log n).
     #[must_use]
     pub fn get(&self, of: FlavorResource<'_>) -> Option<&T> {
         let at = self
@@ -36,13 +36,13 @@ impl<T> ByFlavor<T> {
         self.0.get(at.ok()?).map(|(_, it)| it)
     }
 
-    /// How many there are.
+    /// The number of values.
     #[must_use]
     pub fn len(&self) -> usize {
         self.0.len()
     }
 
-    /// Whether there are none.
+    /// Whether there are no values.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
@@ -54,7 +54,7 @@ impl<T> ByFlavor<T> {
         of_each.filter_map(|it| Some(&*it.first()?.0.0))
     }
 
-    /// All of them.
+    /// All values with their keys.
     pub fn iter(&self) -> impl Iterator<Item = (FlavorResource<'_>, &T)> {
         self.0.iter().map(|(key, it)| (as_flavor_resource(key), it))
     }
@@ -64,7 +64,7 @@ fn as_flavor_resource((flavor, resource): &(Name, Name)) -> FlavorResource<'_> {
     (flavor, resource)
 }
 
-/// The name as one of those that are known, of which the last are the likeliest.
+/// The shared copy of a name. Only the most recent names are searched, because they are the most likely.
 fn shared_name(known: &mut Vec<Name>, name: &str) -> Name {
     let mut last = known.iter().rev().take(SHARED_NAMES_MAX);
     if let Some(it) = last.find(|it| ***it == *name) {
@@ -75,7 +75,7 @@ fn shared_name(known: &mut Vec<Name>, name: &str) -> Name {
     new
 }
 
-/// Of several of the same flavor and resource the last counts.
+/// Of several values with the same key the last one is kept.
 impl<'a, T> FromIterator<(FlavorResource<'a>, T)> for ByFlavor<T> {
     fn from_iter<I: IntoIterator<Item = (FlavorResource<'a>, T)>>(all: I) -> Self {
         let (mut flavors, mut resources) = (Vec::new(), Vec::new());
@@ -87,7 +87,7 @@ impl<'a, T> FromIterator<(FlavorResource<'a>, T)> for ByFlavor<T> {
             (key, it)
         };
         let mut all: Vec<_> = all.into_iter().map(owned).collect();
-        // A stable sort leaves equal ones in the order in which they came.
+        // The sort is stable: values with equal keys keep their order.
         all.sort_by(|(a, _), (b, _)| a.cmp(b));
         all.dedup_by(|later, kept| {
             let is_same = later.0 == kept.0;

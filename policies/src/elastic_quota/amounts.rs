@@ -1,4 +1,4 @@
-//! Arithmetic on amounts by resource; a resource that is missing counts as nothing.
+//! Arithmetic on amounts by resource; a missing resource counts as 0.
 
 use lockkeeper_api::foreign::koordinator::ResourceQuantities;
 use lockkeeper_api::quantity::Quantity;
@@ -9,7 +9,7 @@ pub(super) fn amount_for(amounts: &ResourceQuantities, resource: &str) -> Quanti
     amounts.get(resource).copied().unwrap_or(Quantity::ZERO)
 }
 
-/// All of them together. A sum that is too large to hold stays at what it was: far above any quota.
+/// The sum of several amounts. An addition that overflows is skipped: the sum is far above any quota already.
 pub(super) fn total<'a>(
     parts: impl IntoIterator<Item = &'a ResourceQuantities>,
 ) -> ResourceQuantities {
@@ -21,7 +21,7 @@ pub(super) fn total<'a>(
     out
 }
 
-/// The larger amount of each resource that one of them has.
+/// The larger amount of each resource that is in either list.
 pub(super) fn largest(left: &ResourceQuantities, right: &ResourceQuantities) -> ResourceQuantities {
     let mut out = left.clone();
     for (resource, amount) in right {
@@ -31,14 +31,14 @@ pub(super) fn largest(left: &ResourceQuantities, right: &ResourceQuantities) -> 
     out
 }
 
-/// A resource of which there is more than allowed.
+/// A resource whose amount exceeds its limit.
 pub(super) struct Excess<'a> {
     pub(super) resource: &'a str,
     pub(super) amount: Quantity,
     pub(super) limit: Quantity,
 }
 
-/// The resources of which `amounts` has more than `limits`, by name.
+/// The resources whose amount exceeds the limit, sorted by name.
 pub(super) fn excesses<'a>(
     amounts: &'a ResourceQuantities,
     limits: &'a ResourceQuantities,

@@ -49,7 +49,7 @@ fn check(quota: &ElasticQuota, context: &Context<'_>, out: &mut Findings) {
     }
 }
 
-/// The resources that both have and of which the first has more. One without a max is not limited.
+/// The resources of both lists whose first amount is larger. A resource without a max is unlimited.
 fn larger<'a>(
     amounts: &'a ResourceQuantities,
     limits: &'a ResourceQuantities,

@@ -55,8 +55,8 @@ fn within_parent(
     let all = amounts::total([&others, own]);
     for it in amounts::excesses(&all, &parent.min) {
         let detail = format!(
-            "with {} of the other quotas below {} it makes {}; together they must be at most that \
-             quota's min of {}",
+            "with {} of the other quotas below {} the sum is {}; it must be at most that quota's min \
+             of {}",
             amounts::amount_for(&others, it.resource),
             quoted(quota.parent()),
             it.amount,

@@ -1,4 +1,4 @@
-//! What is filled in for an ElasticQuota.
+//! Defaults of an ElasticQuota.
 
 use crate::cluster_view::ClusterView;
 use crate::defaulting::Defaults;
@@ -8,8 +8,8 @@ use lockkeeper_api::foreign::koordinator::{
 };
 use std::collections::BTreeMap;
 
-/// The parent, its tree and the shared weight, as Koordinator does (`fillQuotaDefaultInformation`).
-/// What Koordinator refuses to fill in stays as it is, for the rules to refuse.
+/// The parent, its tree and the shared weight, as Koordinator does (`fillQuotaDefaultInformation`). Values that
+/// Koordinator rejects while defaulting stay unchanged, so that the rules reject them.
 pub(super) fn defaults(quota: &ElasticQuota, world: &dyn ClusterView) -> Defaults {
     let mut out = Defaults::default();
     if quota.name() == ROOT_QUOTA {
@@ -37,7 +37,7 @@ pub(super) fn defaults(quota: &ElasticQuota, world: &dyn ClusterView) -> Default
     out
 }
 
-/// Sets entries of a map that may not be there yet.
+/// Sets entries of a map that may be absent.
 fn entries(
     out: &mut Defaults,
     map: FieldPath,
@@ -53,8 +53,8 @@ fn entries(
     }
 }
 
-/// The shared weight as it should be, unless it is that: for each resource of max what the annotation
-/// says, and where that says nothing max itself.
+/// The defaulted shared weight: for each resource of max the value of the annotation, or max itself where the
+/// annotation has no value. `None` if the annotation is equal to that already.
 fn shared_weight(quota: &ElasticQuota) -> Option<String> {
     let max = quota.spec.max.as_ref();
     let given = match quota.annotation(SHARED_WEIGHT) {

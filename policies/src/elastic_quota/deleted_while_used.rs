@@ -1,4 +1,4 @@
-//! Quotas that are deleted while something depends on them.
+//! Deletion of quotas that still have children or pods.
 #![doc = include_str!("deleted_with_children.md")]
 #![doc = include_str!("deleted_with_pods.md")]
 
@@ -8,7 +8,7 @@ use lockkeeper_api::config::Action;
 use lockkeeper_api::field_path::FieldPath;
 use lockkeeper_api::foreign::koordinator::ElasticQuota;
 
-/// How many pods a message names.
+/// The number of pods that a message lists.
 const PODS_MAX: usize = 2;
 
 pub(super) const BY_QUOTAS: Rule<ElasticQuota> = Rule {
@@ -38,7 +38,7 @@ fn by_quotas(quota: &ElasticQuota, context: &Context<'_>, out: &mut Findings) {
     if !children.is_empty() {
         let names = join_names(children.iter().map(|(name, _)| *name));
         let detail = format!(
-            "is the parent of {names}; delete what is below it first, or give it another parent"
+            "is the parent of {names}; delete its children or move them to another parent first"
         );
         out.forbidden(FieldPath::new("metadata.name"), detail);
     }
@@ -47,12 +47,12 @@ fn by_quotas(quota: &ElasticQuota, context: &Context<'_>, out: &mut Findings) {
 fn by_pods(quota: &ElasticQuota, context: &Context<'_>, out: &mut Findings) {
     let pods = context.cluster.quota_pods(quota.name(), PODS_MAX);
     if pods.total > 0 {
-        let who = if pods.total == 1 {
+        let users = if pods.total == 1 {
             "1 pod names it".to_owned()
         } else {
             format!("{} pods name it", pods.total)
         };
-        let detail = format!("{who} ({}); delete them first", pods.to_sentence_list());
+        let detail = format!("{users} ({}); delete them first", pods.to_sentence_list());
         out.forbidden(FieldPath::new("metadata.name"), detail);
     }
 }

@@ -36,7 +36,7 @@ fn check(change: &Change<'_, ElasticQuota>, context: &Context<'_>, out: &mut Fin
         let children = context.cluster.quota_children(new.name());
         let names = join_names(children.iter().map(|(name, _)| *name));
         (!children.is_empty()).then(|| {
-            format!("there are quotas below this one ({names}); must stay \"true\" while there are")
+            format!("quotas are below this one ({names}); must stay \"true\" while it has children")
         })
     };
     if let Some(reason) = reason {
@@ -44,8 +44,8 @@ fn check(change: &Change<'_, ElasticQuota>, context: &Context<'_>, out: &mut Fin
     }
 }
 
-/// A pod that uses the quota: it names it, or is in the namespace of that name, or in one that the
-/// quota was for before the change (Koordinator, `hasQuotaBoundedPods`).
+/// A pod that uses the quota: its label names the quota, or its namespace has the name of the quota, or the annotation
+/// of the stored quota lists its namespace (Koordinator, `hasQuotaBoundedPods`).
 fn bound_pod(old: &ElasticQuota, name: &str, context: &Context<'_>) -> Option<String> {
     let named = context.cluster.quota_pods(name, 1);
     if let Some(pod) = named.first.first() {

@@ -38,7 +38,7 @@ fn check(quota: &ElasticQuota, out: &mut Findings) {
                 out.required(tree::max(resource), detail);
             }
             Some(max) if max < used => {
-                let detail = format!("must be at least what is used, which is {used}");
+                let detail = format!("must be at least the used amount, {used}");
                 out.invalid(tree::max(resource), max, detail);
             }
             Some(_) => {}

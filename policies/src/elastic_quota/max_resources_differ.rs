@@ -7,7 +7,7 @@ use crate::rule::{Check, Context, Layer, Rule};
 use lockkeeper_api::config::Action;
 use lockkeeper_api::foreign::koordinator::{ElasticQuota, ResourceQuantities};
 
-/// Koordinator's gate: with it a quota may have fewer resources than its parent.
+/// Koordinator's feature gate; if it is on, a quota may have fewer resources than its parent.
 const FEWER_ALLOWED: &str = "ElasticQuotaEnableUpdateResourceKey";
 
 pub(super) const RULE: Rule<ElasticQuota> = Rule {
@@ -72,7 +72,7 @@ fn against_child(
     }
 }
 
-/// The resources of `amounts` that are not in `others`.
+/// The resources of `amounts` that `others` lacks.
 fn missing<'a>(
     amounts: &'a ResourceQuantities,
     others: &'a ResourceQuantities,

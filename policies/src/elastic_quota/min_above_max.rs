@@ -44,7 +44,7 @@ fn check(quota: &ElasticQuota, out: &mut Findings) {
             None => out.invalid(
                 tree::min(resource),
                 min,
-                "there is no spec.max of this resource; give one of at least that, or remove the min",
+                "spec.max lacks this resource; add at least this amount, or remove the min",
             ),
             Some(max) if min > max => {
                 let detail = format!("must be at most spec.max, which is {max}");

@@ -9,7 +9,7 @@ use lockkeeper_api::foreign::koordinator::{
     ALLOW_FORCE_UPDATE, ElasticQuota, IS_ROOT, ResourceQuantities, TREE_ID,
 };
 
-/// Koordinator's gate: without it nothing is guaranteed.
+/// Koordinator's feature gate; without it no amount is guaranteed.
 const GUARANTEE: &str = "ElasticQuotaGuaranteeUsage";
 
 pub(super) const RULE: Rule<ElasticQuota> = Rule {
@@ -57,15 +57,15 @@ fn check(quota: &ElasticQuota, context: &Context<'_>, out: &mut Findings) {
     }
 }
 
-/// What the topmost quota would have to guarantee, and does not.
+/// The amounts that the topmost quota would have to guarantee, and the amounts that it guarantees.
 struct Shortage {
     quota: String,
     wanted: ResourceQuantities,
     guaranteed: ResourceQuantities,
 }
 
-/// Goes up until some quota guarantees enough for all below it (Koordinator,
-/// `checkParentGuaranteed`); `None` if one does, or if it is not known.
+/// Walks up the tree until a quota guarantees enough for all its descendants (Koordinator, `checkParentGuaranteed`).
+/// `None` if there is such a quota, or if a parent is unknown.
 fn shortage(
     quota: &ElasticQuota,
     wanted: ResourceQuantities,

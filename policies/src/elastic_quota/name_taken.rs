@@ -24,8 +24,8 @@ fn check(quota: &ElasticQuota, context: &Context<'_>, out: &mut Findings) {
         .quota_in_other_namespace(quota.name(), namespace)
     {
         let detail = format!(
-            "there is a quota of this name in namespace {}; take a name that no quota of any \
-             namespace has",
+            "there is a quota of this name in namespace {}; choose a name that is unique across all \
+             namespaces",
             quoted(other)
         );
         out.duplicate(FieldPath::new("metadata.name"), quota.name(), detail);

@@ -22,8 +22,7 @@ fn check(quota: &ElasticQuota, context: &Context<'_>, out: &mut Findings) {
         if let Some(other) = context.cluster.quota_bound_to(namespace, quota.name()) {
             let field = tree::annotation(NAMESPACES).item(position, namespace);
             let detail = format!(
-                "quota {} is for the pods of this namespace; take it out there first, or leave it out \
-                 here",
+                "quota {} already lists this namespace; remove it there first, or omit it here",
                 quoted(other)
             );
             out.duplicate(field, namespace, detail);

@@ -30,11 +30,11 @@ fn check(quota: &ElasticQuota, context: &Context<'_>, out: &mut Findings) {
     match context.cluster.quota(parent) {
         Lookup::Found(facts) if !facts.is_parent => {
             let detail =
-                format!("this quota may have none below it; set its label {IS_PARENT} to \"true\"");
+                format!("this quota cannot have children; set its label {IS_PARENT} to \"true\"");
             out.invalid(tree::label(PARENT), parent, detail);
         }
         Lookup::Absent => {
-            let detail = format!("there is no such quota; make it first, or name {ROOT_QUOTA}");
+            let detail = format!("there is no such quota; create it first, or name {ROOT_QUOTA}");
             out.not_found(tree::label(PARENT), parent, detail);
         }
         Lookup::Found(_) | Lookup::Unknown => {}

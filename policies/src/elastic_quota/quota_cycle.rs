@@ -26,15 +26,15 @@ fn check(quota: &ElasticQuota, context: &Context<'_>, out: &mut Findings) {
     if let Some(end) = above.iter().position(|(name, _)| name == quota.name()) {
         let between = join_names(names_of(&above, end).skip(1));
         let detail = match (end, between.is_empty()) {
-            (0, _) => "is this quota itself; name another one".to_owned(),
-            (_, true) => "is below this quota; name one that is not".to_owned(),
-            (_, false) => format!("is below this quota, by way of {between}; name one that is not"),
+            (0, _) => "is this quota itself; name another parent".to_owned(),
+            (_, true) => "is below this quota; name another parent".to_owned(),
+            (_, false) => format!("is below this quota, through {between}; name another parent"),
         };
         out.invalid(tree::label(PARENT), quota.parent(), detail);
     }
 }
 
-/// The names of the first `count` of them.
+/// The names of the first `count` quotas.
 fn names_of<'a>(
     above: &'a [(String, Lookup<&QuotaFacts>)],
     count: usize,

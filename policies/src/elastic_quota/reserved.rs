@@ -1,4 +1,4 @@
-//! Koordinator's own quotas.
+//! Quotas that Koordinator creates itself.
 #![doc = include_str!("reserved_changed.md")]
 #![doc = include_str!("reserved_deleted.md")]
 
@@ -35,7 +35,7 @@ fn changed(change: &Change<'_, ElasticQuota>, _: &Context<'_>, out: &mut Finding
         out.forbidden(
             FieldPath::new("metadata.name"),
             format!(
-                "{} is Koordinator's own, and only what its controllers write may change",
+                "{} belongs to Koordinator; only the fields that its controllers write may change",
                 change.new.name()
             ),
         );
@@ -46,7 +46,10 @@ fn deleted(quota: &ElasticQuota, _: &Context<'_>, out: &mut Findings) {
     if [SYSTEM_QUOTA, ROOT_QUOTA, DEFAULT_QUOTA].contains(&quota.name()) {
         out.forbidden(
             FieldPath::new("metadata.name"),
-            format!("{} is Koordinator's own, and must stay", quota.name()),
+            format!(
+                "{} belongs to Koordinator and cannot be deleted",
+                quota.name()
+            ),
         );
     }
 }

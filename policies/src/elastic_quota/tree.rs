@@ -1,4 +1,4 @@
-//! A quota among the other quotas.
+//! The position of a quota in its tree.
 
 use crate::cluster_view::{Lookup, NamedQuota, QuotaFacts};
 use crate::rule::Context;
@@ -6,13 +6,13 @@ use lockkeeper_api::field_path::FieldPath;
 use lockkeeper_api::foreign::koordinator::{ElasticQuota, ROOT_QUOTA};
 use std::collections::BTreeSet;
 
-/// Whether the rules on trees say nothing of a quota: of the root, and, as in Koordinator
-/// (`validateQuotaTopology`), of one directly below it that no other quota may be below.
+/// Whether the tree rules skip a quota: the root and, as in Koordinator (`validateQuotaTopology`), a quota directly
+/// below the root that cannot have children.
 pub(super) fn is_outside_tree(quota: &ElasticQuota) -> bool {
     quota.name() == ROOT_QUOTA || (quota.parent() == ROOT_QUOTA && !quota.is_parent())
 }
 
-/// The quota that it is below, if that is known and not the root.
+/// The parent of a quota, if it is known and is not the root.
 pub(super) fn parent<'a>(quota: &ElasticQuota, context: &Context<'a>) -> Option<&'a QuotaFacts> {
     match quota.parent() {
         ROOT_QUOTA => None,
@@ -20,20 +20,21 @@ pub(super) fn parent<'a>(quota: &ElasticQuota, context: &Context<'a>) -> Option<
     }
 }
 
-/// The quotas below it.
+/// The children of a quota.
 pub(super) fn children<'a>(quota: &ElasticQuota, context: &Context<'a>) -> Vec<NamedQuota<'a>> {
     context.cluster.quota_children(quota.name())
 }
 
-/// The other quotas below its parent. The world may know the quota itself, as it was.
+/// The other children of the parent. The cluster view may contain the stored version of the quota itself, which is left
+/// out.
 pub(super) fn siblings<'a>(quota: &ElasticQuota, context: &Context<'a>) -> Vec<NamedQuota<'a>> {
     let mut all = context.cluster.quota_children(quota.parent());
     all.retain(|(name, _)| *name != quota.name());
     all
 }
 
-/// The quotas above this one, from its parent on to the one below the root, as far as they are known.
-/// It stops before a quota that it has been at.
+/// The known ancestors of a quota, from its parent up to the quota below the root. In a cycle the list ends before a
+/// quota repeats.
 pub(super) fn ancestors<'a>(
     parent: &str,
     context: &Context<'a>,
@@ -56,22 +57,22 @@ pub(super) fn ancestors<'a>(
     out
 }
 
-/// The place of a label.
+/// The path of a label.
 pub(super) fn label(key: &'static str) -> FieldPath {
     FieldPath::new("metadata.labels").key(key)
 }
 
-/// The place of an annotation.
+/// The path of an annotation.
 pub(super) fn annotation(key: &'static str) -> FieldPath {
     FieldPath::new("metadata.annotations").key(key)
 }
 
-/// The place of the min of a resource.
+/// The path of the min of a resource.
 pub(super) fn min(resource: &str) -> FieldPath {
     FieldPath::new("spec.min").key(resource)
 }
 
-/// The place of the max of a resource.
+/// The path of the max of a resource.
 pub(super) fn max(resource: &str) -> FieldPath {
     FieldPath::new("spec.max").key(resource)
 }

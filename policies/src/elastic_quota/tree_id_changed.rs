@@ -24,7 +24,7 @@ fn check(change: &Change<'_, ElasticQuota>, _: &Context<'_>, out: &mut Findings)
             "" => "unset".to_owned(),
             old => quoted(old),
         };
-        let detail = format!("must stay {kept}; a quota of another tree is made anew");
+        let detail = format!("must stay {kept}; create a new quota for another tree");
         out.invalid(tree::label(TREE_ID), new, detail);
     }
 }

@@ -27,7 +27,7 @@ fn check(quota: &ElasticQuota, context: &Context<'_>, out: &mut Findings) {
     {
         let name = quoted(quota.parent());
         let detail = format!(
-            "must be {}, as that of its parent {name}",
+            "must be {}, as in its parent {name}",
             quoted(&parent.tree_id)
         );
         out.invalid(tree::label(TREE_ID), own, detail);
@@ -35,7 +35,7 @@ fn check(quota: &ElasticQuota, context: &Context<'_>, out: &mut Findings) {
     let children = tree::children(quota, context);
     if let Some((name, child)) = children.iter().find(|(_, child)| child.tree_id != own) {
         let (name, id) = (quoted(name), quoted(&child.tree_id));
-        let detail = format!("must be {id}, as that of quota {name} below it");
+        let detail = format!("must be {id}, as in quota {name} below it");
         out.invalid(tree::label(TREE_ID), own, detail);
     }
 }

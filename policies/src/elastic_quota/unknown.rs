@@ -1,4 +1,4 @@
-//! Quotas that are not among those known.
+//! Changes of quotas that the cluster view does not contain.
 #![doc = include_str!("unknown_changed.md")]
 #![doc = include_str!("unknown_deleted.md")]
 
@@ -44,8 +44,7 @@ fn check(quota: &ElasticQuota, context: &Context<'_>, out: &mut Findings) {
         out.not_found(
             FieldPath::new("metadata.name"),
             quota.name(),
-            "is not among the quotas that were seen, so its place among them is not known; try again \
-             when it has been seen",
+            "is not in the cache yet, so its position in the quota tree is unknown; try again later",
         );
     }
 }

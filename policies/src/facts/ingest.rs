@@ -90,7 +90,7 @@ fn partial_facts(object: &Value) -> Option<(ObjectName, Facts)> {
         kueue::GROUP => Project::Kueue,
         _ => return None,
     };
-    // Kueue's kinds have the same fields, and are read with any text for a policy.
+    // Kueue's kinds have the same fields, and policies are plain strings.
     let facts = match text("/kind")? {
         "ClusterQueue" => {
             let read = kueue::ClusterQueue::deserialize(object);
@@ -250,7 +250,7 @@ mod tests {
     use crate::index::IndexedKind;
     use serde_json::json;
 
-    /// Takes an object of lockkeeper's that cannot be read, and gives back what is known then.
+    /// Ingests an object of lockkeeper that does not decode, and returns the index.
     fn broken(kind: &str, spec: &Value) -> Index {
         let mut index = Index::default();
         let object = json!({
@@ -285,7 +285,7 @@ mod tests {
         assert_eq!(index.exists(kind, "a"), Lookup::Found(()));
     }
 
-    /// Objects of several clusters, as `check` finds them in one folder.
+    /// Objects of several clusters in one folder, as in `check`.
     #[test]
     fn collect_two_versions_of_an_object_marks_tree_ambiguous() {
         let queue = |cohort: &str| {

@@ -4,18 +4,17 @@ use crate::cluster_view::{ObjectName, PodPreemptionLabels, PodPriority, Preempti
 use crate::multimap::remove_from;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Namespace, job and the labels of the pods.
+/// The namespace, the job and the labels of a group of pods.
 type Key = (String, String, PodPreemptionLabels);
 
-/// The smallest labels in their order.
+/// The smallest labels in sort order, the start of a range.
 const SMALLEST: PodPreemptionLabels = PodPreemptionLabels {
     preemptible: PreemptibleLabel::Missing,
     can_preempt: false,
     priority: PodPriority::Unknown,
 };
 
-/// The names of pods. Pods of one job that say the same are together, and jobs seldom have two such
-/// groups.
+/// The names of pods, grouped by namespace, job and labels. Few jobs have more than one group.
 #[derive(Clone, Debug, Default)]
 pub(super) struct JobPods {
     groups: BTreeMap<Key, BTreeSet<String>>,
@@ -32,8 +31,8 @@ impl JobPods {
         remove_from(&mut self.groups, &key, &pod.name);
     }
 
-    /// The first pod by name other than `except`, of the first group of which `holds`. Costs
-    /// O(log n) and the number of the job's groups.
+    /// The first pod by name other than `except`, in the first group for which the predicate is true. Costs O(log n)
+    /// plus the number of groups of the job.
     pub(super) fn find_first(
         &self,
         namespace: &str,

@@ -1,13 +1,13 @@
-//! ElasticQuotas by name, by the quota that they are below, and by the namespaces that they are for.
+//! ElasticQuotas by name, by parent quota, and by annotated namespace.
 
 use crate::cluster_view::{ObjectName, QuotaFacts};
 use crate::multimap::remove_from;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Objects by some text.
+/// Sets of objects by a string key.
 type ObjectNamesByKey = BTreeMap<String, BTreeSet<ObjectName>>;
 
-/// Which quotas there are. What is known of them is kept elsewhere.
+/// The names of ElasticQuotas by several keys. Their facts are in the index itself.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Quotas {
     names: ObjectNamesByKey,
@@ -32,17 +32,17 @@ impl Quotas {
         }
     }
 
-    /// Those of this name, by namespace.
+    /// The quotas of this name, by namespace.
     pub(super) fn named(&self, name: &str) -> impl Iterator<Item = &ObjectName> {
         self.names.get(name).into_iter().flatten()
     }
 
-    /// Those below this one.
+    /// The children of a quota.
     pub(super) fn children(&self, parent: &str) -> impl Iterator<Item = &ObjectName> {
         self.parents.get(parent).into_iter().flatten()
     }
 
-    /// Those that are for the pods of this namespace by their annotation.
+    /// The quotas with this namespace in their annotation.
     pub(super) fn bound_to(&self, namespace: &str) -> impl Iterator<Item = &ObjectName> {
         self.namespaces.get(namespace).into_iter().flatten()
     }

@@ -21,8 +21,8 @@ const SOURCES: [(&str, &str); 6] = [
     ),
 ];
 
-/// A schema, which is made ready when it is asked for: most who look at objects see few kinds, and compiling the
-/// expressions of all of them takes a tenth of a second.
+/// A schema that is compiled on first use: most processes need few kinds, and compiling the expressions of all kinds
+/// takes a tenth of a second.
 struct LazySchema {
     schema: Value,
     compiled: OnceLock<Option<StructuralSchema>>,
@@ -33,7 +33,7 @@ type ByKindAndVersion = BTreeMap<(&'static str, String), LazySchema>;
 static SCHEMAS: LazyLock<ByKindAndVersion> = LazyLock::new(|| {
     let mut all = BTreeMap::new();
     for (kind, source) in SOURCES {
-        // A test holds that all of them can be read.
+        // A test checks that all schemas can be parsed.
         let versions: BTreeMap<String, Value> = serde_json::from_str(source).unwrap_or_default();
         for (version, schema) in versions {
             let structure = OnceLock::new();

@@ -1,5 +1,5 @@
-//! Kueue's Workload. Nothing that its webhook would refuse is let through because it was there before: a
-//! status that does not fit the specification leads the controllers astray whoever wrote it.
+//! Kueue's Workload. Pre-existing findings are not exempt, unlike for other kinds: a status that contradicts the
+//! specification misleads the controllers, independent of the client that wrote it.
 
 mod admission_changed;
 mod admission_gates;

@@ -1,7 +1,7 @@
-//! The keys of labels and annotations that lockkeeper, Kueue and Koordinator know, and which of the two they are.
+//! The label and annotation keys of lockkeeper, Kueue and Koordinator.
 //!
-//! Those of Kueue are from its reference ("Labels and Annotations") and `apis/kueue/v1beta2`, those of
-//! Koordinator from `apis/extension`. Others may define more in the same domains.
+//! The keys of Kueue are from its reference ("Labels and Annotations") and `apis/kueue/v1beta2`, those of
+//! Koordinator from `apis/extension`. Other programs may define more in the same domains.
 
 use crate::suppression;
 use lockkeeper_api::foreign::{koordinator, kueue};
@@ -13,14 +13,14 @@ use lockkeeper_api::labels::{
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
-/// Where a key is read.
+/// The map in which a key is read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum KeyLocation {
-    /// Among the labels only.
+    /// Only labels.
     Label,
-    /// Among the annotations only.
+    /// Only annotations.
     Annotation,
-    /// In either, or it is not certain.
+    /// Either, or unknown.
     Either,
 }
 
@@ -29,7 +29,7 @@ use KeyLocation::{Annotation, Either, Label};
 /// A known key.
 pub(crate) type KnownKey = (&'static str, KeyLocation);
 
-/// The domains of the known keys; a key that has none is one by itself.
+/// The domains of the known keys; a key without a domain is listed as its own domain.
 pub(crate) const DOMAINS: [&str; 7] = [
     lockkeeper_api::GROUP,
     kueue::GROUP,
@@ -45,14 +45,14 @@ pub(crate) fn all() -> impl Iterator<Item = &'static KnownKey> {
     OWN.iter().chain(KUEUE).chain(KOORDINATOR)
 }
 
-/// Where a key is read, if it is known.
+/// The map in which a key is read; `None` if it is unknown.
 pub(crate) fn location(key: &str) -> Option<KeyLocation> {
     let (domain, name) = split_key(key);
     let mut named = by_domain().get(domain)?.iter();
     named.find(|it| it.0 == name).map(|(_, (_, place))| *place)
 }
 
-/// The domain of a key and the name below it, which a key that is a domain by itself lacks.
+/// The domain of a key, and its name; `None` for a key without a domain.
 pub(crate) fn split_key(key: &str) -> (&str, &str) {
     key.split_once('/').unwrap_or((key, ""))
 }
@@ -107,9 +107,9 @@ const KUEUE: &[KnownKey] = &[
     ("kueue.x-k8s.io/pod-group-fast-admission", Annotation),
     ("kueue.x-k8s.io/pod-group-serving", Annotation),
     ("kueue.x-k8s.io/retriable-in-group", Annotation),
-    // A label once, and an annotation where its value is too long for one.
+    // Formerly a label; an annotation if the value is too long for a label.
     ("kueue.x-k8s.io/pod-group-name", Either),
-    // The rest is what Kueue writes, or what few write by hand.
+    // The remaining keys are written by Kueue, or rarely by users.
     ("kueue.x-k8s.io/admission-gated-by", Either),
     ("kueue.x-k8s.io/cluster-queue-name", Either),
     ("kueue.x-k8s.io/default-queue", Either),

@@ -6,7 +6,7 @@ use crate::finding::Findings;
 use crate::rule::{Check, Layer, Rule};
 use lockkeeper_api::config::Action;
 
-/// The rule, with the action that it has for the kind.
+/// The rule with the default action for the kind.
 pub(crate) const fn rule<T: HasLabelledMetadata>(action: Action) -> Rule<T> {
     Rule {
         id: "LA002",
@@ -33,7 +33,7 @@ fn check<T: HasLabelledMetadata>(object: &T, out: &mut Findings) {
                     }
                     _ => continue,
                 };
-                // Some give it in both places, so that old and new programs find it.
+                // Some users set the key in both maps, for old and new programs.
                 if other.is_none_or(|other| !other.contains_key(key)) {
                     let field = holder.path().field(field).key(key.as_str());
                     out.invalid(field, value, detail);

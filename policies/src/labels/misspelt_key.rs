@@ -5,25 +5,25 @@ use crate::finding::Findings;
 use crate::rule::{Check, Layer, Rule};
 use lockkeeper_api::config::Action;
 
-/// The most keys of one object that are compared with the known ones: who sends thousands of them gets an answer
-/// in time.
+/// The most keys of one object that are compared with the known keys, so that an object with thousands of keys does not
+/// delay the review.
 const COMPARED_MAX: usize = 256;
 
-/// Names that are like each other at least so much are near.
+/// The least similarity of a misspelt name.
 const SIMILARITY_MIN: f64 = 0.92;
 
-/// A name of fewer letters may differ by one of them only, and one of up to [`SHORT_MAX`] by none.
+/// A shorter name may differ by one letter only, and a name of up to [`SHORT_MAX`] letters by none.
 const LONG_NAME_MIN: usize = 8;
 
-/// See [`LONG_MIN`]: such short names are near too many others.
+/// See [`LONG_MIN`]: such short names are similar to too many others.
 const SHORT_NAME_MAX: usize = 4;
 
-/// Only a name of so many letters is looked for in the other domains of Koordinator.
+/// The least length of a name that is searched in Koordinator's other domains.
 const DISTINCTIVE_LENGTH_MIN: usize = 8;
 
 const KOORDINATOR: &str = "koordinator.sh";
 
-/// The rule, with the action that it has for the kind.
+/// The rule with the default action for the kind.
 pub(crate) const fn rule<T: HasLabelledMetadata>(action: Action) -> Rule<T> {
     Rule {
         id: "LA001",
@@ -59,17 +59,17 @@ fn check<T: HasLabelledMetadata>(object: &T, out: &mut Findings) {
     });
 }
 
-/// Whether a key might be one of a project's: most keys are told from them by this alone.
+/// Whether a key may belong to a known project. This cheap test excludes most keys.
 fn is_similar_to_known_key(key: &str) -> bool {
     let (domain, _) = known_keys::split_key(key);
     let mut domains = known_keys::DOMAINS.iter();
     domain.ends_with(KOORDINATOR) || domains.any(|known| is_near_domain(domain, known))
 }
 
-/// The most letters that are wrong in a domain.
+/// The most wrong letters in a domain.
 const TYPOS_MAX: usize = 2;
 
-/// Whether a domain is that of a known key, or differs from it by a slip.
+/// Whether a domain is that of a known key, or a misspelling of it.
 fn is_near_domain(domain: &str, known: &str) -> bool {
     domain == known
         || (domain.len().abs_diff(known.len()) <= TYPOS_MAX
@@ -79,16 +79,16 @@ fn is_near_domain(domain: &str, known: &str) -> bool {
             && strsim::osa_distance(domain, known) <= TYPOS_MAX)
 }
 
-/// How many letters the first has that the other lacks, and the other way round. A slip makes one so of each at most:
-/// most names are told apart by this, which costs far less than how near they are.
+/// The number of letters that only the first name has, and the number that only the second has. A typing error adds at
+/// most one to each, so this excludes most names at far less cost than the similarity.
 fn odd_letters(one: impl Iterator<Item = u8>, other: impl Iterator<Item = u8>) -> [usize; 2] {
-    // Letters that share a bit can only make it less.
+    // Letters that share a bit can only lower the result.
     let mark = |seen: u64, letter: u8| seen | 1 << (letter & 63);
     let (one, other) = (one.fold(0, mark), other.fold(0, mark));
     [one & !other, other & !one].map(|odd| usize::try_from(odd.count_ones()).unwrap_or(usize::MAX))
 }
 
-/// The known key that is very near to one that is not known.
+/// The known key that is most similar to an unknown one.
 fn nearest(key: &str) -> Option<&'static str> {
     let (domain, name) = known_keys::split_key(key);
     let of_domains = known_keys::by_domain().iter().filter_map(|(known, keys)| {
@@ -98,7 +98,7 @@ fn nearest(key: &str) -> Option<&'static str> {
     let scored = of_domains.flat_map(|(known_domain, keys, is_near)| {
         keys.iter().filter_map(move |(known_name, (known, _))| {
             let is_told = is_near || (name == *known_name && name.len() >= DISTINCTIVE_LENGTH_MIN);
-            // The domain that was written is likelier than another one.
+            // The given domain is more likely than another one.
             let score = is_told.then(|| similarity(name, known_name))?;
             Some((domain == known_domain, score?, *known))
         })
@@ -111,7 +111,7 @@ fn are_both_koordinator(domain: &str, other: &str) -> bool {
     domain.ends_with(KOORDINATOR) && other.ends_with(KOORDINATOR)
 }
 
-/// How much two names are like each other, if they are near: as they stand, or by letters alone.
+/// The similarity of two names, if it is high enough: as given, or by their letters only.
 pub(super) fn similarity(name: &str, known: &str) -> Option<f64> {
     if name == known {
         return Some(2.0);
@@ -119,7 +119,7 @@ pub(super) fn similarity(name: &str, known: &str) -> Option<f64> {
     may_be_similar(name, known).then(|| measure_similarity(name, known))?
 }
 
-/// The same without looking at letters first.
+/// The similarity without the test of letters first.
 fn measure_similarity(name: &str, known: &str) -> Option<f64> {
     let (a, b) = (letters(name), letters(known));
     let score = strsim::jaro_winkler(&name.to_lowercase(), &known.to_lowercase());
@@ -129,7 +129,7 @@ fn measure_similarity(name: &str, known: &str) -> Option<f64> {
         _ => 2,
     };
     let is_slip = a.len().abs_diff(b.len()) <= allowed && strsim::osa_distance(&a, &b) <= allowed;
-    // A slip is nearer than whatever begins alike.
+    // A typing error counts more than a common prefix.
     match (is_slip, b.len() > SHORT_NAME_MAX && score >= SIMILARITY_MIN) {
         (true, _) => Some(1.0 + score / 2.0),
         (false, true) => Some(score),
@@ -137,10 +137,10 @@ fn measure_similarity(name: &str, known: &str) -> Option<f64> {
     }
 }
 
-/// Whether two names have enough letters in common to be like each other by either measure.
+/// Whether two names have enough common letters to be similar by either measure.
 ///
-/// A Jaro-Winkler likeness of 0.92 takes a Jaro likeness of 0.867, as a common start makes it nearer to 1 by four
-/// tenths at most; and that takes `m/a + m/b` of 1.6, where `m` letters of `a` and `b` are in common.
+/// A Jaro-Winkler similarity of 0.92 requires a Jaro similarity of 0.867, because a common prefix reduces the distance
+/// to 1 by at most four tenths; and that requires `m/a + m/b` of 1.6 for `m` common letters of `a` and `b`.
 fn may_be_similar(name: &str, known: &str) -> bool {
     let [one, other] = [name, known].map(|it| it.bytes().map(|it| it.to_ascii_lowercase()));
     let is_letter = |it: &u8| !matches!(it, b'-' | b'_' | b'.');
@@ -158,7 +158,7 @@ fn may_be_similar(name: &str, known: &str) -> bool {
     common.saturating_mul(both).saturating_mul(5) >= a.saturating_mul(b).saturating_mul(8)
 }
 
-/// A name without what parts its words, in lower case.
+/// A name in lower case without separators.
 fn letters(name: &str) -> String {
     let letters = name.chars().filter(|it| !matches!(it, '-' | '_' | '.'));
     letters.flat_map(char::to_lowercase).collect()
@@ -170,7 +170,7 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
-        /// Who is near is never told apart by letters alone.
+        /// The test of letters never excludes a near name.
         #[test]
         fn typos_change_few_letters(one in "[a-c.]{0,6}", other in "[a-c.]{0,6}") {
             let slips = strsim::osa_distance(&one, &other);
@@ -178,7 +178,7 @@ mod tests {
             prop_assert_eq!(odd_letters(one.bytes(), one.bytes()), [0, 0]);
         }
 
-        /// Who is like another is never told apart by letters alone.
+        /// The test of common letters never excludes a similar name.
         #[test]
         fn similar_names_pass_the_prefilter(one in "[a-dA-D-]{1,12}", other in "[a-d-]{1,12}") {
             if measure_similarity(&one, &other).is_some() {

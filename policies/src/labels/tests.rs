@@ -20,7 +20,7 @@ use proptest::prelude::*;
 use proptest::sample::select;
 use serde_json::{Value, json};
 
-/// What is said of an object of a kind, as the rule and the field.
+/// The findings for an object of a kind, as rule and field.
 #[track_caller]
 fn check<T: ValidatedKind>(object: Value, expected: &[&str]) {
     let mut object = object;
@@ -53,7 +53,7 @@ const OWN: [&str; 2] = [
 fn key_rules_cover_every_kind_with_metadata() {
     check::<Pod>(json!({"metadata": metadata()}), &OWN);
     check::<ElasticQuota>(json!({"metadata": metadata()}), &OWN);
-    // Kueue makes them: they are asked only where that is wanted.
+    // Kueue creates these objects, so the rules are off by default.
     let workload = json!({"metadata": metadata(), "spec": {"podSets": []}});
     check::<kueue::Workload>(workload, &[]);
     let template = json!({"metadata": metadata(), "spec": {"containers": []}});
@@ -101,8 +101,8 @@ fn misspelt_key_comparisons_are_bounded() {
     check::<Pod>(labels(1_000), &found);
 }
 
-/// Known keys that would be taken for slips if they were not known: a measure of how often a new key of these
-/// projects may be taken for one.
+/// Known keys that would be reported as misspelt if they were unknown: an estimate of how often a new key of these
+/// projects is reported by mistake.
 #[test]
 fn known_keys_are_rarely_similar() {
     let names = || known_keys::all().filter_map(|(key, _)| key.split_once('/'));
@@ -123,7 +123,7 @@ proptest! {
     #[test]
     fn known_key_in_its_location_has_no_finding((key, place) in known_key(), value in "[a-z]{1,9}") {
         let field = if place == KeyLocation::Annotation { "annotations" } else { "labels" };
-        // What its value may be is for another rule.
+        // Another rule checks the value.
         let value = match key {
             MAX_EXECUTION_TIME | MIN_PARALLELISM => "1".to_owned(),
             DISRUPTION_MODE => "Pod".to_owned(),

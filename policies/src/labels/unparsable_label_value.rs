@@ -11,10 +11,10 @@ use lockkeeper_api::labels::{
     PRIORITY_CLASS, QUEUE_NAME,
 };
 
-/// The units of disruption, as they are written.
+/// The values of the disruption unit.
 const MODES: [&str; 2] = ["Pod", "PodGroup"];
 
-/// The rule, for jobs that lockkeeper starts.
+/// The rule for jobs that lockkeeper starts.
 pub(crate) const fn rule<T: ValidatedKind>() -> Rule<T> {
     Rule {
         id: "LA003",
@@ -62,7 +62,7 @@ fn key_path(map: &'static str, key: &'static str) -> FieldPath {
     FieldPath::new("metadata").field(map).key(key)
 }
 
-/// Whether it is read as a number that counts something.
+/// Whether a value parses as a count.
 fn is_count(text: &str) -> bool {
     text.parse::<i32>().is_ok_and(|it| it > 0)
 }

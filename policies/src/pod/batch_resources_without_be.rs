@@ -26,7 +26,7 @@ fn check(pod: &Pod, out: &mut Findings) {
         let requested = requests::total_request(pod, resource);
         if !requested.is_zero() {
             let detail = format!(
-                "the pod requests {requested} of {resource}, which is what others leave; must be \"BE\""
+                "the pod requests {requested} of {resource}, which is unused capacity of other pods; must be \"BE\""
             );
             out.required(super::label(QOS_CLASS), detail);
         }

@@ -26,7 +26,7 @@ fn check(pod: &Pod, out: &mut Findings) {
     if super::value(pod, JOB).is_none() {
         return;
     }
-    // What is no number is for Koordinator to say.
+    // Koordinator rejects values that are not numbers.
     if let (Some(minimum), Some(total)) = (number(GANG_MIN_AVAILABLE), number(GANG_TOTAL_NUMBER))
         && minimum != total
     {

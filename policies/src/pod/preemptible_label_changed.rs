@@ -36,7 +36,7 @@ fn check(change: &Change<'_, Pod>, _: &Context<'_>, out: &mut Findings) {
     let old = read(change.old);
     if old != read(change.new) {
         let detail = match old {
-            "" => "the pod was made without it, and stays so".to_owned(),
+            "" => "must stay unset: the pod was created without it".to_owned(),
             old => format!("must stay {}", quoted(old)),
         };
         let value = super::display_value(change.new, PREEMPTIBLE);

@@ -57,9 +57,8 @@ fn mismatch(pod: &Pod, context: &Context<'_>, out: &mut Findings) {
     let source = resolved.source();
     if let Some(given) = spec.priority.filter(|it| *it != resolved.value) {
         let value = resolved.value;
-        let detail = format!(
-            "{given} must be {value}, the priority {source}; leave it out, and it is filled in"
-        );
+        let detail =
+            format!("{given} must be {value}, the priority {source}; omit it to use the default");
         out.forbidden(FieldPath::new("spec.priority"), detail);
     }
     let policy = resolved.policy.map(PreemptionPolicy::as_str);
@@ -67,7 +66,7 @@ fn mismatch(pod: &Pod, context: &Context<'_>, out: &mut Findings) {
         && given != policy
     {
         let detail = format!(
-            "{} must be {policy:?}, the policy {source}; leave it out, and it is filled in",
+            "{} must be {policy:?}, the policy {source}; omit it to use the default",
             quoted(given)
         );
         out.forbidden(FieldPath::new("spec.preemptionPolicy"), detail);

@@ -46,7 +46,7 @@ fn check(pod: &Pod, context: &Context<'_>, out: &mut Findings) {
     out.invalid(FieldPath::new(field), seen, detail);
 }
 
-/// The priority that a pod has, or will get when it is made; `None` if nobody knows.
+/// The priority that a pod has, or will get on creation; `None` if it is unknown.
 fn value(priority: &PodPriority, world: &dyn ClusterView) -> Option<i32> {
     match priority {
         PodPriority::Unknown => None,

@@ -47,7 +47,7 @@ fn check(change: &Change<'_, Pod>, context: &Context<'_>, out: &mut Findings) {
 fn unchanged(field: FieldPath, [old, new]: [&str; 2], out: &mut Findings) {
     if old != new {
         let detail = match old {
-            "" => "the pod was made without it, and stays so".to_owned(),
+            "" => "must stay unset: the pod was created without it".to_owned(),
             old => format!("must stay {}", quoted(old)),
         };
         out.invalid(field, new, detail);

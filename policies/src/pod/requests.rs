@@ -3,9 +3,9 @@
 use k8s_openapi::api::core::v1::{Container, Pod};
 use lockkeeper_api::quantity::Quantity;
 
-/// What a pod requests of a resource, as Kubernetes counts it: its containers together with the
-/// sidecars, or the most that an init container needs beside the sidecars before it; and the overhead.
-/// What is no quantity counts as nothing: the API server refuses it.
+/// What a pod requests of a resource, as Kubernetes counts it: its containers together with the sidecars, or the most
+/// that an init container needs beside the sidecars before it; and the overhead. An invalid quantity counts as 0: the
+/// API server rejects it.
 pub(super) fn total_request(pod: &Pod, resource: &str) -> Quantity {
     let Some(spec) = &pod.spec else {
         return Quantity::ZERO;
@@ -41,7 +41,7 @@ fn container_request(container: &Container, resource: &str) -> Quantity {
         .unwrap_or(Quantity::ZERO)
 }
 
-/// A sum that is too large to hold is one of its parts: it is more than any node has.
+/// A sum that overflows is one of its parts, which is more than any node has.
 fn sum(left: Quantity, right: Quantity) -> Quantity {
     left.checked_add(right).unwrap_or(left)
 }

@@ -20,7 +20,7 @@ fn check(pod: &Pod, context: &Context<'_>, out: &mut Findings) {
     let Some(group) = spec.and_then(|spec| spec.scheduling_group.as_ref()) else {
         return;
     };
-    // Without the gate the field is dropped before anybody looks.
+    // Without the gate the API server drops the field before validation.
     if !context.settings.is_gate_enabled(GENERIC_WORKLOAD, false) {
         return;
     }

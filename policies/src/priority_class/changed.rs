@@ -1,4 +1,4 @@
-//! What a PriorityClass stands for.
+//! The immutable fields of a PriorityClass.
 #![doc = include_str!("value_changed.md")]
 #![doc = include_str!("preemption_policy_changed.md")]
 

@@ -6,7 +6,7 @@ use k8s_openapi::api::scheduling::v1::PriorityClass;
 use lockkeeper_api::config::Action;
 use lockkeeper_api::field_path::FieldPath;
 
-/// How many users a message names.
+/// The most workloads that a message names.
 const USERS_MAX: usize = 2;
 
 pub(super) const RULE: Rule<PriorityClass> = Rule {
@@ -26,13 +26,13 @@ fn check(class: &PriorityClass, context: &Context<'_>, out: &mut Findings) {
     if users.total == 0 {
         return;
     }
-    let who = if users.total == 1 {
+    let subject = if users.total == 1 {
         "1 Workload still names it".to_owned()
     } else {
         format!("{} Workloads still name it", users.total)
     };
     out.forbidden(
         FieldPath::new("metadata.name"),
-        format!("{who} ({})", users.to_sentence_list()),
+        format!("{subject} ({})", users.to_sentence_list()),
     );
 }

@@ -20,7 +20,7 @@ fn check(class: &PriorityClass, _: &Context<'_>, out: &mut Findings) {
         None => {}
         Some("") => out.required(
             field,
-            "leave it out, or say \"PreemptLowerPriority\" or \"Never\"",
+            "remove it, or set it to \"PreemptLowerPriority\" or \"Never\"",
         ),
         Some(policy) if PreemptionPolicy::parse(policy).is_some() => {}
         Some(policy) => out.not_supported(field, policy, &PreemptionPolicy::NAMES),

@@ -22,16 +22,16 @@ fn check(class: &PriorityClass, _: &Context<'_>, out: &mut Findings) {
     }
     let value = class.value.unwrap_or_default();
     let detail = match system_class(name) {
-        None => "names that begin with \"system-\" are kept for Kubernetes itself; take another"
+        None => "names that begin with \"system-\" are reserved for Kubernetes; choose another"
             .to_owned(),
         Some(own) if own.value != value => {
             format!(
-                "the class of Kubernetes itself has the value {}, not {value}",
+                "Kubernetes' own class has the value {}, not {value}",
                 own.value
             )
         }
         Some(_) if class.global_default == Some(true) => {
-            "the class of Kubernetes itself is not made as the global default".to_owned()
+            "Kubernetes' own class is not the global default".to_owned()
         }
         Some(_) => return,
     };

@@ -1,4 +1,4 @@
-//! What rules ask of a ClusterQueue besides its quota.
+//! The fields of a ClusterQueue that rules read besides its quota.
 
 use super::queue_preemption::policy;
 use super::quota_fields::QuotaFields;
@@ -11,25 +11,25 @@ use lockkeeper_api::foreign::kueue;
 
 /// A ClusterQueue, lockkeeper's or Kueue's.
 pub(crate) trait QueueFields: QuotaFields {
-    /// The namespaces whose workloads it takes.
+    /// The selector of the namespaces whose workloads it admits.
     fn namespace_selector(&self) -> Option<&LabelSelector>;
 
-    /// The preference between borrowing and preempting, if one is given.
+    /// The preference between borrowing and preempting, if set.
     fn fungibility_preference(&self) -> Option<String>;
 
-    /// Whether all flavors are looked at before one is taken.
+    /// Whether all flavors are tried before one is selected.
     fn tries_all_flavors(&self) -> bool;
 
-    /// Whether nobody is admitted before the first in the queue.
+    /// Whether no workload is admitted before the head of the queue.
     fn is_strict_fifo(&self) -> bool;
 
-    /// The policy of reclaiming, if one is given that is not `Never`.
+    /// The reclaim policy, unless it is unset or `Never`.
     fn reclaim_policy(&self) -> Option<String>;
 
-    /// The policy of preempting while borrowing, if one is given that is not `Never`.
+    /// The policy for preempting while borrowing, unless it is unset or `Never`.
     fn borrow_preemption_policy(&self) -> Option<String>;
 
-    /// The highest priority of those who are preempted while borrowing, if one is given.
+    /// The highest priority of victims while borrowing, if set.
     fn max_priority_threshold(&self) -> Option<i32>;
 }
 
@@ -47,7 +47,7 @@ impl QueueFields for ClusterQueue {
         let given = self.spec.flavor_fungibility.as_ref();
         let both = given.map(|it| (it.when_can_borrow, it.when_can_preempt));
         let (borrow, preempt) = both.unwrap_or_default();
-        // Absent, the one stops the search and the other does not.
+        // The defaults: whenCanBorrow stops the search, whenCanPreempt does not.
         borrow == Some(FlavorSearch::TryNextFlavor)
             && preempt.is_none_or(|it| it == FlavorSearch::TryNextFlavor)
     }

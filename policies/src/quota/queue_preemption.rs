@@ -4,13 +4,13 @@ use crate::preemption_loops::{CrossQueueScope, QueuePreemption};
 use lockkeeper_api::cluster_queue::{ClusterQueueSpec, ReclaimWithinCohort, WithinClusterQueue};
 use lockkeeper_api::foreign::kueue;
 
-/// See [`HasQuota::takes_equals`].
+/// Whether workloads of the queue may preempt others of the same priority.
 pub(super) fn own_preempts_equals(spec: &ClusterQueueSpec) -> bool {
     spec.within_cluster_queue() == WithinClusterQueue::LowerOrNewerEqualPriority
         || spec.reclaim_within_cohort() == ReclaimWithinCohort::Any
 }
 
-/// See [`HasQuota::hunter`].
+/// The preemption policies of the queue, without its quota.
 pub(super) fn own_queue_preemption(spec: &ClusterQueueSpec) -> QueuePreemption {
     QueuePreemption {
         preempts_within_queue: spec.within_cluster_queue() != WithinClusterQueue::Never,
@@ -23,7 +23,7 @@ pub(super) fn own_queue_preemption(spec: &ClusterQueueSpec) -> QueuePreemption {
     }
 }
 
-/// See [`HasQuota::hunter`].
+/// The preemption policies of the queue, without its quota.
 pub(super) fn kueue_queue_preemption(given: &kueue::Preemption) -> QueuePreemption {
     QueuePreemption {
         preempts_within_queue: policy(&given.within_cluster_queue).is_some(),
@@ -36,12 +36,12 @@ pub(super) fn kueue_queue_preemption(given: &kueue::Preemption) -> QueuePreempti
     }
 }
 
-/// `given`, if it is anything.
+/// `given`, unless it is empty.
 pub(super) fn non_empty(given: &str) -> Option<&str> {
     Some(given).filter(|it| !it.is_empty())
 }
 
-/// A policy of Kueue, unless it is `Never` or none.
+/// A policy of Kueue, unless it is unset or `Never`.
 pub(super) fn policy(given: &str) -> Option<String> {
     let given = non_empty(given).filter(|it| *it != "Never")?;
     Some(given.to_owned())

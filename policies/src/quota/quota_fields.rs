@@ -1,4 +1,4 @@
-//! Kinds with quota, and walks over it.
+//! Kinds with quota, and visitors of their quotas.
 
 use super::queue_preemption::{self, non_empty};
 use crate::cohort_trees::{FlavorResource, Limits, NodeFacts, NodeKind, Project, Tree};
@@ -12,24 +12,24 @@ use lockkeeper_api::quota::{FairSharing, FlavorQuotas, ResourceGroup, ResourceQu
 use lockkeeper_api::{ClusterQueue, Cohort};
 use std::borrow::Cow;
 
-/// A kind that has quota: a ClusterQueue or a Cohort, lockkeeper's or Kueue's.
+/// A kind with quota: a ClusterQueue or a Cohort, lockkeeper's or Kueue's.
 pub(crate) trait QuotaFields: ValidatedKind {
-    /// Whose it is.
+    /// The project that defines the kind.
     const PROJECT: Project;
 
-    /// Which of both it is.
+    /// Whether it is a queue or a cohort.
     const NODE: NodeKind;
 
     /// The quota.
     fn groups(&self) -> &[ResourceGroup];
 
-    /// The cohort that it is in.
+    /// The name of the parent cohort.
     fn parent(&self) -> Option<&str>;
 
-    /// The weight, if one is given.
+    /// The fair sharing weight, if set.
     fn weight(&self) -> Option<Quantity>;
 
-    /// Whether admission checks may tell its flavors apart.
+    /// Whether admission checks may select flavors.
     fn has_checks(&self) -> bool {
         false
     }
@@ -39,12 +39,12 @@ pub(crate) trait QuotaFields: ValidatedKind {
         false
     }
 
-    /// What its policies let its workloads do; [`Hunter::may_borrow`] is not looked at.
+    /// The preemption policies; [`QueuePreemption::may_borrow`] is ignored.
     fn queue_preemption(&self) -> QueuePreemption {
         QueuePreemption::default()
     }
 
-    /// Whether it is in a cohort, from which it can borrow and to which it can lend.
+    /// Whether it has a parent cohort, so that it can borrow and lend.
     fn is_in_cohort(&self) -> bool {
         self.parent().is_some()
     }
@@ -54,7 +54,7 @@ pub(crate) trait QuotaFields: ValidatedKind {
         self.meta().name.as_deref().unwrap_or_default()
     }
 
-    /// What rules about trees use of it.
+    /// The facts for the quota trees.
     fn facts(&self) -> NodeFacts {
         NodeFacts {
             parent: self.parent().map(str::to_owned),
@@ -65,7 +65,7 @@ pub(crate) trait QuotaFields: ValidatedKind {
         }
     }
 
-    /// The same; those that the tree has, if it knows the object as it is.
+    /// The facts for the quota trees, shared with the tree if the tree has the same version of the object.
     fn facts_from_tree<'t>(&self, tree: &'t Tree) -> Cow<'t, NodeFacts> {
         match tree.node(Self::NODE, self.name()) {
             Some(known) if self.has_facts(known) => Cow::Borrowed(known),
@@ -73,7 +73,7 @@ pub(crate) trait QuotaFields: ValidatedKind {
         }
     }
 
-    /// Whether these are its [`facts`](Self::facts). May say no of an object that has a quota twice.
+    /// Whether these equal its [`facts`](Self::facts). May be false for an object that lists a quota twice.
     fn has_facts(&self, known: &NodeFacts) -> bool {
         self.parent() == known.parent.as_deref()
             && self.effective_preemption() == known.preemption
@@ -83,27 +83,27 @@ pub(crate) trait QuotaFields: ValidatedKind {
             && quotas(self.groups()).all(|(of, limits)| known.quotas.get(of) == Some(&limits))
     }
 
-    /// What its policies let its workloads do with the quota that it has.
+    /// The preemption policies that have an effect with its quota and cohort.
     fn effective_preemption(&self) -> QueuePreemption {
-        let hunter = self.queue_preemption();
+        let preemption = self.queue_preemption();
         if !self.is_in_cohort() {
-            // Nothing can be borrowed, and there is nobody beyond.
+            // Without a cohort nothing can be borrowed, and there are no other queues.
             return QueuePreemption {
                 may_borrow: false,
                 cross_queue_scope: CrossQueueScope::Never,
-                ..hunter
+                ..preemption
             };
         }
         let mut limits = quotas(self.groups()).map(|(_, it)| it.borrowing);
         let may_borrow = limits.any(|it| it.is_none_or(|limit| !limit.is_zero()));
         QueuePreemption {
             may_borrow,
-            ..hunter
+            ..preemption
         }
     }
 }
 
-/// Quota by flavor and resource, in the order in which it stands.
+/// The quotas by flavor and resource, in the order of the object.
 fn quotas(groups: &[ResourceGroup]) -> impl Iterator<Item = (FlavorResource<'_>, Limits)> {
     let flavors = groups.iter().flat_map(|group| &group.flavors);
     let all = flavors.flat_map(|flavor| flavor.resources.iter().map(move |it| (flavor, it)));
@@ -173,7 +173,7 @@ impl_quota_fields!(kueue::ClusterQueue, Kueue, Queue, spec => non_empty(&spec.co
 });
 impl_quota_fields!(kueue::Cohort, Kueue, Cohort, spec => non_empty(&spec.parent_name));
 
-/// One quota and where it stands.
+/// One quota with its position.
 pub(crate) struct QuotaEntry<'a> {
     group_index: usize,
     group: &'a ResourceGroup,
@@ -185,12 +185,12 @@ pub(crate) struct QuotaEntry<'a> {
 }
 
 impl QuotaEntry<'_> {
-    /// The flavor and the resource.
+    /// The flavor and resource names.
     pub(crate) fn key(&self) -> FlavorResource<'_> {
         (&self.flavor.name, &self.quota.name)
     }
 
-    /// The path of a field of this quota. Paths are made only for findings.
+    /// The path of a field of this quota. Paths are built only for findings.
     pub(crate) fn field(&self, name: &'static str) -> FieldPath {
         flavor_path(self.group_index, self.group, self.flavor_index, self.flavor)
             .field("resources")
@@ -199,8 +199,7 @@ impl QuotaEntry<'_> {
     }
 }
 
-/// The path of a group. A group has no name; the first resource that it covers tells it from others
-/// when groups move.
+/// The path of a group. A group has no name; its first covered resource identifies it when groups move.
 pub(crate) fn group_path(index: usize, group: &ResourceGroup) -> FieldPath {
     let groups = FieldPath::new("spec.resourceGroups");
     match group.covered_resources.first() {

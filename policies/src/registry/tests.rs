@@ -4,7 +4,7 @@ use super::*;
 use lockkeeper_api::config::Action;
 use serde_json::{Value, json};
 
-/// What is registered of other projects' kinds with these rules: the group, the kind and the operations.
+/// The registrations of other projects' kinds with these rules: group, kind and operations.
 #[track_caller]
 fn check(wanted: &[ForeignKinds], rules: &Value, expected: &[&str]) {
     let config: Config = serde_json::from_value(json!({ "rules": rules })).unwrap();
@@ -44,7 +44,7 @@ fn only_kinds_with_enabled_rules_are_registered() {
     let both = [QUEUES, COHORTS, FLAVORS, DOORS, QUOTAS];
     check(&[Koordinator, Kueue], &json!({}), &both);
     check(&[Koordinator], &json!({}), &[QUOTAS]);
-    // Of Kueue's Workloads all rules are Kueue's own.
+    // All rules for Kueue's Workloads are Kueue's own.
     let workloads = "kueue.x-k8s.io/v1beta2 workloads";
     for (rules, operations) in [
         (json!({"actions": {"KL001": "warn"}}), "CREATE,UPDATE"),
@@ -61,7 +61,7 @@ fn only_kinds_with_enabled_rules_are_registered() {
     let actions = json!({"CQ015": "off", "RF004": "off", "LQ001": "off"});
     let queues = "kueue.x-k8s.io/v1beta2 clusterqueues CREATE,UPDATE";
     check(&[Kueue], &json!({ "actions": actions }), &[queues, COHORTS]);
-    // What is off everywhere else and on in one namespace has to be sent.
+    // A rule that is on in only one namespace needs the registration.
     let rules = json!({
         "actions": {"LQ001": "off", "RF004": "off"},
         "namespaces": {"team": {"actions": {"LQ001": "warn"}}, "other": {"actions": {"LQ001": "off"}}},
@@ -95,7 +95,7 @@ fn enforced_by_schema_lists_relaxed_rules() {
         enforced_by_schema(&settings(&config).unwrap())
     };
     assert_eq!(held("{}"), BTreeSet::new());
-    // CQ005 is in no schema, and a rule may be refused by as well as before.
+    // CQ005 is in no schema, and an enforced rule is not relaxed.
     let soft = held(
         "rules: {actions: {CQ005: warn, CQ007: warn, CQ008: enforce}, namespaces: {a: {actions: {WL007: off}}}}",
     );

@@ -7,7 +7,7 @@ use crate::rule::{Check, Context, Rule};
 use lockkeeper_api::field_path::FieldPath;
 use lockkeeper_api::foreign::scheduling::v1beta1::{CompositePodGroupTemplate, Workload};
 
-/// How deep templates may nest, those of pods included.
+/// The maximum nesting depth of templates, including those of pods.
 const DEPTH_MAX: usize = 4;
 
 pub(super) const RULE: Rule<Workload> = Rule::mirrored(
@@ -44,7 +44,7 @@ fn check(workload: &Workload, _: &Context<'_>, out: &mut Findings) {
     });
 }
 
-/// Whether something nests deeper than it may below a template at this level.
+/// Whether the templates below a template at this level exceed the maximum depth.
 fn is_too_deep(template: &CompositePodGroupTemplate, level: usize) -> bool {
     let mut below = template.templates.composite_pod_group_templates.iter();
     level == DEPTH_MAX || below.any(|it| is_too_deep(it, level + 1))

@@ -1,4 +1,4 @@
-//! What is filled in for a PodGroup.
+//! Defaults of a PodGroup.
 
 use super::feature_gates::{GENERIC_WORKLOAD, PREEMPTION, PREEMPTION_POLICY, is_enabled};
 use crate::cluster_view::PreemptionPolicy;
@@ -12,8 +12,8 @@ use lockkeeper_api::foreign::scheduling::{
 };
 use std::collections::BTreeMap;
 
-/// The schema's default, what the plugin Priority fills in, and the finalizer of `PodGroupProtection`. The
-/// disruption mode is filled in without its gate too, and dropped again: it is left out then.
+/// The schema's default, what the plugin Priority fills in, and the finalizer of `PodGroupProtection`. Without its
+/// feature gate, an API server sets the disruption mode and drops it again, so it is not set here.
 pub(super) fn defaults_v1alpha2(
     group: &PodGroup,
     old: Option<&PodGroup>,
@@ -21,7 +21,7 @@ pub(super) fn defaults_v1alpha2(
 ) -> Defaults {
     let mut out = Defaults::default();
     let spec = &group.spec;
-    // A specification in which nothing stands may not be there at all, and nothing can be added to it.
+    // An empty specification may be absent, and no field can be added to an absent one.
     if is_enabled(PREEMPTION, context) && *spec != PodGroupSpec::default() {
         if spec.group.disruption_mode.is_none() {
             out.set(FieldPath::new("spec.disruptionMode"), DISRUPTION_MODE_POD);
@@ -36,7 +36,7 @@ pub(super) fn defaults_v1alpha2(
     out
 }
 
-/// The same from `v1alpha3` on.
+/// The defaults from `v1alpha3` on.
 pub(super) fn defaults_v1beta1(
     group: &v1beta1::PodGroup,
     old: Option<&v1beta1::PodGroup>,

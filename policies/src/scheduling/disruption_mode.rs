@@ -1,4 +1,4 @@
-//! What goes together when a group is disrupted.
+//! The disruption mode of a group.
 #![doc = include_str!("template_disruption_mode.md")]
 #![doc = include_str!("pod_group_disruption_mode.md")]
 
@@ -75,18 +75,16 @@ fn check_supported<T: PodGroupFields>(field: FieldPath, mode: &DisruptionMode, o
     }
 }
 
-/// Tells that a group has no disruption mode.
+/// Reports a missing disruption mode.
 pub(super) fn report_missing<T: PodGroupFields>(field: FieldPath, out: &mut Findings) {
     let detail = match T::DISRUPTION_MODE_FORMAT {
-        DisruptionModeFormat::Text => {
-            "must be \"Pod\" or \"PodGroup\"; an API server fills in \"Pod\""
-        }
-        DisruptionModeFormat::OneOf => "give one of single and all; an API server fills in single",
+        DisruptionModeFormat::Text => "must be \"Pod\" or \"PodGroup\"; an API server sets \"Pod\"",
+        DisruptionModeFormat::OneOf => "give one of single and all; an API server sets single",
     };
     out.required(field, detail);
 }
 
-/// How messages name a disruption mode.
+/// The text of a disruption mode in messages.
 pub(super) fn mode_text(mode: &DisruptionMode) -> String {
     match mode {
         DisruptionMode::Text(mode) => mode.clone(),

@@ -1,4 +1,4 @@
-//! The feature gates that the rules ask for; all off by default in Kubernetes 1.36 and 1.37.
+//! The feature gates that the rules check; all off by default in Kubernetes 1.36 and 1.37.
 
 use crate::rule::Context;
 use crate::settings::Settings;
@@ -26,7 +26,7 @@ pub(super) fn is_enabled(gate: &str, context: &Context<'_>) -> bool {
     is_enabled_in(gate, context.settings)
 }
 
-/// The same where there are only settings.
+/// Whether a gate is on, from the settings alone.
 pub(super) fn is_enabled_in(gate: &str, settings: &Settings) -> bool {
     settings.is_gate_enabled(gate, false)
 }

@@ -1,4 +1,4 @@
-//! Fields that an API server does not know yet.
+//! Fields whose feature gate is off.
 #![doc = include_str!("template_field_without_gate.md")]
 #![doc = include_str!("pod_group_field_without_gate.md")]
 
@@ -43,7 +43,7 @@ fn check<T: PodGroupFields>(object: &T, context: &Context<'_>, out: &mut Finding
     }
 }
 
-/// Tells that a field needs a gate that is off.
+/// Reports a field whose feature gate is off.
 pub(super) fn report_disabled_gate(field: FieldPath, gate: &str, out: &mut Findings) {
     let detail = format!("leave it out, or switch on the feature gate {gate}");
     out.forbidden(field, detail);

@@ -1,4 +1,4 @@
-//! What makes an object the one that it is.
+//! The identity of an object: name, namespace and uid.
 #![doc = include_str!("workload_identity_changed.md")]
 #![doc = include_str!("pod_group_identity_changed.md")]
 

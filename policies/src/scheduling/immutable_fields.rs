@@ -1,4 +1,4 @@
-//! What an update may not change in a group.
+//! The immutable fields of a group.
 
 use super::disruption_mode::{mode_text as mode_shown, report_missing};
 use super::feature_gates::{PREEMPTION_POLICY, TOPOLOGY, is_enabled};
@@ -12,18 +12,18 @@ use lockkeeper_api::field_path::FieldPath;
 
 const CLAIMS: &str = "resourceClaims";
 
-/// A field that does not change.
+/// An immutable field.
 struct ImmutableField {
     name: &'static str,
     is_changed: bool,
     display: fn(&PodGroupView<'_>) -> Option<String>,
     /// The feature gate that it needs.
     gate: Option<&'static str>,
-    /// Whether it is kept without the gate, too.
+    /// Whether the field is immutable without the gate, too.
     checked_without_gate: bool,
 }
 
-/// Tells what changed in a group besides its policy. A field whose gate is off cannot be set.
+/// Reports changed fields of a group other than its policy. A field whose gate is off cannot be set.
 pub(super) fn check_fields<T: PodGroupFields>(
     old: &PodGroupView<'_>,
     new: &PodGroupView<'_>,
@@ -112,7 +112,7 @@ fn report_changed<T: PodGroupFields>(
     }
 }
 
-/// Tells that a field cannot change.
+/// Reports a change of an immutable field.
 pub(super) fn report_immutable<T: PodGroupFields>(
     field: FieldPath,
     before: Option<String>,
@@ -131,7 +131,7 @@ pub(super) fn report_immutable<T: PodGroupFields>(
     );
 }
 
-/// Tells what changed in the policy of a group. From `v1alpha3` on the size of a gang can change.
+/// Reports changes of the policy of a group. From `v1alpha3` on the size of a gang can change.
 pub(super) fn check_policy<T: PodGroupFields>(
     old: &PodGroupView<'_>,
     new: &PodGroupView<'_>,
@@ -158,7 +158,7 @@ pub(super) fn check_policy<T: PodGroupFields>(
     }
 }
 
-// How messages name the values.
+// The text of the values in messages.
 
 fn claims(group: &PodGroupView<'_>) -> Option<String> {
     let names = group

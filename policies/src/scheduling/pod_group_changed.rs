@@ -97,7 +97,7 @@ fn check_fields<T: PodGroupFields>(
     }
 }
 
-// How messages name the values.
+// The text of the values in messages.
 
 fn template_text(reference: &TemplateReference) -> String {
     let workload = reference.workload.as_ref();

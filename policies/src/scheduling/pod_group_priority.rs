@@ -55,7 +55,7 @@ fn check_priority<T: PodGroupFields>(object: &T, context: &Context<'_>, out: &mu
         };
         if priority.value != given {
             let detail = format!(
-                "{given} must be {}, the priority {}; leave it out, and it is filled in",
+                "{given} must be {}, the priority {}; omit it to use the default",
                 priority.value,
                 priority.source()
             );

@@ -1,4 +1,4 @@
-//! What Workloads and PodGroups have in common, in both of their versions.
+//! The common fields of Workloads and PodGroups, in both versions.
 
 use super::feature_gates::{COMPOSITE, PREEMPTION, PREEMPTION_POLICY, TOPOLOGY, is_enabled};
 use crate::finding::Findings;
@@ -18,27 +18,27 @@ pub(super) const TEMPLATES_MAX: usize = 8;
 
 /// A kind that describes groups of pods.
 pub(super) trait PodGroupFields: ValidatedKind {
-    /// Whether its groups are templates, of which some is filled in only later, such as the disruption mode.
+    /// Whether the groups are templates, some of whose defaults are set only later, such as the disruption mode.
     const ARE_TEMPLATES: bool;
 
     /// The feature gate of the disruption mode and the priority; `None` where they have none.
     const PREEMPTION_GATE: Option<&'static str>;
 
-    /// How a disruption mode is written.
+    /// The form of a disruption mode.
     const DISRUPTION_MODE_FORMAT: DisruptionModeFormat;
 
     /// The fields of a group that need a feature gate.
     const GATED: &'static [GatedField];
 
-    /// The groups. None of a list that is too long: then that is all there is to say.
+    /// The groups, without lists that are too long: for these only the length is reported.
     fn groups(&self) -> Vec<PodGroupView<'_>>;
 
-    /// What is given besides the groups and needs a feature gate.
+    /// A field outside of the groups that is set and needs a feature gate.
     fn gated_of_spec(&self) -> Option<(FieldPath, &'static str)> {
         None
     }
 
-    /// The fields that are given of those that need a feature gate, with the gate.
+    /// The fields that are set and need a feature gate, with the gate.
     fn gated(&self) -> Vec<(FieldPath, &'static str)> {
         let mut out: Vec<_> = self.gated_of_spec().into_iter().collect();
         for group in self.groups() {
@@ -50,7 +50,7 @@ pub(super) trait PodGroupFields: ValidatedKind {
         out
     }
 
-    /// Whether disruption modes and priorities are looked at.
+    /// Whether disruption modes and priorities are checked.
     fn has_priorities(context: &Context<'_>) -> bool {
         Self::PREEMPTION_GATE.is_none_or(|gate| is_enabled(gate, context))
     }
@@ -58,11 +58,11 @@ pub(super) trait PodGroupFields: ValidatedKind {
 
 /// A Workload of either version.
 pub(super) trait HasController {
-    /// The object that it was made for.
+    /// The object that controls the Workload.
     fn controller(&self) -> Option<&ControllerReference>;
 }
 
-/// How a disruption mode is written.
+/// The form of a disruption mode.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum DisruptionModeFormat {
     /// As `Pod` or `PodGroup`.
@@ -73,23 +73,23 @@ pub(super) enum DisruptionModeFormat {
 
 /// A group, of pods or of such groups.
 pub(super) struct PodGroupView<'a> {
-    /// Where it stands.
+    /// The path of the group.
     pub(super) path: FieldPath,
-    /// Whether its members are scheduled one by one.
+    /// Whether the policy is `basic`: members are scheduled one by one.
     pub(super) is_basic: bool,
-    /// How many of its members must find a place at once, and where that stands in the policy.
+    /// The name and value of the minimum of a gang.
     pub(super) gang: Option<(&'static str, i32)>,
-    /// Where it may be scheduled.
+    /// The scheduling constraints.
     pub(super) constraints: Option<&'a SchedulingConstraints>,
     /// The claims that its pods share.
     pub(super) resource_claims: &'a [ResourceClaim],
-    /// What goes together when it is disrupted.
+    /// The disruption mode.
     pub(super) disruption_mode: Option<&'a DisruptionMode>,
     /// Its PriorityClass; empty for none.
     pub(super) priority_class: &'a str,
     /// Its priority.
     pub(super) priority: Option<i32>,
-    /// Whether it preempts others.
+    /// The preemption policy.
     pub(super) preemption_policy: Option<&'a str>,
 }
 
@@ -265,8 +265,8 @@ impl HasController for v1beta1::Workload {
     }
 }
 
-/// Visits the templates of a Workload, and those below each composite one, and tells where they stand. What is
-/// below a list that is too long is left out.
+/// Visits the templates of a Workload, and those below each composite one, with their paths. Templates below a list
+/// that is too long are skipped.
 pub(super) fn visit_template_lists<'a>(
     templates: &'a Templates,
     visit: &mut dyn FnMut(&FieldPath, &'a Templates),
@@ -289,26 +289,26 @@ fn visit_composites<'a>(
     }
 }
 
-/// Where a template stands.
+/// The path of a template.
 pub(super) fn template_path(above: &FieldPath, position: usize, name: &str) -> FieldPath {
     let list = above.clone().field("podGroupTemplates");
     list.item(position, name)
 }
 
-/// Where a composite template stands.
+/// The path of a composite template.
 pub(super) fn composite_path(above: &FieldPath, position: usize, name: &str) -> FieldPath {
     let list = above.clone().field("compositePodGroupTemplates");
     list.item(position, name)
 }
 
-/// Tells everything that is wrong with a name.
+/// Reports all faults of a name.
 pub(super) fn check_name(field: &FieldPath, value: &str, faults: NameErrors, out: &mut Findings) {
     for fault in faults {
         out.invalid(field.clone(), value, fault);
     }
 }
 
-/// Tells that a name is missing, or everything that is wrong with it.
+/// Reports a missing name, or all its faults.
 pub(super) fn required_name(
     field: &FieldPath,
     value: &str,
@@ -322,7 +322,7 @@ pub(super) fn required_name(
     }
 }
 
-/// The positions of items whose name has stood in the list before.
+/// The positions of items whose name is in the list already.
 pub(super) fn duplicates<'a>(names: impl Iterator<Item = &'a str>) -> Vec<(usize, &'a str)> {
     let mut seen = BTreeSet::new();
     let names = names.enumerate();

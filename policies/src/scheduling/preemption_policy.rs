@@ -1,4 +1,4 @@
-//! Whether a group preempts others.
+//! The preemption policy of a group.
 #![doc = include_str!("template_preemption_policy.md")]
 #![doc = include_str!("pod_group_preemption_policy.md")]
 
@@ -47,7 +47,7 @@ fn pod_group(group: &PodGroup, context: &Context<'_>, out: &mut Findings) {
         return;
     }
     let (group, field) = (&group.spec.group, FieldPath::new("spec.preemptionPolicy"));
-    // The schema's default is there before the class is asked.
+    // The default of the schema is set before the plugin reads the class.
     let default = PreemptionPolicy::PreemptLowerPriority;
     let given = group.preemption_policy.as_deref();
     let Some(policy) = given.map_or(Some(default), PreemptionPolicy::parse) else {
@@ -61,7 +61,7 @@ fn pod_group(group: &PodGroup, context: &Context<'_>, out: &mut Findings) {
         let detail = match given {
             Some(_) => format!("policy {policy} must be {of_class}, that {source}"),
             None => format!(
-                "write {of_class}, the policy {source}; an API server fills in {policy} and refuses that"
+                "write {of_class}, the policy {source}; an API server sets {policy} and rejects that"
             ),
         };
         out.forbidden(field, detail);

@@ -1,4 +1,4 @@
-//! How the pods of a group are scheduled.
+//! The scheduling policy of a group.
 #![doc = include_str!("template_scheduling_policy.md")]
 #![doc = include_str!("pod_group_scheduling_policy.md")]
 
@@ -37,7 +37,7 @@ fn check<T: PodGroupFields>(object: &T, _: &Context<'_>, out: &mut Findings) {
     }
 }
 
-/// Tells unless a policy is exactly one of the two.
+/// Reports a policy that is not exactly one of `basic` and `gang`.
 pub(super) fn check_one_of(field: &FieldPath, group: &PodGroupView<'_>, out: &mut Findings) {
     match (group.is_basic, group.gang.is_some()) {
         (false, false) => out.invalid(field.clone(), "", "give one of basic and gang"),
@@ -49,7 +49,7 @@ pub(super) fn check_one_of(field: &FieldPath, group: &PodGroupView<'_>, out: &mu
     }
 }
 
-/// Tells of a gang of nobody.
+/// Reports a gang without a minimum of at least one pod.
 pub(super) fn check_min_count(field: &FieldPath, group: &PodGroupView<'_>, out: &mut Findings) {
     let Some((name, least)) = group.gang else {
         return;
@@ -57,7 +57,7 @@ pub(super) fn check_min_count(field: &FieldPath, group: &PodGroupView<'_>, out: 
     let field = field.clone().field("gang").field(name);
     match least {
         0 => {
-            let detail = "say how many must find a place at once, at least 1";
+            let detail = "set how many must be scheduled together, at least 1";
             out.required(field, detail);
         }
         1.. => {}

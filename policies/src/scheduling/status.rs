@@ -1,4 +1,4 @@
-//! The status of a PodGroup. It is lost when the object is made, so it is looked at when it changes.
+//! The status of a PodGroup. The API server drops it on creation, so only updates are checked.
 #![doc = include_str!("conditions.md")]
 #![doc = include_str!("claim_status.md")]
 #![doc = include_str!("claim_status_unknown.md")]
@@ -23,12 +23,12 @@ const REASON_LENGTH_MAX: usize = 1024;
 /// The most bytes of the message of a condition.
 const MESSAGE_LENGTH_MAX: usize = 32 * 1024;
 
-/// How a Go program writes a time that it has not set.
+/// The zero time of Go.
 const ZERO_TIME: &str = "0001-01-01T00:00:00Z";
 
 /// A PodGroup of either version.
 pub(super) trait HasStatus {
-    /// What became of it.
+    /// The observed state.
     fn status(&self) -> &PodGroupStatus;
 
     /// The claims that its pods share.
@@ -101,7 +101,7 @@ fn check_conditions<T: HasStatus>(change: &Change<'_, T>, _: &Context<'_>, out: 
     }
 }
 
-/// One condition, as metav1's `ValidateCondition` looks at it.
+/// Validates one condition like metav1's `ValidateCondition`.
 fn condition(field: &FieldPath, condition: &Condition, out: &mut Findings) {
     let child = |name| field.clone().field(name);
     let faults = label_key(&condition.kind);
@@ -119,11 +119,14 @@ fn condition(field: &FieldPath, condition: &Condition, out: &mut Findings) {
     }
     let time = condition.last_transition_time.as_deref();
     if time.is_none_or(|time| time == ZERO_TIME) {
-        let detail = "say when the status changed last";
+        let detail = "set when the status last changed";
         out.required(child("lastTransitionTime"), detail);
     }
     if condition.reason.is_empty() {
-        out.required(child("reason"), "say in one word why the status changed");
+        out.required(
+            child("reason"),
+            "set the reason for the last change, in one word",
+        );
     } else {
         if !is_condition_reason(&condition.reason) {
             let detail = "must be letters, digits, '_', ',' and ':', start with a letter and end with a \
@@ -175,7 +178,7 @@ fn check_claims<T: HasStatus>(change: &Change<'_, T>, _: &Context<'_>, out: &mut
     }
 }
 
-/// Whether the claim was that of the same name before.
+/// Whether the stored status has the same claim for this name.
 fn stood(before: &[ResourceClaimStatus], status: &ResourceClaimStatus) -> bool {
     let same = before.iter().find(|other| other.name == status.name);
     same.is_some_and(|other| other.resource_claim_name == status.resource_claim_name)

@@ -1,12 +1,12 @@
-//! What an API server drops of a Workload or PodGroup before it looks at it (Kubernetes
+//! The fields of a Workload or PodGroup that an API server drops before validation (Kubernetes
 //! `pkg/registry/scheduling`): fields without their feature gate, and what a request may not set.
 
 use super::feature_gates::{PREEMPTION, RESOURCE_CLAIMS, TOPOLOGY, is_enabled_in};
 use crate::settings::Settings;
 use lockkeeper_api::foreign::scheduling::{Group, PodGroup, PodGroupStatus, Workload};
 
-/// A Workload that is made, or changed from `old`. Each template may go on using what the one at the same
-/// position uses.
+/// Prepares a Workload that is created, or updated from `old`. Each template keeps the gated fields that the stored
+/// template at the same position uses.
 pub fn prepare_workload(new: &mut Workload, old: Option<&Workload>, settings: &Settings) {
     let before = old.map(|old| old.spec.pod_group_templates.as_slice());
     let mut before = before.unwrap_or_default().iter();
@@ -16,8 +16,8 @@ pub fn prepare_workload(new: &mut Workload, old: Option<&Workload>, settings: &S
     }
 }
 
-/// A PodGroup that is made, or whose specification or metadata are changed from `old`. Its status is not
-/// what the request is about.
+/// Prepares a PodGroup that is created, or whose specification or metadata are updated from `old`. The request cannot
+/// set its status.
 pub fn prepare_pod_group(new: &mut PodGroup, old: Option<&PodGroup>, settings: &Settings) {
     new.status = old.map_or_else(PodGroupStatus::default, |old| old.status.clone());
     drop_disabled(
@@ -27,7 +27,7 @@ pub fn prepare_pod_group(new: &mut PodGroup, old: Option<&PodGroup>, settings: &
     );
 }
 
-/// A PodGroup whose status is changed from `old`. Only the status is what the request is about.
+/// Prepares a PodGroup whose status is updated from `old`. The request can only set the status.
 pub fn prepare_pod_group_status(new: &mut PodGroup, old: &PodGroup, settings: &Settings) {
     new.spec = old.spec.clone();
     let (metadata, before) = (&mut new.metadata, &old.metadata);

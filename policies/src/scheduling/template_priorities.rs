@@ -34,7 +34,7 @@ fn check(workload: &Workload, _: &Context<'_>, out: &mut Findings) {
     }
 }
 
-/// How a message names a priority.
+/// The text of a priority in messages.
 fn priority_text(class: &str, priority: Option<i32>) -> String {
     match (class, priority) {
         ("", None) => "none".to_owned(),

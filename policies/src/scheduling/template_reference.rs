@@ -1,4 +1,4 @@
-//! The template that a PodGroup was made of.
+//! The template of a PodGroup.
 #![doc = include_str!("template_reference_malformed.md")]
 #![doc = include_str!("template_reference_dangling.md")]
 #![doc = include_str!("workload_reference_dangling.md")]
@@ -23,7 +23,7 @@ pub(super) const MALFORMED_V1ALPHA2: Rule<PodGroup> = malformed(Check::Create(ma
 pub(super) const MALFORMED_V1BETA1: Rule<v1beta1::PodGroup> =
     malformed(Check::Create(malformed_v1beta1));
 
-/// An API server of Kubernetes 1.36 refuses a reference to nothing.
+/// An API server of Kubernetes 1.36 rejects a dangling reference.
 pub(super) const DANGLING: Rule<PodGroup> = Rule::mirrored(
     "PG005",
     "template-reference-dangling",
@@ -32,7 +32,7 @@ pub(super) const DANGLING: Rule<PodGroup> = Rule::mirrored(
     Check::Create(dangling_v1alpha2),
 );
 
-/// Later ones do not, and nobody looks at the template any more.
+/// Later versions do not, and no component reads the template any more.
 pub(super) const DANGLING_V1BETA1: Rule<v1beta1::PodGroup> = Rule {
     action: Action::Audit,
     ..Rule::mirrored(
@@ -125,7 +125,7 @@ const TEMPLATE_FIELD_V1ALPHA2: &str = "spec.podGroupTemplateRef.workload.podGrou
 const WORKLOAD_FIELD_V1BETA1: &str = "spec.workloadRef.workloadName";
 const TEMPLATE_FIELD_V1BETA1: &str = "spec.workloadRef.templateName";
 
-/// Tells unless there is such a template. Both names stand in these fields.
+/// Reports a missing template. The fields contain both names.
 fn check_exists(
     metadata: &ObjectMeta,
     fields: [&'static str; 2],

@@ -40,7 +40,7 @@ fn check_v1alpha2(workload: &Workload, _: &Context<'_>, out: &mut Findings) {
     }
 }
 
-/// Whether there is a good number of templates.
+/// Whether the number of templates is valid.
 pub(super) fn check_count(spec: &WorkloadSpec, out: &mut Findings) -> bool {
     let field = FieldPath::new("spec.podGroupTemplates");
     match spec.pod_group_templates.len() {
@@ -72,7 +72,7 @@ fn check_v1beta1(workload: &v1beta1::Workload, _: &Context<'_>, out: &mut Findin
     });
 }
 
-/// Tells unless exactly one of the two lists of a Workload is given.
+/// Reports a Workload that does not have exactly one of the two lists.
 pub(super) fn check_one_of(templates: &v1beta1::Templates, out: &mut Findings) {
     let pods = !templates.pod_group_templates.is_empty();
     let groups = !templates.composite_pod_group_templates.is_empty();
@@ -86,10 +86,10 @@ pub(super) fn check_one_of(templates: &v1beta1::Templates, out: &mut Findings) {
     }
 }
 
-/// Where an item stands.
+/// The path of an item.
 type ItemPath = fn(&FieldPath, usize, &str) -> FieldPath;
 
-/// The name of a list, and where its items stand.
+/// The name of a list, and the paths of its items.
 type TemplateList = (&'static str, ItemPath);
 
 fn check_list<'a>(
@@ -114,7 +114,7 @@ fn check_list<'a>(
     seen.extend(names);
 }
 
-/// Tells what is wrong with the names in one list.
+/// Reports the faults of the names in one list.
 fn check_names(above: &FieldPath, path: ItemPath, names: &[&str], out: &mut Findings) {
     for (position, name) in duplicates(names.iter().copied()) {
         let detail = "each template needs a name of its own";

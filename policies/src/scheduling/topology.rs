@@ -1,4 +1,4 @@
-//! Where the pods of a group may be scheduled.
+//! The scheduling constraints of a group.
 #![doc = include_str!("template_topology.md")]
 #![doc = include_str!("pod_group_topology.md")]
 

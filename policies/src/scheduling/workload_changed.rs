@@ -82,7 +82,7 @@ fn check_v1beta1(
             }
             TemplateDiff::Removed(field, name) => {
                 let name = quoted(name);
-                out.forbidden(field, format!("no template can be taken away; keep {name}"));
+                out.forbidden(field, format!("no template can be removed; keep {name}"));
             }
             TemplateDiff::TooMany(field, count) => out.too_many(field, count, TEMPLATES_MAX),
             TemplateDiff::Retained(both) => {
@@ -94,20 +94,20 @@ fn check_v1beta1(
     );
 }
 
-/// What became of a template.
+/// The change of a template.
 enum TemplateDiff<'a> {
-    /// It was not there.
+    /// The template was added.
     Added(FieldPath),
-    /// It is not there any more.
+    /// The template was removed.
     Removed(FieldPath, &'a str),
-    /// There are so many in its list.
+    /// The list of the template is too long.
     TooMany(FieldPath, usize),
-    /// It is there still.
+    /// The template exists in both versions.
     Retained(Box<[PodGroupView<'a>; 2]>),
 }
 
-/// Compares the templates in both lists, and those below. Where one was added or taken away that is all there is
-/// to say of its list.
+/// Compares the templates in both lists, and those below. For a list with added or removed templates, only these are
+/// reported.
 fn compare_lists<'a>(
     above: &FieldPath,
     old: &'a Templates,

@@ -5,7 +5,7 @@ use crate::rule_info::{Layer, Operation, RuleInfo};
 use lockkeeper_api::config::Action;
 use lockkeeper_crd_schema::rule_ids::{CEL_RULE_VIOLATION, SCHEMA_VIOLATION, UNKNOWN_FIELD};
 
-/// The rules that hold for any kind with a known schema.
+/// The rules for any kind with a known schema.
 pub(crate) fn rule_infos() -> [RuleInfo; 4] {
     [
         info(

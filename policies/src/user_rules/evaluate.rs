@@ -236,7 +236,7 @@ fn message(validation: &Validation, input: &EvaluationInput, remaining_cost: &mu
     text.unwrap_or_else(|| format!("this must hold: {}", validation.expression.text().trim()))
 }
 
-/// The message from an expression; `None` if it is no valid message, as in Kubernetes.
+/// The message from an expression; `None` if it is not a valid message, as in Kubernetes.
 fn evaluated_message(
     expression: &Expression,
     input: &EvaluationInput,

@@ -1,5 +1,5 @@
-//! Runs the fixtures of a page: each bad example must give exactly the findings listed after it, each good one
-//! none.
+//! Runs the fixtures of a page: each bad example must have exactly the findings listed after it, and each good
+//! example none.
 
 use super::evaluate::run_rules;
 use super::page::{KindName, UserRule};
@@ -14,32 +14,32 @@ use serde_json::{Value, json};
 /// The most fixtures of a page that are run.
 const FIXTURES_MAX: usize = 256;
 
-/// A fixture, and what came of it.
+/// A fixture and its outcome.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FixtureResult {
     /// The id of the rule.
     pub rule: String,
     /// The line of the page on which it begins, from 1.
     pub line: usize,
-    /// What it is: the words behind the fence.
+    /// The info string of the block.
     pub fixture: String,
-    /// What came of it.
+    /// The outcome.
     pub outcome: Outcome,
 }
 
-/// What came of a fixture.
+/// The outcome of a fixture.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Outcome {
-    /// What was found is what was to be found.
+    /// The findings are the expected ones.
     Passed,
-    /// It is not.
+    /// The findings differ.
     Mismatch {
         /// The findings that the page lists.
         expected: Vec<String>,
-        /// Those of the rule.
+        /// The findings of the rule.
         found: Vec<String>,
     },
-    /// It cannot be run.
+    /// The fixture cannot run.
     Broken(String),
 }
 
@@ -83,7 +83,7 @@ fn test_page(rule: &UserRule) -> Vec<FixtureResult> {
             ["yaml", "world" | "config"] => {
                 Outcome::Broken("a rule of yours sees its object alone".to_owned())
             }
-            // Prose may show anything else.
+            // Other blocks are documentation.
             _ => continue,
         };
         out.push(fixture_result(rule, block.line, &block.info, outcome));
@@ -101,7 +101,7 @@ fn test_page(rule: &UserRule) -> Vec<FixtureResult> {
 }
 
 fn fixture_result(rule: &UserRule, line: usize, fixture: &str, outcome: Outcome) -> FixtureResult {
-    // The blocks are counted from where the front matter ends.
+    // Line numbers of blocks start after the front matter.
     let line = line.saturating_add(rule.doc_line).saturating_sub(1);
     FixtureResult {
         rule: rule.id.clone(),
@@ -148,8 +148,7 @@ fn findings(rule: &UserRule, object: &Value, subject: &ReviewSubject<'_, Value>)
         .collect()
 }
 
-/// The object of a block. One that has no name is called `example`; where the rule is about one kind alone it
-/// need not say that.
+/// The object of a block. The default name is `example`, and the default kind is that of a rule with a single kind.
 fn object(rule: &UserRule, block: &Block) -> Result<Value, String> {
     let read: Result<Vec<Value>, _> = serde_saphyr::from_multiple(&block.text);
     let read = read.map_err(|error| {

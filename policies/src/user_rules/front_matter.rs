@@ -1,4 +1,4 @@
-//! The front matter of a page, as it is written.
+//! The serialised form of the front matter of a page.
 
 use crate::finding::ErrorKind;
 use crate::rule_info::Operation;
@@ -37,7 +37,7 @@ pub(super) struct KindYaml {
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(super) struct ConditionYaml {
-    /// For people.
+    /// A name for messages; not evaluated.
     #[serde(default, rename = "name")]
     pub(super) _name: String,
     pub(super) expression: Spanned<String>,
@@ -100,10 +100,10 @@ impl From<ReasonYaml> for ErrorKind {
 /// The effect of a failed evaluation.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 pub(super) enum FailurePolicy {
-    /// That it cannot is a finding.
+    /// A failed evaluation is a finding.
     #[default]
     Fail,
-    /// It is as if the rule had found nothing.
+    /// A failed evaluation is ignored.
     Ignore,
 }
 

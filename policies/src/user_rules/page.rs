@@ -279,7 +279,7 @@ impl UserRule {
 /// The number of operations that exist.
 const OPERATIONS_MAX: usize = 3;
 
-/// The front matter, what comes after it, and the line on which that begins.
+/// The front matter, the text after it, and the first line of that text.
 fn split_front_matter(page: &str) -> Option<(&str, &str, usize)> {
     let page = page.strip_prefix('\u{feff}').unwrap_or(page);
     let after = page.strip_prefix(FENCE)?;

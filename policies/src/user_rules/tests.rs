@@ -30,7 +30,7 @@ fn rules(lines: &str) -> UserRules {
     UserRules::parse(&[source], &crate::registry::all()).unwrap()
 }
 
-/// A rule that asks for one thing.
+/// A rule with one validation.
 fn rules_with_expression(expression: &str) -> UserRules {
     rules(&format!(
         "validations:\n- expression: {}\n  message: m",
@@ -116,7 +116,7 @@ fn user_expressions_follow_kubernetes_cel() {
         "isIP('10.0.0.1') && url('https://a.b/c').getHost() == 'a.b'",
         "string(object.data.n) == '4' && size(object.data.cpu) == 5",
     ] {
-        // What needs the optional syntax is not spoken by the engine.
+        // The engine does not support the optional syntax.
         if good.contains(".?") {
             assert!(
                 UserRule::parse(
@@ -185,7 +185,7 @@ fn match_conditions_select_objects() {
             1,
         ),
         ("{expression: object.data.n == 2}", 0),
-        // One that does not hold goes before one that cannot be asked.
+        // A false condition takes precedence over one that fails.
         ("{expression: object.data.m == 1}, {expression: 'false'}", 0),
         ("{expression: object.data.m == 1}", 1),
     ] {
@@ -253,13 +253,13 @@ fn update_with_preexisting_finding_is_allowed() {
     for (expression, old, new, count) in [
         ("object.data.n < 5", &small, &large, 1),
         ("object.data.n < 5", &large, &labelled, 0),
-        // Another value, so not the same finding.
+        // A different value is a different finding.
         ("object.data.n < 5", &large, &larger, 1),
-        // It asks for the old one itself.
+        // The expression reads the old object itself.
         ("object.data.n <= oldObject.data.n", &large, &larger, 1),
         ("self.data.n <= oldSelf.data.n", &large, &labelled, 0),
         ("self.data.n < oldSelf.data.n", &large, &labelled, 1),
-        // What could not be judged before.
+        // The old object could not be evaluated.
         ("object.data.m < 5", &large, &labelled, 0),
     ] {
         let lines =
@@ -267,7 +267,7 @@ fn update_with_preexisting_finding_is_allowed() {
         let texts = finding_texts(&rules(&lines), &ReviewSubject::Update(Change { old, new }));
         assert_eq!(texts.len(), count, "{expression}: {texts:?}");
     }
-    // Of a thing that is made nothing was there before.
+    // A new object has no stored version.
     assert_eq!(
         finding_texts(
             &rules_with_expression("self.data.n < oldSelf.data.n"),

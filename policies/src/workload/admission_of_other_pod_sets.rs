@@ -20,8 +20,8 @@ fn is_whole(object: &str) -> String {
     )
 }
 
-/// The admission is whole, no quota is reserved, or quota was reserved before without a whole admission. The condition
-/// that most objects satisfy comes first.
+/// The admission is complete, no quota is reserved, or quota was reserved before without a complete admission. The
+/// condition that most objects satisfy comes first.
 fn cel_rule() -> CelRule {
     CelRule::new(
         "",

@@ -1,4 +1,4 @@
-//! What is filled in for a Workload (KEP-5710, Workload priorities).
+//! Defaults of a Workload (KEP-5710, Workload priorities).
 
 use crate::cel_defaults::{CelDefault, FieldDefault};
 use crate::defaulting::Defaults;
@@ -7,7 +7,7 @@ use lockkeeper_api::Workload;
 use lockkeeper_api::field_path::FieldPath;
 use lockkeeper_api::workload::{DisruptionMode, POD_SET_NAME_DEFAULT};
 
-/// The classes, as far as the object and what is stored say them: which class is the global default only other objects say.
+/// The classes that follow from the object and the stored object. The global default is a property of other objects.
 pub(super) const CEL_DEFAULTS: &[CelDefault] = &[
     CelDefault::Field(FieldDefault {
         path: "spec.priorityClassName",
@@ -21,9 +21,9 @@ pub(super) const CEL_DEFAULTS: &[CelDefault] = &[
     }),
 ];
 
-/// On creation the classes: the global default for scheduling, and that of scheduling for
-/// preemption. On an update the classes that the stored object has, as they are immutable: who
-/// replaces an object without naming them does not mean to change them. The rest always.
+/// On creation the classes: the global default for scheduling, and that of scheduling for preemption. On an update the
+/// classes that the stored object has, as they are immutable: a replacement without these fields is not meant to change
+/// them. All other defaults apply always.
 pub(super) fn defaults(
     workload: &Workload,
     old: Option<&Workload>,

@@ -5,7 +5,7 @@ use crate::name_validation;
 use crate::pod_sets::PodSets;
 use crate::rule::{Check, Context, Layer, Rule};
 
-/// Kueue's feature gate for it.
+/// Kueue's feature gate for this rule.
 const GATE: &str = "WorkloadValidationForPodSetMetadata";
 
 pub(crate) const fn rule<T: PodSets>() -> Rule<T> {

@@ -26,7 +26,7 @@ fn check(workload: &Workload, context: &Context<'_>, out: &mut Findings) {
     let pod_sets = &workload.spec.pod_sets;
     let preemptible =
         |pod_set: &PodSet| is_preemptible(label(labels_of(pod_set)), context.settings);
-    // Not with the one that stands first: the order of the list means nothing.
+    // Not with the first one: the order of the list has no meaning.
     let order = |a: &&PodSet, b: &&PodSet| {
         let by_name = a.name().cmp(b.name());
         by_name.then(preemptible(a).cmp(&preemptible(b)))

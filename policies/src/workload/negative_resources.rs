@@ -5,7 +5,7 @@ use crate::pod_sets::{PodSets, visit_amounts};
 use crate::rule::{Check, Context, Layer, Rule};
 use lockkeeper_api::quantity::Quantity;
 
-/// Kueue's feature gate for it.
+/// Kueue's feature gate for this rule.
 const GATE: &str = "WorkloadValidateResourcesAreNonNegative";
 
 pub(crate) const fn rule<T: PodSets>() -> Rule<T> {

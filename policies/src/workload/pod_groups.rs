@@ -1,4 +1,4 @@
-//! What pod groups ask of the pod sets that name them.
+//! Requirements of pod groups on the pod sets that name them.
 //!
 //! Source: KEP-5710, Preemption unit: a replica of a pod group is what is preempted as one.
 
@@ -69,7 +69,7 @@ fn is_reached() -> CelRule {
 )
 }
 
-/// A pod set names a group that is not there.
+/// A pod set names a group that does not exist.
 pub(super) const UNKNOWN: Rule<Workload> = Rule {
     id: "WL011",
     name: "unknown-pod-group",
@@ -81,7 +81,7 @@ pub(super) const UNKNOWN: Rule<Workload> = Rule {
     check: Check::Object(unknown),
 };
 
-/// The pods of a pod set cannot be shared out to the replicas of its group.
+/// The pods of a pod set cannot be divided evenly among the replicas of its group.
 pub(super) const UNEVEN: Rule<Workload> = Rule {
     id: "WL012",
     name: "uneven-replicas",
@@ -148,7 +148,7 @@ fn minimum_above_replica(workload: &Workload, out: &mut Findings) {
         let pod_sets = workload.spec.pod_sets.iter();
         let named = pod_sets.filter(|it| it.pod_group_name.as_ref() == Some(&group.name));
         let pods = named.fold(0_i64, |sum, it| sum.saturating_add(count(it)));
-        // What no pod set names asks nothing of anybody.
+        // A group that no pod set names has no requirements.
         let size = pods.checked_div(replicas(group)).filter(|it| *it > 0);
         if let Some(size) = size.filter(|it| minimum > *it) {
             out.invalid(
@@ -173,12 +173,12 @@ pub(super) fn path(position: usize, pod_set: &PodSet) -> FieldPath {
     FieldPath::new("spec.podSets").item(position, pod_set.name())
 }
 
-/// How many pods there are, the default filled in.
+/// The number of pods, with the default applied.
 pub(super) fn count(pod_set: &PodSet) -> i64 {
     pod_set.count.map_or(1, i64::from)
 }
 
-/// How many like groups there are, the default filled in.
+/// The number of replicas, with the default applied.
 pub(super) fn replicas(group: &PodGroup) -> i64 {
     group.replicas.map_or(1, i64::from)
 }

@@ -46,7 +46,7 @@ fn pod_groups_cel_rule() -> CelRule {
 .field_path(".spec.podGroups")
 }
 
-/// Numbers, names and groups.
+/// Checks counts, names and groups.
 pub(super) const RULE: Rule<Workload> = Rule {
     id: "WL017",
     name: "pods-changed-while-reserved",
@@ -61,7 +61,7 @@ pub(super) const RULE: Rule<Workload> = Rule {
     check: Check::Change(pods),
 };
 
-/// What the pods are.
+/// Checks the pod templates.
 pub(super) const TEMPLATE: Rule<Workload> = Rule {
     id: "WL018",
     name: "template-changed-while-reserved",
@@ -138,7 +138,7 @@ fn template(change: &Change<'_, Workload>, _: &Context<'_>, out: &mut Findings) 
     }
 }
 
-/// Says so if something was added to a list or taken from it.
+/// Reports added or removed items of a list.
 fn is_other_list(
     list: &'static str,
     mut old: Vec<&str>,
@@ -164,7 +164,7 @@ fn is_other_list(
     is_other
 }
 
-/// Says so if a field was changed.
+/// Reports a changed field.
 fn unchanged<T: PartialEq + ToString>(
     field: FieldPath,
     before: Option<T>,
@@ -191,7 +191,7 @@ fn by_name(all: &[PodSet]) -> BTreeMap<&str, &PodSet> {
     all.iter().map(|it| (it.name(), it)).collect()
 }
 
-/// What is disrupted together, the default filled in.
+/// The unit of disruption, with the default applied.
 fn mode(group: &PodGroup) -> &'static str {
     match group.disruption_mode.unwrap_or_default() {
         DisruptionMode::Pod => "Pod",

@@ -99,7 +99,7 @@ fn not_allowed(workload: &Workload, context: &Context<'_>, out: &mut Findings) {
         .scheduling_class
         .is_some_and(|name| allowed.iter().any(|a| a == name));
     if both.preemption != both.scheduling && !exempt {
-        let who = match allowed.as_slice() {
+        let allowed_workloads = match allowed.as_slice() {
             [] => "no workload".to_owned(),
             names => format!("only workloads of the classes {}", names.join(", ")),
         };
@@ -107,7 +107,7 @@ fn not_allowed(workload: &Workload, context: &Context<'_>, out: &mut Findings) {
             place(),
             both.preemption_class,
             format!(
-                "{who} may have a preemption priority of their own; leave this field out, or name \
+                "{allowed_workloads} may have a separate preemption priority; leave this field out, or name \
                  a class with the value {}",
                 both.scheduling,
             ),

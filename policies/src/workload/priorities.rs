@@ -12,9 +12,9 @@ pub(crate) fn class(world: &dyn ClusterView, name: &str) -> Lookup<PriorityClass
     }
 }
 
-/// The priorities of a workload whose preemption priority class is named and known.
+/// The priorities of a workload whose preemption priority class is set and known.
 pub(super) struct SeparatePriorities<'a> {
-    /// The scheduling class; `None` is priority 0, as there was no default when it was made.
+    /// The scheduling class; `None` is priority 0, as there was no global default on creation.
     pub(super) scheduling_class: Option<&'a str>,
     /// The scheduling priority.
     pub(super) scheduling: i32,
@@ -25,7 +25,7 @@ pub(super) struct SeparatePriorities<'a> {
 }
 
 impl SeparatePriorities<'_> {
-    /// How a message names the scheduling priority.
+    /// The text of the scheduling priority in messages.
     pub(super) fn scheduling_priority_text(&self) -> String {
         match self.scheduling_class {
             Some(name) => format!("{} of priorityClassName {name:?}", self.scheduling),
@@ -46,7 +46,7 @@ pub(super) fn separate_priorities<'a>(
     if scheduling_class == Some(preemption_class) {
         return None;
     }
-    // Both are asked for before either is missed, so that whoever fetches them fetches both.
+    // Both classes are looked up before either is reported missing, so that a live lookup fetches both.
     let scheduling = scheduling_class.map(|name| class(world, name).found());
     let preemption = class(world, preemption_class).found()?;
     Some(SeparatePriorities {

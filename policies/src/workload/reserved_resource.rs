@@ -4,7 +4,7 @@ use crate::finding::Findings;
 use crate::pod_sets::{PodSets, visit_amounts};
 use crate::rule::{Check, Layer, Rule};
 
-/// The resource that pods are counted in.
+/// The resource that counts pods.
 const PODS: &str = "pods";
 
 pub(crate) const fn rule<T: PodSets>() -> Rule<T> {

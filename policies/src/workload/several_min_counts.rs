@@ -37,7 +37,7 @@ fn check<T: PodSets>(workload: &T, out: &mut Findings) {
         out.invalid(
             FieldPath::new("spec.podSets"),
             count,
-            "so many pod sets have a minCount; at most one may, so keep it on one of them",
+            "this many pod sets have a minCount; at most one may, so keep it on one of them",
         );
     }
 }

@@ -23,7 +23,7 @@ pub(super) const RULE: Rule<Workload> = Rule {
 fn check(workload: &Workload, context: &Context<'_>, out: &mut Findings) {
     let spec = &workload.spec;
     let scheduling = spec.priority_class_name.as_ref();
-    // A preemption class of the same name was most likely filled in: one finding is enough.
+    // A preemption class of the same name was most likely set by the default: one finding is enough.
     let preemption = spec.preemption_priority_class_name.as_ref();
     let preemption = preemption.filter(|name| Some(*name) != scheduling);
     let fields = [

@@ -1,7 +1,7 @@
-//! What an update may be refused for: what it causes, and never what the stored object already had.
+//! An update is rejected only for findings that it causes, never for pre-existing ones.
 //!
-//! Every property runs over generated objects of all kinds and over the examples of every rule's
-//! page, so a new rule is held to them by its page alone.
+//! Every property runs over generated objects of all kinds and over the examples of every rule page, so the page of a
+//! new rule is sufficient to test it.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -41,24 +41,24 @@ use serde::Deserialize as _;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
-/// Kubernetes' later version of its kinds.
+/// The later version of Kubernetes' kinds.
 const V1BETA1: &str = "scheduling.k8s.io/v1beta1";
 
 // ---- Scenes ------------------------------------------------------------------------------------
 
-/// One object as it is stored and as it would be, in a world, under a configuration.
+/// An update: the stored and the new object, the other objects and the configuration.
 #[derive(Clone, Debug)]
 struct Scenario {
     config: Value,
     /// The other objects.
     world: Vec<Value>,
-    /// Whether what is not in the world does not exist; otherwise nobody knows.
+    /// Whether objects that are not listed do not exist; otherwise they are unknown.
     known: bool,
     old: Value,
     new: Value,
     /// Labels, annotations and finalizers that no rule reads.
     metadata: Value,
-    /// Where the items of a list go: those with the least number first.
+    /// The sort keys of list items; the smallest is first.
     order: Vec<u8>,
 }
 
@@ -95,7 +95,7 @@ impl Scenario {
         judge(self, operation, old, new)
     }
 
-    /// Whether the update leaves all that rules look at, so that it is not judged.
+    /// Whether the update changes no field that rules read, so that it is not reviewed.
     fn is_unchanged(&self) -> bool {
         let [old, new] = [&self.old, &self.new].map(ElasticQuota::deserialize);
         self.new["kind"] == "ElasticQuota"
@@ -148,7 +148,7 @@ fn all(verdict: &Verdict) -> impl Iterator<Item = &Finding> {
     lists.into_iter().flatten()
 }
 
-/// Holds a property against every pair of examples of every page, and against generated scenes.
+/// Checks a property with every pair of examples of every page, and with generated scenes.
 #[track_caller]
 fn check(property: impl Fn(&Scenario) -> TestCaseResult) {
     for scene in rule_pages::scenarios() {
@@ -231,7 +231,7 @@ fn permuted(object: &Value, order: &[u8]) -> Value {
     new
 }
 
-/// The list at a JSON pointer; an empty one when there is none.
+/// The list at a JSON pointer; empty if it is missing.
 fn list<'a>(object: &'a mut Value, pointer: &str) -> &'a mut [Value] {
     let found = object.pointer_mut(pointer).and_then(Value::as_array_mut);
     found.map(Vec::as_mut_slice).unwrap_or_default()
@@ -269,13 +269,13 @@ fn update_of_valid_object_is_reviewed_like_create() {
     });
 }
 
-/// Whether the finding is of a rule that looks at the transition.
+/// Whether the rule of a finding is a transition rule.
 fn is_about_change(finding: &Finding) -> bool {
     let rule = registry::find(&finding.rule).unwrap();
     rule.operations == [Operation::Update]
 }
 
-/// Whether the finding is of a rule that looks at new objects only.
+/// Whether the rule of a finding checks new objects only.
 fn is_about_creation(finding: &Finding) -> bool {
     let rule = registry::find(&finding.rule).unwrap();
     rule.operations == [Operation::Create]
@@ -291,9 +291,9 @@ fn update_reports_only_new_findings() {
             prop_assert_eq!(verdict, Verdict::default());
             return Ok(());
         }
-        // Each finding of the old object excuses one.
+        // Each finding of the old object cancels one.
         let mut said: Vec<&Finding> = all(&before).collect();
-        let mut excused = |found: &Finding| {
+        let mut is_preexisting = |found: &Finding| {
             let place = said.iter().position(|old| identity(old) == identity(found));
             place.map(|place| said.remove(place)).is_some()
         };
@@ -304,14 +304,14 @@ fn update_reports_only_new_findings() {
         ] {
             let seen: Vec<&Finding> = seen.iter().filter(|f| !is_about_change(f)).collect();
             let alone = alone.iter().filter(|f| !is_about_creation(f));
-            let caused: Vec<&Finding> = alone.filter(|f| !excused(f)).collect();
+            let caused: Vec<&Finding> = alone.filter(|f| !is_preexisting(f)).collect();
             prop_assert_eq!(seen, caused);
         }
         Ok(())
     });
 }
 
-/// What makes two findings the same: all but the positions of list items that have a name.
+/// The identity of a finding: all parts except the positions of named list items.
 fn identity(finding: &Finding) -> (&str, String, &Option<String>, &str) {
     let place = finding.field.identity();
     (&*finding.rule, place, &finding.value, &finding.detail)
@@ -324,7 +324,7 @@ fn review_never_panics_and_is_deterministic() {
         reversed.world.reverse();
         for operation in [Operation::Create, Operation::Update, Operation::Delete] {
             let verdict = scene.review(operation, &scene.old, &scene.new);
-            // The order in which the world was learned does not matter.
+            // The order in which objects were added does not matter.
             let again = reversed.review(operation, &scene.old, &scene.new);
             prop_assert_eq!(&verdict, &again);
             for finding in all(&verdict) {
@@ -337,7 +337,7 @@ fn review_never_panics_and_is_deterministic() {
     check_generated(scenario(&malformed()), property);
 }
 
-/// A queue each of whose `count` flavors breaks these rules once.
+/// A queue with `count` flavors, each of which violates these rules once.
 const BROKEN: [&str; 4] = ["CQ002", "CQ003", "CQ007", "CQ008"];
 
 fn broken(count: usize, actions: [&str; 4]) -> Verdict {
@@ -368,7 +368,7 @@ fn findings_past_the_bound_are_counted() {
     check_counts(max, ["off", "off", "off", "enforce"], [max, 0, 0, 0]);
     check_counts(max + 1, ["off", "off", "off", "enforce"], [max, 0, 0, 1]);
     check_counts(max + 1, ["off", "warn", "off", "off"], [0, max, 0, 1]);
-    // The one denial that gives the reason for the refusal goes past the bound.
+    // The one denial that is the reason of the rejection may exceed the limit.
     check_counts(max, ["warn", "off", "off", "enforce"], [1, max, 0, max - 1]);
     check_counts(60, ["warn", "audit", "enforce", "off"], [1, 60, 40, 79]);
 }

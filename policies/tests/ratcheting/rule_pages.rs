@@ -1,4 +1,4 @@
-//! The examples of the rules' pages.
+//! The examples of the rule pages.
 
 use super::{Scenario, registry, scheduling};
 use lockkeeper_api::foreign::kueue;
@@ -6,9 +6,8 @@ use lockkeeper_policies::rule_page::blocks;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 
-/// Every pair of objects of every page, in every world and configuration of that page. Kueue's kinds
-/// are judged by Kueue's lights: what it refuses of an update is proved by its own cases. A page is about
-/// the first kind that its rule holds for.
+/// Every pair of objects of every page, with every cluster state and configuration of that page. Kueue's kinds are left
+/// out: Kueue's own cases test which updates it rejects. A page is for the first kind of its rule.
 pub(super) fn scenarios() -> Vec<Scenario> {
     let mut seen = BTreeSet::new();
     registry::all()
@@ -49,7 +48,7 @@ fn scenarios_of_page(group: &str, kind: &str, page: &str) -> Vec<Scenario> {
     let mut scenes = Vec::new();
     for (config, world) in around {
         for old in &objects {
-            // An update has both in one version.
+            // Both objects of an update have the same version.
             for new in objects
                 .iter()
                 .filter(|it| it["apiVersion"] == old["apiVersion"])
@@ -74,7 +73,7 @@ fn named(group: &str, kind: &str, mut object: Value) -> Value {
         ("batch", _) => "batch/v1".to_owned(),
         _ => format!("{group}/{}", lockkeeper_api::VERSION),
     };
-    // An example of another version says so.
+    // An example of another version sets its apiVersion.
     if object["apiVersion"].is_null() {
         object["apiVersion"] = version.into();
     }

@@ -3,13 +3,13 @@
 use super::objects::{class, cohort, flavor, pod, queue, quota, workload};
 use super::*;
 
-/// What the objects of a scene are made of.
+/// The strategies for the parts of objects.
 pub(super) struct LeafStrategies {
     pub(super) names: BoxedStrategy<String>,
     pub(super) amounts: BoxedStrategy<Value>,
 }
 
-/// Few names and amounts, so that duplicates happen and limits are met exactly.
+/// Few names and amounts, so that duplicates and exact limits are frequent.
 pub(super) fn well_formed() -> LeafStrategies {
     let names = select(vec!["a", "b", "c"]);
     let amounts = select(vec!["0", "1", "2", "2000m", "-1"]);
@@ -19,9 +19,9 @@ pub(super) fn well_formed() -> LeafStrategies {
     }
 }
 
-/// Anything that decodes.
+/// Any object that decodes.
 pub(super) fn malformed() -> LeafStrategies {
-    // Three bytes each, so that a cut at a power of two of bytes falls within one.
+    // Three bytes per character, so that truncation at a power of two splits one.
     let long = "€".repeat(70);
     let odd = [
         "",
@@ -50,7 +50,7 @@ pub(super) fn malformed() -> LeafStrategies {
 pub(super) fn scenario(leaves: &LeafStrategies) -> impl Strategy<Value = Scenario> + use<> {
     let kinds = [queue, cohort, flavor, workload, class, pod, quota];
     let pairs = kinds.map(|kind| (kind(leaves), kind(leaves)).boxed());
-    // The more a kind has rules, the more often it comes.
+    // Kinds with more rules are generated more often.
     let pair = select(vec![0_usize, 0, 0, 1, 2, 3, 3, 3, 4, 5, 5, 6, 6, 6])
         .prop_flat_map(move |kind| pairs[kind].clone());
     let picks = vec(any::<bool>(), 16);
@@ -70,7 +70,7 @@ pub(super) fn scenario(leaves: &LeafStrategies) -> impl Strategy<Value = Scenari
     )
 }
 
-/// The old object with some of its parts taken from another one.
+/// The old object with some parts of another one.
 pub(super) fn update(old: &Value, other: &Value, picks: &[bool]) -> Value {
     let mut new = merged(old, other, &mut picks.iter().copied().cycle());
     for key in ["name", "namespace"] {
@@ -122,7 +122,7 @@ pub(super) fn classes() -> impl Strategy<Value = String> {
     select(vec!["low", "high", "lost", "system-node-critical"]).prop_map(str::to_owned)
 }
 
-/// Classes, users of them, and pods of jobs, each under a name of its own.
+/// PriorityClasses, objects that use them, and pods of jobs, with distinct names.
 pub(super) fn world(leaves: &LeafStrategies) -> impl Strategy<Value = Vec<Value>> + use<> {
     let some = |kind: BoxedStrategy<Value>| vec(kind, 0..4);
     let sets = (

@@ -1,4 +1,4 @@
-//! Held quota in a cycle: it counts as used, but for its preemptor and for those who take it over.
+//! Held quota in a cycle: it counts as used, except for its preemptor and for workloads that take it over.
 
 use super::entry::{Cycle, Decision, Entry};
 use super::entry_usage::{entry_cells, remove_usage};
@@ -17,18 +17,18 @@ use crate::workload_table::WorkloadTable;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// What counts when a workload is nominated.
+/// The options of a nomination.
 pub(crate) struct NominationOptions<'a> {
-    /// Workloads that count as gone.
+    /// Workloads that count as removed.
     pub(crate) removed: &'a BTreeSet<WorkloadId>,
-    /// The flavors that come into question, if not all.
+    /// If set, only the flavors of this assignment are tried.
     pub(crate) allowed_flavors: Option<&'a Assignment>,
-    /// Preemptors whose held quota is not counted as used any more.
+    /// Preemptors whose held quota no longer counts as used.
     pub(crate) released: &'a BTreeSet<WorkloadId>,
 }
 
 impl NominationOptions<'_> {
-    /// As things are.
+    /// No workload is removed, all flavors are allowed, and all held quota counts as used.
     pub(crate) const DEFAULT: Self = Self {
         removed: &BTreeSet::new(),
         allowed_flavors: None,
@@ -40,36 +40,36 @@ impl NominationOptions<'_> {
     }
 }
 
-/// Nominates with what is held for others counted as used, or, if it gets nothing then, without
-/// what is held for weaker ones.
+/// Nominates with the quota held for other preemptors counted as used. If the workload does not fit then, nominates
+/// with the quota held for preemptors that it may displace counted as free.
 pub(crate) fn nominate_with_holds(
     state: &State,
     view: &mut View<'_>,
     nominator: &NominationContext<'_>,
-    terms: &NominationOptions<'_>,
+    options: &NominationOptions<'_>,
     mut trace: Trace,
 ) -> NominatedEntry {
     if state.holds.is_empty() {
-        return nominator.nominate(view, terms.removed, terms.allowed_flavors, trace);
+        return nominator.nominate(view, options.removed, options.allowed_flavors, trace);
     }
     let mark = view.mark();
-    if terms.counts_hold(nominator.id()) {
+    if options.counts_hold(nominator.id()) {
         release_hold(state, view, nominator.id());
     }
-    trace_holds(state, view, nominator, terms, &mut trace);
-    let mut nominee = nominator.nominate(view, terms.removed, terms.allowed_flavors, trace);
-    if !nominee.fits_or_preempts() && terms.removed.is_empty() {
+    trace_holds(state, view, nominator, options, &mut trace);
+    let mut nominee = nominator.nominate(view, options.removed, options.allowed_flavors, trace);
+    if !nominee.fits_or_preempts() && options.removed.is_empty() {
         retain_decision(state, view, nominator, &mut nominee);
     }
     if !nominee.fits_or_preempts() {
-        displace(state, view, nominator, terms, &mut nominee);
+        displace(state, view, nominator, options, &mut nominee);
     }
     view.roll_back(mark);
     nominee
 }
 
-/// A decision stands as long as its victims are on their way, although by now, when some have gone, it
-/// would not be made: shares have changed, or the lenders.
+/// Keeps an earlier decision as long as its victims are being evicted. A new search may fail then: some victims have
+/// released their quota, so shares and borrowing queues have changed.
 fn retain_decision(
     state: &State,
     view: &mut View<'_>,
@@ -97,7 +97,7 @@ fn retain_decision(
     }
 }
 
-/// Takes the victims off the view, and says whether the nominee fits then.
+/// Removes the usage of the victims from the view; returns whether the nominee fits then.
 fn fits_without(state: &State, view: &mut View<'_>, nominee: &NominatedEntry) -> bool {
     for victim in &nominee.victims {
         remove_usage(state, view, victim.workload);
@@ -109,7 +109,7 @@ fn trace_holds(
     state: &State,
     view: &View<'_>,
     nominator: &NominationContext<'_>,
-    terms: &NominationOptions<'_>,
+    options: &NominationOptions<'_>,
     trace: &mut Trace,
 ) {
     if !trace.is_on() {
@@ -118,7 +118,7 @@ fn trace_holds(
     let root = |queue: NodeId| view.tree.node(queue).root;
     let own = root(nominator.queue());
     for (holder, hold) in state.holds.iter() {
-        let is_other = holder != nominator.id() && terms.counts_hold(holder);
+        let is_other = holder != nominator.id() && options.counts_hold(holder);
         if is_other && root(hold.queue) == own {
             trace.record(|| Step::QuotaHeld {
                 preemptor: holder,
@@ -133,15 +133,15 @@ fn trace_holds(
     }
 }
 
-/// Nominates again with what is held for weaker ones; who must give way is in the nominee.
+/// Nominates again with the quota held for displaceable preemptors; records the displaced ones in the nominee.
 fn displace(
     state: &State,
     view: &mut View<'_>,
     nominator: &NominationContext<'_>,
-    terms: &NominationOptions<'_>,
+    options: &NominationOptions<'_>,
     nominee: &mut NominatedEntry,
 ) {
-    let mut weaker = displaceable_preemptors(state, view, nominator, terms);
+    let mut weaker = displaceable_preemptors(state, view, nominator, options);
     if weaker.is_empty() {
         return;
     }
@@ -150,8 +150,8 @@ fn displace(
     }
     let trace = std::mem::take(&mut nominee.trace);
     let stronger = nominator.displacing(&weaker);
-    let mut again = stronger.nominate(view, terms.removed, terms.allowed_flavors, trace);
-    // Over the border of a queue, quota is taken back, not borrowed.
+    let mut again = stronger.nominate(view, options.removed, options.allowed_flavors, trace);
+    // A hold of another queue may be taken over to reclaim quota, not to borrow it.
     let own = nominator.queue();
     let is_own = |holder: &WorkloadId| state.holds.get(*holder).is_some_and(|it| it.queue == own);
     let is_allowed = again.assignment.borrowing_level == 0 || weaker.iter().all(is_own);
@@ -168,20 +168,20 @@ fn displace(
     *nominee = again;
 }
 
-/// Preemptors of a lower priority in the same tree whom it could preempt if they ran, and those behind
-/// it in a queue that keeps its order; the highest priority first.
+/// Returns the preemptors in the same tree that the workload may displace, the highest priority first: those of lower
+/// priority that it could preempt if they were admitted, and those behind it in a `StrictFIFO` queue.
 fn displaceable_preemptors(
     state: &State,
     view: &View<'_>,
     nominator: &NominationContext<'_>,
-    terms: &NominationOptions<'_>,
+    options: &NominationOptions<'_>,
 ) -> Vec<WorkloadId> {
     let root = view.tree.node(nominator.queue()).root;
     let policy = nominator.policy();
     let may = |hold: &Hold| {
         let is_weaker = hold.priority < nominator.priority();
         if hold.queue == nominator.queue() {
-            // The head of a queue that keeps its order comes before whoever is not.
+            // The head of a `StrictFIFO` queue comes before all others of the queue.
             nominator.is_strict()
                 || is_weaker && policy.within_cluster_queue != WithinClusterQueue::Never
         } else {
@@ -190,7 +190,7 @@ fn displaceable_preemptors(
     };
     let all = state.holds.iter().filter(|(id, hold)| {
         *id != nominator.id()
-            && terms.counts_hold(*id)
+            && options.counts_hold(*id)
             && view.tree.node(hold.queue).root == root
             && may(hold)
     });
@@ -199,7 +199,7 @@ fn displaceable_preemptors(
     weaker.into_iter().map(|(_, id)| id).collect()
 }
 
-/// Takes those out of a list whose quota the nominee does not need.
+/// Removes the holders from a list whose quota the nominee does not need.
 fn drop_unneeded_holders(
     state: &State,
     view: &mut View<'_>,
@@ -213,7 +213,7 @@ fn drop_unneeded_holders(
         let Some(hold) = state.holds.get(*holder) else {
             return false;
         };
-        // Its victims are promised to it as long as it has its hold.
+        // A shared victim is protected for the holder as long as the hold exists, so the hold must end.
         let mut victims = nominee.victims.iter();
         if victims.any(|it| state.histories.evicting_preemptor(it.workload) == Some(*holder)) {
             return true;
@@ -229,7 +229,7 @@ fn drop_unneeded_holders(
     });
 }
 
-/// Writes down what a decision does to held quota.
+/// Records victims, begins and ends holds after a decision.
 pub(super) fn update_holds(state: &mut State, entry: &Entry) {
     let is_damped = state.options.damping == Damping::On;
     match &entry.decision {
@@ -260,8 +260,8 @@ pub(super) fn update_holds(state: &mut State, entry: &Entry) {
     }
 }
 
-/// Lets go what is held for those who cannot have it: they are behind the head of a queue that keeps its
-/// order, or their queue no longer takes them.
+/// Ends holds that cannot be used: their preemptors are behind a blocked head of a `StrictFIFO` queue, or the namespace
+/// selector of their queue no longer matches.
 pub(super) fn end_unusable_holds(state: &mut State, cycle: &Cycle) {
     if state.holds.is_empty() {
         return;
@@ -287,7 +287,7 @@ pub(super) fn end_unusable_holds(state: &mut State, cycle: &Cycle) {
     }
 }
 
-/// Of each queue the first workload for whom quota is held: its place and its class.
+/// Returns the first workload with held quota of each queue: its queue key and equivalence class.
 pub(super) fn first_holders(
     holds: &Holds,
     records: &WorkloadTable,
@@ -305,7 +305,7 @@ pub(super) fn first_holders(
     first
 }
 
-/// Whose held quota counts as free for a nominee.
+/// Returns the preemptors whose held quota counts as free for a nominee.
 pub(super) fn holders(nominee: &NominatedEntry) -> impl Iterator<Item = WorkloadId> {
     std::iter::once(nominee.workload).chain(nominee.displaced.iter().copied())
 }

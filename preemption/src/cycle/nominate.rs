@@ -1,4 +1,4 @@
-//! Flavors and victims for one head alone.
+//! Nomination: flavors and victims for one head, as if no other workload were pending.
 
 use crate::amount::Amount;
 use crate::assignment::{Assignment, Mode};
@@ -17,30 +17,30 @@ use crate::workload_table::WorkloadRow;
 use std::cell::Cell;
 use std::collections::BTreeSet;
 
-/// A head with what it would get.
+/// A head with its assignment and victims.
 #[derive(Debug)]
 pub(crate) struct NominatedEntry {
     pub(crate) workload: WorkloadId,
     pub(crate) queue: NodeId,
     pub(crate) assignment: Assignment,
     pub(crate) victims: Vec<Victim>,
-    /// Where its next search for flavors would go on.
+    /// The last flavors tried, by pod set and resource: its next search continues behind them.
     pub(crate) tried_flavors: Vec<(usize, ResourceId, usize)>,
-    /// Preemptors whose held quota it takes.
+    /// Preemptors whose held quota it takes over.
     pub(crate) displaced: Vec<WorkloadId>,
-    /// When somebody may be taken who may not now, in seconds.
+    /// The second at which a protected candidate reaches its minimum run time.
     pub(crate) next_candidate_at_s: Option<i64>,
     pub(crate) trace: Trace,
 }
 
 impl NominatedEntry {
-    /// Whether it fits, now or when its victims are gone.
+    /// Returns whether it fits, now or once its victims have released their quota.
     pub(super) fn fits_or_preempts(&self) -> bool {
         is_sufficient(&self.assignment, &self.victims)
     }
 }
 
-/// Nominates one workload.
+/// The input for the nomination of one workload.
 pub(crate) struct NominationContext<'a> {
     state: &'a State,
     id: WorkloadId,
@@ -48,7 +48,7 @@ pub(crate) struct NominationContext<'a> {
     queue: &'a Queue,
     /// Preemptors whose held quota counts as free.
     displaced: &'a [WorkloadId],
-    /// When somebody may be taken who may not now, since he has not run for long enough.
+    /// The second at which a protected candidate reaches its minimum run time.
     next_candidate_at_s: Cell<Option<i64>>,
 }
 
@@ -65,7 +65,7 @@ impl<'a> NominationContext<'a> {
         })
     }
 
-    /// The same, taking what is held for these.
+    /// Returns the same context with the quota held for these preemptors counted as free.
     pub(super) fn displacing<'b>(&self, displaced: &'b [WorkloadId]) -> NominationContext<'b>
     where
         'a: 'b,
@@ -97,14 +97,15 @@ impl<'a> NominationContext<'a> {
         self.queue.settings.preemption
     }
 
-    /// Finds flavors for all pods and victims if that takes any; else for fewer pods, if that is wished.
+    /// Assigns flavors to all pods, and finds victims if needed. If that fails, tries fewer pods, if partial admission
+    /// is enabled.
     ///
-    /// `gone` are workloads that count as gone; `only` limits the flavors to those of an earlier
-    /// nomination, and then the search begins with the first of them.
+    /// `removed` are workloads that count as removed. `only` limits the flavors to those of an earlier nomination; the
+    /// search then starts at the first flavor.
     pub(crate) fn nominate(
         &self,
         view: &mut View<'_>,
-        gone: &BTreeSet<WorkloadId>,
+        removed: &BTreeSet<WorkloadId>,
         only: Option<&Assignment>,
         mut trace: Trace,
     ) -> NominatedEntry {
@@ -114,7 +115,7 @@ impl<'a> NominationContext<'a> {
             &[]
         };
         let attempt = |view: &mut View<'_>, counts: &[i64], trace: &mut Trace| {
-            self.attempt(view, gone, only, tried, counts, trace)
+            self.attempt(view, removed, only, tried, counts, trace)
         };
         let pod_sets = self.row.pod_sets.iter();
         let counts: Vec<i64> = pod_sets.map(|pod_set| pod_set.count).collect();
@@ -143,7 +144,7 @@ impl<'a> NominationContext<'a> {
         }
     }
 
-    /// The least reduction of the pods with which it is good (Kueue `PodSetReducer`).
+    /// Finds the smallest reduction of the pods that is sufficient, by binary search (Kueue `PodSetReducer`).
     fn reduce_pods(
         &self,
         mut attempt: impl FnMut(&[i64]) -> (Assignment, Vec<Victim>),
@@ -191,66 +192,66 @@ impl<'a> NominationContext<'a> {
     fn attempt(
         &self,
         view: &mut View<'_>,
-        gone: &BTreeSet<WorkloadId>,
+        removed: &BTreeSet<WorkloadId>,
         only: Option<&Assignment>,
         tried: &[(usize, ResourceId, usize)],
         counts: &[i64],
         trace: &mut Trace,
     ) -> (Assignment, Vec<Victim>) {
-        let world = self.search_context(gone);
-        let mut applicant = self.assignment_request(counts);
-        applicant.allowed_flavors = only;
-        applicant.last_tried_flavors = tried;
-        let mut oracle = VictimSearchOracle { context: &world };
-        let assignment = assign(view, &mut oracle, &applicant, trace);
+        let context = self.search_context(removed);
+        let mut assignment_request = self.assignment_request(counts);
+        assignment_request.allowed_flavors = only;
+        assignment_request.last_tried_flavors = tried;
+        let mut oracle = VictimSearchOracle { context: &context };
+        let assignment = assign(view, &mut oracle, &assignment_request, trace);
         if assignment.mode != Mode::Preempt {
             return (assignment, Vec::new());
         }
         let needs = assignment.needs();
         let request = demands(view, &assignment.usage, self.row.queue);
-        let preemptor = applicant.preemptor(&needs, &request);
-        let victims = victims::search(view, &world, &preemptor, trace);
+        let preemptor = assignment_request.preemptor(&needs, &request);
+        let victims = victims::search(view, &context, &preemptor, trace);
         (assignment, victims)
     }
 
-    /// The flavors for all pods.
+    /// Assigns flavors to all pods.
     pub(crate) fn assign(
         &self,
         view: &mut View<'_>,
         oracle: Option<&mut dyn Oracle>,
         trace: &mut Trace,
     ) -> Assignment {
-        let gone = BTreeSet::new();
-        let world = self.search_context(&gone);
+        let removed = BTreeSet::new();
+        let context = self.search_context(&removed);
         let pod_sets = self.row.pod_sets.iter();
         let counts: Vec<i64> = pod_sets.map(|pod_set| pod_set.count).collect();
-        let applicant = self.assignment_request(&counts);
+        let assignment_request = self.assignment_request(&counts);
         match oracle {
-            Some(oracle) => assign(view, oracle, &applicant, trace),
+            Some(oracle) => assign(view, oracle, &assignment_request, trace),
             None => assign(
                 view,
-                &mut VictimSearchOracle { context: &world },
-                &applicant,
+                &mut VictimSearchOracle { context: &context },
+                &assignment_request,
                 trace,
             ),
         }
     }
 
-    /// The victims for a request.
+    /// Searches for the victims for a request.
     pub(crate) fn search(
         &self,
         view: &mut View<'_>,
-        gone: &BTreeSet<WorkloadId>,
+        removed: &BTreeSet<WorkloadId>,
         needs: &[FlavorResource],
         request: &[Demand],
         trace: &mut Trace,
     ) -> Vec<Victim> {
-        let applicant = self.assignment_request(&[]);
-        let preemptor = applicant.preemptor(needs, request);
-        victims::search(view, &self.search_context(gone), &preemptor, trace)
+        let assignment_request = self.assignment_request(&[]);
+        let preemptor = assignment_request.preemptor(needs, request);
+        victims::search(view, &self.search_context(removed), &preemptor, trace)
     }
 
-    fn search_context<'b>(&'b self, gone: &'b BTreeSet<WorkloadId>) -> SearchContext<'b>
+    fn search_context<'b>(&'b self, removed: &'b BTreeSet<WorkloadId>) -> SearchContext<'b>
     where
         'a: 'b,
     {
@@ -259,7 +260,7 @@ impl<'a> NominationContext<'a> {
             admitted: &self.state.workloads,
             algorithm: &self.state.options.algorithm,
             kueue_bugs: self.state.options.kueue_bugs,
-            removed: gone,
+            removed,
             protection: victim_protection(
                 self.state,
                 self.id,
@@ -310,12 +311,12 @@ impl<'a> NominationContext<'a> {
         &self.queue.settings
     }
 
-    /// Where the search for flavors goes on, unless that is out of date.
+    /// Returns the last flavors tried; none if quota of the queue may have become free since.
     fn last_tried_flavors(&self) -> &'a [(usize, ResourceId, usize)] {
         let Some(progress) = &self.row.last_assignment else {
             return &[];
         };
-        // What was found in the last cycle holds whatever happened since.
+        // The result of the last cycle is used even if the generation has changed.
         let is_fresh = progress.cycle.saturating_add(1) >= self.state.cycle;
         if is_fresh || progress.generation >= self.queue.generation {
             &progress.tried_flavors
@@ -325,7 +326,7 @@ impl<'a> NominationContext<'a> {
     }
 }
 
-/// What is asked for, at the cells of the queue.
+/// Converts usage into demands at the cells of the queue. Zero amounts and missing cells are left out.
 pub(crate) fn demands(
     view: &View<'_>,
     usage: &[(FlavorResource, Amount)],

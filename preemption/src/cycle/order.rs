@@ -1,4 +1,4 @@
-//! In which order the entries of a cycle are decided.
+//! The order in which the entries of a cycle are processed.
 
 use super::entry_usage::entry_cells;
 use super::nominate::NominatedEntry;
@@ -16,8 +16,8 @@ pub(super) fn is_fair(options: &Options) -> bool {
     matches!(options.algorithm, Algorithm::FairSharing(_))
 }
 
-/// First those who take over held quota, then those for whom it is held, then all others: what is held
-/// must not be kept from its preemptor by somebody who cannot have it.
+/// Returns the precedence by held quota: first entries that take over held quota, then entries with held quota, then
+/// all others. Otherwise an entry that may not use held quota could keep the preemptor from it.
 fn hold_precedence(state: &State, nominee: &NominatedEntry) -> u8 {
     match nominee {
         it if !it.displaced.is_empty() => 0,
@@ -26,8 +26,8 @@ fn hold_precedence(state: &State, nominee: &NominatedEntry) -> u8 {
     }
 }
 
-/// The classical order: who borrows less far, then higher priority, then earlier in queue order. Ties
-/// go to the queue that comes first by name.
+/// Sorts in the classical order: lower borrowing level, then higher priority, then earlier in queue order. Ties are
+/// broken by the names of the queues.
 pub(super) fn sort(state: &State, nominees: &mut [NominatedEntry]) {
     if !is_fair(&state.options) {
         nominees.sort_by_cached_key(|nominee| {
@@ -46,10 +46,9 @@ pub(super) fn sort(state: &State, nominees: &mut [NominatedEntry]) {
     }
 }
 
-/// With fair sharing, the position of the next entry; `None` when all are decided.
+/// Returns the position of the next entry under fair sharing; `None` when all are decided.
 ///
-/// Each pick is a tournament in the tree of the first queue by name, on the quota as
-/// it is by then.
+/// Each call runs a tournament in the tree of the first queue by name, with the quota reserved so far.
 pub(super) fn next(
     state: &State,
     view: &mut View<'_>,
@@ -72,21 +71,21 @@ pub(super) fn next(
     Some(Tournament::new(state, view, waiting, &entries).winner(root, first))
 }
 
-/// An entry at one node on its way up.
+/// The share of one node with the request of an entry.
 struct EntryShare {
     share: DominantShare,
-    /// Whether the node is over its quota for anything that the entry asks for.
+    /// Whether the node exceeds its subtree quota of any requested flavor and resource.
     exceeds_quota: bool,
 }
 
 struct Tournament<'a> {
     state: &'a State,
     pending: &'a [NominatedEntry],
-    /// By entry, the nodes from its queue to below the root.
+    /// By entry and node, for the nodes from the entry's queue up to the root.
     entry_shares: BTreeMap<(usize, NodeId), EntryShare>,
-    /// The entries that came as far as a node.
+    /// By node: the entries that have won at its children.
     contenders: BTreeMap<NodeId, Vec<usize>>,
-    /// The nodes on the way, by their distance from the root.
+    /// The nodes above the entries, with their distance from the root and their parent.
     path: BTreeMap<NodeId, (usize, Option<NodeId>)>,
 }
 
@@ -114,8 +113,8 @@ impl<'a> Tournament<'a> {
 
     fn add_entry(&mut self, view: &mut View<'_>, entry: usize, nominee: &NominatedEntry) {
         let mark = view.mark();
-        let asked: Vec<_> = entry_cells(view, nominee).collect();
-        for (_, cell, amount) in &asked {
+        let requested: Vec<_> = entry_cells(view, nominee).collect();
+        for (_, cell, amount) in &requested {
             view.add(*cell, *amount);
         }
         let up = |id: &NodeId| view.tree.node(*id).parent;
@@ -125,12 +124,14 @@ impl<'a> Tournament<'a> {
                 let cell = view.tree.node(*id).cell(*of);
                 cell.is_some_and(|cell| view.usage(cell) > view.tree.cell(cell).subtree)
             };
-            let mut asked = asked.iter().filter(|(_, _, amount)| *amount > Amount::ZERO);
-            let standing = EntryShare {
+            let mut requested = requested
+                .iter()
+                .filter(|(_, _, amount)| *amount > Amount::ZERO);
+            let share = EntryShare {
                 share: DominantShare::for_node(view, *id),
-                exceeds_quota: asked.any(|(of, _, _)| is_over(of)),
+                exceeds_quota: requested.any(|(of, _, _)| is_over(of)),
             };
-            self.entry_shares.insert((entry, *id), standing);
+            self.entry_shares.insert((entry, *id), share);
             self.path.insert(*id, (distance, up(id)));
         }
         self.contenders
@@ -140,7 +141,7 @@ impl<'a> Tournament<'a> {
         view.roll_back(mark);
     }
 
-    /// From the leaves up, the best of each node comes to its parent.
+    /// Returns the winner at the root: from the leaves up, the best entry of each node competes at its parent.
     fn winner(mut self, root: NodeId, fallback: usize) -> usize {
         let mut nodes: Vec<(usize, NodeId, Option<NodeId>)> = self
             .path
@@ -167,14 +168,14 @@ impl<'a> Tournament<'a> {
         fallback
     }
 
-    /// Whether `a` beats `b` at a cohort, each judged by the child through which it came.
+    /// Returns whether `a` beats `b` at a cohort. Compared are the shares of the children that contain the entries.
     fn is_better(&self, cohort: NodeId, a: usize, b: usize) -> bool {
         self.compare(cohort, a, b) == Ordering::Less
     }
 
     fn compare(&self, cohort: NodeId, a: usize, b: usize) -> Ordering {
-        let standing = |entry| self.entry_shares.get(&(entry, self.child(cohort, entry)?));
-        let by_share = match (standing(a), standing(b)) {
+        let share = |entry| self.entry_shares.get(&(entry, self.child(cohort, entry)?));
+        let by_share = match (share(a), share(b)) {
             (Some(a), Some(b)) => a
                 .exceeds_quota
                 .cmp(&b.exceeds_quota)
@@ -190,7 +191,7 @@ impl<'a> Tournament<'a> {
         by_share.then_with(|| key(a).cmp(&key(b)))
     }
 
-    /// The child of a cohort on an entry's way.
+    /// Returns the child of a cohort that contains an entry.
     fn child(&self, cohort: NodeId, entry: usize) -> Option<NodeId> {
         let mut at = self.pending.get(entry)?.queue;
         while let Some((_, Some(parent))) = self.path.get(&at) {

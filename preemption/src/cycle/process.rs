@@ -74,8 +74,8 @@ impl<'a> EntryProcessor<'a> {
         let reserved = self.reserve(&nominee, &decision);
         if let Decision::Preempt(victims) = &decision {
             let root = self.view.tree.node(nominee.queue).root;
-            let taken = self.victims_by_root.entry(root).or_default();
-            taken.extend(victims.iter().map(|it| it.workload));
+            let cycle_victims = self.victims_by_root.entry(root).or_default();
+            cycle_victims.extend(victims.iter().map(|it| it.workload));
             self.victim_limit.record(self.state, victims);
         }
         self.close_to_borrowing(&nominee);
@@ -140,9 +140,9 @@ impl<'a> EntryProcessor<'a> {
     }
 
     fn has_overlapping_victims(&self, nominee: &NominatedEntry) -> bool {
-        let taken = self.cycle_victims(nominee.queue);
+        let cycle_victims = self.cycle_victims(nominee.queue);
         let mut victims = nominee.victims.iter();
-        !taken.is_empty() && victims.any(|it| taken.contains(&it.workload))
+        !cycle_victims.is_empty() && victims.any(|it| cycle_victims.contains(&it.workload))
     }
 
     /// Nominates again for the same flavors, without the victims of this cycle. Returns whether it fits.
@@ -151,19 +151,19 @@ impl<'a> EntryProcessor<'a> {
             return false;
         };
         let mark = self.view.mark();
-        let taken = self.cycle_victims(nominee.queue).clone();
-        for id in &taken {
+        let cycle_victims = self.cycle_victims(nominee.queue).clone();
+        for id in &cycle_victims {
             remove_usage(self.state, &mut self.view, *id);
         }
         let trace = std::mem::take(&mut nominee.trace);
         let only = Some(&nominee.assignment);
         let state = self.state;
-        let terms = NominationOptions {
-            removed: &taken,
+        let options = NominationOptions {
+            removed: &cycle_victims,
             allowed_flavors: only,
             released: &self.released_holds,
         };
-        let again = nominate_with_holds(state, &mut self.view, &nominator, &terms, trace);
+        let again = nominate_with_holds(state, &mut self.view, &nominator, &options, trace);
         self.view.roll_back(mark);
         *nominee = again;
         nominee.assignment.mode == Mode::Fit

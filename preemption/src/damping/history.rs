@@ -1,34 +1,36 @@
-//! Who was preempted, by whom, and how often.
+//! Preemption history: the preemptors and victims of each workload, and how often it was preempted.
 
-use super::stats::ThrashStats;
+use super::stats::RepeatStats;
 use crate::ids::WorkloadId;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// What is remembered of a workload that was preempted, or that preempted others.
+/// The preemption history of one workload, as a victim and as a preemptor.
 #[derive(Clone, Debug, Default)]
 struct History {
-    /// Who has told it to go, while it has not gone.
+    /// The preemptor that it is being evicted for, until it releases its quota.
     evicting_preemptor: Option<WorkloadId>,
-    /// Who took its place, while that one is there.
+    /// The workload that preempted or displaced it last, as long as that workload exists.
     preempted_by: Option<WorkloadId>,
     preemption_count: u32,
     /// Whether it was preempted, and has not been admitted since.
     is_preempted: bool,
     /// Whether it was admitted again after a preemption.
     is_readmitted: bool,
-    /// Whom it took.
+    /// The workloads that it has preempted.
     victims: BTreeSet<WorkloadId>,
-    /// The reverse of `told_by`, `preempted_by` and `took`.
+    /// The reverse of `evicting_preemptor`.
     evicting_victims: BTreeSet<WorkloadId>,
+    /// The reverse of `preempted_by`.
     replaced: BTreeSet<WorkloadId>,
+    /// The reverse of `victims`.
     past_preemptors: BTreeSet<WorkloadId>,
 }
 
-/// Of all workloads that were preempted or preempted others, and are still there.
+/// The histories of all existing workloads that were preempted or preempted others.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Histories {
     by_workload: BTreeMap<WorkloadId, History>,
-    thrash_stats: ThrashStats,
+    repeat_stats: RepeatStats,
 }
 
 impl Histories {
@@ -36,8 +38,8 @@ impl Histories {
         self.by_workload.is_empty()
     }
 
-    pub(crate) fn thrash_stats(&self) -> ThrashStats {
-        self.thrash_stats
+    pub(crate) fn repeat_stats(&self) -> RepeatStats {
+        self.repeat_stats
     }
 
     pub(crate) fn preemption_count(&self, id: WorkloadId) -> u32 {
@@ -50,14 +52,14 @@ impl Histories {
         self.by_workload.get(&id)?.evicting_preemptor
     }
 
-    /// Whether it took the other before, and that still counts.
+    /// Returns whether `preemptor` has preempted `id` and the history was not dropped since.
     pub(crate) fn has_preempted(&self, preemptor: WorkloadId, id: WorkloadId) -> bool {
         self.by_workload
             .get(&preemptor)
             .is_some_and(|it| it.victims.contains(&id))
     }
 
-    /// A preemptor tells a running workload to go. It may say so more than once.
+    /// Records that a preemptor evicts an admitted workload. A repeated call changes nothing.
     pub(crate) fn record_preemption(&mut self, preemptor: WorkloadId, id: WorkloadId) {
         let before = self
             .by_workload
@@ -83,45 +85,45 @@ impl Histories {
             && it.is_preempted
         {
             (it.is_preempted, it.is_readmitted) = (false, true);
-            self.thrash_stats.readmitted = self.thrash_stats.readmitted.saturating_add(1);
+            self.repeat_stats.readmitted = self.repeat_stats.readmitted.saturating_add(1);
         }
     }
 
-    /// A running workload gave its quota back and is still there.
+    /// Records that an admitted workload has released its quota without being removed.
     pub(crate) fn record_release(&mut self, id: WorkloadId) {
         let Some(it) = self.by_workload.get_mut(&id) else {
             return;
         };
         let Some(preemptor) = it.evicting_preemptor.take() else {
-            // Not preempted. What it does from here on is not what went round.
+            // It was not preempted, so its later preemptions do not continue a loop.
             (it.is_preempted, it.is_readmitted) = (false, false);
             self.set_preempted_by(id, None);
-            self.forget(id);
+            self.drop_victims(id);
             return;
         };
         it.preemption_count = it.preemption_count.saturating_add(1);
-        let thrash = &mut self.thrash_stats;
-        thrash.preempted = thrash.preempted.saturating_add(1);
+        let repeats = &mut self.repeat_stats;
+        repeats.preempted = repeats.preempted.saturating_add(1);
         if it.is_readmitted {
-            thrash.preempted_again = thrash.preempted_again.saturating_add(1);
+            repeats.preempted_again = repeats.preempted_again.saturating_add(1);
         }
         (it.is_preempted, it.is_readmitted) = (true, false);
         it.past_preemptors.insert(preemptor);
-        let taker = self.by_workload.entry(preemptor).or_default();
-        taker.evicting_victims.remove(&id);
-        taker.victims.insert(id);
+        let history = self.by_workload.entry(preemptor).or_default();
+        history.evicting_victims.remove(&id);
+        history.victims.insert(id);
         self.set_preempted_by(id, Some(preemptor));
     }
 
-    /// Another took what it waited for.
+    /// Records that another workload took over the quota held for this one.
     pub(crate) fn record_displacement(&mut self, id: WorkloadId, by: WorkloadId) {
         self.by_workload.entry(id).or_default();
         self.set_preempted_by(id, Some(by));
     }
 
-    /// A workload is no longer there. Who it preempted may go on as if it had not been.
+    /// Removes a workload. The workloads that it has preempted may preempt again without restriction.
     pub(crate) fn remove_workload(&mut self, id: WorkloadId) {
-        self.forget(id);
+        self.drop_victims(id);
         self.set_preempted_by(id, None);
         let Some(it) = self.by_workload.remove(&id) else {
             return;
@@ -137,26 +139,29 @@ impl Histories {
         }
         for other in it.replaced {
             self.edit(other, |other| other.preempted_by.take());
-            self.forget(other);
+            self.drop_victims(other);
         }
     }
 
-    /// Whoever it says so of may take whom it took before.
-    pub(crate) fn forget_where(&mut self, mut is_out_of_date: impl FnMut(WorkloadId) -> bool) {
+    /// Drops the recorded victims of the workloads for which `is_out_of_date` is true.
+    pub(crate) fn drop_victims_where(
+        &mut self,
+        mut is_out_of_date: impl FnMut(WorkloadId) -> bool,
+    ) {
         let ids: Vec<WorkloadId> = self.by_workload.keys().copied().collect();
         for id in ids {
             if is_out_of_date(id) {
-                self.forget(id);
+                self.drop_victims(id);
             }
         }
     }
 
-    fn forget(&mut self, id: WorkloadId) {
-        let took = self
+    fn drop_victims(&mut self, id: WorkloadId) {
+        let victims = self
             .by_workload
             .get_mut(&id)
             .map(|it| std::mem::take(&mut it.victims));
-        for other in took.into_iter().flatten() {
+        for other in victims.into_iter().flatten() {
             self.edit(other, |other| other.past_preemptors.remove(&id));
         }
     }
@@ -196,23 +201,23 @@ mod tests {
     }
 
     #[test]
-    fn thrash_stats_after_readmission_count_repeats() {
+    fn repeat_stats_after_readmission_count_repeats() {
         let mut it = Histories::default();
         preempt(&mut it, A, B);
         assert!(it.has_preempted(A, B) && !it.has_preempted(B, A));
         preempt(&mut it, B, A);
         preempt(&mut it, C, B);
-        let thrash = ThrashStats {
+        let repeats = RepeatStats {
             preempted: 3,
             readmitted: 1,
             preempted_again: 1,
         };
-        assert_eq!(it.thrash_stats(), thrash);
+        assert_eq!(it.repeat_stats(), repeats);
         assert_eq!((it.preemption_count(A), it.preemption_count(B)), (1, 2));
     }
 
     #[test]
-    fn history_after_workload_removal_is_forgotten() {
+    fn history_after_workload_removal_is_dropped() {
         let mut it = Histories::default();
         preempt(&mut it, A, B);
         it.remove_workload(B);
@@ -225,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn history_after_replacement_removal_is_forgotten() {
+    fn history_after_replacement_removal_is_dropped() {
         let mut it = Histories::default();
         preempt(&mut it, A, B);
         preempt(&mut it, C, A);
@@ -235,7 +240,7 @@ mod tests {
     }
 
     #[test]
-    fn history_after_other_eviction_of_preemptor_is_forgotten() {
+    fn history_after_other_eviction_of_preemptor_is_dropped() {
         let mut it = Histories::default();
         preempt(&mut it, A, B);
         it.record_release(A);

@@ -9,21 +9,21 @@ use crate::quota::View;
 use crate::victim::Victim;
 use std::collections::BTreeMap;
 
-/// What is held for one preemptor.
+/// The quota that is held for one preemptor.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Hold {
     pub(crate) queue: NodeId,
     pub(crate) priority: i32,
-    /// What it was nominated for.
+    /// The assignment that the preemptor was nominated for.
     pub(crate) assignment: Assignment,
     pub(crate) victims: Vec<Victim>,
 }
 
-/// All of them, by preemptor.
+/// All holds, by preemptor.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Holds {
     by_preemptor: BTreeMap<WorkloadId, Hold>,
-    /// Queues of holds that have ended since somebody asked.
+    /// The queues of holds that have ended since the last [`Self::take_ended`].
     ended_queues: Vec<NodeId>,
 }
 
@@ -64,24 +64,25 @@ impl Holds {
         });
     }
 
-    /// The queues of holds that have ended since this was asked the last time.
+    /// Returns the queues of holds that have ended since the last call.
     pub(crate) fn take_ended(&mut self) -> Vec<NodeId> {
         std::mem::take(&mut self.ended_queues)
     }
 }
 
 impl Hold {
-    /// The victims that have not gone yet.
+    /// Returns the victims that have not released their quota yet.
     pub(crate) fn remaining_victims(
         &self,
         preemptor: WorkloadId,
         histories: &Histories,
     ) -> impl Iterator<Item = &Victim> {
-        let told = move |it: &&Victim| histories.evicting_preemptor(it.workload) == Some(preemptor);
-        self.victims.iter().filter(told)
+        let is_being_evicted =
+            move |it: &&Victim| histories.evicting_preemptor(it.workload) == Some(preemptor);
+        self.victims.iter().filter(is_being_evicted)
     }
 
-    /// What is held: what it was nominated for, without what its victims still use of it.
+    /// Returns the held amounts: the usage of the assignment, less the part that its victims still use.
     pub(crate) fn amounts(
         &self,
         preemptor: WorkloadId,
@@ -107,7 +108,7 @@ impl Hold {
         amounts
     }
 
-    /// The same at the cells of its queue.
+    /// Maps the amounts of [`Self::amounts`] to the cells of the preemptor's queue.
     pub(crate) fn cell_amounts(
         &self,
         view: &View<'_>,

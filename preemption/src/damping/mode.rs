@@ -6,6 +6,6 @@ pub enum Damping {
     /// Quota is held and loops are cut.
     #[default]
     On,
-    /// Neither, as in Kueue.
+    /// Quota is not held and loops are not cut, as in Kueue.
     Off,
 }

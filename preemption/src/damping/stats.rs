@@ -1,4 +1,4 @@
-//! What damping reports to users of the state.
+//! Statistics of damping: free quota and repeated preemptions.
 
 use crate::amount::Amount;
 use crate::ids::WorkloadId;
@@ -12,9 +12,9 @@ pub struct Headroom {
     pub held: Vec<(WorkloadId, Amount)>,
 }
 
-/// How many preemptions were followed by a readmission and another preemption.
+/// Counts of preemptions, readmissions and repeated preemptions.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct ThrashStats {
+pub struct RepeatStats {
     /// Workloads that released their quota because they were preempted.
     pub preempted: u64,
     /// Those of `preempted` that were admitted again.

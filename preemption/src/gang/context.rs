@@ -98,7 +98,7 @@ impl<'a> DecisionContext<'a> {
         best.unwrap_or(Err(InfeasibleReason::NoLowerPriority))
     }
 
-    /// The plan that a search result amounts to.
+    /// Converts a search result into a plan.
     pub(super) fn plan(
         &self,
         host: Option<HostId>,

@@ -148,7 +148,7 @@ impl JobCluster {
         let is_bound = spec.host.is_some();
         let is_leaving = is_bound && (spec.is_terminating || traits.is_evicted);
         if let Some(existing) = self.cluster.pod_id(namespace, spec.name) {
-            self.forget(existing);
+            self.remove_member(existing);
         }
         let id = self.cluster.set_pod(spec);
         let job = match traits.job {
@@ -197,7 +197,7 @@ impl JobCluster {
 
     /// Removes a pod.
     pub fn remove_pod(&mut self, id: PodId) {
-        self.forget(id);
+        self.remove_member(id);
         self.cluster.remove_pod(id);
     }
 
@@ -255,7 +255,7 @@ impl JobCluster {
         })
     }
 
-    fn forget(&mut self, id: PodId) {
+    fn remove_member(&mut self, id: PodId) {
         let Some(member) = self.members.get_mut(id.index()).and_then(Option::take) else {
             return;
         };

@@ -57,7 +57,7 @@ pub enum BlockedReason {
     },
     /// Too many jobs wait for their victims.
     TooMany {
-        /// How many may.
+        /// The limit.
         rounds_max: usize,
     },
 }

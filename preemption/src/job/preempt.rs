@@ -90,13 +90,13 @@ pub enum JobRejection {
     },
 }
 
-/// What the pods of a job agree on.
+/// The common properties of a job's pods.
 struct JobSummary {
     quota: Option<QuotaId>,
     preemptibility: Preemptibility,
     priority: i32,
     may_trigger: bool,
-    /// Those without a place, by name.
+    /// The pods without a node, by name.
     pending: Vec<(PodId, ShapeId)>,
     /// The requests that the quota does not count yet.
     uncounted: ResourceList,

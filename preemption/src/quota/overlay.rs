@@ -1,26 +1,27 @@
-//! What the tree would look like if: changes of usage beside the usage itself.
+//! Hypothetical changes of usage on top of the usage of the tree.
 //!
-//! A decision tries things out here. The usage underneath is borrowed and never written, so nothing
-//! has to be put back.
+//! A decision simulates admissions and preemptions in a [`View`]. The base usage is never written, so a decision
+//! does not have to restore it.
 
 use super::tree::{Tree, UsageStore};
 use crate::amount::Amount;
 use crate::ids::{CellId, FlavorResource, NodeId};
 
-/// The cells that were changed. Kept between decisions for its memory.
+/// The changed cells. Kept between decisions to reuse the memory.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Overlay {
-    /// The epochs in which cells were last changed.
+    /// By cell: the epoch of its last change.
     epochs: Vec<u32>,
-    /// Their usage then. Apart from the epochs, since a state is often copied, and this is copied as fast as memory is.
+    /// By cell: the usage after that change. Separate from the epochs: a state is often copied, and a vector of plain
+    /// amounts is copied with one memory copy.
     usages: Vec<Amount>,
     epoch: u32,
-    /// What a cell was before each change.
+    /// The changed cell and its usage before, for each change in order.
     log: Vec<(CellId, Amount)>,
 }
 
 impl Overlay {
-    /// Makes room for so many cells, of which none is changed.
+    /// Sets the number of cells. If the number changes, all changes are dropped.
     pub(crate) fn resize(&mut self, cells: usize) {
         if self.epochs.len() != cells {
             self.usages.resize(cells, Amount::ZERO);
@@ -29,7 +30,7 @@ impl Overlay {
         }
     }
 
-    /// No cell counts as changed.
+    /// Drops all changes.
     fn clear(&mut self) {
         self.epochs.fill(0);
         self.epoch = 0;
@@ -51,12 +52,12 @@ impl Overlay {
     }
 }
 
-/// A point to go back to.
+/// A point to roll back to.
 #[derive(Clone, Copy, Debug)]
 #[must_use]
 pub(crate) struct Mark(usize);
 
-/// The usage underneath with the changes on top.
+/// The base usage with the changes of an overlay on top.
 pub(crate) struct View<'a> {
     pub(crate) tree: &'a Tree,
     base: &'a Vec<Amount>,
@@ -64,12 +65,12 @@ pub(crate) struct View<'a> {
 }
 
 impl<'a> View<'a> {
-    /// The usage as it is.
+    /// Creates a view without changes.
     pub(crate) fn new(tree: &'a Tree, base: &'a Vec<Amount>, overlay: &'a mut Overlay) -> Self {
         overlay.log.clear();
         overlay.resize(base.len());
         if overlay.epoch == u32::MAX {
-            // Old epochs must not be taken for new ones.
+            // The epoch restarts, so cells with an old epoch would count as changed.
             overlay.clear();
         }
         overlay.epoch = overlay.epoch.saturating_add(1);
@@ -84,13 +85,13 @@ impl<'a> View<'a> {
         Mark(self.overlay.log.len())
     }
 
-    /// Takes back all changes since the mark.
+    /// Reverts all changes since the mark. Costs the number of changes.
     pub(crate) fn roll_back(&mut self, mark: Mark) {
         while self.overlay.log.len() > mark.0 {
             let Some((cell, before)) = self.overlay.log.pop() else {
                 return;
             };
-            // It was changed in this epoch.
+            // `set` writes the current epoch; the cell keeps it, since the change was in this epoch too.
             self.overlay.set(cell, before);
         }
     }
@@ -105,12 +106,12 @@ impl<'a> View<'a> {
         tree.remove_usage(self, cell, amount);
     }
 
-    /// What the cell's node could use more; negative where more is used than there is.
+    /// Returns the amount that the node of the cell could use in addition; negative if it is overcommitted.
     ///
     /// Costs the depth of the tree.
     pub(crate) fn available(&self, cell: CellId) -> Amount {
-        // Going up, what is known is a function of what the next node will have:
-        // the lesser of `that + added` and `bound`.
+        // On the way up, the result is the lesser of `available(parent) + added` and `bound`; only
+        // `available(parent)` is still unknown.
         let (mut added, mut bound) = (Amount::ZERO, Amount::UNLIMITED);
         let mut at = cell;
         loop {
@@ -125,12 +126,12 @@ impl<'a> View<'a> {
         }
     }
 
-    /// True if the usage is at most the node's own quota and what is lent to it from below.
+    /// Returns whether the usage is at most the subtree quota: the node's own and the quota lent by its children.
     pub(crate) fn is_within_quota(&self, cell: CellId) -> bool {
         self.usage(cell) <= self.tree.cell(cell).subtree
     }
 
-    /// True if the node is within its quota of all of these.
+    /// Returns whether the node is within its quota of all these flavors and resources.
     pub(crate) fn is_node_within_quota(&self, node: NodeId, of: &[FlavorResource]) -> bool {
         let node = self.tree.node(node);
         of.iter()
@@ -138,8 +139,10 @@ impl<'a> View<'a> {
             .all(|cell| self.is_within_quota(cell))
     }
 
-    /// The height of the lowest node above whose quota holds this much more, and whether quota could
-    /// be reclaimed for it from beyond that node.
+    /// Returns the height of the lowest node, from the cell's node upwards, whose quota covers the additional amount,
+    /// and whether that node has a parent, so that quota could be reclaimed from other subtrees.
+    ///
+    /// If no node covers the amount, returns the height of the root and false.
     pub(crate) fn borrowing_level(&self, cell: CellId, amount: Amount) -> (u32, bool) {
         let (mut at, mut amount) = (cell, amount);
         loop {

@@ -23,7 +23,7 @@ pub struct FlavorQuotas {
     pub quotas: Vec<(ResourceId, Quota)>,
 }
 
-/// Resources that are taken from one flavor together.
+/// Resources that are assigned the same flavor.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ResourceGroup {
     /// The resources.

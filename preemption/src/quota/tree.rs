@@ -1,4 +1,4 @@
-//! The nodes, their cells, and the usage that is booked on them.
+//! The nodes of the quota tree, their cells, and the propagation of usage to ancestors.
 
 use super::spec::Quota;
 use crate::amount::Amount;
@@ -6,20 +6,20 @@ use crate::ids::{CellId, FlavorResource, NodeId, ResourceId};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-/// What one node has of one flavor and resource.
+/// The quota of one node for one flavor and resource. The terms are defined in [`crate::quota`].
 #[derive(Clone, Debug)]
 pub(crate) struct Cell {
-    /// The same flavor and resource at the parent.
+    /// The cell of the same flavor and resource at the parent.
     pub(crate) parent: Option<CellId>,
     pub(crate) node: NodeId,
-    /// Whether the node or one below it names a quota, be it nothing; else it is only used.
+    /// Whether the node or a descendant declares a quota, which may be zero. Otherwise there is only usage.
     pub(crate) has_quota: bool,
     pub(crate) nominal: Amount,
     pub(crate) subtree: Amount,
     pub(crate) local: Amount,
     pub(crate) potential: Amount,
-    /// The most that may come from the parent beyond what lies with it: the borrowing limit as a
-    /// bound on `available` before usage is taken off.
+    /// The most that the parent may contribute: the part of the subtree that is lent to it, plus the borrowing limit.
+    /// Usage is not subtracted.
     pub(crate) ceiling: Amount,
 }
 
@@ -35,12 +35,12 @@ static NO_CELL: Cell = Cell {
 };
 
 impl Cell {
-    /// What of the local part is free.
+    /// Returns the free part of the local quota.
     pub(crate) fn local_available(&self, usage: Amount) -> Amount {
         self.local.minus(usage).or_zero()
     }
 
-    /// The bound that the borrowing limit puts on what the parent may add.
+    /// Returns the most that the parent may still contribute under the borrowing limit.
     pub(crate) fn borrowable(&self, usage: Amount) -> Amount {
         self.ceiling.minus(usage.minus(self.local).or_zero())
     }
@@ -49,26 +49,26 @@ impl Cell {
 /// A ClusterQueue or a cohort.
 #[derive(Clone, Debug)]
 pub(crate) struct Node {
-    /// `None` for the node that no number names.
+    /// `None` for the placeholder of an unknown id.
     name: Option<Arc<str>>,
     pub(crate) is_queue: bool,
-    /// The parent that was declared. On a circle of cohorts it is not the parent that counts.
+    /// The parent in the spec. In a cohort cycle it differs from `parent`.
     declared_parent: Option<NodeId>,
     quotas: Vec<(FlavorResource, Quota)>,
-    /// Used without being in the quotas.
+    /// Flavors and resources that are used without declared quota.
     without_quota: BTreeSet<FlavorResource>,
     pub(crate) parent: Option<NodeId>,
     pub(crate) children: Vec<NodeId>,
     /// 0 for a queue or a cohort without children, 1 above queues only, and so on.
     pub(crate) height: u32,
     pub(crate) root: NodeId,
-    /// Whether it is on a circle of cohorts, or below one.
+    /// Whether it is in a cohort cycle, or below one.
     pub(crate) is_misconfigured: bool,
     /// The weight of fair sharing.
     pub(crate) weight: f64,
     /// Sorted by flavor and resource.
     pub(crate) cells: Vec<(FlavorResource, CellId)>,
-    /// By resource, what all flavors of the tree could give to a child of this node.
+    /// By resource: the potential quota of all flavors of this cohort, which it could lend to a child.
     pub(crate) lendable: Vec<(ResourceId, Amount)>,
 }
 
@@ -95,7 +95,7 @@ impl Node {
         self.name.as_deref().unwrap_or_default()
     }
 
-    /// The cell of a flavor and resource; `None` has neither quota nor usage.
+    /// Returns the cell of a flavor and resource; `None` if there is neither quota nor usage.
     pub(crate) fn cell(&self, of: FlavorResource) -> Option<CellId> {
         let at = self.cells.binary_search_by_key(&of, |(of, _)| *of).ok()?;
         self.cells.get(at).map(|(_, cell)| *cell)
@@ -104,10 +104,10 @@ impl Node {
 
 static NO_NODE: Node = Node::new(None, true, NodeId(u32::MAX));
 
-/// Something that knows the usage of cells.
+/// The usage of cells.
 pub(crate) trait UsageStore {
     fn usage(&self, cell: CellId) -> Amount;
-    /// `from` is what it was: whoever changes it has just read it.
+    /// Sets the usage. `from` is the usage before, which callers have just read.
     fn change(&mut self, cell: CellId, from: Amount, to: Amount);
 }
 
@@ -123,7 +123,7 @@ impl UsageStore for Vec<Amount> {
     }
 }
 
-/// All nodes. What is declared takes effect at the next [`Tree::settle`].
+/// All nodes and cells. Changes of nodes take effect at the next [`Tree::rebuild`].
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Tree {
     nodes: Vec<Node>,
@@ -132,7 +132,7 @@ pub(crate) struct Tree {
 }
 
 impl Tree {
-    /// A new node without quota and parent.
+    /// Adds a node without quota and parent.
     pub(crate) fn add(&mut self, name: &str, is_queue: bool) -> NodeId {
         let id = NodeId::of(self.nodes.len());
         self.nodes.push(Node::new(Some(name.into()), is_queue, id));
@@ -140,7 +140,7 @@ impl Tree {
         id
     }
 
-    /// Declares what a node is.
+    /// Sets the parent, the quotas and the weight of a node.
     pub(crate) fn declare(
         &mut self,
         node: NodeId,
@@ -156,7 +156,7 @@ impl Tree {
         }
     }
 
-    /// Makes sure that usage of this flavor and resource, which is in no quota, can be booked on the queue.
+    /// Adds a cell for usage of a flavor and resource without declared quota, if it is missing.
     pub(crate) fn ensure_cell(&mut self, node: NodeId, of: FlavorResource) {
         if let Some(node) = self.nodes.get_mut(node.index())
             && node.without_quota.insert(of)
@@ -182,7 +182,7 @@ impl Tree {
         numbered.map(|(index, node)| (NodeId::of(index), node))
     }
 
-    /// Books usage on a cell: what does not fit into its local part is its parent's too.
+    /// Adds usage to a cell. The part that does not fit into its free local quota is added to its ancestors as well.
     pub(crate) fn add_usage(&self, usage: &mut impl UsageStore, cell: CellId, amount: Amount) {
         let (mut cell, mut amount) = (cell, amount);
         loop {
@@ -200,7 +200,7 @@ impl Tree {
         }
     }
 
-    /// Takes usage off again.
+    /// Reverts [`Self::add_usage`].
     pub(crate) fn remove_usage(&self, usage: &mut impl UsageStore, cell: CellId, amount: Amount) {
         let (mut cell, mut amount) = (cell, amount);
         loop {
@@ -218,9 +218,9 @@ impl Tree {
         }
     }
 
-    /// Takes effect of what was declared. The usage of queues stays; that of cohorts follows.
+    /// Applies the changes of nodes. Queues keep their usage; the usage of cohorts is recomputed.
     ///
-    /// Costs the size of the tree; nothing if nothing was declared.
+    /// Costs the size of the tree, and nothing without changes.
     pub(crate) fn rebuild(&mut self, usage: &mut Vec<Amount>) {
         if !self.is_dirty {
             return;
@@ -235,7 +235,7 @@ impl Tree {
                 }
             }
         }
-        // What is used keeps its cell, whatever became of the quota.
+        // Usage keeps its cell even if its quota was removed.
         for (id, of, _) in &used {
             if let Some(node) = self.nodes.get_mut(id.index()) {
                 node.without_quota.insert(*of);
@@ -256,7 +256,7 @@ impl Tree {
         }
     }
 
-    /// Sets parents and children, and leaves out the arrows of circles and of those below them.
+    /// Sets parents and children. Nodes in cohort cycles and below them get neither.
     fn link(&mut self) {
         let parents: Vec<Option<NodeId>> = self.nodes.iter().map(|it| it.declared_parent).collect();
         for node in &mut self.nodes {
@@ -270,7 +270,7 @@ impl Tree {
                 None => open.push(child),
             }
         }
-        // Whoever is found from a root is on no circle.
+        // A node that is reachable from a root is not in a cycle.
         let mut is_found = vec![false; self.nodes.len()];
         while let Some(id) = open.pop() {
             if let Some(is_found) = is_found.get_mut(id.index()) {
@@ -287,7 +287,7 @@ impl Tree {
         }
     }
 
-    /// All nodes, each after its parent.
+    /// Returns all nodes, each after its parent, and sets their roots.
     fn top_down(&mut self) -> Vec<NodeId> {
         let roots = self.nodes().filter(|(_, node)| node.parent.is_none());
         let mut order: Vec<NodeId> = roots.map(|(id, _)| id).collect();
@@ -316,8 +316,8 @@ impl Tree {
         }
     }
 
-    /// A cell for all that a node or one below it has quota of or uses; at a cohort also for what the
-    /// cohorts above it have, since that counts as what it could lend.
+    /// Creates a cell for each flavor and resource that a node or a descendant has quota of or uses. A cohort also gets
+    /// the cells of its ancestors, since their potential quota counts as its lendable quota.
     fn build_cells(&mut self, top_down: &[NodeId]) {
         let mut of: Vec<BTreeSet<FlavorResource>> = vec![BTreeSet::new(); self.nodes.len()];
         for id in top_down.iter().rev() {
@@ -364,7 +364,7 @@ impl Tree {
         }
     }
 
-    /// Subtree and local quota from the leaves up, the potential from the roots down.
+    /// Computes subtree and local quota from the leaves up, then the potential quota from the roots down.
     fn compute_cells(&mut self, top_down: &[NodeId]) {
         let mut lent: Vec<Amount> = vec![Amount::ZERO; self.cells.len()];
         for id in top_down.iter().rev() {

@@ -131,8 +131,8 @@ impl LifecycleState {
         self.not_requeued_reason.is_none() && self.requeue_at_s().is_none_or(over)
     }
 
-    /// The time before which the queue must not consider it, for [`State::hold`](crate::State::hold), in seconds since
-    /// 1970; `None` if it may be considered now. `i64::MAX` if only a step can end the backoff.
+    /// The time before which the queue must not consider it, for [`State::set_backoff`](crate::State::set_backoff), in
+    /// seconds since 1970; `None` if it may be considered now. `i64::MAX` if only a step can end the backoff.
     #[must_use]
     pub fn hold_until_s(&self, now_ms: i64) -> Option<i64> {
         if self.is_backoff_over(now_ms) {

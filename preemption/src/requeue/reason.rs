@@ -160,7 +160,7 @@ impl EvictionReason {
         format!("EvictedDueTo{}", self.as_str())
     }
 
-    /// Whether a workload may be tried again as soon as its job has stopped.
+    /// Whether a workload is requeued as soon as its job has stopped.
     pub(super) const fn requeues_at_once(self) -> bool {
         matches!(
             self,
@@ -169,13 +169,13 @@ impl EvictionReason {
     }
 }
 
-/// What the pods of a workload still have to do: the reason of `PodsReady=False`, and the underlying
-/// cause by which timeouts are counted.
+/// Why the pods of a workload are not ready: the reason of `PodsReady=False`, and the underlying cause by
+/// which metrics count timeouts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum NotReadyReason {
-    /// They were never all ready since the workload was admitted.
+    /// The pods were never all ready since the workload was admitted.
     WaitForStart,
-    /// They were, and one failed.
+    /// All pods were ready, and one failed.
     WaitForRecovery,
     /// An unknown reason.
     Other,
@@ -192,7 +192,7 @@ impl NotReadyReason {
         }
     }
 
-    /// What a condition's reason says. Kueue's `PodsReady` of old is `WaitForStart`.
+    /// Parses the reason of a condition. `PodsReady` of old Kueue releases is `WaitForStart`.
     #[must_use]
     pub fn from_reason(reason: &str) -> Self {
         match reason {

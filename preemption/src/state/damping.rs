@@ -3,7 +3,7 @@
 use super::held_quota::{apply_holds, release_hold};
 use super::model::State;
 use crate::amount::Amount;
-use crate::damping::{Damping, Headroom, Hold, ThrashStats};
+use crate::damping::{Damping, Headroom, Hold, RepeatStats};
 use crate::ids::{FlavorResource, WorkloadId};
 use crate::queue::Queue;
 use crate::quota::{Overlay, View};
@@ -25,8 +25,8 @@ impl<'a> DampingView<'a> {
 
     /// Returns how many preempted workloads were readmitted and preempted again.
     #[must_use]
-    pub fn thrash_stats(self) -> ThrashStats {
-        self.state.histories.thrash_stats()
+    pub fn repeat_stats(self) -> RepeatStats {
+        self.state.histories.repeat_stats()
     }
 
     /// Returns the earliest second at which a cycle has work without any event: a backoff ends, or a

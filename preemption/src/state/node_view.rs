@@ -129,7 +129,7 @@ mod tests {
         let team = state.cohort("team").unwrap();
         assert_eq!(TreeView::new(&mut state).path(team), "/all/team");
         assert!(!TreeView::new(&mut state).is_in_cohort_cycle(team));
-        assert_eq!(state.cohort("nobody"), None);
+        assert_eq!(state.cohort("unknown"), None);
     }
 
     #[test]

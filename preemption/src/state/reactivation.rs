@@ -31,20 +31,20 @@ fn reactivate_changed(state: &mut State, changed: &[NodeId]) {
             queue.generation = queue.generation.saturating_add(1);
         }
     }
-    forget_history_below(state, &roots);
+    drop_history_below(state, &roots);
     for root in roots {
         reactivate_below(state, root);
     }
 }
 
 /// Drops the preemption history in changed trees, and the holds of queues there that admit nothing.
-fn forget_history_below(state: &mut State, roots: &BTreeSet<NodeId>) {
+fn drop_history_below(state: &mut State, roots: &BTreeSet<NodeId>) {
     let tree = &state.tree;
     let is_below = |queue: NodeId| roots.contains(&tree.node(queue).root);
     if !state.histories.is_empty() {
         let workloads = &state.workloads;
         let is_in_tree = |id| workloads.get(id).is_some_and(|it| is_below(it.queue));
-        state.histories.forget_where(is_in_tree);
+        state.histories.drop_victims_where(is_in_tree);
     }
     let queues = &state.queues;
     state.holds.end_where(|hold| {

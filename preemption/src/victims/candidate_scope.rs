@@ -4,43 +4,43 @@ use super::preemptor::Preemptor;
 use crate::admitted::AdmittedWorkload;
 use crate::policy::{ReclaimWithinCohort, WithinClusterQueue};
 
-/// Which workloads a policy lets a preemptor take.
+/// The workloads that a policy permits a preemptor to preempt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum CandidateScope {
     /// None.
     Empty,
     /// Those of a lower priority than this.
     Below(i32),
-    /// Those, and those of this priority that came into the queue after this time.
+    /// Those, and those of this priority that are later than this time in queue order.
     BelowOrNewer(i32, i64),
     /// All.
     All,
 }
 
 impl CandidateScope {
-    /// In the preemptor's own queue.
+    /// Returns the scope in the preemptor's own queue.
     pub(crate) fn for_own_queue(preemptor: &Preemptor<'_>) -> Self {
-        let reach = match preemptor.policy.within_cluster_queue {
+        let scope = match preemptor.policy.within_cluster_queue {
             WithinClusterQueue::Never => Self::Empty,
             WithinClusterQueue::LowerPriority => Self::Below(preemptor.priority),
             WithinClusterQueue::LowerOrNewerEqualPriority => {
                 Self::BelowOrNewer(preemptor.priority, preemptor.order_time)
             }
         };
-        reach.limited(preemptor.policy.limits.within_threshold_max)
+        scope.limited(preemptor.policy.limits.within_threshold_max)
     }
 
-    /// In other queues.
+    /// Returns the scope in other queues.
     pub(crate) fn for_other_queues(preemptor: &Preemptor<'_>) -> Self {
-        let reach = match preemptor.policy.reclaim_within_cohort {
+        let scope = match preemptor.policy.reclaim_within_cohort {
             ReclaimWithinCohort::Never => Self::Empty,
             ReclaimWithinCohort::LowerPriority => Self::Below(preemptor.priority),
             ReclaimWithinCohort::Any => Self::All,
         };
-        reach.limited(preemptor.policy.limits.reclaim_threshold_max)
+        scope.limited(preemptor.policy.limits.reclaim_threshold_max)
     }
 
-    /// Nobody above a threshold.
+    /// Excludes workloads above a threshold.
     pub(super) fn limited(self, threshold_max: Option<i32>) -> Self {
         let Some(end) = threshold_max.and_then(|most| most.checked_add(1)) else {
             return self;
@@ -54,7 +54,7 @@ impl CandidateScope {
         }
     }
 
-    /// Whether nobody of this priority or a higher one can be taken: the end of a sorted list.
+    /// Returns whether no workload of this or a higher priority is in scope: a list in candidate order ends there.
     pub(crate) fn ends_at(self, priority: i32) -> bool {
         match self {
             Self::Empty => true,
@@ -64,7 +64,7 @@ impl CandidateScope {
         }
     }
 
-    /// Whether everybody of this priority can be taken.
+    /// Returns whether every workload of this priority is in scope.
     pub(crate) fn includes_all_of(self, priority: i32) -> bool {
         match self {
             Self::Empty => false,
@@ -84,7 +84,7 @@ impl CandidateScope {
         }
     }
 
-    /// The priority below which all are that it takes; `None` is no bound.
+    /// Returns a priority that is above all workloads in scope; `None` is no bound.
     pub(super) fn priority_bound(self) -> Option<i32> {
         match self {
             Self::Empty => Some(i32::MIN),
@@ -118,7 +118,7 @@ mod tests {
 
     #[test]
     fn candidate_scope_of_priority_agrees_with_each_workload() {
-        for (reach, taken_at_5) in [
+        for (scope, expected) in [
             (CandidateScope::Empty, [false; 3]),
             (CandidateScope::Below(5), [false; 3]),
             (CandidateScope::Below(6), [true; 3]),
@@ -127,12 +127,12 @@ mod tests {
             (CandidateScope::BelowOrNewer(6, 20), [true; 3]),
             (CandidateScope::All, [true; 3]),
         ] {
-            let taken = [19, 20, 21].map(|time| reach.includes(&running(5, time)));
-            assert_eq!(taken, taken_at_5, "{reach:?}");
-            assert_eq!(reach.includes_all_of(5), taken == [true; 3], "{reach:?}");
-            assert_eq!(reach.ends_at(5), taken == [false; 3], "{reach:?}");
-            let is_in_bound = reach.priority_bound().is_none_or(|bound| 5 < bound);
-            assert_eq!(is_in_bound, !reach.ends_at(5), "{reach:?}");
+            let included = [19, 20, 21].map(|time| scope.includes(&running(5, time)));
+            assert_eq!(included, expected, "{scope:?}");
+            assert_eq!(scope.includes_all_of(5), included == [true; 3], "{scope:?}");
+            assert_eq!(scope.ends_at(5), included == [false; 3], "{scope:?}");
+            let is_in_bound = scope.priority_bound().is_none_or(|bound| 5 < bound);
+            assert_eq!(is_in_bound, !scope.ends_at(5), "{scope:?}");
         }
     }
 }

@@ -1,23 +1,22 @@
 //! Victims by priority, and from queues that borrow.
 //!
-//! Source: Kueue `pkg/scheduler/preemption/classical`, KEP-83 "Preemption algorithm", KEP-1337. In the
-//! order in which it happens:
+//! Source: Kueue `pkg/scheduler/preemption/classical`, KEP-83 "Preemption algorithm", KEP-1337. The
+//! steps in order:
 //!
-//! 1. **Lists.** `Same` has the workloads of the preemptor's queue. Those of other queues are found by
-//!    walking up from the queue: below each ancestor, the queues that borrow. They are in `Hierarchy`
-//!    if some subtree below that ancestor, with the preemptor in it, has quota for the request (then
-//!    it takes back what is its own), else in `Priority`.
-//! 2. **Order.** Each list by candidate order; then `Hierarchy`, `Priority`, `Same`, first all that are
-//!    evicted already, then all others.
-//! 3. **Attempts.** With borrowing, without, or one after the other. The first that succeeds wins.
-//! 4. **One attempt** takes candidates in order until the preemptor fits. A queue stops giving once it,
-//!    or a cohort between it and the common ancestor, no longer borrows.
+//! 1. **Lists.** `SameQueue` contains the workloads of the preemptor's queue. For other queues the search walks up the
+//!    tree: below each ancestor it collects the workloads of queues that borrow. They are in `Hierarchy` if a subtree
+//!    below that ancestor that contains the preemptor has quota for the request (then the subtree reclaims its own
+//!    quota), else in `Priority`.
+//! 2. **Order.** Each list is in candidate order. Workloads that are being evicted come first; within both parts the
+//!    lists are in the order `Hierarchy`, `Priority`, `SameQueue`.
+//! 3. **Attempts.** With borrowing, without, or both in turn. The first successful attempt ends the search.
+//! 4. **One attempt** selects candidates in order until the preemptor fits. The remaining candidates of a queue are
+//!    skipped once it, or a cohort between it and the common ancestor, no longer borrows.
 //! 5. **Fill-back.**
 //!
-//! What differs from the design documents, because Kueue does so today: a preemptor may borrow at the
-//! cost of its own queue's workloads whatever `borrowWithinCohort` says; "below nominal quota" is asked
-//! for what needs preemption only, and of every cohort on the way; `borrowWithinCohort` and its threshold
-//! bind in `Priority` only.
+//! Differences from the design documents, as in current Kueue: a preemptor may borrow after preempting in its own queue
+//! whatever the value of `borrowWithinCohort`; "below nominal quota" is checked only for the flavors and resources that
+//! need preemption; `borrowWithinCohort` and its threshold apply only to `Priority`.
 
 use super::candidate_scope::CandidateScope;
 use super::feasibility::{cannot_succeed, trace_cannot_succeed};
@@ -34,7 +33,7 @@ use crate::quota::{UsageStore, View};
 use crate::trace::{CandidateVerdict, QueueVerdict, Step, Trace};
 use crate::victim::{PreemptionReason, Victim};
 
-/// From which list a candidate is, in the order in which the lists are read.
+/// The list of a candidate, in the order in which the lists are read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum CandidateKind {
     Hierarchy,
@@ -53,18 +52,18 @@ struct CandidateGroup<'a> {
 
 pub(super) fn search(
     view: &mut View<'_>,
-    world: &SearchContext<'_>,
+    context: &SearchContext<'_>,
     preemptor: &Preemptor<'_>,
     trace: &mut Trace,
 ) -> Vec<Victim> {
     trace.record(|| Step::Search {
         needs: preemptor.needs.to_vec(),
     });
-    if cannot_succeed(view, world, preemptor) {
-        trace_cannot_succeed(view, world, preemptor, trace);
+    if cannot_succeed(view, context, preemptor) {
+        trace_cannot_succeed(view, context, preemptor, trace);
         return Vec::new();
     }
-    let lists = collect(view, world, preemptor, trace);
+    let lists = collect(view, context, preemptor, trace);
     if lists.is_empty() {
         trace.record(|| Step::SearchEnded { found: false });
         return Vec::new();
@@ -72,7 +71,7 @@ pub(super) fn search(
     for may_borrow in attempts(view, preemptor, &lists).into_iter().flatten() {
         trace.record(|| Step::Attempt { may_borrow });
         let mark = view.mark();
-        let victims = attempt(view, world, preemptor, &lists, may_borrow, trace);
+        let victims = attempt(view, context, preemptor, &lists, may_borrow, trace);
         view.roll_back(mark);
         if let Some(victims) = victims {
             trace.record(|| Step::SearchEnded { found: true });
@@ -83,23 +82,23 @@ pub(super) fn search(
     Vec::new()
 }
 
-/// The lists with candidates: workloads that use what is needed and may be taken.
+/// Collects the groups with candidates: workloads that use a needed flavor and resource and may be preempted.
 fn collect<'a>(
     view: &View<'_>,
-    world: &SearchContext<'a>,
+    context: &SearchContext<'a>,
     preemptor: &Preemptor<'_>,
     trace: &mut Trace,
 ) -> Vec<CandidateGroup<'a>> {
     let mut lists = Vec::new();
-    let mut add = |part, queue, ancestor, reach| {
-        let groups = world.index.groups(queue).iter();
+    let mut add = |part, queue, ancestor, scope| {
+        let groups = context.index.groups(queue).iter();
         let useful = groups.filter(|group| {
             if !group.uses_any(preemptor.needs) {
                 return false;
             }
-            let is_useful = has_candidate(world, preemptor, group, reach);
+            let is_useful = has_candidate(context, preemptor, group, scope);
             if !is_useful {
-                trace_protected(world, preemptor, group, reach, trace);
+                trace_protected(context, preemptor, group, scope, trace);
             }
             is_useful
         });
@@ -150,7 +149,7 @@ fn collect<'a>(
     lists
 }
 
-/// Whether the node has quota for the request; and what of the request is left for its parent.
+/// Returns whether the node has quota for the request, and reduces the request to the part left for its parent.
 fn fits_at_node(view: &View<'_>, request: &mut [(CellId, Amount)]) -> bool {
     let mut has_quota = true;
     for (cell, amount) in request {
@@ -163,7 +162,7 @@ fn fits_at_node(view: &View<'_>, request: &mut [(CellId, Amount)]) -> bool {
     has_quota
 }
 
-/// Whether to try with borrowing and without, in order.
+/// Returns for each attempt, in order, whether the preemptor may borrow.
 fn attempts(
     view: &View<'_>,
     preemptor: &Preemptor<'_>,
@@ -186,44 +185,45 @@ fn attempts(
     }
 }
 
-/// Whether a group has anybody who may be taken. Costs those before him in candidate order: of
-/// equal priority, or gone.
+/// Returns whether a group has a workload that may be preempted. Costs the workloads before it in candidate order;
+/// these are removed, protected, or of equal priority.
 fn has_candidate(
-    world: &SearchContext<'_>,
+    context: &SearchContext<'_>,
     preemptor: &Preemptor<'_>,
     group: &UsageGroup,
-    reach: CandidateScope,
+    scope: CandidateScope,
 ) -> bool {
-    let guard = &world.protection;
-    let may_go = |CandidateKey { priority, id, .. }: CandidateKey| {
-        if world.removed.contains(&id) {
+    let protection = &context.protection;
+    let may_preempt = |CandidateKey { priority, id, .. }: CandidateKey| {
+        if context.removed.contains(&id) {
             return false;
         }
-        if reach.includes_all_of(priority) && !guard.has_limits {
-            // Nearly always: the workload itself need not be looked at.
-            return guard
+        if scope.includes_all_of(priority) && !protection.has_limits {
+            // The usual case, which needs no lookup of the workload.
+            return protection
                 .damping_protection(preemptor.priority, id, priority)
                 .is_none();
         }
-        let may_go = |it| reach.includes(it) && world.protection(preemptor, id, it).is_none();
-        world.admitted.admitted(id).is_some_and(may_go)
+        let may_preempt =
+            |it| scope.includes(it) && context.protection(preemptor, id, it).is_none();
+        context.admitted.admitted(id).is_some_and(may_preempt)
     };
     [&group.evicted, &group.not_evicted]
         .into_iter()
         .any(|ranked| {
             let mut near = ranked
                 .iter()
-                .take_while(|rank| !reach.ends_at(rank.priority));
-            near.any(may_go)
+                .take_while(|rank| !scope.ends_at(rank.priority));
+            near.any(may_preempt)
         })
 }
 
-/// Says why nobody of a group may be taken, where that is not the policy.
+/// Records why the workloads of a group that the policy permits are protected.
 fn trace_protected(
-    world: &SearchContext<'_>,
+    context: &SearchContext<'_>,
     preemptor: &Preemptor<'_>,
     group: &UsageGroup,
-    reach: CandidateScope,
+    scope: CandidateScope,
     trace: &mut Trace,
 ) {
     if !trace.is_on() {
@@ -231,10 +231,13 @@ fn trace_protected(
     }
     for ranked in [&group.evicted, &group.not_evicted] {
         let near = ranked.iter();
-        for CandidateKey { id, .. } in near.take_while(|rank| !reach.ends_at(rank.priority)) {
-            let running = world.admitted.admitted(id).filter(|it| reach.includes(it));
-            if let Some(why) = running.and_then(|it| world.protection(preemptor, id, it))
-                && !world.removed.contains(&id)
+        for CandidateKey { id, .. } in near.take_while(|rank| !scope.ends_at(rank.priority)) {
+            let running = context
+                .admitted
+                .admitted(id)
+                .filter(|it| scope.includes(it));
+            if let Some(why) = running.and_then(|it| context.protection(preemptor, id, it))
+                && !context.removed.contains(&id)
             {
                 let workload = id;
                 trace.record(|| Step::Protected {
@@ -246,10 +249,10 @@ fn trace_protected(
     }
 }
 
-/// Takes candidates until the preemptor fits; `None` if it never does.
+/// Selects candidates until the preemptor fits; `None` if it does not fit without all of them.
 fn attempt(
     view: &mut View<'_>,
-    world: &SearchContext<'_>,
+    context: &SearchContext<'_>,
     preemptor: &Preemptor<'_>,
     lists: &[CandidateGroup<'_>],
     may_borrow: bool,
@@ -265,7 +268,7 @@ fn attempt(
             let section = Section {
                 kind: part,
                 may_borrow,
-                reach: match part {
+                scope: match part {
                     CandidateKind::SameQueue => CandidateScope::for_own_queue(preemptor),
                     CandidateKind::Hierarchy | CandidateKind::Priority => {
                         CandidateScope::for_other_queues(preemptor)
@@ -273,10 +276,10 @@ fn attempt(
                 },
                 lists,
             };
-            if section.take_until_fit(view, world, preemptor, is_evicted, &mut victims, trace) {
+            if section.take_until_fit(view, context, preemptor, is_evicted, &mut victims, trace) {
                 fill_back(
                     view,
-                    world,
+                    context,
                     preemptor,
                     may_borrow,
                     &mut victims,
@@ -291,20 +294,20 @@ fn attempt(
     None
 }
 
-/// The lists of one part.
+/// The candidates of one kind in one attempt.
 struct Section<'a> {
     kind: CandidateKind,
     may_borrow: bool,
-    reach: CandidateScope,
+    scope: CandidateScope,
     lists: &'a [CandidateGroup<'a>],
 }
 
 impl<'a> Section<'a> {
-    /// Takes candidates of this part in order; true as soon as the preemptor fits.
+    /// Selects candidates of this kind in order; returns true as soon as the preemptor fits.
     fn take_until_fit(
         &self,
         view: &mut View<'_>,
-        world: &SearchContext<'a>,
+        context: &SearchContext<'a>,
         preemptor: &Preemptor<'_>,
         is_evicted: bool,
         victims: &mut Vec<(WorkloadId, PreemptionReason)>,
@@ -320,7 +323,7 @@ impl<'a> Section<'a> {
         let lists = self.lists.iter().enumerate();
         let of_part = lists.filter(|(_, list)| list.kind == self.kind);
         let of_part = of_part.map(|(at, list)| (at, ranked(list)));
-        let mut merge = Merge::new(world.admitted, of_part);
+        let mut merge = Merge::new(context.admitted, of_part);
         while let Some(next) = merge.next() {
             let rank = next.key;
             let Some(list) = self.lists.get(next.list_position) else {
@@ -331,7 +334,7 @@ impl<'a> Section<'a> {
                 trace.record(|| Step::Queue { queue, verdict });
                 continue;
             }
-            let Some(running) = world.admitted.admitted(rank.id) else {
+            let Some(running) = context.admitted.admitted(rank.id) else {
                 merge.advance_past(&next);
                 continue;
             };
@@ -348,19 +351,19 @@ impl<'a> Section<'a> {
                 && self.kind == CandidateKind::Priority
                 && self.may_borrow
             {
-                // Those after it in the list have as high a priority: none of them may go either.
+                // Later workloads of the list have at least this priority, so none of them may be preempted either.
                 verdict(CandidateVerdict::NotWhileBorrowing);
                 continue;
             }
             merge.advance_past(&next);
-            if world.removed.contains(&workload) {
+            if context.removed.contains(&workload) {
                 continue;
             }
-            if !self.reach.includes(running) {
+            if !self.scope.includes(running) {
                 verdict(CandidateVerdict::NotNewer);
                 continue;
             }
-            if let Some(why) = world.protection(preemptor, workload, running) {
+            if let Some(why) = context.protection(preemptor, workload, running) {
                 trace.record(|| Step::Protected {
                     workload,
                     protection: why,
@@ -368,7 +371,7 @@ impl<'a> Section<'a> {
                 continue;
             }
             verdict(CandidateVerdict::Selected);
-            remove(view, world, workload);
+            remove(view, context, workload);
             victims.push((workload, reason));
             if fits(view, preemptor, self.may_borrow) {
                 return true;
@@ -377,7 +380,7 @@ impl<'a> Section<'a> {
         false
     }
 
-    /// Why no more candidates of a list come into question.
+    /// Returns why the remaining candidates of a list are skipped; `None` if they are not.
     fn skip_verdict(
         &self,
         view: &View<'_>,
@@ -385,7 +388,7 @@ impl<'a> Section<'a> {
         list: &CandidateGroup<'_>,
         priority: i32,
     ) -> Option<QueueVerdict> {
-        if self.reach.ends_at(priority) {
+        if self.scope.ends_at(priority) {
             return Some(self.priority_verdict(preemptor, priority));
         }
         if self.kind == CandidateKind::SameQueue {
@@ -403,11 +406,11 @@ impl<'a> Section<'a> {
         }
     }
 
-    /// What ends a list: the policy, or a threshold below it.
+    /// Returns whether the policy or a threshold ends a list at this priority.
     fn priority_verdict(&self, preemptor: &Preemptor<'_>, priority: i32) -> QueueVerdict {
         let mut unlimited = *preemptor;
         let limits = std::mem::take(&mut unlimited.policy.limits);
-        let (reach, threshold_max) = match self.kind {
+        let (scope, threshold_max) = match self.kind {
             CandidateKind::SameQueue => (
                 CandidateScope::for_own_queue(&unlimited),
                 limits.within_threshold_max,
@@ -418,14 +421,14 @@ impl<'a> Section<'a> {
             ),
         };
         match threshold_max {
-            Some(threshold_max) if !reach.ends_at(priority) => {
+            Some(threshold_max) if !scope.ends_at(priority) => {
                 QueueVerdict::AboveThreshold { threshold_max }
             }
             _ => QueueVerdict::PriorityTooHigh,
         }
     }
 
-    /// As what a candidate would go.
+    /// Returns the reason for preempting a candidate.
     fn reason(&self, preemptor: &Preemptor<'_>, running: &AdmittedWorkload) -> PreemptionReason {
         match self.kind {
             CandidateKind::SameQueue => PreemptionReason::InClusterQueue,

@@ -4,13 +4,13 @@ use crate::ids::NodeId;
 use crate::quota::View;
 use std::collections::BTreeSet;
 
-/// All cohorts above a queue.
+/// Returns all cohorts above a queue.
 pub(super) fn ancestors(view: &View<'_>, queue: NodeId) -> BTreeSet<NodeId> {
     let up = |id: &NodeId| view.tree.node(*id).parent;
     std::iter::successors(up(&queue), up).collect()
 }
 
-/// The children of the lowest common ancestor on the way to each of two queues.
+/// Returns the two children of the lowest common ancestor of two queues that contain them.
 pub(super) fn below_common(view: &View<'_>, ours: NodeId, theirs: NodeId) -> (NodeId, NodeId) {
     let above = ancestors(view, ours);
     let up = |id: NodeId| view.tree.node(id).parent;

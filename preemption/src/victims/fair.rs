@@ -1,15 +1,15 @@
-//! Victims by dominant resource shares: those with the largest share give first.
+//! Victims by dominant resource shares: workloads of the queue with the largest share are preempted first.
 //!
 //! Source: Kueue `pkg/scheduler/preemption/preemption.go` and `fairsharing/`, KEP-1714.
 //!
-//! The request is put on the preemptor's queue first, so that all shares count it. Then a tournament
-//! goes down the tree from the root to the queue to take from; the strategies say whether a candidate of
-//! it may be taken. What the preemptor takes of its own queue, and whatever it takes while it stays
-//! within its nominal quota, asks no share.
+//! The request is added to the usage of the preemptor's queue first, so that all shares include it. Then a tournament
+//! from the root of the tree downwards selects a queue, and the strategies decide whether its next candidate is
+//! preempted. Shares are not compared for candidates in the preemptor's own queue, nor while that queue stays within
+//! its nominal quota.
 //!
-//! What differs from KEP-1714: the denominator is what the parent could lend at all; "reclaim" looks at
-//! the preemptor's own nominal quota only, not at its cohorts'; there is no "smallest first".
-//! `borrowWithinCohort` plays no part.
+//! Differences from KEP-1714: the denominator is all quota that the parent could lend; "reclaim" compares only the
+//! nominal quota of the preemptor's queue, not that of its cohorts; there is no "smallest first";
+//! `borrowWithinCohort` is not used.
 
 use super::candidate_scope::CandidateScope;
 use super::common_ancestor::{ancestors, below_common};
@@ -31,7 +31,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 pub(super) fn search(
     view: &mut View<'_>,
-    world: &SearchContext<'_>,
+    context: &SearchContext<'_>,
     preemptor: &Preemptor<'_>,
     strategies: &[FairStrategy],
     trace: &mut Trace,
@@ -39,15 +39,15 @@ pub(super) fn search(
     trace.record(|| Step::Search {
         needs: preemptor.needs.to_vec(),
     });
-    if cannot_succeed(view, world, preemptor) {
-        trace_cannot_succeed(view, world, preemptor, trace);
+    if cannot_succeed(view, context, preemptor) {
+        trace_cannot_succeed(view, context, preemptor, trace);
         return Vec::new();
     }
     trace.record(|| Step::Attempt { may_borrow: true });
-    let mut queues = collect(view, world, preemptor, trace);
+    let mut queues = collect(view, context, preemptor, trace);
     add_request(view, preemptor.request);
     let mut contest = FairSearch {
-        context: world,
+        context,
         preemptor,
         within_nominal: is_within_nominal(view, preemptor),
         victims: Vec::new(),
@@ -67,7 +67,7 @@ pub(super) fn search(
         return Vec::new();
     }
     remove_request(view, preemptor.request);
-    fill_back(view, world, preemptor, true, &mut victims, |workload| {
+    fill_back(view, context, preemptor, true, &mut victims, |workload| {
         trace.record(|| Step::FilledBack { workload });
     });
     trace.record(|| Step::SearchEnded { found: true });
@@ -86,7 +86,7 @@ fn remove_request(view: &mut View<'_>, request: &[Demand]) {
     }
 }
 
-/// Whether the preemptor's queue, the request included, is within its own nominal quota.
+/// Returns whether the preemptor's queue with the request is within its own nominal quota.
 fn is_within_nominal(view: &View<'_>, preemptor: &Preemptor<'_>) -> bool {
     let node = view.tree.node(preemptor.queue);
     let mut cells = preemptor.needs.iter().filter_map(|of| node.cell(*of));
@@ -95,13 +95,13 @@ fn is_within_nominal(view: &View<'_>, preemptor: &Preemptor<'_>) -> bool {
 
 /// The candidates of one queue, read from the front.
 struct QueueCandidates<'a> {
-    reach: CandidateScope,
+    scope: CandidateScope,
     evicted: Merge<'a>,
     others: Merge<'a>,
     next: Option<NextCandidate>,
 }
 
-/// The candidate that is next.
+/// The next candidate of a queue.
 #[derive(Clone, Copy)]
 struct NextCandidate {
     key: CandidateKey,
@@ -109,7 +109,12 @@ struct NextCandidate {
 }
 
 impl QueueCandidates<'_> {
-    fn advance(&mut self, world: &SearchContext<'_>, preemptor: &Preemptor<'_>, trace: &mut Trace) {
+    fn advance(
+        &mut self,
+        context: &SearchContext<'_>,
+        preemptor: &Preemptor<'_>,
+        trace: &mut Trace,
+    ) {
         for is_evicted in [true, false] {
             let merge = if is_evicted {
                 &mut self.evicted
@@ -118,18 +123,18 @@ impl QueueCandidates<'_> {
             };
             while let Some(next) = merge.next() {
                 let rank = next.key;
-                if self.reach.ends_at(rank.priority) {
+                if self.scope.ends_at(rank.priority) {
                     continue;
                 }
                 merge.advance_past(&next);
-                let running = world.admitted.admitted(rank.id);
-                let Some(running) = running.filter(|it| self.reach.includes(it)) else {
+                let running = context.admitted.admitted(rank.id);
+                let Some(running) = running.filter(|it| self.scope.includes(it)) else {
                     continue;
                 };
-                if world.removed.contains(&rank.id) {
+                if context.removed.contains(&rank.id) {
                     continue;
                 }
-                if let Some(why) = world.protection(preemptor, rank.id, running) {
+                if let Some(why) = context.protection(preemptor, rank.id, running) {
                     let workload = rank.id;
                     trace.record(|| Step::Protected {
                         workload,
@@ -149,47 +154,47 @@ impl QueueCandidates<'_> {
 
     fn pop(
         &mut self,
-        world: &SearchContext<'_>,
+        context: &SearchContext<'_>,
         preemptor: &Preemptor<'_>,
         trace: &mut Trace,
     ) -> Option<NextCandidate> {
         let front = self.next;
-        self.advance(world, preemptor, trace);
+        self.advance(context, preemptor, trace);
         front
     }
 }
 
-/// The candidates of every queue that may have to give.
+/// Collects the candidates of the preemptor's queue and of every queue that borrows.
 fn collect<'a>(
     view: &View<'_>,
-    world: &SearchContext<'a>,
+    context: &SearchContext<'a>,
     preemptor: &Preemptor<'_>,
     trace: &mut Trace,
 ) -> BTreeMap<NodeId, QueueCandidates<'a>> {
     let mut found = BTreeMap::new();
-    let mut add = |queue, reach| {
-        let groups = world.index.groups(queue).iter();
+    let mut add = |queue, scope| {
+        let groups = context.index.groups(queue).iter();
         let groups: Vec<_> = groups
             .filter(|group| !group.is_empty() && group.uses_any(preemptor.needs))
             .collect();
         let merge = |of: fn(&UsageGroup) -> &CandidateList| {
             let lists = groups.iter().map(|group| of(group)).enumerate();
-            Merge::new(world.admitted, lists)
+            Merge::new(context.admitted, lists)
         };
         let mut candidates = QueueCandidates {
-            reach,
+            scope,
             evicted: merge(|it| &it.evicted),
             others: merge(|it| &it.not_evicted),
             next: None,
         };
-        candidates.advance(world, preemptor, trace);
+        candidates.advance(context, preemptor, trace);
         if candidates.next.is_some() {
             found.insert(queue, candidates);
         }
     };
     add(preemptor.queue, CandidateScope::for_own_queue(preemptor));
-    let reach = CandidateScope::for_other_queues(preemptor);
-    if reach == CandidateScope::Empty {
+    let scope = CandidateScope::for_other_queues(preemptor);
+    if scope == CandidateScope::Empty {
         return found;
     }
     let mut open = vec![view.tree.node(preemptor.queue).root];
@@ -199,16 +204,16 @@ fn collect<'a>(
         let mut needed = preemptor.needs.iter().filter_map(|of| node.cell(*of));
         let mut borrows = || needed.any(|cell| view.usage(cell) > view.tree.cell(cell).nominal);
         if node.is_queue && id != preemptor.queue && borrows() {
-            add(id, reach);
+            add(id, scope);
         }
     }
     found
 }
 
-/// Whether candidates of `a` come before those of `b`, which are of another queue. Among equals those
-/// of the preemptor's own queue come last.
+/// Compares the next candidates of two queues: evicted ones first, then those of other queues than the preemptor's,
+/// then by candidate order.
 fn cmp_across(
-    world: &SearchContext<'_>,
+    context: &SearchContext<'_>,
     preemptor: &Preemptor<'_>,
     a: (NodeId, NextCandidate),
     b: (NodeId, NextCandidate),
@@ -217,12 +222,12 @@ fn cmp_across(
         |(queue, front): (NodeId, NextCandidate)| (!front.is_evicted, queue == preemptor.queue);
     key(a)
         .cmp(&key(b))
-        .then_with(|| a.1.key.cmp(&b.1.key, world.admitted))
+        .then_with(|| a.1.key.cmp(&b.1.key, context.admitted))
 }
 
-/// How the nodes stand in the tournaments, kept from one to the next.
+/// The state of the nodes, kept between tournaments.
 struct TournamentState {
-    /// By node: its share, unless it has changed; and if it is a queue, its next candidate.
+    /// By node: its share (`None` if usage has changed since), and for a queue its next candidate.
     nodes: Vec<(Option<DominantShare>, Option<NextCandidate>)>,
 }
 
@@ -237,7 +242,7 @@ impl TournamentState {
         self.nodes.get(queue.index())?.1
     }
 
-    /// Says which it was.
+    /// Sets the next candidate of a queue; returns the previous one.
     fn set_next_candidate(
         &mut self,
         queue: NodeId,
@@ -247,7 +252,7 @@ impl TournamentState {
         std::mem::replace(slot, front)
     }
 
-    /// These, and no others.
+    /// Sets the next candidates of all queues; a missing queue has none.
     fn set_next_candidates(&mut self, fronts: impl Iterator<Item = (NodeId, NextCandidate)>) {
         for (_, front) in &mut self.nodes {
             *front = None;
@@ -264,7 +269,7 @@ impl TournamentState {
         *share.get_or_insert_with(|| DominantShare::for_node(view, id))
     }
 
-    /// Usage of a queue has changed, and with it that of all above it.
+    /// Drops the shares of a queue and its ancestors after the usage of the queue has changed.
     fn invalidate_shares(&mut self, tree: &Tree, queue: NodeId) {
         let up = |id: &NodeId| tree.node(*id).parent;
         for id in std::iter::successors(Some(queue), up) {
@@ -275,13 +280,13 @@ impl TournamentState {
     }
 }
 
-/// The search, between tournaments.
+/// The search over all tournaments.
 struct FairSearch<'a, 'b> {
     context: &'b SearchContext<'a>,
     preemptor: &'b Preemptor<'b>,
     within_nominal: bool,
     victims: Vec<(WorkloadId, PreemptionReason)>,
-    /// The first of each queue that the first pass rejected.
+    /// The first candidate of each queue that the first pass rejected.
     retry: BTreeMap<NodeId, NextCandidate>,
     tournament: TournamentState,
     trace: &'b mut Trace,
@@ -354,7 +359,7 @@ impl<'a> FairSearch<'a, '_> {
         None
     }
 
-    /// Looks again at what was rejected, at most one workload of each queue.
+    /// Tries the rejected candidates with the second strategy, at most one of each queue.
     fn second_pass(&mut self, view: &mut View<'_>) -> bool {
         let retry = std::mem::take(&mut self.retry);
         self.tournament.set_next_candidates(retry.into_iter());
@@ -388,7 +393,7 @@ impl<'a> FairSearch<'a, '_> {
         });
     }
 
-    /// True if the preemptor fits without it.
+    /// Adds a victim; returns whether the preemptor fits without the victims so far.
     fn take_victim(
         &mut self,
         view: &mut View<'_>,
@@ -411,7 +416,7 @@ impl<'a> FairSearch<'a, '_> {
         fits
     }
 
-    /// The queue to take from next: down from the root, always to the largest share.
+    /// Returns the queue of the next candidate: from the root down, always the child with the largest share.
     fn next_queue(&mut self, view: &View<'_>) -> Option<NodeId> {
         let own = self.preemptor.queue;
         let root = view.tree.node(own).root;
@@ -440,10 +445,10 @@ impl<'a> FairSearch<'a, '_> {
         None
     }
 
-    /// The queue and the cohort with the largest share among the children of a cohort.
+    /// Returns the queue and the cohort with the largest share among the children of a cohort.
     #[allow(
         clippy::type_complexity,
-        reason = "two optional pairs, taken apart at once"
+        reason = "two optional pairs, destructured by the only caller"
     )]
     fn best_below(
         &mut self,
@@ -480,7 +485,7 @@ impl<'a> FairSearch<'a, '_> {
                             cmp_across(self.context, self.preemptor, (*child, a), (than, b))
                                 .reverse()
                         }
-                        // Kueue takes any of several cohorts; here it is the first by name.
+                        // Among equal cohorts Kueue selects any; here the first by name wins.
                         _ => view.tree.node(than).name().cmp(node.name()),
                     }
                 }) == Ordering::Greater

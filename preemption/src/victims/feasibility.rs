@@ -6,13 +6,13 @@ use super::search_context::SearchContext;
 use crate::quota::View;
 use crate::trace::{Step, Trace};
 
-/// Whether even all that may be taken would not make room. Costs the number of distinct priorities;
-/// never says so of a search that would succeed.
+/// Returns true only if even the removal of all candidates would not make room; false does not mean that a search
+/// succeeds. Costs the number of distinct priorities.
 ///
 /// Freeing an amount anywhere in the tree makes at most that much more available at a queue.
 pub(crate) fn cannot_succeed(
     view: &View<'_>,
-    world: &SearchContext<'_>,
+    context: &SearchContext<'_>,
     preemptor: &Preemptor<'_>,
 ) -> bool {
     let node = view.tree.node(preemptor.queue);
@@ -25,18 +25,22 @@ pub(crate) fn cannot_succeed(
         if demand.amount <= available.or_zero() {
             return false;
         }
-        let own = |bound| world.index.used_by_queue(preemptor.queue, demand.of, bound);
-        let all = |bound| world.index.used_by_tree(node.root, demand.of, bound);
+        let own = |bound| {
+            context
+                .index
+                .used_by_queue(preemptor.queue, demand.of, bound)
+        };
+        let all = |bound| context.index.used_by_tree(node.root, demand.of, bound);
         let others = all(beyond.priority_bound()).minus(own(beyond.priority_bound()));
         let freed = own(within.priority_bound()).plus(others);
         demand.amount > available.plus(freed)
     })
 }
 
-/// Says that a search is in vain, and whether that is because of thresholds.
+/// Records that a search cannot succeed, and whether it could without the priority thresholds.
 pub(super) fn trace_cannot_succeed(
     view: &View<'_>,
-    world: &SearchContext<'_>,
+    context: &SearchContext<'_>,
     preemptor: &Preemptor<'_>,
     trace: &mut Trace,
 ) {
@@ -46,7 +50,7 @@ pub(super) fn trace_cannot_succeed(
     trace.record(|| Step::CannotSucceed);
     let mut unlimited = *preemptor;
     let limits = std::mem::take(&mut unlimited.policy.limits);
-    if !cannot_succeed(view, world, &unlimited) {
+    if !cannot_succeed(view, context, &unlimited) {
         trace.record(|| Step::Thresholds {
             within_max: limits.within_threshold_max,
             reclaim_max: limits.reclaim_threshold_max,

@@ -1,4 +1,4 @@
-//! Whether a preemptor fits, and who can be let off when it does.
+//! The check whether a preemptor fits, and fill-back.
 
 use super::preemptor::{Demand, Preemptor};
 use super::search_context::SearchContext;
@@ -6,7 +6,7 @@ use crate::ids::WorkloadId;
 use crate::quota::{UsageStore, View};
 use crate::victim::{PreemptionReason, Victim};
 
-/// Whether the request fits as things are. Without borrowing, only within nominal quota.
+/// Returns whether the request fits in the view. Without borrowing it must also stay within nominal quota.
 pub(super) fn fits(view: &View<'_>, preemptor: &Preemptor<'_>, may_borrow: bool) -> bool {
     preemptor.request.iter().all(|Demand { cell, amount, .. }| {
         let within = || view.usage(*cell).plus(*amount) <= view.tree.cell(*cell).nominal;
@@ -14,49 +14,50 @@ pub(super) fn fits(view: &View<'_>, preemptor: &Preemptor<'_>, may_borrow: bool)
     })
 }
 
-/// Takes all usage of a running workload off.
-pub(super) fn remove(view: &mut View<'_>, world: &SearchContext<'_>, workload: WorkloadId) {
-    if let Some(running) = world.admitted.admitted(workload) {
-        for (cell, amount) in world.index.usage(running) {
+/// Removes the usage of an admitted workload from the view.
+pub(super) fn remove(view: &mut View<'_>, context: &SearchContext<'_>, workload: WorkloadId) {
+    if let Some(running) = context.admitted.admitted(workload) {
+        for (cell, amount) in context.index.usage(running) {
             view.remove(cell, amount);
         }
     }
 }
 
-/// Puts it back.
-pub(super) fn restore(view: &mut View<'_>, world: &SearchContext<'_>, workload: WorkloadId) {
-    if let Some(running) = world.admitted.admitted(workload) {
-        for (cell, amount) in world.index.usage(running) {
+/// Reverts [`remove`].
+pub(super) fn restore(view: &mut View<'_>, context: &SearchContext<'_>, workload: WorkloadId) {
+    if let Some(running) = context.admitted.admitted(workload) {
+        for (cell, amount) in context.index.usage(running) {
             view.add(cell, amount);
         }
     }
 }
 
-/// Lets off every victim that is not needed, the last one taken first; the very last is needed.
-/// Kueue's `fillBackWorkloads`: whoever is let off has the last victim put into its place.
+/// Removes every victim from the list that is not needed, the last selected first. The very last one is always needed.
+///
+/// Source: Kueue `fillBackWorkloads`, which moves the last victim into the place of a removed one.
 pub(super) fn fill_back(
     view: &mut View<'_>,
-    world: &SearchContext<'_>,
+    context: &SearchContext<'_>,
     preemptor: &Preemptor<'_>,
     may_borrow: bool,
     victims: &mut Vec<(WorkloadId, PreemptionReason)>,
-    mut let_off: impl FnMut(WorkloadId),
+    mut on_filled_back: impl FnMut(WorkloadId),
 ) {
     for at in (0..victims.len().saturating_sub(1)).rev() {
         let Some((workload, _)) = victims.get(at).copied() else {
             continue;
         };
-        restore(view, world, workload);
+        restore(view, context, workload);
         if fits(view, preemptor, may_borrow) {
             victims.swap_remove(at);
-            let_off(workload);
+            on_filled_back(workload);
         } else {
-            remove(view, world, workload);
+            remove(view, context, workload);
         }
     }
 }
 
-/// The victims as they are told.
+/// Converts pairs into victims.
 pub(super) fn into_victims(victims: Vec<(WorkloadId, PreemptionReason)>) -> Vec<Victim> {
     victims
         .into_iter()

@@ -1,14 +1,14 @@
-//! Several lists in candidate order read as one, as far as somebody reads.
+//! A lazy merge of several lists in candidate order.
 
 use crate::admitted::AdmittedLookup;
 use crate::candidate_list::{CandidateIter, CandidateKey, CandidateList};
 use std::cmp::{Ordering, Reverse};
 use std::collections::BinaryHeap;
 
-/// Lists in candidate order, merged as they are asked for.
+/// Lists in candidate order, merged lazily.
 pub(super) struct Merge<'a> {
     heads: BinaryHeap<Reverse<ListHead<'a>>>,
-    /// The position of each list, and what is left of it.
+    /// The position of each list, and its unread entries.
     lists: Vec<(usize, CandidateIter<'a>)>,
     workloads: &'a dyn AdmittedLookup,
 }
@@ -16,7 +16,7 @@ pub(super) struct Merge<'a> {
 /// The next candidate of a list.
 struct ListHead<'a> {
     key: CandidateKey,
-    /// In the lists of the merge.
+    /// The index in `Merge::lists`.
     list: usize,
     workloads: &'a dyn AdmittedLookup,
 }
@@ -41,16 +41,16 @@ impl PartialEq for ListHead<'_> {
 
 impl Eq for ListHead<'_> {}
 
-/// A candidate, and the list that it is from.
+/// A candidate and its list.
 pub(super) struct MergedCandidate {
     pub(super) key: CandidateKey,
-    /// The position of its list.
+    /// The position of its list, as given to [`Merge::new`].
     pub(super) list_position: usize,
     list: usize,
 }
 
 impl<'a> Merge<'a> {
-    /// Of these lists with their positions. Costs their number.
+    /// Creates a merge of these lists with their positions. Costs the number of lists.
     pub(super) fn new(
         workloads: &'a dyn AdmittedLookup,
         lists: impl Iterator<Item = (usize, &'a CandidateList)>,
@@ -76,7 +76,7 @@ impl<'a> Merge<'a> {
         }
     }
 
-    /// The next candidate. Its list goes on only if [`Self::go_on`] is called.
+    /// Returns the next candidate. The rest of its list is skipped unless [`Self::advance_past`] is called.
     pub(super) fn next(&mut self) -> Option<MergedCandidate> {
         let Reverse(ListHead {
             key: rank, list, ..
@@ -89,7 +89,7 @@ impl<'a> Merge<'a> {
         })
     }
 
-    /// Brings in the candidate after one.
+    /// Continues the list of a candidate behind that candidate.
     pub(super) fn advance_past(&mut self, after: &MergedCandidate) {
         let list = after.list;
         if let Some((_, ranks)) = self.lists.get_mut(list)

@@ -4,7 +4,7 @@ use crate::amount::Amount;
 use crate::ids::{CellId, FlavorResource, NodeId};
 use crate::policy::{BorrowWithinCohort, Preemption};
 
-/// Who wants room, and for what.
+/// A workload that needs preemption, its policy and its request.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Preemptor<'a> {
     pub(crate) queue: NodeId,
@@ -12,16 +12,16 @@ pub(crate) struct Preemptor<'a> {
     /// Its time in queue order.
     pub(crate) order_time: i64,
     pub(crate) policy: Preemption,
-    /// False if it may take nobody, whatever the policy.
+    /// False if it may not preempt, whatever the policy.
     pub(crate) may_preempt: bool,
-    /// What does not fit without preemption. Sorted.
+    /// The flavors and resources that do not fit without preemption. Sorted.
     pub(crate) needs: &'a [FlavorResource],
-    /// All that it asks for. Nothing is asked for twice, and nothing of zero.
+    /// The whole request, without duplicates and zero amounts.
     pub(crate) request: &'a [Demand],
 }
 
 impl Preemptor<'_> {
-    /// Whether `borrowWithinCohort` lets it take a workload of this priority.
+    /// Returns whether `borrowWithinCohort` permits it to preempt a workload of this priority.
     pub(super) fn may_borrow_from(&self, priority: i32) -> bool {
         match self.policy.borrow_within_cohort {
             BorrowWithinCohort::Never => false,
@@ -32,11 +32,11 @@ impl Preemptor<'_> {
     }
 }
 
-/// An amount of a flavor and resource that is asked for.
+/// A requested amount of a flavor and resource.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Demand {
     pub(crate) of: FlavorResource,
-    /// The cell of the queue that asks.
+    /// The cell of the preemptor's queue.
     pub(crate) cell: CellId,
     pub(crate) amount: Amount,
 }

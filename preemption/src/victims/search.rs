@@ -8,10 +8,10 @@ use crate::quota::View;
 use crate::trace::{Step, Trace};
 use crate::victim::Victim;
 
-/// The victims; empty if there is no permitted set that makes room. The view is left as it was.
+/// Returns the victims; none if no permitted set of victims makes room. Leaves the view unchanged.
 pub(crate) fn search(
     view: &mut View<'_>,
-    world: &SearchContext<'_>,
+    context: &SearchContext<'_>,
     preemptor: &Preemptor<'_>,
     trace: &mut Trace,
 ) -> Vec<Victim> {
@@ -20,10 +20,10 @@ pub(crate) fn search(
         return Vec::new();
     }
     let mark = view.mark();
-    let victims = match world.algorithm {
-        Algorithm::Classical => classical::search(view, world, preemptor, trace),
+    let victims = match context.algorithm {
+        Algorithm::Classical => classical::search(view, context, preemptor, trace),
         Algorithm::FairSharing(strategies) => {
-            fair::search(view, world, preemptor, strategies, trace)
+            fair::search(view, context, preemptor, strategies, trace)
         }
     };
     view.roll_back(mark);

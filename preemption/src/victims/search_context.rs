@@ -9,21 +9,21 @@ use crate::victim::Protection;
 use crate::victim_protection::VictimProtection;
 use std::collections::BTreeSet;
 
-/// What a search reads.
+/// The state that a search reads.
 #[derive(Clone, Copy)]
 pub(crate) struct SearchContext<'a> {
     pub(crate) index: &'a AdmittedIndex,
     pub(crate) admitted: &'a dyn AdmittedLookup,
     pub(crate) algorithm: &'a Algorithm,
     pub(crate) kueue_bugs: KueueBugs,
-    /// Workloads that count as gone: victims of earlier entries of the cycle.
+    /// Workloads that count as removed: victims of earlier entries of the cycle.
     pub(crate) removed: &'a BTreeSet<WorkloadId>,
-    /// Says whom the preemptor spares.
+    /// The candidates that are protected from the preemptor.
     pub(crate) protection: VictimProtection<'a>,
 }
 
 impl SearchContext<'_> {
-    /// Why the preemptor spares a candidate that its policy lets it take, if it does.
+    /// Returns the reason if a candidate that the policy permits is protected.
     pub(super) fn protection(
         &self,
         preemptor: &Preemptor<'_>,
@@ -31,7 +31,7 @@ impl SearchContext<'_> {
         running: &AdmittedWorkload,
     ) -> Option<Protection> {
         let is_own_queue = running.queue == preemptor.queue;
-        let guard = &self.protection;
-        guard.protection(preemptor.priority, is_own_queue, id, running)
+        let protection = &self.protection;
+        protection.protection(preemptor.priority, is_own_queue, id, running)
     }
 }

@@ -1,4 +1,4 @@
-//! Quota that is held while its queue changes.
+//! Held quota while its queue changes.
 
 use crate::fixture::{Fixture, test_queue};
 use lockkeeper_preemption::{Options, Reservation};

@@ -1,8 +1,8 @@
-//! Held quota, and circles that are cut.
+//! Held quota, and the end of preemption loops.
 
 use crate::fixture::{Fixture, TestQueue, test_queue};
 use lockkeeper_preemption::{
-    Damping, DampingView, Mode, Options, Protection, QueueingStrategy, Step, ThrashStats, Trace,
+    Damping, DampingView, Mode, Options, Protection, QueueingStrategy, RepeatStats, Step, Trace,
     WhatIf,
 };
 
@@ -13,7 +13,7 @@ fn options(damping: Damping) -> Options {
     }
 }
 
-/// `owner` has all the quota; two workloads of `guest` have borrowed it, and `other` would like to.
+/// `owner` has all the quota; two workloads of `guest` have borrowed it, and `other` wants to borrow it, too.
 fn with_borrowed_quota(damping: Damping) -> Fixture {
     let teams = [
         test_queue("owner", 2),
@@ -30,7 +30,7 @@ fn with_borrowed_quota(damping: Damping) -> Fixture {
 
 #[test]
 fn freed_quota_with_damping_is_held_for_the_preemptor() {
-    // Without damping the other one fits, and is the next victim (Kueue issue 13797).
+    // Without damping the workload of `other` fits, and is the next victim (Kueue issue 13797).
     for (damping, mode) in [(Damping::Off, Mode::Fit), (Damping::On, Mode::NoFit)] {
         let mut house = with_borrowed_quota(damping);
         house.release("guest-1");
@@ -116,7 +116,7 @@ fn victim_of_another_preemptor_is_protected() {
     house.add_pending("mine", "owner", 0, 2);
     let mine = house.state.workload("mine").unwrap();
     assert_eq!(house.run_cycle(), ["mine preempts guest-1"]);
-    // The other one's own quota is lent too, and the first candidate is on its way for `mine`.
+    // The quota of `other` is lent as well, and the first candidate is already evicted for `mine`.
     house.add_pending("theirs", "other", 0, 1);
     let steps = house.trace_steps("theirs");
     let guest = house.state.workload("guest-1").unwrap();
@@ -136,7 +136,7 @@ fn victim_of_another_preemptor_is_protected() {
 }
 
 #[test]
-fn thrash_stats_after_repeated_preemption_count_it() {
+fn repeat_stats_after_repeated_preemption_count_it() {
     let mut house = Fixture::new(
         options(Damping::On),
         &[test_queue("one", 1), test_queue("two", 1)],
@@ -148,19 +148,19 @@ fn thrash_stats_after_repeated_preemption_count_it() {
     assert_eq!(house.run_cycle()[0], "small Admit");
     house.remove("small");
     assert_eq!(house.run_cycle(), ["big Admit"]);
-    let once = ThrashStats {
+    let once = RepeatStats {
         preempted: 1,
         readmitted: 1,
         preempted_again: 0,
     };
-    assert_eq!(DampingView::new(&house.state).thrash_stats(), once);
-    // Another one of that name is not the one from before: it may.
+    assert_eq!(DampingView::new(&house.state).repeat_stats(), once);
+    // A new workload with the same name is not the former preemptor: it may preempt.
     house.add_pending("small", "one", 0, 1);
     assert_eq!(house.run_cycle(), ["small preempts big"]);
     house.release("big");
     assert_eq!(
         DampingView::new(&house.state)
-            .thrash_stats()
+            .repeat_stats()
             .preempted_again,
         1
     );
@@ -188,7 +188,7 @@ fn preempted_victim_is_protected_while_replacement_is_admitted() {
     house.release("small");
     let told = house.run_cycle();
     assert!(told.contains(&"higher Admit".to_owned()), "{told:?}");
-    // The higher one steps aside, and so does the small one: the big one is back.
+    // Both `higher` and `small` are in backoff: `big` is admitted again.
     for name in ["small", "higher"] {
         let id = house.state.workload(name).unwrap();
         house
@@ -207,7 +207,7 @@ fn preempted_victim_is_protected_while_replacement_is_admitted() {
         }),
         "{steps:?}"
     );
-    // With the one who took its place the circle is gone.
+    // Without the workload that replaced it, there is no loop any more.
     house.remove("higher");
     house.state.set_now(2_001);
     let small = house.state.workload("small").unwrap();

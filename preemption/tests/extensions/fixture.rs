@@ -1,4 +1,4 @@
-//! Cohorts with one resource of one flavor, spoken to by name.
+//! Cohorts with one flavor and one resource, with access by name.
 
 use lockkeeper_preemption::{
     Amount, BorrowWithinCohort, CohortSpec, Cycle, Decision, Entry, FlavorFungibility,
@@ -12,7 +12,7 @@ pub struct Fixture {
     pub now_s: i64,
 }
 
-/// A queue, as the tests want it.
+/// The spec of a queue in these tests.
 #[derive(Clone, Copy)]
 pub struct TestQueue {
     pub name: &'static str,
@@ -25,7 +25,7 @@ pub struct TestQueue {
     pub limits: PreemptionLimits,
 }
 
-/// Takes back what is its own from anybody, and lower priorities in its queue.
+/// A queue that reclaims its quota from any priority, and preempts lower priorities in the queue itself.
 pub fn test_queue(name: &'static str, nominal: i64) -> TestQueue {
     TestQueue {
         name,
@@ -81,7 +81,7 @@ impl Fixture {
         });
     }
 
-    /// Puts cohorts without quota of their own below the one of all.
+    /// Adds cohorts without quota as children of the cohort `all`.
     pub fn add_cohorts(&mut self, cohorts: &[&str]) {
         for name in cohorts {
             self.state.set_cohort(CohortSpec {
@@ -148,7 +148,7 @@ impl Fixture {
         self.state.add_pending(spec);
     }
 
-    /// A cycle, a second later: what became of each, in order.
+    /// Runs a cycle one second later; returns the decision on each entry, in order.
     pub fn run_cycle(&mut self) -> Vec<String> {
         let cycle = self.run_traced_cycle();
         cycle

@@ -1,11 +1,11 @@
-//! Limits of preemption: off, at their edge, and past it.
+//! Preemption limits: disabled, at the boundary, and exceeded.
 
 use crate::fixture::{Fixture, TestQueue, test_queue};
 use lockkeeper_preemption::{
     DampingView, Options, PreemptionLimits, Protection, QueueVerdict, Step,
 };
 
-/// `guest` has borrowed all, and `owner` wants it back; both with limits.
+/// `guest` has borrowed all the quota, and `owner` reclaims it; both have limits.
 fn with_borrowed_quota(owner: PreemptionLimits, guest: PreemptionLimits) -> Fixture {
     let owner = TestQueue {
         limits: owner,
@@ -81,7 +81,7 @@ fn trace_of_blocked_search_contains_thresholds() {
         reclaim_threshold_max: Some(0),
         ..PreemptionLimits::default()
     };
-    // What may be taken is not enough: that is known without a search.
+    // The permitted victims are not enough: this is determined without a search.
     let mut house = with_borrowed_quota(limits, PreemptionLimits::default());
     house.add_pending("mine", "owner", 5, 2);
     let steps = house.trace_steps("mine");
@@ -90,7 +90,7 @@ fn trace_of_blocked_search_contains_thresholds() {
         reclaim_max: Some(0),
     };
     assert!(steps.contains(&thresholds), "{steps:?}");
-    // With one of its own it is enough, and who is above the threshold is passed over.
+    // With a victim in the queue itself they are enough, and candidates above the threshold are skipped.
     let owner = TestQueue {
         limits,
         ..test_queue("owner", 3)
@@ -122,7 +122,7 @@ fn min_runtime_protects_workload_until_it_elapses() {
     };
     let steps = house.trace_steps("mine");
     assert!(protections(&steps).contains(&too_short), "{steps:?}");
-    // It is parked, and nothing happens but that time goes by.
+    // The workload is inadmissible, and no event occurs except the passage of time.
     assert_eq!(DampingView::new(&house.state).next_wake_s(), Some(1_031));
     assert_eq!(house.run_cycle(), ["mine preempts low high"]);
     assert_eq!(house.now_s, 1_031);
@@ -193,11 +193,11 @@ fn entry_over_victim_limit_is_requeued() {
     house.add_admitted("high", "guest", 7, 1);
     house.add_pending("first", "one", 9, 1);
     house.add_pending("second", "two", 5, 1);
-    // Both want the same one; the second then gets the other, but not in this cycle.
+    // Both need the same victim; the second preemptor then gets the other one, but not in this cycle.
     let told = house.run_cycle();
     assert_eq!(told[0], "first preempts low");
     assert!(told[1].starts_with("second Skip"), "{told:?}");
-    // The one that goes already costs nothing.
+    // The victim that is already evicted does not count.
     assert_eq!(
         house.run_cycle(),
         ["first preempts low", "second preempts high"]

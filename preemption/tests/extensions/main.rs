@@ -1,5 +1,5 @@
-//! What Kueue does not have: held quota, circles that are cut, and limits of preemption. And what is too rare in
-//! made-up worlds: queues that change while somebody runs in them, and the like.
+//! Features that Kueue does not have: held quota, the end of preemption loops, and preemption limits. And events that
+//! are too rare in random clusters, such as a queue that changes while workloads run in it.
 #![allow(
     clippy::unwrap_used,
     clippy::panic,

@@ -1,4 +1,4 @@
-//! Who goes where the priorities leave a choice: whether a queue borrows, and when others stop giving.
+//! The choice of victims among equal priorities: whether a queue borrows, and when other queues stop lending.
 
 use crate::fixture::{Fixture, TestQueue, test_queue};
 use lockkeeper_preemption::{
@@ -6,7 +6,7 @@ use lockkeeper_preemption::{
     QueueVerdict, ReclaimWithinCohort, Step, WithinClusterQueue,
 };
 
-/// `owner` has some workloads to give, and `guest` one for which it borrows; with 3 of them, 3 are free.
+/// `owner` has some workloads, and `guest` one that borrows; if `owner` has 3 workloads, quota for 3 is free.
 fn owner_and_borrower(owner: TestQueue, own: usize, guest: TestQueue, priority: i32) -> Fixture {
     let mut house = Fixture::new(Options::default(), &[owner, guest, test_queue("idle", 6)]);
     for name in ["own1", "own2", "own3", "own4"].iter().take(own) {
@@ -39,9 +39,9 @@ fn classical_search_without_borrowing_only_if_others_lose() {
     let (one, three) = ("mine preempts own3", "mine preempts own1 own3 own2");
     for (what, owner, own, guest, priority, told) in [
         ("it could", lower, 3, guest, 0, three),
-        ("its priority is too high", lower, 3, guest, 9, one),
-        ("limits spare it", lower, 3, spared, 0, one),
-        ("it may borrow", borrows, 3, guest, 0, "mine preempts lent"),
+        ("the priority of the guest is too high", lower, 3, guest, 9, one),
+        ("limits protect the guest", lower, 3, spared, 0, one),
+        ("the owner may borrow", borrows, 3, guest, 0, "mine preempts lent"),
         (
             "the quota is used up",
             lower,
@@ -75,7 +75,7 @@ fn classical_search_reclaims_cohort_quota_from_other_cohorts() {
     let mut house = Fixture::new(Options::default(), &[left, sibling, guest]);
     house.add_cohorts(&["left", "right"]);
     house.add_admitted("lent", "guest", 9, 5);
-    // More than the queue's own quota, and not more than that of its cohort.
+    // More than the nominal quota of the queue, but not more than that of its cohort.
     house.add_pending("mine", "owner", 5, 3);
     assert_eq!(house.run_cycle(), ["mine preempts lent"]);
 }

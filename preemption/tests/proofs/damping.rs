@@ -1,4 +1,4 @@
-//! With damping, preemption comes to rest; without it, some worlds go round for ever.
+//! With damping every cluster becomes quiescent; without damping some clusters have preemption loops.
 
 use crate::model::choices::{Choices, WORLD_BYTES, cases_from_env, check};
 use crate::model::cluster_model::ClusterModel;
@@ -15,13 +15,13 @@ use proptest::prelude::*;
 use std::cell::Cell;
 use std::collections::BTreeMap;
 
-/// Cases without a wish from outside.
+/// The number of cases, unless the environment sets another one.
 const CASES: u32 = 2_000;
-/// More than any of the small worlds needs.
+/// More than any of the small clusters needs.
 const CYCLES_MAX: usize = 300;
-/// When those come who want what others have.
+/// The cycle before which the later workloads arrive.
 const ARRIVAL_CYCLE: usize = 10;
-/// A search for flavors goes on over several cycles before nothing more comes of it.
+/// Cycles without a change after which a run is quiescent: a search over the flavors may continue over several cycles.
 const QUIET_CYCLES: usize = 8;
 
 fn world(tape: &[u8], damping: Damping) -> ClusterModel {
@@ -37,7 +37,7 @@ fn world(tape: &[u8], damping: Damping) -> ClusterModel {
         with_pending_workloads(&mut dice, kind)
     };
     world.options.damping = damping;
-    // Kueue admits over the quota while victims are still there.
+    // Kueue admits over the quota while victims are still terminating.
     world.options.compatibility = Compatibility::Lockkeeper;
     if is_scarce {
         make_contended(&mut dice, &mut world);
@@ -45,7 +45,7 @@ fn world(tape: &[u8], damping: Damping) -> ClusterModel {
     world
 }
 
-/// Little quota, and hardly anybody who may not take it from others.
+/// Reduces the quotas, and lets almost every queue preempt in others.
 fn make_contended(dice: &mut Choices<'_>, world: &mut ClusterModel) {
     for queue in world.queues.values_mut() {
         queue.preemption.within_cluster_queue = dice.pick(&[
@@ -70,20 +70,20 @@ fn make_contended(dice: &mut Choices<'_>, world: &mut ClusterModel) {
     }
 }
 
-/// How many cycles it takes until nothing happens any more, if each victim goes at its own pace and
-/// nobody finishes; `None` if it never ends. Looks after each cycle.
+/// The number of cycles until nothing changes any more, if each victim terminates at its own pace and no workload
+/// finishes; `None` if there is no such cycle. Checks the state after each cycle.
 fn cycles_until_quiescent(
     world: &ClusterModel,
     pace: &[u8],
     mut look: impl FnMut(&mut LiveState) -> Result<(), TestCaseError>,
 ) -> Result<Option<usize>, TestCaseError> {
-    // Every other one comes when the others have what they can get.
+    // Every other workload arrives after the first ones are admitted or pending.
     let mut early = world.clone();
     let late = world.names(false).into_iter().step_by(2);
     let late: Vec<_> = late.filter_map(|it| early.workloads.remove(&it)).collect();
     let mut live = LiveState::from_model(&early);
     let mut pace = pace.iter().cycle();
-    // Who is told to go, and in how many cycles it does.
+    // Evicted workloads, with the number of cycles until they release their quota.
     let mut leaving: BTreeMap<String, usize> = BTreeMap::new();
     let mut quiet = 0;
     let mut story = Vec::new();
@@ -124,30 +124,30 @@ fn cycles_until_quiescent(
 
 #[test]
 fn damping_with_any_policy_reaches_quiescence() {
-    let (endless, preempted) = (Cell::new(0_u32), Cell::new(0_u64));
+    let (loop_count, preempted) = (Cell::new(0_u32), Cell::new(0_u64));
     let tapes = (vec(any::<u8>(), WORLD_BYTES), vec(any::<u8>(), 1..16));
     check(CASES, &tapes, |(tape, pace)| {
         let damped = world(&tape, Damping::On);
-        let mut thrash = lockkeeper_preemption::ThrashStats::default();
+        let mut repeats = lockkeeper_preemption::RepeatStats::default();
         let rest = cycles_until_quiescent(&damped, &pace, |live| {
-            thrash = DampingView::new(&live.state).thrash_stats();
+            repeats = DampingView::new(&live.state).repeat_stats();
             roots_are_within_quota(&damped, live)
         })?;
-        prop_assert!(rest.is_some(), "{thrash:?} in {damped:?}");
-        preempted.set(preempted.get() + thrash.preempted);
+        prop_assert!(rest.is_some(), "{repeats:?} in {damped:?}");
+        preempted.set(preempted.get() + repeats.preempted);
         let undamped = world(&tape, Damping::Off);
         let rest = cycles_until_quiescent(&undamped, &pace, |_| Ok(()))?;
-        endless.set(endless.get() + u32::from(rest.is_none()));
+        loop_count.set(loop_count.get() + u32::from(rest.is_none()));
         Ok(())
     });
-    let (endless, preempted) = (endless.get(), preempted.get());
+    let (loop_count, preempted) = (loop_count.get(), preempted.get());
     if cases_from_env().is_some() {
         return;
     }
     assert!(preempted > 200, "{preempted}");
     assert!(
-        endless > 0,
-        "too tame: {preempted} preemptions, all come to rest"
+        loop_count > 0,
+        "too few preemption loops to test damping: {preempted} preemptions"
     );
 }
 

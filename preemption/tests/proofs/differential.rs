@@ -9,10 +9,10 @@ use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::fmt::Debug;
 
-/// Cases without a wish from outside.
+/// The number of cases, unless the environment sets another one.
 const CASES: u32 = 1000;
 
-/// What has to be among the decisions, or the worlds are too tame.
+/// Kinds of decisions that must occur; otherwise the random clusters are too simple.
 const REQUIRED_KINDS: &[&str] = &[
     "Admit",
     "DeferredFit",
@@ -37,7 +37,7 @@ const REQUIRED_KINDS: &[&str] = &[
     "sticky",
 ];
 
-/// Fails where the two have answered differently.
+/// Fails if the two decisions differ.
 fn check_same<T: Debug>(
     both: &Comparison,
     what: &str,

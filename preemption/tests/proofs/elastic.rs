@@ -20,7 +20,7 @@ const QUEUES: usize = 2;
 struct Queue {
     elastic: Option<ElasticDefaults>,
     has_cohort: bool,
-    /// By flavor: nominal quota and borrowing limit.
+    /// For each flavor: nominal quota and borrowing limit.
     quotas: Vec<(i64, Option<i64>)>,
 }
 
@@ -56,7 +56,7 @@ struct TestWorkload {
     priority: i32,
     preemption_labels: PreemptionLabels,
     amount: i64,
-    /// The flavor that it runs on.
+    /// The flavor of an admitted workload.
     admitted_flavor: Option<usize>,
 }
 
@@ -186,7 +186,7 @@ impl ElasticModel {
                     self.workloads[&name].admitted_flavor,
                     Self::random_workload(dice),
                 );
-                // What it uses stays what it was.
+                // The usage does not change.
                 work.admitted_flavor = runs;
                 if runs.is_some() {
                     work.amount = self.workloads[&name].amount;
@@ -243,7 +243,7 @@ impl ElasticModel {
         )
     }
 
-    /// What those of a class use of a flavor, or ask for without one.
+    /// The usage of a flavor by the workloads of a class, or the requests of those without a flavor.
     fn sum(&self, queue: usize, class: Preemptibility, runs: Option<usize>) -> i64 {
         let all = self.workloads.values();
         let counted = all.filter(|it| it.queue == queue && it.admitted_flavor == runs);
@@ -263,7 +263,7 @@ impl ElasticModel {
         kept
     }
 
-    /// What the gate of a workload's queue says of a flavor: the sum, what is kept, the limit.
+    /// The gate of a workload's queue for a flavor: the sum, the reserve, the limit.
     fn gate(&self, work: &TestWorkload, flavor: usize) -> Option<(i64, i64, i64)> {
         let queue = &self.queues[work.queue];
         let used = |class| self.sum(work.queue, class, Some(flavor));

@@ -1,6 +1,6 @@
-//! All worlds of a small grammar: two queues in a cohort, one flavor, and one workload that wants in.
+//! All clusters of a small grammar: two queues in a cohort, one flavor, and one pending workload.
 //!
-//! `LOCKKEEPER_SMALL_WORLDS=1` asks for larger ones, 2 for millions.
+//! `LOCKKEEPER_SMALL_WORLDS=1` runs larger clusters, 2 runs millions of them.
 
 use crate::model::choices::number_from_env;
 use crate::model::cluster_model::{
@@ -23,7 +23,7 @@ use std::collections::BTreeMap;
 /// The flavor and the resource.
 const PAIR: (usize, usize) = (0, 1);
 
-/// What there may be.
+/// The ranges of the grammar.
 struct ClusterBounds {
     nominal_max: i64,
     limit_max: i64,
@@ -73,7 +73,7 @@ impl ClusterBounds {
         all
     }
 
-    /// All that may run: queue, priority and size of each, in order.
+    /// All sets of running workloads: queue, priority and size of each, in order.
     fn running(&self) -> Vec<Vec<(usize, i32, i64)>> {
         let queues = 0..2_usize;
         let one: Vec<_> = queues
@@ -169,7 +169,7 @@ fn workload(name: String, queue: usize, priority: i32, size: i64) -> Workload {
     }
 }
 
-/// Quotas, and what runs within them.
+/// All clusters: quotas, and running workloads within them.
 fn worlds(grammar: &ClusterBounds) -> Vec<ClusterModel> {
     let mut all = Vec::new();
     let running = grammar.running();
@@ -184,7 +184,7 @@ fn worlds(grammar: &ClusterBounds) -> Vec<ClusterModel> {
                 let mut world = empty.clone();
                 for (at, (queue, priority, size)) in some.iter().enumerate() {
                     let mut it = workload(format!("r{at}"), *queue, *priority, *size);
-                    // Some are older than who asks, some newer.
+                    // Some running workloads are older than the preemptor, some newer.
                     it.order_time = if at % 2 == 0 { 20 } else { 0 };
                     it.reservation = Some(ModelReservation {
                         usage: BTreeMap::from([(PAIR, *size)]),
@@ -208,8 +208,8 @@ fn has_room(world: &ClusterModel, size: i64) -> bool {
     size <= tree.available(queue, PAIR) || size > tree.potential(queue, PAIR)
 }
 
-/// What is asked of one world: the answer is the reference's, and keeps to everything. True if
-/// somebody has to go.
+/// Checks one nomination: it equals the nomination of the reference, and has all properties. Returns whether it has
+/// victims.
 fn check_nomination(
     asked: &NominationCase,
     plain: &Scheduler,
@@ -243,7 +243,7 @@ fn small_clusters_all_match_the_reference() {
     for mut world in worlds(&grammar) {
         for size in 1..=grammar.sizes_max {
             if has_room(&world, size) {
-                // Nobody has to go, or it would not help.
+                // No preemption: the request fits, or is more than the queue can ever use.
                 skipped += 1;
                 continue;
             }
@@ -261,11 +261,11 @@ fn small_clusters_all_match_the_reference() {
             }
         }
     }
-    println!("{checked} small worlds, {preempting} with victims; {skipped} without a question");
+    println!("{checked} nominations, {preempting} with victims; {skipped} skipped");
     assert!(preempting * 5 > checked, "{preempting} of {checked}");
 }
 
-/// How many of them end with victims.
+/// Checks the cluster with all policies; returns the number of nominations with victims.
 fn all_policies(world: &mut ClusterModel, checked: &mut u64) -> u64 {
     let live = LiveState::from_model(world);
     let mut plain = Scheduler::new(world.options.clone());
@@ -274,7 +274,7 @@ fn all_policies(world: &mut ClusterModel, checked: &mut u64) -> u64 {
     let mut preempting = 0;
     for policy in policies() {
         if is_fair && policy.borrow_within_cohort != BorrowWithinCohort::Never {
-            // It plays no part.
+            // Fair sharing ignores this policy.
             continue;
         }
         let own = world.queues.get_mut(QUEUES[0]).unwrap();

@@ -1,4 +1,4 @@
-//! Input that makes no sense: nothing panics, nothing overflows, and the numbers that can be right are.
+//! Invalid input: nothing panics, nothing overflows, and valid objects keep their correct numbers.
 
 mod random;
 
@@ -90,7 +90,7 @@ fn reservation(state: &mut State, amount: i64) -> Reservation {
     }
 }
 
-/// What a queue uses of `f` and `cpu`.
+/// The usage of `f` and `cpu` by a queue.
 fn used(state: &State, queue: &str) -> i64 {
     let usage = state.node_view(state.queue(queue).unwrap()).usage();
     usage.iter().map(|(_, amount)| amount.get()).sum()
@@ -177,7 +177,7 @@ fn cohort_cycle_admits_no_workload_on_or_below_it() {
             }
             let cycle = state.next_cycle(1, true);
             assert_eq!(names(&state, &cycle), ["free"]);
-            // Once the circle is cut, they come in.
+            // Without the cycle, its workloads are admitted.
             state.remove_cohort("x");
             let cycle = state.next_cycle(2, true);
             assert_eq!(names(&state, &cycle).len(), 2);
@@ -212,7 +212,7 @@ fn usage_sum_beyond_i64_fits_nowhere() {
     }
 }
 
-/// The quota of both is more than any number, so the sum of it is unlimited; what is used is not.
+/// The quotas of both queues exceed 64 bits together, so their sum is unlimited; the usage is not.
 #[test]
 fn overflowing_quota_lends_what_it_has() {
     let mut state = State::new(Options::default());
@@ -230,7 +230,7 @@ fn overflowing_quota_lends_what_it_has() {
 #[test]
 fn duplicate_name_replaces_the_earlier_object() {
     let mut state = State::new(Options::default());
-    // The same name for a queue and its cohort is no circle.
+    // A queue and its cohort may have the same name: this is not a cycle.
     for quota in [3, 5] {
         let spec = queue(&mut state, "q", Some("q"), nominal(quota));
         state.set_queue(spec);
@@ -249,7 +249,7 @@ fn duplicate_name_replaces_the_earlier_object() {
     assert_eq!((used(&state, "q"), cycle.entries.len()), (5, 1));
 }
 
-/// Every list that should name a thing once names it twice.
+/// Lists of unique names, each with a duplicate.
 #[test]
 fn duplicate_list_items_do_not_panic() {
     let mut state = State::new(Options::default());
@@ -273,7 +273,7 @@ fn duplicate_list_items_do_not_panic() {
     let id = state.add_admitted(spec, &reservation);
     let before = used(&state, "q");
     state.remove(id);
-    // What was booked twice is given back twice.
+    // Usage that was counted twice is released twice.
     assert_eq!(used(&state, "q"), before - 2);
 }
 

@@ -1,4 +1,4 @@
-//! The limits of preemption that users ask for, each at its border.
+//! The preemption limits of a queue, each at its boundary.
 
 use crate::model::cluster_model::{
     ClusterModel, Group, Limits, ModelReservation, Pods, Queue, Workload,
@@ -11,7 +11,7 @@ use lockkeeper_preemption::{
 };
 use std::collections::BTreeMap;
 
-/// When the question is asked.
+/// The time of the nominations, in seconds.
 const NOW_S: i64 = 1000;
 
 fn queue(name: &str, nominal: i64, preemption: Preemption) -> Queue {
@@ -65,15 +65,15 @@ fn preempts_equals(limits: PreemptionLimits) -> Preemption {
     }
 }
 
-/// `asks` (priority 5) wants what `runs` has, which is in `runs_in`, of `q0` and `q1`. Without limits
-/// it gets it.
+/// `asks` (priority 5) needs the quota of `runs`, which is in queue `runs_in` (`q0` or `q1`). Without limits it
+/// preempts `runs`.
 fn victims(
     runs_in: &str,
     priority: i32,
     asks: PreemptionLimits,
     runs: PreemptionLimits,
 ) -> (Vec<NamedVictim>, Trace) {
-    // Newer than who asks.
+    // Newer than the preemptor.
     victims_since(9, runs_in, priority, asks, runs)
 }
 
@@ -133,7 +133,7 @@ fn threshold_protects_higher_priorities() {
         };
         let taken = !victims("q0", priority, limits, none).0.is_empty();
         assert_eq!(taken, is_taken, "{priority} within, at most {most}");
-        // Above its priority, a threshold does not make older equals less safe.
+        // A threshold above the preemptor's priority does not protect older workloads of equal priority.
         let older = victims_since(1, "q0", 5, limits, none).0;
         assert_eq!(older, [], "{most}");
     }
@@ -144,12 +144,12 @@ fn threshold_protects_higher_priorities() {
         };
         let taken = !victims("q1", priority, limits, none).0.is_empty();
         assert_eq!(taken, is_taken, "{priority} beyond, at most {most}");
-        // It says nothing of the own queue.
+        // It does not apply to the preemptor's own queue.
         assert!(!victims("q0", 5, limits, none).0.is_empty());
     }
 }
 
-/// It has run for 100 s.
+/// The workload has run for 100 s.
 #[test]
 fn min_runtime_protects_recently_admitted_workload() {
     let none = PreemptionLimits::default();
@@ -166,13 +166,13 @@ fn min_runtime_protects_recently_admitted_workload() {
         };
         let taken = !victims("q1", 4, none, beyond).0.is_empty();
         assert_eq!(taken, is_taken, "beyond, {least_s}");
-        // Each says nothing of the other, and the limits are those of the victim's queue.
+        // The two limits are independent, and the limits of the victim's queue apply.
         assert!(!victims("q1", 4, beyond, within).0.is_empty());
         assert!(!victims("q0", 4, beyond, none).0.is_empty());
     }
 }
 
-/// At a bound, before anybody is looked at.
+/// The search ends at a bound, before it tries a candidate.
 #[test]
 fn trace_of_impossible_search_contains_cannot_succeed() {
     let none = PreemptionLimits::default();

@@ -1,6 +1,7 @@
-//! Proofs of the core: against a plain reference, by properties, and on all small worlds.
+//! Proofs of the core: comparison with a plain reference, properties, and all small clusters.
 //!
-//! `LOCKKEEPER_PROPTEST_CASES` asks for more cases than the usual ones, and others; or for fewer of these.
+//! `LOCKKEEPER_PROPTEST_CASES` sets the number of cases: more than by default are different cases, fewer are the first
+//! of the default ones.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -8,7 +9,7 @@
     clippy::indexing_slicing,
     clippy::print_stdout,
     clippy::arithmetic_side_effects,
-    reason = "tests fail by panicking, count what they saw, and have small amounts"
+    reason = "tests fail by panicking, count cases, and have small amounts"
 )]
 
 mod damping;

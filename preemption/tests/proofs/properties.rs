@@ -1,4 +1,4 @@
-//! What every decision keeps to, whatever the world.
+//! Properties of every decision, in every random cluster.
 
 use crate::model::choices::{Choices, WORLD_BYTES, cases_from_env, check, tapes};
 use crate::model::cluster_model::ClusterModel;
@@ -18,10 +18,10 @@ use proptest::prelude::*;
 use proptest::test_runner::TestCaseResult;
 use std::cell::Cell;
 
-/// Cases without a wish from outside.
+/// The number of cases, unless the environment sets another one.
 const CASES: u32 = 500;
 
-/// A workload that asked, and what it was told.
+/// The nomination of one workload, with its trace.
 pub struct NominationCase {
     pub world: ClusterModel,
     tree: Tree,
@@ -32,7 +32,7 @@ pub struct NominationCase {
 }
 
 impl NominationCase {
-    /// All that wait in a world ask, each alone.
+    /// Nominates every pending workload of a random cluster, each by itself.
     fn all(tape: &[u8]) -> Vec<Self> {
         let world = with_pending_workloads(&mut Choices::new(tape), GeneratorOptions::ANY);
         let names = world.names(false);
@@ -42,7 +42,7 @@ impl NominationCase {
         asked.collect()
     }
 
-    /// One asks, of a state with all of a world.
+    /// Nominates one workload in a state with all objects of a cluster.
     pub fn new(world: &ClusterModel, mut live: LiveState, name: &str) -> Self {
         let tree = Tree::new(world);
         let (nominated, trace) = live.nominate(name, Trace::on());
@@ -65,13 +65,14 @@ impl NominationCase {
         }
     }
 
-    /// Whether it fits when these are gone.
+    /// Whether the preemptor fits without these workloads.
     fn fits_without(&self, gone: &[&NamedVictim], may_borrow: bool) -> bool {
         let mut world = self.world.clone();
         for (name, _) in gone {
             world.workloads.remove(name);
         }
-        // The queues that only workloads name are no longer there: positions stay those of the queues.
+        // A queue without a spec, known only by its workloads, may be absent from the new tree: positions are looked up
+        // by name.
         let tree = Tree::new(&world);
         let name = &self.tree.nodes[self.preemptor.queue].name;
         let preemptor = Preemptor {
@@ -82,8 +83,8 @@ impl NominationCase {
     }
 }
 
-/// Runs a property on all nominations of many worlds; there have to be enough with victims, unless only
-/// a few worlds are asked for.
+/// Runs a property on all nominations of many random clusters. At least a tenth of them must have victims, unless the
+/// environment reduces the number of cases.
 fn on_nominations(property: impl Fn(&NominationCase) -> TestCaseResult) {
     let with_victims = Cell::new(0_u32);
     check(CASES, &vec(any::<u8>(), WORLD_BYTES), |tape| {
@@ -208,7 +209,7 @@ fn nomination_repeated_is_equal() {
     });
 }
 
-/// Nominations of all, then cycles whose victims go at once.
+/// The nominations of all pending workloads, then four cycles whose victims release their quota immediately.
 fn decisions(mut live: LiveState, world: &ClusterModel) -> (Vec<NamedNomination>, Vec<NamedCycle>) {
     let names = world.names(false);
     let nominate = |it: &String| live.nominate(it, Trace::off()).0;
@@ -290,7 +291,7 @@ fn check_limits(tree: &Tree, node: usize) -> TestCaseResult {
         prop_assert!(usage >= 0);
         let name = &tree.nodes[node].name;
         if tree.nodes[node].parent.is_none() {
-            // Nothing is there beyond the root.
+            // A root cannot borrow.
             prop_assert!(usage <= subtree, "{name} {pair:?}: {usage} of {subtree}");
         } else if let Some(limit) = tree.limits(node, pair).borrowing {
             let local = tree.local(node, pair);

@@ -1,4 +1,4 @@
-//! Whether a trace and its decision tell the same.
+//! Checks that a trace agrees with its decision.
 
 use crate::model::live::LiveState;
 use crate::model::named_decisions::{NamedNomination, NamedVictim};
@@ -6,20 +6,20 @@ use lockkeeper_preemption::{CandidateVerdict, Mode, Step, Trace, WorkloadId};
 use proptest::prelude::*;
 use proptest::test_runner::TestCaseResult;
 
-/// One search for victims, as it was told.
+/// One search for victims, as the trace records it.
 #[derive(Debug, Default)]
 struct SearchTrace {
-    /// With fewer pods: how many of each pod set.
+    /// With partial admission: the number of pods of each pod set.
     counts: Option<Vec<i64>>,
     attempts: usize,
     may_borrow: Option<bool>,
-    /// Taken and not let off, in the last attempt.
+    /// Victims that were not reprieved, in the last attempt.
     selected: Vec<NamedVictim>,
-    /// How it ended, if it did.
+    /// The result of the search, if it ended.
     found: Option<bool>,
 }
 
-/// The search that the decision comes from: the last with as many pods.
+/// The search that determined the decision: the last one with the same number of pods.
 fn decisive(searches: Vec<SearchTrace>, nominated: &NamedNomination) -> Option<SearchTrace> {
     let pod_sets = nominated.plan.pod_sets.iter();
     let counts: Vec<i64> = pod_sets.map(|it| it.count).collect();
@@ -38,14 +38,14 @@ pub fn may_borrow(live: &LiveState, trace: &Trace, nominated: &NamedNomination) 
     decisive(searches(live, trace).ok()?, nominated)?.may_borrow
 }
 
-/// Reads all searches; every step must stand where it makes sense.
+/// Reads all searches; every step must be in a valid position.
 fn searches(live: &LiveState, trace: &Trace) -> Result<Vec<SearchTrace>, TestCaseError> {
     let mut all: Vec<SearchTrace> = Vec::new();
     let mut open: Option<SearchTrace> = None;
     let mut counts = None;
     for step in trace.steps() {
         if let Step::Search { .. } = step {
-            prop_assert!(open.is_none(), "a search in a search");
+            prop_assert!(open.is_none(), "nested search");
             open = Some(SearchTrace {
                 counts: counts.clone(),
                 ..SearchTrace::default()
@@ -91,7 +91,7 @@ fn searches(live: &LiveState, trace: &Trace) -> Result<Vec<SearchTrace>, TestCas
             other => return Err(TestCaseError::fail(format!("{other:?} in a search"))),
         }
     }
-    prop_assert!(open.is_none(), "a search without end");
+    prop_assert!(open.is_none(), "search without an end step");
     Ok(all)
 }
 
@@ -105,7 +105,7 @@ fn fill_back(live: &LiveState, told: &mut SearchTrace, workload: WorkloadId) -> 
     Ok(())
 }
 
-/// The victims are those taken and not let off; who finds nobody says so.
+/// The victims are the ones selected and not reprieved; a search without victims must record this.
 pub fn check_trace(live: &LiveState, trace: &Trace, nominated: &NamedNomination) -> TestCaseResult {
     let searches = searches(live, trace)?;
     for search in &searches {
@@ -132,6 +132,6 @@ pub fn check_trace(live: &LiveState, trace: &Trace, nominated: &NamedNomination)
         .count();
     let pod_sets = nominated.plan.pod_sets.iter();
     let wanted = pod_sets.filter(|it| !it.flavors.is_empty()).count();
-    prop_assert!(flavors >= wanted, "a flavor that nobody looked at");
+    prop_assert!(flavors >= wanted, "the trace lacks a flavor of the decision");
     Ok(())
 }

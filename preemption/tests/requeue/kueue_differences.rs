@@ -181,7 +181,7 @@ fn retry_checks_do_not_defer_inactive_workload() {
         apply_step(&kueue_settings(), &mut job, 1),
         LifecycleStep::ClearRequeueState
     );
-    assert_eq!(job, before, "and so on until the time of the check");
+    assert_eq!(job, before, "this repeats until the time of the check");
 }
 
 #[test]

@@ -67,8 +67,8 @@ fn recovery_timeout_counts_from_failure() {
         timeout_cause(step(&on, &job, 1_060)),
         Some(NotReadyReason::WaitForRecovery)
     );
-    let endless = settings(|it| it.recovery_timeout = None);
-    assert_eq!(step(&endless, &job, 1_000_000), LifecycleStep::Idle);
+    let unlimited = settings(|it| it.recovery_timeout = None);
+    assert_eq!(step(&unlimited, &job, 1_000_000), LifecycleStep::Idle);
 }
 
 #[test]
@@ -105,7 +105,7 @@ fn over_limit_workload_is_deactivated_and_starts_fresh() {
     assert_eq!(
         job.requeue_state,
         Some(requeue_state_with_count(2)),
-        "the state is left as it is until then"
+        "the state is unchanged until then"
     );
     assert_eq!(apply_step(&on, &mut job, now_s), LifecycleStep::Deactivate);
     let cause = DeactivationCause::RequeuingLimitExceeded;
@@ -163,7 +163,7 @@ fn time_limit_counts_from_first_eviction() {
     assert_eq!(job.requeue_state.unwrap().first_evicted_at_s, Some(300));
     job.on_job_stopped();
     apply_step(&on, &mut job, 300);
-    // The limit is not checked while the workload waits for quota, however long.
+    // The limit is not checked while the workload is pending, however long.
     assert_eq!(step(&on, &job, 999_000), LifecycleStep::Idle);
     admit(&mut job, 999);
     assert!(timeout_cause(step(&on, &job, 1_299)).is_some());

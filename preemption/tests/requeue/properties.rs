@@ -161,7 +161,7 @@ fn steps_until_idle(
         standing.apply(&step, now_ms);
         assert_ne!(before, *standing, "{step:?} changes nothing");
     }
-    panic!("it goes on and on: {standing:?}");
+    panic!("no idle state: {standing:?}");
 }
 
 proptest! {

@@ -1,4 +1,4 @@
-//! Workloads in the queue: their order, holds, and admissions.
+//! Workloads in the queue: order, backoff and admission.
 
 use crate::{admitted, settings};
 use lockkeeper_preemption::requeue::{
@@ -243,8 +243,8 @@ fn block_admission_waits_until_all_pods_are_ready() {
     assert!(may_admit(&on, []));
 }
 
-/// The victim of `high`: `told`, with an object that states an admission in second 0, or `untold`, which a cycle admits
-/// in the same second.
+/// The name of the victim of `high`: `by-object` has an object with an admission in second 0, and `by-cycle` is
+/// admitted by a cycle in the same second.
 fn victim(is_newest: bool) -> String {
     let preemption = Preemption {
         within_cluster_queue: WithinClusterQueue::LowerPriority,
@@ -254,10 +254,10 @@ fn victim(is_newest: bool) -> String {
     if is_newest {
         state.treat_new_as_newest();
     }
-    let told = add(&mut state, "told", 0);
+    let told = add(&mut state, "by-object", 0);
     let held = reservation(&mut state);
     state.reserve(told, &held);
-    let untold = add(&mut state, "untold", 0);
+    let untold = add(&mut state, "by-cycle", 0);
     assert_eq!(admitted_in_cycle(&mut state, 0), [untold]);
     add(&mut state, "high", 9);
     let cycle = state.next_cycle(0, false);
@@ -269,6 +269,6 @@ fn victim(is_newest: bool) -> String {
 
 #[test]
 fn workload_admitted_this_cycle_counts_as_newest() {
-    assert_eq!(victim(false), "told", "of one second, and by uid");
-    assert_eq!(victim(true), "untold");
+    assert_eq!(victim(false), "by-object", "same second: the uid decides");
+    assert_eq!(victim(true), "by-cycle");
 }

@@ -9,7 +9,7 @@ use lockkeeper_preemption::{
 };
 use serde_json::{Map, Value, json};
 
-/// What a workload would get: `{workload, clusterQueue, assignment, victims, trace}`.
+/// A nomination: `{workload, clusterQueue, assignment, victims, trace}`.
 #[must_use]
 pub fn nomination_json(state: &State, workload: &str, nomination: &Nomination) -> Value {
     let id = state.workload(workload);
@@ -23,7 +23,7 @@ pub fn nomination_json(state: &State, workload: &str, nomination: &Nomination) -
     })
 }
 
-/// An entry of a cycle: the same, with the decision and where the workload went.
+/// An entry of a cycle: a nomination with the decision.
 #[must_use]
 pub fn entry_json(state: &State, entry: &Entry) -> Value {
     let workload = state.workload_name(entry.workload);
@@ -35,7 +35,7 @@ pub fn entry_json(state: &State, entry: &Entry) -> Value {
         Decision::NoCandidates => ("preemptNoCandidates", &[][..], None),
         Decision::NoFit => ("noFit", &[][..], None),
     };
-    let mut told = json!({
+    let mut object = json!({
         "workload": workload,
         "clusterQueue": state.node_view(entry.queue).name(),
         "decision": decision,
@@ -44,7 +44,7 @@ pub fn entry_json(state: &State, entry: &Entry) -> Value {
         "reserved": usage_json(state, &entry.reserved),
         "trace": trace_json(state, &entry.trace),
     });
-    if let Some(fields) = told.as_object_mut() {
+    if let Some(fields) = object.as_object_mut() {
         if let Some(skip) = skip {
             fields.insert("skipReason".to_owned(), skip.into());
         }
@@ -53,7 +53,7 @@ pub fn entry_json(state: &State, entry: &Entry) -> Value {
             fields.insert("requeuedTo".to_owned(), requeued_to(to).into());
         }
     }
-    told
+    object
 }
 
 fn skip_reason(reason: SkipReason) -> &'static str {
@@ -173,17 +173,17 @@ fn step_json(state: &State, step: &Step) -> Value {
             flavor,
             verdict,
         } => {
-            let mut told = json!({
+            let mut object = json!({
                 "step": "flavor",
                 "podSet": pod_set,
                 "flavor": state.flavor_name(*flavor),
             });
-            if let (Some(told), Value::Object(verdict)) =
-                (told.as_object_mut(), flavor_verdict_json(state, verdict))
+            if let (Some(object), Value::Object(verdict)) =
+                (object.as_object_mut(), flavor_verdict_json(state, verdict))
             {
-                told.extend(verdict);
+                object.extend(verdict);
             }
-            told
+            object
         }
         Step::Search { needs } => {
             json!({"step": "search", "needs": needs.iter().map(pair).collect::<Vec<_>>()})
@@ -226,7 +226,7 @@ fn step_json(state: &State, step: &Step) -> Value {
     }
 }
 
-/// What holds a workload back beside quota and policy.
+/// Steps that are neither about quota nor about preemption policies.
 fn limit_step_json(state: &State, step: &Step) -> Value {
     match step {
         Step::FewerPods { counts } => json!({"step": "fewerPods", "counts": counts}),
@@ -234,12 +234,12 @@ fn limit_step_json(state: &State, step: &Step) -> Value {
             workload,
             protection: why,
         } => {
-            let mut told = protection_json(why);
-            if let Some(told) = told.as_object_mut() {
-                told.insert("step".to_owned(), json!("spared"));
-                told.insert("workload".to_owned(), json!(state.workload_name(*workload)));
+            let mut object = protection_json(why);
+            if let Some(object) = object.as_object_mut() {
+                object.insert("step".to_owned(), json!("spared"));
+                object.insert("workload".to_owned(), json!(state.workload_name(*workload)));
             }
-            told
+            object
         }
         Step::QuotaHeld { preemptor, amounts } => {
             let amounts = amounts.iter().map(|(of, amount)| {

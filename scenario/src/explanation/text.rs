@@ -1,4 +1,4 @@
-//! The story of a decision, for a person who asks why.
+//! Prints decisions with their traces as text.
 
 use lockkeeper_cluster_state::decision_text::{flavor_amount, flavor_verdict_text, pod_set_names};
 use lockkeeper_preemption::{
@@ -7,11 +7,11 @@ use lockkeeper_preemption::{
 };
 use std::fmt::{self, Write};
 
-/// Tells what a workload would get, and why.
+/// Writes the nomination of a workload with its trace.
 ///
 /// # Errors
 ///
-/// When the writer fails.
+/// The writer fails.
 pub fn write_nomination(
     out: &mut impl Write,
     state: &State,
@@ -37,11 +37,11 @@ pub fn write_nomination(
     write_steps(out, state, workload, &nomination.trace)
 }
 
-/// Tells what became of an entry of a cycle, and why.
+/// Writes the decision on an entry of a cycle with its trace.
 ///
 /// # Errors
 ///
-/// When the writer fails.
+/// The writer fails.
 pub fn write_entry(out: &mut impl Write, state: &State, entry: &Entry) -> fmt::Result {
     let workload = state.workload_name(entry.workload);
     let (verdict, victims) = match &entry.decision {
@@ -294,7 +294,7 @@ fn queue_verdict_text(verdict: QueueVerdict) -> String {
     }
 }
 
-/// What holds a workload back beside quota and policy.
+/// Steps that are neither about quota nor about preemption policies.
 fn write_limit_step(out: &mut impl Write, state: &State, step: &Step) -> fmt::Result {
     let name = |id| workload_label(state, id);
     match step {

@@ -9,7 +9,7 @@ use lockkeeper_cluster_state::pod_requests;
 use lockkeeper_preemption::Amount;
 use std::collections::BTreeMap;
 
-/// The resource that a key stands for, and the amount in the unit of the core.
+/// The resource of a key, and the amount in the unit of the core.
 pub(super) fn parse_amount(key: &str, text: AmountText) -> (&str, Option<i64>) {
     let resource = match key {
         "cpu_milli" => "cpu",
@@ -19,7 +19,7 @@ pub(super) fn parse_amount(key: &str, text: AmountText) -> (&str, Option<i64>) {
     (resource, text.in_core_units(resource))
 }
 
-/// What a pod asks for by its spec.
+/// The requests of a pod's spec.
 pub(super) fn pod_spec_requests(
     pod: &Pod,
     spec: &PodSpec,

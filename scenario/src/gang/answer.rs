@@ -1,4 +1,4 @@
-//! What is answered to a scenario.
+//! Evaluates a scenario.
 
 use super::build::LoadedGangScenario;
 use super::scenario::{FilterStatus, GangScenario, Kind};
@@ -8,36 +8,35 @@ use lockkeeper_preemption::gang::{
 use lockkeeper_preemption::placement::PodPreemption;
 use lockkeeper_preemption::{BudgetId, PodId, UnitId};
 
-/// What is answered to a scenario.
+/// The result of a scenario.
 #[derive(Clone, Debug)]
 pub enum ScenarioAnswer {
-    /// What becomes of the preemptor, and why.
+    /// The decision on the preemptor, with its trace.
     Decision(GangDecision, GangTrace),
-    /// Whom it would preempt on each node, and why.
+    /// The victims on each candidate node, with the trace.
     DryRun(DryRun, GangTrace),
-    /// Whether it may preempt.
+    /// Whether the preemptor may preempt.
     MayPreempt(Result<(), IneligibleReason>),
-    /// Whether a group preempts.
+    /// The preemption policy of a group.
     Policy(PodPreemption),
-    /// By which priorities a pod is scheduled and preempted.
+    /// The scheduling and the preemption priority of a pod.
     Priorities {
         /// The pod.
         pod: PodId,
-        /// The one that it is scheduled with.
+        /// The scheduling priority.
         scheduling: i32,
-        /// The one that it is preempted by.
+        /// The preemption priority.
         preemption: i32,
     },
-    /// What is preempted as one, the most important first.
+    /// The disruption units, the most important first.
     Units(Vec<UnitId>),
-    /// For each victim, in order, which of its pods break a budget, and which.
+    /// For each victim, in order, its pods that violate a disruption budget, with the budget.
     Budgets(Vec<Vec<(PodId, BudgetId)>>),
     /// Whether the first victim is more important than the second.
     IsMoreImportant(bool),
 }
 
-/// Answers a scenario. Without a preemptor, and of no kind that asks for something else, it is what would be preempted
-/// as one.
+/// Evaluates a scenario. Without a preemptor and a kind, the result is the list of disruption units.
 #[must_use]
 pub fn evaluate(scenario: &GangScenario, loaded: &LoadedGangScenario) -> ScenarioAnswer {
     let world = &loaded.gang_cluster;
@@ -60,10 +59,10 @@ pub fn evaluate(scenario: &GangScenario, loaded: &LoadedGangScenario) -> Scenari
             ScenarioAnswer::Policy(group_policy(scenario, loaded))
         }
         Some(Kind::EligibleToPreempt) => {
-            let refused = Some(FilterStatus::UnschedulableAndUnresolvable);
-            let is_refused = scenario.nominated_node_status == refused;
+            let unresolvable = Some(FilterStatus::UnschedulableAndUnresolvable);
+            let is_unresolvable = scenario.nominated_node_status == unresolvable;
             let pod = loaded.pods.first().copied().unwrap_or_default();
-            ScenarioAnswer::MayPreempt(check_eligibility(world, pod, is_refused))
+            ScenarioAnswer::MayPreempt(check_eligibility(world, pod, is_unresolvable))
         }
         Some(Kind::DryRun | Kind::SelectBest) => {
             let mut trace = GangTrace::on();
@@ -96,7 +95,7 @@ impl ScenarioAnswer {
     }
 }
 
-/// The policy of the group that is asked about. Its pods need not name it.
+/// The preemption policy of the group of the scenario. Its pods need not name the group.
 fn group_policy(scenario: &GangScenario, loaded: &LoadedGangScenario) -> PodPreemption {
     use lockkeeper_preemption::gang::{GroupKey, PreemptionUnitKind as CoreKind};
     let mut world = loaded.gang_cluster.clone();

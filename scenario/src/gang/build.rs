@@ -1,4 +1,4 @@
-//! The world that a scenario describes.
+//! Builds the cluster state of a scenario of pods and pod groups.
 
 use super::amounts::{parse_amount, pod_spec_requests};
 use super::error::GangError;
@@ -20,31 +20,31 @@ use lockkeeper_preemption::placement::{
 use lockkeeper_preemption::{Amount, GroupId, HostId, PodId, ResourceId, UnitId};
 use std::collections::BTreeMap;
 
-/// A world, and what is asked about it.
+/// A cluster state, and the objects that the scenario evaluates.
 #[derive(Clone, Debug)]
 pub struct LoadedGangScenario {
-    /// The world.
+    /// The cluster state.
     pub gang_cluster: GangCluster,
     /// The preemptor's pods, in order.
     pub pods: Vec<PodId>,
     /// The preemptor's group.
     pub group: Option<GroupId>,
-    /// The nodes that count, if not all do.
+    /// The candidate nodes, if not all nodes are.
     pub hosts: Option<Vec<HostId>>,
-    /// Where its pods go, decided elsewhere.
+    /// The placement of its pods, if it is given.
     pub fixed_placement: Option<Vec<Option<HostId>>>,
-    /// How many nodes are looked at.
+    /// The number of candidate nodes to evaluate.
     pub sample: Option<NodeSample>,
-    /// The pod that is asked about.
+    /// The pod to evaluate.
     pub pod: Option<PodId>,
-    /// The units that are asked about, in order.
+    /// The disruption units to evaluate, in order.
     pub victims: Vec<UnitId>,
-    /// What is compared, in order.
+    /// The disruption units to compare, in order.
     pub ranks: Vec<Importance>,
 }
 
 impl LoadedGangScenario {
-    /// The question about the preemptor.
+    /// The preemptor.
     #[must_use]
     pub fn preemption_request(&self) -> PreemptionRequest<'_> {
         PreemptionRequest {
@@ -57,8 +57,8 @@ impl LoadedGangScenario {
     }
 }
 
-/// What holds for a scenario: one with a kind was recorded from kube-scheduler, whose gates are off unless it says
-/// otherwise. `compatibility` overrides what the scenario says.
+/// The options of a scenario. One with a kind was recorded from kube-scheduler, where gates are off unless it sets
+/// them. `compatibility` overrides the value of the scenario.
 #[must_use]
 pub fn options(
     scenario: &GangScenario,
@@ -77,7 +77,7 @@ pub fn options(
     let policy = scenario.preemptor.as_ref();
     let policy = policy.and_then(|it| it.preemption_policy).is_some();
     let gates = features.map(|it| FeatureGates {
-        // The victims that are spoken of are units whatever the gates.
+        // The listed victims are disruption units, whatever the gates are.
         generic_workload: it.generic_workload || scenario.kind == Some(Kind::PdbSplit),
         composite_pod_group: it.composite_pod_group,
         pod_group_preemption_policy: it.pod_group_preemption_policy || policy,
@@ -95,11 +95,11 @@ pub fn options(
     }
 }
 
-/// The world of a scenario.
+/// Builds the cluster state of a scenario.
 ///
 /// # Errors
 ///
-/// When it is none: a name stands twice or is missing, an amount makes no sense.
+/// A [`GangError`] with the field path, such as for a duplicate or unknown name or an invalid amount.
 pub fn load(
     scenario: &GangScenario,
     options: GangOptions,
@@ -287,7 +287,7 @@ fn set_preemptor(loaded: &mut LoadedGangScenario, preemptor: &Preemptor) -> Resu
     }
     if let Some(pod) = &preemptor.pod {
         let group = pod.pod_group.as_deref();
-        // One that runs already wants more where it is: what it has there counts as free.
+        // A running preemptor is resized in place: its current requests on the node count as free.
         let host = pod.node.as_deref().map(|it| world.host_id(it));
         loaded.hosts = host.map(|it| vec![it]);
         let pod = add_pod(world, pod, group, None, "preemptor.pod")?;
@@ -296,7 +296,7 @@ fn set_preemptor(loaded: &mut LoadedGangScenario, preemptor: &Preemptor) -> Resu
     Ok(())
 }
 
-/// Victims that are only spoken of: those with pods that have names run on a node of their own.
+/// Adds listed victims. Those with named pods run on a separate node.
 fn set_victims(loaded: &mut LoadedGangScenario, victims: &[Victim]) -> Result<(), GangError> {
     let world = &mut loaded.gang_cluster;
     for (at, victim) in victims.iter().enumerate() {
@@ -337,7 +337,7 @@ fn set_victims(loaded: &mut LoadedGangScenario, victims: &[Victim]) -> Result<()
     Ok(())
 }
 
-/// Which nodes count, where the pods go, and how many nodes are looked at.
+/// Sets the candidate nodes, the given placement, and the number of nodes to evaluate.
 fn restrict_nodes(
     loaded: &mut LoadedGangScenario,
     scenario: &GangScenario,
@@ -387,7 +387,7 @@ fn restrict_nodes(
     if scenario.kind == Some(Kind::DryRun) && loaded.pods.is_empty() {
         return Err(GangError::Form {
             at: "preemptor".to_owned(),
-            problem: "it is missing",
+            problem: "missing; set it",
         });
     }
     Ok(())

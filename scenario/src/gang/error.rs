@@ -1,86 +1,86 @@
-//! Errors of scenarios of pods and gangs.
+//! Errors of scenarios of pods and pod groups.
 
 use lockkeeper_cluster_state::ObjectError;
 
-/// Why a scenario is no world.
+/// Why a scenario cannot be loaded.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum GangError {
-    /// When two objects of a kind have one name.
-    #[error("{at}: there is another {kind} {name:?}; give each a name of its own")]
+    /// Two objects of a kind have the same name.
+    #[error("{at}: duplicate {kind} name {name:?}; use unique names")]
     Duplicate {
-        /// Where.
+        /// The field path.
         at: String,
-        /// What it is.
+        /// The kind.
         kind: &'static str,
         /// The name.
         name: String,
     },
-    /// When something is spoken of that is not there.
-    #[error("{at}: there is no {kind} {name:?}")]
+    /// A reference names no existing object.
+    #[error("{at}: {kind} {name:?} does not exist")]
     Unknown {
-        /// Where.
+        /// The field path.
         at: String,
-        /// What it is.
+        /// The kind.
         kind: &'static str,
         /// The name.
         name: String,
     },
-    /// When an amount is below zero.
-    #[error("{at}: an amount is zero or more")]
+    /// An amount is negative.
+    #[error("{at}: an amount must be zero or more")]
     Negative {
-        /// Where.
+        /// The field path.
         at: String,
     },
-    /// When an amount, or all of one resource together, is more than a 64-bit number holds.
+    /// An amount, or the sum of a resource over all objects, does not fit into 64 bits.
     #[error("{at}: the amount is too large; all of a resource together must stay below 2^63")]
     TooLarge {
-        /// Where.
+        /// The field path.
         at: String,
     },
-    /// When a group is preempted by a lower priority than it is scheduled with: two of them could preempt each other
-    /// without end.
+    /// The preemption priority of a group is below its scheduling priority: two such groups could preempt each other in
+    /// a loop.
     #[error(
-        "{at}: the preemption priority {preemption} is below the priority {scheduling}; give at least as much"
+        "{at}: the preemption priority {preemption} is below the priority {scheduling}; set it to at least that"
     )]
     Priority {
-        /// Where.
+        /// The field path.
         at: String,
-        /// The priority that it is preempted by.
+        /// The preemption priority.
         preemption: i32,
-        /// The priority that it is scheduled with.
+        /// The scheduling priority.
         scheduling: i32,
     },
-    /// When a label selector has an operator that there is not.
-    #[error("{at}: {operator:?} is no operator; use In, NotIn, Exists or DoesNotExist")]
+    /// A label selector has an unknown operator.
+    #[error("{at}: unknown operator {operator:?}; use In, NotIn, Exists or DoesNotExist")]
     Operator {
-        /// Where.
+        /// The field path.
         at: String,
         /// The operator.
         operator: String,
     },
-    /// When a taint has an effect that there is not.
-    #[error("{at}: {effect:?} is no effect; use NoSchedule, PreferNoSchedule or NoExecute")]
+    /// A taint has an unknown effect.
+    #[error("{at}: unknown effect {effect:?}; use NoSchedule, PreferNoSchedule or NoExecute")]
     Effect {
-        /// Where.
+        /// The field path.
         at: String,
         /// The effect.
         effect: String,
     },
-    /// When two ways of saying one thing contradict each other, or one is missing.
+    /// Fields are missing, or contradict each other.
     #[error("{at}: {problem}")]
     Form {
-        /// Where.
+        /// The field path.
         at: String,
-        /// What to do.
+        /// The problem and its remedy.
         problem: &'static str,
     },
-    /// When the spec of a pod cannot be read.
+    /// The spec of a pod cannot be decoded.
     #[error("{at}: {error}")]
     Pod {
-        /// Where.
+        /// The field path.
         at: String,
-        /// What is wrong.
+        /// The reason.
         error: Box<ObjectError>,
     },
 }

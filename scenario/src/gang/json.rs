@@ -1,4 +1,4 @@
-//! Answers as JSON.
+//! Encodes results as JSON.
 
 use super::answer::ScenarioAnswer;
 use super::build::LoadedGangScenario;
@@ -10,20 +10,20 @@ use lockkeeper_preemption::placement::{FilterRejection, PodPreemption};
 use lockkeeper_preemption::{BudgetId, HostId, PodId, UnitId};
 use serde_json::{Value, json};
 
-/// An answer, with names in place of numbers.
+/// Encodes a result, with names instead of ids.
 #[must_use]
 pub fn to_json(loaded: &LoadedGangScenario, answer: &ScenarioAnswer) -> Value {
     let world = &loaded.gang_cluster;
     match answer {
         ScenarioAnswer::Decision(it, trace) => {
-            let mut told = decision_json(world, loaded, it);
-            insert_key(&mut told, "trace", steps_json(world, trace.steps()));
-            told
+            let mut object = decision_json(world, loaded, it);
+            insert_key(&mut object, "trace", steps_json(world, trace.steps()));
+            object
         }
         ScenarioAnswer::DryRun(run, trace) => {
-            let mut told = dry_run_json(world, run);
-            insert_key(&mut told, "trace", steps_json(world, trace.steps()));
-            told
+            let mut object = dry_run_json(world, run);
+            insert_key(&mut object, "trace", steps_json(world, trace.steps()));
+            object
         }
         ScenarioAnswer::MayPreempt(may) => json!({
             "mayPreempt": may.is_ok(),
@@ -64,26 +64,29 @@ fn decision_json(
             .map(|it| world.pod_name(*it))
             .unwrap_or_default(),
     };
-    let mut told = json!({
+    let mut object = json!({
         "preemptor": preemptor,
         "outcome": outcome_name(&decision.outcome),
     });
     match &decision.outcome {
         GangOutcome::Fits { placement: it } | GangOutcome::AwaitingVictims { placement: it } => {
-            insert_key(&mut told, "placement", placement_json(world, it));
+            insert_key(&mut object, "placement", placement_json(world, it));
         }
         GangOutcome::Preempt(it) => {
-            if let (Some(told), Value::Object(plan)) = (told.as_object_mut(), plan_json(world, it))
+            if let (Some(object), Value::Object(plan)) =
+                (object.as_object_mut(), plan_json(world, it))
             {
-                told.extend(plan);
+                object.extend(plan);
             }
         }
-        GangOutcome::Ineligible(it) => insert_key(&mut told, "reason", ineligible_name(*it).into()),
+        GangOutcome::Ineligible(it) => {
+            insert_key(&mut object, "reason", ineligible_name(*it).into())
+        }
         GangOutcome::Infeasible { domains } => {
             let all = domains
                 .iter()
                 .map(|(host, it)| domain_json(world, *host, it));
-            insert_key(&mut told, "domains", all.collect());
+            insert_key(&mut object, "domains", all.collect());
         }
     }
     if let Some(it) = &decision.dropped {
@@ -92,16 +95,16 @@ fn decision_json(
             "node": world.cluster().host_name(it.host),
             "why": infeasible_json(world, &it.reason),
         });
-        insert_key(&mut told, "droppedNomination", dropped);
+        insert_key(&mut object, "droppedNomination", dropped);
     }
     if !decision.pods_not_matching_priority.is_empty() {
         let names = decision
             .pods_not_matching_priority
             .iter()
             .map(|it| world.pod_name(*it));
-        insert_key(&mut told, "podsNotMatchingPriority", names.collect());
+        insert_key(&mut object, "podsNotMatchingPriority", names.collect());
     }
-    told
+    object
 }
 
 fn dry_run_json(world: &GangCluster, run: &DryRun) -> Value {
@@ -112,8 +115,8 @@ fn dry_run_json(world: &GangCluster, run: &DryRun) -> Value {
     })
 }
 
-fn insert_key(told: &mut Value, key: &str, value: Value) {
-    if let Some(fields) = told.as_object_mut() {
+fn insert_key(object: &mut Value, key: &str, value: Value) {
+    if let Some(fields) = object.as_object_mut() {
         fields.insert(key.to_owned(), value);
     }
 }

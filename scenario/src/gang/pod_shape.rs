@@ -1,4 +1,4 @@
-//! What Kubernetes says of a pod's place, in the numbers of the core.
+//! Decodes the scheduling fields of Kubernetes' objects: selectors, affinity, tolerations, taints.
 
 use super::error::GangError;
 use k8s_openapi::api::core::v1::{
@@ -10,9 +10,8 @@ use lockkeeper_preemption::placement::{
     TaintEffect, Toleration as CoreToleration, TolerationCondition,
 };
 
-/// What a pod asks for of a node: its requests as the scheduler counts them are for the caller to add, the rest is
-/// its selector, what it requires of nodes, and what it tolerates. A condition that Kubernetes would refuse meets
-/// nothing; a toleration with `Gt` or `Lt` tolerates nothing.
+/// The node selector, the required node affinity and the tolerations of a pod; the caller adds its requests. A term
+/// that Kubernetes would reject matches no node; a toleration with `Gt` or `Lt` tolerates no taint.
 #[must_use]
 pub fn pod_shape(world: &mut GangCluster, spec: &PodSpec) -> Shape {
     let selector = spec.node_selector.iter().flatten();
@@ -75,7 +74,7 @@ fn requirement(
     }
 }
 
-/// A condition of a label selector; `None` if there is no such operator.
+/// A requirement of a label selector; `None` if its operator is unknown.
 fn condition(world: &mut GangCluster, operator: &str, values: &[String]) -> Option<LabelCondition> {
     let mut words = || values.iter().map(|it| world.symbol(it)).collect();
     match operator {
@@ -112,7 +111,7 @@ pub(super) fn selector(
     Ok(Selector(all.into()))
 }
 
-/// A taint of a node; `None` if there is no such effect.
+/// A taint of a node; `None` if its effect is unknown.
 pub(super) fn taint(world: &mut GangCluster, taint: &Taint) -> Option<CoreTaint> {
     Some(CoreTaint {
         key: world.symbol(&taint.key),

@@ -1,4 +1,4 @@
-//! What is written: nodes, pods, groups, budgets, and who wants in. A key that is not known is refused.
+//! The file format: nodes, pods, pod groups, disruption budgets, and the preemptor. Unknown keys are rejected.
 
 use crate::amount_text::AmountText;
 use k8s_openapi::api::core::v1::{PodSpec, Taint};
@@ -6,109 +6,109 @@ use serde::Deserialize;
 use serde_json::Value;
 use std::collections::BTreeMap;
 
-/// A cluster, and a question about it.
+/// A cluster state, and the preemptor or the objects to evaluate.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct GangScenario {
     /// Its name.
     pub id: String,
-    /// What is asked, in recorded ones; without it, it is what becomes of the preemptor.
+    /// The recorded function of kube-scheduler. Without it, the preemptor is decided.
     pub kind: Option<Kind>,
-    /// Where it is from.
+    /// The source of the scenario.
     pub source: Value,
-    /// Whose algorithm is followed; a recorded one follows kube-scheduler.
+    /// The scheduler to reproduce; kube-scheduler for a recorded scenario.
     pub compatibility: Option<SchedulerBehavior>,
     /// Feature gates of kube-scheduler.
     pub features: Option<Features>,
-    /// How pods are put on nodes: it begins with `first_fit`, `best_fit` or `both`.
+    /// The placement strategy; it starts with `first_fit`, `best_fit` or `both`.
     pub placement_strategy: Option<String>,
-    /// Whether the pods of a gang are decided on one by one.
+    /// Whether the pods of a gang are decided one by one.
     pub pod_by_pod: bool,
-    /// The nodes, in the order in which they are tried.
+    /// The nodes, in the order in which they are evaluated.
     pub nodes: Vec<Node>,
     /// The pods.
     pub pods: Vec<Pod>,
-    /// A pod that is asked about.
+    /// A pod to evaluate.
     pub pod: Option<Pod>,
     /// The pod groups.
     pub pod_groups: Vec<Group>,
-    /// A pod group that is asked about.
+    /// A pod group to evaluate.
     pub pod_group: Option<Group>,
     /// The composite pod groups.
     pub composite_pod_groups: Vec<Group>,
-    /// A composite pod group that is asked about.
+    /// A composite pod group to evaluate.
     pub composite_pod_group: Option<Group>,
     /// The disruption budgets.
     pub pdbs: Vec<Budget>,
-    /// Who wants in.
+    /// The preemptor.
     pub preemptor: Option<Preemptor>,
-    /// Where its pods go, decided elsewhere.
+    /// The placement of its pods, if it is given.
     pub placement: Option<FixedPlacement>,
-    /// How many nodes are looked at for a pod.
+    /// The number of candidate nodes to evaluate.
     pub params: Option<DryRunParams>,
-    /// The scheduling cycle of a recorded one.
+    /// The scheduling cycle of a recorded scenario.
     pub cycle: i64,
-    /// The node that is asked about.
+    /// The node to evaluate.
     pub main_node: Option<String>,
-    /// The node that is asked about.
+    /// The node to evaluate.
     pub target_node: Option<String>,
-    /// What kube-scheduler's filters said of each node; others do not count.
+    /// The recorded filter results by node; nodes without one are ignored.
     pub filtered_node_status: Option<BTreeMap<String, FilterStatus>>,
-    /// What they said of the node that the preemptor was nominated to.
+    /// The recorded filter result of the preemptor's nominated node.
     pub nominated_node_status: Option<FilterStatus>,
-    /// Victims that are asked about.
+    /// Victims to evaluate.
     pub victims: Vec<Victim>,
-    /// What was answered; only its `filter_status` is read.
+    /// The recorded result; only its `filter_status` is used.
     pub expected: Value,
-    /// Whether there are victims that only the order of input tells apart.
+    /// Whether some victims differ only in the order of the input.
     pub equal_importance_victims: bool,
 }
 
-/// What is asked.
+/// The recorded function of kube-scheduler.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Kind {
-    /// Whom a group preempts in the cluster, whatever its policy.
+    /// The victims of a group in the cluster, whatever its policy is.
     PodGroupDomain,
     /// Whether a group may preempt.
     PodGroupOngoingOrNever,
-    /// Whom a pod preempts.
+    /// The victims of a pod.
     PostFilter,
-    /// Whom a pod would preempt on each node.
+    /// The victims of a pod on each node.
     DryRun,
-    /// The same, and which node is best.
+    /// The victims of a pod on each node, and the best node.
     SelectBest,
-    /// Whom a pod preempts.
+    /// The victims of a pod.
     Preempt,
-    /// Whom a pod preempts on one node.
+    /// The victims of a pod on one node.
     SelectVictimsOnNode,
     /// Whether a pod may preempt.
     EligibleToPreempt,
-    /// What is preempted as one on a node.
+    /// The disruption units on a node.
     VictimUnitsOnNode,
-    /// What is preempted as one.
+    /// The disruption units.
     VictimUnitsInDomain,
-    /// Whose going breaks a budget.
+    /// The victims that violate a disruption budget.
     PdbSplit,
-    /// Which of two is more important.
+    /// Whether the first of two units is more important.
     MoreImportant,
-    /// By which priority a pod is preempted.
+    /// The preemption priority of a pod.
     EffectivePriority,
-    /// Whether a group preempts.
+    /// The preemption policy of a group.
     ResolvePreemptionPolicy,
-    /// Whom a pod preempts.
+    /// The victims of a pod.
     OracleSinglePod,
-    /// Whom a group preempts.
+    /// The victims of a group.
     OraclePodGroup,
 }
 
-/// Whose algorithm is followed.
+/// The scheduler to reproduce.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum SchedulerBehavior {
-    /// That of KEP-5710.
+    /// lockkeeper (KEP-5710).
     Lockkeeper,
-    /// That of kube-scheduler.
+    /// kube-scheduler.
     KubeScheduler,
 }
 
@@ -116,11 +116,11 @@ pub enum SchedulerBehavior {
 #[derive(Clone, Copy, Debug, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Features {
-    /// There are groups.
+    /// Pod groups are supported.
     pub generic_workload: bool,
-    /// Groups have parents.
+    /// Pod groups may have parents.
     pub composite_pod_group: bool,
-    /// A group says itself whether it preempts.
+    /// Pod groups have a preemption policy.
     pub pod_group_preemption_policy: bool,
 }
 
@@ -130,7 +130,7 @@ pub struct Features {
 pub struct Node {
     /// Its name.
     pub name: String,
-    /// What pods can have of it.
+    /// The allocatable resources.
     pub allocatable: BTreeMap<String, AmountText>,
     /// Its labels.
     pub labels: BTreeMap<String, String>,
@@ -148,21 +148,21 @@ pub struct Pod {
     pub name: String,
     /// Its namespace.
     pub namespace: String,
-    /// Its uid. Nothing depends on it.
+    /// Its uid; not used.
     pub uid: String,
     /// Its labels.
     pub labels: BTreeMap<String, String>,
-    /// The node it runs on, there or not. A preemptor that has one wants more where it is.
+    /// The node it runs on, which may not exist. A preemptor with a node is resized in place.
     pub node: Option<String>,
-    /// Its pod group, there or not.
+    /// Its pod group, which may not exist.
     pub pod_group: Option<String>,
     /// Its own priority.
     pub priority: Option<i32>,
     /// `Never` or `PreemptLowerPriority`.
     pub preemption_policy: Option<Policy>,
-    /// What it asks for in all; instead of `spec`.
+    /// Its total requests, instead of `spec`.
     pub requests: BTreeMap<String, AmountText>,
-    /// As Kubernetes has it: containers, node selector, affinity, tolerations.
+    /// Kubernetes' pod spec: containers, node selector, affinity, tolerations.
     pub spec: Option<Box<PodSpec>>,
     /// When it started, in nanoseconds since 1970.
     pub start_time_ns: Option<i64>,
@@ -170,7 +170,7 @@ pub struct Pod {
     pub terminating: bool,
     /// Its condition `DisruptionTarget`.
     pub disruption_target: Option<DisruptionTarget>,
-    /// The node it was nominated to.
+    /// The nominated node.
     pub nominated_node: Option<String>,
 }
 
@@ -178,18 +178,18 @@ pub struct Pod {
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct DisruptionTarget {
-    /// Why.
+    /// The reason.
     pub reason: String,
-    /// `True`, or it does not hold.
+    /// The status; only `True` counts.
     pub status: String,
 }
 
 /// A preemption policy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 pub enum Policy {
-    /// It preempts.
+    /// Preempts lower priorities.
     PreemptLowerPriority,
-    /// It never does.
+    /// Never preempts.
     Never,
 }
 
@@ -201,34 +201,34 @@ pub struct Group {
     pub name: String,
     /// Its namespace.
     pub namespace: String,
-    /// Its uid. Nothing depends on it.
+    /// Its uid; not used.
     pub uid: String,
     /// The composite pod group that it is part of.
     pub parent: Option<String>,
-    /// How it is disrupted.
+    /// The disruption mode.
     pub disruption_mode: Option<Mode>,
-    /// The priority that it is scheduled with.
+    /// The scheduling priority.
     pub priority: Option<i32>,
-    /// The priority that it is preempted by; that one if it is not given.
+    /// The preemption priority; the scheduling priority by default.
     pub preemption_priority: Option<i32>,
-    /// Whether it preempts.
+    /// The preemption policy.
     pub preemption_policy: Option<Policy>,
-    /// How it is scheduled; without it one pod is enough.
+    /// The scheduling policy; without it one pod is enough.
     pub policy: Option<Scheduling>,
 }
 
-/// How a group is disrupted.
+/// The disruption mode of a group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 pub enum Mode {
-    /// By pods.
+    /// Each pod on its own.
     #[serde(alias = "Pod")]
     Single,
-    /// All or none.
+    /// All pods together.
     #[serde(alias = "PodGroup")]
     All,
 }
 
-/// How a group is scheduled.
+/// The scheduling policy of a group.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Scheduling {
@@ -242,9 +242,9 @@ pub struct Scheduling {
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Gang {
-    /// With how many of its pods it makes do.
+    /// The minimum number of pods.
     pub min_count: Option<u32>,
-    /// With how many of its groups; kube-scheduler's, and not read.
+    /// The minimum number of groups; not used.
     pub min_group_count: Option<u32>,
 }
 
@@ -256,11 +256,11 @@ pub struct Budget {
     pub name: String,
     /// Its namespace.
     pub namespace: String,
-    /// Which pods it protects; none without it.
+    /// The protected pods; none without a selector.
     pub selector: Option<Selector>,
-    /// How many pods may go.
+    /// The number of allowed disruptions.
     pub disruptions_allowed: i32,
-    /// Pods that are counted already.
+    /// Pods whose disruption is counted already.
     pub disrupted_pods: Vec<String>,
 }
 
@@ -268,13 +268,13 @@ pub struct Budget {
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Selector {
-    /// Labels that must be there.
+    /// The required labels.
     pub match_labels: BTreeMap<String, String>,
-    /// Further conditions.
+    /// The requirements.
     pub match_expressions: Vec<Expression>,
 }
 
-/// A condition on a label.
+/// A requirement on a label.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Expression {
@@ -283,12 +283,12 @@ pub struct Expression {
     /// `In`, `NotIn`, `Exists` or `DoesNotExist`.
     #[serde(alias = "operator")]
     pub op: String,
-    /// The values it speaks of.
+    /// The values.
     #[serde(default)]
     pub values: Vec<String>,
 }
 
-/// Who wants in: a pod, or a group with its pods that wait.
+/// The preemptor: a pod, or a group with its pending pods.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Preemptor {
@@ -300,27 +300,27 @@ pub struct Preemptor {
     pub composite_pod_group: Option<Group>,
     /// Its pods, in the order in which they are placed.
     pub pods: Vec<Pod>,
-    /// The group's priority once more; the same, or it is refused.
+    /// The group's priority again; another value is rejected.
     pub priority: Option<i32>,
-    /// Whether it preempts, whatever its group and pods say.
+    /// The preemption policy; overrides those of its group and pods.
     pub preemption_policy: Option<Policy>,
 }
 
-/// Where pods go, decided elsewhere.
+/// A given placement of pods.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct FixedPlacement {
-    /// Whether a place was asked for at all.
+    /// Whether a placement was searched.
     pub called: bool,
-    /// Whether there was one.
+    /// Whether a placement was found.
     pub feasible: bool,
-    /// How it was found.
+    /// How the placement was found.
     pub strategy: String,
-    /// The places.
+    /// The placements of the pods.
     pub with_all_victims_removed: Vec<NodeAssignment>,
 }
 
-/// Where a pod goes.
+/// The placement of a pod.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct NodeAssignment {
@@ -330,50 +330,50 @@ pub struct NodeAssignment {
     pub node: String,
 }
 
-/// How many nodes are looked at.
+/// The sample of candidate nodes.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct DryRunParams {
-    /// How many are enough.
+    /// The number of candidates.
     pub num_candidates: usize,
-    /// Where it is begun.
+    /// The index of the first node.
     pub offset: usize,
-    /// Whether they were looked at one after the other; else all are.
+    /// Whether nodes were evaluated sequentially; otherwise all are.
     pub sequential: bool,
-    /// Where `num_candidates` is from.
+    /// An input of `num_candidates`.
     pub min_candidate_nodes_absolute: i64,
-    /// Where `num_candidates` is from.
+    /// An input of `num_candidates`.
     pub min_candidate_nodes_percentage: i64,
 }
 
-/// What kube-scheduler's filters say of a node.
+/// The result of kube-scheduler's filters for a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 pub enum FilterStatus {
     /// The pod fits.
     Success,
-    /// It might if others went.
+    /// The pod may fit after preemption.
     Unschedulable,
-    /// It never will.
+    /// Preemption cannot help.
     UnschedulableAndUnresolvable,
 }
 
-/// What is preempted as one.
+/// The disruption units.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Victim {
-    /// The priority that it is preempted by.
+    /// The preemption priority.
     pub priority: i32,
-    /// What it is.
+    /// The kind.
     #[serde(rename = "type")]
     pub kind: UnitKind,
     /// Its pods.
     pub pods: Vec<Pod>,
-    /// When the first of them started, in nanoseconds since 1970.
+    /// The earliest start of its pods, in nanoseconds since 1970.
     #[serde(default)]
     pub earliest_start_time_ns: Option<i64>,
 }
 
-/// What a unit is.
+/// The kind of a disruption unit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum UnitKind {
@@ -386,7 +386,7 @@ pub enum UnitKind {
 }
 
 impl GangScenario {
-    /// The nodes. In a recorded one the first of a name counts; there is one with a slip of the pen.
+    /// The nodes. In a recorded scenario, the first node of a name counts: one recording has a duplicate name.
     pub(super) fn nodes_without_duplicates(&self) -> impl Iterator<Item = (usize, &Node)> {
         let mut seen = std::collections::BTreeSet::new();
         let is_recorded = self.kind.is_some();
@@ -395,7 +395,7 @@ impl GangScenario {
     }
 }
 
-/// Whether what is written is about pods on nodes: it has a preemptor and no other kind, or one of these kinds.
+/// Returns true for a scenario of pods on nodes: one with one of these kinds, or with a preemptor and no kind.
 #[must_use]
 pub fn is_gang_scenario(value: &Value) -> bool {
     match value.get("kind") {

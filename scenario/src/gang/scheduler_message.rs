@@ -1,4 +1,4 @@
-//! What kube-scheduler says of a decision.
+//! kube-scheduler's message for a decision.
 
 use lockkeeper_preemption::ResourceId;
 use lockkeeper_preemption::gang::{GangCluster, GangOutcome, IneligibleReason, InfeasibleReason};
@@ -6,8 +6,8 @@ use std::collections::BTreeMap;
 
 const NOT_HELPFUL: &str = "Preemption is not helpful for scheduling";
 
-/// What kube-scheduler v1.37 says of a decision on a pod, or on a group: the text of events and of
-/// `status.conditions`, without the name of its plugin in front.
+/// The message of kube-scheduler v1.37 for a decision on a pod or group: the text of events and of
+/// `status.conditions`, without the plugin name as a prefix.
 #[must_use]
 pub fn scheduler_message(world: &GangCluster, is_gang: bool, outcome: &GangOutcome) -> String {
     let pods = |units: &[lockkeeper_preemption::UnitId]| {
@@ -43,7 +43,7 @@ pub fn scheduler_message(world: &GangCluster, is_gang: bool, outcome: &GangOutco
     }
 }
 
-/// How many nodes are nothing, by reason. Source: kube-scheduler v1.37, `FitError.Error`.
+/// The number of unsuitable nodes by reason. Source: kube-scheduler v1.37, `FitError.Error`.
 fn unavailable_nodes(
     world: &GangCluster,
     domains: &[(Option<lockkeeper_preemption::HostId>, InfeasibleReason)],
@@ -76,7 +76,7 @@ fn unavailable_nodes(
     format!("0/{all} nodes are available: {}.", parts.join(", "))
 }
 
-/// What the filters say of a node, or of the search for victims there.
+/// The reasons of the filters for a node, or of the search for victims on it.
 #[must_use]
 pub fn node_reasons(world: &GangCluster, why: &InfeasibleReason) -> Vec<String> {
     match why {

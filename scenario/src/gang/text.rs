@@ -1,4 +1,4 @@
-//! Prints the answer to a scenario of pods and pod groups as text.
+//! Prints the result of a scenario of pods and pod groups as text.
 
 use super::answer::ScenarioAnswer;
 use super::build::LoadedGangScenario;
@@ -11,11 +11,11 @@ use lockkeeper_preemption::placement::{FilterRejection, PodPreemption};
 use lockkeeper_preemption::{BudgetId, HostId, PodId, UnitId};
 use std::fmt::{self, Write};
 
-/// Writes an answer as text.
+/// Writes a result as text.
 ///
 /// # Errors
 ///
-/// When the writer fails.
+/// The writer fails.
 pub fn write_text(
     out: &mut impl Write,
     loaded: &LoadedGangScenario,

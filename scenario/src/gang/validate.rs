@@ -1,4 +1,4 @@
-//! What a scenario must be before it becomes a world.
+//! Validates a scenario of pods and pod groups.
 
 use super::amounts::{parse_amount, pod_spec_requests};
 use super::error::GangError;
@@ -6,7 +6,7 @@ use super::scenario::{GangScenario, Group, Pod};
 use crate::amount_text::AmountText;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Looks at all that could make the core's numbers wrong.
+/// Checks names, amounts and priorities, which the core does not check.
 pub(super) fn validate(scenario: &GangScenario) -> Result<(), GangError> {
     let mut names = UniqueNames::default();
     let mut sums = ResourceTotals::default();
@@ -20,7 +20,7 @@ pub(super) fn validate(scenario: &GangScenario) -> Result<(), GangError> {
         }
     }
     for (path, pod) in pods_with_paths(scenario) {
-        // A preemptor that runs stands among the pods as well, with what it has.
+        // A running preemptor is listed among the pods too, with its current requests.
         let is_resized = path == "preemptor.pod" && pod.node.is_some();
         if !is_resized {
             names.add("pod", &pod.namespace, &pod.name, &path)?;
@@ -39,7 +39,7 @@ pub(super) fn validate(scenario: &GangScenario) -> Result<(), GangError> {
         }
     }
     for (at, budget) in scenario.pdbs.iter().enumerate() {
-        // Recorded ones may have none; their place tells them apart.
+        // Recorded budgets may have no name; their index identifies them.
         if !budget.name.is_empty() {
             let path = format!("pdbs[{at}]");
             names.add("budget", &budget.namespace, &budget.name, &path)?;
@@ -61,7 +61,7 @@ fn check_fields(scenario: &GangScenario) -> Result<(), GangError> {
         if count.saturating_add(usize::from(preemptor.pod.is_some())) != 1 {
             return wrong(
                 "preemptor",
-                "give one of pod, pod_group and composite_pod_group",
+                "set exactly one of pod, pod_group and composite_pod_group",
             );
         }
         let priority = groups.iter().find_map(|it| it.as_ref());
@@ -73,7 +73,7 @@ fn check_fields(scenario: &GangScenario) -> Result<(), GangError> {
         {
             return wrong(
                 "preemptor.priority",
-                "it is not that of the group; leave it out",
+                "must be the priority of the group; omit it",
             );
         }
     }
@@ -84,7 +84,7 @@ fn check_fields(scenario: &GangScenario) -> Result<(), GangError> {
     {
         return wrong(
             "placement_strategy",
-            "it begins with first_fit, best_fit or both",
+            "must start with first_fit, best_fit or both",
         );
     }
     Ok(())
@@ -94,7 +94,7 @@ fn check_pod(pod: &Pod, path: &str, sums: &mut ResourceTotals) -> Result<(), Gan
     if pod.spec.is_some() && !pod.requests.is_empty() {
         return Err(GangError::Form {
             at: format!("{path}.requests"),
-            problem: "it stands beside spec, which says it too; leave one out",
+            problem: "requests and spec are mutually exclusive; omit one",
         });
     }
     for (resource, amount) in &pod.requests {
@@ -109,7 +109,7 @@ fn check_pod(pod: &Pod, path: &str, sums: &mut ResourceTotals) -> Result<(), Gan
     Ok(())
 }
 
-/// All pods, and where they stand.
+/// All pods, with their field paths.
 pub(super) fn pods_with_paths(scenario: &GangScenario) -> impl Iterator<Item = (String, &Pod)> {
     let all = scenario.pods.iter().enumerate();
     let all = all.map(|(at, pod)| (format!("pods[{at}]"), pod));
@@ -121,14 +121,14 @@ pub(super) fn pods_with_paths(scenario: &GangScenario) -> impl Iterator<Item = (
     let single = single.map(|pod| ("preemptor.pod".to_owned(), pod));
     let victims = scenario.victims.iter().enumerate().flat_map(|(at, it)| {
         let pods = it.pods.iter().enumerate();
-        // The victims that are only compared have pods without names.
+        // Victims that are only compared have pods without names.
         let named = pods.filter(|(_, pod)| !pod.name.is_empty());
         named.map(move |(pod_at, pod)| (format!("victims[{at}].pods[{pod_at}]"), pod))
     });
     all.chain(one).chain(waiting).chain(single).chain(victims)
 }
 
-/// All groups that have an object, and where they stand.
+/// All groups that have an object, with their field paths.
 fn groups_with_paths(scenario: &GangScenario) -> impl Iterator<Item = (String, &Group)> {
     let all = scenario.pod_groups.iter().enumerate();
     let all = all.map(|(at, it)| (format!("pod_groups[{at}]"), it));
@@ -140,7 +140,7 @@ fn groups_with_paths(scenario: &GangScenario) -> impl Iterator<Item = (String, &
     all.chain(one).chain(preemptor)
 }
 
-/// Names that were seen, by kind and namespace.
+/// The names so far, by kind and namespace.
 #[derive(Default)]
 struct UniqueNames<'a>(BTreeSet<(&'static str, &'a str, &'a str)>);
 
@@ -163,7 +163,7 @@ impl<'a> UniqueNames<'a> {
     }
 }
 
-/// What all have or ask for, by resource.
+/// The sums of all amounts, by resource.
 #[derive(Default)]
 struct ResourceTotals(BTreeMap<String, i64>);
 

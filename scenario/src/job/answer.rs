@@ -1,14 +1,14 @@
-//! The answer to a case.
+//! The result of a case.
 
 use serde_json::Value;
 
-/// A decision told.
+/// A decision with its explanation.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CaseAnswer {
     /// The decision, in the field names of the cases.
     pub decision: Value,
-    /// What was considered, in order; empty where there is nothing to consider.
+    /// The steps of the decision, in order; may be empty.
     pub trace: Vec<Value>,
-    /// Both for a person.
+    /// Both as text.
     pub text: String,
 }

@@ -1,17 +1,17 @@
-//! What the cases look like. Amounts are in the unit that their name ends in (`cpu_milli`, `memory_bytes`), or
-//! plain as in other scenarios.
+//! The format of the cases. Amounts are in the unit of their suffix (`cpu_milli`, `memory_bytes`), or as in other
+//! scenarios.
 
 use crate::amount_text::AmountText;
 use lockkeeper_preemption::job::{ElasticDefaults, LabelValue, PreemptionLabels};
 use serde::Deserialize;
 use std::collections::BTreeMap;
 
-/// By resource.
+/// Amounts by resource.
 pub(super) type Amounts = BTreeMap<String, AmountText>;
 
 pub(super) type Labels = BTreeMap<String, String>;
 
-/// The three switches.
+/// The three feature switches.
 #[derive(Clone, Copy, Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default, deny_unknown_fields)]
 pub(super) struct PluginArgs {
@@ -71,7 +71,7 @@ pub(super) struct QuotaPod {
     pub(super) running: bool,
     #[serde(default)]
     pub(super) preemptible: Option<String>,
-    /// Its quota, if not the job's.
+    /// Its quota; the job's by default.
     #[serde(default)]
     pub(super) quota: Option<String>,
 }
@@ -81,7 +81,7 @@ pub(super) struct QuotaPod {
 pub(super) struct JobPod {
     pub(super) name: String,
     pub(super) req: Amounts,
-    /// Where it runs, or is assumed to.
+    /// The node where it runs or is assumed.
     #[serde(default)]
     pub(super) node: Option<String>,
 }
@@ -98,10 +98,10 @@ pub(super) struct Job {
     pub(super) policy: Option<PodPreemptionPolicy>,
     #[serde(default)]
     pub(super) priority: i32,
-    /// The least number of pods, if its owner says one.
+    /// The minimum number of pods, if its owner sets one.
     #[serde(default)]
     pub(super) minimum: Option<u32>,
-    /// The number of pods, if its owner says one.
+    /// The number of pods, if its owner sets one.
     #[serde(default)]
     pub(super) total: Option<u32>,
     pub(super) pods: Vec<JobPod>,
@@ -124,7 +124,7 @@ pub(super) struct JobAdmissionCase {
     #[serde(default)]
     pub(super) args: PluginArgs,
     pub(super) quota: Quota,
-    /// Quotas above, and beside it.
+    /// Its ancestors and siblings.
     #[serde(default)]
     pub(super) quotas: Vec<Quota>,
     #[serde(default)]
@@ -150,7 +150,7 @@ pub(super) struct TriggerPod {
     pub(super) can_preempt: Option<String>,
 }
 
-/// What the filters said of a node.
+/// The filter result of a node.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 pub(super) enum NodeStatus {
     Success,
@@ -167,7 +167,7 @@ pub(super) struct Node {
     /// Whole cores, or a quantity.
     #[serde(default)]
     pub(super) cpu: Option<AmountText>,
-    /// Other resources. One that no node names is not limited.
+    /// Other resources. A resource that no node lists is unlimited.
     #[serde(default)]
     pub(super) allocatable: Amounts,
     #[serde(default)]
@@ -186,7 +186,7 @@ pub(super) struct RunningPod {
     pub(super) preemptible: Option<String>,
     #[serde(default)]
     pub(super) quota: Option<String>,
-    /// Whether it was told to go.
+    /// Whether it is being evicted.
     #[serde(default)]
     pub(super) leaving: bool,
 }
@@ -198,13 +198,13 @@ pub(super) struct JobPreemptionCase {
     #[serde(default)]
     pub(super) args: PluginArgs,
     pub(super) quota: Quota,
-    /// Quotas above, and beside it.
+    /// Its ancestors and siblings.
     #[serde(default)]
     pub(super) quotas: Vec<Quota>,
     pub(super) nodes: Vec<Node>,
     #[serde(default)]
     pub(super) running: Vec<RunningPod>,
-    /// Pods without a place. Those of a non-preemptible class count as a request of their quota.
+    /// Pending pods. Those of a non-preemptible class count as requests of their quota.
     #[serde(default)]
     pub(super) pending: Vec<QuotaPod>,
     pub(super) job: Job,
@@ -250,12 +250,12 @@ pub(super) struct QuotaStatus {
     pub(super) runtime: Amounts,
     #[serde(default)]
     pub(super) used: Amounts,
-    /// Absent if nothing but what the runtime quota names is looked at, without a limit.
+    /// The limit. If absent, only the resources of the runtime quota are checked.
     #[serde(default)]
     pub(super) max: Option<Amounts>,
     #[serde(default)]
     pub(super) min: Amounts,
-    /// After scaling. The check is against the declared one.
+    /// The min after scaling. The check uses the declared min.
     #[serde(default, rename = "effective_min")]
     pub(super) _effective_min: Amounts,
     #[serde(default)]
@@ -269,7 +269,7 @@ pub(super) struct PrefilterCase {
     pub(super) args: PrefilterArgs,
     pub(super) pod: LabelledPod,
     pub(super) quota: QuotaStatus,
-    /// From what `used` and `runtime` came.
+    /// The inputs of `used` and `runtime`.
     #[serde(default, rename = "running_pods")]
     pub(super) _running: Vec<LabelledPod>,
     #[serde(default, rename = "total_resource")]
@@ -287,7 +287,7 @@ pub(super) struct ParentArgs {
 #[serde(deny_unknown_fields)]
 pub(super) struct PrefilterParentCase {
     pub(super) args: ParentArgs,
-    /// The pod's quota first, then upwards.
+    /// The pod's quota, then its ancestors.
     pub(super) chain: Vec<QuotaStatus>,
     pub(super) pod: LabelledPod,
 }
@@ -323,7 +323,7 @@ pub(super) struct SelectVictimsCase {
     pub(super) pods_on_node: Vec<LabelledPod>,
     pub(super) preemptor: LabelledPod,
     pub(super) quota: QuotaUsageLimit,
-    /// What the node has; what it does not name is not limited.
+    /// The allocatable resources; other resources are unlimited.
     #[serde(default)]
     pub(super) allocatable: Amounts,
 }

@@ -5,7 +5,7 @@ use super::resolve::CaseError;
 use super::{job_preemption, per_pod, quota_check, runtime_quota};
 use serde_json::Value;
 
-/// What is asked.
+/// The kind of decision.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum CaseKind {
     JobAdmission,
@@ -33,12 +33,12 @@ const CASE_KINDS: [(&str, CaseKind); 10] = [
     ("overuse_revoke", CaseKind::OveruseRevoke),
 ];
 
-/// What a case says about itself, and what somebody found for it.
+/// Fields of a case that are not inputs: its description and its recorded result.
 const COMMENT_FIELDS: [&str; 8] = [
     "id", "kind", "origin", "rule", "title", "note", "source", "expected",
 ];
 
-/// A case that was read.
+/// A parsed case.
 #[derive(Clone, Debug)]
 pub struct Case {
     kind: CaseKind,
@@ -52,11 +52,11 @@ impl Case {
         case_kind(scenario).is_some()
     }
 
-    /// Takes a case.
+    /// Parses a case.
     ///
     /// # Errors
     ///
-    /// [`CaseError::Kind`] if it is none.
+    /// [`CaseError::Kind`] for an unknown kind.
     pub fn parse(mut scenario: Value) -> Result<Self, CaseError> {
         let kind = case_kind(&scenario).ok_or_else(|| CaseError::Kind {
             kind: scenario.get("kind").unwrap_or(&Value::Null).to_string(),
@@ -70,12 +70,12 @@ impl Case {
         })
     }
 
-    /// Decides it.
+    /// Decides the case.
     ///
     /// # Errors
     ///
-    /// A [`CaseError`] with the place of what cannot be: a field that is not known or missing, an amount that is
-    /// negative or too large, a name twice, a name that nothing has.
+    /// A [`CaseError`] with the field path: an unknown or missing field, an amount that is negative or too large, a
+    /// duplicate name, or a reference to an unknown name.
     pub fn decide(&self) -> Result<CaseAnswer, CaseError> {
         let asked = &self.fields;
         match self.kind {
@@ -96,7 +96,7 @@ impl Case {
 fn case_kind(scenario: &Value) -> Option<CaseKind> {
     let kind = scenario.get("kind")?.as_str()?;
     let (_, kind) = CASE_KINDS.iter().find(|(name, _)| *name == kind)?;
-    // Cases of kube-scheduler's own plugin go by the same name, and know no quota.
+    // Cases of kube-scheduler's own plugin have the same name, but no quota.
     let is_of_quota = *kind != CaseKind::SelectVictimsOnNode || scenario.get("quota").is_some();
     is_of_quota.then_some(*kind)
 }

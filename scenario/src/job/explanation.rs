@@ -296,8 +296,8 @@ pub(super) fn rejection_reason(
         ),
         JobRejection::Quota(admission) => {
             let mut levels = admission.levels.iter();
-            let refused = levels.find(|it| !it.is_within_min() || !it.is_within_max());
-            let name = refused.map_or("", |it| names.quotas.name(it.quota));
+            let rejected = levels.find(|it| !it.is_within_min() || !it.is_within_max());
+            let name = rejected.map_or("", |it| names.quotas.name(it.quota));
             ("quota gate", format!("quota {name} rejects it"))
         }
         JobRejection::OverMax { quota } => {
@@ -331,9 +331,9 @@ pub(super) fn rejection_reason(
 /// The outcome of a round, in the field names of the cases.
 pub(super) fn outcome_json(names: &NameLookup<'_>, outcome: &JobOutcome) -> Value {
     match outcome {
-        JobOutcome::Rejected(refused) => json!({
+        JobOutcome::Rejected(rejected) => json!({
             "preempt": false,
-            "why": rejection_reason(names, refused).0,
+            "why": rejection_reason(names, rejected).0,
             "victims": [],
             "nominations": {},
         }),
@@ -368,8 +368,8 @@ pub(super) fn outcome_text(
     job: &str,
 ) -> String {
     let plan = match outcome {
-        JobOutcome::Rejected(refused) => {
-            let why = rejection_reason(names, refused).1;
+        JobOutcome::Rejected(rejected) => {
+            let why = rejection_reason(names, rejected).1;
             return format!("{job} is not placed, and there are no victims: {why}\n");
         }
         JobOutcome::Preempt(plan) => plan,

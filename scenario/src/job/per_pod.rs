@@ -55,14 +55,14 @@ pub(super) fn prefilter(asked: &Value) -> Result<CaseAnswer, CaseError> {
     )?;
     let request = resolver.resources(&case.pod.requests, "pod.requests")?;
     let request = request.masked(&names);
-    let refused = check_pod_quota(
+    let rejected = check_pod_quota(
         &request,
         preemptibility(&case.pod),
         std::slice::from_ref(&quota),
     )
     .err();
     let message =
-        refused.map(|it| quota_message(&resolver, &request, &[(&case.quota.name, &quota)], &it));
+        rejected.map(|it| quota_message(&resolver, &request, &[(&case.quota.name, &quota)], &it));
     Ok(prefilter_answer(message))
 }
 
@@ -80,10 +80,10 @@ pub(super) fn prefilter_parent(asked: &Value) -> Result<CaseAnswer, CaseError> {
     if let Some(max) = case.chain.first().and_then(|it| it.max.as_ref()) {
         request = request.masked(&resolver.limit(max, "chain[0].max")?);
     }
-    let refused = check_pod_quota(&request, preemptibility(&case.pod), &path).err();
+    let rejected = check_pod_quota(&request, preemptibility(&case.pod), &path).err();
     let seen = case.chain.iter().map(|it| &it.name).zip(&path);
     let seen: Vec<_> = seen.collect();
-    let message = refused.map(|it| quota_message(&resolver, &request, &seen, &it));
+    let message = rejected.map(|it| quota_message(&resolver, &request, &seen, &it));
     Ok(prefilter_answer(message))
 }
 

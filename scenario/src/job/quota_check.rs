@@ -56,13 +56,13 @@ impl QuotaCheck {
     /// The sums at the job's own quota.
     fn to_json(&self) -> Value {
         let admission = &self.admission;
-        let told = json!({
+        let value = json!({
             "admit": admission.has_quota(),
             "class": admission.preemptibility.as_str(),
             "job_total": self.resolver.to_json(&admission.total),
         });
         let Some(level) = admission.levels.first() else {
-            return told;
+            return value;
         };
         let sums = match &level.usage {
             CheckedUsage::NonPreemptible {
@@ -84,7 +84,7 @@ impl QuotaCheck {
                 "checked_sum": self.resolver.to_json(all),
             }),
         };
-        merge_fields(told, sums)
+        merge_fields(value, sums)
     }
 
     fn into_answer(self, decision: Value, verdict: &str) -> CaseAnswer {

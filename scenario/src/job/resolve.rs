@@ -125,7 +125,7 @@ impl NameResolver {
         to_json(self.job_cluster.cluster(), amounts)
     }
 
-    /// Amounts as people write them.
+    /// Amounts as text.
     pub(super) fn to_text(&self, amounts: &ResourceList) -> String {
         to_text(self.job_cluster.cluster(), amounts)
     }
@@ -213,7 +213,7 @@ impl QuotaIds {
         Ok(quotas)
     }
 
-    /// A quota by its name. One that is only spoken of has no limits.
+    /// A quota by its name. One that is only referenced has no limits.
     pub(super) fn id(&mut self, name: &str, add: impl FnOnce() -> QuotaId) -> QuotaId {
         *self.ids.entry(name.to_owned()).or_insert_with(add)
     }
@@ -262,10 +262,10 @@ pub(super) fn unknown_name<'a>(
     }
 }
 
-/// The fields of both.
-pub(super) fn merge_fields(mut told: Value, more: Value) -> Value {
-    if let (Some(told), Value::Object(more)) = (told.as_object_mut(), more) {
-        told.extend(more);
+/// Merges the fields of two objects.
+pub(super) fn merge_fields(mut object: Value, more: Value) -> Value {
+    if let (Some(object), Value::Object(more)) = (object.as_object_mut(), more) {
+        object.extend(more);
     }
-    told
+    object
 }

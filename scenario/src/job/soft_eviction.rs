@@ -1,20 +1,20 @@
-//! How a victim is marked.
+//! The label and the annotation of a victim.
 //!
 //! Source: Koordinator's proposal 20240115-support-job-level-preemption, "Adaptive Eviction Approach" and "API".
-//! It shows JSON as the value of a label, which Kubernetes does not take. So the label has the preemptor's job
-//! as its value, and an annotation of the same key the JSON.
+//! The proposal shows JSON as the value of a label, which Kubernetes rejects. So the value of the label is the
+//! preemptor's job, and an annotation with the same key has the JSON.
 
 use lockkeeper_api::labels::SOFT_EVICTION;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// For whom a victim goes: what the annotation says.
+/// The preemptor of a victim, as in the annotation.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize, Serialize)]
 pub struct PreemptorRef {
     /// The job.
     #[serde(rename = "preemptJob")]
     pub job: String,
-    /// Its namespace. The proposal has none; without one it is the victim's.
+    /// Its namespace; the victim's by default. The proposal has no namespace.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub namespace: Option<String>,
 }
@@ -22,7 +22,7 @@ pub struct PreemptorRef {
 /// The most characters in the value of a label.
 const LABEL_MAX: usize = 63;
 
-/// How many of them the hash of a longer name takes.
+/// The characters of the hash that a cut name ends in.
 const HASH_LEN: usize = 16;
 
 impl PreemptorRef {
@@ -42,21 +42,21 @@ impl PreemptorRef {
         serde_json::to_string(self)
     }
 
-    /// For whom a pod was marked, if it was: by the annotation, or by the label alone, whose value may be cut.
-    /// After a restart rounds in flight are made of it.
+    /// The preemptor of a marked pod: from the annotation, or from the label, whose value may be cut. Restores the
+    /// rounds in flight after a restart.
     #[must_use]
     pub fn from_metadata(
         labels: &BTreeMap<String, String>,
         annotations: &BTreeMap<String, String>,
     ) -> Option<Self> {
-        let told = annotations.get(SOFT_EVICTION);
-        let told = told.and_then(|it| serde_json::from_str(it).ok());
+        let by_annotation = annotations.get(SOFT_EVICTION);
+        let by_annotation = by_annotation.and_then(|it| serde_json::from_str(it).ok());
         let by_label = || {
             let job = labels.get(SOFT_EVICTION)?.clone();
             let namespace = None;
             Some(Self { job, namespace })
         };
-        told.or_else(by_label)
+        by_annotation.or_else(by_label)
     }
 }
 
@@ -106,7 +106,7 @@ mod tests {
             assert_eq!(
                 label_value(&value),
                 value,
-                "{cut} gives no value of a label"
+                "{cut} gives an invalid label value"
             );
             assert!(seen.insert(value), "{cut} has the value of another");
         }
@@ -144,7 +144,7 @@ mod tests {
                 Some(json(&long)),
                 Some(preemptor(&long, Some("team"))),
             ),
-            // As in the proposal, and as others may write it.
+            // As in the proposal, and as other clients may write it.
             (
                 None,
                 Some(r#"{"preemptJob":"job2"}"#.to_owned()),

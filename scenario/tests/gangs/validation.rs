@@ -1,4 +1,4 @@
-//! What is no cluster.
+//! Invalid scenarios of pods and pod groups.
 
 use crate::error;
 use lockkeeper_scenario::gang::GangScenario;
@@ -12,19 +12,19 @@ fn check(yaml: &str, expected: &str) {
 fn duplicate_names_are_rejected() {
     check(
         "{nodes: [{name: a}, {name: a}]}",
-        "nodes[1]: there is another node \"a\"; give each a name of its own",
+        "nodes[1]: duplicate node name \"a\"; use unique names",
     );
     check(
         "{pods: [{name: p}, {name: p, namespace: x}, {name: p}]}",
-        "pods[2]: there is another pod \"p\"; give each a name of its own",
+        "pods[2]: duplicate pod name \"p\"; use unique names",
     );
     check(
         "{pods: [{name: p}], preemptor: {pod: {name: p}}}",
-        "preemptor.pod: there is another pod \"p\"; give each a name of its own",
+        "preemptor.pod: duplicate pod name \"p\"; use unique names",
     );
     check(
         "{pod_groups: [{name: g}, {name: g}]}",
-        "pod_groups[1]: there is another group \"g\"; give each a name of its own",
+        "pod_groups[1]: duplicate group name \"g\"; use unique names",
     );
 }
 
@@ -32,7 +32,7 @@ fn duplicate_names_are_rejected() {
 fn invalid_amounts_are_rejected() {
     check(
         "{nodes: [{name: a, allocatable: {cpu: -1}}]}",
-        "nodes[0].allocatable[cpu]: an amount is zero or more",
+        "nodes[0].allocatable[cpu]: an amount must be zero or more",
     );
     check(
         "{pods: [{name: a, requests: {memory: 9223372036854775806}}, {name: b, requests: {memory_bytes: 1}}]}",
@@ -44,7 +44,7 @@ fn invalid_amounts_are_rejected() {
     );
     check(
         "{pods: [{name: a, requests: {cpu: 1}, spec: {containers: []}}]}",
-        "pods[0].requests: it stands beside spec, which says it too; leave one out",
+        "pods[0].requests: requests and spec are mutually exclusive; omit one",
     );
 }
 
@@ -52,7 +52,7 @@ fn invalid_amounts_are_rejected() {
 fn preemption_priority_below_priority_is_rejected() {
     check(
         "{pod_groups: [{name: g, priority: 2, preemption_priority: 1}]}",
-        "pod_groups[0].preemption_priority: the preemption priority 1 is below the priority 2; give at least as much",
+        "pod_groups[0].preemption_priority: the preemption priority 1 is below the priority 2; set it to at least that",
     );
 }
 
@@ -60,15 +60,15 @@ fn preemption_priority_below_priority_is_rejected() {
 fn preemptor_must_be_exactly_one() {
     check(
         "{preemptor: {pod: {name: a}, pod_group: {name: g}}}",
-        "preemptor: give one of pod, pod_group and composite_pod_group",
+        "preemptor: set exactly one of pod, pod_group and composite_pod_group",
     );
     check(
         "{preemptor: {}}",
-        "preemptor: give one of pod, pod_group and composite_pod_group",
+        "preemptor: set exactly one of pod, pod_group and composite_pod_group",
     );
     check(
         "{preemptor: {pod_group: {name: g, priority: 1}, priority: 2}}",
-        "preemptor.priority: it is not that of the group; leave it out",
+        "preemptor.priority: must be the priority of the group; omit it",
     );
 }
 
@@ -76,15 +76,15 @@ fn preemptor_must_be_exactly_one() {
 fn unknown_kubernetes_values_are_rejected() {
     check(
         "{pdbs: [{name: b, selector: {match_expressions: [{key: a, op: Is}]}}]}",
-        "pdbs[0].selector: \"Is\" is no operator; use In, NotIn, Exists or DoesNotExist",
+        "pdbs[0].selector: unknown operator \"Is\"; use In, NotIn, Exists or DoesNotExist",
     );
     check(
         "{nodes: [{name: a, taints: [{key: k, effect: Never}]}]}",
-        "nodes[0].taints[0].effect: \"Never\" is no effect; use NoSchedule, PreferNoSchedule or NoExecute",
+        "nodes[0].taints[0].effect: unknown effect \"Never\"; use NoSchedule, PreferNoSchedule or NoExecute",
     );
     check(
         "{placement_strategy: any}",
-        "placement_strategy: it begins with first_fit, best_fit or both",
+        "placement_strategy: must start with first_fit, best_fit or both",
     );
 }
 

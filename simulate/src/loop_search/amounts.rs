@@ -53,7 +53,7 @@ pub(super) fn candidate_amounts(cluster: &SimulatedCluster, resource: ResourceId
     all.into_iter().step_by(every).collect()
 }
 
-/// A fraction of a unit with a events value, and with at most `UNITS_MAX` parts in total.
+/// A fraction of a unit with a round value, and with at most `UNITS_MAX` parts in total.
 fn round_fraction(unit: i64, units: i64) -> Option<i64> {
     let parts = [10, 8, 5, 4, 3, 2].into_iter();
     let mut few = parts.filter(|it| units.saturating_mul(*it) <= UNITS_MAX);

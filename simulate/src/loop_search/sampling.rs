@@ -177,13 +177,13 @@ impl<'a> WorkloadSampler<'a> {
 
     /// Moves a workload to another queue with quota of its first resource.
     fn change_queue(&self, rng: &mut Rng, workload: &mut SimWorkload) {
-        let asked: Vec<_> = workload.requests.keys().copied().collect();
-        let choices = asked.first().and_then(|it| self.choices.get(it));
+        let requested: Vec<_> = workload.requests.keys().copied().collect();
+        let choices = requested.first().and_then(|it| self.choices.get(it));
         let Some(queue) = choices.and_then(|it| rng.pick(&it.queues)) else {
             return;
         };
         workload.queue.clone_from(&queue.name);
-        for resource in asked {
+        for resource in requested {
             let most = queue.max_usage_of(resource);
             if workload
                 .requests

@@ -13,10 +13,10 @@ use proptest::prelude::*;
 use proptest::sample::select;
 use serde_json::{Value, json};
 
-/// More than any of these runs takes to come to rest.
+/// More cycles than any of these runs needs until it is quiescent.
 const CYCLES_MAX: usize = 200;
 
-/// More than it takes to try all flavors twice.
+/// More cycles than are needed to try all flavors twice.
 const CYCLES_AFTER_QUIESCENCE: usize = 12;
 
 fn queue() -> impl Strategy<Value = Value> {
@@ -60,11 +60,11 @@ fn queue() -> impl Strategy<Value = Value> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(4096))]
 
-    /// Who is said to be at rest is, whatever more rounds there are.
+    /// After a run is reported as quiescent, further cycles neither admit nor preempt a workload.
     #[test]
     fn quiescent_run_has_no_further_events(
         specs in prop::collection::vec(queue(), 1..3),
-        wishes in prop::collection::vec((0..4_usize, 0..3_i32, 1..7_i64, any::<bool>()), 1..9),
+        workload_specs in prop::collection::vec((0..4_usize, 0..3_i32, 1..7_i64, any::<bool>()), 1..9),
     ) {
         let queues: Vec<ClusterQueue> = specs
             .iter()
@@ -76,28 +76,28 @@ proptest! {
             .collect();
         let trees = cohort_trees(&queues, &[]);
         let options = Options { damping: Damping::Off, ..Options::default() };
-        let mut field = SimulatedCluster::new(&trees[0], options).unwrap();
-        let cpu = field.resource("cpu");
-        let guests: Vec<SimWorkload> = wishes
+        let mut cluster = SimulatedCluster::new(&trees[0], options).unwrap();
+        let cpu = cluster.resource("cpu");
+        let workloads: Vec<SimWorkload> = workload_specs
             .iter()
-            .map(|(queue, priority, halves, is_late)| SimWorkload {
+            .map(|(queue, priority, half_cpus, is_late)| SimWorkload {
                 queue: format!("q{}", queue % queues.len()),
                 priority: *priority,
-                requests: [(cpu, halves * 500)].into(),
+                requests: [(cpu, half_cpus * 500)].into(),
                 arrives_when_idle: *is_late,
             })
             .collect();
-        let mut run = SimulationRun::new(&field, &guests);
+        let mut run = SimulationRun::new(&cluster, &workloads);
         let found = run.find_loop(CYCLES_MAX);
-        prop_assume!(found.is_none() && run.ids.len() == guests.len());
+        prop_assume!(found.is_none() && run.ids.len() == workloads.len());
         prop_assert!(run.cycles.len() < CYCLES_MAX);
-        let rested = run.cycles.len();
+        let quiescent_at = run.cycles.len();
         for _ in 0..CYCLES_AFTER_QUIESCENCE {
             let now = run.snapshot();
             run.run_cycle(now);
         }
-        for round in &run.cycles[rested..] {
-            prop_assert!(round.admitted.is_empty() && round.preempted.is_empty(), "{round:?}");
+        for events in &run.cycles[quiescent_at..] {
+            prop_assert!(events.admitted.is_empty() && events.preempted.is_empty(), "{events:?}");
         }
     }
 }

@@ -48,7 +48,7 @@ impl BorrowingCluster {
         Self { nominal, jobs }
     }
 
-    /// Priority 1, asks for a quarter of all quota: nobody makes room for it.
+    /// Priority 1, asks for a quarter of all quota: no workload is preempted for it.
     pub fn infeasible_preemptor(&self) -> (i32, i64) {
         (1, i64::try_from(self.jobs.len() / 4).unwrap())
     }

@@ -11,13 +11,13 @@ use lockkeeper_preemption::{
 const QUEUES: usize = 30;
 const COHORTS: usize = 6;
 
-/// What the heads meet.
+/// The situation of the heads.
 #[derive(Clone, Copy)]
 pub enum Heads {
     Admitted,
     Blocked,
     Preempting,
-    /// Those who preempted in the cycle before, while their victims are still there.
+    /// The heads preempted in the previous cycle, and their victims still run.
     WaitingForVictims,
 }
 
@@ -74,7 +74,7 @@ pub fn full_queues(pending: usize, a_second: usize) -> State {
     state
 }
 
-/// What a workload of one cpu and one GiB holds.
+/// The usage of a workload of one cpu and one GiB.
 pub fn reservation(state: &mut State, flavor: &str) -> Reservation {
     let flavor = state.flavor(flavor);
     let units = [("cpu", 1000), ("memory", GIB)];
@@ -114,7 +114,7 @@ fn cycle(what: &str, running: usize, heads: Heads) {
     let state = cluster_state(running, heads);
     let mut times = [Vec::new(), Vec::new()];
     let mut count = 0;
-    // Traced and not, in turn.
+    // Alternately with and without a trace.
     for round in 0..42 {
         let is_traced = round % 2 == 1;
         let mut state = state.clone();

@@ -15,7 +15,7 @@ use lockkeeper_preemption::{Amount, GroupId, PodId, ResourceId, ShapeId};
 const PODS_A_NODE: usize = 10;
 const GANG: usize = 256;
 const CPU_MILLI: i64 = 32_000;
-/// The priority of who preempts; running pods have less.
+/// The priority of the preemptor; running pods have a lower one.
 const PRIORITY: i32 = 100;
 
 /// What runs: the nodes are full, of pods of ten priorities; a fifth are in replicas of eight that go together.
@@ -206,7 +206,7 @@ fn gang(what: &str, nodes: usize, strategy: Strategy, is_protected: bool, is_mix
     row(what, nodes, us, victims, memory, count);
 }
 
-/// A hundred pods, one after the other, each for itself.
+/// A hundred single pods, one after another.
 fn pods(nodes: usize, is_protected: bool) {
     const PREEMPTORS: usize = 100;
     let mut full = FullNodes::new(nodes, Strategy::FirstFit, is_protected);
@@ -257,7 +257,7 @@ fn row(what: &str, nodes: usize, us: f64, victims: usize, memory: usize, count: 
     println!("{what:24} {nodes:7} {running:9} {us:10.1} {victims:12} {mb:8.1} {count:6}");
 }
 
-/// Only decides on a gang, this many times: for a counter of instructions.
+/// Decides on a gang this many times without output, for counting instructions.
 pub fn run_only(nodes: usize, times: usize) {
     let mut full = FullNodes::new(nodes, Strategy::FirstFit, false);
     let (group, pods) = full.gang(false);

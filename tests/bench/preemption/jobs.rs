@@ -153,7 +153,7 @@ impl FullHosts {
     }
 }
 
-/// How many go; `None` if the job gets no places.
+/// Number of victims; `None` if the job cannot be placed.
 fn victims(outcome: &JobOutcome) -> Option<usize> {
     match outcome {
         JobOutcome::Preempt(plan) => Some(plan.victims.len()),
@@ -204,7 +204,7 @@ pub fn print() {
     }
 }
 
-/// Only plans, this many times: for a counter of instructions.
+/// Plans this many times without output, for counting instructions.
 pub fn run_only(hosts: usize, times: usize) {
     let mut full = FullHosts::new(hosts);
     let job = full.job("room", None, LabelValue::Missing, &[2]);

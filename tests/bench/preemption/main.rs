@@ -1,8 +1,8 @@
-//! What the preemption core costs: `cargo bench -p lockkeeper-preemption`.
+//! The cost of the preemption core: `cargo bench -p lockkeeper-preemption`.
 //!
-//! The figures are CPU time of this thread, which holds on a busy machine, and allocations, which hold on
-//! any. How fast the machine is is printed before and after. Searches stand beside a plain reference
-//! ([`plain`]) that must find the same victims.
+//! The figures are CPU time of this thread, which is reliable on a busy machine, and allocations, which are the same
+//! on every machine. The speed of the machine is printed before and after. Searches are compared with a plain
+//! reference implementation that must find the same victims.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,

@@ -1,4 +1,4 @@
-//! What is measured: CPU time, allocations, bytes, and how fast the machine is just now.
+//! Measurements: CPU time, allocations, bytes, and the current speed of the machine.
 #![allow(
     clippy::disallowed_methods,
     reason = "the core is pure, its bench is not"
@@ -43,19 +43,19 @@ fn stats(run: impl FnOnce()) -> Stats {
     INSTRUMENTED_SYSTEM.stats() - before
 }
 
-/// How often something asks for memory, growth of what it has included.
+/// Number of allocations and reallocations of a function.
 pub fn allocations(run: impl FnOnce()) -> usize {
     let stats = stats(run);
     stats.allocations + stats.reallocations
 }
 
-/// How many more bytes are asked for after something than before it.
+/// Bytes that a function allocates and does not free.
 pub fn bytes(run: impl FnOnce()) -> usize {
     let stats = stats(run);
     stats.bytes_allocated - stats.bytes_deallocated
 }
 
-/// What of the process is in memory, in bytes.
+/// Resident memory of the process in bytes.
 pub fn resident() -> usize {
     let statm = fs::read_to_string("/proc/self/statm").unwrap();
     let pages: usize = statm.split(' ').nth(1).unwrap().parse().unwrap();
@@ -73,7 +73,7 @@ pub fn calibration_ms() -> f64 {
     median(runs.collect()) / 1000.0
 }
 
-/// What else goes on on the machine.
+/// The load average of the machine.
 pub fn load_average() -> String {
     let all = fs::read_to_string("/proc/loadavg").unwrap();
     all.split(' ').next().unwrap().to_owned()

@@ -1,4 +1,4 @@
-//! Searches for victims, beside the plain reference.
+//! Victim searches, compared with the plain reference.
 
 use crate::clusters::{BorrowingCluster, PREEMPTOR, pending};
 use crate::measure::{allocations, bytes, median_us, resident, us};
@@ -45,7 +45,7 @@ pub fn print() {
         fair(&world, &at);
         print!("{:24} {at} {asked:10} B asked for", "memory a workload");
         if running < 100_000 {
-            // Too little to tell from what the process already had.
+            // Too small to separate from the memory that the process already had.
             println!();
         } else {
             println!(", {resident} B resident");
@@ -179,7 +179,7 @@ fn state_with_running(running: usize) -> (State, WorkloadId, SearchInput) {
     (state, id, asked)
 }
 
-/// Only decides, this many times: for a counter of instructions.
+/// Decides this many times without output, for counting instructions.
 pub fn run_only(running: usize, times: usize) {
     let (mut state, id, (needs, request)) = state_with_running(running);
     for _ in 0..times {

@@ -1,4 +1,4 @@
-//! What the measuring programs share: a client that trusts one CA.
+//! Shared by the benchmark programs: a client that trusts one CA.
 
 use anyhow::{Context, Result};
 use rustls::pki_types::pem::PemObject;

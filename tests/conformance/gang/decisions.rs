@@ -1,4 +1,4 @@
-//! Whom pods and groups preempt.
+//! Preemption by pods and pod groups.
 
 use super::{CaseComparison, sorted, sorted_field};
 use lockkeeper_preemption::gang::{
@@ -29,7 +29,7 @@ impl CaseComparison<'_> {
         self.expect(
             "status",
             match why {
-                // Nobody is in the way: the function answers with success and without victims.
+                // No pod prevents the placement: the function returns success without victims.
                 None | Some(InfeasibleReason::PreemptionNotHelpful) => "Success",
                 Some(InfeasibleReason::NoLowerPriority) => UNRESOLVABLE,
                 Some(_) => "Unschedulable",
@@ -40,7 +40,7 @@ impl CaseComparison<'_> {
         self.compare("victims_set", &got, &expected);
     }
 
-    /// A group through the whole of its preemption.
+    /// The whole preemption for a pod group.
     pub fn group(&mut self) {
         let decision = self
             .loaded
@@ -103,7 +103,7 @@ impl CaseComparison<'_> {
         }
     }
 
-    /// A pod through the whole of its preemption.
+    /// The whole preemption for a pod.
     pub fn pod(&mut self) {
         let decision = self
             .loaded
@@ -135,7 +135,7 @@ impl CaseComparison<'_> {
         }
     }
 
-    /// Whom it preempted goes, and it is nominated: nobody else has to go.
+    /// While the victims terminate, the preemptor is nominated: no further pod is preempted.
     fn expect_wait_while_victims_terminate(&mut self, plan: Option<&GangPlan>) {
         let Some(plan) = plan else {
             return;
@@ -174,7 +174,7 @@ impl CaseComparison<'_> {
         }
     }
 
-    /// Whom a pod preempts on each node.
+    /// The victims of a pod on each node.
     pub fn nodes(&mut self) {
         let run = self.run();
         let mut candidates: Vec<Value> =
@@ -183,7 +183,7 @@ impl CaseComparison<'_> {
         self.expect("candidates_sorted", candidates);
     }
 
-    /// The same, and which node is best.
+    /// The same, and the best node.
     pub fn best_node(&mut self) {
         let run = self.run();
         let candidates = run.candidates.iter().map(|it| self.candidate(it)).collect();
@@ -254,7 +254,7 @@ impl CaseComparison<'_> {
         let any_of = self.expected["selected_any_of"].as_array().unwrap();
         if chosen.iter().any(|it| !any_of.contains(it)) || chosen.is_empty() != any_of.is_empty() {
             self.problems
-                .push(format!("chosen {chosen:?}, not of {any_of:?}"));
+                .push(format!("selected {chosen:?}, expected one of {any_of:?}"));
         }
     }
 
@@ -275,7 +275,7 @@ impl CaseComparison<'_> {
         self.compare("rejected", &got.into(), &expected);
     }
 
-    /// The nodes that cost the least.
+    /// The nodes with the lowest cost.
     fn selected(&mut self, run: &DryRun) {
         let least = run.candidates.iter().map(|it| it.score).min();
         let tied = run.candidates.iter().filter(|it| Some(it.score) == least);
@@ -375,8 +375,7 @@ impl CaseComparison<'_> {
     }
 }
 
-/// Which of several units that are alike goes is left to the order of input there; then only how many go, and how
-/// large they are, is compared.
+/// kube-scheduler selects among equal units by the order of input; then only their number and sizes are compared.
 fn units_or_count(units: &[Vec<String>], is_tied: bool) -> Value {
     if !is_tied {
         return json!(units);

@@ -12,7 +12,7 @@ impl CaseComparison<'_> {
 
     pub fn may_preempt(&mut self) {
         let ScenarioAnswer::MayPreempt(may) = self.evaluate() else {
-            panic!("it is asked whether it may preempt");
+            panic!("not a case of preemption eligibility");
         };
         self.expect("eligible", may.is_ok());
         let said = match may {
@@ -25,7 +25,7 @@ impl CaseComparison<'_> {
 
     pub fn units(&mut self) {
         let ScenarioAnswer::Units(units) = self.evaluate() else {
-            panic!("it is asked for units");
+            panic!("not a case of disruption units");
         };
         let mut expected = self.expected["units_set"].as_array().unwrap().clone();
         for it in &mut expected {
@@ -71,7 +71,7 @@ impl CaseComparison<'_> {
 
     pub fn budgets(&mut self) {
         let ScenarioAnswer::Budgets(victims) = self.evaluate() else {
-            panic!("it is asked about budgets");
+            panic!("not a case of disruption budgets");
         };
         assert_eq!(victims.len(), self.scenario.victims.len());
         let all = victims.iter().map(Vec::len).enumerate();
@@ -84,21 +84,21 @@ impl CaseComparison<'_> {
 
     pub fn importance(&mut self) {
         let ScenarioAnswer::IsMoreImportant(is) = self.evaluate() else {
-            panic!("it is asked who is more important");
+            panic!("not a case of importance");
         };
         self.expect("first_more_important", is);
     }
 
     pub fn priority(&mut self) {
         let ScenarioAnswer::Priorities { preemption, .. } = self.evaluate() else {
-            panic!("it is asked for a priority");
+            panic!("not a case of a priority");
         };
         self.expect("priority", preemption);
     }
 
     pub fn policy(&mut self) {
         let ScenarioAnswer::Policy(policy) = self.evaluate() else {
-            panic!("it is asked for a policy");
+            panic!("not a case of a policy");
         };
         let name = match policy {
             lockkeeper_preemption::placement::PodPreemption::LowerPriority => {

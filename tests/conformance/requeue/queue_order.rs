@@ -1,4 +1,4 @@
-//! The order in which workloads wait, in a real queue.
+//! The order of pending workloads, in a real queue.
 
 use super::{differ, evicted, lifecycle_state, second, settings};
 use lockkeeper_preemption::requeue::LifecycleState;
@@ -36,7 +36,7 @@ fn order(value: &Value) -> Vec<String> {
     let settings = settings(&config);
     let (mut state, queue) = queue();
     let mut workloads: Vec<&Value> = value["workloads"].as_array().unwrap().iter().collect();
-    // The queue waits for one that preempts; that one comes first and alone.
+    // If the queue waits for a preemptor, that workload comes first, and no other workload is considered.
     workloads.sort_by_key(|workload| workload["sticky"] != true);
     for workload in workloads {
         let time_ms = placed(workload).order_time_ms(&settings);
@@ -58,7 +58,7 @@ fn order(value: &Value) -> Vec<String> {
         .collect()
 }
 
-/// What decides on its place.
+/// The fields that determine the position of a workload.
 fn placed(workload: &Value) -> LifecycleState {
     let mut standing = lifecycle_state(workload);
     let is_true = |condition: &Value| condition["status"] != false && !condition.is_null();
@@ -74,7 +74,7 @@ fn placed(workload: &Value) -> LifecycleState {
     standing
 }
 
-/// A queue with one cpu, which a workload of the lowest priority has.
+/// A queue with one cpu, used by a workload of the lowest priority.
 fn queue() -> (State, NodeId) {
     let mut state = State::new(Options {
         compatibility: Compatibility::Kueue,
@@ -121,7 +121,7 @@ fn queue() -> (State, NodeId) {
     (state, queue)
 }
 
-/// A workload of one cpu. The state compares times and nothing else, so milliseconds do as well.
+/// A workload of one cpu. The state only compares times, so milliseconds can be used for seconds.
 fn spec<'a>(
     state: &mut State,
     name: &'a str,

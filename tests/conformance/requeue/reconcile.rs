@@ -1,9 +1,8 @@
-//! One step, as Kueue's own tests recorded it: the object before and after.
+//! One step, as recorded by Kueue's own tests: the object before and after.
 //!
-//! Three things are not in the recorded input. That a queue is stopped is read from the eviction it
-//! leads to. The messages of admission checks stand in brackets in the texts and are left away. Kueue
-//! stamps `Requeued` and `DeactivationTarget` by the clock on the wall instead of the test's, which may
-//! be in the next second.
+//! Three things are not in the recorded input. A stopped queue is detected by the eviction that it causes. The messages
+//! of admission checks are in brackets in the texts, and are left out. Kueue sets the times of `Requeued` and
+//! `DeactivationTarget` from the wall clock instead of the test's clock, so they may be in the next second.
 
 use super::{differ, lifecycle_state, now_ms, requeue_state, second, settings};
 use lockkeeper_preemption::requeue::{
@@ -31,7 +30,7 @@ pub fn check(value: &Value) -> Vec<String> {
         after.is_active,
         expected["active"] != false,
     ));
-    // It goes when the job has stopped, which is not decided here.
+    // The admission is removed when the job has stopped, which is not part of this step.
     let admission = ["before", "after"].map(|it| &value[it]["has_admission"]);
     problems.extend(differ("admission", admission[0], admission[1]));
     let state = requeue_state(&expected["requeue_state"]);
@@ -69,7 +68,7 @@ fn checks(before: &Value) -> AdmissionCheckStates {
     checks
 }
 
-/// The queue is stopped if that is what becomes of it.
+/// Stops the queue if the expected result is an eviction for it.
 fn set_stop_policy(standing: &mut LifecycleState, expected: &Value) {
     let conditions = expected["conditions"].as_array().unwrap();
     for condition in conditions {
@@ -87,7 +86,7 @@ fn set_stop_policy(standing: &mut LifecycleState, expected: &Value) {
     }
 }
 
-/// An eviction puts all checks back.
+/// An eviction resets all checks to Pending.
 fn checks_after(before: &Value, step: &LifecycleStep, now_ms: i64) -> Value {
     let mut checks = before["admission_checks"].clone();
     if matches!(step, LifecycleStep::Evict(_)) {
@@ -101,7 +100,7 @@ fn checks_after(before: &Value, step: &LifecycleStep, now_ms: i64) -> Value {
     checks
 }
 
-/// Which checks are in a state, as Kueue lists them.
+/// The checks in a state, as Kueue lists them.
 fn list(before: &Value, state: &str) -> String {
     let all = before["admission_checks"].as_array().unwrap().iter();
     let names = all.filter(|it| it["state"] == state);
@@ -133,7 +132,7 @@ fn target_message_argument(before: &Value, target: DeactivationTarget) -> String
     }
 }
 
-/// The conditions after the step, against those expected; both by type.
+/// The differences between the conditions after the step and the expected ones, by type.
 fn conditions(before: &Value, expected: &Value, step: &LifecycleStep, now_ms: i64) -> Vec<String> {
     let (changed, removed) = changed_conditions(before, step);
     let mut got: Vec<Value> = before["conditions"].as_array().unwrap().clone();
@@ -214,7 +213,7 @@ fn events(before: &Value, step: &LifecycleStep) -> Value {
         .collect()
 }
 
-/// Messages without what stands in brackets after the name of a check.
+/// Messages without the text in brackets after the name of a check.
 fn without_details(list: &Value) -> Value {
     let mut list = list.clone();
     for item in list.as_array_mut().unwrap() {

@@ -1,4 +1,4 @@
-//! One step, derived from Kueue's code: what changes, and that nothing else does.
+//! One step, derived from Kueue's code: the expected changes, and that nothing else changes.
 
 use super::{MAX_JITTER, differ, evicted, not_ready, now_ms, requeue_state, second, settings};
 use lockkeeper_preemption::requeue::{
@@ -135,7 +135,7 @@ fn conditions(
     problems
 }
 
-/// What is written of an eviction beside its reason and time.
+/// The fields written by an eviction, apart from reason and time.
 fn eviction(value: &Value, expected: &Value, step: &LifecycleStep) -> Vec<String> {
     let mut problems = Vec::new();
     let (message, cause) = match step {

@@ -1,4 +1,4 @@
-//! Findings in the form of the data.
+//! Converts findings to the form of the data.
 
 use lockkeeper_api::config::{Action, Config};
 use lockkeeper_policies::cluster_view::ClusterView;
@@ -10,15 +10,15 @@ use lockkeeper_policies::settings::Settings;
 use lockkeeper_policies::validated_kind::ValidatedKind;
 use serde_json::Value;
 
-/// All rules of these API groups on that cover one of the projects', all others off, and the feature gates of the
-/// case.
+/// Settings for a case: all rules of these API groups that correspond to a rule of one of the projects are on, all
+/// others are off; with the feature gates of the case.
 pub fn settings(case: &Value, groups: &[&str]) -> Settings {
     settings_with(case, |rule| {
         groups.contains(&rule.group.as_str()) && !rule.covers.is_empty()
     })
 }
 
-/// The rules on that are asked for, all others off, and the feature gates of the case.
+/// Settings with the selected rules on and all others off, and the feature gates of the case.
 pub fn settings_with(case: &Value, is_asked: impl Fn(&RuleInfo) -> bool) -> Settings {
     let mut config = Config::default();
     for rule in registry::all() {
@@ -36,7 +36,7 @@ pub fn settings_with(case: &Value, is_asked: impl Fn(&RuleInfo) -> bool) -> Sett
     registry::settings(&config).unwrap()
 }
 
-/// What the rules say of the object of a case; an error if it cannot be read.
+/// The findings of the rules on the object of a case; an error if it cannot be decoded.
 pub fn evaluate<T: ValidatedKind>(
     case: &Value,
     settings: &Settings,
@@ -58,11 +58,11 @@ pub fn evaluate<T: ValidatedKind>(
             review(&ReviewSubject::Update(change), &context)
         }
         "DELETE" => review(&ReviewSubject::Delete(&new), &context),
-        other => panic!("an operation {other}"),
+        other => panic!("unknown operation {other}"),
     })
 }
 
-/// Field and type of each, sorted.
+/// Field and type of each finding, sorted.
 pub fn finding_lines<'a>(findings: impl IntoIterator<Item = &'a Finding>) -> Vec<String> {
     let findings = findings.into_iter();
     let mut out: Vec<String> = findings
@@ -72,7 +72,7 @@ pub fn finding_lines<'a>(findings: impl IntoIterator<Item = &'a Finding>) -> Vec
     out
 }
 
-/// The same of the errors expected.
+/// The same for the expected errors.
 pub fn expected_lines(errors: &Value) -> Vec<String> {
     let errors = errors.as_array().into_iter().flatten();
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
@@ -83,7 +83,7 @@ pub fn expected_lines(errors: &Value) -> Vec<String> {
     out
 }
 
-/// What differs.
+/// The differences between found and expected lines.
 pub fn difference(found: &[String], expected: &[String]) -> Vec<String> {
     if found == expected {
         return Vec::new();

@@ -1,7 +1,7 @@
 //! Koordinator's quotas (`koordinator-elasticquota`).
 //!
-//! Koordinator keeps the quotas in a cache of its own, in two maps; the state of a case is that cache. Ours is
-//! made of objects, so the state is written as the objects that it came from.
+//! Koordinator keeps the quotas in its own cache of two maps, and the state of a case is that cache. Our rules read
+//! objects, so the state is converted to the objects that it was built from.
 
 use crate::compare;
 use k8s_openapi::api::core::v1::Pod;
@@ -17,7 +17,7 @@ use serde_json::{Map, Value, json};
 
 const PREFIX: &str = "quota.scheduling.koordinator.sh";
 
-/// The rules that one inner check of Koordinator is made of, by the operation of the case.
+/// The rules that correspond to one inner check of Koordinator, by the operation of the case.
 const INNER_CHECKS: [(&str, &[&str]); 6] = [
     (
         "CHECK-SELF",
@@ -49,14 +49,14 @@ const INNER_CHECKS: [(&str, &[&str]); 6] = [
     ("CHECK-GUARANTEED", &["eq-guaranteed-for-min"]),
 ];
 
-/// Whether a case is about Koordinator's cache: its two maps disagree. Ours has one map of objects, and
-/// cannot. (The other rows of `eq-internal-consistency` are calls without an object.)
+/// Whether a case tests Koordinator's cache: its two maps disagree. Our index of objects cannot be inconsistent. (The
+/// other rows of `eq-internal-consistency` are calls without an object.)
 pub fn has_broken_cache(case: &Value) -> bool {
     let is_internal = ids(case).contains(&"eq-internal-consistency");
     is_internal && !case["object"].is_null()
 }
 
-/// What differs in a case.
+/// The differences of a case.
 pub fn check(case: &Value) -> Vec<String> {
     let operation = case["operation"].as_str().unwrap();
     match operation {
@@ -75,12 +75,12 @@ pub fn check(case: &Value) -> Vec<String> {
     }
 }
 
-/// What Koordinator enforces itself is off by default; what is on is ours.
+/// Rules that Koordinator enforces itself are off by default; the ones that are on are lockkeeper's own.
 fn is_koordinator_rule(kind: &str) -> impl Fn(&RuleInfo) -> bool {
     move |rule| rule.kind == kind && rule.action == Action::Off
 }
 
-/// One inner check on a quota in the form of the cache. What would skip it is outside of it.
+/// Runs one inner check on a quota in the form of the cache. The conditions that skip it are not part of it.
 fn check_inner(case: &Value, operation: &str) -> Vec<String> {
     let inner = INNER_CHECKS.iter().find(|(check, _)| *check == operation);
     let Some((_, rows)) = inner else {
@@ -107,7 +107,7 @@ fn check_inner(case: &Value, operation: &str) -> Vec<String> {
     compare_with(&case, verdict)
 }
 
-/// The object after defaulting, and that a rule refuses what Koordinator refuses to fill in.
+/// Checks the object after defaulting, and that a rule rejects the objects that Koordinator does not default.
 fn check_defaults(case: &Value) -> Vec<String> {
     let settings = compare::settings(case, &[]);
     let world = cluster_index(&case["state"]);
@@ -116,7 +116,7 @@ fn check_defaults(case: &Value) -> Vec<String> {
         settings: &settings,
     };
     if case["allowed"] == false {
-        // What was filled in before the refusal is stored nowhere.
+        // Values that were defaulted before the rejection are not stored.
         let rows = ids(case);
         let verdict = evaluate_as::<ElasticQuota>(case, "CREATE", |rule| covers_any(rule, &rows));
         return compare_with(case, verdict);
@@ -136,7 +136,7 @@ fn check_defaults(case: &Value) -> Vec<String> {
     vec![format!("filled {filled}"), format!("expected {expected}")]
 }
 
-/// What the rules asked for say of the object; nothing if it cannot be read.
+/// The findings of the selected rules; none if the object cannot be decoded.
 fn evaluate_as<T: ValidatedKind>(
     case: &Value,
     operation: &str,
@@ -151,7 +151,7 @@ fn evaluate_as<T: ValidatedKind>(
     compare::evaluate::<T>(&case, &settings, &cluster_index(&case["state"])).ok()
 }
 
-/// The object before a change where the case gives none: what the state has of it.
+/// The object before the change, from the state, for cases without an old object.
 fn stored(case: &Value) -> Value {
     let name = &case["object"]["metadata"]["name"];
     let mut quotas = case["state"]["quotas"].as_array().into_iter().flatten();
@@ -162,7 +162,7 @@ fn stored(case: &Value) -> Value {
 fn compare_with(case: &Value, verdict: Option<Verdict>) -> Vec<String> {
     let allowed = case["allowed"].as_bool().unwrap();
     let Some(verdict) = verdict else {
-        let problem = allowed.then(|| "cannot be read".to_owned());
+        let problem = allowed.then(|| "cannot be decoded".to_owned());
         return problem.into_iter().collect();
     };
     let texts: Vec<String> = verdict.denials.iter().map(ToString::to_string).collect();
@@ -199,7 +199,7 @@ fn ids(case: &Value) -> Vec<&str> {
     ids.filter_map(Value::as_str).collect()
 }
 
-/// The objects that a state came from.
+/// The objects that a state was built from.
 fn cluster_index(state: &Value) -> Index {
     let mut index = Index::default();
     index.mark_complete(IndexedKind::ElasticQuota);
@@ -217,7 +217,7 @@ fn cluster_index(state: &Value) -> Index {
     index
 }
 
-/// A quota as Koordinator's cache has it, as the object that it came from.
+/// Converts a quota in the form of Koordinator's cache into its object.
 fn quota(info: &Value, state: &Value) -> Value {
     let is = |field: &str| info[field] == true;
     let mut labels = Map::new();
@@ -251,7 +251,7 @@ fn quota(info: &Value, state: &Value) -> Value {
     })
 }
 
-/// Koordinator makes an empty map of labels where there is none.
+/// The object without an empty map of labels, which Koordinator adds.
 fn without_empty(object: &Value) -> Value {
     let mut object = object.clone();
     if let Some(metadata) = object["metadata"].as_object_mut() {

@@ -8,7 +8,7 @@ use lockkeeper_policies::engine::Verdict;
 use lockkeeper_policies::index::Index;
 use serde_json::Value;
 
-/// What differs in a case.
+/// The differences of a case.
 pub fn check(case: &Value) -> Vec<String> {
     if case.get("outcome").is_some() {
         return pipeline::check(case);
@@ -18,11 +18,11 @@ pub fn check(case: &Value) -> Vec<String> {
             &finding_lines(&verdict.denials),
             &expected_lines(&case["expectedErrors"]),
         ),
-        Err(error) => vec![format!("cannot be read: {error}")],
+        Err(error) => vec![format!("cannot be decoded: {error}")],
     }
 }
 
-/// What Kueue's webhook would say.
+/// The expected result of Kueue's webhook function.
 fn evaluate_case(case: &Value) -> Result<Verdict, serde_json::Error> {
     let settings = settings(case, &[kueue::GROUP]);
     let world = Index::default();
@@ -31,8 +31,8 @@ fn evaluate_case(case: &Value) -> Result<Verdict, serde_json::Error> {
         "Cohort" => evaluate::<kueue::Cohort>(case, &settings, &world),
         "ResourceFlavor" => evaluate::<kueue::ResourceFlavor>(case, &settings, &world),
         "Workload" => evaluate::<kueue::Workload>(case, &settings, &world),
-        // Kueue has no webhook for them.
+        // Kueue has no webhook for these kinds.
         "LocalQueue" | "WorkloadPriorityClass" => Ok(Verdict::default()),
-        other => panic!("a kind {other}"),
+        other => panic!("unknown kind {other}"),
     }
 }

@@ -1,4 +1,4 @@
-//! The rules against what Kueue, Kubernetes and Koordinator answered: every case of the conformance data.
+//! Compares the rules with the results of Kueue, Kubernetes and Koordinator on every case of the conformance data.
 //!
 //! `LOCKKEEPER_CONFORMANCE_DIR` names the folder with `webhook/`; without it `../shared/data` and,
 //! failing that, the sample beside the other tests.
@@ -22,7 +22,7 @@ mod koordinator;
 mod kueue;
 mod scheduling;
 
-/// Who defined the kind of a case.
+/// The project that defines the kind of a case.
 #[derive(Clone, Copy, PartialEq)]
 enum Dialect {
     Kueue,
@@ -31,7 +31,7 @@ enum Dialect {
 }
 
 impl Dialect {
-    /// By the name of the file, and where that says nothing by the object's API group.
+    /// Determined by the file name, or else by the object's API group.
     fn for_case(case: &data::Case) -> Self {
         let group = case.value["object"]["apiVersion"].as_str();
         let group = group.and_then(|it| it.split_once('/')).map(|it| it.0);
@@ -46,7 +46,7 @@ impl Dialect {
     }
 }
 
-/// Runs all cases of a dialect; `check` gives what differs.
+/// Runs all cases of a dialect; `check` returns the differences.
 fn run(dialect: Dialect, name: &str, check: fn(&serde_json::Value) -> Vec<String>) {
     let mut tally = data::Tally::default();
     let deviations = data::deviations();

@@ -1,8 +1,8 @@
 //! Kubernetes' own kinds (`k8s-scheduling-validation`).
 //!
-//! A row is of one function of Kubernetes, so only the rules that stand for that function are on: those of an
-//! admission plugin, those of the validation written by hand, or all but the plugins'. A strategy drops
-//! fields before it validates.
+//! A row tests one function of Kubernetes, so only the rules that correspond to that function are on: those of an
+//! admission plugin, those of the hand-written validation, or all except the plugins'. A strategy drops fields before
+//! it validates.
 
 use crate::compare::{difference, evaluate, expected_lines, finding_lines, settings_with};
 use k8s_openapi::api::core::v1::Pod;
@@ -21,7 +21,7 @@ use lockkeeper_policies::validated_kind::ValidatedKind;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
-/// What the plugin Priority fills in.
+/// The fields that the plugin Priority sets.
 const PRIORITY_FIELDS: [&str; 3] = [
     "spec.priority",
     "spec.priorityClassName",
@@ -35,7 +35,7 @@ const PLUGIN_ROWS: [&str; 3] = [
     "pg-template-ref-exists",
 ];
 
-/// The rows of the validation that is written by hand; the rest is declared.
+/// The rows of the hand-written validation; the other rows are declarative validation.
 const HAND_WRITTEN_ROWS: [&str; 4] = [
     "pc-",
     "kwl-metadata-",
@@ -43,7 +43,7 @@ const HAND_WRITTEN_ROWS: [&str; 4] = [
     "pg-status-claim-known",
 ];
 
-/// What differs in a case.
+/// The differences of a case.
 pub fn check(case: &Value) -> Vec<String> {
     match case["kind"].as_str().unwrap() {
         "PriorityClass" => check_kind::<PriorityClass>(case),
@@ -52,16 +52,16 @@ pub fn check(case: &Value) -> Vec<String> {
         "PodGroup" if case["expectedObjectAfterPrepare"].is_object() => pod_group_strategy(case),
         "Workload" => check_kind::<Workload>(case),
         "PodGroup" => check_kind::<PodGroup>(case),
-        other => panic!("a kind {other}"),
+        other => panic!("unknown kind {other}"),
     }
 }
 
-/// A plugin, a validation, or (as a pipeline) the plugin Priority and all validations.
+/// Runs a plugin, a validation, or (as a pipeline) the plugin Priority and all validations.
 fn check_kind<T: ValidatedKind>(case: &Value) -> Vec<String> {
     let (settings, index) = (settings(case), index(case));
     let mut case = case.clone();
     if case["oldObject"].is_null() && case["operation"] == "UPDATE" {
-        // Nothing is known of what is stored: the engine would judge the new object by itself.
+        // The stored object is unknown: the engine validates the new object by itself.
         case["operation"] = "CREATE".into();
         if case["kind"] != "PriorityClass" {
             return expect_unchanged(&case);
@@ -100,7 +100,7 @@ fn check_kind<T: ValidatedKind>(case: &Value) -> Vec<String> {
     Vec::new()
 }
 
-/// Nothing may be expected but that the object stays as it is.
+/// The only permitted expectation is that the object does not change.
 fn expect_unchanged(case: &Value) -> Vec<String> {
     let expected = &case["expectedObjectAfterDefaulting"];
     let mut problems = Vec::new();
@@ -114,7 +114,7 @@ fn expect_unchanged(case: &Value) -> Vec<String> {
     problems
 }
 
-/// The object with what the plugin Priority fills in.
+/// The object with the fields that the plugin Priority sets.
 fn defaulted<T: ValidatedKind>(case: &Value, settings: &Settings, index: &Index) -> Value {
     let context = Context {
         cluster: index,
@@ -185,14 +185,14 @@ fn compare(verdict: &Verdict, case: &Value) -> Vec<String> {
     )
 }
 
-/// The rules of the function that a case is of, and its feature gates.
+/// The rules of the function that a case tests, and its feature gates.
 fn settings(case: &Value) -> Settings {
     settings_with(case, |rule| is_selected(case, rule))
 }
 
 fn is_selected(case: &Value, rule: &RuleInfo) -> bool {
     let is_in = |rows: &[&str], row: &str| rows.iter().any(|start| row.starts_with(start));
-    // That templates may name any class is no rule of the plugin.
+    // The plugin does not check the classes of templates.
     let is_of_plugin =
         rule.kind != "Workload" && rule.covers.iter().any(|row| is_in(&PLUGIN_ROWS, row));
     if rule.covers.is_empty() {
@@ -208,7 +208,7 @@ fn is_selected(case: &Value, rule: &RuleInfo) -> bool {
     !is_of_plugin && (!is_hand_written || rows.all(|row| is_in(&HAND_WRITTEN_ROWS, row)))
 }
 
-/// The other objects of a case. All there are are given.
+/// The other objects of a case. The case has all of them.
 fn index(case: &Value) -> Index {
     let mut index = Index::default();
     index.mark_complete(IndexedKind::PriorityClass);

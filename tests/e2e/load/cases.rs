@@ -1,4 +1,4 @@
-//! The objects that are sent, and what must come of each.
+//! The objects of the load, and the expected result of each.
 
 use std::io;
 
@@ -8,7 +8,7 @@ use super::counts::Outcome;
 use crate::client::{Client, Response};
 use crate::manifests;
 
-/// What the objects stand on, as manifests: a namespace, two classes, a flavor and a cohort.
+/// The objects that the load refers to, as manifests: a namespace, two classes, a flavor and a cohort.
 pub const REQUIRED_OBJECTS: &str = manifests::CLUSTER_OBJECTS;
 
 /// The collections that objects are sent to.
@@ -22,7 +22,7 @@ const ANNOTATION: &str = "/metadata/annotations/drill";
 /// The quota of a queue that was not changed yet; its lending limit is half of it.
 const QUOTA_FIRST: u64 = 8;
 
-/// One client of the load. It owns a queue and a workload, which nobody else changes.
+/// One client of the load. It owns a queue and a workload that no other client changes.
 pub struct LoadClient {
     client: Client,
     name: String,
@@ -40,13 +40,13 @@ struct RequestCase {
 }
 
 enum Action {
-    /// Ask what would come of making this; nothing is stored.
+    /// Create it as a dry run; nothing is stored.
     Try(&'static str),
     /// Change the own object in this collection.
     Change(&'static str),
 }
 
-/// What must come of a request.
+/// The expected result of a request.
 enum Expected {
     /// It is accepted, and the answer holds this text at this place.
     Accepted(&'static str, String),
@@ -75,7 +75,7 @@ impl LoadClient {
         })
     }
 
-    /// Sends the next request: in turn a good one and a bad one.
+    /// Sends the next request: valid and invalid ones alternate.
     pub fn send_next(&mut self) -> Outcome {
         self.number += 1;
         let case = case(self.number);
@@ -99,7 +99,7 @@ impl LoadClient {
         outcome
     }
 
-    /// What the API server has stored of this client's that it should not have, or has lost.
+    /// Differences between the stored objects of this client and the accepted requests.
     pub fn audit_stored(mut self) -> Vec<String> {
         let mut faults = Vec::new();
         for (collection, place, stored) in [
@@ -214,11 +214,11 @@ pub fn workload(name: &str, class: &str, preemption: &str) -> Value {
     workload
 }
 
-/// What a field must hold in the end.
+/// The expected final value of a field.
 struct ExpectedField {
     /// The last value that was accepted.
     accepted: String,
-    /// Later values of which nobody said whether they were.
+    /// Later values whose requests had no clear result.
     uncertain: Vec<String>,
 }
 

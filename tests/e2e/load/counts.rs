@@ -1,23 +1,23 @@
-//! What came of the requests.
+//! Counts of the results of requests.
 
 use std::fmt;
 
 /// How many failures are kept with their texts.
 const EXAMPLES_MAX: usize = 5;
 
-/// What came of one request.
+/// The result of one request.
 pub enum Outcome {
     /// A good object was accepted, with its defaults.
     Accepted,
     /// A bad object was refused by the rule that it breaks.
     Rejected,
-    /// A bad object was accepted, a good one refused, or the wrong reason was given.
+    /// An invalid object was accepted, a valid one rejected, or the reason was wrong.
     Unexpected(String),
-    /// Nobody judged the object: an error of the server, or no answer at all.
+    /// The object was not reviewed: a server error, or no response.
     NoResponse(String),
 }
 
-/// How many requests, and what came of them.
+/// The number of requests by result.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LoadCounts {
     pub sent: u64,
@@ -25,11 +25,11 @@ pub struct LoadCounts {
     pub accepted: u64,
     /// Bad objects that were refused by the right rule.
     pub rejected: u64,
-    /// Answers that should not have been given.
+    /// Wrong responses.
     pub unexpected: u64,
-    /// Requests that nobody judged, while somebody should have been there.
+    /// Requests without a review although the webhook was available.
     pub without_response: u64,
-    /// Requests that nobody judged while the drill kept the webhook or the API server away.
+    /// Requests without a review while the drill had stopped the webhook or the API server.
     pub unavailable: u64,
 }
 
@@ -51,7 +51,7 @@ impl fmt::Display for LoadCounts {
     }
 }
 
-/// The counts, and some of what went wrong.
+/// The counts, and examples of failures.
 #[derive(Default)]
 pub struct LoadTally {
     pub counts: LoadCounts,
@@ -59,14 +59,14 @@ pub struct LoadTally {
 }
 
 impl LoadTally {
-    /// Counts one request; `is_away` says that the drill had taken somebody away meanwhile.
-    pub fn count(&mut self, outcome: Outcome, is_away: bool) {
+    /// Counts one request; `is_unavailable` means that the drill had stopped a component meanwhile.
+    pub fn count(&mut self, outcome: Outcome, is_unavailable: bool) {
         let counts = &mut self.counts;
         counts.sent += 1;
         match outcome {
             Outcome::Accepted => counts.accepted += 1,
             Outcome::Rejected => counts.rejected += 1,
-            Outcome::NoResponse(_) if is_away => counts.unavailable += 1,
+            Outcome::NoResponse(_) if is_unavailable => counts.unavailable += 1,
             Outcome::Unexpected(text) => {
                 counts.unexpected += 1;
                 self.add_example(format!("wrong: {text}"));

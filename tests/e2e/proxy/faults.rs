@@ -1,4 +1,4 @@
-//! What goes wrong, how often, and what has.
+//! The faults of the proxy, and their counts.
 
 use std::collections::BTreeMap;
 
@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::client::HttpMessage;
 
-/// What goes wrong. Numbers say how often: 3 is the first and every third after it, 0 is never.
+/// The faults. A number n means the first and every n-th request or event after it; 0 means never.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Faults {
     /// By how much each request is late, and each event of a watch.
@@ -27,12 +27,12 @@ pub struct Faults {
     pub watches: &'static str,
     /// A watch breaks instead of its next event after as many.
     pub cut: usize,
-    /// The same, and what it has seen last has expired: it is told so in the stream or, in turns, it breaks,
-    /// and is told so when it comes back.
+    /// Like the above, and the resource version has expired: the client gets 410 in the stream or, alternately, when
+    /// it watches again.
     pub gone: usize,
 }
 
-/// What went wrong so far, and among what.
+/// The counts of requests, events and faults so far.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct FaultCounts {
     pub requests: usize,
@@ -55,11 +55,11 @@ pub struct FaultCounts {
     pub max_in_flight: usize,
 }
 
-/// What becomes of a request.
+/// How the proxy handles a request.
 #[derive(Clone, Copy)]
 pub(super) enum Disposition {
     Forward,
-    /// It is passed on, and its answer is not.
+    /// The request is forwarded, and the response is dropped.
     DropResponse,
     /// It is answered with this code and reason instead.
     Respond(u16, &'static str),
@@ -68,8 +68,7 @@ pub(super) enum Disposition {
 const EXPIRED: Disposition = Disposition::Respond(410, "Expired");
 
 impl FaultCounts {
-    /// Counts a request, and says what becomes of it. Versions of a collection that are below `oldest` have
-    /// expired.
+    /// Counts a request and decides how to handle it. Versions of a collection below `oldest` have expired.
     pub(super) fn dispose(
         &mut self,
         request: &HttpMessage,

@@ -1,11 +1,11 @@
-//! `check`, the webhook and the API server say the same of the same objects.
+//! `check`, the webhook and the API server report the same for the same objects.
 //!
-//! Each object is given to a real API server as a dry run, with no webhook between. What it refuses for its schema
-//! or its CEL, `check` has to find: the same fields with the same types. What it takes, it has filled in; so it goes
-//! to the webhook, and of it `check` has to find, in the object as it was written, what the webhook finds: rule, field
-//! and type. All rules are on in both, and both know the same other objects.
+//! Each object is sent to a real API server as a dry run, without webhooks. If the API server rejects it for its
+//! schema or CEL rules, `check` must report the same fields with the same types. If the API server accepts it, the
+//! object with its defaults is sent to the webhook, and `check` must report for the original object what the webhook
+//! reports: rule, field and type. All rules are on in both, and both use the same other objects.
 //!
-//! What differs on purpose stands in `agreement/deviations.md`.
+//! Intended differences are listed in `agreement/deviations.md`.
 
 mod api;
 mod objects;

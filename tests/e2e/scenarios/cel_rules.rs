@@ -27,7 +27,7 @@ pub fn scenarios() -> Vec<Scenario> {
     vec![Scenario::new(name, cel_rules_match_native_rules).only(Protocol::Http1)]
 }
 
-/// How many objects there are for each rule, if nobody says.
+/// Number of objects for each rule, unless the environment overrides it.
 const CASES_PER_RULE_DEFAULT: usize = 200;
 
 /// An update of a rule's kind, and what the rule says.
@@ -161,9 +161,10 @@ fn cel_rules_match_native_rules(stage: &mut Fixture, _: Protocol) {
         );
         let answer = replace(&mut client, case);
         let said = !is_rejected_by(&answer, case);
-        // The API server looks anew at a list whose items it cannot tell apart.
-        let is_anew = case.expected.is_update_allowed && !said && !case.expected.is_accepted;
-        let expected = case.expected.is_update_allowed && !is_anew;
+        // The API server validates a list again if its items have no keys.
+        let is_validated_again =
+            case.expected.is_update_allowed && !said && !case.expected.is_accepted;
+        let expected = case.expected.is_update_allowed && !is_validated_again;
         updated.record(said, expected, case, "is changed", &answer);
     }
     made.report("schemas, made");

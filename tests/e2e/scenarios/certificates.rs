@@ -184,7 +184,7 @@ fn one_ca(stage: &mut Fixture, protocol: Protocol) {
 fn inject_ca_bundle(stage: &mut Fixture, protocol: Protocol) {
     let kubectl = start_cluster(stage);
     let mut server = CertificateServer::start(stage, protocol);
-    // What is not registered yet keeps nobody from being ready.
+    // A missing registration does not make the server unready.
     server.wait_ready();
     register(&kubectl, &server, &server);
     // As the README waits for it.
@@ -206,7 +206,7 @@ fn inject_ca_bundle(stage: &mut Fixture, protocol: Protocol) {
         r#"[{"op":"replace","path":"/webhooks/0/clientConfig/caBundle","value":"Z2FyYmFnZQ=="}]"#;
     let bundle = data(&kubectl)["ca.crt"].clone();
     for kind in CONFIGURATIONS {
-        // The API server itself keeps garbage out; a good one of somebody else's does it too.
+        // The API server rejects an invalid bundle itself; the test uses a valid bundle of another CA.
         let patch = ["patch", kind, "lockkeeper", "--type=json", "-p", other];
         kubectl.run(&patch);
         let remove = other.replace("replace", "remove");
@@ -236,7 +236,7 @@ fn cert_manager_annotation_disables_injection(kubectl: &Kubectl) {
     let remove = r#"[{"op":"remove","path":"/webhooks/0/clientConfig/caBundle"}]"#;
     let patch = ["patch", kind, "lockkeeper", "--type=json", "-p", remove];
     kubectl.run(&patch).expect_accepted();
-    // The other one is mended, so the change of this one has been seen too, or it will not be.
+    // The other configuration is repaired, so the change of this one has been observed, too.
     let [_, other] = CONFIGURATIONS;
     let patch = ["patch", other, "lockkeeper", "--type=json", "-p", remove];
     kubectl.run(&patch).expect_accepted();
@@ -352,7 +352,8 @@ fn repair_secret(stage: &mut Fixture, protocol: Protocol) {
         server.log()
     );
 
-    // It may not make the Secret again; it serves on, says what to do, and fills in the new one.
+    // The server has no right to create the Secret: it continues to serve, reports the remedy, and fills the new
+    // Secret.
     kubectl
         .run(&["delete", "secret", "lockkeeper-tls", "-n", NAMESPACE])
         .expect_accepted();

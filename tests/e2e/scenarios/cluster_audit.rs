@@ -82,7 +82,7 @@ fn references_resolved_from_cluster(stage: &mut Fixture, _: Protocol) {
     fs::write(&file, manifests::file(&[&known, &lost])).unwrap();
     let path = file.to_str().unwrap();
 
-    // Nobody knows what is on a cluster.
+    // Without a cluster the references are not checked.
     let alone = lockkeeper::run(&["check", path]);
     assert!(alone.status.success(), "{alone:?}");
     let (told, code) = check(&[path], kubectl.kubeconfig());

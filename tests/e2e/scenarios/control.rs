@@ -1,4 +1,4 @@
-//! The controller on a real cluster: a Job waits, starts, is preempted and comes back.
+//! The controller on a real cluster: a Job is queued, started, preempted and requeued.
 
 mod bad_input;
 mod borrowing;
@@ -21,7 +21,7 @@ pub fn scenarios() -> Vec<Scenario> {
     let mut add = |of: &str, all: &[Trial]| {
         scenarios.extend(all.iter().map(|&(name, run)| {
             let name = format!("control: {of}: {name}");
-            // The controller does not care which protocol the webhook speaks.
+            // The controller does not depend on the protocol of the webhook.
             Scenario::new(name, move |stage, _| run(stage)).only(Protocol::Http1)
         }));
     };
@@ -36,5 +36,5 @@ pub fn scenarios() -> Vec<Scenario> {
     scenarios
 }
 
-/// A trial: its name, and what it does.
+/// A trial: its name and its function.
 type Trial = (&'static str, fn(&mut Fixture));

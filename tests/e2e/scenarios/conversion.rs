@@ -1,4 +1,4 @@
-//! A kind with two versions on a real API server: one is written, the other is read.
+//! A kind with two versions on a real API server: a client writes one version and reads the other.
 
 mod fixture;
 mod migration;
@@ -24,23 +24,23 @@ pub fn scenarios() -> Vec<Scenario> {
             read_other_version,
         ),
         Scenario::new(
-            "converted: an edit in one version costs the other nothing",
+            "converted: an edit in one version keeps the fields of the other",
             edit_keeps_other_version_fields,
         ),
         Scenario::new("converted: both versions are watched", watch_both_versions),
         Scenario::new(
-            "converted: both versions are applied by the server",
+            "converted: both versions support server-side apply",
             server_side_apply_both_versions,
         ),
         Scenario::new(
-            "converted: an annotation of others does no harm",
+            "converted: an invalid annotation is ignored",
             invalid_preserved_fields_annotation,
         ),
         Scenario::new(
-            "converted: what cannot be is told by its field",
+            "converted: a failed conversion names the field",
             unconvertible_object_rejected,
         ),
-        Scenario::new("converted: while the server is away", server_unavailable),
+        Scenario::new("converted: the server is unavailable", server_unavailable),
         Scenario::new(
             "converted: stored objects are migrated",
             migration::stored_objects_migrate,
@@ -51,7 +51,7 @@ pub fn scenarios() -> Vec<Scenario> {
     .collect()
 }
 
-/// What `older` is in the newer version.
+/// The object `older` in the newer version.
 fn older_as_newer(name: &str) -> Value {
     json!({
         "apiVersion": format!("{GROUP}/v1beta1"), "kind": "Reservation", "metadata": {"name": name},
@@ -62,7 +62,7 @@ fn older_as_newer(name: &str) -> Value {
     })
 }
 
-/// What `newer` is in the older version.
+/// The object `newer` in the older version.
 fn newer_as_older(name: &str) -> Value {
     json!({
         "apiVersion": format!("{GROUP}/v1alpha1"), "kind": "Reservation", "metadata": {"name": name},
@@ -74,7 +74,7 @@ fn newer_as_older(name: &str) -> Value {
 }
 
 fn read_other_version(stage: &mut Fixture, _: Protocol) {
-    // Whichever of them is stored.
+    // With each version as the storage version.
     for stored in ["v1alpha1", "v1beta1"] {
         let site = ConversionFixture::start(stage, stored);
         let reply = site
@@ -99,7 +99,7 @@ fn read_other_version(stage: &mut Fixture, _: Protocol) {
                 assert_same(found, expected);
             }
         }
-        // Nobody but the version that lacks something carries it.
+        // Only the version that lacks a field has the annotation.
         let kept = |version, name| {
             let object = site.get(version, name);
             let annotations = object["metadata"]["annotations"].as_object();
@@ -148,7 +148,7 @@ fn edit_keeps_other_version_fields(stage: &mut Fixture, _: Protocol) {
     expected["spec"]["windows"] = windows;
     expected["status"] = json!({"state": "Held"});
     assert_same(&site.get("v1alpha1", "one"), &expected);
-    // And the other way: what only the newer version has stays.
+    // In the other direction: fields of the newer version are kept.
     let change = json!({"spec": {"minutes": 7, "mode": "Hard"}});
     patch(&site, "v1alpha1", &change, &[]);
     let mut expected = older_as_newer("one");
@@ -168,7 +168,7 @@ fn watch_both_versions(stage: &mut Fixture, _: Protocol) {
     let watches = ["v1alpha1", "v1beta1"].map(|version| {
         let path = format!("/apis/{GROUP}/{version}/namespaces/default/reservations");
         let list = site.kubectl.get(&[&resource(version)]);
-        // kubectl makes a list of its own, without a version.
+        // The list that kubectl prints has no resource version.
         assert_eq!(list["items"], json!([]));
         Watch::start(server.clone(), path, "0".to_owned())
     });
@@ -205,7 +205,7 @@ fn server_side_apply_both_versions(stage: &mut Fixture, _: Protocol) {
     };
     let mut first = older("one");
     apply("first", &first).expect_accepted();
-    // The second one says only what is its own, in the newer version.
+    // The second manager applies only its own fields, in the newer version.
     let second = |spec: Value| {
         let mut object = older_as_newer("one");
         object["metadata"]["namespace"] = "default".into();
@@ -224,7 +224,7 @@ fn server_side_apply_both_versions(stage: &mut Fixture, _: Protocol) {
         (&json!(true), &json!("16"))
     );
     assert_eq!(found["spec"]["windows"]["noon"], zone["noon"]);
-    // The first one changes what is its own, and takes something back.
+    // The first manager changes its own fields, and removes one.
     first["spec"]["amount"] = "20".into();
     first["spec"].as_object_mut().unwrap().remove("note");
     apply("first", &first).expect_accepted();
@@ -241,10 +241,10 @@ fn server_side_apply_both_versions(stage: &mut Fixture, _: Protocol) {
         .iter()
         .map(|it| it["name"].clone());
     assert_eq!(names.collect::<Vec<_>>(), ["night", "day", "noon"]);
-    // A field of the other one is not taken without a word.
+    // A field of the other manager causes a conflict.
     let conflict = apply("second", &second(json!({"cpu": "1"}))).expect_rejected();
     snapshot::check("converting--conflict", &conflict.stderr);
-    // What the second one says no more is gone.
+    // A field that the second manager no longer applies is removed.
     apply("second", &second(json!({"windows": zone}))).expect_accepted();
     assert_eq!(site.get("v1beta1", "one")["spec"]["tolerant"], Value::Null);
     site.end();
@@ -285,14 +285,14 @@ fn unconvertible_object_rejected(stage: &mut Fixture, _: Protocol) {
             .with_input(&["create", "-f", "-"], &object.to_string())
     };
     let reply = create(&large);
-    let told = match reply.code {
+    let output = match reply.code {
         Some(0) => {
             assert_same(&site.get("v1alpha1", "large"), &large);
             site.try_get("v1beta1", "large").expect_rejected()
         }
         _ => reply,
     };
-    snapshot::check("converting--too-much", &told.stderr);
+    snapshot::check("converting--too-much", &output.stderr);
     assert!(site.server.count("rejected") > 0);
     site.end();
 }
@@ -305,25 +305,26 @@ fn server_unavailable(stage: &mut Fixture, _: Protocol) {
     let ConversionFixture { kubectl, server } = site;
     let stopped = server.stop();
     let get = |version: &str| kubectl.run(&["get", &resource(version), "one", "-o", "json"]);
-    // What is stored is read without it.
+    // The stored version is read without conversion.
     let found = get("v1alpha1").expect_accepted();
     assert_same(&serde_json::from_str(&found.stdout).unwrap(), &older("one"));
-    let told = get("v1beta1").expect_rejected();
-    snapshot::check("converting--away", &told.stderr);
+    let output = get("v1beta1").expect_rejected();
+    snapshot::check("converting--away", &output.stderr);
     let mut changed = older("one");
     changed["spec"]["minutes"] = 30.into();
     kubectl.apply(&changed.to_string(), &[]).expect_accepted();
     let create = ["create", "-f", "-"];
-    let told = kubectl
+    let output = kubectl
         .with_input(&create, &newer("two").to_string())
         .expect_rejected();
     assert!(
-        told.stderr
+        output
+            .stderr
             .contains("conversion webhook for samples.example.com/v1beta1"),
         "{}",
-        told.stderr
+        output.stderr
     );
-    // And everything again when it is back.
+    // Everything works again when the server is back.
     let site = ConversionFixture {
         kubectl,
         server: stopped.start(),

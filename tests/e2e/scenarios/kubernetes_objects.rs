@@ -39,7 +39,7 @@ fn class_in_use(stage: &mut Fixture, protocol: Protocol) {
     snapshot::check("class-in-use", &reply.stderr);
     assert!(kubectl.absent(&["priorityclass", "high"]));
 
-    // Nobody uses the other one.
+    // No workload uses the other class.
     kubectl
         .run(&["delete", "priorityclass", "low"])
         .expect_accepted_without_warning();
@@ -94,7 +94,7 @@ fn job_of_a_queue(stage: &mut Fixture, protocol: Protocol) {
         assert_eq!(stored["spec"]["suspend"], expected, "{name}: {stored:#}");
     }
 
-    // Whoever starts it later is not held back.
+    // A later update may start the Job.
     let start = r#"{"spec":{"suspend":false}}"#;
     let flags = [
         "patch",

@@ -1,7 +1,7 @@
-//! lockkeeper beside Kueue: its kinds are guarded, and never held up.
+//! lockkeeper next to Kueue: Kueue's kinds are validated, and never blocked.
 //!
-//! The CRDs are Kueue's own, with neither its controllers nor its webhooks: what is refused here, lockkeeper has
-//! refused. They are on a cluster of their own, where the names of kinds are not those of the other trials.
+//! The CRDs are Kueue's, without its controllers and webhooks: every rejection here is lockkeeper's. They are
+//! installed on a separate cluster, because the names of kinds clash with those of the other trials.
 
 use std::path::Path;
 
@@ -83,7 +83,7 @@ fn beside_kueue(definitions: &Path, protocol: Protocol) {
     assert!(kubectl.absent(&["clusterqueues.kueue.x-k8s.io", "bad"]));
     kubectl.apply(GOOD, &[]).expect_accepted_without_warning();
 
-    // Nobody answers: lockkeeper's own objects wait for it, Kueue's do not.
+    // Without the webhook lockkeeper's own kinds fail closed, and Kueue's kinds fail open.
     stage.stop();
     kubectl.apply(BAD, &[]).expect_accepted();
     kubectl.apply(OWN, &[]).expect_rejected();
@@ -131,7 +131,7 @@ pub fn install(kubectl: &Kubectl, definitions: &Path) {
         kubectl
             .run(&["apply", "--server-side", "-f", file])
             .expect_accepted();
-        // A definition that nobody has looked at yet has no conditions to wait for, which kubectl calls an error.
+        // A CRD that no controller has processed yet has no conditions, which `kubectl wait` reports as an error.
         let established = [
             "wait",
             "--for=condition=Established",

@@ -112,15 +112,11 @@ fn deleted(stage: &mut Fixture, protocol: Protocol) {
     kubectl.run(&delete).expect_accepted_without_warning();
     assert!(kubectl.absent(&train));
 
-    // The finalizer holds a queue until somebody says that it is not in use.
+    // The finalizer keeps the queue until the controller finds that it is not in use.
     let research = ["clusterqueues.lockkeeper.dev", "research"];
     let delete = ["delete", "--wait=false", research[0], research[1]];
     let reply = kubectl.run(&delete).expect_accepted();
-    assert!(
-        reply.stderr.contains("still lead to it"),
-        "{}",
-        reply.stderr
-    );
+    assert!(reply.stderr.contains("still use it"), "{}", reply.stderr);
     let held = kubectl.get(&research);
     assert!(held["metadata"]["deletionTimestamp"].is_string());
     fixture::remove_finalizers(&kubectl, &held);

@@ -26,7 +26,7 @@ const GRANTED_ROLE: [&str; 5] = [
     "update jobsets.jobset.x-k8s.io --subresource=finalizers -n team",
 ];
 
-/// What nobody is to do by its account.
+/// Rights that the controller's account must not have.
 const WITHHELD_RIGHTS: [&str; 14] = [
     "list pods -n team",
     "create pods -n team",

@@ -9,7 +9,7 @@ use crate::manifests;
 use crate::wait;
 
 pub fn scenarios() -> Vec<Scenario> {
-    let name = "a user's rule about any kind is asked, and holds nobody up";
+    let name = "a user's rule covers any kind, and fails open";
     vec![Scenario::new(name, user_rules_for_any_kind).only(Protocol::Http1)]
 }
 
@@ -62,7 +62,7 @@ fn user_rules_for_any_kind(stage: &mut Fixture, _: Protocol) {
             let reply = kubectl.with_input(&create, POLICY);
             Ok(reply.stderr.contains("[TEAM100]").then_some(reply))
         },
-        || "nobody asks about NetworkPolicies".to_owned(),
+        || "the webhook gets no request for a NetworkPolicy".to_owned(),
     );
     let reply = refused.unwrap_or_else(|e| panic!("{e}")).expect_rejected();
     assert!(
@@ -87,7 +87,7 @@ fn user_rules_for_any_kind(stage: &mut Fixture, _: Protocol) {
         reply.stderr
     );
 
-    // Nobody answers: the kind of another goes on.
+    // Without the webhook, kinds of other projects fail open.
     server.stop().unwrap();
     kubectl
         .run(&["delete", "networkpolicy", "open"])

@@ -446,7 +446,7 @@ fn config_path_not_a_file(folder: &Path) {
     assert_exit(&output, 2, &[path(&file), "UTF-8"]);
 }
 
-/// Somebody who sets the variable waits for spans; a line in the log spares the search for them.
+/// A user who sets the variable expects spans; a log line says that this build has none.
 fn tracing_feature_absent(folder: &Path) {
     let absent = folder.join("absent");
     let start = |endpoint: &str| {

@@ -123,7 +123,7 @@ fn suspended(stage: &mut Fixture, protocol: Protocol) {
     });
     wait_for_pods(&kubectl, <[Value]>::is_empty);
 
-    // Nobody has said how long its pods run: they do until they are told.
+    // Without the annotation its pods run until they are told to end.
     suspend(&kubectl, false);
     wait_for_job(&kubectl, |job| job["status"]["ready"] == 3);
     annotate(&kubectl, "test.lockkeeper.dev/run-for=0s");

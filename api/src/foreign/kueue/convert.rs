@@ -1,7 +1,7 @@
-//! Kueue's objects as lockkeeper's, and what is lost on the way.
+//! Conversion of Kueue's objects to lockkeeper's, with the dropped fields.
 //!
-//! Every field is either in what comes out or named as lost. What neither project knows is kept: the schema of
-//! lockkeeper's kind says what it is.
+//! Every field is either in the converted object or reported as dropped. Fields that are unknown to both projects are
+//! kept: the schema of lockkeeper's kind rejects them.
 
 mod dropped_fields;
 mod metadata;
@@ -12,46 +12,46 @@ use crate::foreign::scheduling::{SYSTEM_PREFIX, USER_PRIORITY_MAX};
 use crate::labels;
 use serde_json::{Map, Value, json};
 
-/// Kueue's finalizer on what is in use.
+/// Kueue's finalizer on objects in use.
 const RESOURCE_IN_USE: &str = "kueue.x-k8s.io/resource-in-use";
 
-/// Where the class of a Workload of `v1beta1` may be.
+/// The pointers to the class of a Workload of `v1beta1`.
 const PRIORITY_CLASS_SOURCES: [&str; 2] = [
     "kueue.x-k8s.io/workloadpriorityclass",
     "scheduling.k8s.io/priorityclass",
 ];
 
-/// A field that lockkeeper has not.
+/// A field that lockkeeper does not have.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DroppedField {
-    /// The field of the object that was given; what is below it is lost as well.
+    /// The field of the source object; the fields below it are dropped as well.
     pub field: FieldPath,
-    /// Why, and what to do instead.
+    /// The reason and the remedy.
     pub advice: &'static str,
 }
 
-/// A field that stands elsewhere: as JSON pointers. What is below it has moved with it.
+/// A field that has moved, as JSON pointers. The fields below it have moved with it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RenamedField {
-    /// In the object that was given.
+    /// In the source object.
     pub from: String,
-    /// In what comes out.
+    /// In the converted object.
     pub to: String,
 }
 
-/// What becomes of an object.
+/// The result of a conversion.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct KueueConversion {
-    /// The object; `None` if nothing of lockkeeper's is like it: then one loss says so.
+    /// The converted object; `None` if lockkeeper has no such kind, which one dropped field reports.
     pub object: Option<Value>,
-    /// What is lost.
+    /// The dropped fields.
     pub dropped: Vec<DroppedField>,
-    /// What stands elsewhere.
+    /// The moved fields.
     pub renamed: Vec<RenamedField>,
 }
 
 impl KueueConversion {
-    /// Nothing is left of an object.
+    /// The result for an object that cannot be converted.
     fn unconvertible(field: FieldPath, advice: &'static str) -> Self {
         Self {
             object: None,
@@ -69,7 +69,7 @@ impl KueueConversion {
         self.renamed.push(RenamedField { from, to });
     }
 
-    /// Where in the object that was given a field of what came out stands.
+    /// The field of the source object for a field of the converted object.
     #[must_use]
     pub fn origin(&self, field: &FieldPath) -> FieldPath {
         let pointer = field.pointer();
@@ -83,8 +83,8 @@ impl KueueConversion {
     }
 }
 
-/// Makes an object of Kueue's, or a job or pod with Kueue's labels, one of lockkeeper's. `None` if it has nothing of
-/// Kueue's.
+/// Converts an object of Kueue, or a job or pod with Kueue's labels, to lockkeeper's kinds. `None` if the object has
+/// nothing of Kueue.
 #[must_use]
 pub fn convert(object: &Value) -> Option<KueueConversion> {
     let text = |key: &str| object.get(key).and_then(Value::as_str).unwrap_or_default();
@@ -143,7 +143,7 @@ pub fn convert(object: &Value) -> Option<KueueConversion> {
     Some(out)
 }
 
-/// Why a class of Kueue's cannot be one of Kubernetes'.
+/// The reason why a WorkloadPriorityClass cannot become a PriorityClass.
 fn priority_class_obstacle(object: &Value) -> Option<(FieldPath, &'static str)> {
     let value = object.get("value").and_then(Value::as_i64);
     let name = object.pointer("/metadata/name").and_then(Value::as_str);
@@ -199,7 +199,7 @@ fn convert_priority_class(object: &mut Value, version: &str, out: &mut KueueConv
     }
 }
 
-/// Kueue's finalizer becomes lockkeeper's.
+/// Replaces Kueue's finalizer by lockkeeper's.
 fn convert_finalizer(object: &mut Value) {
     let all = object.pointer_mut("/metadata/finalizers");
     for it in all.and_then(Value::as_array_mut).into_iter().flatten() {
@@ -209,7 +209,7 @@ fn convert_finalizer(object: &mut Value) {
     }
 }
 
-/// Removes what stands at a place, in which `*` is any item of a list.
+/// Removes the value at a pointer, in which `*` is any item of a list.
 fn remove_field(
     value: &mut Value,
     steps: &[&str],
@@ -236,7 +236,7 @@ fn remove_field(
     }
 }
 
-/// Whether anything stands there that could be lost.
+/// Whether the value is not empty, so that dropping it loses data.
 fn has_content(value: &Value) -> bool {
     match value {
         Value::Null => false,
@@ -264,7 +264,7 @@ fn path_from_pointer(pointer: &str) -> FieldPath {
     path
 }
 
-/// The entries of a map, without those that are no map.
+/// The entries of a map whose values are maps.
 fn fields_of<'a>(value: &'a mut Value, name: &str) -> Option<&'a mut Map<String, Value>> {
     value.get_mut(name)?.as_object_mut()
 }

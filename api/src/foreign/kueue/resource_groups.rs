@@ -1,4 +1,4 @@
-//! Quota as Kueue decodes it: what is missing is empty, and a quota of nothing.
+//! Quota as Kueue decodes it: missing fields are empty, and a missing amount is 0.
 
 use crate::quantity::Quantity;
 use crate::quota::{FlavorQuotas, ResourceGroup, ResourceQuota};

@@ -1,6 +1,6 @@
-//! Objects of Kueue's `v1beta1` as `v1beta2` has them.
+//! Conversion of Kueue's `v1beta1` objects to `v1beta2`.
 //!
-//! Source: Kueue `apis/kueue/v1beta1/*_conversion.go`. Status is left alone but for what rules read.
+//! Source: Kueue `apis/kueue/v1beta1/*_conversion.go`. Of the status, only the fields that rules read are converted.
 
 use super::GROUP;
 use serde_json::{Map, Value, json};
@@ -29,8 +29,7 @@ const CHECKS: MovedField = moved_field(
 const CLASS: MovedField = moved_field("/spec/priorityClassName", "/spec/priorityClassRef/name");
 const CLASS_SOURCE: MovedField = moved_field("/spec/priorityClassSource", "/spec/priorityClassRef");
 
-/// Changes an object of `v1beta1` into one of `v1beta2`, and says what has moved. Any other object is left as
-/// it is.
+/// Converts an object of `v1beta1` to `v1beta2`, and returns the moved fields. Any other object is unchanged.
 pub fn upgrade(object: &mut Value) -> Vec<MovedField> {
     let version = format!("{GROUP}/{FORMER_VERSION}");
     if object.get("apiVersion").and_then(Value::as_str) != Some(&version) {
@@ -57,7 +56,7 @@ fn cluster_queue(spec: &mut Map<String, Value>) -> Vec<MovedField> {
         spec.insert("cohortName".to_owned(), cohort);
         all.push(COHORT);
     }
-    // A list of checks goes before a strategy that is given as well; an empty one is none.
+    // A list of checks takes precedence over a strategy; an empty list counts as absent.
     if let Some(Value::Array(names)) = spec.remove("admissionChecks")
         && !names.is_empty()
     {

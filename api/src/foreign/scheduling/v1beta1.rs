@@ -17,7 +17,7 @@ use crate::foreign::foreign_kind;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use serde::Deserialize;
 
-/// The version that the rules are about.
+/// The version that the rules check.
 pub const VERSION: &str = "v1beta1";
 
 /// Another version with the same fields.
@@ -38,7 +38,7 @@ pub struct Workload {
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct WorkloadSpec {
-    /// The object that it was made for.
+    /// The object that controls the Workload.
     #[serde(default)]
     pub controller_ref: Option<ControllerReference>,
     /// The templates in it.
@@ -50,30 +50,30 @@ pub struct WorkloadSpec {
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Templates {
-    /// What PodGroups are made of.
+    /// A template of PodGroups.
     #[serde(default, deserialize_with = "or_default")]
     pub pod_group_templates: Vec<PodGroupTemplate>,
-    /// What groups of groups are made of.
+    /// The templates of groups of groups.
     #[serde(default, deserialize_with = "or_default")]
     pub composite_pod_group_templates: Vec<CompositePodGroupTemplate>,
 }
 
-/// What PodGroups are made of.
+/// A template of PodGroups.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 pub struct PodGroupTemplate {
     /// Its name within the Workload.
     #[serde(default, deserialize_with = "or_default")]
     pub name: String,
-    /// What the group will be.
+    /// The fields of the group.
     #[serde(flatten)]
     pub group: Group,
 }
 
-/// What templates and PodGroups share.
+/// The common fields of templates and PodGroups.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Group {
-    /// What there was before.
+    /// The fields of `v1alpha2`.
     #[serde(flatten)]
     pub base: super::Group,
     /// Whether it preempts others: `Never` or `PreemptLowerPriority`.
@@ -81,20 +81,20 @@ pub struct Group {
     pub preemption_policy: Option<String>,
 }
 
-/// What groups of groups are made of.
+/// The templates of groups of groups.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct CompositePodGroupTemplate {
     /// Its name within the Workload.
     #[serde(default, deserialize_with = "or_default")]
     pub name: String,
-    /// How its groups are scheduled.
+    /// The scheduling policy.
     #[serde(default, deserialize_with = "or_default")]
     pub scheduling_policy: CompositeSchedulingPolicy,
-    /// Where its groups may be scheduled.
+    /// The scheduling constraints.
     #[serde(default)]
     pub scheduling_constraints: Option<SchedulingConstraints>,
-    /// What goes together when it is disrupted.
+    /// The disruption mode.
     #[serde(default)]
     pub disruption_mode: Option<DisruptionMode>,
     /// Its PriorityClass; empty for none.
@@ -117,7 +117,7 @@ pub struct CompositeSchedulingPolicy {
     /// One by one.
     #[serde(default)]
     pub basic: Option<BasicPolicy>,
-    /// So many at once or none.
+    /// All or nothing.
     #[serde(default)]
     pub gang: Option<CompositeGangPolicy>,
 }
@@ -126,7 +126,7 @@ pub struct CompositeSchedulingPolicy {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct CompositeGangPolicy {
-    /// How many groups must find a place at once.
+    /// The minimum number of groups that are scheduled together.
     #[serde(default, deserialize_with = "or_default")]
     pub min_group_count: i32,
 }
@@ -140,7 +140,7 @@ pub struct PodGroup {
     /// Its specification.
     #[serde(default, deserialize_with = "or_default")]
     pub spec: PodGroupSpec,
-    /// What became of it.
+    /// The observed state.
     #[serde(default, deserialize_with = "or_default")]
     pub status: PodGroupStatus,
 }
@@ -149,13 +149,13 @@ pub struct PodGroup {
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct PodGroupSpec {
-    /// The group of groups that it belongs to.
+    /// The composite group that the group belongs to.
     #[serde(default)]
     pub parent_composite_pod_group_name: Option<String>,
-    /// The template that it was made of.
+    /// The template of the group.
     #[serde(default)]
     pub workload_ref: Option<WorkloadReference>,
-    /// What the group is.
+    /// The common fields.
     #[serde(flatten)]
     pub group: Group,
 }

@@ -1,4 +1,4 @@
-//! What schemas' expressions say, asked in both ways.
+//! Compares both CEL evaluators on the examples.
 
 use super::{QUEUE, run};
 use std::fs;

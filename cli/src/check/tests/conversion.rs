@@ -1,4 +1,4 @@
-//! Kueue's objects, judged as lockkeeper's.
+//! Kueue's objects, checked as lockkeeper's kinds.
 
 use super::run;
 use lockkeeper_api::foreign::kueue::convert;
@@ -54,7 +54,7 @@ fn converted_findings_name_source_lines_and_fields() {
     let (text, code) = run(&[("a.yaml", OBJECTS)], &AS);
     insta::assert_snapshot!(text);
     assert_eq!(code, 1);
-    // Without it they are what they are.
+    // Without --as, no conversion takes place.
     let (text, _) = run(&[("a.yaml", OBJECTS)], &[]);
     assert!(!text.contains("SC007"), "{text}");
 }
@@ -63,16 +63,19 @@ fn converted_findings_name_source_lines_and_fields() {
 fn converted_output_needs_no_conversion() {
     let (yaml, code) = run(&[("a.yaml", OBJECTS)], &[AS[0], AS[1], "--converted", "-"]);
     insta::assert_snapshot!(yaml);
-    assert_eq!(code, 1, "what is wrong is wrong though it is not printed");
+    assert_eq!(code, 1, "findings count although the report is not printed");
     let (again, _) = run(&[("a.yaml", &yaml)], &[AS[0], AS[1], "--converted", "-"]);
     assert_eq!(again, "");
-    let (told, _) = run(&[("a.yaml", &yaml)], &AS);
-    assert!(told.contains("CQ001") && !told.contains("SC007"), "{told}");
+    let (output, _) = run(&[("a.yaml", &yaml)], &AS);
+    assert!(
+        output.contains("CQ001") && !output.contains("SC007"),
+        "{output}"
+    );
     let folder = tempfile::TempDir::new().unwrap();
     let path = folder.path().join("out.yaml");
     let flags = [AS[0], AS[1], "--converted", path.to_str().unwrap()];
-    let (told, _) = run(&[("a.yaml", OBJECTS)], &flags);
-    assert!(told.contains("SC007"), "{told}");
+    let (output, _) = run(&[("a.yaml", OBJECTS)], &flags);
+    assert!(output.contains("SC007"), "{output}");
     assert_eq!(fs::read_to_string(path).unwrap(), yaml);
 }
 
@@ -88,8 +91,8 @@ fn conversion_conflicting_class_is_dropped() {
         .replace("PriorityClass", "WorkloadPriorityClass");
     for (value, is_lost) in [(5, false), (6, true)] {
         let files = [("a.yaml", &*kueue), ("b.yaml", &*class(value))];
-        let (told, _) = run(&files, &AS);
-        assert_eq!(told.contains("SC007"), is_lost, "{told}");
+        let (output, _) = run(&files, &AS);
+        assert_eq!(output.contains("SC007"), is_lost, "{output}");
         let (yaml, _) = run(&files, &[AS[0], AS[1], "--converted", "-"]);
         assert_eq!(yaml.is_empty(), is_lost, "{yaml}");
     }
@@ -115,7 +118,7 @@ fn lost_fields_can_be_selected_and_suppressed() {
     assert_eq!(text.matches("[SC007]").count(), 3, "{text}");
 }
 
-/// A value for each place of a schema.
+/// An object with a value for each field of a schema.
 fn sample_for_schema(schema: &Value) -> Value {
     if let Some(first) = schema["enum"].as_array().and_then(|it| it.first()) {
         return first.clone();
@@ -137,11 +140,11 @@ fn sample_for_schema(schema: &Value) -> Value {
     }
 }
 
-/// Whatever Kueue's schemas have is either a field of lockkeeper's or named as lost.
+/// Every field of Kueue's schemas is either converted or reported as dropped.
 #[test]
 fn conversion_covers_every_kueue_field() {
     let Ok(known) = KindRegistry::new(&RuleSelection::default()) else {
-        panic!("the schemas can be read");
+        panic!("a schema is invalid");
     };
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../policies/src/kueue/schemas");
     let mut count = 0;

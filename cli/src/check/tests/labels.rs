@@ -1,8 +1,8 @@
-//! Keys and values of labels, in the metadata of objects and of what they are made of.
+//! Keys and values of labels, in the metadata of objects and of pod templates.
 
 use super::run;
 
-/// An object of each kind that is made of pods, with this in the metadata of its pods.
+/// An object of each kind with pods, with this in the metadata of its pods.
 fn objects(metadata: &str) -> Vec<(String, String)> {
     let pods = format!("metadata:\n{metadata}");
     let below = |depth: usize| {
@@ -41,17 +41,20 @@ fn objects(metadata: &str) -> Vec<(String, String)> {
     .collect()
 }
 
-/// That every kind is told, once, with the line of the key.
+/// Checks that there is one finding for every kind, with the line of the key.
 #[track_caller]
 fn check(metadata: &str, key: &str, expected: &[&str]) {
     for (kind, text) in objects(metadata) {
-        let (told, _) = run(&[("a.yaml", &text)], &[]);
+        let (output, _) = run(&[("a.yaml", &text)], &[]);
         let line = text.lines().position(|line| line.contains(key));
         let place = format!("a.yaml:{}:", line.unwrap() + 1);
-        let first: Vec<&str> = told.lines().filter(|it| it.contains(": error[")).collect();
-        let mut warned = told.lines().filter(|it| it.contains(": warning["));
+        let first: Vec<&str> = output
+            .lines()
+            .filter(|it| it.contains(": error["))
+            .collect();
+        let mut warned = output.lines().filter(|it| it.contains(": warning["));
         let found = first.first().copied().or_else(|| warned.next());
-        let found = found.unwrap_or_else(|| panic!("{kind}: {told}"));
+        let found = found.unwrap_or_else(|| panic!("{kind}: {output}"));
         assert!(found.starts_with(&place), "{kind}: {found}");
         for part in expected {
             assert!(found.contains(part), "{kind}: {found}");
@@ -59,7 +62,7 @@ fn check(metadata: &str, key: &str, expected: &[&str]) {
         assert_eq!(
             (warned.next(), first.len() < 2),
             (None, true),
-            "{kind}: {told}"
+            "{kind}: {output}"
         );
     }
 }
@@ -106,7 +109,7 @@ fn label_key_in_annotations_is_reported() {
     );
 }
 
-/// Kueue's examples of old: without the label no webhook is asked.
+/// Kueue's old examples have the annotation. The API server calls no webhook for a Job without the label.
 #[test]
 fn job_queue_name_in_annotation_is_reported() {
     let job = "\

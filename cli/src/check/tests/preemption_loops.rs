@@ -12,7 +12,7 @@ fn queue(api_version: &str, name: &str, preemption: &str) -> String {
 
 const KUEUE: &str = "kueue.x-k8s.io/v1beta2";
 
-/// Two queues, one of which takes back and borrows.
+/// Two queues, one of which reclaims and borrows.
 fn queues(api_version: &str, policy: &str) -> String {
     let eager =
         format!("{{reclaimWithinCohort: {policy}, borrowWithinCohort: {{policy: LowerPriority}}}}");
@@ -27,8 +27,8 @@ fn queues(api_version: &str, policy: &str) -> String {
 #[test]
 fn preemption_loop_is_reported_with_explanation() {
     let text = queues(KUEUE, "Any");
-    let (told, code) = run(&[("queues.yaml", &text)], &["--select", "CQ024"]);
-    insta::assert_snapshot!(told);
+    let (output, code) = run(&[("queues.yaml", &text)], &["--select", "CQ024"]);
+    insta::assert_snapshot!(output);
     assert_eq!(code, 0);
     let (json, _) = run(
         &[("queues.yaml", &text)],
@@ -64,11 +64,11 @@ fn loop_search_uses_priorities_of_given_classes() {
         ),
     ] {
         let text = queues(KUEUE, "Any") + &classes;
-        let (told, _) = run(&[("queues.yaml", &text)], &["--select", "CQ024"]);
-        assert_eq!(told.contains("[CQ024]"), is_found, "{told}");
+        let (output, _) = run(&[("queues.yaml", &text)], &["--select", "CQ024"]);
+        assert_eq!(output.contains("[CQ024]"), is_found, "{output}");
         assert!(
-            told.contains(priority) && !told.contains("2000001000"),
-            "{told}"
+            output.contains(priority) && !output.contains("2000001000"),
+            "{output}"
         );
     }
 }
@@ -77,13 +77,13 @@ fn loop_search_uses_priorities_of_given_classes() {
 fn loop_search_damped_or_ambiguous_queues_finds_none() {
     // lockkeeper's own queues are damped.
     let own = queues("lockkeeper.dev/v1alpha1", "Any").replace("  namespaceSelector: {}\n", "");
-    let (told, _) = run(&[("queues.yaml", &own)], &["--select", "CQ024"]);
-    assert!(!told.contains("CQ024"), "{told}");
-    // The same queue twice and differently: nobody can say which one holds.
+    let (output, _) = run(&[("queues.yaml", &own)], &["--select", "CQ024"]);
+    assert!(!output.contains("CQ024"), "{output}");
+    // Two different queues with the same name are ambiguous.
     let text = queues(KUEUE, "Any");
     let twice = [text.as_str(), &queues(KUEUE, "LowerPriority")].concat();
-    let (told, _) = run(&[("queues.yaml", &twice)], &["--select", "CQ024"]);
-    assert!(!told.contains("CQ024"), "{told}");
+    let (output, _) = run(&[("queues.yaml", &twice)], &["--select", "CQ024"]);
+    assert!(!output.contains("CQ024"), "{output}");
 }
 
 #[test]
@@ -91,8 +91,8 @@ fn loop_search_depends_on_kueue_version() {
     let queue = |name: &str, quota: &str, preemption: &str| {
         queue(KUEUE, name, preemption).replace("nominalQuota: 4", &format!("nominalQuota: {quota}"))
     };
-    // Issue 6947: who waits for its victims is forgotten.
-    let forgets = [
+    // Issue 6947: Kueue ignored preemptors that wait for their victims.
+    let ignores_in_flight = [
         queue("a", "3", "{reclaimWithinCohort: Any}"),
         queue("b", "0", "{}"),
     ]
@@ -110,8 +110,8 @@ fn loop_search_depends_on_kueue_version() {
     std::fs::write(&config, "preemption: {algorithm: FairSharing}\n").unwrap();
     let fair = ["--config", config.to_str().unwrap()];
     for (text, flags, version, is_found) in [
-        (&forgets, &[] as &[&str], "0.14.0", true),
-        (&forgets, &[], "0.14.1", false),
+        (&ignores_in_flight, &[] as &[&str], "0.14.0", true),
+        (&ignores_in_flight, &[], "0.14.1", false),
         (&borrows, &fair, "v0.10.2", true),
         (&borrows, &fair, "", false),
     ] {
@@ -119,7 +119,7 @@ fn loop_search_depends_on_kueue_version() {
         if !version.is_empty() {
             flags.extend(["--kueue-version", version]);
         }
-        let (told, _) = run(&[("queues.yaml", text)], &flags);
-        assert_eq!(told.contains("[CQ024]"), is_found, "{version}: {told}");
+        let (output, _) = run(&[("queues.yaml", text)], &flags);
+        assert_eq!(output.contains("[CQ024]"), is_found, "{version}: {output}");
     }
 }

@@ -1,4 +1,4 @@
-//! Rules of users, and exceptions.
+//! User rules and exceptions.
 
 use super::{QUEUE, run};
 use std::fs;
@@ -8,7 +8,7 @@ const RULE: &str = "---\nid: TEAM001\nname: queue-without-team\nkinds:\n- {group
 
 const WIDGET: &str = "apiVersion: example.com/v1\nkind: Widget\nmetadata:\n  name: gear\n";
 
-/// Runs the command with a rule of a user and this configuration.
+/// Runs the command with a user rule and this configuration.
 fn run_with_rule(files: &[(&str, &str)], config: &str, flags: &[&str]) -> (String, u8) {
     let folder = TempDir::new().unwrap();
     let (rules, path) = (
@@ -28,7 +28,7 @@ fn run_with_rule(files: &[(&str, &str)], config: &str, flags: &[&str]) -> (Strin
 fn user_rules_apply_to_unknown_kinds() {
     let files = [("queue.yaml", QUEUE), ("widget.yaml", WIDGET)];
     let (text, code) = run_with_rule(&files, "", &["--select", "TEAM001"]);
-    // The shape of the queue is wrong, but nobody asked for that.
+    // The queue violates its schema as well, which --select excludes.
     for (place, what) in [
         (
             "queue.yaml:4:3",
@@ -81,7 +81,7 @@ fn exceptions_used_unused_and_expired_are_reported() {
     assert_eq!(json["summary"]["errors"], 0);
     assert_eq!(json["findings"][0]["type"], "ExceptionEnded");
     assert_eq!(json["exceptions"][0]["used"], 1);
-    // It ends, and the rule counts again.
+    // The exception has expired, so its rule applies again.
     let config = config.replace("9999", "2020");
     let (text, code) = run_with_rule(&files, &config, &["--output", "github"]);
     assert!(

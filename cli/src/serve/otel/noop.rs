@@ -1,4 +1,4 @@
-//! The build without spans.
+//! The build without the feature `otel`: no spans.
 #![allow(
     clippy::unused_self,
     reason = "the same calls as in the build with spans"
@@ -9,12 +9,12 @@ use lockkeeper_webhook::app_state::AppState;
 pub(crate) struct Traces;
 
 impl Traces {
-    /// Says so if somebody waits for spans.
+    /// Logs that no spans are exported, if an endpoint is set.
     pub(crate) fn start() -> Self {
         if let Some((variable, _)) = super::endpoint() {
             tracing::info!(
                 variable,
-                "no spans are sent: this binary is built without the feature otel"
+                "no spans are exported: this binary was built without the feature otel"
             );
         }
         Self

@@ -1,7 +1,7 @@
-//! The build with spans: OTLP over HTTP, set up by OpenTelemetry's own environment variables.
+//! The build with spans: OTLP over HTTP, configured by OpenTelemetry's environment variables.
 //!
-//! Nothing here can refuse to start the server or hold it up: who sets these variables, such as an
-//! operator that does so for every pod, may know nothing of this one. What makes no sense is logged.
+//! Invalid variables are logged and never stop or delay the server: an operator may set them for every pod of a
+//! cluster, without regard to lockkeeper.
 
 mod sender;
 
@@ -16,13 +16,13 @@ use opentelemetry_sdk::trace::SdkTracerProvider;
 use sender::SpanClient;
 use std::time::Duration;
 
-/// What the service is called unless the environment says otherwise; also the scope of the spans.
+/// The default service name, and the instrumentation scope of the spans.
 const SERVICE: &str = "lockkeeper";
 
 /// The longest that a stopping process waits for the last spans to be sent, in seconds.
 const FLUSH_SECONDS: u64 = 2;
 
-/// The samplers of the SDK. It takes another name for `parentbased_always_on`.
+/// The samplers of the SDK. It treats every other name as `parentbased_always_on`.
 const SAMPLERS: [&str; 6] = [
     "always_on",
     "always_off",
@@ -32,7 +32,7 @@ const SAMPLERS: [&str; 6] = [
     "parentbased_traceidratio",
 ];
 
-/// Sends spans for as long as it lives, if there is a place to send them to.
+/// Exports spans if an endpoint is set; `None` otherwise.
 pub(crate) struct Traces(Option<SdkTracerProvider>);
 
 impl Traces {
@@ -40,23 +40,23 @@ impl Traces {
         let Some((endpoint, address)) = endpoint().filter(|_| is_enabled(variable)) else {
             return Self(None);
         };
-        for doubt in unsupported_settings(variable) {
-            tracing::warn!("{doubt}");
+        for warning in unsupported_settings(variable) {
+            tracing::warn!("{warning}");
         }
         match provider(&address) {
             Ok(provider) => {
-                tracing::info!(endpoint, "spans are sent where this variable says");
+                tracing::info!(endpoint, "exporting spans to the endpoint of this variable");
                 Self(Some(provider))
             }
             Err(error) => {
                 let error = format!("{error:#}");
-                tracing::warn!(endpoint, error, "no spans are sent");
+                tracing::warn!(endpoint, error, "no spans are exported");
                 Self(None)
             }
         }
     }
 
-    /// The app, with its reviews followed.
+    /// Adds the tracer to the app.
     pub(crate) fn attach(&self, app: AppState) -> AppState {
         match &self.0 {
             Some(provider) => app.with_tracer(provider.tracer(SERVICE)),
@@ -64,19 +64,18 @@ impl Traces {
         }
     }
 
-    /// Sends what there is, for [`FLUSH_SECONDS`] at most.
+    /// Exports the remaining spans, for [`FLUSH_SECONDS`] at most.
     pub(crate) fn shutdown(self) {
         let Some(provider) = self.0 else {
             return;
         };
         if let Err(error) = provider.shutdown_with_timeout(Duration::from_secs(FLUSH_SECONDS)) {
-            tracing::warn!(%error, "the last spans were not sent");
+            tracing::warn!(%error, "the last spans were not exported");
         }
     }
 }
 
-/// Spans go into a queue, and from there in batches to the collector, on a thread of their own. When
-/// the queue is full they are dropped.
+/// Exports spans in batches from a queue, on a separate thread. Spans are dropped while the queue is full.
 fn provider(address: &str) -> Result<SdkTracerProvider, Error> {
     let exporter = SpanExporter::builder()
         .with_http()
@@ -89,10 +88,10 @@ fn provider(address: &str) -> Result<SdkTracerProvider, Error> {
     Ok(provider.build())
 }
 
-/// What the environment says of this process, and what we know of it.
+/// The resource attributes: those of the environment, with the default service name and the version.
 fn resource() -> Resource {
     let named = Resource::builder().build().get(&Key::new("service.name"));
-    // What the SDK says when nobody has named the service.
+    // The SDK's default name.
     let is_unknown = named.is_none_or(|name| name.as_str().starts_with("unknown_service"));
     let version = KeyValue::new("service.version", env!("CARGO_PKG_VERSION"));
     let builder = Resource::builder().with_attribute(version);
@@ -103,13 +102,13 @@ fn resource() -> Resource {
     }
 }
 
-/// Whether nobody has turned spans off.
+/// Whether no variable turns spans off.
 fn is_enabled(variable: impl Fn(&str) -> Option<String>) -> bool {
     let is = |name, value: &str| variable(name).is_some_and(|v| v.eq_ignore_ascii_case(value));
     !is("OTEL_SDK_DISABLED", "true") && !is("OTEL_TRACES_EXPORTER", "none")
 }
 
-/// What the environment asks for that is not done here.
+/// Warnings about variables with unsupported values.
 fn unsupported_settings(variable: impl Fn(&str) -> Option<String>) -> Vec<String> {
     let of = |kind: &str| {
         let own = format!("OTEL_EXPORTER_OTLP_TRACES_{kind}");
@@ -121,13 +120,13 @@ fn unsupported_settings(variable: impl Fn(&str) -> Option<String>) -> Vec<String
     let mut out = Vec::new();
     if let Some((name, value)) = of("PROTOCOL").filter(|(_, value)| value != "http/protobuf") {
         out.push(format!(
-            "{name} is {value:?}, but spans are sent as http/protobuf; the endpoint must take that \
+            "{name} is {value:?}, but spans are sent as http/protobuf; the endpoint must accept that \
              (usually on port 4318)"
         ));
     }
     if let Some((name, value)) = of("COMPRESSION").filter(|(_, value)| value != "none") {
         out.push(format!(
-            "{name} is {value:?}, but spans are sent as they are"
+            "{name} is {value:?}, but spans are sent uncompressed"
         ));
     }
     if let Some((name, _)) = of("CLIENT_CERTIFICATE") {
@@ -139,7 +138,7 @@ fn unsupported_settings(variable: impl Fn(&str) -> Option<String>) -> Vec<String
     if let Some(value) = variable(name).filter(|value| !SAMPLERS.contains(&value.as_str())) {
         let known = SAMPLERS.join(", ");
         out.push(format!(
-            "{name} is {value:?}, and every review is sampled; give one of {known}"
+            "{name} is {value:?}, which is unknown, so every review is sampled; use one of {known}"
         ));
     }
     out
@@ -159,10 +158,10 @@ mod tests {
 
     #[track_caller]
     fn check(variables: &'static [(&str, &str)], parts: &[&str]) {
-        let doubts = unsupported_settings(environment(variables));
-        assert_eq!(doubts.len(), parts.len(), "{doubts:?}");
-        for (doubt, part) in doubts.iter().zip(parts) {
-            assert!(doubt.contains(part), "{doubt}");
+        let warnings = unsupported_settings(environment(variables));
+        assert_eq!(warnings.len(), parts.len(), "{warnings:?}");
+        for (warning, part) in warnings.iter().zip(parts) {
+            assert!(warning.contains(part), "{warning}");
         }
     }
 

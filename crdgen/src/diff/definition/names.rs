@@ -1,4 +1,4 @@
-//! Names, scope, conversion.
+//! Compares names, scope and conversion.
 
 use super::changes::with_effect;
 use crate::diff::{Change, ChangeCode, Effect, StoredObjectsEffect};
@@ -40,7 +40,7 @@ pub(super) fn compare(
     changes
 }
 
-/// The names by which clients find the kind.
+/// The names that clients use to find the kind.
 fn identity(
     name: &str,
     old: &CustomResourceDefinitionNames,
@@ -94,11 +94,11 @@ fn aliases(
     ];
     for (field, removed, old, new) in lists {
         for alias in old.iter().filter(|it| !new.contains(it)) {
-            let what = format!("{alias} is gone");
+            let what = format!("{alias} is removed");
             changes.push(Change::for_definition(name, field, removed, what));
         }
         for alias in new.iter().filter(|it| !old.contains(it)) {
-            let what = format!("{alias} is new");
+            let what = format!("{alias} is added");
             changes.push(Change::for_definition(
                 name,
                 field,
@@ -125,7 +125,7 @@ fn conversion(
         ("Webhook", "None") if several => ChangeCode::ConversionRemoved,
         (before, after) if before != after => ChangeCode::ConversionChanged,
         _ if old.map(|it| &it.webhook) != new.map(|it| &it.webhook) => {
-            let what = "the webhook is called in another way".to_owned();
+            let what = "the webhook's client configuration changes".to_owned();
             let code = ChangeCode::ConversionChanged;
             return Some(Change::for_definition(name, "spec.conversion", code, what));
         }

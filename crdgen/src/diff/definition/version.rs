@@ -1,4 +1,4 @@
-//! One version, as it was and as it is.
+//! Compares one version.
 
 use super::changes::{schema_of, version_change};
 use crate::diff::{Change, ChangeCode, StoredObjectsEffect, schema};
@@ -36,7 +36,7 @@ pub(super) fn compare(
         _ => {}
     }
     if !old.storage && new.storage {
-        let what = "objects are stored in this version from now on".to_owned();
+        let what = "objects are now stored in this version".to_owned();
         changes.push(version_change(
             name,
             new,
@@ -63,7 +63,7 @@ pub(super) fn compare(
     changes.extend(selectable(name, old, new));
     let columns = |it: &CustomResourceDefinitionVersion| it.additional_printer_columns.clone();
     if columns(old).unwrap_or_default() != columns(new).unwrap_or_default() {
-        let what = "other columns are shown".to_owned();
+        let what = "the columns change".to_owned();
         let field = "additionalPrinterColumns";
         changes.push(version_change(
             name,
@@ -94,7 +94,7 @@ fn subresources(
     let mut changes = Vec::new();
     match (before.status.is_some(), after.status.is_some()) {
         (false, true) => {
-            let what = "the status is written by itself".to_owned();
+            let what = "the status subresource is added".to_owned();
             changes.push(version_change(
                 name,
                 new,
@@ -104,7 +104,7 @@ fn subresources(
             ));
         }
         (true, false) => {
-            let what = "the status is no longer written by itself".to_owned();
+            let what = "the status subresource is removed".to_owned();
             changes.push(version_change(
                 name,
                 new,
@@ -119,7 +119,7 @@ fn subresources(
         (None, Some(_)) => (ChangeCode::ScaleAdded, "the kind can be scaled"),
         (Some(_), None) => (ChangeCode::ScaleChanged, "the kind can no longer be scaled"),
         (Some(before), Some(after)) if before != after => {
-            (ChangeCode::ScaleChanged, "other fields are scaled")
+            (ChangeCode::ScaleChanged, "the scale subresource uses other fields")
         }
         _ => return changes,
     };
@@ -144,9 +144,9 @@ fn selectable(
     };
     let (before, after) = (of(old), of(new));
     let gone = before.iter().filter(|it| !after.contains(it));
-    let gone = gone.map(|it| (ChangeCode::SelectableFieldRemoved, format!("{it} is gone")));
+    let gone = gone.map(|it| (ChangeCode::SelectableFieldRemoved, format!("{it} is removed")));
     let come = after.iter().filter(|it| !before.contains(it));
-    let come = come.map(|it| (ChangeCode::SelectableFieldAdded, format!("{it} is new")));
+    let come = come.map(|it| (ChangeCode::SelectableFieldAdded, format!("{it} is added")));
     let all = gone.chain(come);
     let changes = all.map(|(code, what)| Change {
         stored: StoredObjectsEffect::Untouched,

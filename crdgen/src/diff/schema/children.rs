@@ -1,4 +1,4 @@
-//! The fields, entries and items of a place.
+//! Compares the fields, entries and items of a node.
 
 use super::accepts::{accepts_anything, accepts_field};
 use super::comparison::SchemaComparison;
@@ -8,8 +8,8 @@ use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::JSONSche
 use lockkeeper_policies::schema::StructuralSchema;
 use serde_json::json;
 
-/// Whether the default of a field is still valid when the defaults below it are filled in. The API server looks at each
-/// by itself.
+/// Whether the default of a field is still valid when the defaults below it are applied. The API server validates each
+/// default separately.
 fn has_valid_default(field: &JSONSchemaProps) -> bool {
     let around = json!({"type": "object", "properties": {"field": field}});
     StructuralSchema::new(&around).is_ok_and(|structure| {
@@ -54,7 +54,7 @@ impl SchemaComparison<'_> {
         if let Some(after) = entries(new) {
             self.compare_node(before, after, at);
         } else if preserves_unknown_fields(new) {
-            let what = "it has no schema any more".to_owned();
+            let what = "it no longer has a schema".to_owned();
             self.report(
                 &at.path,
                 ChangeCode::FieldUntyped,
@@ -63,7 +63,7 @@ impl SchemaComparison<'_> {
                 what,
             );
         } else {
-            let what = "the field is gone".to_owned();
+            let what = "the field is removed".to_owned();
             let code = ChangeCode::FieldRemoved;
             return self.report(
                 &at.path,
@@ -74,7 +74,7 @@ impl SchemaComparison<'_> {
             );
         }
         if before.default.is_some() {
-            let what = "its default is gone".to_owned();
+            let what = "its default is removed".to_owned();
             let code = ChangeCode::DefaultRemoved;
             self.report(
                 &at.path,
@@ -98,7 +98,7 @@ impl SchemaComparison<'_> {
         if let Some(before) = entries(old) {
             self.compare_node(before, after, at);
         } else if preserves_unknown_fields(old) && !accepts_anything(after) {
-            let what = "it had no schema, and has one".to_owned();
+            let what = "it has a schema now".to_owned();
             self.report(
                 &at.path,
                 ChangeCode::FieldTyped,
@@ -107,7 +107,7 @@ impl SchemaComparison<'_> {
                 what,
             );
         } else if !is_required(new, name) || after.default.is_some() {
-            let what = "the field is new".to_owned();
+            let what = "the field is added".to_owned();
             self.report(
                 &at.path,
                 ChangeCode::FieldAdded,
@@ -134,7 +134,7 @@ impl SchemaComparison<'_> {
             || new.max_properties.is_some()
             || !has_valid_default(after)
         {
-            let what = format!("{default} is filled in");
+            let what = format!("the default {default} is applied");
             let code = ChangeCode::DefaultUnderBound;
             self.report(
                 &at.path,
@@ -186,7 +186,7 @@ impl SchemaComparison<'_> {
         match (entries(old), entries(new)) {
             (Some(before), Some(after)) => return self.compare_node(before, after, &below),
             (None, Some(_)) if preserves_unknown_fields(old) => {
-                let what = "entries had no schema, and have one".to_owned();
+                let what = "entries have a schema now".to_owned();
                 return self.report(
                     &below.path,
                     ChangeCode::FieldTyped,
@@ -207,7 +207,7 @@ impl SchemaComparison<'_> {
                 );
             }
             (Some(_), None) if preserves_unknown_fields(new) => {
-                let what = "entries have no schema any more".to_owned();
+                let what = "entries no longer have a schema".to_owned();
                 let code = ChangeCode::FieldUntyped;
                 return self.report(
                     &below.path,
@@ -218,7 +218,7 @@ impl SchemaComparison<'_> {
                 );
             }
             (Some(_), None) => {
-                let what = "entries of other names are dropped".to_owned();
+                let what = "entries with other names are dropped".to_owned();
                 let code = ChangeCode::EntriesRemoved;
                 return self.report(
                     &at.path,
@@ -273,7 +273,7 @@ impl SchemaComparison<'_> {
         match (items(old), items(new)) {
             (Some(before), Some(after)) => self.compare_node(before, after, &below),
             (None, Some(_)) => {
-                let what = "items had no schema, and have one".to_owned();
+                let what = "items have a schema now".to_owned();
                 self.report(
                     &below.path,
                     ChangeCode::FieldTyped,
@@ -283,7 +283,7 @@ impl SchemaComparison<'_> {
                 );
             }
             (Some(_), None) => {
-                let what = "items have no schema any more".to_owned();
+                let what = "items no longer have a schema".to_owned();
                 let code = ChangeCode::FieldUntyped;
                 self.report(
                     &below.path,

@@ -1,4 +1,4 @@
-//! Two schemas, place by place.
+//! Compares two schemas, node by node.
 
 use super::accepts::{accepts_field, format_effect};
 use super::cursor::{Cursor, is_embedded, property};
@@ -27,7 +27,7 @@ pub fn compare(
     walk.changes
 }
 
-/// The schema with what every object has, whether it is said or not; in the words of the other one, where this has none.
+/// The schema with the fields that every object has; copied from the other schema if this one lacks them.
 fn with_meta(schema: &JSONSchemaProps, other: &JSONSchemaProps) -> JSONSchemaProps {
     let of_type = |name: &str| JSONSchemaProps {
         type_: Some(name.to_owned()),
@@ -115,7 +115,7 @@ impl SchemaComparison<'_> {
                 .map(|(name, _)| name),
         );
         if !names.is_empty() {
-            let what = format!("the {} reads differently", names.join(" and the "));
+            let what = format!("the {} changes", names.join(" and the "));
             let code = ChangeCode::DescriptionChanged;
             self.report(
                 &at.path,
@@ -127,7 +127,7 @@ impl SchemaComparison<'_> {
         }
     }
 
-    /// What is said of a value by itself.
+    /// Compares the validations of a value.
     fn compare_values(&mut self, old: &JSONSchemaProps, new: &JSONSchemaProps, at: &Cursor) {
         for bound in bound_changes(old, new) {
             let is_wider = bound.effect == Effect::Wider;
@@ -148,7 +148,7 @@ impl SchemaComparison<'_> {
             } else {
                 ChangeCode::JunctorChanged
             };
-            self.report_bound(at, code, effect, format!("{name} says something else"));
+            self.report_bound(at, code, effect, format!("{name} changes"));
         }
     }
 
@@ -203,11 +203,11 @@ impl SchemaComparison<'_> {
     fn compare_pattern(&mut self, old: &JSONSchemaProps, new: &JSONSchemaProps, at: &Cursor) {
         match (&old.pattern, &new.pattern) {
             (Some(before), None) => {
-                let what = format!("the pattern {before:?} is gone");
+                let what = format!("the pattern {before:?} is removed");
                 self.report_bound(at, ChangeCode::PatternRemoved, Effect::Wider, what);
             }
             (None, Some(after)) => {
-                let what = format!("the pattern {after:?} is new");
+                let what = format!("the pattern {after:?} is added");
                 self.report_bound(at, ChangeCode::PatternChanged, Effect::Narrower, what);
             }
             (Some(before), Some(after)) if before != after => {
@@ -240,7 +240,7 @@ impl SchemaComparison<'_> {
         }
     }
 
-    /// How items are told apart, and objects merged.
+    /// Compares list and map types.
     fn compare_list_types(&mut self, old: &JSONSchemaProps, new: &JSONSchemaProps, at: &Cursor) {
         let list = |it: &JSONSchemaProps| {
             let name = it.x_kubernetes_list_type.as_deref().unwrap_or("atomic");
@@ -304,7 +304,7 @@ impl SchemaComparison<'_> {
                 ChangeCode::RequiredAdded
             };
             let what = if is_new {
-                "it is new, and required"
+                "the field is added and required"
             } else {
                 "it is required"
             };
@@ -322,7 +322,7 @@ impl SchemaComparison<'_> {
             .flatten()
             .filter(|name| !is_in(new, name))
         {
-            let what = "it may be left out".to_owned();
+            let what = "it may be omitted".to_owned();
             let code = ChangeCode::RequiredRemoved;
             self.report(
                 &at.path.field(name),

@@ -5,13 +5,13 @@ use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{
     JSONSchemaProps, JSONSchemaPropsOrArray, JSONSchemaPropsOrBool,
 };
 
-/// Where a walk is.
+/// The position of a comparison.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Cursor {
     pub(super) path: SchemaPath,
     /// The outermost list above whose items cannot be told from each other: all of it counts as changed when one is.
     pub(super) list: Option<SchemaPath>,
-    /// Whether something above speaks of all that is below.
+    /// Whether a validation above covers all values below.
     pub(super) has_outer_constraint: bool,
 }
 
@@ -24,13 +24,13 @@ impl Cursor {
         }
     }
 
-    /// What has to stay as it is for a stored object to pass.
+    /// The part that must stay unchanged for an invalid stored object to pass.
     pub(super) fn stored_until(&self) -> StoredObjectsEffect {
         StoredObjectsEffect::Until(self.list.clone().unwrap_or_else(|| self.path.clone()))
     }
 }
 
-/// Whether a place says something of values below it that a new one there may not meet.
+/// Whether a node has validations of the values below it that a new value may violate.
 pub(super) fn constrains_children(schema: &JSONSchemaProps) -> bool {
     let has_rules = schema
         .x_kubernetes_validations
@@ -39,7 +39,7 @@ pub(super) fn constrains_children(schema: &JSONSchemaProps) -> bool {
     schema.enum_.is_some() || has_rules || junctors::has_any(schema)
 }
 
-/// Whether a whole object stands there.
+/// Whether the node is an embedded resource.
 pub(super) fn is_embedded(schema: &JSONSchemaProps) -> bool {
     schema.x_kubernetes_embedded_resource == Some(true)
 }
@@ -57,7 +57,7 @@ pub(super) fn entries(schema: &JSONSchemaProps) -> Option<&JSONSchemaProps> {
     }
 }
 
-/// Whether fields that it does not know are kept, whatever they hold.
+/// Whether unknown fields are preserved.
 pub(super) fn preserves_unknown_fields(schema: &JSONSchemaProps) -> bool {
     schema.x_kubernetes_preserve_unknown_fields == Some(true)
         || schema.additional_properties == Some(JSONSchemaPropsOrBool::Bool(true))

@@ -1,11 +1,11 @@
-//! What sort of value stands at a place.
+//! Compares the value types of nodes.
 
 use super::comparison::SchemaComparison;
 use super::cursor::{Cursor, is_embedded};
 use crate::diff::{ChangeCode, Effect, StoredObjectsEffect};
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::JSONSchemaProps;
 
-/// The sort of value.
+/// The value type.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum ValueType<'a> {
     Any,
@@ -30,7 +30,7 @@ impl<'a> ValueType<'a> {
         }
     }
 
-    /// What it does to go from one to another one.
+    /// The effect of changing one type to another.
     fn effect(self, new: Self) -> Effect {
         match (self, new) {
             (_, ValueType::Any)
@@ -45,7 +45,7 @@ impl<'a> ValueType<'a> {
 }
 
 impl SchemaComparison<'_> {
-    /// Says what changed of the sort of value; `false` where nothing else can be compared.
+    /// Reports changes of the type; `false` if nothing else can be compared.
     pub(super) fn compare_type(
         &mut self,
         old: &JSONSchemaProps,
@@ -79,9 +79,9 @@ impl SchemaComparison<'_> {
         }
         if is_embedded(old) != is_embedded(new) {
             let (effect, what) = if is_embedded(new) {
-                (Effect::Narrower, "it is a whole object")
+                (Effect::Narrower, "it is an embedded resource")
             } else {
-                (Effect::Unclear, "it is no longer a whole object")
+                (Effect::Unclear, "it is no longer an embedded resource")
             };
             let code = ChangeCode::EmbeddedChanged;
             self.report(&at.path, code, effect, at.stored_until(), what.to_owned());

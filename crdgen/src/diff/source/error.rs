@@ -10,17 +10,17 @@ pub enum Error {
     Read {
         /// The file or the folder.
         place: String,
-        /// What the system says.
+        /// The error of the system.
         source: io::Error,
     },
-    /// git does not know the revision or the path.
+    /// git does not find the revision or the path.
     #[error(
         "git cannot show {place}: {said}; name a file, a folder, -, REVISION:PATH or a revision that has the path of the other side"
     )]
     Git {
-        /// What it was asked for.
+        /// The requested revision and path.
         place: String,
-        /// What it said.
+        /// The message of git.
         said: String,
     },
     /// Both sides are revisions without a path.
@@ -36,19 +36,19 @@ pub enum Error {
     Syntax {
         /// The file.
         place: String,
-        /// What is wrong, and where.
+        /// The reason.
         reason: String,
     },
-    /// A definition cannot be understood.
+    /// A definition cannot be decoded.
     #[error("{place}: the definition {name} cannot be read: {field}: {reason}")]
     Definition {
         /// The file.
         place: String,
         /// Its name.
         name: String,
-        /// The field that is wrong.
+        /// The invalid field.
         field: String,
-        /// What is wrong with it.
+        /// The reason.
         reason: String,
     },
     /// A definition of a version that no API server has any more.
@@ -61,8 +61,8 @@ pub enum Error {
         /// Its version.
         version: String,
     },
-    /// A definition stands in a source twice.
-    #[error("{place}: the definition {name} stands here a second time; leave one of them out")]
+    /// A source has a definition twice.
+    #[error("{place}: duplicate definition {name}; remove one of them")]
     Twice {
         /// The file with the second one.
         place: String,

@@ -1,15 +1,15 @@
-//! What git knows of a path. Its arguments are passed as they are, by no shell.
+//! Reads files from git revisions. Arguments are passed without a shell.
 
 use super::error::Error;
 use super::text::{Text, is_manifest_file};
 use std::path::Path;
 use std::process::Command;
 
-/// The texts under a path in a revision, asked from a folder.
+/// The texts under a path in a revision, relative to a folder.
 pub(super) fn show_texts(from: &Path, revision: &str, path: &str) -> Result<Vec<Text>, Error> {
     let place = format!("{revision}:{path}");
     if revision.is_empty() || revision.starts_with('-') {
-        let said = "that is no revision".to_owned();
+        let said = "not a revision".to_owned();
         return Err(Error::Git { place, said });
     }
     let sort = run_git(from, &["cat-file", "-t", &place], &place)?;
@@ -35,7 +35,7 @@ pub(super) fn show_texts(from: &Path, revision: &str, path: &str) -> Result<Vec<
     texts.collect()
 }
 
-/// The texts that a path of today had in a revision.
+/// The texts of an existing path in a revision.
 pub(super) fn revision_texts(revision: &str, path: &Path) -> Result<Vec<Text>, Error> {
     if path.is_dir() {
         return show_texts(path, revision, "./");
@@ -65,5 +65,5 @@ fn run_git(from: &Path, arguments: &[&str], place: &str) -> Result<String, Error
         let said = said.lines().next().unwrap_or("it failed");
         return Err(failed(said.trim_start_matches("fatal: ").to_owned()));
     }
-    String::from_utf8(output.stdout).map_err(|_| failed("it is no text".to_owned()))
+    String::from_utf8(output.stdout).map_err(|_| failed("not UTF-8 text".to_owned()))
 }

@@ -23,11 +23,11 @@ struct Small {
     nominal: i64,
     borrowing: Option<i64>,
     lending: Option<i64>,
-    /// What is used, if it is a queue.
+    /// The usage, for queues.
     used: i64,
 }
 
-/// Kueue's arithmetic as `resource_node.go` has it, node by node.
+/// Kueue's arithmetic (`resource_node.go`), node by node.
 struct Model<'a> {
     nodes: &'a [Small],
     usage: Vec<i64>,
@@ -140,8 +140,8 @@ proptest! {
         ..ProptestConfig::default()
     })]
 
-    /// A borrowing limit of at least what is borrowable changes nothing, whatever is used; a lower one does
-    /// where nothing is.
+    /// A borrowing limit of at least the borrowable quota has no effect for any usage; a lower one has an effect
+    /// without usage.
     #[test]
     fn max_borrowable_equals_limit_where_borrowing_stops(nodes in nodes(), at in 1..9_usize) {
         let mut tree = Tree::new();
@@ -194,7 +194,7 @@ fn tree_with_cohort_cycle_has_no_totals() {
         path_to_root(&tree, "d", Some("c")),
         CohortPath::CycleAbove
     ));
-    // Cut at the node that it is about.
+    // A new parent of the subject removes the cycle.
     let facts = in_cohort("root");
     let whole = HypotheticalTree::for_node(&tree, NodeKind::Cohort, "a", &facts).unwrap();
     assert_eq!(whole.nodes.len(), 4);

@@ -55,7 +55,7 @@ fn facts() -> impl Strategy<Value = NodeFacts> {
 }
 
 proptest! {
-    /// What is kept of a tree is what looking at all of it says, also after something has changed.
+    /// The cached summary equals the computed one, also after a change.
     #[test]
     fn cached_summary_matches_computed_tree(
         cohorts in prop::collection::vec(facts(), 3),

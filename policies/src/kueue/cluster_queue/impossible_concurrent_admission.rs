@@ -23,7 +23,7 @@ pub(super) const RULE: Rule<ClusterQueue> = Rule {
     check: Check::Context(check),
 };
 
-/// The most flavors of a queue that admits to several at once.
+/// The maximum number of flavors of a queue with concurrent admission.
 const FLAVORS_MAX: usize = 16;
 
 const TRY_PREFERRED: &str = "TryPreferredFlavors";

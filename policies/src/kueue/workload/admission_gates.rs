@@ -1,4 +1,4 @@
-//! Controllers that have to agree before a workload is admitted, named by an annotation.
+//! Admission gates: an annotation names the controllers that must remove their gate before a workload is admitted.
 #![doc = include_str!("invalid_admission_gates.md")]
 #![doc = include_str!("admission_gate_added.md")]
 
@@ -14,7 +14,7 @@ use std::collections::BTreeSet;
 /// The annotation.
 const GATED_BY: &str = "kueue.x-k8s.io/admission-gated-by";
 
-/// Kueue's feature gate for it.
+/// Kueue's feature gate for this rule.
 const GATE: &str = "AdmissionGatedBy";
 
 /// The most bytes of a gate's name.
@@ -64,12 +64,12 @@ fn invalid(workload: &Workload, context: &Context<'_>, out: &mut Findings) {
     if !context.settings.is_gate_enabled(GATE, true) {
         return;
     }
-    // A fault of several gates is said once, as Kueue does.
+    // A fault that several gates share is reported once, as in Kueue.
     let (mut seen, mut said) = (BTreeSet::new(), BTreeSet::new());
     for gate in gates(value(workload)) {
         if !seen.insert(gate) && !gate.is_empty() {
             if said.insert((gate, "twice")) {
-                out.invalid(place(), gate, "stands there twice; name each gate once");
+                out.invalid(place(), gate, "is listed twice; list each gate once");
             }
             continue;
         }
@@ -84,10 +84,10 @@ fn invalid(workload: &Workload, context: &Context<'_>, out: &mut Findings) {
     }
 }
 
-/// What is wrong with the name of a gate, and with which part of it.
+/// The faults of a gate name, each with the invalid part.
 fn faults(gate: &str) -> Vec<(&str, &'static str)> {
     if gate.is_empty() {
-        return vec![("", "a gate has no name; remove the comma too many")];
+        return vec![("", "a gate has no name; remove the extra comma")];
     }
     let faults = name_validation::domain_prefixed_path(gate);
     faults.into_iter().map(|fault| (gate, fault)).collect()
@@ -101,7 +101,7 @@ fn added(change: &Change<'_, Workload>, context: &Context<'_>, out: &mut Finding
     if before.is_empty() {
         out.forbidden(
             place(),
-            "gates are given when the workload is made; none can be added to this one",
+            "gates can only be set when the workload is created",
         );
         return;
     }
@@ -109,7 +109,7 @@ fn added(change: &Change<'_, Workload>, context: &Context<'_>, out: &mut Finding
     if gates(after).any(|gate| !known.contains(gate)) {
         out.forbidden(
             place(),
-            "gates can be removed but not added; keep some of those that are stored",
+            "gates can be removed but not added; keep only stored gates",
         );
     }
 }

@@ -60,10 +60,13 @@ fn condition(it: &Condition, place: &FieldPath, out: &mut Findings) {
     }
     let since = it.last_transition_time.as_ref();
     if since.is_none_or(|it| it.0.as_second() == NO_TIME_SECONDS && it.0.subsec_nanosecond() == 0) {
-        out.required(field("lastTransitionTime"), "since when it is so");
+        out.required(
+            field("lastTransitionTime"),
+            "set when the status last changed",
+        );
     }
     if it.reason.is_empty() {
-        out.required(field("reason"), "why it is so, in one word");
+        out.required(field("reason"), "set the reason, in one word");
     } else {
         if !is_reason(&it.reason) {
             out.invalid(

@@ -10,7 +10,7 @@ use lockkeeper_api::foreign::kueue::Workload;
 /// The annotation.
 const BOOST: &str = "kueue.x-k8s.io/priority-boost";
 
-/// Kueue's feature gate for it.
+/// Kueue's feature gate for this rule.
 const GATE: &str = "PriorityBoost";
 
 pub(super) const RULE: Rule<Workload> = Rule {

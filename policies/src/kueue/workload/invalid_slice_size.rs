@@ -6,7 +6,7 @@ use crate::validated_kind::ValidatedKind;
 use lockkeeper_api::field_path::FieldPath;
 use lockkeeper_api::foreign::kueue::{TopologyRequest, Workload};
 
-/// Kueue's feature gate for it.
+/// Kueue's feature gate for this rule.
 const GATE: &str = "TASValidateWorkloadSliceSize";
 
 pub(super) const RULE: Rule<Workload> = Rule {

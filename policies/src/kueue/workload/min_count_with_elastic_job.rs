@@ -26,7 +26,7 @@ fn check(workload: &Workload, context: &Context<'_>, out: &mut Findings) {
             FieldPath::new("spec.podSets"),
             count,
             format!(
-                "so many pod sets have a minCount, which an elastic job may not use; remove it, or \
+                "this many pod sets have a minCount, which an elastic job may not use; remove it, or \
                  the annotation {ELASTIC_ANNOTATION}"
             ),
         );

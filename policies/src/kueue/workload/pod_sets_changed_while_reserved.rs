@@ -43,14 +43,14 @@ fn check(change: &Change<'_, Workload>, context: &Context<'_>, out: &mut Finding
         let [before, after] = [old, new].map(|it| it.count.unwrap_or(COUNT_DEFAULT));
         if !is_same_but_for_count(old, new) {
             let but = if may_shrink {
-                ", but for a lower count"
+                ", except for a lower count"
             } else {
                 ""
             };
             out.invalid(
                 place(),
                 &new.name,
-                format!("must stay as it is stored while quota is reserved{but}"),
+                format!("is immutable while quota is reserved{but}"),
             );
         } else if after > before || (after < before && !may_shrink) {
             let or_less = if may_shrink { " or less" } else { "" };
@@ -58,7 +58,7 @@ fn check(change: &Change<'_, Workload>, context: &Context<'_>, out: &mut Finding
                 place(),
                 after,
                 format!(
-                    "the count cannot become this while quota is reserved; keep {before}{or_less}"
+                    "the count cannot change to this while quota is reserved; keep {before}{or_less}"
                 ),
             );
         }

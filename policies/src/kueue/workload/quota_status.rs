@@ -1,4 +1,4 @@
-//! What several rules ask of a Workload.
+//! Properties of a Workload that several rules check.
 
 use crate::settings::Settings;
 use lockkeeper_api::foreign::kueue::Workload;
@@ -13,10 +13,10 @@ pub(super) const ELASTIC_ANNOTATION: &str = "kueue.x-k8s.io/elastic-job";
 /// The condition of a workload that holds quota.
 const QUOTA_RESERVED: &str = "QuotaReserved";
 
-/// How many pods a pod set has that does not say it.
+/// The default count of a pod set.
 pub(super) const COUNT_DEFAULT: i32 = 1;
 
-/// Whether it holds quota.
+/// Whether quota is reserved for the workload.
 pub(super) fn has_quota_reserved(workload: &Workload) -> bool {
     let mut conditions = workload.status.conditions.iter();
     conditions
@@ -24,7 +24,7 @@ pub(super) fn has_quota_reserved(workload: &Workload) -> bool {
         .is_some_and(|it| it.status == "True")
 }
 
-/// Whether its number of pods may change while it runs.
+/// Whether the number of pods may change while the workload runs.
 pub(super) fn is_elastic(workload: &Workload, settings: &Settings) -> bool {
     settings.is_gate_enabled(ELASTIC_GATE, true)
         && annotation(workload, ELASTIC_ANNOTATION) == Some("true")

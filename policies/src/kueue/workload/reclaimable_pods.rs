@@ -32,7 +32,7 @@ pub(super) const ABOVE_COUNT: Rule<Workload> = Rule {
     check: Check::Transition(above_count),
 };
 
-/// Where the pods of a pod set stand: the list is printed by its key.
+/// The path of a pod set's entry: the list is printed by its key.
 pub(super) fn place(name: &str) -> FieldPath {
     FieldPath::new("status.reclaimablePods").key(name)
 }
@@ -49,7 +49,7 @@ fn of_unknown_pod_set(workload: &Workload, out: &mut Findings) {
 
 fn above_count(versions: &Transition<'_, Workload>, context: &Context<'_>, out: &mut Findings) {
     let workload = versions.new;
-    // What was over the count before the job got fewer pods.
+    // Stored counts that exceeded the count before the job was scaled down.
     let stored = versions
         .old
         .filter(|_| is_elastic(workload, context.settings));

@@ -1,4 +1,4 @@
-//! Reclaimable pods that need quota again.
+//! Reclaimable pods that are removed or reduced.
 #![doc = include_str!("reclaimable_pods_decreased.md")]
 #![doc = include_str!("reclaimable_pods_removed.md")]
 
@@ -67,8 +67,8 @@ fn removed(change: &Change<'_, Workload>, context: &Context<'_>, out: &mut Findi
     }
 }
 
-/// What is stored of the pod sets whose pods may not need quota again: the workload holds it before and
-/// after the update, and has not got fewer pods since it was admitted.
+/// The stored entries that cannot be reduced: quota is reserved before and after the update, and the pod set was not
+/// scaled down since admission.
 fn reclaimable_while_reserved<'a>(
     change: &Change<'a, Workload>,
     settings: &Settings,

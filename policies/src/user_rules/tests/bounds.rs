@@ -1,4 +1,4 @@
-//! No page and no expression goes on for ever, takes all memory, or ends the process.
+//! Parsing and evaluation are bounded: no page or expression runs without end, exhausts memory or crashes the process.
 
 use super::{
     finding_texts, findings_of_expression, map, page, review_object, rules, rules_with_expression,
@@ -28,7 +28,7 @@ fn findings_past_the_bound_are_counted() {
     assert_eq!(verdict.omitted, 2 * VALIDATIONS_MAX - FINDINGS_MAX);
 }
 
-/// What would go on for ever, or take all memory, ends; an `||` does not hide it.
+/// Expressions without bounds in time or memory fail; `||` does not hide the failure.
 #[test]
 fn expression_over_cost_limit_is_stopped() {
     let items: Vec<usize> = (0..2_000).collect();
@@ -54,7 +54,7 @@ fn expression_over_cost_limit_is_stopped() {
     }
 }
 
-/// Threads of the server have the stack that this test has.
+/// The stack of this test has the size of the server's thread stacks.
 #[test]
 fn the_deepest_expression_fits_on_the_stack() {
     let nested = |depth: usize, open: &str, inside: &str, close: &str| {
@@ -120,7 +120,7 @@ fn deeply_nested_text_is_rejected() {
         let times = (EXPRESSION_MAX_BYTES - first.len()) / part.len();
         for times in [times, times / 4, 100, 40] {
             let text = format!("{first}{}", part.repeat(times));
-            // Logic of any length is as deep as it is evenly parted.
+            // Long logical expressions are balanced, so their depth is logarithmic.
             let is_flat = part == "&&true";
             let lines = format!("validations: [{{expression: {}, message: m}}]", json!(text));
             assert_eq!(
@@ -158,7 +158,7 @@ fn all_rules_over_total_cost_limit_are_stopped() {
     );
 }
 
-/// Whatever the machine, a rule that loops over the parts of an ordinary object has enough.
+/// The cost limit is sufficient for a rule that loops over the parts of an ordinary object.
 #[test]
 fn ordinary_rule_stays_below_cost_limit() {
     let env = vec![json!({"name": "A", "value": "b"}); 40];

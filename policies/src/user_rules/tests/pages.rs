@@ -1,4 +1,4 @@
-//! What is no page of a rule is refused with its place.
+//! Invalid pages are rejected with the line and column of the error.
 
 use super::page;
 use crate::registry;

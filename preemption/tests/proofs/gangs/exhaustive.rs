@@ -169,7 +169,7 @@ fn greedy_decision_is_rarely_far_from_optimum() {
     println!("{tally:?}\nthorough: {thorough:?}");
     // With fewer cases than usual the figures are not meaningful.
     if crate::model::choices::cases_from_env().is_none() {
-        assert!(tally.possible > 500, "too few towns: {tally:?}");
+        assert!(tally.possible > 500, "too few clusters: {tally:?}");
         assert!(tally.found * 100 >= tally.possible * 95, "{tally:?}");
         assert!(tally.least_priority * 100 >= tally.found * 90, "{tally:?}");
     }

@@ -129,7 +129,7 @@ fn every_victim_is_necessary() {
             // For a single pod the domain is one node: units on other nodes are not considered.
             prop_assert!(
                 !fits(town, &gone, &seats),
-                "{:?} could stay in {:#?}",
+                "{:?} is not a necessary victim in {:#?}",
                 spared,
                 town
             );
@@ -203,7 +203,7 @@ fn plan_is_sufficient_while_and_after_victims_leave() {
                 again,
                 GangOutcome::AwaitingVictims { .. } | GangOutcome::Ineligible(_)
             );
-            prop_assert!(waits, "{:?} while they go, of {:#?}", again, going);
+            prop_assert!(waits, "{:?} with terminating victims, in {:#?}", again, going);
         }
         for (victim, pod) in &gone {
             town.jobs[*victim].pods[*pod].host = Some(usize::MAX);

@@ -1,4 +1,4 @@
-//! The same with whatever dice make up.
+//! The same with random objects and events.
 
 use super::{cpu, queue, workload};
 use crate::model::choices::{Choices, WORLD_BYTES, check};
@@ -11,7 +11,7 @@ use proptest::prelude::*;
 
 const CASES: u32 = 1000;
 
-/// The ends of what can be said, and what is near them.
+/// The limits of 64-bit numbers, and numbers near them.
 const EXTREMES: [i64; 9] = [
     0,
     1,
@@ -151,7 +151,7 @@ fn amounts_never_wrap() {
         }
         prop_assert_eq!(minus.is_unlimited(), a == i64::MAX);
         if a != i64::MAX && b != i64::MAX {
-            // What is not unlimited does not become so by taking something away.
+            // A limited amount does not become unlimited by a subtraction.
             let exact = clamp(i128::from(a) - i128::from(b));
             prop_assert_eq!(minus.get(), exact.min(i64::MAX - 1));
         }

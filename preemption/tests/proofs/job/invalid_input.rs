@@ -135,7 +135,7 @@ fn runtime_quotas_are_fair() {
         }
         if guaranteed <= total {
             prop_assert!(given <= total);
-            // Nothing is left over while somebody with a weight is short.
+            // No quota is left over while a child with a weight has less than it requests.
             let mut both = children.iter().zip(&shares);
             let is_short =
                 both.any(|(it, share)| it.shared_weight > 0 && *share < it.limited_request);

@@ -1,4 +1,4 @@
-//! Rounds of job preemption: against the proposal taken literally, and by properties.
+//! Rounds of job preemption: comparison with a literal implementation of the proposal, and properties.
 
 mod invalid_input;
 mod model;
@@ -38,7 +38,7 @@ fn decide(built: &Built) -> JobOutcome {
     )
 }
 
-/// The answer in names.
+/// An outcome by name.
 fn named_outcome(built: &Built, outcome: &JobOutcome) -> ReferenceOutcome {
     match outcome {
         JobOutcome::Preempt(plan) => ReferenceOutcome::Preempt {
@@ -55,7 +55,7 @@ fn named_outcome(built: &Built, outcome: &JobOutcome) -> ReferenceOutcome {
             JobRejection::Quota(_) => "quota",
             JobRejection::OverMax { .. } => "over max",
             JobRejection::NoPlacement { .. } => "no place",
-            JobRejection::Blocked(_) | JobRejection::IncompleteGang { .. } => "never asked for",
+            JobRejection::Blocked(_) | JobRejection::IncompleteGang { .. } => "not generated",
         }),
     }
 }
@@ -99,7 +99,7 @@ fn plan_round_is_independent_of_pod_order() {
     });
 }
 
-/// Who goes, and who leaves anyway, has gone; and who was nominated has its place.
+/// The model after a plan: victims and terminating pods are gone, and nominated pods have their node.
 fn apply_plan(model: &Model, built: &Built, plan: &JobPlan) -> Model {
     let mut after = model.clone();
     let gone: BTreeSet<_> = plan.victims.iter().map(|it| built.pod(*it)).collect();
@@ -144,7 +144,7 @@ fn applied_plan_fits_nodes_and_quotas() {
 fn check_victims_are_candidates(model: &Model, built: &Built, plan: &JobPlan) -> TestCaseResult {
     let job = model.job();
     let names: BTreeSet<_> = plan.victims.iter().map(|it| built.pod(*it)).collect();
-    prop_assert_eq!(names.len(), plan.victims.len(), "somebody goes twice");
+    prop_assert_eq!(names.len(), plan.victims.len(), "duplicate victim");
     for victim in model
         .pods
         .iter()
@@ -157,7 +157,7 @@ fn check_victims_are_candidates(model: &Model, built: &Built, plan: &JobPlan) ->
     Ok(())
 }
 
-/// Node by node the job fits, and so do the quotas on its path.
+/// Checks that the job fits on each node and in each quota on its path.
 fn check_fits_nodes_and_quotas(
     model: &Model,
     after: &Model,
@@ -217,7 +217,7 @@ fn nominated_to(plan: &JobPlan, built: &Built, pod: &model::Pod) -> String {
     found.map_or(String::new(), |(_, host)| built.host(*host))
 }
 
-/// With any one victim back, a node or a quota would not hold.
+/// Checks that without any one of the victims' removals a node or a quota is exceeded.
 fn check_every_victim_is_necessary(
     model: &Model,
     after: &Model,
@@ -231,7 +231,7 @@ fn check_every_victim_is_necessary(
         with.pods.push(known.clone());
         prop_assert!(
             check_fits_nodes_and_quotas(model, &with, plan, built).is_err(),
-            "{} could have stayed",
+            "{} is not a necessary victim",
             name
         );
     }
@@ -254,7 +254,7 @@ fn second_round_plans_no_new_victims() {
             )
         };
         let first = ask(&rounds, 0);
-        // Nothing was done: the same comes out.
+        // The plan was not applied: the result is the same.
         prop_assert_eq!(&ask(&rounds, 0), &first);
         let JobOutcome::Preempt(plan) = first else {
             return Ok(());
@@ -273,7 +273,7 @@ fn second_round_plans_no_new_victims() {
             rounds.pod_removed(pod);
         }
         prop_assert!(rounds.is_empty());
-        // When all is done that was planned, nobody else has to go.
+        // After the whole plan is applied, there is no further victim.
         let after = apply_plan(model, &built, &plan).build();
         if let JobOutcome::Preempt(plan) = decide(&after) {
             prop_assert_eq!((plan.nominations.len(), plan.victims.len()), (0, 0));
@@ -289,7 +289,7 @@ fn restore_after_restart_rebuilds_rounds() {
         let JobOutcome::Preempt(plan) = decide(&built) else {
             return Ok(());
         };
-        // The victims are marked, and the nominations written; then all is read again.
+        // The victims are marked, the nominations are written, and a new state is built from them.
         let mut after = model.clone();
         let victims: BTreeSet<_> = plan.victims.iter().map(|it| built.pod(*it)).collect();
         for pod in &mut after.pods {
@@ -337,7 +337,7 @@ fn trace_agrees_with_plan() {
             0,
             &mut trace,
         );
-        prop_assert_eq!(&outcome, &decide(&built), "a trace changes what is decided");
+        prop_assert_eq!(&outcome, &decide(&built), "tracing changes the decision");
         let (mut removed, mut back, mut victims, mut placed) = (
             BTreeSet::new(),
             BTreeSet::new(),
@@ -363,7 +363,7 @@ fn trace_agrees_with_plan() {
             prop_assert_eq!(
                 removed,
                 back,
-                "somebody was taken and neither goes nor stays"
+                "a candidate is neither victim nor reprieved"
             );
         } else {
             prop_assert!(victims.is_empty() && back.is_empty());

@@ -1,4 +1,4 @@
-//! A small world in plain values, and the world made of it.
+//! A small cluster as plain values, and the state built from it.
 
 use crate::model::choices::Choices;
 use lockkeeper_preemption::job::{
@@ -14,7 +14,7 @@ pub const RESOURCES: usize = 2;
 
 pub type Amounts = [i64; RESOURCES];
 
-/// `None` is no limit.
+/// `None` means no limit.
 pub type Limit = [Option<i64>; RESOURCES];
 
 pub fn sum(all: impl Iterator<Item = Amounts>) -> Amounts {
@@ -170,7 +170,7 @@ impl Model {
         job
     }
 
-    /// A quota and all above it.
+    /// A quota and its ancestors.
     pub fn path(&self, quota: Option<usize>) -> Vec<usize> {
         std::iter::successors(quota, |it| self.quotas[*it].parent).collect()
     }
@@ -179,7 +179,7 @@ impl Model {
         self.path(pod.quota).contains(&quota)
     }
 
-    /// What pods of a class, or all, use of a quota: those with a place, or with one that is held.
+    /// The usage of a quota by the pods of a class, or by all pods: pods with a node, or with a held place.
     pub fn used(&self, quota: usize, class: Option<Preemptibility>) -> Amounts {
         let has_place = |it: &&Pod| it.host.is_some() || it.nominated.is_some();
         let counted = self.pods.iter().filter(has_place);
@@ -255,7 +255,7 @@ impl Model {
     }
 }
 
-/// The world made of a model.
+/// The state built from a model.
 pub struct Built {
     pub cluster: JobCluster,
     pub job: JobId,

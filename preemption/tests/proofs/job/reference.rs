@@ -1,10 +1,10 @@
-//! The proposal's `PostFilter` step by step, on copies of whole nodes: slow, and easy to believe.
+//! The proposal's `PostFilter` step by step, on copies of whole nodes: slow, and simple.
 
 use super::model::{Amounts, Model, Pod, RESOURCES, fits, sum};
 use lockkeeper_preemption::job::{LabelValue, Preemptibility};
 use std::cmp::Reverse;
 
-/// What comes of a round, in names.
+/// The outcome of a round, by name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ReferenceOutcome {
     Preempt {
@@ -47,7 +47,7 @@ pub fn reference_outcome(model: &Model) -> ReferenceOutcome {
     if let Some(why) = rejection_reason(model, &job) {
         return ReferenceOutcome::Rejected(why);
     }
-    // Those that hold a place are in the use of their quota already.
+    // Pods with a held place are already part of the usage of their quota.
     let asked = job
         .iter()
         .filter(|it| it.host.is_none() && it.nominated.is_none());
@@ -88,7 +88,7 @@ pub fn reference_outcome(model: &Model) -> ReferenceOutcome {
     {
         return ReferenceOutcome::Rejected("over max");
     }
-    // First as things are, then without all that may go.
+    // First in the current state, then without all pods that may be preempted.
     let mut removed = recycled;
     let mut left = free(model, first.priority, &removed);
     let mut found = place(model, &job, &mut left);
@@ -115,7 +115,7 @@ pub fn reference_outcome(model: &Model) -> ReferenceOutcome {
     }
 }
 
-/// Why a job asks for nothing at all.
+/// Why a job needs no preemption, or may not preempt.
 fn rejection_reason(model: &Model, job: &[&Pod]) -> Option<&'static str> {
     let first = job[0];
     let differs = |it: &&Pod| {
@@ -130,7 +130,7 @@ fn rejection_reason(model: &Model, job: &[&Pod]) -> Option<&'static str> {
     (!may).then_some("trigger")
 }
 
-/// Who of those that were taken goes.
+/// The final victims among the candidates that were removed.
 fn assign_back<'a>(
     model: &Model,
     placed: &[(&Pod, usize)],
@@ -142,7 +142,7 @@ fn assign_back<'a>(
     let mut victims: Vec<&Pod> = Vec::new();
     for pod in removed {
         let at = pod.host.unwrap();
-        // Where nobody of the job goes, or asks for it, there is as much as before.
+        // A resource that no pod of the job takes on this node does not prevent the reprieve.
         let is_wanted = |it: usize| {
             placed
                 .iter()
@@ -186,7 +186,7 @@ fn passes_gate(model: &Model, job: &Pod, is_fixed: bool, asked: Amounts) -> bool
     })
 }
 
-/// What is free on each node without these, and without those that leave.
+/// The free resources of each node without these pods, and without terminating pods.
 fn free(model: &Model, priority: i32, removed: &[&Pod]) -> Vec<Amounts> {
     let mut free: Vec<Amounts> = model.hosts.iter().map(|it| it.allocatable).collect();
     for pod in &model.pods {
@@ -201,7 +201,7 @@ fn free(model: &Model, priority: i32, removed: &[&Pod]) -> Vec<Amounts> {
     free
 }
 
-/// Each pod without a place on the first node with room; nothing if one finds none.
+/// Places each pending pod on the first node with room; `None` if one of them finds none.
 fn place<'a>(
     model: &Model,
     job: &[&'a Pod],

@@ -1,12 +1,12 @@
-//! What is the same about two loops.
+//! The kind of a loop: loops of one kind have the same cause.
 
 use super::run::Loop;
 use lockkeeper_preemption::Algorithm;
 use std::collections::BTreeSet;
 
-/// How a loop turns, in words. **Robbed**: no preemptor of the loop is ever admitted, because others are
-/// before it. **Answered**: every one is, and is a victim later. **Chain**: some are, and the victims of the
-/// others let the first ones in again.
+/// The kinds of a loop, as text. **Robbed**: no preemptor of the loop is ever admitted, because other workloads take
+/// the quota first. **Answered**: every preemptor is admitted, and is a victim later. **Chain**: some preemptors are
+/// admitted, and the victims of the others make room for the first ones again.
 pub fn loop_kinds(found: &Loop) -> BTreeSet<String> {
     let algorithm = match &found.world.options.algorithm {
         Algorithm::Classical => "classical",

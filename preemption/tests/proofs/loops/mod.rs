@@ -1,11 +1,11 @@
-//! Loops: preempted, admitted again, preempted again, for ever.
+//! Preemption loops: workloads are preempted, admitted again and preempted again, without end.
 //!
-//! Where a preemptor may take lower priorities only, and nobody while it borrows, there is none. Otherwise
-//! Kueue's rules allow some, and so do ours without damping. A scenario of each kind that was ever found is
-//! kept in `tests/conformance/loops`, where its README says why it turns.
+//! There is no loop if preemptors may preempt lower priorities only, and no workload while they borrow. Otherwise
+//! Kueue's rules allow some loops, and so do lockkeeper's without damping. `tests/conformance/loops` has a scenario of
+//! each kind that was found; its README explains the causes.
 //!
-//! `LOCKKEEPER_LOOP_WORLDS` asks for other worlds than the usual ones, and how many; `LOCKKEEPER_STEPS` for a
-//! longer run.
+//! `LOCKKEEPER_LOOP_WORLDS` sets the number of random clusters and uses other ones than by default; `LOCKKEEPER_STEPS`
+//! sets the number of steps.
 
 mod kind;
 mod run;
@@ -28,19 +28,19 @@ use run::{EvictionPace, Loop, LoopRun};
 use std::collections::BTreeMap;
 use std::path::Path;
 
-/// Rounds after which a small world that has not come back will not.
+/// Cycles within which a small cluster that loops repeats a state.
 const CYCLES_MAX: usize = 40;
 
-/// Rounds after which a small world rests, if it ever does.
+/// Cycles within which a small cluster becomes quiescent, if it ever does.
 const QUIESCENCE_CYCLES_MAX: usize = 400;
 
-/// Worlds without a wish from outside.
+/// The number of random clusters, unless the environment sets another one.
 const WORLDS: u64 = 1500;
 
-/// Steps without a wish from outside.
+/// The number of steps, unless the environment sets another one.
 const STEPS: u64 = 30_000;
 
-/// The kinds that were found, and the scenarios that show them.
+/// The kinds of loops found so far, and the scenario file of each.
 const RECORDED_LOOPS: &[(&str, &str)] = &[
     ("classical: answered", "classical-answered"),
     ("classical: chain", "classical-chain"),
@@ -64,10 +64,10 @@ const RECORDED_LOOPS: &[(&str, &str)] = &[
     ),
 ];
 
-/// Where something goes round, or does not.
+/// A cluster to run until it loops or becomes quiescent.
 struct LoopSetup {
     world: ClusterModel,
-    /// Who comes later.
+    /// Workloads that are created during the run.
     later_arrivals: Vec<Workload>,
     pace: EvictionPace,
 }
@@ -93,7 +93,7 @@ impl LoopSetup {
             }
         }
         if dice.one_in(2) {
-            // There is more to take when the important ones come last.
+            // More preemptions are possible if important workloads arrive last.
             later_arrivals.sort_by_key(|it| it.priority);
         }
         Self {
@@ -108,7 +108,7 @@ impl LoopSetup {
     }
 }
 
-/// Less of everything, and more ways to take it from each other.
+/// Reduces the quotas, and permits more preemption.
 fn make_scarce(dice: &mut Choices<'_>, world: &mut ClusterModel, kind: GeneratorOptions) {
     let is_flat = dice.one_in(2);
     for queue in world.queues.values_mut() {
@@ -147,7 +147,7 @@ fn make_scarce(dice: &mut Choices<'_>, world: &mut ClusterModel, kind: Generator
     }
 }
 
-/// Tapes without end: always the same ones, or others if that is wished.
+/// Random tapes without end: the same ones in each run, or different ones.
 fn tapes(are_others: bool) -> impl Iterator<Item = Vec<u8>> {
     let mut runner = if are_others {
         TestRunner::default()
@@ -162,7 +162,7 @@ fn tapes(are_others: bool) -> impl Iterator<Item = Vec<u8>> {
     })
 }
 
-/// So many worlds.
+/// The setups of the configured number of random clusters.
 fn setups(kind: GeneratorOptions, damping: Damping) -> impl Iterator<Item = LoopSetup> {
     let asked = number_from_env("LOCKKEEPER_LOOP_WORLDS");
     let count = usize::try_from(asked.unwrap_or(WORLDS)).unwrap();
@@ -181,7 +181,7 @@ fn found_loops_are_of_recorded_kinds() {
             if RECORDED_LOOPS.iter().all(|(kept, _)| *kept != kind) {
                 let small = shrink::shrink(&it).unwrap_or_else(|| it.clone());
                 let small = scenario_export::export_scenario(&small);
-                panic!("{kind} is not kept yet:\n{small}\n{:?}", it.world);
+                panic!("{kind} has no scenario file yet:\n{small}\n{:?}", it.world);
             }
             *found.entry(kind).or_default() += 1;
         }
@@ -199,22 +199,22 @@ fn recorded_loop_kinds_have_scenario_files() {
     }
 }
 
-/// What is wrong with a run that ends now, if anything is.
+/// Runs until quiescence; returns the violated property, if there is one.
 fn violation(run: &mut LoopRun) -> Option<String> {
     while !run.is_quiescent() {
         run.run_cycle();
         if let Err(e) = check_all_limits(&run.tree()) {
-            return Some(format!("beyond the limits: {e}"));
+            return Some(format!("limits exceeded: {e}"));
         }
         if run.cycles.len() > QUIESCENCE_CYCLES_MAX {
-            return Some("it does not come to rest".to_owned());
+            return Some("not quiescent".to_owned());
         }
     }
     let used = usage(&run.tree());
-    (run.live.usage() != used).then(|| "the usage is wrong".to_owned())
+    (run.live.usage() != used).then(|| "wrong usage".to_owned())
 }
 
-/// The smallest scenario in which something is wrong, or else the run as it is.
+/// The smallest scenario that violates a property, or the run itself if no smaller one is found.
 fn smallest_violation(run: &LoopRun) -> String {
     let shown = |run: &LoopRun, what: &str| {
         let story = Loop {

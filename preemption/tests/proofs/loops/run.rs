@@ -1,4 +1,4 @@
-//! A world left to itself: cycle after cycle; whoever is told to go goes, and waits again.
+//! A cluster without outside changes: it runs cycle after cycle, and victims become pending again.
 
 use crate::model::cluster_model::{ClusterModel, ModelReservation, Pair, Workload};
 use crate::model::live::LiveState;
@@ -6,32 +6,32 @@ use crate::model::named_decisions::{NamedDecision, NamedVictim, QueueContents};
 use crate::reference::tree::Tree;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-/// The time of the first cycle, in seconds. What runs at the start was admitted before.
+/// The time of the first cycle, in seconds. Workloads that run at the start were admitted before.
 const START_S: i64 = 3000;
 
-/// How fast victims go.
+/// When victims release their quota.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EvictionPace {
-    /// All right after the cycle.
+    /// All of them right after the cycle.
     Immediate,
-    /// One before each cycle, in the order in which they were told.
+    /// One before each cycle, in the order of their eviction.
     OnePerCycle,
 }
 
-/// What happened in one cycle.
+/// The results of one cycle.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct CycleEvents {
-    /// Who went before it.
+    /// Workloads that released their quota before the cycle.
     pub released: Vec<String>,
     pub admitted: Vec<String>,
-    /// Who has told whom to go.
+    /// Preemptors with their victims.
     pub preempted: BTreeMap<String, Vec<NamedVictim>>,
 }
 
-/// All that decides what happens next, without the time.
+/// The part of the state that determines the next cycles, without the time.
 #[derive(Clone, Debug, PartialEq)]
 struct StateKey {
-    /// What each holds, the rank of its reservation, and whether it was told to go.
+    /// For each admitted workload: its usage, the rank of its reservation, and whether it is evicted.
     running: BTreeMap<String, (BTreeMap<Pair, i64>, usize, bool)>,
     places: Vec<QueueContents>,
     evicting: VecDeque<String>,
@@ -39,7 +39,7 @@ struct StateKey {
 
 pub struct LoopRun {
     pub live: LiveState,
-    /// Who comes later, one before every second round.
+    /// Workloads that are created during the run, one before every second cycle.
     later_arrivals: VecDeque<Workload>,
     pub start: ClusterModel,
     pub arrived: Vec<Workload>,
@@ -48,21 +48,21 @@ pub struct LoopRun {
     evicting: VecDeque<String>,
     now_s: i64,
     pub cycles: Vec<CycleEvents>,
-    /// Before the round of the same number.
+    /// The state before the cycle of the same index.
     state_keys: Vec<StateKey>,
 }
 
-/// A state that comes back, and always will.
+/// A sequence of cycles that repeats without end.
 #[derive(Clone, Debug)]
 pub struct Loop {
     pub pace: EvictionPace,
-    /// At the very start.
+    /// The cluster at the start of the run.
     pub start: ClusterModel,
-    /// The rounds before the loop.
+    /// The cycles before the loop.
     pub lead_in: Vec<CycleEvents>,
-    /// As it is when the loop begins.
+    /// The cluster at the start of the loop.
     pub world: ClusterModel,
-    /// The rounds before it comes back.
+    /// The cycles of the loop.
     pub cycles: Vec<CycleEvents>,
 }
 
@@ -125,7 +125,7 @@ impl LoopRun {
         self.world.workloads.get_mut(name).expect(name)
     }
 
-    /// Victims hear that they have to go.
+    /// Evicts the victims at the configured pace.
     fn mark_evicted(&mut self, victims: &[String], round: &mut CycleEvents) {
         for name in victims {
             match self.pace {
@@ -135,7 +135,7 @@ impl LoopRun {
                     let id = self.live.id(name);
                     self.live.state.mark_evicted(id);
                     let held = self.workload(name).reservation.as_mut();
-                    held.expect("a victim runs").is_evicted = true;
+                    held.expect("a victim is admitted").is_evicted = true;
                     self.evicting.push_back(name.clone());
                 }
             }
@@ -169,7 +169,7 @@ impl LoopRun {
         }
     }
 
-    /// Where the state now was before, if something was preempted since and nobody has come.
+    /// The cycle that had the current state before it, if a workload was preempted since and none arrives later.
     fn repeats_cycle(&self) -> Option<usize> {
         if !self.later_arrivals.is_empty() {
             return None;
@@ -184,7 +184,7 @@ impl LoopRun {
         self.repeats_cycle().is_some()
     }
 
-    /// Whether so many rounds in a row have changed nothing that no flavor is left to be tried.
+    /// Whether the state did not change for four cycles: then no flavor is left to try.
     pub fn is_quiescent(&self) -> bool {
         let now = self.state_key();
         let mut last = self.state_keys.iter().rev().take(4);
@@ -199,8 +199,7 @@ impl LoopRun {
         self.cycles.iter().map(|it| it.preempted.len()).sum()
     }
 
-    /// The loop it is in. What a queue remembers beyond its places is not seen in a state that returns, so
-    /// the loop has to go round twice more.
+    /// The current loop. A state key lacks the flavors that a queue tried, so the loop must repeat two more times.
     fn current_loop(&mut self) -> Option<Loop> {
         let (lead, rounds) = self.cycles.split_at(self.repeats_cycle()?);
         let (lead, rounds) = (lead.to_vec(), rounds.to_vec());
@@ -222,7 +221,7 @@ impl LoopRun {
         })
     }
 
-    /// The loop that it ends in, if it does so within so many rounds.
+    /// The loop that the run enters within this number of cycles.
     pub fn find_loop(mut self, rounds_max: usize) -> Option<Loop> {
         while self.cycles.len() < rounds_max && !self.is_quiescent() {
             self.run_cycle();

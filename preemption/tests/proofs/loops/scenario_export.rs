@@ -1,4 +1,4 @@
-//! A loop as a scenario, as it is kept in `tests/conformance/loops`.
+//! Writes a loop as a scenario file, as in `tests/conformance/loops`.
 
 use super::run::{CycleEvents, EvictionPace, Loop};
 use crate::model::cluster_model::{FLAVORS, Limits, Queue, RESOURCES, Workload};

@@ -1,4 +1,4 @@
-//! The smallest world that still has a loop of the same kind.
+//! The smallest cluster that has a loop of the same kind.
 
 use super::kind::loop_kinds;
 use super::run::{EvictionPace, Loop, LoopRun};
@@ -8,10 +8,10 @@ use lockkeeper_preemption::{
     WithinClusterQueue,
 };
 
-/// Rounds within which a world that is the start of a loop shows it.
+/// Cycles within which a cluster at the start of a loop repeats a state.
 const CYCLES_MAX: usize = 16;
 
-/// Makes a loop smaller as long as one step does.
+/// Simplifies the cluster of a loop step by step, as long as the kind of the loop stays the same.
 pub fn shrink(found: &Loop) -> Option<Loop> {
     let wanted = loop_kinds(found);
     smallest(&found.world, found.pace, |world, pace| {
@@ -20,7 +20,7 @@ pub fn shrink(found: &Loop) -> Option<Loop> {
     })
 }
 
-/// What the smallest world shows that still shows something.
+/// Simplifies a cluster as long as `shows` returns a result; returns the last result.
 pub fn smallest<T>(
     world: &ClusterModel,
     pace: EvictionPace,
@@ -40,7 +40,7 @@ pub fn smallest<T>(
     }
 }
 
-/// All worlds that are one step simpler.
+/// All clusters that are one step simpler.
 fn steps(world: &ClusterModel) -> Vec<ClusterModel> {
     let mut all = Steps {
         world,
@@ -212,7 +212,7 @@ fn smaller_limits(limits: Limits) -> Vec<Limits> {
     all
 }
 
-/// One less of a resource, also of what it holds.
+/// Reduces a request by one, and the usage with it.
 fn reduce_request(world: &mut ClusterModel, name: &str, at: usize) {
     let workload = workload_of(world, name);
     let (resource, amount) = &mut workload.pods[0].requests[at];

@@ -1,14 +1,14 @@
-//! Choices made from bytes: proptest shrinks the bytes, and a zero is always the simplest choice.
+//! Choices made from bytes: proptest shrinks the bytes, and zero is always the simplest choice.
 
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::test_runner::{Config, RngAlgorithm, TestCaseResult, TestRng, TestRunner};
 use std::fmt;
 
-/// Enough choices for the largest world.
+/// Enough choices for the largest cluster.
 pub const WORLD_BYTES: usize = 500;
 
-/// A tape of choices; when it has run out every choice is the first.
+/// A tape of choices; after its end every choice is the first one.
 pub struct Choices<'a> {
     tape: &'a [u8],
 }
@@ -41,7 +41,7 @@ impl<'a> Choices<'a> {
     }
 }
 
-/// What a run is made of: a world, and what happens to it.
+/// The input of a run: a cluster, and events.
 #[derive(Clone)]
 pub struct Tapes {
     pub world: Vec<u8>,
@@ -50,20 +50,20 @@ pub struct Tapes {
 
 impl fmt::Debug for Tapes {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // The story of the failure says what they mean.
+        // The event log of the failure decodes them.
         write!(f, "{} events", self.events.len())
     }
 }
 
-/// Tapes with so many events at most.
+/// Tapes with at most this number of events.
 pub fn tapes(events_max: usize) -> impl Strategy<Value = Tapes> {
     let event = vec(any::<u8>(), 28);
     (vec(any::<u8>(), WORLD_BYTES), vec(event, 1..=events_max))
         .prop_map(|(world, events)| Tapes { world, events })
 }
 
-/// Runs a property on so many cases, always the same ones. `LOCKKEEPER_PROPTEST_CASES` asks for as many
-/// others; or, if it asks for fewer, for the first of the same ones.
+/// Runs a property on this number of cases, the same ones in each run. `LOCKKEEPER_PROPTEST_CASES` sets another number:
+/// more are different cases, fewer are the first of the same ones.
 pub fn check<S: Strategy>(cases: u32, strategy: &S, test: impl Fn(S::Value) -> TestCaseResult) {
     let wanted = cases_from_env();
     let config = Config {
@@ -82,16 +82,16 @@ pub fn check<S: Strategy>(cases: u32, strategy: &S, test: impl Fn(S::Value) -> T
     }
 }
 
-/// How many cases are asked for from outside.
+/// The number of cases that the environment sets.
 pub fn cases_from_env() -> Option<u32> {
     let asked = number_from_env("LOCKKEEPER_PROPTEST_CASES")?;
     Some(u32::try_from(asked).expect("a number of cases"))
 }
 
-/// A number that is asked for from outside.
+/// A number from the environment.
 #[allow(
     clippy::disallowed_methods,
-    reason = "it is the core that must not read its surroundings, not its tests"
+    reason = "only the core must not read the environment; its tests may"
 )]
 pub fn number_from_env(variable: &str) -> Option<u64> {
     let asked = std::env::var(variable).ok()?;

@@ -1,4 +1,4 @@
-//! The objects, as somebody would write them down.
+//! The objects of a cluster in a plain form.
 
 use lockkeeper_preemption::{FlavorFungibility, Options, Preemption, QueueingStrategy};
 use std::collections::{BTreeMap, BTreeSet};
@@ -66,7 +66,7 @@ impl Queue {
 pub struct Pods {
     pub count: i64,
     pub count_min: Option<i64>,
-    /// What all of them ask for together.
+    /// The sum of the requests of all its pods.
     pub requests: Vec<(usize, i64)>,
     pub ineligible: Vec<usize>,
 }
@@ -87,11 +87,11 @@ pub struct Workload {
     pub order_time: i64,
     pub pods: Vec<Pods>,
     pub is_in_scope: bool,
-    /// What it holds, if it runs.
+    /// Its usage, if it is admitted.
     pub reservation: Option<ModelReservation>,
 }
 
-/// Everything there is.
+/// All objects of a cluster.
 #[derive(Clone, Debug, Default)]
 pub struct ClusterModel {
     pub options: Options,

@@ -1,4 +1,4 @@
-//! What happens to a world, told at once to the `State` and to the plain reference.
+//! Applies each event to the `State` and to the plain reference.
 
 use super::choices::Choices;
 use super::cluster_model::{COHORTS, ClusterModel, Pair, QUEUES};
@@ -19,13 +19,13 @@ pub struct Comparison {
     now_s: i64,
     workloads_created: usize,
     layout: usize,
-    /// What has happened, for the reader of a failure.
+    /// The events so far, for the failure message.
     pub event_log: Vec<String>,
     /// The kinds of decisions that were compared.
     pub compared_kinds: BTreeSet<String>,
 }
 
-/// What both said, where they were asked.
+/// The answers of both to one query.
 #[derive(Debug)]
 pub enum ComparedAnswers<T> {
     Same,
@@ -78,7 +78,7 @@ impl Comparison {
         self.event_log.push(what);
     }
 
-    /// One event; a cycle also gives what differs in its decisions.
+    /// Applies one event; for a cycle also returns the difference between the two.
     pub fn step(&mut self, tape: &[u8]) -> ComparedAnswers<NamedCycle> {
         let mut dice = Choices::new(tape);
         let what = dice.below(20);
@@ -105,7 +105,7 @@ impl Comparison {
         (!names.is_empty()).then(|| dice.pick(names))
     }
 
-    /// A cycle; most of the victims go at once, others take their time.
+    /// Runs a cycle; most of the victims release their quota immediately, others later.
     fn cycle(&mut self, dice: &mut Choices<'_>) -> ComparedAnswers<NamedCycle> {
         self.now_s += 1 + dice.amount(0, 2);
         self.log_event(format!("cycle at {}", self.now_s));
@@ -120,7 +120,7 @@ impl Comparison {
         self.compared_kinds.extend(live.kinds());
         for victim in live.victims() {
             if dice.one_in(4) {
-                self.log_event(format!("{victim} is told to go"));
+                self.log_event(format!("{victim} is evicted"));
                 let id = self.live.id(&victim);
                 self.live.state.mark_evicted(id);
                 self.reference.mark_evicted(&victim);
@@ -138,7 +138,7 @@ impl Comparison {
         self.reference.release(name);
     }
 
-    /// A workload is added, or an old one comes changed.
+    /// Adds a workload, or changes an existing one.
     fn arrive(&mut self, dice: &mut Choices<'_>, is_running: bool) {
         let mut workload = generate::workload(dice, self.workloads_created, self.world());
         self.workloads_created += 1;
@@ -184,7 +184,7 @@ impl Comparison {
     fn hold(&mut self, dice: &mut Choices<'_>) {
         if let Some(name) = Self::pick_name(dice, &self.world().names(false)) {
             let until_s = self.now_s + dice.amount(0, 6);
-            self.log_event(format!("{name} waits until {until_s}"));
+            self.log_event(format!("{name} is in backoff until {until_s}"));
             let id = self.live.id(&name);
             self.live.state.set_backoff(id, until_s);
             self.reference.set_backoff(&name, until_s);
@@ -217,7 +217,7 @@ impl Comparison {
     fn change_cohort(&mut self, dice: &mut Choices<'_>) {
         let name = dice.pick(&COHORTS);
         let mut cohort = generate::cohort(dice, name, self.layout);
-        // Circles may come of it.
+        // This may close a cycle of cohorts.
         cohort.parent = dice.one_in(2).then(|| dice.pick(&COHORTS).to_owned());
         self.log_event(format!("{cohort:?}"));
         self.live.set_cohort(&cohort);
@@ -237,7 +237,7 @@ impl Comparison {
         }
     }
 
-    /// Asks for a nomination of every pending workload.
+    /// Nominates every pending workload.
     pub fn compare_nominations(&mut self) -> ComparedAnswers<BTreeMap<String, NamedNomination>> {
         let mut names = self.world().names(false);
         names.retain(|it| {
@@ -256,7 +256,7 @@ impl Comparison {
         compare(live.collect(), plain)
     }
 
-    /// Asks for victims for a request that is made up.
+    /// Searches victims for a random request.
     pub fn compare_search(&mut self, tape: &[u8]) -> ComparedAnswers<Vec<NamedVictim>> {
         let mut dice = Choices::new(tape);
         let mut names = self.world().names(false);
@@ -289,7 +289,7 @@ impl Comparison {
         compare(self.live.victims(&live), plain)
     }
 
-    /// The places of all queues, and the usage of all nodes.
+    /// The contents of all queues, and the usage of all nodes.
     pub fn compare_queue_contents(&self) -> ComparedAnswers<BTreeMap<&'static str, QueueContents>> {
         let all =
             |of: &dyn Fn(&str) -> QueueContents| QUEUES.iter().map(|it| (*it, of(it))).collect();

@@ -1,4 +1,4 @@
-//! Objects from choices. Amounts are small, so that everything is short of something.
+//! Generates objects from choices. Amounts are small, so that resources are scarce.
 
 use super::choices::Choices;
 use super::cluster_model::{
@@ -13,16 +13,16 @@ use lockkeeper_preemption::{
 };
 use std::collections::BTreeMap;
 
-/// What kind of worlds are wanted.
+/// Options of the random clusters.
 #[derive(Clone, Copy, Debug)]
 pub struct GeneratorOptions {
     /// Only with fair sharing, or only without; `None` is either.
     pub is_fair: Option<bool>,
-    /// Only policies that take strictly lower priorities.
+    /// Only policies that permit to preempt strictly lower priorities.
     pub is_strict: bool,
-    /// Whether what runs at the start may be more than the quota.
+    /// Whether the workloads at the start may exceed the quota.
     pub may_overcommit: bool,
-    /// Whether queues and cohorts stay as they are.
+    /// Whether queues and cohorts do not change.
     pub has_fixed_queues: bool,
 }
 
@@ -70,14 +70,14 @@ pub fn options(dice: &mut Choices<'_>, kind: GeneratorOptions) -> Options {
         },
         disable_partial_admission: dice.one_in(3),
         disable_recomputation: dice.one_in(3),
-        // What the plain reference knows.
+        // The plain reference has no damping.
         damping: Damping::Off,
         victims_per_cycle_max: None,
         kueue_bugs: KueueBugs::default(),
     }
 }
 
-/// A world with queues, cohorts and running workloads.
+/// A cluster with queues, cohorts and running workloads.
 pub fn cluster_model(dice: &mut Choices<'_>, kind: GeneratorOptions) -> ClusterModel {
     let mut world = ClusterModel {
         options: options(dice, kind),
@@ -110,7 +110,7 @@ pub fn cluster_model(dice: &mut Choices<'_>, kind: GeneratorOptions) -> ClusterM
     world
 }
 
-/// A world in which some workloads wait, from `w100` on.
+/// A cluster with some pending workloads, named from `w100` on.
 pub fn with_pending_workloads(dice: &mut Choices<'_>, kind: GeneratorOptions) -> ClusterModel {
     let mut world = cluster_model(dice, kind);
     for number in 100..=100 + dice.below(6) {
@@ -122,7 +122,7 @@ pub fn with_pending_workloads(dice: &mut Choices<'_>, kind: GeneratorOptions) ->
     world
 }
 
-/// A few queues and as many workloads that want the same, and are given nothing yet.
+/// A few queues and as many pending workloads that compete for the same quota.
 pub fn contended_cluster(dice: &mut Choices<'_>, kind: GeneratorOptions) -> ClusterModel {
     let mut world = ClusterModel {
         options: options(dice, kind),
@@ -276,7 +276,7 @@ pub fn preemption(dice: &mut Choices<'_>, kind: GeneratorOptions) -> Preemption 
     }
 }
 
-/// A workload of some queue of the world.
+/// A workload of some queue of the cluster.
 pub fn workload(dice: &mut Choices<'_>, number: usize, world: &ClusterModel) -> Workload {
     let mut names: Vec<String> = world.queues.keys().cloned().collect();
     names.push(QUEUES[0].to_owned());
@@ -285,7 +285,7 @@ pub fn workload(dice: &mut Choices<'_>, number: usize, world: &ClusterModel) -> 
     let pods = (0..sets).map(|_| pods(dice)).collect();
     Workload {
         name: format!("w{number}"),
-        // Not in the order of the names.
+        // Uids have another order than names.
         uid: format!("u{}-{number}", dice.below(4)),
         queue,
         priority: i32::try_from(dice.amount(0, 3)).unwrap(),
@@ -316,7 +316,7 @@ fn pods(dice: &mut Choices<'_>) -> Pods {
     }
 }
 
-/// What a workload might hold: its requests of some flavor of its queue.
+/// A possible reservation of a workload: its requests in some flavor of its queue.
 pub fn reservation(
     dice: &mut Choices<'_>,
     workload: &Workload,
@@ -335,7 +335,7 @@ pub fn reservation(
             .flat_map(|it| it.flavors.iter().map(|(flavor, _)| *flavor))
             .collect();
         if group.is_none() || dice.one_in(12) {
-            // Its queue has changed since.
+            // The queue changed after the admission.
             flavors = vec![0, 1, 2];
         }
         *usage.entry((dice.pick(&flavors), *resource)).or_default() += amount;

@@ -1,4 +1,4 @@
-//! The `State` under test, spoken to by name.
+//! The `State` under test, with access by name.
 
 use super::cluster_model::{
     COHORTS, ClusterModel, Cohort, FLAVORS, Limits, ModelReservation, Pair, Queue, RESOURCES,
@@ -15,13 +15,13 @@ pub struct LiveState {
     pub state: State,
     flavors: Vec<FlavorId>,
     resources: Vec<ResourceId>,
-    /// The cohorts by name; the `State` gives their numbers once.
+    /// The cohorts by name; the `State` assigns each number once.
     pub cohorts: BTreeMap<String, NodeId>,
-    /// A workload of no queue.
+    /// A workload without a queue.
     pub probe: WorkloadId,
 }
 
-/// One object of a world.
+/// One object of a cluster.
 #[derive(Clone, Copy)]
 enum Object<'a> {
     Cohort(&'a Cohort),
@@ -30,7 +30,7 @@ enum Object<'a> {
 }
 
 impl LiveState {
-    /// Nothing but names. Those of flavors and resources are told from the given position on, which
+    /// A state with names only. The names of flavors and resources are interned from the given position on: their order
     /// must not matter.
     pub fn new(options: Options, first: usize) -> Self {
         let mut state = State::new(options);
@@ -60,12 +60,12 @@ impl LiveState {
         live
     }
 
-    /// Everything of a world.
+    /// A state with all objects of a cluster.
     pub fn from_model(world: &ClusterModel) -> Self {
         Self::from_model_in_order(world, &[])
     }
 
-    /// Everything of a world, in an order that the tape says.
+    /// The same, in the order that the tape determines.
     pub fn from_model_in_order(world: &ClusterModel, tape: &[u8]) -> Self {
         let first = usize::from(tape.first().copied().unwrap_or(0)) % FLAVORS.len();
         let mut live = Self::new(world.options.clone(), first);

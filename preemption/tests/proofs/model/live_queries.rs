@@ -1,4 +1,4 @@
-//! What the `State` says, by name.
+//! Queries of the `State`, by name.
 
 use super::cluster_model::{Pair, QUEUES};
 use super::live::LiveState;
@@ -13,8 +13,8 @@ use lockkeeper_preemption::{
 use std::collections::BTreeMap;
 
 impl LiveState {
-    /// The usage of all nodes, without what is nothing. Changes of queues and cohorts take effect at
-    /// a decision, so there has to be one before.
+    /// The usage of all nodes, without amounts of 0. Changes of queues and cohorts take effect in a decision, so a
+    /// decision must come first.
     pub fn usage(&mut self) -> BTreeMap<String, BTreeMap<Pair, i64>> {
         WhatIf::new(&mut self.state).nominate(self.probe, Trace::off());
         let queues = QUEUES.iter();
@@ -30,7 +30,7 @@ impl LiveState {
         all
     }
 
-    /// The active and the parked workloads of a queue.
+    /// The active and the inadmissible workloads of a queue.
     pub fn queue_contents(&self, queue: &str) -> QueueContents {
         let Some(id) = self.state.queue(queue) else {
             return (Vec::new(), Vec::new());

@@ -1,4 +1,4 @@
-//! Small worlds: made from bytes, put into a `State`, and read back by name.
+//! Small clusters: generated from bytes, added to a `State`, and queried by name.
 
 pub mod choices;
 pub mod cluster_model;

@@ -1,4 +1,4 @@
-//! Decisions by name, so that two makers of decisions can be compared.
+//! Decisions by name, so that those of the `State` and of the reference can be compared.
 
 use super::cluster_model::Pair;
 use lockkeeper_preemption::{
@@ -27,14 +27,14 @@ pub struct Plan {
     pub mode: Mode,
     pub level: u32,
     pub pod_sets: Vec<PodSetPlan>,
-    /// Without what is nothing.
+    /// Without amounts of 0.
     pub usage: BTreeMap<Pair, i64>,
 }
 
-/// The active and the parked workloads of a queue.
+/// The active and the inadmissible workloads of a queue.
 pub type QueueContents = (Vec<String>, Vec<String>);
 
-/// A victim and why it is one.
+/// A victim and the reason of its preemption.
 pub type NamedVictim = (String, PreemptionReason);
 
 #[derive(Clone, Debug, PartialEq)]
@@ -72,7 +72,7 @@ pub struct NamedCycle {
 }
 
 impl NamedCycle {
-    /// Which kinds of decisions there are.
+    /// The kinds of decisions in the cycle.
     pub fn kinds(&self) -> BTreeSet<String> {
         let mut kinds = BTreeSet::new();
         for entry in &self.entries {

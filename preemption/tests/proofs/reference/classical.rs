@@ -1,4 +1,4 @@
-//! Victims by priority and borrowing: all candidates, sorted, removed, filled back.
+//! Victims by priority and borrowing: all candidates are sorted, removed in order, and reprieved where possible.
 
 use super::{Preemptor, Snapshot, candidate_order, fill_back};
 use crate::model::cluster_model::{ModelReservation, Pair, Workload};
@@ -20,7 +20,7 @@ struct Candidate<'a> {
     held: &'a ModelReservation,
     variant: Variant,
     queue: usize,
-    /// The lowest common ancestor, for those of other queues.
+    /// The lowest common ancestor, for candidates of other queues.
     ancestor: Option<usize>,
 }
 
@@ -145,7 +145,7 @@ fn by_priority(preemptor: &Preemptor, workload: &Workload) -> Variant {
     }
 }
 
-/// Whether the node has room by quota, and what is left for its parent.
+/// Whether the node has quota for the amount, and the rest that its parent must provide.
 fn fit(
     snapshot: &Snapshot<'_>,
     node: usize,

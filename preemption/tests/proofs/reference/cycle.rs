@@ -1,4 +1,4 @@
-//! The entries of a cycle, one after the other, each on what those before it have left.
+//! The entries of a cycle in order, each in the state that the earlier ones left.
 
 use super::nominate::nominate;
 use super::order::{NominatedEntry, next};
@@ -9,23 +9,23 @@ use crate::model::named_decisions::{NamedDecision, NamedEntry, NamedVictim};
 use lockkeeper_preemption::{BorrowingGate, Compatibility, Mode, ReclaimWithinCohort, SkipReason};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// An entry, and the flavors at which the next try would go on.
+/// An entry, and the flavors where the next nomination continues.
 pub struct ProcessedEntry {
     pub entry: NamedEntry,
     pub tried_flavors: TriedFlavors,
 }
 
 struct EntryProcessor<'a> {
-    /// With all that was taken so far; the victims are still in it.
+    /// With all reservations of this cycle; the victims still count.
     snapshot: Snapshot<'a>,
-    /// With what was admitted only.
+    /// With the admissions of this cycle only.
     admitted_tree: Tree,
     victims: BTreeSet<String>,
-    /// Roots below which nobody borrows any more.
+    /// Roots of trees in which no further entry may borrow in this cycle.
     roots_closed_to_borrowing: BTreeSet<usize>,
 }
 
-/// Decides on heads, which come in the order of their queues' names, with their markers.
+/// Decides on heads with their tried flavors, in the order of their queues' names.
 pub fn decide(world: &ClusterModel, heads: &[(String, TriedFlavors)]) -> Vec<ProcessedEntry> {
     let snapshot = Snapshot::new(world);
     let mut waiting: Vec<NominatedEntry<'_>> = heads
@@ -145,7 +145,7 @@ impl<'a> EntryProcessor<'a> {
             return NamedDecision::Skip(SkipReason::BorrowingGate);
         }
         if plan.mode == Mode::Fit {
-            // Not at the cost of who has not gone yet, whatever Kueue does.
+            // Not with quota of workloads that still run, even though Kueue does so.
             let fits_now = |(pair, amount): (&Pair, &i64)| {
                 *amount <= self.admitted_tree.available(queue, *pair).max(0)
             };
@@ -160,7 +160,7 @@ impl<'a> EntryProcessor<'a> {
         }
     }
 
-    /// What an entry takes of the quota for the rest of the cycle.
+    /// Reserves quota for an entry for the rest of the cycle.
     fn reserve(
         &mut self,
         nominee: &NominatedEntry<'_>,
@@ -179,8 +179,7 @@ impl<'a> EntryProcessor<'a> {
                 if policy.reclaim_within_cohort == ReclaimWithinCohort::Any {
                     BTreeMap::new()
                 } else {
-                    // Also for what is asked for in name only: where the queue is over its limit, Kueue
-                    // takes less than nothing.
+                    // Includes requests of 0: where the queue exceeds its limit, Kueue reserves a negative amount.
                     let flavors = plan.pod_sets.iter().flat_map(|it| &it.flavors);
                     let pairs = flavors.map(|it| (it.flavor, it.resource));
                     pairs
@@ -205,7 +204,7 @@ impl<'a> EntryProcessor<'a> {
         reserved
     }
 
-    /// What is kept for a preemptor that finds nobody.
+    /// The amount to reserve for a preemptor without victims.
     fn amount_to_reserve(&self, queue: usize, pair: Pair, amount: i64, level: u32) -> i64 {
         let tree = &self.snapshot.tree;
         let limits = tree.limits(queue, pair);

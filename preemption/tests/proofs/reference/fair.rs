@@ -66,7 +66,7 @@ fn float(amount: i64) -> f64 {
     i32::try_from(amount).expect("amounts are small").into()
 }
 
-/// The candidates that are left, by queue.
+/// The remaining candidates, by queue.
 type Lists = BTreeMap<usize, VecDeque<String>>;
 
 struct Search<'a, 'b> {
@@ -141,7 +141,7 @@ impl Search<'_, '_> {
         }
     }
 
-    /// Takes a workload; true if the preemptor fits then.
+    /// Removes a workload; true if the preemptor fits then.
     fn take_victim(&mut self, workload: &str, reason: PreemptionReason) -> bool {
         self.snapshot.remove(workload);
         self.victims.push((workload.to_owned(), reason));
@@ -210,7 +210,7 @@ impl Search<'_, '_> {
         false
     }
 
-    /// The queue to take from next.
+    /// The queue of the next victim.
     fn tournament(&self, lists: &Lists) -> Option<usize> {
         let tree = &self.snapshot.tree;
         let own = self.preemptor.queue;
@@ -235,7 +235,7 @@ impl Search<'_, '_> {
                     cohorts.push((*child, share));
                 }
             }
-            // The greatest share; among queues then the first candidate, among cohorts the name.
+            // The greatest share; for equal shares, queues by their first candidate, cohorts by name.
             queues.sort_by(|a, b| {
                 let by_candidate = || self.front_key(lists, a.0).cmp(&self.front_key(lists, b.0));
                 b.1.cmp(&a.1).then_with(by_candidate)
@@ -260,8 +260,8 @@ impl Search<'_, '_> {
         }
     }
 
-    /// Orders the first candidates of several queues: evicted first, those of others first, then as
-    /// always.
+    /// The order of the first candidates of several queues: evicted first, then those of other queues, then the general
+    /// candidate order.
     fn front_key(&self, lists: &Lists, queue: usize) -> impl Ord + use<> {
         let workload = &self.snapshot.world.workloads[&lists[&queue][0]];
         let held = workload.reservation.as_ref().unwrap();
@@ -270,7 +270,7 @@ impl Search<'_, '_> {
         (not_evicted, is_own, priority, newest, uid.to_owned())
     }
 
-    /// The children of the lowest cohort with both queues, on the way to each.
+    /// The children of the lowest common cohort of both queues, on the path to each.
     fn below_common(&self, other: usize) -> (usize, usize) {
         let tree = &self.snapshot.tree;
         let ours = [vec![self.preemptor.queue], tree.path(self.preemptor.queue)].concat();

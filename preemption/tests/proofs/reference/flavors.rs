@@ -1,4 +1,4 @@
-//! Which flavors a workload gets.
+//! The assignment of flavors to a workload.
 
 use super::{Preemptor, Snapshot, search};
 use crate::model::cluster_model::{Group, PODS, Pair, Pods, Queue, Workload};
@@ -9,10 +9,10 @@ use lockkeeper_preemption::{
 };
 use std::collections::{BTreeMap, BTreeSet};
 
-/// By pod set and resource, the last flavor looked at.
+/// By pod set and resource: the last flavor tried.
 pub type TriedFlavors = BTreeMap<(usize, usize), usize>;
 
-/// How a flavor can be had, and how far it borrows.
+/// The possibility of a flavor, and its borrowing level.
 type GranularMode = (Possibility, u32);
 
 pub struct AssignmentRequest<'a> {
@@ -20,7 +20,7 @@ pub struct AssignmentRequest<'a> {
     pub queue: &'a Queue,
     pub counts: &'a [i64],
     pub tried_flavors: &'a TriedFlavors,
-    /// The flavors of an earlier nomination, if only those count.
+    /// The flavors of an earlier nomination, if the assignment is limited to them.
     pub allowed_flavors: Option<&'a Plan>,
 }
 
@@ -132,7 +132,7 @@ fn pod_set(
     Some((mode, flavors))
 }
 
-/// A flavor as judged by the worst of its resources.
+/// A flavor with the mode of its worst resource.
 struct EvaluatedFlavor {
     flavor: usize,
     granular_mode: GranularMode,
@@ -225,7 +225,7 @@ fn evaluate_flavor(
         })
         .unwrap();
     if snapshot.world.options.compatibility == Compatibility::Lockkeeper {
-        // The worst over the resources, whatever the preference.
+        // The worst over all resources, independent of the preference.
         outlook.0 = all.map(|(possibility, _)| possibility).min().unwrap();
     }
     EvaluatedFlavor {

@@ -1,7 +1,7 @@
-//! A plain reference: everything anew from the objects, nothing kept, nothing clever.
+//! A plain reference: it computes everything from the objects each time, without caches or optimizations.
 //!
-//! It was written from what is known of Kueue's behaviour (the quota tree, both searches for victims, the
-//! assignment of flavors, the cycle, the queues), without a look at the code under test.
+//! It implements Kueue's behaviour (the quota tree, both searches for victims, the assignment of flavors, the cycle,
+//! the queues) independently of the code under test.
 
 pub mod classical;
 pub mod cycle;
@@ -21,12 +21,12 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 use tree::Tree;
 
-/// What a decision sees.
+/// The input of a decision.
 #[derive(Clone)]
 pub struct Snapshot<'a> {
     pub world: &'a ClusterModel,
     pub tree: Tree,
-    /// Running workloads that count as gone.
+    /// Running workloads that are treated as removed.
     pub removed: BTreeSet<String>,
 }
 
@@ -46,7 +46,7 @@ impl<'a> Snapshot<'a> {
             .filter(|(it, _)| !self.removed.contains(&it.name))
     }
 
-    /// Takes off what a running workload uses.
+    /// Subtracts the usage of a running workload.
     pub fn remove(&mut self, workload: &str) {
         let workload = &self.world.workloads[workload];
         let queue = self.tree.index(&workload.queue, true);
@@ -64,7 +64,7 @@ impl<'a> Snapshot<'a> {
     }
 }
 
-/// Who wants room.
+/// The workload that needs quota.
 #[derive(Clone, Debug)]
 pub struct Preemptor {
     pub queue: usize,
@@ -72,12 +72,12 @@ pub struct Preemptor {
     pub order_time: i64,
     pub policy: Preemption,
     pub needs: BTreeSet<Pair>,
-    /// Without what is nothing.
+    /// Without amounts of 0.
     pub request: BTreeMap<Pair, i64>,
 }
 
 impl Preemptor {
-    /// Whether the policies let it take a workload, which is in its own queue or in another.
+    /// Whether the policies let it preempt a workload of its own queue or of another one.
     pub fn may_preempt(&self, other: &Workload, is_own: bool) -> bool {
         let is_lower = other.priority < self.priority;
         if is_own {
@@ -95,7 +95,7 @@ impl Preemptor {
         }
     }
 
-    /// Whether it fits, as things are.
+    /// Whether it fits in the given tree.
     pub fn fits(&self, tree: &Tree, may_borrow: bool) -> bool {
         self.request.iter().all(|(pair, amount)| {
             let within = tree.usage(self.queue, *pair) + amount <= tree.nominal(self.queue, *pair);
@@ -104,7 +104,7 @@ impl Preemptor {
     }
 }
 
-/// The order of candidates: evicted first, the lowest priority, the newest, by uid.
+/// The order of candidates: evicted first, then the lowest priority, the newest, the uid.
 pub fn candidate_order<'a>(
     workload: &'a Workload,
     held: &ModelReservation,
@@ -113,7 +113,7 @@ pub fn candidate_order<'a>(
     (!held.is_evicted, workload.priority, newest, &workload.uid)
 }
 
-/// Who has to go; nobody if that makes no room.
+/// The victims; empty if even all candidates do not make enough room.
 pub fn search(snapshot: &Snapshot<'_>, preemptor: &Preemptor) -> Vec<NamedVictim> {
     match &snapshot.world.options.algorithm {
         Algorithm::Classical => classical::search(snapshot, preemptor),
@@ -121,7 +121,7 @@ pub fn search(snapshot: &Snapshot<'_>, preemptor: &Preemptor) -> Vec<NamedVictim
     }
 }
 
-/// Lets off who is not needed, from the last but one to the first.
+/// Reprieves victims that are not needed, from the last but one to the first.
 pub fn fill_back(
     snapshot: &mut Snapshot<'_>,
     preemptor: &Preemptor,

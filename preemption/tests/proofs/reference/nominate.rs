@@ -1,4 +1,4 @@
-//! Flavors and victims for one workload alone, with fewer pods if that is what it takes.
+//! Flavors and victims for one workload by itself, with fewer pods if partial admission requires it.
 
 use super::flavors::{AssignmentRequest, TriedFlavors, assign};
 use super::{Snapshot, search};
@@ -59,7 +59,7 @@ fn attempt(
     NamedNomination { plan, victims }
 }
 
-/// What of an assignment does not fit without preemption.
+/// The flavor and resource pairs of an assignment that do not fit without preemption.
 pub fn needs(plan: &Plan) -> BTreeSet<Pair> {
     let flavors = plan.pod_sets.iter().flat_map(|it| &it.flavors);
     flavors
@@ -76,7 +76,7 @@ fn is_sufficient(it: &NamedNomination) -> bool {
     }
 }
 
-/// The least reduction with which it is good, by bisection.
+/// The smallest reduction that is accepted, by bisection.
 fn reduce_pods(
     workload: &Workload,
     attempt: impl Fn(&[i64]) -> NamedNomination,

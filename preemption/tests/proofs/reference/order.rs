@@ -1,4 +1,4 @@
-//! In which order the entries of a cycle are decided.
+//! The order in which the entries of a cycle are decided.
 
 use super::Snapshot;
 use super::fair::DominantShare;
@@ -7,14 +7,14 @@ use crate::model::named_decisions::NamedNomination;
 use lockkeeper_preemption::Algorithm;
 use std::cmp::{Ordering, Reverse};
 
-/// A head and what it would get.
+/// A head and its nomination.
 #[derive(Clone)]
 pub struct NominatedEntry<'a> {
     pub workload: &'a Workload,
     pub nominated: NamedNomination,
 }
 
-/// The position of the entry that is next. `waiting` is in the order of the queues' names.
+/// The index of the next entry. `waiting` is in the order of the queues' names.
 pub fn next(snapshot: &Snapshot<'_>, waiting: &[NominatedEntry<'_>]) -> usize {
     if snapshot.world.options.algorithm == Algorithm::Classical {
         let key = |it: &NominatedEntry<'_>| {
@@ -22,7 +22,7 @@ pub fn next(snapshot: &Snapshot<'_>, waiting: &[NominatedEntry<'_>]) -> usize {
             let level = it.nominated.plan.level;
             (level, Reverse(workload.priority), workload.order_time)
         };
-        // The first of several that are equal.
+        // The first of several equal entries.
         let all = waiting.iter().enumerate();
         return all.min_by_key(|(_, it)| key(it)).unwrap().0;
     }
@@ -73,7 +73,7 @@ fn best_below(
     *best = leader.map(|(entry, _)| entry);
 }
 
-/// Each entry is judged by the child of the cohort on its way, with what it asks for added.
+/// Compares entries by the share of the cohort's child on their path, with their request added.
 fn compare(
     snapshot: &Snapshot<'_>,
     waiting: &[NominatedEntry<'_>],

@@ -1,18 +1,18 @@
-//! The pending workloads of one queue: active, parked, or held back for a while.
+//! The pending workloads of one queue: active, inadmissible, or in backoff.
 
 use super::flavors::TriedFlavors;
 use crate::model::cluster_model::{ClusterModel, Pods, Workload};
 use lockkeeper_preemption::QueueingStrategy;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// What makes workloads fare alike.
+/// Workloads with the same key get the same decision.
 pub type EquivalenceClass = (Vec<Pods>, i32);
 
 pub fn equivalence_class(workload: &Workload) -> EquivalenceClass {
     (workload.pods.clone(), workload.priority)
 }
 
-/// Where the search for flavors goes on.
+/// The position where the search for flavors continues.
 #[derive(Clone, Debug)]
 pub struct LastAssignment {
     pub tried_flavors: TriedFlavors,
@@ -24,17 +24,17 @@ pub struct LastAssignment {
 pub struct PendingQueue {
     pub active: BTreeSet<String>,
     pub inadmissible: BTreeSet<String>,
-    /// Until when.
+    /// The end of each backoff.
     pub backing_off: BTreeMap<String, i64>,
     pub sticky: Option<String>,
     pub inadmissible_classes: Vec<EquivalenceClass>,
     pub last_assignments: BTreeMap<String, LastAssignment>,
-    /// Rises when quota may have become free.
+    /// Increases when quota may have become free.
     pub generation: u64,
 }
 
 impl PendingQueue {
-    /// Takes a workload in that waits.
+    /// Adds a pending workload.
     pub fn push(&mut self, workload: &Workload) {
         if self
             .inadmissible_classes
@@ -52,7 +52,7 @@ impl PendingQueue {
         self.backing_off.remove(workload);
     }
 
-    /// A workload that leaves for good.
+    /// Removes a deleted workload.
     pub fn remove(&mut self, workload: &str) {
         self.dequeue(workload);
         self.last_assignments.remove(workload);
@@ -61,7 +61,7 @@ impl PendingQueue {
         }
     }
 
-    /// Names in queue order; the workload that is waited for first, where that counts.
+    /// Names in queue order; the workload that the queue waits for comes first, where that applies.
     pub fn order(
         &self,
         world: &ClusterModel,
@@ -79,7 +79,7 @@ impl PendingQueue {
         names
     }
 
-    /// Parks a workload, and with it all that fare alike, until something changes.
+    /// Marks a workload and its equivalence class as inadmissible, until something changes.
     pub fn mark_inadmissible(&mut self, world: &ClusterModel, workload: &Workload) {
         let class = equivalence_class(workload);
         self.active.remove(&workload.name);
@@ -93,7 +93,7 @@ impl PendingQueue {
         self.inadmissible_classes.push(class);
     }
 
-    /// Something has changed: back to active.
+    /// Makes the inadmissible workloads active after a change.
     pub fn reactivate(&mut self, world: &ClusterModel) {
         self.inadmissible_classes.clear();
         for name in std::mem::take(&mut self.inadmissible) {

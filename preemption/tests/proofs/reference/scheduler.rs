@@ -1,4 +1,4 @@
-//! The objects and the queues, with everything that can happen to them.
+//! The objects and the queues, with all events.
 
 use super::flavors::{AssignmentRequest, TriedFlavors};
 use super::pending_queue::PendingQueue;
@@ -43,7 +43,7 @@ impl Scheduler {
             .collect()
     }
 
-    /// Quota came free in a tree: what is parked there is looked at again.
+    /// Quota became free in a tree: its inadmissible workloads become active again.
     fn reactivate(&mut self, queues: &[String]) {
         for queue in queues {
             let line = self.pending_queues.entry(queue.clone()).or_default();
@@ -51,8 +51,8 @@ impl Scheduler {
         }
     }
 
-    /// Quota changes in the trees of a node as they were and as they are: what was tried there is out
-    /// of date, and what is parked is looked at again.
+    /// Changes the trees of a node: in the trees before and after the change, the tried flavors are out of date, and
+    /// inadmissible workloads become active again.
     fn change(&mut self, name: &str, is_queue: bool, change: impl FnOnce(&mut ClusterModel)) {
         let before = self.queues_in_tree(name, is_queue);
         change(&mut self.world);
@@ -88,7 +88,7 @@ impl Scheduler {
         });
     }
 
-    /// A workload, pending or running.
+    /// Adds a workload, pending or running.
     pub fn add(&mut self, workload: &Workload) {
         self.remove(&workload.name);
         let (name, queue) = (workload.name.clone(), workload.queue.clone());
@@ -148,7 +148,7 @@ impl Scheduler {
         line.backing_off.insert(name.to_owned(), until_s);
     }
 
-    /// The active and the parked workloads of a queue, in order.
+    /// The active and the inadmissible workloads of a queue, in order.
     pub fn queue_contents(&self, queue: &str) -> QueueContents {
         let Some(line) = self.pending_queues.get(queue) else {
             return (Vec::new(), Vec::new());
@@ -185,7 +185,7 @@ impl Scheduler {
         nominate::nominate(&snapshot, workload, &self.tried_flavors(workload), None)
     }
 
-    /// The victims for a request that is given.
+    /// The victims for a given request.
     pub fn search(
         &self,
         name: &str,
@@ -207,7 +207,7 @@ impl Scheduler {
     }
 }
 
-/// By the names of the nodes, without what is nothing.
+/// The usage by node name, without amounts of 0.
 pub fn usage(tree: &Tree) -> BTreeMap<String, BTreeMap<Pair, i64>> {
     let mut all = BTreeMap::new();
     for (at, node) in tree.nodes.iter().enumerate() {

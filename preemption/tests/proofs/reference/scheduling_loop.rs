@@ -1,4 +1,4 @@
-//! Cycle after cycle: the heads come out, and go back to where they belong.
+//! Scheduling cycles: takes the heads of the queues, decides, and requeues the rest.
 
 use super::cycle;
 use super::flavors::TriedFlavors;
@@ -10,7 +10,7 @@ use crate::model::named_decisions::{NamedCycle, NamedDecision, NamedEntry};
 use lockkeeper_preemption::{QueueingStrategy, RequeueDestination, RequeueReason};
 
 impl Scheduler {
-    /// Who has waited long enough is active again.
+    /// Makes workloads active whose backoff ended.
     fn requeue_expired_backoffs(&mut self, now_s: i64) {
         for line in self.pending_queues.values_mut() {
             let held = line.backing_off.clone();

@@ -1,4 +1,4 @@
-//! The quota tree, made anew from the objects.
+//! The quota tree, built from the objects each time.
 
 use crate::model::cluster_model::{ClusterModel, Limits, Pair};
 use std::collections::BTreeMap;
@@ -12,7 +12,7 @@ pub struct Node {
     pub children: Vec<usize>,
     pub limits: BTreeMap<Pair, Limits>,
     pub weight: f64,
-    /// On a circle of cohorts or below one. It has no parent then.
+    /// On a cycle of cohorts or below one. Such a node has no parent.
     pub is_misconfigured: bool,
 }
 
@@ -53,7 +53,7 @@ impl Tree {
         tree
     }
 
-    /// The usage of a cohort: what its children use beyond what they keep to themselves.
+    /// The usage of a cohort: the usage of its children beyond their local quota.
     fn propagate_usage(&mut self, node: usize) {
         let nodes = Rc::clone(&self.nodes);
         for child in &nodes[node].children {
@@ -118,12 +118,12 @@ impl Tree {
         at(&self.subtree, node, pair)
     }
 
-    /// The pairs that the node or one below it has a quota of.
+    /// The pairs with a quota of the node or of a node below it.
     pub fn pairs(&self, node: usize) -> Vec<Pair> {
         self.subtree[node].keys().copied().collect()
     }
 
-    /// What the parent never sees.
+    /// The quota that the node does not lend to its parent.
     pub fn local(&self, node: usize, pair: Pair) -> i64 {
         let lending = self.limits(node, pair).lending;
         lending.map_or(0, |limit| (self.subtree(node, pair) - limit).max(0))
@@ -153,7 +153,7 @@ impl Tree {
         }
     }
 
-    /// What a node could use more; less than nothing if it is over.
+    /// The amount that a node can still use; negative if it exceeds its quota.
     pub fn available(&self, node: usize, pair: Pair) -> i64 {
         let (subtree, usage) = (self.subtree(node, pair), self.usage(node, pair));
         let Some(parent) = self.nodes[node].parent else {
@@ -167,7 +167,7 @@ impl Tree {
         self.local_available(node, pair) + from_parent
     }
 
-    /// What a node could use if nothing ran.
+    /// The amount that a node could use if no workload ran.
     pub fn potential(&self, node: usize, pair: Pair) -> i64 {
         let subtree = self.subtree(node, pair);
         let Some(parent) = self.nodes[node].parent else {
@@ -188,8 +188,7 @@ impl Tree {
         children.map(|it| self.height(*it) + 1).max().unwrap_or(0)
     }
 
-    /// How far up the quota for this much comes from, and whether something could be reclaimed from
-    /// beyond.
+    /// The height from which the quota for this amount comes, and whether quota beyond it could be reclaimed.
     pub fn level(&self, queue: usize, pair: Pair, amount: i64) -> (u32, bool) {
         let mut amount = amount;
         for node in [vec![queue], self.path(queue)].concat() {

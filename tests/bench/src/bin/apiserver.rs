@@ -1,8 +1,8 @@
-//! Answers as an API server does, with as many objects as wished: what the stores are filled from.
+//! A fake API server with any number of objects, from which the stores are filled.
 //!
 //! Lists come in pages, watches stay silent, and a single PriorityClass can be asked for. The objects
 //! have the size of real ones. Pods are given as metadata only, as they are asked for.
-#![allow(clippy::print_stdout, reason = "it says when it is up")]
+#![allow(clippy::print_stdout, reason = "prints when it is ready")]
 
 use anyhow::{Result, ensure};
 use axum::Router;
@@ -29,7 +29,7 @@ use tokio_rustls::TlsAcceptor;
 /// The namespaces that objects are spread over.
 const NAMESPACES: usize = 100;
 
-/// The kinds that there is no object of.
+/// The kinds without objects.
 const NONE: [(&str, &str); 4] = [
     ("ClusterQueueList", "clusterqueues"),
     ("CohortList", "cohorts"),
@@ -165,7 +165,7 @@ async fn serve(arguments: &Arguments, router: Router) -> Result<()> {
             if let Ok(connection) = tls.accept(connection).await {
                 let service = TowerToHyperService::new(router);
                 let builder = Builder::new(TokioExecutor::new());
-                // Who goes away in the middle is no fault of ours.
+                // A client may close its connection at any time.
                 let served = builder.serve_connection(TokioIo::new(connection), service);
                 let _ = served.await;
             }

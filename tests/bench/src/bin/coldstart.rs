@@ -1,8 +1,8 @@
-//! Starts the server again and again and prints how long it takes until it is ready.
+//! Starts the server repeatedly and prints the time until it is ready.
 //!
-//! The time counts from before the process is made until `/readyz` answers 200 over TLS. Certificates
-//! are made anew in one series of runs, and are there already in the other. Beside it stands the CPU time that the process had
-//! until then: it holds on a busy machine.
+//! The time starts before the process is created and ends when `/readyz` returns 200 over TLS. One series of runs
+//! generates the certificates, the other finds existing ones. The CPU time of the process until then is printed as
+//! well: it is reliable on a busy machine.
 #![allow(clippy::print_stdout, reason = "it prints what it measured")]
 
 use anyhow::{Context, Result, ensure};
@@ -18,7 +18,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-/// Between two questions whether the server is ready.
+/// Pause between two readiness probes.
 const POLL_INTERVAL: Duration = Duration::from_micros(200);
 
 /// How long a server may take before the measurement is given up.

@@ -1,4 +1,4 @@
-//! Answers one review over and over, without a socket: what valgrind counts instructions of.
+//! Handles one review repeatedly without a socket, for counting instructions with valgrind.
 //!
 //! `reviews PATH FILE COUNT [STORED]`: PATH is /validate, /mutate or /noop, FILE holds a review.
 
@@ -26,7 +26,7 @@ const PODS_PER_JOB: usize = 8;
 /// The largest body that is read, in bytes.
 const BODY_LIMIT_BYTES: usize = 1024 * 1024;
 
-/// Answers one review over and over.
+/// Handle one review repeatedly
 #[derive(Parser)]
 struct Arguments {
     /// The path: /validate, /mutate or /noop

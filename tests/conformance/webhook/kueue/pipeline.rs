@@ -11,10 +11,10 @@ use serde_json::{Value, json};
 /// The kinds whose status is a subresource.
 const WITH_STATUS: [&str; 4] = ["ClusterQueue", "Cohort", "LocalQueue", "Workload"];
 
-/// What the API server says when it did not ask the expressions.
+/// The API server's message if it did not evaluate the CEL rules.
 const NOT_CHECKED: &str = "some validation rules were not checked";
 
-/// What differs in a case.
+/// The differences of a case.
 pub fn check(case: &Value) -> Vec<String> {
     let request = Request::from_case(case);
     let of_crd = request.schema_findings();
@@ -35,8 +35,8 @@ pub fn check(case: &Value) -> Vec<String> {
     }
     match evaluate_case(&request.to_webhook_case(case)) {
         Err(_) if is_broken => Vec::new(),
-        Err(error) => vec![format!("cannot be read: {error}")],
-        Ok(_) if is_broken => vec!["it can be read".to_owned()],
+        Err(error) => vec![format!("cannot be decoded: {error}")],
+        Ok(_) if is_broken => vec!["it can be decoded".to_owned()],
         Ok(verdict) => difference(
             &finding_lines(&verdict.denials),
             &expected_lines(&case["expectedErrors"]),
@@ -44,7 +44,7 @@ pub fn check(case: &Value) -> Vec<String> {
     }
 }
 
-/// What it says of a number that is too large, without a field: that is the end of the text.
+/// The API server's message for a number that is too large; it names no field, and the number ends the text.
 const TOO_LARGE: &str = "Checked value must be of type integer with format int32 in ";
 
 fn expected_schema_errors(case: &Value) -> Vec<String> {
@@ -59,7 +59,7 @@ fn expected_schema_errors(case: &Value) -> Vec<String> {
     expected_lines(&errors.into())
 }
 
-/// A request as it reaches the checks.
+/// A request as the validation receives it.
 struct Request<'a> {
     kind: &'a str,
     version: &'a str,
@@ -96,7 +96,7 @@ impl<'a> Request<'a> {
             }
         }
         object = ready(&object);
-        // Kueue's mutating webhook writes out the zero values of Go, too.
+        // Kueue's mutating webhook also writes the zero values of Go.
         let patch = case.get("mutatingPatch").filter(|it| it.is_array());
         if let Some(patch) = patch {
             let patch: Patch = serde_json::from_value(patch.clone()).unwrap();
@@ -114,7 +114,7 @@ impl<'a> Request<'a> {
         }
     }
 
-    /// What the API server finds by the kind's definition.
+    /// The findings of the API server from the kind's CRD.
     fn schema_findings(&self) -> Vec<Finding> {
         let structure = structural_schema(self.kind, self.version).unwrap();
         let mut findings = Vec::new();
@@ -126,7 +126,7 @@ impl<'a> Request<'a> {
         findings
     }
 
-    /// What the webhook is sent.
+    /// The request that the webhook receives.
     fn to_webhook_case(&self, case: &Value) -> Value {
         let mut out = json!({
             "kind": case["kind"], "operation": case["operation"],

@@ -63,8 +63,7 @@ impl Api {
         api
     }
 
-    /// Waits until the kinds are served whose definitions were just installed: of a kind that is not, nobody would
-    /// be asked.
+    /// Waits until the newly installed kinds are served.
     #[track_caller]
     fn wait_for_kinds(&mut self) {
         let all = registry::known_registrations();
@@ -145,7 +144,7 @@ impl Api {
     }
 }
 
-/// Whether a cause says only that not everything was asked.
+/// Whether a cause only reports that not all rules were checked.
 fn is_incomplete_validation_note(cause: &Value) -> bool {
     let message = cause["message"].as_str().unwrap_or_default();
     message.contains("some validation rules were not checked")

@@ -82,7 +82,7 @@ pub fn release_lifecycle() {
     assert!(notes.contains("Until the webhook answers"), "{notes}");
     upgraded(&place, &before);
     server.stop();
-    // Whatever helm does next, what processes wrote stays; nobody is there to mend it.
+    // Later helm commands keep what the processes wrote; the server is stopped and cannot repair it.
     let before = state_written_by_processes(&place);
     place.helm("upgrade", &[CHART, "--set", "foreignKinds={koordinator}"]);
     assert_eq!(
@@ -234,7 +234,7 @@ fn upgraded(place: &ReleaseFixture, before: &Value) {
     whole.unwrap_or_else(|e| panic!("{e}: {now:#}\nexpected {expected:#}"));
 }
 
-/// While nobody answers, objects of lockkeeper's own kinds are refused, and all others pass.
+/// Without the webhook, objects of lockkeeper's kinds are rejected, and all others are accepted.
 fn assert_fail_closed_without_webhook(kubectl: &Kubectl) {
     let refused = kubectl.apply(MUTATING_CONFIGURATION, &[]).expect_rejected();
     assert!(

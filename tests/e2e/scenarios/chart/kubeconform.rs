@@ -31,7 +31,7 @@ pub fn matches_published_schemas(stage: &mut Fixture, _: Protocol) {
             printed.stdout
         );
     }
-    // A field that nobody knows is seen.
+    // An unknown field is reported.
     let rendered = helm.template("").assert_silent().stdout;
     let wrong = rendered.replace("minAvailable: 1", "minimumAvailable: 1");
     fs::write(&file, wrong).unwrap();

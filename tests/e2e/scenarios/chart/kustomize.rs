@@ -23,7 +23,7 @@ pub fn trials_without_cluster() -> Vec<StandaloneTrial> {
     }]
 }
 
-/// `UPDATE_DOCS=1` writes the base anew.
+/// `UPDATE_DOCS=1` regenerates the base.
 fn same_as_chart(folder: &Path) {
     let rendered = Helm::without_cluster(folder)
         .template(VALUES)
@@ -31,7 +31,7 @@ fn same_as_chart(folder: &Path) {
         .stdout;
     let is_ours = |line: &&str| !HELM_LABELS.iter().any(|it| line.contains(it));
     let lines = rendered.lines().filter(is_ours);
-    let mut base = "# What charts/lockkeeper renders by default; a test makes it anew (docs/installation.md).\n".to_owned();
+    let mut base = "# What charts/lockkeeper renders by default; a test generates it (docs/installation.md).\n".to_owned();
     for line in lines.skip_while(|line| *line == "---") {
         base.push_str(line);
         base.push('\n');
@@ -56,7 +56,7 @@ pub fn applied() {
             .stdout
     };
     assert!(apply().lines().all(|it| it.ends_with(" created")));
-    // kubectl says of every budget that it was configured anew.
+    // kubectl always reports a PodDisruptionBudget as configured.
     let again = apply();
     let changed = again.lines().filter(|it| !it.ends_with(" unchanged"));
     assert_eq!(

@@ -264,7 +264,7 @@ fn owned_workload_name(all: &Value) -> Option<String> {
     its["metadata"]["name"].as_str().map(str::to_owned)
 }
 
-/// Objects that name what nobody has: the webhook asks the API server before it says so.
+/// Objects with missing references: the webhook does a live lookup before it reports them.
 fn trigger_lookups(kubectl: &Kubectl) {
     let unknown = workload("team", "lost") + "  priorityClassName: lost\n";
     kubectl

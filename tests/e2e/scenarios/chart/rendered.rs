@@ -220,7 +220,7 @@ fn other_namespace(helm: &Helm, here: &str) {
     assert_eq!(without_sums(&there), without_sums(&here));
 }
 
-/// Where a change is matters to nobody, and moves with every other one.
+/// Removes the line numbers of hunks, which move with every other change.
 fn without_namespaces(diff: &str) -> String {
     let lines = diff.lines().map(|line| {
         if line.starts_with("@@") {

@@ -1,5 +1,5 @@
-//! What nobody should write, on a cluster where nobody reviews what is written: a condition says what is
-//! wrong, and the rest goes on.
+//! Invalid objects on a cluster without the webhook: a condition reports the problem, and other queues are not
+//! affected.
 
 use serde_json::{Value, json};
 
@@ -9,17 +9,17 @@ use crate::fixture::{DEFAULTS, Fixture};
 use crate::snapshot;
 
 pub const TRIALS: [Trial; 8] = [
-    ("a workload is edited by hand", edited),
-    ("a status is cleared", cleared_status),
-    ("a queue is deleted under running work", deleted_queue),
-    ("a circle of cohorts", cohort_cycle),
+    ("a user edits a workload", edited),
+    ("a user clears a status", cleared_status),
+    ("a queue is deleted while its workloads run", deleted_queue),
+    ("cohorts form a cycle", cohort_cycle),
     ("a Job gets another label", relabelled),
     ("a class or a flavor is missing", missing_references),
     ("quota is lowered below what is used", lowered_quota),
-    ("what cannot be read", unreadable),
+    ("objects that cannot be decoded", unreadable),
 ];
 
-/// A site where the queue `good` has room for one Job of 2 cpu, and goes on whatever happens beside it.
+/// A cluster where the queue `good` has room for one Job of 2 cpu and must stay unaffected.
 #[track_caller]
 fn open(stage: &mut Fixture) -> ControllerFixture<'_> {
     let site = ControllerFixture::open_without_webhook(stage, DEFAULTS);
@@ -28,14 +28,14 @@ fn open(stage: &mut Fixture) -> ControllerFixture<'_> {
     site
 }
 
-/// What is wrong elsewhere is nothing to this queue.
+/// The queue `good` is not affected by errors elsewhere.
 #[track_caller]
 fn others_are_admitted(site: &ControllerFixture<'_>) {
     site.job("good", "good", 2, "", &json!({}));
     site.wait_until_running("good");
 }
 
-/// Somebody makes the workload of a running Job larger than its quota, and of a waiting one smaller.
+/// A user makes the workload of a running Job larger than its quota, and that of a pending Job smaller.
 fn edited(stage: &mut Fixture) {
     let mut site = open(stage);
     site.queue("q", 4, &json!({}));
@@ -43,7 +43,7 @@ fn edited(stage: &mut Fixture) {
     site.wait_until_running("runs");
     site.job("waits", "q", 4, "", &json!({}));
     site.wait_until_pending("waits", "WaitingForQuota");
-    // It follows its Job: what was written by hand is put back.
+    // The workload follows its Job: the controller reverts the edit.
     let name = site.workload_name("waits");
     let mut pod_sets = site.objects.get("Workload", &name)["spec"]["podSets"].clone();
     pod_sets[0]["count"] = 3.into();
@@ -55,7 +55,7 @@ fn edited(stage: &mut Fixture) {
     site.objects.wait_until("Workload", &name, |it| {
         it["spec"]["podSets"][0]["count"] == 1 && it["spec"]["queueName"] == "q"
     });
-    // Quota taken by hand counts, and is not a way to more than there is: nobody else comes in.
+    // Quota that a user adds to an admission counts as usage: no other workload is admitted.
     let workload = site.workload_name("runs");
     let mut admission = site.objects.get("Workload", &workload)["status"]["admission"].clone();
     admission["podSetAssignments"][0]["resourceUsage"]["cpu"] = "3".into();
@@ -73,7 +73,7 @@ fn edited(stage: &mut Fixture) {
     site.stop();
 }
 
-/// Without a status nobody knows that a Job was admitted: it is stopped, and admitted again when it fits.
+/// Without a status the admission of a Job is lost: the controller stops it, and admits it again when it fits.
 fn cleared_status(stage: &mut Fixture) {
     let mut site = open(stage);
     site.queue("q", 2, &json!({}));
@@ -90,7 +90,7 @@ fn cleared_status(stage: &mut Fixture) {
     assert_eq!(workload["metadata"]["uid"], uid);
     assert_eq!(workload["status"]["priority"], 0);
 
-    // Of a queue it is written anew.
+    // The status of a queue is written again.
     let empty = json!({"status": {"conditions": null, "admittedWorkloads": 7, "flavorsUsage": null,
         "flavorsReservation": null}});
     site.objects.patch_status("ClusterQueue", "q", &empty);
@@ -100,7 +100,8 @@ fn cleared_status(stage: &mut Fixture) {
     site.stop();
 }
 
-/// Who runs runs on; nobody else is admitted, and it is said why. The queue comes back, and all is well.
+/// Running workloads continue, no other workload is admitted, and a condition gives the reason. A recreated queue
+/// works.
 fn deleted_queue(stage: &mut Fixture) {
     let mut site = open(stage);
     site.queue("q", 2, &json!({}));
@@ -126,7 +127,7 @@ fn deleted_queue(stage: &mut Fixture) {
     let queue = site.wait_for_counts("ClusterQueue", "q", 0, 2);
     snapshot::check("control-deleted-queue-back", &render::render_queue(&queue));
 
-    // The door is gone: who waits is told so.
+    // Without the LocalQueue the pending workload is inadmissible.
     site.objects.delete("LocalQueue", "q");
     site.job("late", "q", 1, "", &json!({}));
     let late = site.wait_until_pending("late", "Inadmissible");
@@ -134,7 +135,7 @@ fn deleted_queue(stage: &mut Fixture) {
     site.stop();
 }
 
-/// Three cohorts are each other's parents. Nobody in them is admitted, and each says why.
+/// Three cohorts are each other's parents. No workload in them is admitted, and a condition gives the reason.
 fn cohort_cycle(stage: &mut Fixture) {
     let mut site = open(stage);
     for (name, parent) in [("a", "b"), ("b", "c"), ("c", "a")] {
@@ -173,7 +174,7 @@ fn cohort_cycle(stage: &mut Fixture) {
     site.stop();
 }
 
-/// Says what is wrong with it, and has counted the one that waits.
+/// Whether the queue reports the misconfiguration and counts one pending workload.
 fn is_misconfigured(queue: &Value) -> bool {
     render::has_status(queue, "Misconfigured", "True") && queue["status"]["pendingWorkloads"] == 1
 }
@@ -185,7 +186,7 @@ fn relabelled(stage: &mut Fixture) {
     site.queue("other", 2, &json!({}));
     let label =
         |queue: Option<&str>| json!({"metadata": {"labels": {"lockkeeper.dev/queue-name": queue}}});
-    // While it waits it goes to the other queue.
+    // A pending Job moves to the other queue.
     site.job("runs", "q", 2, "", &json!({}));
     site.wait_until_running("runs");
     site.job("waits", "q", 2, "", &json!({}));
@@ -194,13 +195,13 @@ fn relabelled(stage: &mut Fixture) {
     let workload = site.wait_until_running("waits");
     assert_eq!(workload["status"]["admission"]["clusterQueue"], "other");
 
-    // While it runs it keeps the quota that it has.
+    // A running Job keeps its quota.
     site.objects.patch("Job", "runs", &label(Some("nowhere")));
     others_are_admitted(&site);
     let workload = site.wait_until_running("runs");
     assert_eq!(workload["status"]["admission"]["clusterQueue"], "q");
 
-    // Without a label it is nobody's business here: its quota is free again.
+    // Without the label the controller does not manage the Job: its quota is released.
     let name = site.workload_name("waits");
     site.objects.patch("Job", "waits", &label(None));
     site.objects.wait_until_gone("Workload", &name);
@@ -210,10 +211,10 @@ fn relabelled(stage: &mut Fixture) {
 
 fn missing_references(stage: &mut Fixture) {
     let mut site = open(stage);
-    // A class that is not there.
+    // A PriorityClass that does not exist.
     site.job("classless", "good", 1, "absent", &json!({}));
     let classless = site.wait_until_pending("classless", "Inadmissible");
-    // A flavor that is not there.
+    // A ResourceFlavor that does not exist.
     let flavor = json!({"resourceGroups": [{
         "coveredResources": ["cpu"],
         "flavors": [{"name": "absent", "resources": [{"name": "cpu", "nominalQuota": 2}]}],
@@ -233,7 +234,7 @@ fn missing_references(stage: &mut Fixture) {
     others_are_admitted(&site);
     site.finish("good");
 
-    // As soon as they are there they are used.
+    // The workloads are admitted as soon as both exist.
     site.class("absent", 7);
     let workload = site.wait_until_running("classless");
     assert_eq!(workload["status"]["priority"], 7);
@@ -242,7 +243,7 @@ fn missing_references(stage: &mut Fixture) {
     site.stop();
 }
 
-/// Nobody is stopped for it, and nobody admitted, before there is room in what is left.
+/// No workload is evicted for it, and none is admitted before the lower quota has room.
 fn lowered_quota(stage: &mut Fixture) {
     let mut site = open(stage);
     site.queue("q", 4, &json!({}));
@@ -260,7 +261,7 @@ fn lowered_quota(stage: &mut Fixture) {
     snapshot::check("control-lowered-queue", &render::render_queue(&queue));
     others_are_admitted(&site);
     site.finish("first");
-    // 2 of 2 are used still.
+    // 2 of 2 cpus are still in use.
     site.wait_for_counts("ClusterQueue", "q", 1, 1);
     let third = site.workload_name("third");
     let third = site.objects.get("Workload", &third);
@@ -273,24 +274,24 @@ fn lowered_quota(stage: &mut Fixture) {
     site.stop();
 }
 
-/// Objects from before a definition was made stricter. They are told of, and hold up nothing; not even a
-/// controller that starts on them.
+/// Objects that were stored before a stricter definition. Events report them, and they block neither other workloads
+/// nor the start of a controller.
 fn unreadable(stage: &mut Fixture) {
     let mut site = open(stage);
     let mut broken = fixture::job("broken", "good", 1, "", &json!({}));
     broken["metadata"]["annotations"] = json!({"lockkeeper.dev/job-min-parallelism": "many"});
     site.objects.create(&broken);
-    // A Job says what it says: an annotation that is no number is none.
+    // A Job is used as it is: an annotation that is not a number is ignored.
     site.wait_until_running("broken");
-    // A template is decoded when it is used: no definition says what is in it.
+    // A template is decoded when it is used: the schema does not cover it.
     site.objects.create(&json!({
         "apiVersion": "lockkeeper.dev/v1alpha1",
         "kind": "Workload",
         "metadata": {"name": "garbled", "namespace": "default"},
         "spec": {"queueName": "good", "podSets": [{"template": {"spec": {"containers": "none"}}}]},
     }));
-    let told = site.wait_for_events("garbled", 1);
-    snapshot::check("control-unreadable", &told.join("\n"));
+    let events = site.wait_for_events("garbled", 1);
+    snapshot::check("control-unreadable", &events.join("\n"));
     site.finish("broken");
     others_are_admitted(&site);
     site.stop();

@@ -7,21 +7,24 @@ use super::fixture::ControllerFixture;
 use crate::fixture::{DEFAULTS, Fixture};
 
 pub const TRIALS: [Trial; 4] = [
-    ("a borrower preempts who is less important", less_important),
-    ("a borrower waits for who is more important", more_important),
+    ("a borrower preempts a lower priority", less_important),
+    ("a borrower waits for a higher priority", more_important),
     (
-        "a borrower waits for who is above the threshold",
+        "a borrower waits for a priority above the threshold",
         above_threshold,
     ),
-    ("a borrower waits for who does not borrow", no_borrower),
+    (
+        "a borrower waits for a workload within nominal quota",
+        no_borrower,
+    ),
 ];
 
-/// Jobs above this are never preempted by borrowers.
+/// Borrowers never preempt Jobs with a priority above this.
 const THRESHOLD: i32 = 100;
 
-/// Two teams with a queue for what matters and one for the rest, all with nothing of their own, and one
-/// with 100 that all borrow from. `running` runs in a queue with a priority, and somebody with another
-/// priority comes into `a-standard`; they cannot both run.
+/// Two teams with a queue for important work and one for best-effort work, all without nominal quota, and a queue
+/// with 100 cpus that all borrow from. `running` runs in a queue with a priority, and a workload with another
+/// priority arrives in `a-standard`; both together do not fit.
 fn story<'a>(stage: &'a mut Fixture, running: (&str, i32), priority: i32) -> ControllerFixture<'a> {
     let site = ControllerFixture::open(stage, DEFAULTS);
     site.flavor("default");
@@ -67,7 +70,7 @@ fn less_important(stage: &mut Fixture) {
     site.wait_until_stopped("running");
     site.wait_until_pending("running", "WaitingForQuota");
     site.check_workloads("control-story-preempts", &["coming", "running"]);
-    // What was preempted does not preempt in turn: it runs when there is room.
+    // The preempted workload does not preempt in turn: it runs when there is room.
     site.finish("coming");
     site.wait_until_running("running");
     site.stop();
@@ -91,7 +94,7 @@ fn no_borrower(stage: &mut Fixture) {
     assert_waits(story(stage, ("shared", 10), 250), "control-story-nominal");
 }
 
-/// Who comes waits, and it is for this one that runs.
+/// The new workload waits for the running one.
 #[track_caller]
 fn assert_waits(mut site: ControllerFixture<'_>, snapshot: &str) {
     site.wait_until_pending("coming", "WaitingForQuota");

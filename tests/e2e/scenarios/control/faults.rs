@@ -1,7 +1,7 @@
-//! The controller is killed, outrun and cut off; nothing is lost, and the limits hold at every version that
-//! the API server has seen.
+//! The controller is killed, loses conflicts and loses its connection; no workload is lost, and quota is never
+//! exceeded at any version that the API server has stored.
 //!
-//! `LOCKKEEPER_DRILL_SECONDS` is for how long it is killed again and again, 10 by default.
+//! `LOCKKEEPER_DRILL_SECONDS` is how long it is killed repeatedly, 10 by default.
 
 use std::env;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -19,25 +19,28 @@ use crate::wait;
 
 pub const TRIALS: [Trial; 5] = [
     (
-        "the checker finds what is wrong",
+        "the checker detects violations",
         invariants::checker_detects_violations,
     ),
-    ("it is killed again and again under load", controller_killed),
     (
-        "another takes over, and who was away writes no more",
+        "the controller is killed repeatedly under load",
+        controller_killed,
+    ),
+    (
+        "another replica takes over, and the old leader stops writing",
         leader_takeover,
     ),
     (
-        "the API server is killed and comes back",
+        "the API server is killed and restarted",
         api_server_restarted,
     ),
-    ("somebody else writes what it writes", competing_writer),
+    ("another client writes the same objects", competing_writer),
 ];
 
 /// Names the seconds for which the controller is killed.
 const SECONDS: &str = "LOCKKEEPER_DRILL_SECONDS";
 
-/// Three queues of 4 cpu that lend each other all they have, and get it back.
+/// Three queues of 4 cpu that lend all of it to each other and reclaim it.
 pub const LIMITS: Limits<'_> = Limits {
     queues: &[("a", 12), ("b", 12), ("c", 8)],
     total: 12,
@@ -72,7 +75,7 @@ pub fn queues(site: &ControllerFixture<'_>) {
     }
 }
 
-/// Numbers that look like chance, the same in every run (`SplitMix64`).
+/// Deterministic pseudo-random numbers (`SplitMix64`).
 pub struct Rng(pub u64);
 
 impl Rng {
@@ -85,7 +88,7 @@ impl Rng {
     }
 }
 
-/// Makes a Job of any size, in any queue, of any class, that runs for a second or two.
+/// Creates a Job of random size, queue and class that runs for a second or two.
 #[track_caller]
 pub fn submit_random_job(objects: &Objects, number: usize, chance: &mut Rng) {
     let pick = |of: [&'static str; 3], at: u64| of[usize::try_from(at).unwrap()];
@@ -109,7 +112,7 @@ pub fn submit_random_job(objects: &Objects, number: usize, chance: &mut Rng) {
     ));
 }
 
-/// Waits until all Jobs are done, and their workloads say so; none is lost on the way.
+/// Waits until all Jobs are finished and their workloads report it; fails if one is lost.
 #[track_caller]
 pub fn wait_until_drained(objects: &Objects, count: usize) {
     let mut left = Vec::new();
@@ -137,7 +140,7 @@ pub fn wait_until_drained(objects: &Objects, count: usize) {
     });
 }
 
-/// At any moment of its life, at random points of whatever it does.
+/// Kills the controller at random moments.
 fn controller_killed(stage: &mut Fixture) {
     let mut site = ControllerFixture::open_without_webhook(stage, DEFAULTS);
     queues(&site);
@@ -146,7 +149,7 @@ fn controller_killed(stage: &mut Fixture) {
     let (mut count, mut kills) = (0, 0);
     let end = Instant::now() + Duration::from_secs(seconds());
     while Instant::now() < end {
-        // As many as there is room for twice.
+        // Keeps twice as many Jobs as there is room for.
         let open = site.objects.list("Job");
         let open = open
             .iter()
@@ -155,7 +158,7 @@ fn controller_killed(stage: &mut Fixture) {
             submit_random_job(&site.objects, count, &mut chance);
             count += 1;
         }
-        // How long it lives is the very thing that is drawn here.
+        // The lifetime of the controller is random.
         thread::sleep(Duration::from_millis(100 + chance.below(1900)));
         drop(site.controller.take());
         kills += 1;
@@ -177,12 +180,12 @@ fn controller_killed(stage: &mut Fixture) {
     site.stop();
 }
 
-/// Short terms, so that a Lease runs out soon.
+/// Short Lease durations, so that a Lease expires soon.
 const TERMS: &str = "controller: {leaderElection: \
     {leaseSeconds: 3, renewSeconds: 2, retrySeconds: 1}}\n";
 
-/// Two controllers and one Lease. The one that leads stands still for a while, as on a machine that is
-/// paused, and then comes back; later the other one is killed.
+/// Two controllers and one Lease. The leader is paused for a while, as on a paused machine, and resumes; later the
+/// other one is killed.
 fn leader_takeover(stage: &mut Fixture) {
     let mut site = ControllerFixture::without_controller(stage);
     queues(&site);
@@ -198,7 +201,7 @@ fn leader_takeover(stage: &mut Fixture) {
     wait_until_drained(&site.objects, 4);
     wait::until(
         || Ok((first.metric("writes_under_way") == Some(0)).then_some(())),
-        || "its writes do not end".to_owned(),
+        || "the controller does not stop writing".to_owned(),
     )
     .unwrap();
     first.freeze();
@@ -210,7 +213,7 @@ fn leader_takeover(stage: &mut Fixture) {
     first.resume();
     wait::until(
         || Ok((first.metric("leading") == Some(0)).then_some(())),
-        || "it does not hear that it lost the Lease".to_owned(),
+        || "the controller does not notice that it lost the Lease".to_owned(),
     )
     .unwrap();
     wait_until_drained(&site.objects, 12);
@@ -219,7 +222,7 @@ fn leader_takeover(stage: &mut Fixture) {
     assert_eq!(
         log.matches(" written ").count(),
         wrote,
-        "it wrote on:\n{log}"
+        "it continued to write:\n{log}"
     );
 
     for number in 12..20 {
@@ -228,7 +231,7 @@ fn leader_takeover(stage: &mut Fixture) {
     drop(second);
     wait_until_drained(&site.objects, 20);
     is_leading(&first);
-    // Who ends gives the Lease back: the next one leads as soon as it looks.
+    // A stopping controller releases the Lease: the next one leads at its next attempt.
     first.stop().unwrap();
     let holder = &site.objects.list("Lease")[0]["spec"]["holderIdentity"];
     assert!(holder.is_null() || holder == "", "{holder}");
@@ -240,12 +243,12 @@ fn leader_takeover(stage: &mut Fixture) {
 fn is_leading(controller: &crate::controller::Controller) {
     wait::until(
         || Ok((controller.metric("leading") == Some(1)).then_some(())),
-        || format!("it does not lead:\n{}", controller.log()),
+        || format!("the controller does not lead:\n{}", controller.log()),
     )
     .unwrap_or_else(|e| panic!("{e}"));
 }
 
-/// It goes on by itself, in the same process, where it was.
+/// The same process continues with the stored state.
 fn api_server_restarted(stage: &mut Fixture) {
     let mut site = ControllerFixture::open_without_webhook(stage, DEFAULTS);
     queues(&site);
@@ -261,14 +264,19 @@ fn api_server_restarted(stage: &mut Fixture) {
                 .filter(|it| render::has_status(it, "Complete", "True"));
             Ok((done.count() >= 3).then_some(()))
         },
-        || "nothing gets done".to_owned(),
+        || "no Job finishes".to_owned(),
     )
     .unwrap();
     site.stage.cluster_mut().kill_api_server();
     let controller = site.controller.as_ref().unwrap();
     wait::until(
-        || Ok(controller.log().contains("the watch broke").then_some(())),
-        || "it does not notice".to_owned(),
+        || {
+            Ok(controller
+                .log()
+                .contains("watch failed; restarting")
+                .then_some(()))
+        },
+        || "the controller does not notice the broken watch".to_owned(),
     )
     .unwrap();
     assert!(site.controller().is_running());
@@ -280,11 +288,11 @@ fn api_server_restarted(stage: &mut Fixture) {
     }
     wait_until_drained(&site.objects, 16);
     site.wait_for_counts("ClusterQueue", "a", 0, 0);
-    // An API server that has just started may know of no rights yet: refusals are tried again.
+    // An API server that has just started may not have its RBAC rules yet: rejected requests are repeated.
     site.stop_and_read_log();
 }
 
-/// Whatever it has just read is another by the time it writes.
+/// Objects change between every read and write of the controller.
 fn competing_writer(stage: &mut Fixture) {
     let mut site = ControllerFixture::open_without_webhook(stage, DEFAULTS);
     queues(&site);
@@ -335,6 +343,6 @@ fn competing_writer(stage: &mut Fixture) {
     });
     let seen = invariants::check_history(&workloads.versions(), &jobs.versions(), &LIMITS);
     println!("  touched {touched:?}, {conflicts} conflicts: {seen:?}");
-    assert!(conflicts > 0, "nobody was in its way");
+    assert!(conflicts > 0, "no write conflicted");
     site.stop();
 }

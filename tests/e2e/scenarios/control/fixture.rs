@@ -1,4 +1,4 @@
-//! What a trial of the controller stands on: an empty cluster with nodes, and one controller.
+//! The fixture of controller trials: an empty cluster with nodes, and one controller.
 
 use std::path::Path;
 use std::thread;
@@ -16,23 +16,22 @@ use crate::proxy::Proxy;
 use crate::snapshot;
 use crate::watcher::Watch;
 
-/// A controller that need not wait for a Lease: there is one at a time.
+/// A controller without leader election: only one runs at a time.
 pub const NO_LEADER_ELECTION: &str = "--no-leader-election";
 
-/// How much of the controller's log is shown when a trial fails.
+/// Number of lines of the controller's log that a failed trial prints.
 const TAIL_LINES: usize = 60;
 
-/// Dropping it kills the controller. What is on the cluster is for the next trial to sweep.
+/// Dropping it kills the controller. The next trial removes the objects.
 pub struct ControllerFixture<'a> {
-    // It ends before anything else may be swept.
+    // Dropped first, so that the controller stops before objects are removed.
     pub controller: Option<Controller>,
     pub objects: Objects,
     pub stage: &'a mut Fixture,
 }
 
 impl<'a> ControllerFixture<'a> {
-    /// A cluster where the webhook reviews what is written and a controller with this configuration
-    /// decides.
+    /// A cluster with the webhook and a controller with this configuration.
     #[track_caller]
     pub fn open(stage: &'a mut Fixture, config: &str) -> Self {
         stage.register_server(Protocol::Http1, DEFAULTS);
@@ -41,7 +40,7 @@ impl<'a> ControllerFixture<'a> {
         site
     }
 
-    /// The same, and nothing is reviewed: what is written by hand stays as it is.
+    /// Like `open`, without the webhook: invalid objects are stored as they are.
     #[track_caller]
     pub fn open_without_webhook(stage: &'a mut Fixture, config: &str) -> Self {
         stage.without_webhook();
@@ -66,8 +65,7 @@ impl<'a> ControllerFixture<'a> {
         site
     }
 
-    /// Nodes that are never what a pod waits for: some for all, and one that takes only those who
-    /// tolerate it.
+    /// Creates nodes with enough capacity for every pod: some without taints, and one with a taint.
     #[track_caller]
     fn provide_nodes(&mut self) {
         let there = self.objects.list("Node");
@@ -98,13 +96,13 @@ impl<'a> ControllerFixture<'a> {
             .patch("Node", "spot-0", &json!({"spec": {"taints": taints}}));
     }
 
-    /// Starts a controller, beside the one that may be there, in whose place it is kept.
+    /// Starts a controller and keeps it in place of the current one.
     #[track_caller]
     pub fn start_controller(&mut self, config: &str, flags: &[&str]) {
         self.controller = Some(self.start_another_controller(config, flags));
     }
 
-    /// The same, and all that it asks and is told goes through a proxy.
+    /// Like `start_controller`, through a proxy to the API server.
     #[track_caller]
     pub fn start_controller_through(&mut self, proxy: &Proxy, config: &str) {
         let folder = self.stage.new_folder();
@@ -112,14 +110,14 @@ impl<'a> ControllerFixture<'a> {
         self.controller = Some(start(&account, &folder, config, &[NO_LEADER_ELECTION]));
     }
 
-    /// A proxy with the rights of the controller.
+    /// Starts a proxy with the controller's token.
     #[track_caller]
     pub fn proxy(&mut self) -> Proxy {
         self.stage.controller();
         Proxy::start(self.stage.cluster().controller_server()).unwrap()
     }
 
-    /// Another controller.
+    /// Starts another controller.
     #[track_caller]
     pub fn start_another_controller(&mut self, config: &str, flags: &[&str]) -> Controller {
         let folder = self.stage.new_folder();
@@ -133,7 +131,7 @@ impl<'a> ControllerFixture<'a> {
         self.controller.as_mut().expect("there is a controller")
     }
 
-    /// Stops the controller, which has to end well, and to have written nothing that was refused.
+    /// Stops the controller, which must exit successfully and must not have logged a rejected write.
     #[track_caller]
     pub fn stop(&mut self) {
         let log = self.stop_and_read_log();
@@ -141,7 +139,7 @@ impl<'a> ControllerFixture<'a> {
         assert_eq!(rejected, None, "a write was rejected");
     }
 
-    /// Stops the controller, which has to end well, and gives its log.
+    /// Stops the controller, which must exit successfully, and returns its log.
     #[track_caller]
     pub fn stop_and_read_log(&mut self) -> String {
         let controller = self.controller.take().expect("there is a controller");
@@ -150,7 +148,7 @@ impl<'a> ControllerFixture<'a> {
         log
     }
 
-    /// Every version of the objects of a kind from now on.
+    /// Watches every version of the objects of a kind from now on.
     #[track_caller]
     pub fn watch(&mut self, kind: &str) -> Watch {
         let (_, version) = self.objects.listing(kind);
@@ -158,13 +156,13 @@ impl<'a> ControllerFixture<'a> {
         Watch::start(server, collection(kind), version)
     }
 
-    /// A flavor for all nodes that are like others.
+    /// Creates a flavor for all nodes without taints.
     #[track_caller]
     pub fn flavor(&self, name: &str) {
         self.objects.create(&flavor(name, &json!({})));
     }
 
-    /// Classes `low` (100), `mid` (500) and `high` (1000).
+    /// Creates the classes `low` (100), `mid` (500) and `high` (1000).
     #[track_caller]
     pub fn classes(&self) {
         for (name, value) in [("low", 100), ("mid", 500), ("high", 1000)] {
@@ -182,33 +180,33 @@ impl<'a> ControllerFixture<'a> {
         }));
     }
 
-    /// A ClusterQueue with quota of the flavor `default`, and a LocalQueue of its name that leads to it.
+    /// Creates a ClusterQueue with quota of the flavor `default`, and a LocalQueue of the same name for it.
     #[track_caller]
     pub fn queue(&self, name: &str, cpu: u32, more: &Value) {
         self.objects.create(&cluster_queue(name, cpu, more));
         self.objects.create(&local_queue(name, name));
     }
 
-    /// Makes a Job of one pod, which runs until it is told to end; `more` is merged into it.
+    /// Creates a Job of one pod, which runs until `finish`; `more` is merged into it.
     #[track_caller]
     pub fn job(&self, name: &str, queue: &str, cpu: u32, class: &str, more: &Value) {
         self.objects.create(&job(name, queue, cpu, class, more));
     }
 
-    /// The workload of a Job, once `holds` of it.
+    /// Waits until `holds` of the workload of a Job, and returns the workload.
     #[track_caller]
     pub fn wait_for_workload(&self, job: &str, holds: impl Fn(&Value) -> bool) -> Value {
         let name = self.workload_name(job);
         self.objects.wait_until("Workload", &name, holds)
     }
 
-    /// The name of the workload of a Job, once there is one.
+    /// Waits until a Job has a workload, and returns its name.
     #[track_caller]
     pub fn workload_name(&self, job: &str) -> String {
         self.workload_of("Job", job)
     }
 
-    /// The name of the workload of a job of any kind, once there is one.
+    /// Waits until a job of any kind has a workload, and returns its name.
     #[track_caller]
     pub fn workload_of(&self, kind: &str, job: &str) -> String {
         let mut name = String::new();
@@ -221,13 +219,13 @@ impl<'a> ControllerFixture<'a> {
                 let mine = mine.and_then(|it| it["metadata"]["name"].as_str());
                 Ok(mine.map(|it| it.clone_into(&mut name)))
             },
-            || format!("{job} gets no workload"),
+            || format!("{job} has no workload"),
         );
         found.unwrap_or_else(|e| panic!("{e}"));
         name
     }
 
-    /// Waits until a Job runs with all its pods ready, and gives its workload, which says so.
+    /// Waits until a Job runs with all pods ready and its workload reports it, and returns the workload.
     #[track_caller]
     pub fn wait_until_running(&self, job: &str) -> Value {
         let workload =
@@ -239,8 +237,8 @@ impl<'a> ControllerFixture<'a> {
         workload
     }
 
-    /// Waits until a Job is stopped: suspended, without pods and without a start time, and its workload
-    /// has given its quota back.
+    /// Waits until a Job is stopped: suspended, without pods and without a start time, and its workload has released
+    /// its quota.
     #[track_caller]
     pub fn wait_until_stopped(&self, job: &str) -> Value {
         let workload = self.wait_for_workload(job, |it| {
@@ -253,7 +251,7 @@ impl<'a> ControllerFixture<'a> {
         workload
     }
 
-    /// Waits until a Job has no pods. One that is suspended as it starts has none at first, and then some that go.
+    /// Waits until a Job has no pods. A Job that is suspended during its start may still get pods for a moment.
     #[track_caller]
     pub fn wait_until_no_pods(&self, job: &str) {
         let found = crate::wait::until(
@@ -263,7 +261,8 @@ impl<'a> ControllerFixture<'a> {
         found.unwrap_or_else(|e| panic!("{e}"));
     }
 
-    /// Waits until what is made is younger than the workload of a Job: times have whole seconds.
+    /// Waits for the next second, so that new objects are younger than the workload of a Job: timestamps have whole
+    /// seconds.
     #[track_caller]
     pub fn wait_until_next_second(&self, job: &str) {
         let workload = self.wait_for_workload(job, Value::is_object);
@@ -271,12 +270,12 @@ impl<'a> ControllerFixture<'a> {
         let now = || Timestamp::now().as_second();
         let found = crate::wait::until(
             || Ok((now() > then).then_some(())),
-            || "time stands still".to_owned(),
+            || "the clock does not advance".to_owned(),
         );
         found.unwrap_or_else(|e| panic!("{e}"));
     }
 
-    /// Waits until the workload of a Job waits for this reason, and gives it.
+    /// Waits until the workload of a Job is pending for this reason, and returns it.
     #[track_caller]
     pub fn wait_until_pending(&self, job: &str, reason: &str) -> Value {
         self.wait_for_workload(job, |it| {
@@ -296,7 +295,7 @@ impl<'a> ControllerFixture<'a> {
         pods
     }
 
-    /// Has the pods of a Job end well, and waits until the Job has.
+    /// Ends the pods of a Job successfully, and waits until the Job is complete.
     #[track_caller]
     pub fn finish(&self, job: &str) {
         self.annotate_pods(job, &json!({"test.lockkeeper.dev/run-for": "0s"}));
@@ -314,7 +313,7 @@ impl<'a> ControllerFixture<'a> {
         }
     }
 
-    /// Waits until a queue's status has these counts, and gives the object.
+    /// Waits until the status of a queue has these counts, and returns the object.
     #[track_caller]
     pub fn wait_for_counts(&self, kind: &str, name: &str, pending: u32, admitted: u32) -> Value {
         self.objects.wait_until(kind, name, |it| {
@@ -323,7 +322,7 @@ impl<'a> ControllerFixture<'a> {
         })
     }
 
-    /// Compares what the workloads of these Jobs say with a snapshot.
+    /// Compares the status of the workloads of these Jobs with a snapshot.
     #[track_caller]
     pub fn check_workloads(&self, snapshot: &str, jobs: &[&str]) {
         let all = jobs.iter().map(|job| {
@@ -333,7 +332,7 @@ impl<'a> ControllerFixture<'a> {
         snapshot::check(snapshot, &all.collect::<String>());
     }
 
-    /// The notes of the events about an object, once there are as many.
+    /// Waits for this many events about an object, and returns their notes.
     #[track_caller]
     pub fn wait_for_events(&self, about: &str, count: usize) -> Vec<String> {
         let mut last = Vec::new();
@@ -410,7 +409,7 @@ pub fn local_queue(name: &str, cluster_queue: &str) -> Value {
     })
 }
 
-/// A suspended Job of one pod; `more` is merged into it. An empty class is none.
+/// A suspended Job of one pod; `more` is merged into it. With an empty class the Job has none.
 pub fn job(name: &str, queue: &str, cpu: u32, class: &str, more: &Value) -> Value {
     let mut job = json!({
         "apiVersion": "batch/v1",
@@ -443,7 +442,7 @@ pub fn job(name: &str, queue: &str, cpu: u32, class: &str, more: &Value) -> Valu
     job
 }
 
-/// Makes `change` to how long the pods of a Job run, and the like, from their beginning.
+/// A change that sets annotations in the pod template of a Job.
 pub fn pods_with(annotations: &Value) -> Value {
     json!({"spec": {"template": {"metadata": {"annotations": annotations}}}})
 }

@@ -1,5 +1,5 @@
-//! What must hold at every moment, whatever was killed: read from every version of workloads and Jobs that
-//! the API server's watch has shown.
+//! Invariants that hold at every moment, whatever fails: checked on every version of workloads and Jobs that the API
+//! server's watch has reported.
 
 use std::collections::BTreeMap;
 use std::panic;
@@ -10,36 +10,36 @@ use super::render;
 
 /// The quota of a cohort of queues with one resource, cpu, in one flavor.
 pub struct Limits<'a> {
-    /// The most that each queue may hold: nominal quota and what it may borrow.
+    /// The most that each queue may use: nominal quota and borrowing limit.
     pub queues: &'a [(&'a str, u64)],
-    /// What all of them have.
+    /// The quota of all queues together.
     pub total: u64,
 }
 
-/// What was counted on the way.
+/// Counts of a checked history.
 #[derive(Debug, Default)]
 pub struct HistoryCounts {
     pub admissions: usize,
     pub preemptions: usize,
     pub starts: usize,
     pub stops: usize,
-    /// The most that was held at once.
+    /// The highest usage.
     pub max_usage: u64,
 }
 
-/// What is known of a workload or a Job at one moment.
+/// The state of a workload or a Job at one version.
 #[derive(Clone, Default)]
 struct ObjectVersion {
     object: Value,
 }
 
-/// Fails at the first version at which something does not hold.
+/// Fails at the first version that violates an invariant.
 #[track_caller]
 pub fn check_history(workloads: &[Value], jobs: &[Value], limits: &Limits<'_>) -> HistoryCounts {
     let mut all: Vec<(u64, bool, &Value)> = Vec::new();
     all.extend(workloads.iter().map(|it| (number(it), true, it)));
     all.extend(jobs.iter().map(|it| (number(it), false, it)));
-    // Versions count all objects of a cluster together.
+    // Resource versions order all objects of a cluster.
     all.sort_by_key(|(number, _, _)| *number);
     let mut checker = Checker {
         limits,
@@ -59,12 +59,12 @@ pub fn check_history(workloads: &[Value], jobs: &[Value], limits: &Limits<'_>) -
     let owed = checker.pending_preemptors;
     assert!(
         owed.is_empty(),
-        "preempted for who was never admitted: {owed:?}"
+        "preempted for a workload that was never admitted: {owed:?}"
     );
     checker.counts
 }
 
-/// The version of an object, also of one that is gone.
+/// The resource version of an object, also of a deleted one.
 fn number(object: &Value) -> u64 {
     let version = match &object["deletedVersion"] {
         Value::Null => &object["metadata"]["resourceVersion"],
@@ -86,9 +86,9 @@ struct Checker<'a> {
     /// By uid.
     workloads: BTreeMap<String, ObjectVersion>,
     jobs: BTreeMap<String, ObjectVersion>,
-    /// Of those who hold quota: the queue, and how much of its cpu.
+    /// Workloads with quota: the queue, and the cpus.
     usage_by_workload: BTreeMap<String, (String, u64)>,
-    /// Who was promised quota for which others were told to go, and since when.
+    /// Preemptors whose victims were told to stop, and the version of the preemption.
     pending_preemptors: BTreeMap<String, u64>,
     counts: HistoryCounts,
 }
@@ -124,7 +124,7 @@ impl Checker<'_> {
             self.check_release(at, &name, object);
         }
         if has_ended || object["spec"]["active"] == false {
-            // It gives up.
+            // The preemptor gives up.
             self.pending_preemptors.remove(&format!("default/{name}"));
         }
         if holds_now {
@@ -152,11 +152,11 @@ impl Checker<'_> {
             .split("preemptor: ")
             .nth(1)
             .and_then(|it| it.split(';').next());
-        let preemptor = preemptor.unwrap_or_else(|| panic!("{name}: for whom? {message}"));
+        let preemptor = preemptor.unwrap_or_else(|| panic!("{name}: no preemptor in {message}"));
         self.pending_preemptors.insert(preemptor.to_owned(), at);
     }
 
-    /// Nothing of it runs any more when its quota is free.
+    /// The job of a workload must be stopped when its quota is released.
     #[track_caller]
     fn check_release(&mut self, at: u64, name: &str, object: &Value) {
         let owner = &object["metadata"]["ownerReferences"][0]["uid"];
@@ -171,7 +171,7 @@ impl Checker<'_> {
         let is_stopped = job["spec"]["suspend"] == true && is_quiet;
         assert!(
             is_stopped || has_ended || !job["deletedVersion"].is_null(),
-            "{name} gave its quota back at {at}, and its job still runs: {job:#}"
+            "{name} released its quota at {at}, and its job still runs: {job:#}"
         );
     }
 
@@ -214,7 +214,7 @@ impl Checker<'_> {
     }
 }
 
-/// The queue that a workload holds quota of, and how much.
+/// The queue that a workload uses quota of, and how much.
 fn queue_and_cpu(object: &Value) -> (String, u64) {
     let admission = &object["status"]["admission"];
     let used = &admission["podSetAssignments"][0]["resourceUsage"]["cpu"];
@@ -226,7 +226,7 @@ fn text(value: &Value) -> String {
     value.as_str().unwrap_or_default().to_owned()
 }
 
-/// A checker that finds nothing is no proof: each of these histories is wrong in one thing.
+/// Tests the checker: each of these histories violates one invariant.
 pub fn checker_detects_violations(_: &mut crate::fixture::Fixture) {
     let limits = Limits {
         queues: &[("q", 4)],
@@ -238,7 +238,7 @@ pub fn checker_detects_violations(_: &mut crate::fixture::Fixture) {
             return String::new();
         };
         let why = why.downcast_ref::<String>().cloned();
-        why.unwrap_or_else(|| "it says nothing".to_owned())
+        why.unwrap_or_else(|| "no message".to_owned())
     };
     let good = [
         waiting(1, "a"),

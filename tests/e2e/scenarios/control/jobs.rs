@@ -9,40 +9,22 @@ use crate::wait;
 use serde_json::{Value, json};
 
 pub const TRIALS: [Trial; 10] = [
+    ("a Job gets its placement", job_gets_flavor_placement),
+    ("part of a Job starts", partial_admission),
+    ("a Job is created unsuspended", job_created_unsuspended),
     (
-        "its pods go where the flavor says, and it is put back",
-        job_gets_flavor_placement,
-    ),
-    (
-        "a part of it starts where the whole does not fit",
-        partial_admission,
-    ),
-    (
-        "it is made running and waits nevertheless",
-        job_created_unsuspended,
-    ),
-    (
-        "who is deleted or done frees quota",
+        "a deleted or finished Job releases its quota",
         deleted_or_finished_job_frees_quota,
     ),
-    (
-        "its workload follows it and comes back",
-        workload_follows_job,
-    ),
-    (
-        "it is given more pods while it runs, and queues again",
-        job_scaled_while_running,
-    ),
-    (
-        "its pods hang on a dead node, and keep no quota",
-        pods_on_dead_node,
-    ),
-    ("it runs no longer than it may", maximum_execution_time),
+    ("a workload follows its Job", workload_follows_job),
+    ("a running Job is scaled up", job_scaled_while_running),
+    ("pods hang on a dead node", pods_on_dead_node),
+    ("a Job exceeds its maximum time", maximum_execution_time),
     ("a JobSet starts and is stopped", jobset),
     ("a dry run writes nothing", dry_run),
 ];
 
-/// A queue on nodes that take only those who tolerate it.
+/// A queue on tainted nodes; the flavor adds the toleration.
 #[track_caller]
 fn spot(site: &ControllerFixture<'_>, cpu: u32, more: &Value) {
     let spec = json!({
@@ -54,7 +36,7 @@ fn spot(site: &ControllerFixture<'_>, cpu: u32, more: &Value) {
     site.queue("q", cpu, more);
 }
 
-/// What of the placement stands in a Job: selector and tolerations.
+/// The node selector and the tolerations of a Job.
 fn placement(job: &Value) -> [&Value; 2] {
     let spec = &job["spec"]["template"]["spec"];
     [&spec["nodeSelector"], &spec["tolerations"]]
@@ -93,9 +75,12 @@ fn job_gets_flavor_placement(stage: &mut Fixture) {
     site.wait_until_running("first");
     site.wait_until_stopped("train");
     let stopped = site.objects.get("Job", "train");
-    assert_eq!(stopped["spec"]["template"], template, "as it was made");
+    assert_eq!(
+        stopped["spec"]["template"], template,
+        "the original template"
+    );
 
-    // And once more.
+    // A second start works the same.
     site.finish("first");
     site.wait_until_running("train");
     site.finish("train");
@@ -103,7 +88,7 @@ fn job_gets_flavor_placement(stage: &mut Fixture) {
     site.stop();
 }
 
-/// 3 of 5 pods fit, and 2 would be enough.
+/// 3 of 5 pods fit; the Job accepts 2.
 fn partial_admission(stage: &mut Fixture) {
     let mut site = ControllerFixture::open(stage, DEFAULTS);
     site.flavor("default");
@@ -126,14 +111,13 @@ fn partial_admission(stage: &mut Fixture) {
     site.job("first", "q", 6, "high", &json!({}));
     site.wait_until_running("first");
     site.wait_until_stopped("train");
-    // It asks for all again.
+    // The eviction restores the full parallelism.
     assert_eq!(site.objects.get("Job", "train")["spec"]["parallelism"], 5);
     site.wait_until_pending("train", "WaitingForQuota");
     site.stop();
 }
 
-/// Where nothing is reviewed a Job may run before anybody decided on it. It is stopped, and comes back
-/// when it fits.
+/// Without the webhook a Job may run before its admission. The controller stops it and starts it when it fits.
 fn job_created_unsuspended(stage: &mut Fixture) {
     let mut site = ControllerFixture::open_without_webhook(stage, DEFAULTS);
     site.flavor("default");
@@ -149,14 +133,14 @@ fn job_created_unsuspended(stage: &mut Fixture) {
     site.finish("first");
     site.wait_until_running("train");
 
-    // Who is started by hand is stopped again.
+    // A Job that a user starts by hand is stopped again.
     site.job("other", "q", 2, "", &json!({}));
     site.wait_until_pending("other", "WaitingForQuota");
     site.objects
         .patch("Job", "other", &json!({"spec": {"suspend": false}}));
     site.objects
         .wait_until("Job", "other", |it| it["spec"]["suspend"] == true);
-    // And who is stopped by hand is started again, as long as it is admitted.
+    // A Job that a user suspends is started again while its workload is admitted.
     site.objects
         .patch("Job", "train", &json!({"spec": {"suspend": true}}));
     site.objects
@@ -177,14 +161,14 @@ fn deleted_or_finished_job_frees_quota(stage: &mut Fixture) {
     site.job("second", "q", 2, "", &fails);
     site.wait_until_pending("second", "WaitingForQuota");
 
-    // Deleted: its workload goes with it, and the next one runs, and fails.
+    // After a deletion the garbage collector removes the workload; the next Job runs, and fails.
     let workload = site.workload_name("first");
     site.objects.delete("Job", "first");
     site.objects.wait_until_gone("Workload", &workload);
     let second = site.wait_for_workload("second", |it| render::has_status(it, "Finished", "True"));
     assert_eq!(render::reason(&second, "Finished"), "Failed");
 
-    // Done: the next one runs at once, while the one before is still there.
+    // After completion the next Job runs at once, while the finished one still exists.
     site.job("third", "q", 2, "", &json!({}));
     site.wait_until_running("third");
     site.wait_for_counts("ClusterQueue", "q", 0, 1);
@@ -195,7 +179,7 @@ fn deleted_or_finished_job_frees_quota(stage: &mut Fixture) {
     site.stop();
 }
 
-/// While it waits a Job may change; its workload is what it is. A workload deleted by hand is made again.
+/// A pending Job may change, and its workload follows. A workload that a user deletes is created again.
 fn workload_follows_job(stage: &mut Fixture) {
     let mut site = ControllerFixture::open(stage, DEFAULTS);
     site.flavor("default");
@@ -209,7 +193,7 @@ fn workload_follows_job(stage: &mut Fixture) {
         &json!({"spec": {"parallelism": 5, "completions": 5}}),
     );
     site.wait_until_pending("train", "WaitingForQuota");
-    // Of a suspended Job the parallelism may change: now it fits.
+    // The parallelism of a suspended Job may change: now it fits.
     site.objects
         .patch("Job", "train", &json!({"spec": {"parallelism": 4}}));
     let workload = site.wait_until_running("train");
@@ -222,12 +206,12 @@ fn workload_follows_job(stage: &mut Fixture) {
     site.objects.wait_until("Workload", &name, |it| {
         it["metadata"]["uid"].is_string() && it["metadata"]["uid"] != uid
     });
-    // Nothing ran outside of its quota meanwhile: it was stopped, and started again.
+    // No pod ran without quota meanwhile: the Job was stopped and started again.
     site.wait_until_running("train");
     site.stop();
 }
 
-/// Of a Job that runs the parallelism may change, too.
+/// The parallelism of a running Job may change, too.
 fn job_scaled_while_running(stage: &mut Fixture) {
     let mut site = ControllerFixture::open(stage, DEFAULTS);
     site.flavor("default");
@@ -239,14 +223,14 @@ fn job_scaled_while_running(stage: &mut Fixture) {
         let change = json!({"spec": {"parallelism": count}});
         site.objects.patch("Job", "train", &change);
     };
-    // Less is nobody's business.
+    // A lower parallelism needs no action.
     parallelism(1);
     let name = site.workload_name("train");
     let before = site.objects.get("Workload", &name);
     site.objects
         .wait_until("Job", "train", |it| it["status"]["active"] == 1);
 
-    // More than was admitted is: it is stopped, and starts with as many.
+    // A parallelism above the admitted one stops the Job; it starts again with the new value.
     parallelism(3);
     let workload = site.wait_for_workload("train", |it| {
         render::has_status(it, "PodsReady", "True")
@@ -254,11 +238,11 @@ fn job_scaled_while_running(stage: &mut Fixture) {
     });
     assert_eq!(workload["metadata"]["uid"], before["metadata"]["uid"]);
     assert_eq!(site.pods("train").len(), 3);
-    // And once only.
+    // It was evicted only once.
     let events = site.wait_for_events(&name, 1);
     snapshot::check("control-outgrown-events", &events.join("\n"));
 
-    // More than there is: it waits.
+    // More pods than the quota allows: the Job waits.
     parallelism(5);
     site.wait_until_pending("train", "WaitingForQuota");
     site.wait_until_stopped("train");
@@ -267,7 +251,7 @@ fn job_scaled_while_running(stage: &mut Fixture) {
     site.stop();
 }
 
-/// Nobody says of them that they are gone; the scheduler finds their preemptor another place.
+/// The kubelet of a dead node never confirms the deletion; the preemptor's pods run on another node.
 fn pods_on_dead_node(stage: &mut Fixture) {
     let mut site = ControllerFixture::open(stage, DEFAULTS);
     site.flavor("default");
@@ -289,7 +273,10 @@ fn pods_on_dead_node(stage: &mut Fixture) {
     site.wait_until_running("first");
     site.wait_until_stopped("train");
     let job = site.objects.get("Job", "train");
-    assert_eq!(job["status"]["terminating"], 1, "it is there: {job:#}");
+    assert_eq!(
+        job["status"]["terminating"], 1,
+        "the pod still exists: {job:#}"
+    );
     site.stop();
 }
 
@@ -312,7 +299,7 @@ fn maximum_execution_time(stage: &mut Fixture) {
     site.stop();
 }
 
-/// Nobody acts on JobSets here: what their controller would say of its Jobs is written by hand.
+/// No controller acts on JobSets here: the test writes the status of its Jobs.
 fn jobset(stage: &mut Fixture) {
     stage.register_server(crate::lockkeeper::Protocol::Http1, DEFAULTS);
     stage.cluster_mut().install_jobset();
@@ -377,7 +364,7 @@ fn jobset(stage: &mut Fixture) {
     site.job("first", "q", 6, "high", &json!({}));
     site.objects
         .wait_until("JobSet", "train", |it| it["spec"]["suspend"] == true);
-    // Its pods are still there: so is its quota.
+    // Its pods still exist, so it holds its quota.
     let workload = site.objects.get("Workload", &name);
     assert!(
         render::has_status(&workload, "QuotaReserved", "True"),
@@ -386,12 +373,12 @@ fn jobset(stage: &mut Fixture) {
     site.objects.patch_status("JobSet", "train", &status(0, 0));
     site.wait_until_running("first");
     let after = site.objects.get("JobSet", "train");
-    assert_eq!(after["spec"], before, "as it was made");
+    assert_eq!(after["spec"], before, "the original spec");
     owned_jobs_bypass_webhook(&site, &after["metadata"]["uid"]);
     site.stop();
 }
 
-/// Nobody asks the webhook about a Job of a JobSet, and it is as it was made.
+/// The webhook gets no request for a Job of a JobSet, and the Job is not changed.
 fn owned_jobs_bypass_webhook(site: &ControllerFixture<'_>, uid: &Value) {
     let sent = || {
         let of = "kind=\"Job\",operation=\"create\",path=\"mutate\",verdict=\"allowed\"";
@@ -413,7 +400,7 @@ fn owned_jobs_bypass_webhook(site: &ControllerFixture<'_>, uid: &Value) {
     assert_eq!(sent(), before + 1);
 }
 
-/// All that there is, with the versions of it; none of it changes.
+/// Runs a dry run with work to do, and checks that no object gets a new version.
 fn dry_run(stage: &mut Fixture) {
     let mut site = ControllerFixture::open(stage, DEFAULTS);
     site.flavor("default");
@@ -428,7 +415,7 @@ fn dry_run(stage: &mut Fixture) {
     site.wait_for_counts("ClusterQueue", "q", 0, 1);
     site.stop();
 
-    // Work for everybody: one to preempt, one to stop, one without a workload.
+    // One workload to preempt, one to stop, one Job without a workload.
     site.objects.create(&json!({
         "apiVersion": "lockkeeper.dev/v1alpha1",
         "kind": "Workload",
@@ -458,7 +445,7 @@ fn dry_run(stage: &mut Fixture) {
         all.sort_unstable();
         all
     };
-    // The job controller has seen the new one.
+    // The job controller has updated the new Job.
     site.objects.wait_until("Job", "waits", |it| {
         render::has_status(it, "Suspended", "True")
     });
@@ -469,14 +456,14 @@ fn dry_run(stage: &mut Fixture) {
         let flags = [NO_LEADER_ELECTION, "--dry-run", "--log-format", "json"];
         crate::controller::Controller::start(&account, &folder, DEFAULTS, &flags).unwrap()
     };
-    // It has decided, and would write all this.
+    // The controller has decided and logs each write.
     let reported = |what: &str| logs_dry_run_write(&controller.log(), what);
     let all = ["evict", "create_workload", "queue_status", "pending_reason"];
     let told = wait::until(
         || Ok(all.iter().all(|it| reported(it)).then_some(())),
         || {
             format!(
-                "it does not report what it would write:\n{}",
+                "the dry run does not log the expected writes:\n{}",
                 controller.log()
             )
         },
@@ -486,9 +473,9 @@ fn dry_run(stage: &mut Fixture) {
     assert_eq!(versions(), before);
 }
 
-/// Whether a dry run says for programs, in JSON, that it would write this, and what it would send.
+/// Whether the JSON log of a dry run has this write and its body.
 fn logs_dry_run_write(logged: &str, what: &str) -> bool {
-    // The last line may not be whole yet.
+    // The last line may be incomplete.
     let (whole, _) = logged.rsplit_once('\n').unwrap_or_default();
     let lines = whole.lines().map(|it| serde_json::from_str(it).unwrap());
     let lines = lines.filter(|it: &Value| it["fields"]["message"] == "would write");

@@ -1,4 +1,4 @@
-//! Pods that are not ready in time (KEP-1282): stories 1 to 3, and what goes with them.
+//! Pods that are not ready in time (KEP-1282): stories 1 to 3, and related cases.
 
 use serde_json::{Value, json};
 
@@ -8,20 +8,23 @@ use crate::fixture::{DEFAULTS, Fixture};
 use crate::snapshot;
 
 pub const TRIALS: [Trial; 7] = [
-    ("who is evicted comes back on another flavor", other_flavor),
+    ("an evicted workload starts on another flavor", other_flavor),
     (
-        "who is never ready waits longer, gives up, and is revived",
+        "a workload that is never ready backs off, is deactivated, and is reactivated",
         deactivated_at_requeue_limit,
     ),
-    ("by eviction it comes back behind the others", by_eviction),
-    ("by creation it comes back where it was", by_creation),
     (
-        "one at a time is admitted where that is asked for",
+        "with timestamp Eviction it is requeued behind the others",
+        by_eviction,
+    ),
+    ("with timestamp Creation it keeps its position", by_creation),
+    (
+        "with blockAdmission one workload is admitted at a time",
         block_admission,
     ),
-    ("who is ready no more is evicted", recovery),
+    ("a workload that is no longer ready is evicted", recovery),
     (
-        "who is deactivated by hand is stopped and comes back",
+        "a deactivated workload is stopped and can be reactivated",
         evicted_by_hand,
     ),
 ];
@@ -31,8 +34,8 @@ fn unschedulable_flavor() -> Value {
     json!({"spec": {"template": {"spec": {"nodeSelector": {"test.lockkeeper.dev/kind": "none"}}}}})
 }
 
-/// Story 1: there is a stock-out of the nodes of one flavor; while its workload waits again, quota of
-/// another flavor gets free.
+/// Story 1: the nodes of one flavor are out of stock; while the workload is pending again, quota of another flavor
+/// becomes free.
 fn other_flavor(stage: &mut Fixture) {
     let config = "waitForPodsReady: {enable: true, timeout: 5s, \
                   requeuingStrategy: {backoffBaseSeconds: 2}}\n";
@@ -66,7 +69,7 @@ fn other_flavor(stage: &mut Fixture) {
     site.wait_until_stopped("train");
     let workload = site.wait_until_running("train");
     assert_eq!(flavor_of(&workload), "plain");
-    // How often it has tried meanwhile is for the machine to say.
+    // The number of earlier attempts depends on the machine.
     assert_ne!(workload["status"]["requeueState"]["count"], 0);
     for pod in site.pods("train") {
         let selector = &pod["spec"]["nodeSelector"];
@@ -75,8 +78,8 @@ fn other_flavor(stage: &mut Fixture) {
     site.stop();
 }
 
-/// Stories 2 and 3: no node can take it. Each time it waits longer, and others have their turn; at the
-/// limit it is deactivated, and who has mended it has it tried again without making it anew.
+/// Stories 2 and 3: no node fits the pods. The backoff grows, and other workloads run meanwhile; at the limit the
+/// workload is deactivated, and a user who has fixed it reactivates it without creating it again.
 fn deactivated_at_requeue_limit(stage: &mut Fixture) {
     let config = "waitForPodsReady: {enable: true, timeout: 1s, requeuingStrategy: \
                   {backoffBaseSeconds: 1, backoffLimitCount: 2, timestamp: Creation}}\n";
@@ -92,7 +95,7 @@ fn deactivated_at_requeue_limit(stage: &mut Fixture) {
         let evicted = render::condition(&waits, "Evicted").unwrap();
         let from = render::second(&evicted["lastTransitionTime"]);
         let to = render::second(&waits["status"]["requeueState"]["requeueAt"]);
-        // The time is cut to whole seconds, and there is a little chance in it.
+        // The time has whole seconds and some jitter.
         assert!((least_s..=least_s + 1).contains(&(to - from)), "{waits:#}");
         assert_eq!(evicted["reason"], "PodsReadyTimeout");
     }
@@ -106,9 +109,9 @@ fn deactivated_at_requeue_limit(stage: &mut Fixture) {
     events.dedup();
     snapshot::check("control-gave-up-events", &events.join("\n"));
 
-    // While it is stopped its pods may be told to go elsewhere. It takes no timeout to be ready now.
-    let mended = json!({"spec": {"template": {"spec": {"nodeSelector": null}}}});
-    site.objects.patch("Job", "train", &mended);
+    // The pod template of a suspended Job may change. This time there is no timeout.
+    let fixed = json!({"spec": {"template": {"spec": {"nodeSelector": null}}}});
+    site.objects.patch("Job", "train", &fixed);
     site.stop();
     site.start_controller(DEFAULTS, &[super::fixture::NO_LEADER_ELECTION]);
     site.objects
@@ -126,8 +129,8 @@ fn by_creation(stage: &mut Fixture) {
     requeue_position(stage, "Creation", "first", "third");
 }
 
-/// Three, one of which runs at a time. The first is evicted, the second runs, which is more important, and
-/// when it is done either the first or the third is next, which are equals.
+/// Three workloads, one of which runs at a time. The first is evicted, the second runs with a higher priority, and
+/// then either the first or the third, of equal priority, is next.
 fn requeue_position(stage: &mut Fixture, timestamp: &str, next: &str, last: &str) {
     let config = format!(
         "waitForPodsReady: {{enable: true, timeout: 5s, \
@@ -160,7 +163,7 @@ fn requeue_position(stage: &mut Fixture, timestamp: &str, next: &str, last: &str
     site.stop();
 }
 
-/// Both would fit, and the second is not admitted before the pods of the first are ready.
+/// Both fit, and the second is not admitted before the pods of the first are ready.
 fn block_admission(stage: &mut Fixture) {
     let config = "waitForPodsReady: {enable: true, blockAdmission: true}\n";
     let mut site = ControllerFixture::open(stage, config);
@@ -178,7 +181,7 @@ fn block_admission(stage: &mut Fixture) {
     site.check_workloads("control-blocked", &["second", "third"]);
     crate::wait::until(
         || Ok((site.pods("first").len() == 1).then_some(())),
-        || "there is no pod".to_owned(),
+        || "the Job has no pod".to_owned(),
     )
     .unwrap();
     site.annotate_pods("first", &json!({"test.lockkeeper.dev/unready": null}));
@@ -196,7 +199,7 @@ fn recovery(stage: &mut Fixture) {
     site.queue("q", 2, &json!({}));
     site.job("train", "q", 2, "", &json!({}));
     site.wait_until_running("train");
-    // Unready, and ready again: nothing comes of it as long as there is time.
+    // Unready and ready again within the timeout has no effect.
     site.annotate_pods("train", &json!({"test.lockkeeper.dev/unready": "true"}));
     let workload = site.wait_for_workload("train", |it| render::has_status(it, "Evicted", "True"));
     assert_eq!(render::reason(&workload, "Evicted"), "PodsReadyTimeout");
@@ -204,7 +207,7 @@ fn recovery(stage: &mut Fixture) {
     if let Some(unready) = unready {
         assert_eq!(unready["reason"], "WaitForRecovery", "{workload:#}");
     }
-    // Its new pods are not told to be unready.
+    // Its new pods do not have the annotation.
     site.wait_for_workload("train", |it| it["status"]["admission"].is_null());
     site.wait_until_running("train");
     site.check_workloads("control-recovered", &["train"]);

@@ -1,5 +1,5 @@
-//! Quota preemption (KEP-83): nominal quota is got back, the more important goes first, and nobody borrows
-//! what another is owed.
+//! Quota preemption (KEP-83): nominal quota is reclaimed, higher priorities come first, and quota that a pending
+//! workload reserves is not borrowed.
 
 use serde_json::json;
 
@@ -10,24 +10,27 @@ use crate::snapshot;
 
 pub const TRIALS: [Trial; 7] = [
     ("nominal quota is reclaimed in a cohort", reclaims),
-    ("the more important goes first in a queue", by_priority),
-    ("equals wait for each other", equal_priority_waits),
-    ("nobody borrows what a StrictFIFO queue is owed", strict),
+    ("a higher priority comes first in a queue", by_priority),
+    ("equal priorities wait for each other", equal_priority_waits),
     (
-        "nobody borrows what a BestEffortFIFO queue is owed",
+        "quota reserved in a StrictFIFO queue is not borrowed",
+        strict,
+    ),
+    (
+        "quota reserved in a BestEffortFIFO queue is not borrowed",
         best_effort,
     ),
     (
-        "in a StrictFIFO queue the head holds up the rest",
+        "in a StrictFIFO queue the head blocks the rest",
         strict_fifo_head_blocks,
     ),
     (
-        "in a BestEffortFIFO queue who fits goes on",
+        "in a BestEffortFIFO queue a workload that fits is admitted",
         best_effort_fifo_continues,
     ),
 ];
 
-/// Two queues of 4 cpu each; `b` has lent from `a`, and gives back when `a` needs it.
+/// Two queues of 4 cpu each; `b` borrows from `a`, which reclaims the quota when it needs it.
 fn reclaims(stage: &mut Fixture) {
     let mut site = ControllerFixture::open(stage, DEFAULTS);
     site.flavor("default");
@@ -62,7 +65,7 @@ fn reclaims(stage: &mut Fixture) {
     });
     snapshot::check("control-reclaim-queues", &queues.concat());
 
-    // It comes back by itself, and nothing of its eviction is in the way.
+    // The victim starts again by itself; its eviction does not block it.
     site.finish("owner");
     site.wait_until_running("victim");
     site.check_workloads("control-reclaim-back", &["owner", "victim"]);
@@ -92,7 +95,7 @@ fn by_priority(stage: &mut Fixture) {
     site.stop();
 }
 
-/// With `LowerPriority` nobody goes for who is no more important than he is.
+/// With `LowerPriority` a workload does not preempt another of equal priority.
 fn equal_priority_waits(stage: &mut Fixture) {
     let mut site = ControllerFixture::open(stage, DEFAULTS);
     site.flavor("default");
@@ -119,8 +122,8 @@ fn best_effort(stage: &mut Fixture) {
     quota_reserved_while_victims_stop(stage, "BestEffortFIFO", "Cohort");
 }
 
-/// As KEP-83 wants it tested: a workload that fits within the nominal quota of its queue waits for others
-/// that run, and meanwhile nobody borrows that quota, however well he would fit.
+/// The test of KEP-83: a workload that fits within the nominal quota of its queue waits for its victims to stop, and
+/// meanwhile no other workload borrows that quota, even if it would fit.
 fn quota_reserved_while_victims_stop(stage: &mut Fixture, strategy: &str, gate: &str) {
     let config = format!("preemption: {{borrowingGate: {gate}}}\n");
     let mut site = ControllerFixture::open(stage, &config);
@@ -135,7 +138,7 @@ fn quota_reserved_while_victims_stop(stage: &mut Fixture, strategy: &str, gate: 
     site.classes();
     site.job("stays", "b", 4, "mid", &json!({}));
     site.wait_until_running("stays");
-    // Its pods take their time to go: so says who manages it, and nobody does.
+    // Its pods take long to stop: `managedBy` names a controller that does not exist.
     let by_hand = json!({"spec": {"managedBy": "test.lockkeeper.dev/hand"}});
     site.job("lent", "b", 2, "low", &by_hand);
     let started = site
@@ -145,7 +148,7 @@ fn quota_reserved_while_victims_stop(stage: &mut Fixture, strategy: &str, gate: 
     let runs = json!({"status": {"startTime": since, "active": 1, "ready": 1}});
     site.objects.patch_status("Job", "lent", &runs);
     site.wait_until_running("lent");
-    // 2 of the 4 are left.
+    // 2 of the 4 cpus are free.
     site.job("owner", "a", 4, "low", &json!({}));
     site.wait_until_pending("owner", "WaitingForPreemptedWorkloads");
     site.job("borrower", "b", 2, "low", &json!({}));
@@ -154,15 +157,15 @@ fn quota_reserved_while_victims_stop(stage: &mut Fixture, strategy: &str, gate: 
     });
     site.check_workloads(&format!("control-owed-{gate}"), &["owner", "borrower"]);
 
-    // It is the owner who keeps the borrower out, and nothing else.
+    // Only the reservation of the pending workload blocks the borrower.
     site.objects.delete("Job", "owner");
     site.wait_until_running("borrower");
     let lent = site.objects.get("Job", "lent");
-    assert_eq!(lent["status"]["active"], 1, "it was still there");
+    assert_eq!(lent["status"]["active"], 1, "the victim still runs");
     site.stop();
 }
 
-/// The same where nobody is to go: in a StrictFIFO queue the head is still owed its quota.
+/// The same without victims: in a StrictFIFO queue the head reserves quota.
 fn quota_reserved_without_victims(stage: &mut Fixture) {
     let mut site = ControllerFixture::open(stage, DEFAULTS);
     site.flavor("default");
@@ -181,10 +184,10 @@ fn quota_reserved_without_victims(stage: &mut Fixture) {
     site.stop();
 }
 
-/// A large one waits, and a small one behind it that would fit waits, too.
+/// A large workload is pending, and a small one behind it that would fit is pending, too.
 fn strict_fifo_head_blocks(stage: &mut Fixture) {
     let mut site = large_before_small(stage, "StrictFIFO");
-    // There is nothing to wait for: it must not start. When the large one has run its turn comes.
+    // A workload that must not start cannot be waited for; the test checks it after the large one has run.
     site.wait_until_pending("small", "Pending");
     site.check_workloads("control-strict", &["large", "small"]);
     site.finish("runs");

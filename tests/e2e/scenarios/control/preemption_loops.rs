@@ -1,5 +1,5 @@
-//! Who was preempted is never admitted again before who preempted him, whatever decides the order: seen in
-//! every version of the objects.
+//! A preempted workload is never admitted again before its preemptor, whatever decides the order: checked on every
+//! version of the objects.
 
 use serde_json::{Value, json};
 
@@ -8,11 +8,11 @@ use super::{Trial, render};
 use crate::fixture::Fixture;
 
 pub const TRIALS: [Trial; 1] = [(
-    "who is preempted does not come back before his preemptor",
+    "a victim is not admitted again before its preemptor",
     preemptor_is_admitted_before_its_victim,
 )];
 
-/// The victim is older than the preemptor, and comes back by the time of its creation.
+/// The victim is older than the preemptor, and is requeued by its creation time.
 fn preemptor_is_admitted_before_its_victim(stage: &mut Fixture) {
     let config = "waitForPodsReady: {enable: true, requeuingStrategy: {timestamp: Creation}}\n";
     let mut site = ControllerFixture::open(stage, config);
@@ -25,7 +25,7 @@ fn preemptor_is_admitted_before_its_victim(stage: &mut Fixture) {
     site.queue("a", 4, &more);
     site.queue("b", 4, &more);
     let watch = site.watch("Workload");
-    // Reclaimed by an equal that is younger, and then by one that is more important, in its own queue.
+    // Reclaimed by a younger workload of equal priority, and then preempted by a higher priority in its own queue.
     site.job("lent", "b", 8, "mid", &json!({}));
     site.wait_until_running("lent");
     site.job("owner", "a", 4, "mid", &json!({}));
@@ -50,11 +50,11 @@ fn preemptor_is_admitted_before_its_victim(stage: &mut Fixture) {
         };
         let freed =
             of(&pair[0]).find(|it| render::has_status(it, "Preempted", "True") && !held(it));
-        let taken = of(&pair[1]).find(|it| held(it));
-        let (freed, taken) = (number(freed.unwrap()), number(taken.unwrap()));
-        assert!(freed < taken, "{freed} {taken}");
+        let reserved = of(&pair[1]).find(|it| held(it));
+        let (freed, reserved) = (number(freed.unwrap()), number(reserved.unwrap()));
+        assert!(freed < reserved, "{freed} {reserved}");
         let again = of(&pair[0]).find(|it| held(it) && number(it) > freed);
-        assert!(again.is_none_or(|it| number(it) > taken), "{again:#?}");
+        assert!(again.is_none_or(|it| number(it) > reserved), "{again:#?}");
     }
     site.stop();
 }

@@ -1,8 +1,8 @@
-//! Between the controller and the API server stands a proxy that is slow, refuses, loses answers and breaks
-//! watches. Nothing is lost, nothing is done twice, and the limits hold at every version that the API server
-//! has seen, which is read past the proxy.
+//! A proxy between the controller and the API server is slow, rejects requests, loses responses and breaks watches.
+//! No workload is lost, no write has its effect twice, and quota is never exceeded at any version that the API server
+//! has stored; the trials read these without the proxy.
 //!
-//! `LOCKKEEPER_FLOOD_WORKLOADS` is how many workloads the flood has, 1,000 by default and at least.
+//! `LOCKKEEPER_FLOOD_WORKLOADS` is the number of workloads in the flood, at least and by default 1,000.
 
 use std::collections::BTreeSet;
 use std::env;
@@ -24,21 +24,15 @@ use crate::wait;
 use crate::watcher::Watch;
 
 pub const TRIALS: [Trial; 6] = [
-    ("everything is late", slow_api_server),
+    ("every request and event is slow", slow_api_server),
     (
-        "writes are turned away, and answers are lost",
+        "writes are rejected, and responses are lost",
         rejected_and_lost_writes,
     ),
-    (
-        "writes of statuses conflict again and again",
-        status_conflicts,
-    ),
-    (
-        "watches of workloads expire again and again",
-        expired_watches,
-    ),
-    ("every watch is cut again and again", cut_watches),
-    ("a flood of workloads drains to the end", workload_flood),
+    ("writes of statuses conflict repeatedly", status_conflicts),
+    ("watches of workloads expire repeatedly", expired_watches),
+    ("every watch is cut repeatedly", cut_watches),
+    ("a flood of workloads drains", workload_flood),
 ];
 
 /// Names the number of workloads in the flood.
@@ -47,10 +41,10 @@ const FLOOD: &str = "LOCKKEEPER_FLOOD_WORKLOADS";
 /// The default of `controller.writesMax`.
 const WRITES_MAX: usize = 16;
 
-/// Between two looks at the probes.
+/// Pause between two probes.
 const PROBE_INTERVAL_MS: u64 = 20;
 
-/// A cluster where nothing is reviewed, with a proxy in front of it and no controller yet.
+/// A cluster without the webhook, with a proxy in front of it and no controller yet.
 #[track_caller]
 fn behind_proxy(stage: &mut Fixture) -> (ControllerFixture<'_>, Proxy) {
     stage.without_webhook();
@@ -59,7 +53,7 @@ fn behind_proxy(stage: &mut Fixture) -> (ControllerFixture<'_>, Proxy) {
     (site, proxy)
 }
 
-/// Has Jobs of all kinds run to their end while things go wrong, and says what did.
+/// Runs Jobs to completion with these faults, and returns the counts of the faults.
 #[track_caller]
 fn run_with_faults(
     stage: &mut Fixture,
@@ -87,7 +81,7 @@ fn run_with_faults(
     counts
 }
 
-/// 300 ms each way: what is decided is always decided on what was.
+/// 300 ms in each direction: every decision is based on old data.
 fn slow_api_server(stage: &mut Fixture) {
     let (mut site, proxy) = behind_proxy(stage);
     site.flavor("default");
@@ -127,7 +121,7 @@ fn slow_api_server(stage: &mut Fixture) {
     site.stop();
 }
 
-/// What was written unheard is seen later than it is written again.
+/// The controller repeats a write before it observes the first one.
 fn rejected_and_lost_writes(stage: &mut Fixture) {
     let faults = Faults {
         lag_ms: 250,
@@ -143,7 +137,7 @@ fn rejected_and_lost_writes(stage: &mut Fixture) {
     );
 }
 
-/// A 409 although nothing has changed: there is no news to wait for.
+/// A 409 for an object that has not changed: no watch event follows.
 fn status_conflicts(stage: &mut Fixture) {
     let faults = Faults {
         conflict: 3,
@@ -173,8 +167,8 @@ fn cut_watches(stage: &mut Fixture) {
     assert!(counts.cut > 20, "{counts:?}");
 }
 
-/// All at once, without Jobs: who is admitted is finished by the trial. The controller starts in the middle
-/// of it, and the listing that it begins with expires between two pages.
+/// Many workloads at once, without Jobs: the trial finishes each admitted workload. The controller starts in the
+/// middle, and its first list expires between two pages.
 fn workload_flood(stage: &mut Fixture) {
     let count = env::var(FLOOD).map_or(1_000, |it| it.parse().expect("a number"));
     assert!(
@@ -208,9 +202,9 @@ fn workload_flood(stage: &mut Fixture) {
             });
         }
         wait::until(
-            // More than a page of a listing has.
+            // More than one page of a list.
             || Ok((made.load(Ordering::Relaxed) > count * 3 / 5).then_some(())),
-            || "the flood does not come".to_owned(),
+            || "the workloads are not created".to_owned(),
         )
         .unwrap();
         site.start_controller_through(&proxy, DEFAULTS);
@@ -236,7 +230,7 @@ fn workload_flood(stage: &mut Fixture) {
     let seen = invariants::check_history(&versions, &[], &limits);
     let counts = proxy.counts();
     println!("  {seen:?}\n  {counts:?}");
-    assert_eq!(seen.admissions, count, "each once");
+    assert_eq!(seen.admissions, count, "each workload is admitted once");
     assert_eq!(seen.max_usage, 100, "the quota is used to the full");
     assert_eq!(counts.max_in_flight, WRITES_MAX, "{counts:?}");
     assert!(
@@ -262,7 +256,7 @@ fn create_workload(client: &mut Client, number: usize) {
     assert_eq!(answer.status, 201, "{answer:?}");
 }
 
-/// Asks the probes until it is over, each of which has to be answered well, and says how many were.
+/// Probes until `is_over`; each probe must succeed. Returns their number.
 #[track_caller]
 fn count_probes(controller: &crate::controller::Controller, is_over: &AtomicBool) -> usize {
     let mut count = 0;
@@ -276,7 +270,7 @@ fn count_probes(controller: &crate::controller::Controller, is_over: &AtomicBool
     count
 }
 
-/// Waits until as many hold quota.
+/// Waits until this many workloads have quota.
 #[track_caller]
 fn wait_until_full(watch: &Watch, count: usize) {
     let mut holders = BTreeSet::new();
@@ -295,7 +289,7 @@ fn wait_until_full(watch: &Watch, count: usize) {
     found.unwrap_or_else(|e| panic!("{e}"));
 }
 
-/// Finishes whoever is admitted, until all were.
+/// Finishes every admitted workload, until all were admitted.
 #[track_caller]
 fn finish_all(watch: &Watch, client: &mut Client, count: usize) {
     let (mut from, mut done) = (0, BTreeSet::new());

@@ -1,11 +1,11 @@
-//! What objects say of themselves, as text.
+//! Renders the status of objects as text.
 
 use std::fmt::Write;
 
 use k8s_openapi::jiff::Timestamp;
 use serde_json::Value;
 
-/// Conditions in the order in which they come in a workload's life.
+/// Condition types in the order of a workload's lifecycle.
 const CONDITION_ORDER: [&str; 9] = [
     "QuotaReserved",
     "Admitted",
@@ -45,13 +45,13 @@ pub fn message<'a>(object: &'a Value, of: &str) -> &'a str {
         .unwrap_or_default()
 }
 
-/// The second of a time.
+/// The seconds of a timestamp since the epoch.
 pub fn second(time: &Value) -> i64 {
     let time: Timestamp = time.as_str().unwrap().parse().unwrap();
     time.as_second()
 }
 
-/// A workload: what it holds, and its conditions.
+/// A workload: its quota and its conditions.
 pub fn render_workload(object: &Value) -> String {
     let name = object["metadata"]["name"].as_str().unwrap();
     let status = &object["status"];
@@ -82,7 +82,7 @@ pub fn render_workload(object: &Value) -> String {
     text + &render_conditions(object)
 }
 
-/// A ClusterQueue, LocalQueue or Cohort: its figures, and its conditions.
+/// A ClusterQueue, LocalQueue or Cohort: its counts and its conditions.
 pub fn render_queue(object: &Value) -> String {
     let status = &object["status"];
     let kind = object["kind"].as_str().unwrap();

@@ -16,7 +16,7 @@ use crate::wait;
 
 pub const CRD: &str = "reservations.samples.example.com";
 
-/// What is told to who asks for the older version.
+/// The deprecation warning for requests of the older version.
 pub const WARNING: &str =
     "samples.example.com/v1alpha1 Reservation goes with the next release; use v1beta1";
 
@@ -26,7 +26,7 @@ pub struct ConversionFixture {
 }
 
 impl ConversionFixture {
-    /// A cluster that stores this version of the sample kind, and has no object of it.
+    /// A cluster that stores this version of the sample kind and has no object of it.
     #[track_caller]
     pub fn start(stage: &mut Fixture, stored: &str) -> Self {
         let kubectl = stage.without_webhook();
@@ -44,7 +44,7 @@ impl ConversionFixture {
         site
     }
 
-    /// Both versions: the older deprecated, one of them stored.
+    /// A CRD with both versions: the older one deprecated, `stored` as the storage version.
     pub fn both(&self, stored: &str) -> CustomResourceDefinition {
         let [older, newer] = definitions().map(|definition| {
             let is_stored = definition.spec.versions[0].name == stored;
@@ -58,7 +58,7 @@ impl ConversionFixture {
         self.combined(vec![older, newer])
     }
 
-    /// A definition whose objects this site's server converts.
+    /// A CRD with the conversion webhook of this fixture.
     #[track_caller]
     pub fn combined(&self, versions: Vec<Version>) -> CustomResourceDefinition {
         let endpoint = Endpoint::Url(self.server.url());
@@ -70,7 +70,7 @@ impl ConversionFixture {
         combine(versions, conversion).unwrap()
     }
 
-    /// Installs a definition, and waits until all versions are served as it says.
+    /// Installs a CRD and waits until its versions are served as defined.
     #[track_caller]
     pub fn define(&self, definition: &CustomResourceDefinition) {
         let text = serde_json::to_string(definition).unwrap();
@@ -93,28 +93,28 @@ impl ConversionFixture {
         }
     }
 
-    /// The definition as the cluster has it.
+    /// The CRD as stored.
     #[track_caller]
     pub fn definition(&self) -> CustomResourceDefinition {
         let definition = self.kubectl.get(&["customresourcedefinition", CRD]);
         serde_json::from_value(definition).unwrap()
     }
 
-    /// The versions that objects may be stored in.
+    /// The versions in `status.storedVersions`.
     #[track_caller]
     pub fn stored_versions(&self) -> Vec<String> {
         let status = self.definition().status.unwrap();
         status.stored_versions.unwrap()
     }
 
-    /// Asks for an object in a version.
+    /// Gets an object in a version.
     #[track_caller]
     pub fn try_get(&self, version: &str, name: &str) -> KubectlOutput {
         self.kubectl
             .run(&["get", &resource(version), name, "-o", "json"])
     }
 
-    /// An object in a version, which must be there.
+    /// Gets an object in a version; it must exist.
     #[track_caller]
     pub fn get(&self, version: &str, name: &str) -> Value {
         let reply = self.try_get(version, name).expect_accepted();
@@ -128,7 +128,7 @@ impl ConversionFixture {
         serde_json::from_value(list["items"].take()).unwrap()
     }
 
-    /// Removes all of the kind.
+    /// Deletes all objects and the CRD.
     #[track_caller]
     pub fn end(self) {
         self.kubectl
@@ -138,7 +138,7 @@ impl ConversionFixture {
     }
 }
 
-/// The name of the kind for kubectl, in a version.
+/// The resource name for kubectl, with the version.
 pub fn resource(version: &str) -> String {
     format!("reservations.{version}.{GROUP}")
 }
@@ -151,7 +151,7 @@ pub fn definitions() -> [CustomResourceDefinition; 2] {
     [older, newer].map(|it| serde_saphyr::from_str(it).unwrap())
 }
 
-/// An object of the older version with all that it can say.
+/// An object of the older version with every field set.
 pub fn older(name: &str) -> Value {
     use reservation::{V1Alpha1, V1Alpha1Mode, V1Alpha1Spec, V1Alpha1Window};
     let window = |name: &str, start: &str| V1Alpha1Window {
@@ -172,7 +172,7 @@ pub fn older(name: &str) -> Value {
     reservation::object("v1alpha1", name, &payload)
 }
 
-/// An object of the newer version with all that it can say.
+/// An object of the newer version with every field set.
 pub fn newer(name: &str) -> Value {
     use reservation::{Guarantee, NewWindow, V1Beta1, V1Beta1Spec};
     let window = NewWindow {
@@ -194,7 +194,7 @@ pub fn newer(name: &str) -> Value {
     reservation::object("v1beta1", name, &payload)
 }
 
-/// Whether two objects say the same; what the API server writes into metadata is its own.
+/// Compares two objects without the metadata that the API server writes.
 #[track_caller]
 pub fn assert_same(found: &Value, expected: &Value) {
     for part in ["apiVersion", "kind", "spec", "status"] {

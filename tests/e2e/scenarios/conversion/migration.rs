@@ -1,4 +1,4 @@
-//! Stored objects move to another version, and back.
+//! Stored objects are migrated to another version, and back.
 
 use lockkeeper_conversion::{check_removal, migration};
 use lockkeeper_crdgen::versions::{Conversion, Version, combine};
@@ -10,7 +10,7 @@ use crate::lockkeeper::Protocol;
 use crate::reservation::GROUP;
 use crate::wait;
 
-/// What all objects say in both versions, beside what the API server writes by itself.
+/// All objects in both versions, without the metadata that the API server writes.
 #[track_caller]
 fn all(site: &ConversionFixture) -> Vec<Value> {
     let versions = ["v1alpha1", "v1beta1"].map(|version| site.list(version));
@@ -26,27 +26,27 @@ fn all(site: &ConversionFixture) -> Vec<Value> {
 
 #[track_caller]
 fn removal_is_blocked(site: &ConversionFixture, version: &str, expected: &str) {
-    let told = check_removal(&site.definition(), version)
+    let error = check_removal(&site.definition(), version)
         .unwrap_err()
         .to_string();
-    assert!(told.contains(expected), "{told}");
+    assert!(error.contains(expected), "{error}");
 }
 
-/// Whether what lies in etcd is of this version: without the server nothing is converted.
+/// Checks that the objects in etcd have this version: without the server nothing is converted.
 #[track_caller]
 fn change_storage_version(site: ConversionFixture, version: &str) -> ConversionFixture {
     let ConversionFixture { kubectl, server } = site;
-    let away = server.stop();
+    let stopped = server.stop();
     for name in ["older", "newer"] {
         let get = ["get", &resource(version), name, "-o", "json"];
         kubectl.run(&get).expect_accepted();
     }
-    let server = away.start();
+    let server = stopped.start();
     ConversionFixture { kubectl, server }
 }
 
-/// The API server's own migration takes them to the newer version; then the older one goes. Before, they go back once by
-/// hand, as who downgrades has to.
+/// The API server's own migration converts them to the newer version; then the older version is removed. Before that,
+/// they are converted back once by hand, as for a downgrade.
 pub fn stored_objects_migrate(stage: &mut Fixture, _: Protocol) {
     let site = ConversionFixture::start(stage, "v1alpha1");
     for object in [older("older"), newer("newer")] {
@@ -73,7 +73,7 @@ pub fn stored_objects_migrate(stage: &mut Fixture, _: Protocol) {
     assert_eq!(all(&site), before);
     let site = change_storage_version(site, "v1alpha1");
 
-    // To the newer version for good.
+    // To the newer version finally.
     site.define(&site.both("v1beta1"));
     let started = stage.cluster_mut().start_workers();
     started.unwrap_or_else(|e| panic!("no workers: {e}"));
@@ -97,7 +97,7 @@ pub fn stored_objects_migrate(stage: &mut Fixture, _: Protocol) {
                 .any(|it| it["type"] == kind && it["status"] == "True")
         };
         assert!(!is("Failed"), "{found}");
-        // It has the definition say what is stored, when it is done.
+        // The migration updates `storedVersions` at its end.
         Ok((is("Succeeded") && site.stored_versions() == ["v1beta1"]).then_some(()))
     };
     wait::until(done, || "the migration does not end".to_owned()).unwrap();
@@ -125,7 +125,7 @@ pub fn stored_objects_migrate(stage: &mut Fixture, _: Protocol) {
     site.end();
 }
 
-/// The API server keeps a version that objects may be stored in.
+/// The API server rejects the removal of a version that objects may be stored in.
 #[track_caller]
 fn dropping_version_is_rejected(site: &ConversionFixture) {
     let [_, newer] = definitions();
@@ -139,7 +139,7 @@ fn dropping_version_is_rejected(site: &ConversionFixture) {
     assert!(reply.stderr.contains(expected), "{}", reply.stderr);
 }
 
-/// Where no migration runs: every object is written as it is, and then the definition says what is stored.
+/// Migration by hand: every object is rewritten, and then `storedVersions` is set.
 #[track_caller]
 fn migrate_by_hand(site: &ConversionFixture, version: &str) {
     let kind = resource(version);

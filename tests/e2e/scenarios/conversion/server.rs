@@ -1,4 +1,4 @@
-//! A server that knows the sample kind: the webhook as a library, as a team with kinds of its own would run it.
+//! A conversion server for the sample kind: the webhook as a library, as another team would use it.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -21,7 +21,7 @@ use crate::reservation;
 /// In bytes.
 const BODY_LIMIT_BYTES: usize = 8 * 1024 * 1024;
 
-/// It serves until it is stopped or dropped.
+/// A server that runs until it is stopped or dropped.
 pub struct ConversionServer {
     pub address: SocketAddr,
     pub ca: PathBuf,
@@ -32,7 +32,7 @@ pub struct ConversionServer {
 }
 
 impl ConversionServer {
-    /// Starts one with its certificate in a folder, on a free port.
+    /// Starts a server with its certificate in a folder, on a free port.
     #[track_caller]
     pub fn start(folder: PathBuf) -> Self {
         Self::start_at(SocketAddr::from(([127, 0, 0, 1], 0)), folder)
@@ -51,7 +51,7 @@ impl ConversionServer {
         let address = tcp.local_addr().unwrap();
         let (stop, stopped) = oneshot::channel();
         let until = async {
-            // A server that is dropped stops as well.
+            // Dropping the server stops it as well.
             let _ = stopped.await;
         };
         let routes = router(Arc::clone(&app));
@@ -70,7 +70,7 @@ impl ConversionServer {
         format!("https://{}", self.address)
     }
 
-    /// How many conversion reviews came to this result.
+    /// The number of conversion reviews with this result.
     #[track_caller]
     pub fn count(&self, result: &str) -> u64 {
         let text = self.app.metrics().prometheus();
@@ -79,7 +79,7 @@ impl ConversionServer {
         found.unwrap().parse().unwrap()
     }
 
-    /// Ends it; connections are refused from now on.
+    /// Stops the server; later connections fail.
     pub fn stop(mut self) -> StoppedServer {
         drop(self.stop.take());
         self.runtime.shutdown_background();
@@ -90,14 +90,14 @@ impl ConversionServer {
     }
 }
 
-/// A server that is away.
+/// A stopped server.
 pub struct StoppedServer {
     address: SocketAddr,
     folder: PathBuf,
 }
 
 impl StoppedServer {
-    /// Starts it again where it was, with the same certificate.
+    /// Starts it again on the same port with the same certificate.
     #[track_caller]
     pub fn start(self) -> ConversionServer {
         ConversionServer::start_at(self.address, self.folder)

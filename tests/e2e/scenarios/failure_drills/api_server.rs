@@ -1,4 +1,4 @@
-//! The API server goes away and comes back, with what it had stored.
+//! The API server is restarted with its stored data.
 
 use std::time::Instant;
 
@@ -58,7 +58,7 @@ fn stored_classes(server: &Lockkeeper) -> u64 {
     server.metric(r#"store_objects{store="priorityclasses"}"#)
 }
 
-/// Every store has noticed that nobody tells it of changes.
+/// Waits until every store has noticed that its watch is broken.
 #[track_caller]
 fn wait_for_broken_watches(server: &Lockkeeper) {
     let broken = || {

@@ -29,7 +29,7 @@ pub fn rotated(stage: &mut Fixture, protocol: Protocol) {
     finish(&site, load, "certificate rotated twice");
 }
 
-/// Files that cannot be used change nothing; when they are mended they are taken over.
+/// Unusable files change nothing; repaired files are loaded.
 pub fn broken(stage: &mut Fixture, protocol: Protocol) {
     let mut site = DrillFixture::open(stage, protocol, DEFAULTS, 1);
     let served = site.rotate();
@@ -60,7 +60,7 @@ fn dial(site: &DrillFixture<'_>) -> HandshakeClient {
     HandshakeClient::start(site.replicas[0].port(), site.volume.ca(), site.protocol)
 }
 
-/// Has the API server connect anew, and go on.
+/// Makes the API server open new connections under load.
 #[track_caller]
 fn with_new_connections(site: &DrillFixture<'_>, load: &Load) {
     let before = site.balancer.connections_total();

@@ -1,5 +1,4 @@
-//! What a drill stands on: replicas with one certificate behind a balancer, and the API server that
-//! asks them.
+//! The fixture of drills: replicas with one certificate behind a balancer, and the API server that calls them.
 
 use std::path::Path;
 
@@ -10,7 +9,7 @@ use crate::kubectl::Kubectl;
 use crate::load::{self, Load};
 use crate::lockkeeper::{Lockkeeper, Protocol};
 
-/// Dropping it ends the servers; whoever comes next on the stage registers another.
+/// Dropping it stops the servers; the next trial registers another one.
 pub struct DrillFixture<'a> {
     pub stage: &'a mut Fixture,
     pub kubectl: Kubectl,

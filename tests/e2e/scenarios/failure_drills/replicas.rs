@@ -1,4 +1,4 @@
-//! Replicas come and go, in good order and otherwise.
+//! Replicas are updated, killed and restarted.
 
 use super::fixture::DrillFixture;
 use crate::fixture::{DEFAULTS, Fixture};
@@ -53,7 +53,7 @@ pub fn killed(stage: &mut Fixture, protocol: Protocol) {
     assert!(lost <= concerned, "lost {lost}");
 }
 
-/// While nobody is there nothing is accepted; afterwards all is as before.
+/// Without a replica no object is accepted; afterwards requests succeed again.
 pub fn restarted(stage: &mut Fixture, protocol: Protocol) {
     let mut site = DrillFixture::open(stage, protocol, DEFAULTS, 1);
     let load = site.load();

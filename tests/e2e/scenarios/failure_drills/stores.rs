@@ -1,5 +1,5 @@
-//! A server that may not read what its rules ask for: it is unready, and when it is asked all the
-//! same, it never gives a wrong answer without saying so.
+//! A server without the rights to list what its rules need: it is not ready, and if it is called anyway, it reports
+//! what it did not check.
 
 use super::fixture::DrillFixture;
 use crate::client::{Client, Response};

@@ -1,4 +1,4 @@
-//! What Kueue has and lockkeeper has not.
+//! Fields of Kueue that lockkeeper does not have.
 
 /// The kinds that are converted.
 pub(super) const CONVERTIBLE_KINDS: [&str; 6] = [
@@ -13,10 +13,10 @@ pub(super) const CONVERTIBLE_KINDS: [&str; 6] = [
 const CHECKS_ADVICE: &str = "lockkeeper has no admission checks; provision before a workload is queued, or leave the queue with Kueue";
 const TOPOLOGY_ADVICE: &str =
     "lockkeeper admits by quota, not by topology; ask for it in the affinity of the pods";
-const SERVER_ADVICE: &str = "the API server writes it anew; remove it";
+const SERVER_ADVICE: &str = "the API server sets it; remove it";
 
-/// Of which kind, where, and what to do instead. No kind is all of them; `*` is any item of a list. Names of both
-/// versions stand here.
+/// The kind, the pointer, and the remedy. An empty kind means all kinds; `*` is any item of a list. The table has the
+/// names of both versions.
 pub(super) const FIELDS: &[(&str, &str, &str)] = &[
     ("ClusterQueue", "/spec/admissionChecks", CHECKS_ADVICE),
     (
@@ -55,7 +55,7 @@ pub(super) const FIELDS: &[(&str, &str, &str)] = &[
         "/spec/priority",
         "the priority of lockkeeper's Workloads is that of their class; name a PriorityClass of this value",
     ),
-    ("", "/status", "the controller writes it anew; remove it"),
+    ("", "/status", "the controller writes it again; remove it"),
     ("", "/metadata/creationTimestamp", SERVER_ADVICE),
     ("", "/metadata/deletionGracePeriodSeconds", SERVER_ADVICE),
     ("", "/metadata/deletionTimestamp", SERVER_ADVICE),
@@ -66,7 +66,7 @@ pub(super) const FIELDS: &[(&str, &str, &str)] = &[
     ("", "/metadata/uid", SERVER_ADVICE),
 ];
 
-/// What to do in place of an object of another kind of Kueue's.
+/// The remedy for an object of another kind of Kueue.
 pub(super) fn kind_advice(kind: &str) -> &'static str {
     match kind {
         "AdmissionCheck" | "ProvisioningRequestConfig" => CHECKS_ADVICE,
@@ -78,7 +78,7 @@ pub(super) fn kind_advice(kind: &str) -> &'static str {
     }
 }
 
-/// What to do in place of a label or an annotation of Kueue's.
+/// The remedy for a label or an annotation of Kueue.
 pub(super) fn label_advice(name: &str) -> &'static str {
     match name {
         it if it.starts_with("podset-") => TOPOLOGY_ADVICE,
@@ -93,9 +93,9 @@ pub(super) fn label_advice(name: &str) -> &'static str {
     }
 }
 
-/// What to do in place of a queue's name on a kind of job that lockkeeper does not start.
+/// The remedy for a queue name on a kind of job that lockkeeper does not start.
 pub(super) const JOB_ADVICE: &str =
     "lockkeeper starts and stops Jobs and JobSets; wrap it in one, or leave it with Kueue";
 
-/// What to do in place of kubectl's own annotation.
-pub(super) const LAST_APPLIED_ADVICE: &str = "kubectl writes it anew; remove it";
+/// The remedy for kubectl's own annotation.
+pub(super) const LAST_APPLIED_ADVICE: &str = "kubectl writes it again; remove it";

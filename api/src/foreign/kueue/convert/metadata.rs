@@ -1,4 +1,4 @@
-//! Labels and annotations of Kueue's.
+//! Kueue's labels and annotations.
 
 use super::super::GROUP;
 use super::{DroppedField, KueueConversion, dropped_fields, fields_of};
@@ -9,7 +9,7 @@ use serde_json::Value;
 /// kubectl's copy of what was applied.
 const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
 
-/// How deep metadata are looked for.
+/// The depth of the search for metadata.
 const DEPTH_MAX: usize = 64;
 
 /// Labels, then annotations: Kueue's names, and lockkeeper's.
@@ -28,7 +28,7 @@ const CONVERTED_NAMES: [(&str, &[(&str, &str)]); 2] = [
     ),
 ];
 
-/// Where what is queued carries its labels.
+/// The pointers to the labels of queued objects.
 fn queue_name_path(version: &str, kind: &str) -> Option<FieldPath> {
     match (version, kind) {
         ("batch/v1", "Job") | ("jobset.x-k8s.io/v1alpha2", "JobSet") | ("v1", "Pod") => {
@@ -43,7 +43,7 @@ fn queue_name_path(version: &str, kind: &str) -> Option<FieldPath> {
     }
 }
 
-/// The name without what says that it is Kueue's; `None` if it is not.
+/// The name without Kueue's prefix; `None` if it has another prefix.
 fn kueue_name(name: &str) -> Option<&str> {
     let (of, short) = name.split_once('/')?;
     match of.strip_suffix(GROUP)? {
@@ -53,7 +53,7 @@ fn kueue_name(name: &str) -> Option<&str> {
     }
 }
 
-/// Gives a job or pod lockkeeper's labels in place of Kueue's; `None` if it has none.
+/// Replaces Kueue's labels of a job or pod by lockkeeper's; `None` if it has none.
 pub(super) fn convert(object: &Value, version: &str, kind: &str) -> Option<KueueConversion> {
     let mut places = Vec::new();
     find_metadata(object, &FieldPath::default(), 0, &mut places);
@@ -71,7 +71,7 @@ pub(super) fn convert(object: &Value, version: &str, kind: &str) -> Option<Kueue
         out.object = Some(object);
         return is_changed.then_some(out);
     }
-    // Of other kinds only those that are queued are of interest.
+    // Other kinds are converted only if they are queued.
     let name = format!("{GROUP}/queue-name");
     let label = |it: &&DroppedField| it.field.pointer().ends_with(&name.replace('/', "~1"));
     let queued = out.dropped.iter().find(label)?;
@@ -81,7 +81,7 @@ pub(super) fn convert(object: &Value, version: &str, kind: &str) -> Option<Kueue
     ))
 }
 
-/// All metadata with a name of Kueue's.
+/// All metadata with a name of Kueue.
 fn find_metadata(value: &Value, at: &FieldPath, depth: usize, out: &mut Vec<FieldPath>) {
     if depth > DEPTH_MAX {
         return;
@@ -112,7 +112,7 @@ fn find_metadata(value: &Value, at: &FieldPath, depth: usize, out: &mut Vec<Fiel
     }
 }
 
-/// Takes Kueue's names, and kubectl's, out of all metadata of an object.
+/// Removes Kueue's and kubectl's names from all metadata of an object.
 pub(super) fn remove_kueue_names(object: &mut Value, out: &mut KueueConversion) {
     let mut places = vec![FieldPath::new("metadata")];
     find_metadata(object, &FieldPath::default(), 0, &mut places);
@@ -121,7 +121,7 @@ pub(super) fn remove_kueue_names(object: &mut Value, out: &mut KueueConversion) 
     }
 }
 
-/// Takes Kueue's names out of metadata. In those of what is queued lockkeeper's take their place.
+/// Removes Kueue's names from metadata. In the metadata of queued objects, lockkeeper's names replace them.
 fn convert_metadata(object: &mut Value, at: &FieldPath, is_home: bool, out: &mut KueueConversion) {
     let Some(metadata) = object.pointer_mut(&at.pointer()) else {
         return;

@@ -26,7 +26,7 @@ fn lost(converted: &KueueConversion) -> Vec<String> {
     all.collect()
 }
 
-/// What is lost of an object, and what comes out but for its metadata.
+/// The dropped fields of an object, and the converted object without its metadata.
 #[track_caller]
 fn check(version: &str, kind: &str, rest: Value, expected: &Value, missing: &[&str]) {
     let converted = convert(&kueue(version, kind, rest)).unwrap();
@@ -215,7 +215,7 @@ fn dropped_fields_are_reported() {
         json!({"spec": {"admissionChecks": ["b"]}}),
     );
     assert_eq!(lost(&convert(&old).unwrap()), ["spec.admissionChecks"]);
-    // What says nothing is not lost.
+    // Empty values are not reported as dropped.
     let empty = kueue(
         "v1beta2",
         "ClusterQueue",
@@ -330,7 +330,7 @@ fn job_labels_become_lockkeeper_labels() {
         object["spec"]["jobTemplate"]["metadata"]["labels"],
         json!({"lockkeeper.dev/queue-name": "a"})
     );
-    // Whoever says both says which one counts here.
+    // An object with both fields states which one applies.
     let both = json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"labels":
         {"kueue.x-k8s.io/queue-name": "a", "lockkeeper.dev/queue-name": "b"}}});
     let converted = convert(&both).unwrap();
@@ -344,7 +344,7 @@ fn job_labels_become_lockkeeper_labels() {
     );
 }
 
-/// Converting is the same as writing it by hand.
+/// The conversion equals the manifest written by hand.
 #[test]
 fn converted_object_equals_handwritten() {
     fn same<T: DeserializeOwned + PartialEq + std::fmt::Debug>(

@@ -1,4 +1,4 @@
-//! The HTTP client that carries spans to the collector.
+//! The HTTP client that sends spans to the collector.
 
 use super::variable;
 use anyhow::{Context, Error};
@@ -17,11 +17,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use tokio::runtime::{Builder, Runtime};
 
-/// The longest that a batch may take, in milliseconds, unless the environment says otherwise.
+/// The default timeout of a batch, in milliseconds.
 const TIMEOUT_DEFAULT_MS: u64 = 10_000;
 
-/// Sends on the thread that asks for it, which is the exporter's own. Nothing of it runs where reviews
-/// are answered.
+/// Sends on the calling thread, which is the exporter's, so that the threads that serve reviews have no part of
+/// the work.
 #[derive(Debug)]
 pub(super) struct SpanClient {
     runtime: Runtime,
@@ -38,9 +38,9 @@ impl SpanClient {
             None if address.starts_with("https:") => {
                 let provider = aws_lc_rs::default_provider();
                 let native = builder.with_provider_and_native_roots(provider);
-                native.context("the CAs that this system trusts cannot be read")?
+                native.context("cannot read the system's trusted CAs")?
             }
-            // Of the system nothing is asked that is not needed: an image may have no CAs.
+            // Plain HTTP needs no CAs, and an image may have none.
             None => builder.with_tls_config(tls_config(RootCertStore::empty())?),
         };
         let connector = builder.https_or_http().enable_http1().build();
@@ -52,11 +52,14 @@ impl SpanClient {
         })
     }
 
-    /// Logs when sending begins to fail, and when it works again: not every batch.
+    /// Logs the first failure and the first success after it, not every batch.
     fn log_outcome(&self, sent: &Result<Response<Bytes>, HttpError>) {
         let failure = match sent {
             Ok(response) if response.status().is_success() => None,
-            Ok(response) => Some(format!("the collector answered with {}", response.status())),
+            Ok(response) => Some(format!(
+                "the collector responded with {}",
+                response.status()
+            )),
             Err(error) => Some(error_chain(&**error)),
         };
         let was_failing = self.is_failing.swap(failure.is_some(), Ordering::Relaxed);
@@ -64,10 +67,10 @@ impl SpanClient {
             Some(error) if !was_failing => {
                 tracing::warn!(
                     error,
-                    "spans cannot be sent, and are dropped until they can"
+                    "cannot send spans; dropping them until the collector responds"
                 );
             }
-            None if was_failing => tracing::info!("spans are sent again"),
+            None if was_failing => tracing::info!("sending spans again"),
             _ => {}
         }
     }
@@ -108,7 +111,7 @@ fn tls_config(roots: RootCertStore) -> Result<ClientConfig, Error> {
     Ok(config.with_no_client_auth())
 }
 
-/// A variable of the exporter, by its name for spans or by its general one.
+/// A variable of the exporter: the one for traces, else the general one.
 fn otlp_variable(kind: &str) -> Option<String> {
     variable(&format!("OTEL_EXPORTER_OTLP_TRACES_{kind}"))
         .or_else(|| variable(&format!("OTEL_EXPORTER_OTLP_{kind}")))

@@ -1,4 +1,4 @@
-//! What a plain client reaches: nothing is decided, and each object is written as often as it has to be.
+//! The throughput of a plain client: no scheduling decisions, and only the necessary writes of each object.
 
 use crate::generator::WorkloadClass;
 use crate::objects::{NAMESPACE, workload, workloads};
@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use std::pin::pin;
 use std::time::Instant;
 
-/// Watches of all workloads beside a life: those of a controller and of whoever ends them.
+/// Watches of all workloads during the run: one for a controller and one for the client that finishes them.
 const WATCHES: usize = 2;
 
 /// Status patches, as many as there are objects.
@@ -85,7 +85,7 @@ async fn create(api: &Api<DynamicObject>, name: &str) -> Result<(), Error> {
         priority: 0,
         request: 1,
     };
-    let mut object = workload("nobody", name, &class);
+    let mut object = workload("unused", name, &class);
     let spec = object.get_mut("spec");
     if let Some(spec) = spec.and_then(|it| it.as_object_mut()) {
         spec.remove("priorityClassName");

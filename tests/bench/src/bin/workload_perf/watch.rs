@@ -19,7 +19,7 @@ use tokio::sync::Semaphore;
 /// Ends under way at once: those of Kueue's runner.
 const CONCURRENT_FINISHES_MAX: usize = 5;
 
-/// From a patch that was outrun to the next.
+/// Delay between a patch that conflicts and the next one.
 const CONFLICT_RETRY_DELAY: Duration = Duration::from_millis(50);
 
 #[derive(Default)]
@@ -219,7 +219,7 @@ async fn finish_workload(
             }
             return;
         }
-        // Somebody was first: the watch shows what he has written.
+        // The write conflicts: the watch reports the newer version.
         tokio::time::sleep(CONFLICT_RETRY_DELAY).await;
     }
 }

@@ -1,4 +1,5 @@
-//! What is read of a workload; the rest is skipped. What a program that measures takes, it takes from what it measures.
+//! The fields of a workload that are decoded; the rest is skipped, because the benchmark shares the CPU with the controller
+//! that it measures.
 
 use kube::Resource;
 use kube::api::ObjectMeta;

@@ -1,4 +1,4 @@
-//! Whatever an object says comes out, or is named as lost.
+//! Every value of an object is converted or reported as dropped.
 
 use super::super::{convert, has_content};
 use proptest::prelude::*;
@@ -73,7 +73,7 @@ fn put(object: &mut Value, pointer: &str, value: Value) {
     *at = value;
 }
 
-/// The pointers of all that is said.
+/// The pointers of all values.
 fn leaves(value: &Value, at: &str, out: &mut Vec<String>) {
     match value {
         Value::Object(fields) => {
@@ -128,7 +128,7 @@ proptest! {
             let is_kept = after.pointer(&to).is_some_and(|it| is_changed || Some(it) == before);
             prop_assert!(is_lost || is_kept, "{leaf}: {converted:?}");
         }
-        // Nothing of Kueue's is left.
+        // No name of Kueue is left.
         prop_assert!(!after.to_string().replace("notkueue", "").contains("kueue.x-k8s.io"), "{after}");
         prop_assert_eq!(convert(after), None);
     }

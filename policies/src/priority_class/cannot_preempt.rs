@@ -1,4 +1,4 @@
-#![doc = include_str!("preempts_nobody.md")]
+#![doc = include_str!("cannot_preempt.md")]
 
 use crate::cluster_view::PreemptionPolicy;
 use crate::cohort_trees::Project;
@@ -12,12 +12,12 @@ use lockkeeper_api::field_path::FieldPath;
 
 pub(super) const RULE: Rule<PriorityClass> = Rule {
     id: "PC010",
-    name: "priority-class-preempts-nobody",
+    name: "priority-class-cannot-preempt",
     since: "0.1.0",
     action: Action::Audit,
     covers: &[],
     layers: &[Layer::Webhook],
-    doc: include_str!("preempts_nobody.md"),
+    doc: include_str!("cannot_preempt.md"),
     check: Check::Context(check),
 };
 
@@ -26,19 +26,19 @@ fn check(class: &PriorityClass, context: &Context<'_>, out: &mut Findings) {
     if class.preemption_policy.as_deref() != Some(policy) {
         return;
     }
-    let world = context.cluster;
-    let families = [Project::Lockkeeper, Project::Kueue];
-    if families.iter().any(|it| world.tree(*it).preempts_equals()) {
+    let cluster = context.cluster;
+    let projects = [Project::Lockkeeper, Project::Kueue];
+    if projects.iter().any(|it| cluster.tree(*it).preempts_equals()) {
         return;
     }
     let value = class.value.unwrap_or_default();
     let name = class.metadata.name.as_deref().unwrap_or_default();
-    let others = world.lowest_class(IndexedKind::PriorityClass, name).found();
-    let kueues = world.lowest_class(IndexedKind::WorkloadPriorityClass, "");
+    let others = cluster.lowest_class(IndexedKind::PriorityClass, name).found();
+    let kueues = cluster.lowest_class(IndexedKind::WorkloadPriorityClass, "");
     let unnamed = if class.global_default == Some(true) {
         Some(value)
     } else {
-        priority_admission::resolve(world, "")
+        priority_admission::resolve(cluster, "")
             .found()
             .map(|it| it.value)
     };
@@ -51,7 +51,7 @@ fn check(class: &PriorityClass, context: &Context<'_>, out: &mut Findings) {
         out.invalid(
             FieldPath::new("preemptionPolicy"),
             policy,
-            format!("preempts nobody, as no priority is below {value}; set it to Never, or raise the value"),
+            format!("cannot preempt, because no priority is below {value}; set it to Never, or raise the value"),
         );
     }
 }

@@ -55,7 +55,10 @@ mod tests {
 
     /// Appends the long help of the command and of all commands below it.
     fn append_help(command: &mut Command, path: &str, text: &mut String) {
-        text.push_str(&format!("$ {path} --help\n{}\n\n", command.render_long_help()));
+        text.push_str(&format!(
+            "$ {path} --help\n{}\n\n",
+            command.render_long_help()
+        ));
         for child in command.get_subcommands_mut() {
             if child.get_name() != "help" {
                 append_help(child, &format!("{path} {}", child.get_name()), text);

@@ -372,7 +372,8 @@ fn finding_messages_follow_one_format() {
 fn delete_is_registered_only_for_delete_rules() {
     for registration in registry::known_registrations() {
         let deletes = registration.validated_on.contains(&Operation::Delete);
-        let has_delete_rule = ["PriorityClass", "ClusterQueue"].contains(&registration.kind.as_str());
+        let has_delete_rule =
+            ["PriorityClass", "ClusterQueue"].contains(&registration.kind.as_str());
         assert_eq!(deletes, has_delete_rule, "{}", registration.kind);
     }
 }

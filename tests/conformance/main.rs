@@ -64,7 +64,11 @@ fn gang_cases_match_kube_scheduler() {
     let mut tally = Tally::default();
     for case in data::cases("gang") {
         let is_taken_as_one = is_gang_scenario(&case.value) && !Case::is_job_case(&case.value);
-        assert!(is_taken_as_one, "{} is not read as a gang scenario", case.id);
+        assert!(
+            is_taken_as_one,
+            "{} is not read as a gang scenario",
+            case.id
+        );
         gang::check(&case, &mut tally);
     }
     tally.finish("gang");

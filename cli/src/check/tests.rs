@@ -256,10 +256,7 @@ fn suppression_without_reason_or_effect_is_reported() {
     assert_eq!(code, 2);
     // A suppression of a rule that did not run may be needed.
     let (text, _) = run(&MIXED, &["--ignore", "CQ"]);
-    assert!(
-        !text.contains("it suppresses no finding"),
-        "{text}"
-    );
+    assert!(!text.contains("it suppresses no finding"), "{text}");
     assert!(text.contains("it has no reason"), "{text}");
 }
 

@@ -253,9 +253,7 @@ impl InvariantChecker {
         if job["spec"]["template"] != *template || number(job, "/spec/parallelism") != *parallelism
         {
             let spec = &job["spec"];
-            return Err(format!(
-                "stopped job {name} is not restored: {spec}"
-            ));
+            return Err(format!("stopped job {name} is not restored: {spec}"));
         }
         Ok(())
     }
@@ -305,7 +303,9 @@ fn check_admission(
         .limits
         .get(&(Kind::ClusterQueue, ObjectKey::new("", queue)));
     let Some(known) = known else {
-        return Err(format!("{name} is admitted to {queue}, which does not exist"));
+        return Err(format!(
+            "{name} is admitted to {queue}, which does not exist"
+        ));
     };
     let stop = text(known, "/spec/stopPolicy");
     if !matches!(stop, "" | "None") || tree.is_on_cycle(queue) {

@@ -156,7 +156,10 @@ impl ControllerProcess {
                         Input::deleted(kind, name),
                     )
                 }
-                WatchEvent::Listed => (format!("completes the list of {kind:?}"), Input::Listed(kind)),
+                WatchEvent::Listed => (
+                    format!("completes the list of {kind:?}"),
+                    Input::Listed(kind),
+                ),
             };
             lines.push(line);
             self.reconciler.handle_input(api.now_ms, input);

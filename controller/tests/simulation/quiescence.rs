@@ -211,7 +211,9 @@ impl Simulation {
         let fits = |cell: &Cell| tree.available(queue_name, cell) >= wanted;
         if cells(queue).iter().any(fits) {
             let told = condition(workload, "QuotaReserved");
-            return Err(format!("{name} fits into {queue_name} but is pending: {told:?}"));
+            return Err(format!(
+                "{name} fits into {queue_name} but is pending: {told:?}"
+            ));
         }
         Ok(())
     }
@@ -313,7 +315,9 @@ impl Simulation {
             let has_successor = admitted.any(|of| of.version > it.version);
             if waits && !is_admitted && !has_successor {
                 let (victim, preemptor) = (&it.victim, &it.preemptor);
-                return Err(format!("{victim} was preempted for {preemptor}, which is still pending"));
+                return Err(format!(
+                    "{victim} was preempted for {preemptor}, which is still pending"
+                ));
             }
         }
         Ok(())

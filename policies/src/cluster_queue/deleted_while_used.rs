@@ -34,6 +34,9 @@ fn check<T: QueueFields>(queue: &T, context: &Context<'_>, out: &mut Findings) {
     };
     out.forbidden(
         FieldPath::new("metadata.name"),
-        format!("{users} ({}); delete them first", local_queues.to_sentence_list()),
+        format!(
+            "{users} ({}); delete them first",
+            local_queues.to_sentence_list()
+        ),
     );
 }

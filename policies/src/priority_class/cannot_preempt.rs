@@ -28,12 +28,17 @@ fn check(class: &PriorityClass, context: &Context<'_>, out: &mut Findings) {
     }
     let cluster = context.cluster;
     let projects = [Project::Lockkeeper, Project::Kueue];
-    if projects.iter().any(|it| cluster.tree(*it).preempts_equals()) {
+    if projects
+        .iter()
+        .any(|it| cluster.tree(*it).preempts_equals())
+    {
         return;
     }
     let value = class.value.unwrap_or_default();
     let name = class.metadata.name.as_deref().unwrap_or_default();
-    let others = cluster.lowest_class(IndexedKind::PriorityClass, name).found();
+    let others = cluster
+        .lowest_class(IndexedKind::PriorityClass, name)
+        .found();
     let kueues = cluster.lowest_class(IndexedKind::WorkloadPriorityClass, "");
     let unnamed = if class.global_default == Some(true) {
         Some(value)

@@ -39,9 +39,23 @@ fn classical_search_without_borrowing_only_if_others_lose() {
     let (one, three) = ("mine preempts own3", "mine preempts own1 own3 own2");
     for (what, owner, own, guest, priority, told) in [
         ("it could", lower, 3, guest, 0, three),
-        ("the priority of the guest is too high", lower, 3, guest, 9, one),
+        (
+            "the priority of the guest is too high",
+            lower,
+            3,
+            guest,
+            9,
+            one,
+        ),
         ("limits protect the guest", lower, 3, spared, 0, one),
-        ("the owner may borrow", borrows, 3, guest, 0, "mine preempts lent"),
+        (
+            "the owner may borrow",
+            borrows,
+            3,
+            guest,
+            0,
+            "mine preempts lent",
+        ),
         (
             "the quota is used up",
             lower,

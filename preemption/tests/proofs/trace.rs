@@ -132,6 +132,9 @@ pub fn check_trace(live: &LiveState, trace: &Trace, nominated: &NamedNomination)
         .count();
     let pod_sets = nominated.plan.pod_sets.iter();
     let wanted = pod_sets.filter(|it| !it.flavors.is_empty()).count();
-    prop_assert!(flavors >= wanted, "the trace lacks a flavor of the decision");
+    prop_assert!(
+        flavors >= wanted,
+        "the trace lacks a flavor of the decision"
+    );
     Ok(())
 }

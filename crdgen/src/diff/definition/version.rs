@@ -118,9 +118,10 @@ fn subresources(
     let (code, what) = match (&before.scale, &after.scale) {
         (None, Some(_)) => (ChangeCode::ScaleAdded, "the kind can be scaled"),
         (Some(_), None) => (ChangeCode::ScaleChanged, "the kind can no longer be scaled"),
-        (Some(before), Some(after)) if before != after => {
-            (ChangeCode::ScaleChanged, "the scale subresource uses other fields")
-        }
+        (Some(before), Some(after)) if before != after => (
+            ChangeCode::ScaleChanged,
+            "the scale subresource uses other fields",
+        ),
         _ => return changes,
     };
     changes.push(version_change(
@@ -144,7 +145,12 @@ fn selectable(
     };
     let (before, after) = (of(old), of(new));
     let gone = before.iter().filter(|it| !after.contains(it));
-    let gone = gone.map(|it| (ChangeCode::SelectableFieldRemoved, format!("{it} is removed")));
+    let gone = gone.map(|it| {
+        (
+            ChangeCode::SelectableFieldRemoved,
+            format!("{it} is removed"),
+        )
+    });
     let come = after.iter().filter(|it| !before.contains(it));
     let come = come.map(|it| (ChangeCode::SelectableFieldAdded, format!("{it} is added")));
     let all = gone.chain(come);

@@ -203,7 +203,12 @@ fn plan_is_sufficient_while_and_after_victims_leave() {
                 again,
                 GangOutcome::AwaitingVictims { .. } | GangOutcome::Ineligible(_)
             );
-            prop_assert!(waits, "{:?} with terminating victims, in {:#?}", again, going);
+            prop_assert!(
+                waits,
+                "{:?} with terminating victims, in {:#?}",
+                again,
+                going
+            );
         }
         for (victim, pod) in &gone {
             town.jobs[*victim].pods[*pod].host = Some(usize::MAX);

@@ -360,11 +360,7 @@ fn trace_agrees_with_plan() {
             let nominated: BTreeSet<_> = plan.nominations.iter().map(|(it, _)| *it).collect();
             prop_assert_eq!(placed, nominated);
             back.extend(victims);
-            prop_assert_eq!(
-                removed,
-                back,
-                "a candidate is neither victim nor reprieved"
-            );
+            prop_assert_eq!(removed, back, "a candidate is neither victim nor reprieved");
         } else {
             prop_assert!(victims.is_empty() && back.is_empty());
         }

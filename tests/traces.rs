@@ -346,7 +346,7 @@ fn no_endpoint_sends_no_spans_and_logs_nothing() {
     assert!(!log.contains("spans"), "{log}");
 }
 
-/// One that nobody listens on, one that takes connections and never answers, and one that is no
+/// An address without a listener, one that accepts connections and never responds, and one that is no
 /// address: reviews are answered, and the server stops, all the same.
 #[test]
 fn unavailable_collector_does_not_delay_reviews() {

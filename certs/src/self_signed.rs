@@ -1,7 +1,7 @@
 //! A self-signed CA and a serving certificate in a private directory, for a server that runs
 //! without a cluster and without cert-manager.
 //!
-//! [`ensure`] may be called at every start. It keeps the CA until shortly before it expires, so that
+//! [`ensure()`] may be called at every start. It keeps the CA until shortly before it expires, so that
 //! `curl --cacert ca.crt` continues to work, and renews only the serving certificate. It never
 //! overwrites a file that it may not have written: a directory without `ca.key`, or with an
 //! unreadable file, is an error.

@@ -20,7 +20,7 @@ pub use tally::Tally;
 pub use text::Palette;
 pub use words::pluralize;
 
-/// The formats of [`format`].
+/// The formats of [`format()`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OutputFormat {
     /// Excerpts of the file, for people.

@@ -6,12 +6,11 @@
 //! | Cohort | [`cohort_spec`] |
 //! | `ResourceFlavor` | the flavors that a pod set cannot use: taints, node selector, required affinity |
 //! | LocalQueue | the ClusterQueue of a workload, and whether the workload is queued |
-//! | Workload | [`pod_sets`], [`reservation`], [`standing`] |
+//! | Workload | [`pod_sets`], [`reservation`], [`WorkloadPhase`] |
 //! | PriorityClass | the priority, until `status.priority` is set |
 //! | namespace | whether the ClusterQueue accepts its workloads |
 //!
-//! [`Objects`] keeps all of them, takes one event at a time, and hands each on to the state. It is what
-//! stands between a watch and the core.
+//! [`ClusterState`] stores all of them, and applies one watch event at a time to the state of the core.
 //!
 //! Not read: `status.preemptionPriority` (the core has one priority), pod groups and placements, the switches of
 //! `elastic`, tolerations with `Gt` and `Lt`, `LimitRange`s, `RuntimeClass`es (the overhead is read from the template).

@@ -1,17 +1,17 @@
-//! Emits what is derived from the types and the rules, so that nothing is written down twice: the
-//! CRDs of lockkeeper's kinds ([`definitions()`]), with what rules say in Kubernetes' CEL
-//! ([`expressions`]), the admission policies that hold to the rest ([`admission`]), and the webhook
-//! configurations that send their objects to the webhook ([`webhooks`]).
+//! Generates files from the types and the rules, so that each fact is defined once: the CRDs of lockkeeper's
+//! kinds ([`definitions()`]) with CEL rules ([`cel`]), the admission policies for the other rules
+//! ([`admission_policies`]), and the webhook configurations ([`webhooks`]).
 //!
-//! [`schemas`] are for editors and tools that read no CRDs, [`chart`] is what is derived in the Helm chart.
+//! [`json_schemas`] is for editors and tools that read no CRDs, [`chart`] for the generated parts of the Helm
+//! chart.
 //!
-//! [`versions`] is for kinds with several versions, which lockkeeper's own do not have.
+//! [`versions`] merges kinds with several versions, which lockkeeper's own kinds do not have.
 //!
-//! [`pages`] are the rules that users wrote, which say what else is sent.
+//! [`user_rule_dirs`] reads user rules, which name further kinds for the webhook configurations.
 //!
-//! [`diff`] says what changes between two states of CRDs, and [`structural`] whether the API server would take a schema.
+//! [`diff`] compares two states of CRDs, and [`structural`] reports whether the API server would accept a schema.
 //!
-//! [`Generator`] does the same for the kinds of others: `docs/crdgen-library.md` says how.
+//! [`Generator`] generates the same for kinds of other projects (`docs/crdgen-library.md`).
 //!
 //! [`cli`] is the command line of the binary `crdgen`, and of `lockkeeper crds`.
 

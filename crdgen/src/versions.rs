@@ -2,8 +2,8 @@
 //!
 //! Clients can request served versions; the API server stores objects in the storage version. [`combine`] merges
 //! definitions with one version each, as `kube`'s derive generates them, and rejects those that an API server would
-//! reject or that would lose objects. [`migration()`] returns a `StorageVersionMigration` of stored objects, and
-//! [`check_removal`] reports whether a version can be removed.
+//! reject or that would lose objects. `lockkeeper_conversion::migration` returns a `StorageVersionMigration` of stored objects, and
+//! `lockkeeper_conversion::check_removal` reports whether a version can be removed.
 
 use crate::webhooks::{CERT_MANAGER, CaSource, Endpoint, client};
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{

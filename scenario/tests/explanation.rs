@@ -73,7 +73,7 @@ fn steps(name: &str, text: &str, seconds: i64) -> BTreeSet<String> {
 fn trace_steps_all_have_a_name() {
     let loops = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/conformance/loops");
     let mut seen = BTreeSet::new();
-    for folder in [loops.clone(), loops.join("mended")] {
+    for folder in [loops.clone(), loops.join("fixed")] {
         for file in fs::read_dir(folder).unwrap() {
             let path = file.unwrap().path();
             if path.extension().is_some_and(|it| it == "yaml") {

@@ -44,19 +44,19 @@ fn scenario(top: &str, queues: &[String], admitted: &[String], pending: &[String
     out
 }
 
-/// A cycle, then these have gone, then another cycle. Says why one waits, as the last cycle saw it.
+/// Runs a cycle, removes `gone`, and runs another cycle. Returns the pending reason of `who` in the last cycle.
 fn pending_message_after(text: &str, gone: &[&str], who: &str) -> String {
     let scenario: Scenario = serde_saphyr::from_str(text).unwrap();
     let mut state = load(&scenario, Compatibility::Lockkeeper).unwrap().state;
-    let mut told = cycle_message(&mut state, 101, who);
+    let mut message = cycle_message(&mut state, 101, who);
     if !gone.is_empty() {
         for name in gone {
             let victim = state.workload(name).unwrap();
             state.remove(victim);
         }
-        told = cycle_message(&mut state, 102, who).or(told);
+        message = cycle_message(&mut state, 102, who).or(message);
     }
-    told.unwrap_or_else(|| panic!("nobody looked at {who}"))
+    message.unwrap_or_else(|| panic!("no cycle considered {who}"))
 }
 
 fn cycle_message(state: &mut State, now_s: i64, who: &str) -> Option<String> {
@@ -148,8 +148,8 @@ fn separate_cohorts() -> String {
 #[test]
 fn pending_message_names_preemptors_holding_quota() {
     let two = &["ns/two"] as &[&str];
-    let nobody = "; there are no candidate workloads for preemption";
-    let short = |numbers: &str| format!("Waiting for quota: requests {numbers}{nobody}");
+    let no_candidates = "; there are no candidate workloads for preemption";
+    let short = |numbers: &str| format!("Waiting for quota: requests {numbers}{no_candidates}");
     let held = ", 2 cpu held for preemptor ns/big";
     let all: [(&str, String, &[&str], String); 7] = [
         (
@@ -159,7 +159,7 @@ fn pending_message_names_preemptors_holding_quota() {
             short("2 cpu of flavor f, 1 cpu free"),
         ),
         (
-            "nobody may go",
+            "no candidates",
             one_victim_left(BORROWS, 2, 0),
             two,
             short(&format!("2 cpu of flavor f, 1 cpu free{held}")),
@@ -238,7 +238,7 @@ fn pending_message_names_at_most_three_holders() {
         let expected = format!(
             "Waiting for quota: requests 2 cpu of flavor f, 0 cpu free{held}; there are no candidate workloads for preemption"
         );
-        let told = cycle_message(&mut state, 111, "ns/waits");
-        assert_eq!(told, Some(expected), "{number}");
+        let message = cycle_message(&mut state, 111, "ns/waits");
+        assert_eq!(message, Some(expected), "{number}");
     }
 }

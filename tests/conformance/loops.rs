@@ -24,7 +24,7 @@ struct LoopExpectation {
     damped: Vec<CycleEvents>,
 }
 
-/// The fields of a file in `mended` in addition to the scenario.
+/// The fields of a file in `fixed` in addition to the scenario.
 #[derive(Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 struct DampingExpectation {
@@ -275,7 +275,7 @@ fn quota_and_usage(scenario: &Scenario, run: &Replay) -> (i64, i64) {
 #[test]
 fn damping_regressions_end_within_quota() {
     let mut wrong = Vec::new();
-    for (name, text) in files(&loops_folder().join("mended")) {
+    for (name, text) in files(&loops_folder().join("fixed")) {
         let mut scenario: Scenario = serde_saphyr::from_str(&text).unwrap();
         scenario.damping = Some(true);
         let wish: DampingExpectation = serde_saphyr::from_str(&text).unwrap();

@@ -121,9 +121,9 @@ async fn request_over_limit_is_rejected_at_once() {
             assert_eq!(webhook.load.in_flight(), 2);
             for alpn in PROTOCOLS {
                 // Its body never ends: the answer does not wait for it.
-                let endless = stream::once(async { Ok::<_, Infallible>(Bytes::from("{")) });
-                let endless = Body::from_stream(endless.chain(stream::pending()));
-                let refused = webhook.post(alpn, "/mutate", endless).await;
+                let unbounded = stream::once(async { Ok::<_, Infallible>(Bytes::from("{")) });
+                let unbounded = Body::from_stream(unbounded.chain(stream::pending()));
+                let refused = webhook.post(alpn, "/mutate", unbounded).await;
                 assert_eq!(refused.status, StatusCode::TOO_MANY_REQUESTS);
                 let wait = refused.headers["retry-after"].to_str().unwrap();
                 assert_eq!(wait, "3");

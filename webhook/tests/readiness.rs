@@ -95,7 +95,7 @@ async fn wrong_ca_or_name_makes_unready() {
         assert!(answer.body.starts_with(&prefix), "{}", answer.body);
         watching.abort();
 
-        // Whoever is trusted in the next case makes it ready again.
+        // The next case trusts the certificate again, which makes the server ready.
         let good = SelfCheckTrust::Ca(webhook.files.ca.clone());
         let good = self_check(&webhook, "localhost", good);
         let watching = tokio::spawn(good.run_periodically(Arc::clone(&webhook.health)));

@@ -379,8 +379,8 @@ async fn slow_head_closes_connection() {
     begin.extend(frame(HEADERS, END_STREAM, 1, GET));
     stream.write_all(&begin).await.unwrap();
     // The server closes at some point; what is sent then cannot be written.
-    let endless = frame(CONTINUATION, 0, 1, &field.repeat(100));
-    while stream.write_all(&endless).await.is_ok() {}
+    let unbounded = frame(CONTINUATION, 0, 1, &field.repeat(100));
+    while stream.write_all(&unbounded).await.is_ok() {}
 
     assert_eq!(other.get("/").await.unwrap().2, "fine");
     server.assert_serves().await;

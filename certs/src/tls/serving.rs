@@ -126,9 +126,8 @@ impl ServerTls {
         }
     }
 
-    /// Looks at the files when they change and every [`Watching::poll`], and
-    /// takes over what is new and good. Files that cannot be used change nothing, and
-    /// where there are none it only waits.
+    /// Reads the files when they change and at every poll ([`WatchMode`]), and uses a new valid
+    /// certificate. Invalid files change nothing. Without files it only waits.
     /// To be spawned; ends when dropped.
     pub fn watch(&self) -> impl Future<Output = Infallible> + Send + use<> {
         self.watch_with(WatchMode::default())

@@ -79,7 +79,7 @@ fn rejected_admission_is_retried_when_workload_changes() {
     let it = stage.workload_of("j");
     stage.rejects_prefix = None;
     assert_eq!(stage.settle(), [""; 0]);
-    let labels = json!({"metadata": {"labels": {"mended": "yes"}}});
+    let labels = json!({"metadata": {"labels": {"fixed": "yes"}}});
     stage.change(Kind::Workload, &it, &labels);
     let lines = stage.settle();
     assert_eq!(lines, [format!("admit {it}"), "start_job j".into()]);

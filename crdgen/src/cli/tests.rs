@@ -280,7 +280,7 @@ fn invalid_configuration_error_names_file() {
     ] {
         let error = foreign(&[], config).unwrap_err();
         assert!(
-            error.starts_with("the configuration PATH is wrong: "),
+            error.starts_with("the configuration PATH is invalid: "),
             "{error}"
         );
         assert!(error.contains(reason) && !error.contains('\n'), "{error}");
@@ -390,7 +390,7 @@ fn check_prints_and_counts_differences() {
     assert!(
         error
             .to_string()
-            .starts_with("not what is emitted: 3 of the files in "),
+            .starts_with("out of date: 3 of the files in "),
         "{error}"
     );
     let shown = String::from_utf8(out).unwrap();

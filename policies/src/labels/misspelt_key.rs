@@ -12,10 +12,10 @@ const COMPARED_MAX: usize = 256;
 /// The least similarity of a misspelt name.
 const SIMILARITY_MIN: f64 = 0.92;
 
-/// A shorter name may differ by one letter only, and a name of up to [`SHORT_MAX`] letters by none.
+/// A shorter name may differ by one letter only, and a name of up to [`SHORT_NAME_MAX`] letters by none.
 const LONG_NAME_MIN: usize = 8;
 
-/// See [`LONG_MIN`]: such short names are similar to too many others.
+/// See [`LONG_NAME_MIN`]: such short names are similar to too many others.
 const SHORT_NAME_MAX: usize = 4;
 
 /// The least length of a name that is searched in Koordinator's other domains.

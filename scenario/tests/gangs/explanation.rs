@@ -72,7 +72,7 @@ preemptor:
 
 #[test]
 fn best_node_is_explained() {
-    // The victim on `a` would preempt the one on `c` when it comes back; that one preempts nobody.
+    // The victim on `a` would preempt the pods on `c` when it is scheduled again; those preempt no pod.
     assert_snapshot!(text(
         "
 nodes:
@@ -89,8 +89,8 @@ preemptor:
     ));
 }
 
-/// Whoever goes from `b` would come back and preempt `z`; `x` asks for more than anybody below it could leave. So the
-/// higher priority goes; kube-scheduler does not look so far.
+/// A victim on `b` would preempt `z` when it is scheduled again; `x` requests more than the pods of lower priority
+/// could release. So the pod of higher priority is preempted; kube-scheduler does not look at such cascades.
 #[test]
 fn victims_without_cascade_are_preferred() {
     let yaml = "

@@ -1,4 +1,4 @@
-//! Certificates in a Secret: made once, injected, rotated while objects are written, and mended.
+//! Certificates in a Secret: generated once, injected, rotated while objects are written, and repaired.
 //! The servers have the rights of `examples/install/server.yaml` and no others.
 
 use std::fs;
@@ -40,10 +40,7 @@ pub fn scenarios() -> Vec<Scenario> {
         ),
         Scenario::new("a CRD's conversion gets it too", conversion),
         Scenario::new("a CA is rotated while objects are written", rotate_ca),
-        Scenario::new(
-            "a Secret that breaks is mended by who serves it",
-            repair_secret,
-        ),
+        Scenario::new("an invalid Secret is repaired by the server", repair_secret),
         Scenario::new(
             "a server that starts on garbage says so",
             start_with_invalid_secret,
@@ -240,7 +237,7 @@ fn cert_manager_annotation_disables_injection(kubectl: &Kubectl) {
     let [_, other] = CONFIGURATIONS;
     let patch = ["patch", other, "lockkeeper", "--type=json", "-p", remove];
     kubectl.run(&patch).expect_accepted();
-    wait_until("the other one is mended", || {
+    wait_until("the other certificate is repaired", || {
         let object = kubectl.get(&[other, "lockkeeper"]);
         object["webhooks"][0]["clientConfig"]["caBundle"].is_string()
     });

@@ -9,7 +9,7 @@ use crate::lockkeeper::Protocol;
 
 pub fn scenarios() -> Vec<Scenario> {
     let demo = Scenario::new("the demo does what the README says", |_, _| {
-        matches_readme()
+        matches_readme();
     });
     // Once is enough: it has a cluster of its own.
     vec![demo.only(Protocol::Http1)]

@@ -38,18 +38,8 @@ fn user_rules_for_any_kind(stage: &mut Fixture, _: Protocol) {
     );
     let ca = server.ca().to_str().unwrap();
     let url = server.url();
-    let words = [
-        "crds",
-        "webhooks",
-        "--url",
-        &url,
-        "--ca-bundle",
-        ca,
-        "--rules",
-        rules,
-        "--config",
-        config,
-    ];
+    let mut words = vec!["crds", "webhooks", "--url", &url, "--ca-bundle", ca];
+    words.extend(["--rules", rules, "--config", config]);
     let webhooks = lockkeeper::output(&words);
     assert!(!webhooks.contains("secrets"), "{webhooks}");
     kubectl

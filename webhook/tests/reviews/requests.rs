@@ -187,9 +187,9 @@ async fn non_review_body_is_http_error_and_connection_stays() {
 
 #[tokio::test]
 async fn unbounded_body_is_rejected_at_limit() {
-    let endless = futures_util::stream::repeat_with(|| Ok::<_, std::io::Error>(vec![b' '; 4096]));
+    let unbounded = futures_util::stream::repeat_with(|| Ok::<_, std::io::Error>(vec![b' '; 4096]));
     let request = Request::post("/validate").header("Content-Type", "application/json");
-    let request = request.body(Body::from_stream(endless)).unwrap();
+    let request = request.body(Body::from_stream(unbounded)).unwrap();
     let response = server().oneshot(request).await.unwrap();
     assert_eq!(response.status(), StatusCode::PAYLOAD_TOO_LARGE);
 }

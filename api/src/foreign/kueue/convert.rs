@@ -143,7 +143,7 @@ pub fn convert(object: &Value) -> Option<KueueConversion> {
     Some(out)
 }
 
-/// The reason why a WorkloadPriorityClass cannot become a PriorityClass.
+/// The reason why a `WorkloadPriorityClass` cannot become a PriorityClass.
 fn priority_class_obstacle(object: &Value) -> Option<(FieldPath, &'static str)> {
     let value = object.get("value").and_then(Value::as_i64);
     let name = object.pointer("/metadata/name").and_then(Value::as_str);

@@ -57,7 +57,7 @@ fn configuration_may_name_user_rules() {
             assert!(with.is_ok(), "{command:?} {config}: {:?}", with.err());
             assert!(with == plain, "{command:?} {config}");
             let refused = emitted(command, None, config).unwrap_err();
-            let expected = format!("the configuration CONFIG is wrong: {key}: there is no rule ");
+            let expected = format!("the configuration CONFIG is invalid: {key}: there is no rule ");
             assert!(refused.starts_with(&expected), "{command:?}: {refused}");
         }
     }

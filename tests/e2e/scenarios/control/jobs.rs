@@ -299,17 +299,8 @@ fn maximum_execution_time(stage: &mut Fixture) {
     site.stop();
 }
 
-/// No controller acts on JobSets here: the test writes the status of its Jobs.
-fn jobset(stage: &mut Fixture) {
-    stage.register_server(crate::lockkeeper::Protocol::Http1, DEFAULTS);
-    stage.cluster_mut().install_jobset();
-    let mut site = ControllerFixture::open(stage, DEFAULTS);
-    site.classes();
-    spot(
-        &site,
-        6,
-        &json!({"preemption": {"withinClusterQueue": "LowerPriority"}}),
-    );
+/// A JobSet of one driver and two workers, with two pods each.
+fn driver_and_workers() -> Value {
     let replicated = |name: &str, replicas: u32| {
         json!({"name": name, "replicas": replicas, "template": {"spec": {
             "parallelism": 2,
@@ -324,7 +315,7 @@ fn jobset(stage: &mut Fixture) {
             }},
         }}})
     };
-    site.objects.create(&json!({
+    json!({
         "apiVersion": "jobset.x-k8s.io/v1alpha2",
         "kind": "JobSet",
         "metadata": {"name": "train", "namespace": "default", "labels": {
@@ -335,7 +326,21 @@ fn jobset(stage: &mut Fixture) {
             "suspend": true,
             "replicatedJobs": [replicated("driver", 1), replicated("workers", 2)],
         },
-    }));
+    })
+}
+
+/// No controller acts on JobSets here: the test writes the status of its Jobs.
+fn jobset(stage: &mut Fixture) {
+    stage.register_server(crate::lockkeeper::Protocol::Http1, DEFAULTS);
+    stage.cluster_mut().install_jobset();
+    let mut site = ControllerFixture::open(stage, DEFAULTS);
+    site.classes();
+    spot(
+        &site,
+        6,
+        &json!({"preemption": {"withinClusterQueue": "LowerPriority"}}),
+    );
+    site.objects.create(&driver_and_workers());
     let before = site.objects.get("JobSet", "train")["spec"].clone();
     let started = site
         .objects

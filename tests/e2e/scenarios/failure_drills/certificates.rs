@@ -49,11 +49,11 @@ pub fn broken(stage: &mut Fixture, protocol: Protocol) {
         with_new_connections(&site, &load);
         dialler.wait_for(&served.der);
     }
-    let mended = site.rotate();
-    dialler.wait_for(&mended.der);
+    let repaired = site.rotate();
+    dialler.wait_for(&repaired.der);
     with_new_connections(&site, &load);
-    dialler.finish(&mended.der);
-    finish(&site, load, "certificate broken twice, then mended");
+    dialler.finish(&repaired.der);
+    finish(&site, load, "certificate broken twice, then repaired");
 }
 
 fn dial(site: &DrillFixture<'_>) -> HandshakeClient {

@@ -125,11 +125,9 @@ fn forbidden_words() -> Vec<(String, String)> {
     words
 }
 
-/// Whether `text` has `word` with no letter, digit or `_` beside it.
+/// Whether `text` has `word` with no letter or digit beside it, also as a part of an identifier.
 fn has_word(text: &str, word: &str) -> bool {
-    let is_part = |letter: Option<char>| {
-        letter.is_some_and(|letter| letter.is_alphanumeric() || letter == '_')
-    };
+    let is_part = |letter: Option<char>| letter.is_some_and(char::is_alphanumeric);
     text.match_indices(word).any(|(start, _)| {
         let before = text[..start].chars().next_back();
         let after = text[start + word.len()..].chars().next();
@@ -137,12 +135,22 @@ fn has_word(text: &str, word: &str) -> bool {
     })
 }
 
+/// Removes code spans: the changelog quotes the old names.
+fn without_code(text: &str) -> String {
+    let lines = text.lines().map(|line| {
+        let parts = line.split('`').step_by(2);
+        parts.collect::<Vec<_>>().join("``")
+    });
+    lines.collect::<Vec<_>>().join("\n")
+}
+
 #[test]
 fn words_are_matched_as_whole_words() {
     assert!(has_word("a crew, then", "crew"));
     assert!(!has_word("a screw", "crew"));
-    assert!(!has_word("crew_member", "crew"));
+    assert!(has_word("crew_member", "crew"));
     assert!(has_word("let wl_name = 1;", "wl_"));
+    assert_eq!(without_code("`old crew` → `pool`, crew"), "`` → ``, crew");
 }
 
 #[test]
@@ -168,7 +176,10 @@ fn sources_and_docs_have_no_forbidden_words() {
         {
             continue;
         }
-        let text = fs::read_to_string(&path).unwrap().to_lowercase();
+        let mut text = fs::read_to_string(&path).unwrap().to_lowercase();
+        if relative == "CHANGELOG.md" {
+            text = without_code(&text);
+        }
         for (number, line) in text.lines().enumerate() {
             for (word, better) in &words {
                 if has_word(line, word) {

@@ -253,7 +253,7 @@ mod tests {
         assert_rejected(
             "rules: {actions: {TEAM001: off}}\n",
             "",
-            "rules.actions: there is no rule \"TEAM001\"; give its page with --rules",
+            "rules.actions: there is no rule \"TEAM001\"; load its page with --rules",
         );
         assert_rejected(
             "rules:\n  exceptions: [{rules: [CQ007], selector: {}, reason: r, expires: 2026-12-31}]\n",

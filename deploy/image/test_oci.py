@@ -64,7 +64,7 @@ class Layout(unittest.TestCase):
         # Two images of three blobs each, their index, and the two files at the top.
         self.assertEqual(len(one), 9)
 
-    def test_the_image_runs_as_nobody(self) -> None:
+    def test_image_runs_as_unprivileged_user(self) -> None:
         layout = self.make()
         configs = []
         for path in (layout / "blobs" / "sha256").iterdir():

@@ -1,4 +1,4 @@
-//! Rules of ResourceFlavors, lockkeeper's and Kueue's.
+//! Rules of `ResourceFlavor`, lockkeeper's and Kueue's.
 
 pub(crate) mod flavor_unused;
 pub(crate) mod invalid_node_labels;

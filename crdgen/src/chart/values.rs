@@ -43,7 +43,7 @@ pub struct Values {
     pub policies: Policies,
     /// Network policies of the pods.
     pub network_policy: NetworkPolicy,
-    /// ServiceMonitors for the Prometheus operator.
+    /// `ServiceMonitors` for the Prometheus operator.
     pub service_monitor: ServiceMonitor,
     /// The priority class of all pods, such as system-cluster-critical. Empty: the cluster's default.
     pub priority_class_name: String,
@@ -338,7 +338,7 @@ pub struct ServiceMonitor {
     /// The scrape interval.
     #[schemars(regex(pattern = "^[0-9]+(ms|s|m|h)$"))]
     pub interval: String,
-    /// Labels by which the cluster's Prometheus selects ServiceMonitors.
+    /// Labels by which the cluster's Prometheus selects `ServiceMonitors`.
     pub labels: BTreeMap<String, String>,
 }
 

@@ -26,7 +26,7 @@ fn check(class: &PriorityClass, _: &Context<'_>, out: &mut Findings) {
             .to_owned(),
         Some(own) if own.value != value => {
             format!(
-                "Kubernetes' own class has the value {}, not {value}",
+                "the built-in class has the value {}, not {value}",
                 own.value
             )
         }

@@ -383,7 +383,7 @@ fn configured_actions_and_exceptions_apply_to_user_rules() {
     for (yaml, part) in [
         (
             "rules: {actions: {TEAM002: off}}",
-            "rules.actions: there is no rule \"TEAM002\"; give its page",
+            "rules.actions: there is no rule \"TEAM002\"; load its page",
         ),
         (
             "rules: {exceptions: [{rules: [CQ999], selector: {names: [a]}, reason: r, expires: 2026-12-31}]}",

@@ -46,7 +46,7 @@ pub(super) fn search(
     trace.record(|| Step::Attempt { may_borrow: true });
     let mut queues = collect(view, context, preemptor, trace);
     add_request(view, preemptor.request);
-    let mut contest = FairSearch {
+    let mut search = FairSearch {
         context,
         preemptor,
         within_nominal: is_within_nominal(view, preemptor),
@@ -57,11 +57,11 @@ pub(super) fn search(
     };
     let (first, second) = (strategies.first().copied(), strategies.get(1));
     let first = first.unwrap_or(FairStrategy::LessThanOrEqualToFinalShare);
-    let mut found = contest.first_pass(view, &mut queues, first);
+    let mut found = search.first_pass(view, &mut queues, first);
     if !found && second == Some(&FairStrategy::LessThanInitialShare) {
-        found = contest.second_pass(view);
+        found = search.second_pass(view);
     }
-    let mut victims = contest.victims;
+    let mut victims = search.victims;
     if !found {
         trace.record(|| Step::SearchEnded { found: false });
         return Vec::new();

@@ -243,7 +243,7 @@ fn block_admission_waits_until_all_pods_are_ready() {
     assert!(may_admit(&on, []));
 }
 
-/// The name of the victim of `high`: `by-object` has an object with an admission in second 0, and `by-cycle` is
+/// The name of the victim of `high`: `observed` has an object with an admission in second 0, and `scheduled` is
 /// admitted by a cycle in the same second.
 fn victim(is_newest: bool) -> String {
     let preemption = Preemption {
@@ -254,11 +254,11 @@ fn victim(is_newest: bool) -> String {
     if is_newest {
         state.treat_new_as_newest();
     }
-    let told = add(&mut state, "by-object", 0);
+    let observed = add(&mut state, "observed", 0);
     let held = reservation(&mut state);
-    state.reserve(told, &held);
-    let untold = add(&mut state, "by-cycle", 0);
-    assert_eq!(admitted_in_cycle(&mut state, 0), [untold]);
+    state.reserve(observed, &held);
+    let scheduled = add(&mut state, "scheduled", 0);
+    assert_eq!(admitted_in_cycle(&mut state, 0), [scheduled]);
     add(&mut state, "high", 9);
     let cycle = state.next_cycle(0, false);
     let Decision::Preempt(victims) = &cycle.entries[0].decision else {
@@ -269,6 +269,6 @@ fn victim(is_newest: bool) -> String {
 
 #[test]
 fn workload_admitted_this_cycle_counts_as_newest() {
-    assert_eq!(victim(false), "by-object", "same second: the uid decides");
-    assert_eq!(victim(true), "by-cycle");
+    assert_eq!(victim(false), "observed", "same second: the uid decides");
+    assert_eq!(victim(true), "scheduled");
 }

@@ -80,7 +80,7 @@ fn decision_json(
             }
         }
         GangOutcome::Ineligible(it) => {
-            insert_key(&mut object, "reason", ineligible_name(*it).into())
+            insert_key(&mut object, "reason", ineligible_name(*it).into());
         }
         GangOutcome::Infeasible { domains } => {
             let all = domains
@@ -238,7 +238,7 @@ fn infeasible_json(world: &GangCluster, why: &InfeasibleReason) -> Value {
             }),
             _ => json!({"reason": "refused"}),
         },
-        InfeasibleReason::NoLowerPriority => json!({"reason": "nobodyOfLowerPriority"}),
+        InfeasibleReason::NoLowerPriority => json!({"reason": "noLowerPriorityPods"}),
         InfeasibleReason::InsufficientResources { resources: short } => {
             let names = short.iter().map(|it| cluster.resource_name(*it));
             json!({"reason": "noRoom", "short": names.collect::<Vec<_>>()})
@@ -253,7 +253,7 @@ fn infeasible_json(world: &GangCluster, why: &InfeasibleReason) -> Value {
             "placed": placed,
             "minCount": count_min,
         }),
-        _ => json!({"reason": "nobodyInTheWay"}),
+        _ => json!({"reason": "noBlockingPods"}),
     }
 }
 

@@ -39,8 +39,8 @@ pub fn search(snapshot: &Snapshot<'_>, preemptor: &Preemptor) -> Vec<NamedVictim
         .needs
         .iter()
         .all(|pair| tree.usage(preemptor.queue, *pair) < tree.nominal(preemptor.queue, *pair));
-    let nobody_else = hierarchy.is_empty() && priority.is_empty();
-    let attempts: &[bool] = if nobody_else || (never && !under) {
+    let never_preempts_others = hierarchy.is_empty() && priority.is_empty();
+    let attempts: &[bool] = if never_preempts_others || (never && !under) {
         &[true]
     } else if never && hierarchy.is_empty() {
         &[false, true]

@@ -292,3 +292,31 @@ async fn metrics(State(health): State<SharedHealth>) -> Response {
         None => probe(false, "not started"),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::{ServeArguments, run_serve};
+    use crate::Failure;
+    use clap::{Command, FromArgMatches};
+
+    #[test]
+    fn serve_rejects_controller_flags_without_controller() {
+        let command = <ServeArguments as clap::Args>::augment_args(Command::new("serve"));
+        for flags in [
+            &["--dry-run"] as &[_],
+            &["--no-leader-election"],
+            &["--control-listen", "off"],
+        ] {
+            let words = ["serve"].iter().chain(flags);
+            let matches = command.clone().try_get_matches_from(words).unwrap();
+            let arguments = ServeArguments::from_arg_matches(&matches).unwrap();
+            let Err(Failure::Usage(error)) = run_serve(&arguments) else {
+                panic!("{flags:?} is accepted");
+            };
+            assert!(
+                error.to_string().contains("add --with-controller"),
+                "{error}"
+            );
+        }
+    }
+}

@@ -55,10 +55,8 @@ mod tests {
 
     /// Appends the long help of the command and of all commands below it.
     fn append_help(command: &mut Command, path: &str, text: &mut String) {
-        text.push_str(&format!(
-            "$ {path} --help\n{}\n\n",
-            command.render_long_help()
-        ));
+        let help = command.render_long_help().to_string();
+        text.push_str(&["$ ", path, " --help\n", &help, "\n\n"].concat());
         for child in command.get_subcommands_mut() {
             if child.get_name() != "help" {
                 append_help(child, &format!("{path} {}", child.get_name()), text);

@@ -63,6 +63,7 @@ const ALLOWED_DEPENDENCIES: &[(&str, &[&str])] = &[
             "lockkeeper-policies",
             "lockkeeper-preemption",
             "lockkeeper-cluster-state",
+            "lockkeeper-kube-support",
         ],
     ),
     (

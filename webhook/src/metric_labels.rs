@@ -118,7 +118,7 @@ label!(
         /// The API server has it.
         Found => "found",
         /// The API server does not have it, or no object can have that name.
-        Absent => "absent",
+        Absent => "not_found",
         /// The negative cache has it, so no request was sent.
         Cached => "cached",
         /// The API server returned an error or could not be reached.

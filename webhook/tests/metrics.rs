@@ -303,7 +303,7 @@ async fn live_lookups_are_counted_by_result() {
     let expected = [
         (r#"live_lookups_total{result="found"}"#, "1"),
         (r#"live_lookups_total{result="failed"}"#, "1"),
-        (r#"live_lookups_total{result="absent"}"#, "1"),
+        (r#"live_lookups_total{result="not_found"}"#, "1"),
         (r#"live_lookups_total{result="cached"}"#, "1"),
         (r#"request_duration_seconds_count{path="validate"}"#, "4"),
         (r#"rule_hits_total{rule="WL004",action="enforce"}"#, "2"),

@@ -190,7 +190,7 @@ impl EventRecorder {
             about.api_version = resource.api_version();
         }
         let note = format!("Cannot be decoded, left unchanged: {error}");
-        self.record(EventDraft::warning(&about, "Unreadable", note));
+        self.record(EventDraft::warning(&about, "DecodingFailed", note));
     }
 
     pub(super) fn record_rejected_job_write(
@@ -212,7 +212,7 @@ impl EventRecorder {
             _ => "stop the job",
         };
         let note = format!("Cannot {doing}: {why}");
-        self.record(EventDraft::warning(&about, "Refused", note));
+        self.record(EventDraft::warning(&about, "WriteRejected", note));
     }
 
     /// Whether an event is still to be written.
@@ -368,6 +368,6 @@ impl EventRecorder {
         };
         let note = format!("Cannot {verb} the workload: {why}");
         let subject = EventSubject::for_workload(key, workload);
-        self.record(EventDraft::warning(&subject, "Refused", note));
+        self.record(EventDraft::warning(&subject, "WriteRejected", note));
     }
 }

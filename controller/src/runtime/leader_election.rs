@@ -1,12 +1,13 @@
 //! Leader election by a Lease (`coordination.k8s.io`).
 
+use super::RunError;
 use super::lease::{LeaseCandidate, LeaseTiming};
-use super::{RunError, error_with_causes};
 use k8s_openapi::api::coordination::v1::Lease;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::MicroTime;
 use k8s_openapi::jiff::Timestamp;
 use kube::api::{ObjectMeta, PostParams};
 use kube::{Api, Client, Error};
+use lockkeeper_kube_support::error_chain::ErrorChain;
 use std::time::Duration;
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep, timeout};
@@ -58,7 +59,7 @@ pub(super) fn start_election(
                 }
                 Ok(Err(error)) => {
                     if !was_logged {
-                        let error = error_with_causes(&error);
+                        let error = ErrorChain(&error).to_string();
                         tracing::warn!(lease = %own.name, %error, "cannot renew the lease; retrying");
                     }
                     was_logged = true;

@@ -53,7 +53,13 @@ struct PreemptionStepLabels {
 
 /// The values of the label `result`.
 const RESULTS: [&str; 7] = [
-    "done", "conflict", "exists", "absent", "refused", "failed", "dry_run",
+    "done",
+    "conflict",
+    "already_exists",
+    "not_found",
+    "rejected",
+    "failed",
+    "dry_run",
 ];
 
 /// All metrics of the controller.
@@ -188,9 +194,9 @@ impl Metrics {
         let result = Text(match result {
             WriteResult::Done(_) => "done",
             WriteResult::Conflict => "conflict",
-            WriteResult::AlreadyExists => "exists",
-            WriteResult::NotFound => "absent",
-            WriteResult::Rejected(_) => "refused",
+            WriteResult::AlreadyExists => "already_exists",
+            WriteResult::NotFound => "not_found",
+            WriteResult::Rejected(_) => "rejected",
             WriteResult::Failed(_) => "failed",
             WriteResult::DryRun => "dry_run",
         });

@@ -1,7 +1,6 @@
 //! Watches: turns watch events into inputs of the reconciler.
 
 use super::raw_object::RawObject;
-use super::watch_stream::restarting_watch;
 use crate::job_adapters::KINDS;
 use crate::{Input, Kind, ObjectKey};
 use futures_util::{Stream, StreamExt};
@@ -12,6 +11,7 @@ use kube::runtime::watcher;
 use kube::runtime::watcher::{Config, Error, Event};
 use kube::{Api, Client};
 use lockkeeper_api::{ClusterQueue, Cohort, LocalQueue, ResourceFlavor, Workload, labels};
+use lockkeeper_kube_support::watch_stream::restarting_watch;
 use std::collections::BTreeSet;
 use std::pin::pin;
 use tokio::sync::mpsc::Sender;

@@ -1,50 +1,13 @@
 //! What crdify says of the same changes, and why it is something else where it is. `docs/crd-diff.md` has the tables.
 
 use crate::cases;
+use crate::crdify_record::{Crdify, read_record};
 use lockkeeper_crdgen::diff::{CODES, ChangeClass, compare};
-use serde::Deserialize;
 use std::collections::{BTreeMap, BTreeSet};
 use std::env;
 use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
-use tempfile::TempDir;
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct CrdifyRecord {
-    verdicts: Vec<CrdifyVerdict>,
-    why: BTreeMap<String, String>,
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct CrdifyVerdict {
-    case: String,
-    crdify: Crdify,
-    why: Option<String>,
-}
-
-#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq)]
-#[serde(rename_all = "lowercase")]
-enum Crdify {
-    Passes,
-    Fails,
-}
-
-impl Crdify {
-    const fn name(self) -> &'static str {
-        match self {
-            Self::Passes => "passes",
-            Self::Fails => "fails",
-        }
-    }
-}
-
-fn read_record() -> CrdifyRecord {
-    serde_saphyr::from_str(include_str!("../crdify/verdicts.yaml")).unwrap()
-}
 
 fn our_classes() -> BTreeMap<String, ChangeClass> {
     let cases = cases::all().into_iter();
@@ -80,46 +43,6 @@ fn differences_from_crdify_have_reasons() {
         "each reason is one of something"
     );
     assert_eq!(recorded.verdicts.len(), ours.len());
-}
-
-/// `tests/crdify/run` names the program.
-#[test]
-fn crdify_verdicts_match_record() {
-    let Some(program) = env::var_os("LOCKKEEPER_CRDIFY") else {
-        println!("skipped: LOCKKEEPER_CRDIFY names no program");
-        return;
-    };
-    let folder = TempDir::new().unwrap();
-    let cases: BTreeMap<_, _> = cases::all()
-        .into_iter()
-        .map(|it| (it.name.clone(), it))
-        .collect();
-    let mut wrong = Vec::new();
-    for verdict in read_record().verdicts {
-        let case = &cases[&verdict.case];
-        let write = |name: &str, definition| {
-            let path = folder.path().join(name);
-            fs::write(&path, serde_json::to_string(&definition).unwrap()).unwrap();
-            format!("file://{}", path.display())
-        };
-        let (old, new) = (
-            write("old.json", case.before()),
-            write("new.json", case.after()),
-        );
-        let status = Command::new(&program)
-            .args([old, new])
-            .stdout(Stdio::null())
-            .status();
-        let said = if status.unwrap().success() {
-            Crdify::Passes
-        } else {
-            Crdify::Fails
-        };
-        if said != verdict.crdify {
-            wrong.push(format!("{}: {}", verdict.case, said.name()));
-        }
-    }
-    assert!(wrong.is_empty(), "{wrong:#?}");
 }
 
 /// The part of the page below this line is made from the code and the cases.

@@ -5,12 +5,13 @@
     clippy::panic,
     clippy::indexing_slicing,
     clippy::print_stdout,
-    reason = "tests fail by panicking, and say what they skip"
+    reason = "tests fail by panicking"
 )]
 
 mod cases;
 mod command;
 mod crdify;
+mod crdify_record;
 mod properties;
 mod ratcheting;
 

@@ -390,7 +390,7 @@ fn invalid_world_file(folder: &Path) {
         b"kind: [\n",
         &["world/objects.yaml:1:7", "unclosed bracket"],
     );
-    check(b"\xff\xfe", &["world/objects.yaml", "mend it", "UTF-8"]);
+    check(b"\xff\xfe", &["world/objects.yaml", "fix it", "UTF-8"]);
     check(
         b"{kind: PriorityClass, apiVersion: scheduling.k8s.io/v1, metadata: {name: high}, value: x}",
         &["world/objects.yaml", "PriorityClass high", "i32"],
@@ -404,7 +404,7 @@ fn invalid_world_file(folder: &Path) {
     fs::remove_file(&file).unwrap();
     symlink("nowhere", &file).unwrap();
     let output = serve_rejects_flags(folder, &["--world", path(&world)]);
-    assert_exit(&output, 1, &["world/objects.yaml", "mend it"]);
+    assert_exit(&output, 1, &["world/objects.yaml", "fix it"]);
 }
 
 fn invalid_kubeconfig(folder: &Path) {

@@ -31,7 +31,7 @@ pub fn invalid_certificates(stage: &mut Fixture, _: Protocol) {
             ],
             "its kind and its name",
         ),
-        (&["--tls-secret", SECRET], "give --kubeconfig"),
+        (&["--tls-secret", SECRET], "set --kubeconfig"),
         (
             &["--tls-secret", SECRET, "--tls-dir", "tls"],
             "cannot be used with",

@@ -34,6 +34,7 @@ impl GangCluster {
         let gates = options.gates;
         let is_lockkeeper = options.compatibility == SchedulerCompatibility::Lockkeeper;
         let mut groups = Groups::default();
+        // Feature gates apply only to kube-scheduler's algorithm.
         groups.has_parents = is_lockkeeper || gates.composite_pod_group;
         Self {
             options,
@@ -145,6 +146,7 @@ impl GangCluster {
     /// Adds or updates a pod.
     pub fn set_pod(&mut self, spec: MemberSpec<'_>) -> PodId {
         let existing = self.cluster.pod_id(spec.pod.namespace, spec.pod.name);
+        // The indexes use the old node, group and priority: leave them before these change.
         if let Some(id) = existing {
             self.detach(id);
             self.remove_member(id);
@@ -168,6 +170,7 @@ impl GangCluster {
             };
         }
         let is_pending = self.cluster.pod(id).is_some_and(|it| it.host().is_none());
+        // A running pod uses room already; its nomination must not reserve it again.
         if is_pending && spec.nominated.is_some() {
             self.nominated.insert(id);
         }
@@ -214,6 +217,7 @@ impl GangCluster {
         for id in pods {
             let budgets = budgets_protecting(&self.budgets, &self.cluster, id);
             let member = self.members.get(id.index());
+            // Attaching a pod again rebuilds the sums of its node, so unchanged pods are skipped.
             if member.is_some_and(|it| it.budgets == budgets) {
                 continue;
             }
@@ -248,6 +252,7 @@ impl GangCluster {
 
     /// Adds a running pod to its unit, which is created if needed.
     fn attach(&mut self, id: PodId) {
+        // A pending pod uses no room, so it cannot be a victim.
         let Some(host) = self.cluster.pod(id).and_then(Pod::host) else {
             return;
         };
@@ -288,6 +293,7 @@ impl GangCluster {
         let Some(unit_id) = member.and_then(|it| it.unit.take()) else {
             return;
         };
+        // `self.workloads()` would borrow all of `self`, but `units` is changed below.
         let workloads = WorkloadView {
             options: &self.options,
             cluster: &self.cluster,
@@ -301,6 +307,7 @@ impl GangCluster {
         self.units.update(unit_id, |unit| {
             unit.pods.retain(|it| *it != id);
             unit.protected_pods = unit.protected_pods.saturating_sub(usize::from(is_covered));
+            // The removed pod may have been the earliest: compute the start of the others.
             let pods = unit.pods.iter();
             let first = pods.map(|it| workloads.started_at_ns(*it)).min();
             unit.started_at_ns = first.unwrap_or(i64::MAX);

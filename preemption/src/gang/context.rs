@@ -91,6 +91,7 @@ impl<'a> DecisionContext<'a> {
         }
         // `min_by_key` returns the first of equal plans.
         let cost = |plan: &Result<GangPlan, InfeasibleReason>| {
+            // `false` sorts first: any plan is better than an infeasible search.
             plan.as_ref()
                 .map_or((true, None), |it| (false, Some(it.score)))
         };
@@ -108,6 +109,7 @@ impl<'a> DecisionContext<'a> {
         let cascades = cascades.count(&result.victims);
         let units = result.victims.iter();
         let units = units.filter_map(|it| self.state.units.get(*it));
+        // As in kube-scheduler, a pod of a group that is disrupted pod by pod counts too.
         let in_groups = units
             .filter(|it| it.kind() > PreemptionUnitKind::Pod)
             .count();

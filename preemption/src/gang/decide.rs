@@ -125,6 +125,8 @@ fn decide_outcome(
 ) -> GangOutcome {
     let (state, request) = (context.state, context.request);
     let is_lockkeeper = context.is_lockkeeper();
+    // kube-scheduler preempts for a group only after the whole group was unschedulable, and
+    // filters the explicit nodes of a pod before: neither is tried again.
     if (is_lockkeeper || (request.group.is_none() && request.hosts.is_none()))
         && let Some(placement) = context.placement_without_victims()
     {
@@ -149,6 +151,7 @@ fn decide_outcome(
     if preemptor::policy(state, request) == PodPreemption::Never {
         return GangOutcome::Ineligible(IneligibleReason::PolicyNever);
     }
+    // For a group, `isOngoingPreemption` keeps the nominations; a single pod is ineligible.
     if !is_lockkeeper
         && !is_nomination_rejected(state, request)
         && nomination::has_terminating_victims(state, context.preemptor)
@@ -193,5 +196,6 @@ fn is_nomination_rejected(state: &GangCluster, request: &PreemptionRequest<'_>) 
         return false;
     };
     let shape = state.cluster.shape_of(shape);
+    // Such a nomination (`UnschedulableAndUnresolvable`) does not prevent a new preemption.
     shape.rejection_by(host, state.cluster.symbols()).is_some()
 }

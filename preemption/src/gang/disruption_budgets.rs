@@ -32,6 +32,7 @@ impl DisruptionBudgets {
             Some(id) => *id,
             None => BudgetId::of(self.all.len()),
         };
+        // `remove` keeps the id: a budget that is added again keeps its place in the order.
         if self.ids.insert(key, id).is_none() {
             let full = full_name(spec.namespace, spec.name);
             self.all.push(None);
@@ -72,6 +73,7 @@ impl DisruptionBudgets {
         let protects = |id: &BudgetId| {
             let budget = self.all.get(id.index()).and_then(Option::as_ref);
             budget.is_some_and(|it| {
+                // As in kube-scheduler, an empty selector protects no pod.
                 !it.selector.is_empty()
                     && it.selector.matches(pod.labels(), symbols)
                     && !it.disrupted.contains(pod.name())
@@ -107,6 +109,7 @@ impl DisruptionCounter<'_> {
         if unit.protected_pods == 0 {
             return 0;
         }
+        // Pods after the first violation are charged too, as in kube-scheduler 1.37.
         let violations = unit.pods.iter().filter_map(|pod| {
             let member = members.get(pod.index())?;
             Some((*pod, self.charge(&member.budgets)?))
@@ -114,8 +117,8 @@ impl DisruptionCounter<'_> {
         violations.map(|(pod, budget)| report(pod, budget)).count()
     }
 
-    /// Charges the disruption of one pod. Returns the first budget that it violates; later budgets are not charged
-    /// then. A charge is final, even if the pod's unit is reprieved.
+    /// Charges the disruption of one pod. Returns the first budget that it violates. A charge is final, even if the
+    /// pod's unit is reprieved.
     ///
     /// Source: kube-scheduler v1.37, `FilterVictimsWithPDBViolation`.
     fn charge(&mut self, protecting: &[BudgetId]) -> Option<BudgetId> {
@@ -125,6 +128,7 @@ impl DisruptionCounter<'_> {
             let used = self.used.entry(*id).or_default();
             *used = used.saturating_add(1);
             if *used > allowed {
+                // Later budgets are not charged then, as in kube-scheduler 1.37 (1.36 charged all).
                 return Some(*id);
             }
         }

@@ -32,6 +32,7 @@ impl Domain {
 
     /// The priorities below a bound of the units with pods in the domain, the lowest first.
     pub(super) fn priorities_below(&self, state: &GangCluster, bound: i32) -> Vec<i32> {
+        // The unit table counts the priorities of the whole cluster: no walk over nodes.
         if let Self::Cluster(_) = self {
             return state.units.priorities_below(bound);
         }
@@ -53,6 +54,7 @@ impl Domain {
 
     /// The units below a priority with pods on some nodes, the most important first. Meant for few nodes: it sorts.
     pub(super) fn units_below(state: &GangCluster, hosts: &[HostId], bound: i32) -> Vec<UnitId> {
+        // No unit has a priority below `i32::MIN`.
         let Some(max_priority) = bound.checked_sub(1) else {
             return Vec::new();
         };
@@ -60,6 +62,7 @@ impl Domain {
             .iter()
             .filter_map(|it| state.units.reclaimable.node(*it));
         let mut units: Vec<UnitId> = nodes.flat_map(|it| it.units(max_priority)).collect();
+        // A unit is listed once for each of its pods.
         units.sort_unstable();
         units.dedup();
         state.units.sort_by_importance(&mut units);

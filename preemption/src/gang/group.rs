@@ -84,6 +84,7 @@ impl Groups {
     }
 
     pub(super) fn remove(&mut self, id: GroupId) {
+        // Children and pods stay linked: the group may be added again.
         self.set_parent(id, None);
         if let Some(group) = self.get_mut(id) {
             group.is_present = false;
@@ -128,6 +129,7 @@ impl Groups {
     /// Source: kube-scheduler v1.37, `getHighestAllAncestor`.
     pub(super) fn disruption_root(&self, id: GroupId) -> Option<(GroupId, &Group)> {
         let all = self.ancestors(id);
+        // Ancestors are listed bottom-up, so the topmost is the last.
         all.filter(|(_, it)| it.mode == DisruptionMode::PodGroup)
             .last()
     }
@@ -140,6 +142,7 @@ impl Groups {
         while let Some(group) = unvisited.pop().and_then(|it| self.get(it)) {
             pods.extend(group.pods.iter().copied());
             for child in &group.children {
+                // The parents of groups may form a cycle.
                 if seen.insert(*child) {
                     unvisited.push(*child);
                 }

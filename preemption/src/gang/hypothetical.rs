@@ -69,6 +69,7 @@ pub(super) struct SearchBaseline {
 
 impl SearchBaseline {
     pub(super) fn is_victim(&self, state: &GangCluster, unit: UnitId) -> bool {
+        // `add_victim` lists a unit under each of its nodes, so one of them is enough.
         let pod = state.units.get(unit).and_then(|it| it.pods.first());
         let host = pod.and_then(|it| state.cluster.pod(*it)?.host());
         let of_host = host.and_then(|it| self.victims.get(&it));
@@ -107,6 +108,7 @@ impl SearchBaseline {
                     continue;
                 }
                 for pod in &unit.pods {
+                    // The unit is listed under its other nodes too, where their pods are released.
                     if state.cluster.pod(*pod).and_then(Pod::host) == Some(*host) {
                         overlay.release(*host, state.cluster.requests(*pod));
                     }

@@ -43,6 +43,7 @@ pub(super) fn reserve_nominated(
 ) {
     let workloads = state.workloads();
     let priority = preemptor::priority(state, request);
+    // The preemptor's own nominations must not take room from it.
     let own: BTreeSet<PodId> = request.pods.iter().copied().collect();
     for id in state.nominated.difference(&own) {
         let is_above = workloads.scheduling_priority(*id) >= priority;
@@ -78,6 +79,7 @@ pub(super) fn nomination_status(
     if apply_placement(state, &placement, &mut overlay).is_ok() {
         return NominationStatus::Fits(placement);
     }
+    // The failed attempt has reserved the room of the pods before the failing one.
     overlay.roll_back(without_changes);
     for host in &hosts {
         let pods = state.cluster.host(*host).map_or(&[][..], |it| it.pods());
@@ -124,6 +126,7 @@ fn apply_placement(
                 resources,
             }));
         }
+        // Several pods of a gang may be nominated to the same node.
         overlay.reserve(host, &shape.requests);
     }
     Ok(())

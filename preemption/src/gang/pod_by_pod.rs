@@ -23,6 +23,7 @@ pub(super) fn decide(context: DecisionContext<'_>, trace: &mut GangTrace) -> Gan
         trace.record(|| GangStep::Pod { pod: *pod });
         let pod_request = PreemptionRequest {
             pods: std::slice::from_ref(pod),
+            // Without the group, each node is a domain of its own.
             group: None,
             fixed_placement: None,
             ..*request
@@ -52,6 +53,7 @@ pub(super) fn decide(context: DecisionContext<'_>, trace: &mut GangTrace) -> Gan
                 _ => {}
             }
         }
+        // The next pod may use the room of these victims, and does not select them again.
         for victim in &progress.victims {
             baseline.add_victim(state, *victim);
         }
@@ -90,6 +92,7 @@ fn all_or_nothing(
     if progress.victims.is_empty() {
         return GangOutcome::Fits { placement };
     }
+    // `progress.victims` is sorted by id, a plan by importance.
     let by_importance: BTreeSet<_> = progress
         .victims
         .iter()

@@ -80,6 +80,7 @@ pub(super) fn policy(state: &GangCluster, request: &PreemptionRequest<'_>) -> Po
         (SchedulerCompatibility::Lockkeeper, Some(group)) => {
             workloads.group_preemption_policy(group, request.pods)
         }
+        // kube-scheduler's evaluator for single pods considers only the pod's own policy.
         _ => state
             .cluster
             .pod(*pod)

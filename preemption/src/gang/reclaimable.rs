@@ -71,6 +71,7 @@ impl NodeReclaimable {
             match self.levels.last_mut() {
                 Some((last, row)) if last == priority => row.add(requests(*pod)),
                 last => {
+                    // Sums are cumulative: each level contains the levels below it.
                     let mut row = last.map(|(_, row)| row.clone()).unwrap_or_default();
                     row.add(requests(*pod));
                     self.levels.push((*priority, row));

@@ -32,6 +32,7 @@ impl<'a> Reprieve<'a> {
             overlay.reserve(*host, requests);
             requested.extend(requests.iter().map(|(resource, _)| (*host, *resource)));
         }
+        // Sorted by node first: `try_reprieve` searches the range of a node.
         requested.sort_unstable();
         requested.dedup();
         Self {
@@ -55,6 +56,7 @@ impl<'a> Reprieve<'a> {
     /// `selectVictimsOnDomain` and of `SelectVictimsOnNode`.
     pub(super) fn try_reprieve(&mut self, unit: UnitId) -> Result<(), (HostId, ResourceId)> {
         let state = self.state;
+        // A unit stays as a whole or not at all: its pods on earlier nodes are undone as well.
         let mark = self.overlay.mark();
         let pods = state.units.get(unit).map_or(&[][..], |it| &it.pods);
         for pod in pods {
@@ -63,6 +65,7 @@ impl<'a> Reprieve<'a> {
             };
             let from = self.requested.partition_point(|(it, _)| *it < host);
             let requested = self.requested.get(from..).unwrap_or_default();
+            // The preemptor has no pod on this node.
             if requested.first().is_none_or(|(it, _)| *it != host) {
                 continue;
             }
@@ -70,6 +73,7 @@ impl<'a> Reprieve<'a> {
             self.overlay.reserve(host, requests);
             let overlay = &self.overlay;
             let mut requested = requested.iter().take_while(|(it, _)| *it == host);
+            // The preemptor's requests are reserved already, so a conflict is a negative amount.
             let is_short = |resource| overlay.free(host, resource) < Amount::ZERO;
             if let Some((_, resource)) = requested.find(|(_, resource)| is_short(*resource)) {
                 let resource = *resource;

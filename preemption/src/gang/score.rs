@@ -64,14 +64,17 @@ impl Score {
                 pod.priority()
             };
             let started_at_ns = pod.started_at_ns().unwrap_or(i64::MAX);
+            // kube-scheduler's `victims[0]`: the first pod of the most important unit.
             if score.pods == 0 {
                 score.highest_priority = priority;
             }
             score.pods = score.pods.saturating_add(1);
+            // Without the shift, more victims of negative priority would have a lower sum.
             let shifted = PRIORITY_OFFSET.saturating_add(i64::from(priority));
             score.priority_sum = score
                 .priority_sum
                 .saturating_add(u64::try_from(shifted).unwrap_or_default());
+            // Pods of a unit may differ in priority, so the first need not have the highest.
             if top.is_none_or(|it| priority > it) {
                 top = Some(priority);
                 score.started_at_ns = Reverse(started_at_ns);
@@ -112,6 +115,7 @@ impl<'a> CascadeEstimator<'a> {
     /// How many of these victims are expected to preempt. Costs the nodes, once for equal units.
     pub(super) fn count(&mut self, victims: &[UnitId]) -> u32 {
         if self.state.options.compatibility == SchedulerCompatibility::KubeScheduler {
+            // kube-scheduler does not consider what its victims preempt later.
             return 0;
         }
         let count = victims
@@ -153,6 +157,7 @@ impl<'a> CascadeEstimator<'a> {
     /// Whether pods of a scheduling priority do not fit now, but would without the units of lower priority.
     fn would_preempt(&self, priority: i32, shapes: &[ShapeId]) -> bool {
         let fits = |max_priority| self.fits(max_priority, shapes);
+        // Only units of strictly lower priority are eligible as victims.
         let below = priority.checked_sub(1);
         !fits(None) && below.is_some_and(|it| fits(Some(it)))
     }

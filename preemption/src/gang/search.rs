@@ -95,11 +95,13 @@ impl DomainSearch<'_> {
             });
         }
         let cutoff = self.cutoff(Some(max_priority));
+        // Reprieves look only at the nodes of the placement: a sparse overlay is enough.
         let overlay = self.overlay(&cutoff, &kept, 0);
         let mut reprieve = Reprieve::new(self.state, overlay, self.preemptor.shapes, &placement);
         let kept: BTreeSet<UnitId> = kept.into_iter().collect();
         let mut victims = Vec::new();
         for unit in self.conflicting_units(&reprieve, max_priority) {
+            // The overlay contains the kept units; a second reserve would count them twice.
             if !kept.contains(&unit) {
                 reprieve_or_preempt(&mut reprieve, unit, false, &mut victims, trace);
             }
@@ -122,11 +124,13 @@ impl DomainSearch<'_> {
         for unit in &protected.by_importance {
             reprieve_or_preempt(&mut reprieve, *unit, true, &mut victims, trace);
         }
+        // kube-scheduler reprieves every unit on an untouched node, so those are not tried.
         for unit in self.conflicting_units(&reprieve, top) {
             if !protected.pods.contains_key(&unit) {
                 reprieve_or_preempt(&mut reprieve, unit, false, &mut victims, trace);
             }
         }
+        // Protected units were tried first; kube-scheduler sorts all victims again at the end.
         self.state.units.sort_by_importance(&mut victims);
         Self::result(first, victims, protected, top)
     }
@@ -172,10 +176,12 @@ impl DomainSearch<'_> {
             let Some(unit) = state.units.get(id) else {
                 return;
             };
+            // Charged above: a second charge would use the budgets up twice.
             if self.baseline.is_victim(state, id) {
                 return;
             }
             let mut breaks = Vec::new();
+            // Without a trace the list stays empty and costs no allocation.
             let is_traced = trace.is_on();
             let pods = counter.charge_unit(unit, &state.members, |pod, budget| {
                 if is_traced {
@@ -189,6 +195,7 @@ impl DomainSearch<'_> {
             }
         };
         match self.domain {
+            // The unit table has the protected units of the cluster in order: no walk over nodes.
             Domain::Cluster(_) => {
                 let units = state.units.protected_below(bound);
                 units.for_each(|it| charge(it.unit));
@@ -217,6 +224,7 @@ impl DomainSearch<'_> {
         let mut reprieve = Reprieve::new(self.state, overlay, self.preemptor.shapes, first);
         let mut kept = Vec::new();
         for unit in protected.by_importance.iter().copied() {
+            // Best effort (KEP-5710): a protected unit that conflicts remains a potential victim.
             if reprieve.try_reprieve(unit).is_ok() {
                 kept.push(unit);
                 trace.record(|| GangStep::Reprieved {
@@ -228,9 +236,8 @@ impl DomainSearch<'_> {
         kept
     }
 
-    /// A binary search for the lowest sufficient priority cutoff, and the placement with it. Greedy placement is not
-    /// monotone: it may succeed at a cutoff and fail at a higher one. The result is then the lowest cutoff that was
-    /// tried with success, which need not be the lowest of all.
+    /// A binary search for the lowest sufficient priority cutoff, and the placement with it. The result is the lowest
+    /// cutoff that was tried with success, which need not be the lowest of all.
     fn least_priority(
         &self,
         priorities: &[i32],
@@ -239,8 +246,10 @@ impl DomainSearch<'_> {
         trace: &mut GangTrace,
     ) -> (i32, Placement) {
         let at = |index: usize| priorities.get(index).copied().unwrap_or(i32::MIN);
+        // The highest cutoff suffices: the kept units fit beside the first placement.
         let (mut low, mut high) = (0_usize, priorities.len().saturating_sub(1));
         let mut best = None;
+        // Greedy placement is not monotone: it may succeed at a cutoff and fail at a higher one.
         while low < high {
             let middle = low.midpoint(high);
             let placement = self.place(Some(at(middle)), kept);
@@ -266,6 +275,7 @@ impl DomainSearch<'_> {
     /// way.
     fn conflicting_units(&self, reprieve: &Reprieve<'_>, max_priority: i32) -> Vec<UnitId> {
         let state = self.state;
+        // `max_priority` is inclusive, the bound of `units_below` is not.
         let bound = self.preemptor.priority.min(max_priority.saturating_add(1));
         let mut units = Domain::units_below(state, &reprieve.hosts(), bound);
         units.retain(|it| !self.baseline.is_victim(state, *it));
@@ -287,6 +297,7 @@ impl DomainSearch<'_> {
     ) -> Overlay<'c, PriorityCutoff<'c>> {
         let state = self.state;
         let mut overlay = match self.domain {
+            // A dense overlay would read all nodes of the cluster for this one.
             Domain::Host(_) => Overlay::new(cutoff),
             _ => cutoff.overlay(lookups, kept.len()),
         };
@@ -298,8 +309,10 @@ impl DomainSearch<'_> {
                 .is_some_and(|max_priority| priority <= max_priority)
         };
         for unit in kept.iter().filter_map(|it| state.units.get(*it)) {
+            // A unit above the cutoff was not removed, so its room is still in use.
             for pod in unit.pods.iter().filter(|_| is_removed(unit.priority)) {
                 let host = state.cluster.pod(*pod).and_then(Pod::host);
+                // A group may have pods on other nodes; they do not matter for a single node.
                 let is_here = |it: &HostId| match self.domain {
                     Domain::Host(host) => it == host,
                     _ => true,

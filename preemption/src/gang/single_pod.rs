@@ -49,6 +49,7 @@ pub(super) fn best_node(context: &DecisionContext<'_>, trace: &mut GangTrace) ->
     let mut domains = Vec::new();
     search_nodes(context, trace, |result| match result {
         NodeSearchResult::Plan(plan) => {
+            // The first of equals; kube-scheduler leaves this to the order of a Go map.
             if best.as_ref().is_none_or(|it| plan.score < it.score) {
                 best = Some(plan);
             }
@@ -82,6 +83,7 @@ fn search_nodes(
     };
     let offset = request.sample.map_or(0, |it| it.offset);
     let offset = offset.checked_rem(hosts.len()).unwrap_or_default();
+    // kube-scheduler draws the offset; here the caller gives it, so decisions are repeatable.
     hosts.rotate_left(offset);
     let mut cascades = CascadeEstimator::new(state, context.baseline);
     let (mut intact, mut violating) = (0_usize, 0_usize);
@@ -91,6 +93,7 @@ fn search_nodes(
         let search = context.search(&domain, state.options.strategy);
         let result = check_node(context, &search, host).and_then(|()| search.run(trace));
         let result = match result {
+            // kube-scheduler too reports a search without victims as an error of the node.
             Ok(it) if it.victims.is_empty() => Err(InfeasibleReason::PreemptionNotHelpful),
             result => result,
         };
@@ -147,6 +150,7 @@ fn check_node(
     };
     let mut overlay = Overlay::new(&cutoff);
     search.baseline.apply_to(&mut overlay, &cutoff, &[host]);
+    // kube-scheduler searches only nodes on which a filter returned `Unschedulable`.
     if !context.is_lockkeeper() && overlay.fits(host, shape) {
         return Err(InfeasibleReason::PreemptionNotHelpful);
     }

@@ -78,6 +78,7 @@ impl Unit {
             .then_with(|| other.kind.cmp(&self.kind))
             .then_with(|| other.pods.len().cmp(&self.pods.len()))
             .then_with(|| self.started_at_ns.cmp(&other.started_at_ns))
+            // kube-scheduler's order ends here; further ties keep the order of its input.
             .then_with(|| self.first_pod().cmp(&other.first_pod()))
             .then_with(|| self.name.cmp(&other.name))
             .then_with(|| id.cmp(&other_id))

@@ -88,6 +88,7 @@ impl UnitTable {
         self.free_ids.push(id);
         if let Some(count) = self.priorities.get_mut(&unit.priority) {
             *count = count.saturating_sub(1);
+            // `priorities_below` returns the keys, so no key may remain without units.
             if *count == 0 {
                 self.priorities.remove(&unit.priority);
             }
@@ -114,6 +115,7 @@ impl UnitTable {
     /// The protected units below a priority, the most important first.
     pub(super) fn protected_below(&self, bound: i32) -> impl Iterator<Item = &Importance> {
         let all = self.protected.iter();
+        // `Reverse`: the set begins with the highest priorities.
         all.skip_while(move |it| it.priority.0 >= bound)
     }
 

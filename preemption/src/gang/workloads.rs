@@ -56,6 +56,7 @@ impl<'a> WorkloadView<'a> {
     pub fn scheduling_priority(&self, pod: PodId) -> i32 {
         let own = self.cluster.pod(pod).map_or(0, Pod::priority);
         let root = self.root_of(pod);
+        // `GetPodPriority`: a group without a priority counts as 0, whatever its pods have.
         root.map_or(own, |(_, it)| it.priority.unwrap_or_default())
     }
 
@@ -67,6 +68,7 @@ impl<'a> WorkloadView<'a> {
     pub fn preemption_priority(&self, pod: PodId) -> i32 {
         let scheduling = self.scheduling_priority(pod);
         if self.options.compatibility == SchedulerCompatibility::KubeScheduler {
+            // kube-scheduler has no preemption priority.
             return scheduling;
         }
         let root = self.root_of(pod);
@@ -122,6 +124,7 @@ impl<'a> WorkloadView<'a> {
             SchedulerCompatibility::KubeScheduler
                 if self.options.gates.pod_group_preemption_policy =>
             {
+                // The policies of the pods do not count; an unset policy permits preemption.
                 group_policy.unwrap_or_default()
             }
             SchedulerCompatibility::KubeScheduler => pod_policy(),
@@ -134,10 +137,12 @@ impl<'a> WorkloadView<'a> {
         let count = self.groups.get(group).and_then(|it| it.count_min);
         let required = usize::try_from(count.unwrap_or(1)).unwrap_or(usize::MAX);
         let pods = self.groups.pods_below(group).into_iter();
+        // A terminating pod will not run with the gang, so another one must be placed.
         let is_running = |it: &Pod| it.host().is_some() && !it.is_terminating();
         let running = pods
             .filter(|it| self.cluster.pod(*it).is_some_and(is_running))
             .count();
+        // At least one: with zero, a placement without any pod would be enough.
         required.saturating_sub(running).max(1)
     }
 
@@ -170,6 +175,7 @@ impl<'a> WorkloadView<'a> {
             priority: self.preemption_priority(pod),
             scheduling_priority: self.scheduling_priority(pod),
             pods: Vec::new(),
+            // The minimum over no pods; `GangCluster::attach` lowers it.
             started_at_ns: i64::MAX,
             ties_by_pod_id: self.options.compatibility == SchedulerCompatibility::KubeScheduler,
             name,

@@ -145,6 +145,7 @@ fn convert_payload(
         &parts.payload,
         from.list_keys(),
     );
+    // The source object is newer than the preserved fields of its version.
     own.remove(from.name());
     if !source_own.is_empty() {
         own.insert(from.name().to_owned(), source_own);

@@ -103,6 +103,7 @@ pub(crate) fn restore(
         return all;
     }
     let mut value = value;
+    // One stale entry must not block the restoration of the others.
     for entry in entries.iter().take(RESTORE_ATTEMPTS_MAX) {
         let mut tried = value.clone();
         if entry.restore(&mut tried, keyed) && is_same(&tried) {
@@ -269,6 +270,7 @@ impl Entry {
                     return false;
                 };
                 let found = self.find(value, keyed);
+                // A client has changed the value since: the change takes precedence over the entry.
                 if found != base.as_ref() {
                     return false;
                 }
@@ -276,6 +278,7 @@ impl Entry {
                 for (depth, step) in above.iter().enumerate() {
                     let path = self.at.get(..depth).unwrap_or_default();
                     let next = self.at.get(depth.saturating_add(1));
+                    // Containers that existed in the base and are gone now were removed on purpose.
                     let make = (depth >= *inside).then_some(next).flatten();
                     match descend(parent, step, find_list_key(keyed, path), make) {
                         Some(child) => parent = child,

@@ -123,6 +123,7 @@ pub(crate) fn remove_preserved_annotations(metadata: &mut Map<String, Value>) {
     };
     let before = all.len();
     all.retain(|key, _| !is_preserved_annotation(key));
+    // A map that was empty before stays; one that had only preserved fields is removed.
     if before > 0 && all.is_empty() {
         metadata.remove(ANNOTATIONS);
     }

@@ -14,8 +14,8 @@ use std::collections::BTreeMap;
 /// Prefix of the annotations that preserve fields which the object's version lacks.
 pub const PRESERVED_ANNOTATION_PREFIX: &str = "kept-in-conversion.lockkeeper.dev/";
 
-/// The maximum number of characters of the field path in an annotation's name. The path is there for people; the digest after
-/// it makes the name unique. Kubernetes allows 63 characters.
+/// The maximum number of characters of the field path in an annotation's name. The path is for readers; the digest after it
+/// makes the name unique. Kubernetes allows 63 characters.
 const PATH_LENGTH_MAX: usize = 40;
 
 /// The fields preserved in an object.
@@ -103,6 +103,7 @@ fn read_annotation(
     remaining_bytes: &mut usize,
 ) -> Result<AnnotationValue<Entry>, String> {
     let text = annotation.as_str().ok_or("the value is not a string")?;
+    // Users may write annotations too: the limit bounds the work for parsing them.
     *remaining_bytes = remaining_bytes
         .checked_sub(text.len())
         .ok_or_else(|| format!("the annotations exceed {PRESERVED_MAX_BYTES} bytes in total"))?;
@@ -122,6 +123,7 @@ fn annotation_name(of: Option<&str>, entry: &Entry) -> String {
         .filter(is_allowed)
         .take(PATH_LENGTH_MAX)
         .collect();
+    // The name of an annotation must start with a letter or digit.
     let readable = readable.trim_start_matches(|it: char| !it.is_ascii_alphanumeric());
     let parts = [
         of.unwrap_or_default(),
@@ -138,6 +140,7 @@ fn annotation_name(of: Option<&str>, entry: &Entry) -> String {
 /// FNV-1a with 64 bits: it must be the same in every release. It need not resist collisions, because they can only damage an
 /// object that their author may write anyway.
 fn digest(parts: &[&str]) -> u64 {
+    // The zero byte separates the parts: `a`, `b` and `ab` have different digests.
     let bytes = parts.iter().flat_map(|it| it.bytes().chain([0]));
     bytes.fold(0xcbf2_9ce4_8422_2325, |digest, byte| {
         (digest ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)

@@ -104,6 +104,7 @@ pub fn check_round_trip(kind: &Kind, object: &Value) -> Result<(), RoundTripErro
     for to in kind.version_names() {
         let there = convert(object, to)?;
         check_metadata_unchanged(object, &there, to)?;
+        // A conversion to its own version must return the object unchanged, too.
         if to == from {
             check_unchanged(kind, from, to, object, &there)?;
             continue;

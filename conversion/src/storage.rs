@@ -137,6 +137,7 @@ pub fn removal_blockers(definition: &CustomResourceDefinition, version: &str) ->
     let status = definition.status.as_ref();
     let stored = status.and_then(|it| it.stored_versions.as_ref());
     let (definition, version) = (name, text);
+    // The storage version blocks even without a status; any other needs `storedVersions`.
     let storage = match stored {
         _ if found.storage => Some(RemovalError::Stored {
             definition: definition.clone(),

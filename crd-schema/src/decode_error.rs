@@ -28,6 +28,7 @@ impl Finding {
         error: &serde_path_to_error::Error<serde_json::Error>,
         object: Option<&Value>,
     ) -> Self {
+        // A map is a leaf of the decoded types, so the flag is never reset.
         let mut is_map = false;
         let field = error.path().iter().fold(base, |path, it| match it {
             Segment::Seq { index } => path.index(*index),

@@ -126,7 +126,7 @@ impl Finding {
 pub type Identity = (String, Option<String>, Cow<'static, str>);
 
 impl fmt::Display for Finding {
-    /// `field: Invalid value: "5": what is accepted [CQ007]`; without the field in the alternate
+    /// `field: Invalid value: "5": accepted values [CQ007]`; without the field in the alternate
     /// form.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if !f.alternate() {
@@ -151,6 +151,7 @@ const QUOTING_BYTES: usize = 5;
 /// A string as messages print it: quoted, escaped and cut at a bound.
 #[must_use]
 pub fn quoted(value: &str) -> String {
+    // Cut at a character, not at a byte: a slice inside a code point would be empty.
     let end = value.char_indices().nth(VALUE_LENGTH_MAX);
     let kept = end.map_or(value, |(end, _)| value.get(..end).unwrap_or_default());
     let mut out = String::with_capacity(kept.len().saturating_add(QUOTING_BYTES));

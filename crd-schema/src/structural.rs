@@ -89,6 +89,7 @@ impl StructuralSchema {
 
     /// Whether CEL can be evaluated: the findings of types and bounds that stop it in the API server.
     fn can_evaluate_cel(findings: &[Finding]) -> bool {
+        // Other findings leave types and sizes as the rules expect them, so CEL can run.
         let is_blocked = findings.iter().any(|it| {
             matches!(
                 it.kind,

@@ -64,6 +64,7 @@ impl Defaults {
             None => self.set(field, [finalizer]),
             Some(list) if list.iter().any(|name| name == finalizer) => {}
             Some(_) => {
+                // `/-` appends to the list: other finalizers stay (RFC 6902).
                 let pointer = format!("{}/-", field.pointer());
                 self.push(field, pointer, finalizer);
             }

@@ -66,6 +66,7 @@ impl Verdict {
         if findings.is_empty() {
             return;
         }
+        // Exceptions are for findings that reach the client; audit findings stay as they are.
         let is_reported = matches!(action, Action::Enforce | Action::Warn);
         match settings
             .exceptions
@@ -126,6 +127,7 @@ pub fn review<T: ValidatedKind>(subject: &ReviewSubject<'_, T>, context: &Contex
         ReviewSubject::Create(object) | ReviewSubject::Delete(object) => object,
         ReviewSubject::Update(change) => change.new,
     };
+    // Controllers update status and metadata often, and no rule reads most of these fields.
     if let ReviewSubject::Update(change) = subject
         && T::is_unchanged(change.old, change.new)
     {
@@ -157,6 +159,7 @@ fn run_rule<T: ValidatedKind>(
         (Check::Object(_) | Check::Context(_), ReviewSubject::Update(change)) => {
             let mut findings = check_state(rule, change.new, context);
             if T::RATCHETS && !findings.is_empty() {
+                // Most updates have no findings, so the stored object is evaluated only here.
                 drop_preexisting(&mut findings, &check_state(rule, change.old, context));
             }
             findings

@@ -96,6 +96,7 @@ impl Index {
     /// Adds or updates an object, and marks its kind as complete.
     pub fn apply(&mut self, name: ObjectName, facts: Facts) {
         let kind = facts.kind();
+        // Unlink the former facts first: they may name another parent, job or class.
         self.remove(kind, &name);
         self.complete_kinds.insert(kind);
         self.link(&name, &facts);
@@ -127,6 +128,7 @@ impl Index {
         for ((_, name), facts) in other.objects {
             put(self, name, facts);
         }
+        // A kind without objects is complete, too, so `apply` alone would not mark it.
         self.complete_kinds.extend(other.complete_kinds);
     }
 
@@ -425,6 +427,7 @@ impl ClusterView for Index {
             namespace: namespace.to_owned(),
             name: String::new(),
         };
+        // The empty name sorts before all pods of the namespace.
         let mut from = self.objects.range((IndexedKind::Pod, first)..);
         let ((kind, pod), _) = from.next()?;
         (*kind == IndexedKind::Pod && pod.namespace == namespace).then_some(&pod.name)

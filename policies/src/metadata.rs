@@ -80,6 +80,7 @@ fn annotations(metadata: &ObjectMeta, out: &mut Findings) {
     let field = field("annotations");
     let mut size: usize = 0;
     for (key, value) in metadata.annotations.iter().flatten() {
+        // As in apimachinery (`ValidateAnnotations`), the case of an annotation key is ignored.
         invalid(&field, key, label_key(&key.to_lowercase()), out);
         size = size.saturating_add(key.len()).saturating_add(value.len());
     }
@@ -115,6 +116,7 @@ fn check_owners(metadata: &ObjectMeta, out: &mut Findings) {
         }
     }
     let is_controller = |owner: &&OwnerReference| owner.controller == Some(true);
+    // The first controller is valid; each further one is reported.
     for owner in owners.filter(is_controller).skip(1) {
         let detail = "only one owner may be the controller";
         out.invalid(field.clone(), &owner.name, detail);
@@ -174,6 +176,7 @@ fn added_finalizers(old: &ObjectMeta, new: &ObjectMeta, out: &mut Findings) {
     let before: BTreeSet<&String> = old.finalizers.iter().flatten().collect();
     let names = new.finalizers.as_deref().unwrap_or_default();
     let added = |name: &String| !before.contains(name);
+    // A new finalizer would delay a deletion that has begun; removals stay allowed.
     if old.deletion_timestamp.is_some() && names.iter().any(added) {
         let detail = "no finalizer can be added to an object that is being deleted";
         out.forbidden(field("finalizers"), detail);

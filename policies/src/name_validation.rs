@@ -145,6 +145,7 @@ pub(crate) fn labels(map: &BTreeMap<String, String>, field: &FieldPath, out: &mu
 /// Reports invalid keys of annotations, and annotations that are too large together.
 pub(crate) fn annotations(map: &BTreeMap<String, String>, field: &FieldPath, out: &mut Findings) {
     for key in map.keys() {
+        // As in apimachinery (`ValidateAnnotations`), the case of an annotation key is ignored.
         for fault in label_key(&key.to_lowercase()) {
             out.invalid(field.clone(), key, fault);
         }

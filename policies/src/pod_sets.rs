@@ -115,6 +115,7 @@ fn visit_list(
     ];
     for (list, amounts) in lists {
         for (resource, quantity) in amounts.iter().flatten() {
+            // Further amounts could only be dropped, and a template may have many.
             if out.is_full() {
                 return;
             }

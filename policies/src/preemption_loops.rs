@@ -82,6 +82,7 @@ pub fn loop_verdict(
     if rules.is_damped {
         return LoopVerdict::Damped;
     }
+    // Under fair sharing the argument of case 2 needs a tree without nested cohorts.
     let is_ordered = !(rules.is_fair && is_nested);
     if is_ordered
         && preemptors.all(|it| !it.may_borrow && it.cross_queue_scope != CrossQueueScope::Any)

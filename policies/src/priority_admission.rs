@@ -66,6 +66,7 @@ pub(crate) fn resolve(cluster: &dyn ClusterView, class: &str) -> Lookup<Resolved
         };
     }
     match (cluster.priority_class(class), system_class(class)) {
+        // System classes always exist, also if the view has no PriorityClass at all.
         (Lookup::Found(facts), _) | (_, Some(facts)) => {
             Lookup::Found(ResolvedPriority::from_class(class, facts))
         }

@@ -194,6 +194,7 @@ pub fn built_in(wanted: &BTreeSet<ForeignKinds>, settings: &Settings) -> Vec<Reg
     let mut out = Registrations::collect(WebhookScope::Always, settings);
     for kinds in wanted {
         let all = foreign_registrations(*kinds, settings);
+        // Without an enabled rule the API server need not call the webhook for the kind.
         out.extend(all.into_iter().filter(|it| !it.validated_on.is_empty()));
     }
     out

@@ -42,6 +42,7 @@ const AMOUNTS: [&str; 4] = ["capacity", "limits", "overhead", "requests"];
 
 /// Whether two pod templates are equal.
 pub(crate) fn templates_equal(a: &PodTemplateSpec, b: &PodTemplateSpec) -> bool {
+    // Most templates are equal field by field, and need no JSON values.
     a == b || template_value(a) == template_value(b)
 }
 
@@ -84,6 +85,7 @@ fn normalized(field: &str, value: Value) -> Option<Value> {
         Value::Array(items) if items.is_empty() => None,
         Value::Array(items) => {
             let items = items.into_iter();
+            // An item stays in the list even if nothing of it is left: its position counts.
             let items = items.map(|it| normalized("", it).unwrap_or_default());
             Some(Value::Array(items.collect()))
         }

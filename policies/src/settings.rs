@@ -83,6 +83,7 @@ impl Settings {
     #[must_use]
     pub fn action(&self, rule: &str, default: Action, namespace: Option<&str>) -> Action {
         namespace
+            // The action of a namespace takes precedence over the one for all namespaces.
             .and_then(|name| self.namespaces.get(name)?.get(rule))
             .or_else(|| self.actions.get(rule))
             .copied()

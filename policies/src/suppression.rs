@@ -58,6 +58,7 @@ impl Suppressions {
                 "there is no such rule; each line is the id of a rule, a colon and the reason";
             return self.add_problem(entry, detail);
         };
+        // A suppression without a reason has no effect, so that each one is justified.
         if reason.is_empty() {
             return self.add_problem(
                 entry,
@@ -79,6 +80,7 @@ impl Suppressions {
     pub fn reason(&mut self, rule: &str) -> Option<&str> {
         let mut entries = self.entries.iter_mut();
         let entry = entries.find(|it| it.rule == rule)?;
+        // The first of equal entries is used; a second one is reported as unused.
         entry.is_used = true;
         Some(&entry.reason)
     }

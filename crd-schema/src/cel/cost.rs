@@ -182,6 +182,7 @@ impl Meter {
     fn select(&mut self, mut select: SelectExpr, cost: &mut CelCost) -> Result<Expr, String> {
         select.field = unescape_field(&select.field);
         if let Expr::Ident(name) = &select.operand.expr {
+            // Only the field is charged, not the whole object: most rules read a small part.
             self.read(name, Some(&select.field), cost)?;
         } else {
             *select.operand = self.node(*select.operand, cost)?;
@@ -195,6 +196,7 @@ impl Meter {
             .starts_with(|first: char| first.is_ascii_alphabetic());
         if is_operator {
             call.args = self.nodes(call.args, cost)?;
+            // A sum of strings or lists is a copy that can grow at each step of a loop.
             let is_sum = call.func_name == "_+_";
             let call = Expr::Call(call);
             return Ok(if is_sum {
@@ -254,16 +256,19 @@ impl Meter {
             return Err("loops over two variables are not supported".to_owned());
         }
         let range = self.node(it.iter_range, cost)?;
+        // A fixed order makes cost and result independent of the order of the hash map.
         it.iter_range = wrapped(COST_SORTED, range);
         it.accu_init = self.node(it.accu_init, cost)?;
         let depth = self.scope.len();
         self.scope
             .extend([it.iter_var.clone(), it.accu_var.clone()]);
+        // The body is charged per step at run time, so it does not add to `cost`.
         let mut step = CelCost::default();
         it.loop_cond = self.node(it.loop_cond, &mut step)?;
         it.loop_step = self.node(it.loop_step, &mut step)?;
         it.result = self.node(it.result, &mut CelCost::default())?;
         self.scope.truncate(depth);
+        // `@step ? body : false`: the charge is evaluated before the body, and fails at the limit.
         let charge = metered_step(&step);
         let charged = [charge, std::mem::take(&mut it.loop_step), boolean(false)];
         it.loop_step = node(Expr::Call(CallExpr {
@@ -281,6 +286,7 @@ const PATTERN_NODES: i64 = 500;
 /// Checks the pattern of a call. Patterns must be literals, so that they can be checked at compile time.
 fn check_pattern(call: &CallExpr) -> Result<(), String> {
     let name = &call.func_name;
+    // `text.matches(p)` has the pattern first, `matches(text, p)` second.
     let place = usize::from(call.target.is_none());
     let Some(Expr::Literal(LiteralValue::String(pattern))) =
         call.args.get(place).map(|it| &it.expr)

@@ -134,6 +134,7 @@ fn is_registered_function(name: &str, context: &Context<'_>) -> bool {
             args: Vec::new(),
         }),
     };
+    // A function may panic without arguments; only an undeclared reference means it is unknown.
     let asked = catch_unwind(AssertUnwindSafe(|| Cel::resolve(&call, context)));
     !matches!(asked, Ok(Err(ExecutionError::UndeclaredReference(_))))
 }
@@ -159,6 +160,7 @@ impl CostBudget {
     }
 
     fn spend(&self, cost: u64) -> Result<(), ExecutionError> {
+        // No compare-and-swap: one thread evaluates at a time, the atomic only makes it `Sync`.
         let remaining = self.remaining().saturating_sub(cost);
         self.set(remaining);
         if remaining == 0 {
@@ -180,6 +182,7 @@ impl EvaluationInput {
                 context.add_variable_from_value(*name, converted.clone());
                 weights.insert((*name).to_owned(), weight(value));
                 for (field, value) in value.as_object().into_iter().flatten() {
+                    // A step that reads one field is not charged for the whole object.
                     weights.insert(format!("{name}.{field}"), weight(value));
                 }
             }
@@ -239,6 +242,7 @@ impl EvaluationInput {
         self.budget.set(limit);
         let cost = &expression.metered.cost;
         let roots = cost.roots.iter().map(|it| root_weight(&self.weights, it));
+        // Nodes outside loops run at most once, so their cost is charged before the evaluation.
         let once = roots.fold(cost.nodes.unsigned_abs(), u64::saturating_add);
         let result = match self.budget.spend(once) {
             Ok(()) => catch_unwind(AssertUnwindSafe(|| {

@@ -52,7 +52,7 @@ pub(crate) enum Comparison {
     AtLeast,
 }
 
-/// A value as an expression sees it.
+/// A value of a part of an expression.
 #[derive(Clone, Copy)]
 enum CelValue<'a> {
     Json(&'a Value, Option<&'a CompiledSchema>),
@@ -88,6 +88,7 @@ impl FastCel {
             Self::Has(of, name) => {
                 let (fields, _) = of.evaluate(scope)?.fields()?;
                 let field = fields.get(name);
+                // The result of `has` for null is left to CEL.
                 if field.is_some_and(Value::is_null) {
                     return None;
                 }
@@ -119,6 +120,7 @@ impl FastCel {
             }
             Self::In(one, others) => {
                 let one = one.evaluate(scope)?.scalar()?;
+                // No early return: a type mismatch in a later element must still give no result.
                 let mut is_among = false;
                 for other in others {
                     let other = other.evaluate(scope)?.scalar()?;
@@ -226,9 +228,11 @@ impl<'a> CelValue<'a> {
         };
         match value {
             Value::Bool(it) => Some(Self::Bool(*it)),
+            // Floating-point numbers and large unsigned ones are left to CEL.
             Value::Number(it) => it.as_i64().map(Self::Int),
             Value::String(it) => match schema.map(|it| &it.format) {
                 None | Some(SchemaFormat::None | SchemaFormat::IntOrString) => Some(Self::Text(it)),
+                // CEL converts a string with a format, such as date-time, to another type.
                 Some(_) => None,
             },
             _ => None,
@@ -262,6 +266,7 @@ fn parse(expression: &IdedExpr, names: &mut Vec<String>) -> Option<FastCel> {
         Expr::Literal(LiteralValue::Int(it)) => Some(FastCel::Int(*it.inner())),
         Expr::Literal(LiteralValue::String(it)) => Some(FastCel::Text(it.inner().to_owned())),
         Expr::Ident(name) => match names.iter().rposition(|it| it == name) {
+            // A loop variable hides one of the same name outside, and also `self`.
             Some(at) => Some(FastCel::Item(at)),
             None => (name == "self").then_some(FastCel::Root),
         },
@@ -333,6 +338,7 @@ fn parse_call(call: &CallExpr, names: &mut Vec<String>) -> Option<FastCel> {
 fn parse_comprehension(it: &ComprehensionExpr, names: &mut Vec<String>) -> Option<FastCel> {
     let is_result =
         |node: &IdedExpr| matches!(&node.expr, Expr::Ident(name) if *name == it.accu_var);
+    // `map`, `filter` and `exists_one` start with a list or a number.
     let Expr::Literal(LiteralValue::Boolean(all)) = &it.accu_init.expr else {
         return None;
     };

@@ -17,6 +17,7 @@ pub(super) fn check(text: &str) -> Result<(), String> {
     while let Some(sign) = rest.next() {
         if let Some(end) = quote {
             match sign {
+                // An escaped quote does not end the string.
                 '\\' => drop(rest.next()),
                 _ if sign == end => quote = None,
                 _ => {}
@@ -25,6 +26,7 @@ pub(super) fn check(text: &str) -> Result<(), String> {
         }
         match sign {
             '"' | '\'' => quote = Some(sign),
+            // A bracket is also a sign: in `a[b][c]` each subscript is one more level of the tree.
             '(' | '[' | '{' => {
                 depth = depth.saturating_add(1);
                 signs = signs.saturating_add(1);

@@ -96,6 +96,7 @@ pub(super) fn sorted(value: Cel) -> Cel {
         return value;
     };
     let mut keys: Vec<Key> = it.map.keys().cloned().collect();
+    // The order of a hash map differs between runs, and so would the first failing item.
     keys.sort();
     let keys = keys.into_iter().map(|key| match key {
         Key::Int(it) => Cel::Int(it),

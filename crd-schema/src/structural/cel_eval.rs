@@ -32,8 +32,7 @@ pub(super) fn fast_path_mismatches(root: &Node, object: &Value) -> Vec<Finding> 
 }
 
 /// Whether the fast path satisfies all rules of a node for a new value. `false` decides nothing: kube-cel then
-/// evaluates the rules and produces the messages. kube-cel copies every value once for each node above it with rules,
-/// which is too slow for files.
+/// evaluates the rules and produces the messages.
 fn all_satisfied_fast(expressions: &Expressions, value: &Value) -> bool {
     let mut results = expressions.fast.iter().map(|all| {
         all.iter()
@@ -48,6 +47,7 @@ fn mismatched_rules<'e>(expressions: &'e Expressions, value: &Value, seen: &Valu
     let result = validate_compiled(schema, value, None);
     let violations = result.err().map_or(Vec::new(), ValidationErrors::into_vec);
     let all = schema.validations.iter().flatten();
+    // `false` of the fast path is no difference: kube-cel evaluates the rule then.
     let differing = all.filter(|it| {
         let is_violated = violations
             .iter()
@@ -72,10 +72,13 @@ impl CelEvaluator {
         old: Option<&Value>,
         way: &mut PathStack<'a>,
     ) {
+        // Ratcheting: the API server does not evaluate CEL rules of an unchanged value again.
         if old == Some(value) || node.cel_presence == CelPresence::Absent {
             return;
         }
         if let Some(expressions) = &node.expressions {
+            // kube-cel copies every value once for each node above it with rules, which is too slow
+            // for files. On update the fast path cannot evaluate transition rules.
             if self.is_comparing {
                 self.compare(expressions, value, way);
             } else if !(old.is_none() && all_satisfied_fast(expressions, value)) {
@@ -104,6 +107,7 @@ impl CelEvaluator {
                     return;
                 };
                 for (index, item) in items.iter().enumerate() {
+                    // Items of sets and atomic lists have no stored version: their rules always run.
                     let (old, step) = (
                         find_stored_item(&node.list, item, old),
                         PathStep::Index(index),
@@ -138,6 +142,7 @@ impl CelEvaluator {
         old: Option<&Value>,
         way: &PathStack<'_>,
     ) {
+        // Without `oldSelf` in any rule, the conversion of the stored value to CEL is wasted work.
         let old = old.filter(|_| expressions.has_transition_rule);
         let result = validate_compiled(&expressions.compiled, value, old);
         for problem in result
@@ -148,6 +153,7 @@ impl CelEvaluator {
             if self.findings.len() >= FINDINGS_PER_RULE_MAX {
                 return;
             }
+            // The path of kube-cel starts at this node, with a dot in front.
             let relative = problem.field_path.trim_start_matches('.');
             let path = relative.split('.').filter(|it| !it.is_empty());
             let field = path.fold(way.keyed_path(), FieldPath::named);

@@ -83,6 +83,7 @@ impl ShapeChecker {
             self.report(way.path(), ErrorKind::TypeInvalid, Some(value), detail);
             return;
         }
+        // A value of the wrong type has returned above: its bounds would only repeat the finding.
         self.value(node, value, way);
         match value {
             Value::Object(fields) => {
@@ -150,6 +151,7 @@ impl ShapeChecker {
     }
 
     fn text(&mut self, node: &Node, text: &str, value: &Value, way: &PathStack<'_>) {
+        // OpenAPI counts code points, although the API server's message says bytes.
         let length = text.chars().count();
         let (min, max) = node.bounds.length;
         if max.is_some_and(|max| length > index(max)) {
@@ -232,11 +234,13 @@ impl ShapeChecker {
                 ListType::Atomic | ListType::Set => Cow::Borrowed(item),
             };
             let name = match &key {
+                // The flag separates the string `1` from the number 1, whose JSON text is the same.
                 Cow::Borrowed(Value::String(text)) => (true, Cow::Borrowed(text.as_str())),
                 other => (false, Cow::Owned(other.to_string())),
             };
             let count = seen.entry(name).or_default();
             *count = count.saturating_add(1);
+            // A third equal item would repeat the finding of the second.
             if *count == 2 {
                 let duplicate = key.into_owned();
                 let path = way.keyed_path().index(at);
@@ -251,6 +255,7 @@ impl ShapeChecker {
     }
 
     fn branches(&mut self, node: &Node, value: &Value, way: &PathStack<'_>) {
+        // Branches get no stored value: a changed value must match them as a whole.
         let fits = |it: &Node| check_shape(it, value, None).is_empty();
         let fitting = |all: &[Node]| all.iter().filter(|it| fits(it)).count();
         let problem = if fitting(&node.all_of) < node.all_of.len() {
@@ -311,6 +316,7 @@ fn has_kind(kind: SchemaType, value: &Value) -> bool {
 }
 
 fn is_integer(value: &Value) -> bool {
+    // JSON has one number type: 1.0 is an integer, as in OpenAPI validation.
     value.is_i64() || value.is_u64() || value.as_f64().is_some_and(|it| it.fract() == 0.0)
 }
 

@@ -17,8 +17,7 @@ const SIMILARITY_MIN: f64 = 0.8;
 /// The fields of every object, which schemas need not specify.
 const OBJECT_FIELDS: [&str; 3] = ["apiVersion", "kind", "metadata"];
 
-/// Applies defaults from the root down, because a default value may have defaults itself. A null in a field that is
-/// not nullable counts as missing.
+/// Applies defaults from the root down.
 pub(super) fn apply_defaults(node: &Node, value: &mut Value) {
     apply_defaults_at(node, value, 0);
 }
@@ -30,6 +29,7 @@ fn apply_defaults_at(node: &Node, value: &mut Value, depth: usize) {
     let below = depth.saturating_add(1);
     match value {
         Value::Object(fields) => {
+            // A null in a field that is not nullable counts as missing, so the default replaces it.
             fields.retain(|name, value| {
                 let child = node.properties.get(name).or(node.additional.as_deref());
                 !value.is_null() || child.is_none_or(|it| it.is_nullable)
@@ -40,6 +40,7 @@ fn apply_defaults_at(node: &Node, value: &mut Value, depth: usize) {
                 {
                     fields.insert(name.clone(), default.clone());
                 }
+                // Descend into an inserted default as well: its fields may have defaults.
                 if let Some(value) = fields.get_mut(name) {
                     apply_defaults_at(child, value, below);
                 }

@@ -114,6 +114,7 @@ pub(super) struct Expressions {
 
 impl Node {
     pub(super) fn new(schema: &Value, at: &mut Vec<String>) -> Result<Self, SchemaError> {
+        // Nodes are built and visited recursively: a deep schema would overflow the stack.
         if at.len() > DEPTH_MAX {
             return Err(error(at, "it is nested too deep"));
         }
@@ -165,6 +166,7 @@ impl Node {
         self.items = child(schema.get("items"), "items", at)?;
         let additional = schema.get("additionalProperties");
         if additional == Some(&Value::Bool(true)) {
+            // `additionalProperties: true` allows any value, so nothing below it is pruned.
             self.preserves_unknown = true;
         } else {
             let additional = additional.filter(|it| it.is_object());
@@ -183,6 +185,7 @@ impl Node {
         if array(schema.get("x-kubernetes-validations")).is_empty() {
             return Ok(());
         }
+        // kube-cel evaluates the rules of descendants too, and would report them twice.
         let compiled = compile_schema(&without_children(schema));
         if let Some(problem) = compiled.compilation_errors().first() {
             return Err(error(at, &problem.to_string()));
@@ -216,6 +219,7 @@ impl Node {
 /// The rules for new objects, if the fast path supports all of them.
 fn compile_fast(compiled: &CompiledSchema) -> Option<Vec<FastCel>> {
     let all = compiled.validations.iter().flatten();
+    // A transition rule applies to a new object only with `optionalOldSelf`.
     let asked = all.filter(|it| !it.is_transition_rule || it.rule.optional_old_self == Some(true));
     asked
         .map(|it| FastCel::from_expr(it.program.expression()))

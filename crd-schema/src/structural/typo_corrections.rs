@@ -60,6 +60,7 @@ fn visit<'a>(
         Value::Object(fields) => {
             let is_object = is_object || node.is_embedded;
             for (name, value) in fields {
+                // Schemas do not specify the fields of metadata.
                 if is_object && name == "metadata" {
                     continue;
                 }
@@ -72,6 +73,7 @@ fn visit<'a>(
                     defaults_and_pruning::FieldLookup::Preserved => {}
                     defaults_and_pruning::FieldLookup::Unknown => {
                         let correction =
+                            // A rename must not overwrite a field that is set.
                             suggested_name(node, name).filter(|it| !fields.contains_key(*it));
                         out.extend(correction.map(|correction| Correction {
                             field: way.path().named(name.as_str()),
@@ -95,6 +97,7 @@ fn visit<'a>(
         Value::String(text) => {
             let accepted = node.enum_values.iter().filter_map(Value::as_str);
             let mut alike = accepted.filter(|it| it.eq_ignore_ascii_case(text));
+            // Two enum values that differ in case only leave the intended one unknown.
             if let (Some(correction), None) = (alike.next(), alike.next())
                 && correction != text
             {

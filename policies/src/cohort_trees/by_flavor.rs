@@ -92,6 +92,7 @@ impl<'a, T> FromIterator<(FlavorResource<'a>, T)> for ByFlavor<T> {
         all.dedup_by(|later, kept| {
             let is_same = later.0 == kept.0;
             if is_same {
+                // `dedup_by` removes the later one, so the swap keeps its value.
                 std::mem::swap(later, kept);
             }
             is_same

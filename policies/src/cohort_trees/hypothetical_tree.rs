@@ -88,6 +88,7 @@ pub(crate) fn path_to_root<'a>(
             return CohortPath::CycleAbove;
         }
         let cohort = tree.node(NodeKind::Cohort, name);
+        // With two versions of a cohort its parent is unknown, so the path ends there.
         let certain = cohort.filter(|_| !tree.is_ambiguous());
         next = certain.and_then(|it| it.parent.as_deref());
     }
@@ -176,6 +177,7 @@ impl<'a> HypotheticalTree<'a> {
             if it == node {
                 return facts;
             }
+            // As in Kueue, a cohort exists as soon as a queue or cohort names it as its parent.
             tree.node(it.0, it.1).unwrap_or(&EMPTY_FACTS)
         };
         let root = (NodeKind::Cohort, root);
@@ -247,6 +249,7 @@ impl<'a> HypotheticalTree<'a> {
             limits: self.nodes.iter().map(|it| it.limits(of)).collect(),
             subtrees: vec![Quantity::ZERO; self.nodes.len()],
         };
+        // Children come after their parents, so in reverse each subtree is complete when read.
         for (index, entry) in self.nodes.iter().enumerate().rev() {
             let nominal = sums.limits(index).map_or(Quantity::ZERO, |it| it.nominal);
             let subtree = sums.subtree(index).checked_add(nominal)?;
@@ -293,6 +296,7 @@ impl<'a> ResourceTotals<'_, 'a> {
             node = self.tree.nodes.get(above)?;
         }
         let mut most = None;
+        // From the root down: the quota of a node depends on that of its parent.
         for index in way.into_iter().rev() {
             let subtree = self.subtree(index);
             let Some(above) = most else {
@@ -329,6 +333,7 @@ impl<'a> ResourceTotals<'_, 'a> {
 
     fn max_borrowable_at(&self, at: usize) -> Option<Quantity> {
         let above = self.tree.nodes.get(at)?.parent?;
+        // The parent counts the quota that the node lends; using that part is not borrowing.
         let shared = self.subtree(at).checked_sub(self.local_quota(at)?)?;
         self.potential_available(above)?.checked_sub(shared)
     }

@@ -35,6 +35,7 @@ impl<'a> QueueView<'a> {
     ) -> Option<Self> {
         let whole = || HypotheticalTree::for_node(tree, kind, name, facts);
         let root = root_cohort(tree, kind, name, facts).ok()?;
+        // Facts that differ from the stored ones, as in an update, have no cached summary.
         let known = tree.node(kind, name);
         let is_known = known.is_some_and(|it| std::ptr::eq(it, facts) || it == facts);
         let Some(root) = root.filter(|_| is_known && kind == NodeKind::Queue) else {
@@ -91,6 +92,7 @@ impl TreeSummary {
             }
             for (of, limits) in facts.quotas.iter() {
                 let some = borrowers.entry(of).or_default();
+                // Two are enough: at most one of them is the queue itself.
                 if some.len() < 2 && limits.borrowing.is_none_or(|limit| !limit.is_zero()) {
                     some.push(number);
                 }

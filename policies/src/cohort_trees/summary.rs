@@ -40,6 +40,7 @@ impl Summaries {
         root: &str,
         make: impl FnOnce() -> Option<TreeSummary>,
     ) -> Option<Arc<TreeSummary>> {
+        // A panic leaves at most a missing entry in the map, so a poisoned lock is usable.
         let all = || self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(known) = all().get(root) {
             return Some(Arc::clone(known));

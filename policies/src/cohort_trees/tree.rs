@@ -66,6 +66,7 @@ impl Tree {
     pub fn queues(&self) -> impl Iterator<Item = &str> {
         let queues = self.nodes.keys();
         queues
+            // Queues sort before cohorts.
             .take_while(|(kind, _)| *kind == NodeKind::Queue)
             .map(|(_, name)| name.as_str())
     }

@@ -81,6 +81,7 @@ fn shortage(
             return None;
         };
         let mut children = context.cluster.quota_children(&name);
+        // The stored amount of this child is replaced by the wanted one.
         children.retain(|(child, _)| *child != last.quota);
         let others = children.iter().map(|(_, child)| &child.guaranteed);
         let all = amounts::total(others.chain([&last.wanted]));

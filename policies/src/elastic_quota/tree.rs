@@ -42,6 +42,7 @@ pub(super) fn ancestors<'a>(
     let mut out: Vec<(String, Lookup<&QuotaFacts>)> = Vec::new();
     let mut seen = BTreeSet::new();
     let mut name = parent.to_owned();
+    // Objects of two requests can form a cycle; Koordinator does not reject it.
     while name != ROOT_QUOTA && seen.insert(name.clone()) {
         let found = context.cluster.quota(&name);
         let next = match &found {

@@ -77,6 +77,7 @@ pub fn partial_pod_facts(own: Option<&BTreeMap<String, String>>) -> Option<Facts
     if job.is_none() && quota.is_none() {
         return None;
     }
+    // The metadata of a pod lack its priority, so no rule compares it.
     let labels = preemption_labels(own, PodPriority::Unknown);
     Some(Facts::Pod { job, quota, labels })
 }
@@ -100,6 +101,7 @@ pub fn pod_preemption_labels(pod: &Pod) -> PodPreemptionLabels {
     let class = spec.and_then(|spec| spec.priority_class_name.clone());
     let class = class.filter(|name| !name.is_empty());
     let priority = match (spec.and_then(|spec| spec.priority), class) {
+        // Admission has set the priority: the class may have another value by now.
         (Some(value), _) => PodPriority::Value(value),
         (None, Some(name)) => PodPriority::Class(name),
         (None, None) => PodPriority::Unset,

@@ -69,6 +69,7 @@ fn decode(
             Ok(IngestOutcome::Ingested)
         }
         Err(error) => {
+            // The object exists although it does not decode: references to it are not dangling.
             if let Some((name, facts)) = partial_facts(object) {
                 put(name, facts);
             }
@@ -185,6 +186,7 @@ fn decode_with_former_name<T: DeserializeOwned>(
     object: &Value,
     (before, now): (&str, &str),
 ) -> Result<T, serde_json::Error> {
+    // Only v1beta1 names the field differently; the current version needs no copy.
     if version == kueue::VERSION {
         return T::deserialize(object);
     }

@@ -42,6 +42,7 @@ fn check<T: HasLabelledMetadata>(object: &T, out: &mut Findings) {
     object.each_metadata(&mut |holder, maps| {
         for (field, map, _) in maps.with_counterparts() {
             for (key, value) in map.into_iter().flatten() {
+                // The cheap test comes first: most keys belong to other projects.
                 if !is_similar_to_known_key(key) || known_keys::location(key).is_some() {
                     continue;
                 }
@@ -71,6 +72,7 @@ const TYPOS_MAX: usize = 2;
 
 /// Whether a domain is that of a known key, or a misspelling of it.
 fn is_near_domain(domain: &str, known: &str) -> bool {
+    // The edit distance is quadratic, so lengths and letters exclude most domains before.
     domain == known
         || (domain.len().abs_diff(known.len()) <= TYPOS_MAX
             && odd_letters(domain.bytes(), known.bytes())
@@ -114,6 +116,7 @@ fn are_both_koordinator(domain: &str, other: &str) -> bool {
 /// The similarity of two names, if it is high enough: as given, or by their letters only.
 pub(super) fn similarity(name: &str, known: &str) -> Option<f64> {
     if name == known {
+        // Above every other score: an equal name in a misspelt domain is the best match.
         return Some(2.0);
     }
     may_be_similar(name, known).then(|| measure_similarity(name, known))?

@@ -12,7 +12,7 @@ use lockkeeper_api::foreign::scheduling::{
 };
 use std::collections::BTreeMap;
 
-/// The schema's default, what the plugin Priority fills in, and the finalizer of `PodGroupProtection`. Without its
+/// The schema's default, the defaults of the plugin Priority, and the finalizer of `PodGroupProtection`. Without its
 /// feature gate, an API server sets the disruption mode and drops it again, so it is not set here.
 pub(super) fn defaults_v1alpha2(
     group: &PodGroup,

@@ -35,6 +35,7 @@ pub(super) fn check_fields<T: PodGroupFields>(
             report_changed::<T>(&kept, old, new, context, out);
         }
     }
+    // A PodGroup always has a disruption mode, by default; in a template it may be unset.
     let was_taken = old.disruption_mode.is_some() && new.disruption_mode.is_none();
     if was_taken && !T::ARE_TEMPLATES && T::has_priorities(context) {
         report_missing::<T>(new.path.clone().field("disruptionMode"), out);

@@ -176,6 +176,7 @@ impl PodGroupFields for Workload {
 
     fn groups(&self) -> Vec<PodGroupView<'_>> {
         let templates = &self.spec.pod_group_templates;
+        // As in the API server, a list that is too long has one finding, for its length.
         if templates.len() > TEMPLATES_MAX {
             return Vec::new();
         }

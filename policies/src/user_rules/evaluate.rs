@@ -105,6 +105,7 @@ impl<'a> RuleEvaluator<'a> {
         let current = match subject {
             ReviewSubject::Create(object) => evaluation_input(object, &Value::Null, &request),
             ReviewSubject::Update(Change { old, new }) => evaluation_input(new, old, &request),
+            // On delete both variables are the stored object, so a rule may read either.
             ReviewSubject::Delete(object) => evaluation_input(object, object, &request),
         };
         Self {
@@ -164,6 +165,7 @@ impl<'a> RuleEvaluator<'a> {
         let ReviewSubject::Update(Change { old, .. }) = self.subject else {
             return false;
         };
+        // A rule that compares both objects has no result for the stored object alone.
         if validation
             .expression
             .references_any(&["oldObject", "oldSelf"])
@@ -205,6 +207,7 @@ fn applies(
         match input.evaluate_bool(condition, remaining_cost) {
             Ok(true) => {}
             Ok(false) => return Ok(false),
+            // No early return: a later condition may be false.
             Err(it) => fault = fault.or(Some(it)),
         }
     }

@@ -158,6 +158,7 @@ fn object(rule: &UserRule, block: &Block) -> Result<Value, String> {
     let Ok([Value::Object(mut fields)]) = <[Value; 1]>::try_from(read) else {
         return Err("it is not one object".to_owned());
     };
+    // With several kinds, the fixture must state its own.
     if let [only] = rule.kinds.as_slice() {
         let version = fields.entry("apiVersion");
         version.or_insert_with(|| only.api_version().into());

@@ -79,6 +79,7 @@ impl UserRules {
                     continue;
                 }
             };
+            // One map for ids and names: `find` accepts both, so they must differ from each other.
             for what in [&rule.id, &rule.name] {
                 if let Some(first) = taken.insert(what.clone(), name) {
                     errors.push(UserRulesError::Duplicate {

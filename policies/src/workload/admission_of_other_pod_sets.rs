@@ -52,6 +52,7 @@ pub(super) const RULE: Rule<Workload> = Rule {
 };
 
 fn check(change: &Change<'_, Workload>, _: &Context<'_>, out: &mut Findings) {
+    // A mismatch in the stored object is pre-existing: any later update must stay possible.
     if fits(change.new) || !fits(change.old) {
         return;
     }

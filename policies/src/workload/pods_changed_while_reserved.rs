@@ -74,6 +74,7 @@ pub(super) const TEMPLATE: Rule<Workload> = Rule {
 };
 
 fn pods(change: &Change<'_, Workload>, _: &Context<'_>, out: &mut Findings) {
+    // The update that releases the quota may change the pods as well.
     if has_quota_reserved(change.old) && has_quota_reserved(change.new) {
         let (old, new) = (&change.old.spec, &change.new.spec);
         pod_sets(&old.pod_sets, &new.pod_sets, out);

@@ -27,7 +27,7 @@ impl Health {
         }
     }
 
-    /// Makes the server unready for good, whatever the other checks report.
+    /// Makes the server unready until the process ends, whatever the other checks report.
     pub fn stop(&self) {
         self.is_stopping.store(true, Ordering::Release);
     }

@@ -49,6 +49,7 @@ pub async fn serve_router(tcp: TcpListener, router: Router, limits: ProbeServerL
     let connections_max = limits.connections_max.min(Semaphore::MAX_PERMITS);
     let permits = Arc::new(Semaphore::new(connections_max));
     loop {
+        // Before the accept: connections over the limit wait in the kernel's queue.
         let Ok(permit) = Arc::clone(&permits).acquire_owned().await else {
             return;
         };
@@ -68,9 +69,10 @@ pub async fn serve_router(tcp: TcpListener, router: Router, limits: ProbeServerL
     }
 }
 
-/// Answers one request and closes the connection.
+/// Serves one request and closes the connection.
 async fn serve_connection(stream: TcpStream, router: Router, limits: ProbeServerLimits) {
     let mut http = http1::Builder::new();
+    // An idle client must not occupy one of the few connections.
     http.timer(TokioTimer::new())
         .header_read_timeout(limits.header_timeout)
         .keep_alive(false);

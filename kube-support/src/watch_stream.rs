@@ -7,8 +7,7 @@ use std::pin::Pin;
 use std::time::Duration;
 use tokio::time::sleep;
 
-/// The longest pause before a failed watch is retried, in seconds. Stores grow stale in the meantime, and
-/// kube's own backoff grows to half a minute.
+/// The longest pause before a failed watch is retried, in seconds. kube's own backoff grows to half a minute.
 const BACKOFF_MAX_SECONDS: u64 = 5;
 
 /// Pause before a kind that the cluster does not have is listed again, in seconds.
@@ -77,6 +76,7 @@ where
     B: Fn() -> S,
 {
     async fn next(&mut self) -> Option<Result<T, Error>> {
+        // Here and not after the error, which the caller gets without a delay.
         if let Some(pause) = self.next_delay.take() {
             sleep(pause).await;
         }
@@ -86,6 +86,7 @@ where
             Ok(_) => self.backoff.reset(),
             Err(error) => {
                 let longest = Duration::from_secs(BACKOFF_MAX_SECONDS);
+                // kube's own maximum is longer than the stores may be stale.
                 let backoff = self.backoff.next().unwrap_or(longest).min(longest);
                 let is_absent = is_kind_absent(error);
                 self.next_delay = Some(if is_absent {

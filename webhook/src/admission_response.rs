@@ -121,6 +121,7 @@ impl AdmissionResponse {
         if !verdict.allowed() {
             response.allowed = false;
             response.status = Some(invalid_status(object, &verdict.denials, verdict.omitted));
+            // Each rule once and in a stable order.
             let rules: BTreeSet<&str> =
                 verdict.denials.iter().map(|denial| &*denial.rule).collect();
             let rules: Vec<&str> = rules.into_iter().collect();
@@ -195,14 +196,14 @@ impl AdmissionResponse {
             .map_or("", String::as_str)
     }
 
-    /// Estimates the length of the encoded response, in bytes, to allocate once: the status has each message
-    /// twice, in `message` and in `details.causes`, there with other fields.
+    /// Estimates the length of the encoded response, in bytes, to allocate once.
     fn estimated_length(&self) -> usize {
         let status = self
             .status
             .as_ref()
             .map_or(0, |status| status.message.len());
         let patch = self.patch.as_ref().map_or(0, String::len);
+        // The status has each message twice: in `message`, and with other fields in `causes`.
         let texts = status.saturating_mul(5).checked_div(2).unwrap_or_default();
         texts
             .saturating_add(patch)
@@ -250,6 +251,7 @@ fn invalid_status(object: ObjectIdentity<'_>, denials: &[Finding], omitted: usiz
         group => format!("{}.{group}", object.kind),
     };
     let mut causes: Vec<Cause> = denials.iter().map(cause).collect();
+    // Not a finding of a field: apimachinery prints a path without elements as `<nil>`.
     if omitted > 0 {
         causes.push(Cause {
             reason: "FieldValueInvalid",
@@ -313,14 +315,14 @@ fn messages_by_rule(findings: &[Finding]) -> BTreeMap<&str, String> {
     out
 }
 
-/// Returns the exempted findings by rule. The exception's reason and expiry come first, because the end
-/// may be truncated.
+/// Returns the exempted findings by rule.
 fn exception_annotations(all: &[Exempted]) -> BTreeMap<&str, String> {
     let mut out: BTreeMap<&str, String> = BTreeMap::new();
     for Exempted { finding, exception } in all {
         let text = out.entry(&finding.rule).or_default();
         let config = &exception.config;
         if text.is_empty() {
+            // Reason and expiry come first, because the end may be truncated.
             let (name, until) = (&exception.name, &config.expires);
             let _ = write!(text, "exception {name} until {until} ({}): ", config.reason);
         } else {

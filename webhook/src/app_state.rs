@@ -140,6 +140,7 @@ impl AppState {
         self.metrics.apply_settings(&settings);
         log_relaxed_rules(&settings, Some(&self.settings()));
         log_expired_exceptions(&settings, Some(&self.settings()));
+        // Last, so that the counters of new rules exist before a request can use the rules.
         self.settings.store(Arc::new(settings));
     }
 

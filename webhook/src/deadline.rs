@@ -39,13 +39,14 @@ pub(crate) fn from_query(
         Duration::from_secs(TIMEOUT_SECONDS_DEFAULT),
         GoDuration::get,
     );
+    // The client chooses the query: a huge timeout must not keep its request open.
     let timeout = timeout.min(Duration::from_secs(TIMEOUT_SECONDS_MAX));
+    // A reserve longer than a short timeout would leave no time to evaluate.
     let reserve = reserve.answer.min(timeout / 2);
     started + timeout.saturating_sub(reserve)
 }
 
-/// Returns the deadline of a retry. The lookup may last until `deadline`, so the retry gets a part of the
-/// reserve.
+/// Returns the deadline of a retry: later than `deadline`, until which the lookup may last.
 pub(crate) fn for_retry(started: Instant, deadline: Instant, reserve: &DeadlineReserve) -> Instant {
     let available = deadline.saturating_duration_since(started);
     // `from_query` limits the reserve to half of the timeout, so the retry ends before the timeout.

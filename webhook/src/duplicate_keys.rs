@@ -240,6 +240,7 @@ impl<'de, A: MapAccess<'de>> MapAccess<'de> for DuplicateKeyMap<'_, 'de, A> {
         };
         if !self.seen.insert(key.clone()) {
             let error = A::Error::custom(format_args!("duplicate field `{key}`"));
+            // Kept aside, because an error of serde has only a text.
             self.depth.duplicate.set(Some(key.into_owned()));
             return Err(error);
         }

@@ -97,6 +97,7 @@ async fn handle_review(
     let observer = RequestObserver::new(&server.app, path);
     let root = ReviewSpan::new(&server.app, path, headers);
     let response = async {
+        // Before the body is read: rejecting an overload must not need memory.
         let _permit = server.load.acquire()?;
         let deadline = deadline::from_query(query, started, &server.load.limits().reserve);
         let reading = root.trace().begin(ReviewStep::Read);

@@ -173,10 +173,12 @@ pub async fn serve(
             connection.run(stream).await;
             drop(place);
         });
+        // The set keeps the result of an ended task until it is joined.
         while let Some(ended) = connections.try_join_next() {
             log_panic(ended);
         }
     }
+    // Closes the port before the drain, so that new clients do not wait in the kernel's queue.
     drop(tcp);
     drain(closing, connections, drain_timeout).await
 }
@@ -222,6 +224,7 @@ async fn drain(
     if tokio::time::timeout(drain_timeout, all).await.is_ok() {
         return DrainReport { connections_cut: 0 };
     }
+    // Connections that ended together with the timeout were not cut.
     while let Some(ended) = connections.try_join_next() {
         log_panic(ended);
     }

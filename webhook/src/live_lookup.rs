@@ -99,6 +99,7 @@ impl ObjectLookup for ApiServerLookup {
                 IndexedKind::ResourceFlavor(Project::Kueue) => {
                     self.kueue_flavors.get_metadata_opt(name).await?.is_some()
                 }
+                // Other kinds are not looked up, so no rule may report them as missing.
                 _ => true,
             })
         }
@@ -183,6 +184,7 @@ impl LiveLookup {
         deadline: Instant,
     ) -> (Lookup<LookedUp>, LookupOutcome) {
         let (kind, name) = key;
+        // The name becomes a part of a URL, so only a valid one is sent.
         if !is_valid_object_name(name) {
             return (Lookup::Absent, LookupOutcome::Absent);
         }
@@ -243,8 +245,7 @@ impl LiveLookup {
     }
 }
 
-/// Returns true if an object can have this name: a DNS-1123 subdomain. Other names must not be looked up,
-/// since the name becomes a part of a URL.
+/// Returns true if an object can have this name: a DNS-1123 subdomain.
 fn is_valid_object_name(name: &str) -> bool {
     let edge = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit();
     let mut labels = name.split('.');

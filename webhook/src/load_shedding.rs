@@ -80,6 +80,7 @@ impl LoadShedder {
     /// Creates a load shedder without requests in flight.
     #[must_use]
     pub fn new(mut limits: LoadLimits) -> Self {
+        // `Semaphore::new` panics above this number.
         limits.requests_max = limits.requests_max.min(Semaphore::MAX_PERMITS);
         limits.heavy_max = limits.heavy_max.min(Semaphore::MAX_PERMITS);
         Self {
@@ -192,9 +193,10 @@ impl BufferedBody {
         }
     }
 
-    /// Adds a piece of the body. The first one is kept without a copy: usually it is the only one.
+    /// Adds a piece of the body.
     pub(crate) fn push(&mut self, piece: Bytes) -> Result<(), Overloaded> {
         let limit = self.load.limits.bodies_max_bytes;
+        // Check and addition are one step, or two requests could exceed the limit together.
         let add = |buffered: usize| {
             Some(buffered.saturating_add(piece.len())).filter(|sum| *sum <= limit)
         };
@@ -206,6 +208,7 @@ impl BufferedBody {
             return Err(self.load.reject(LoadLimit::Bytes(limit)));
         }
         self.counted_bytes = self.counted_bytes.saturating_add(piece.len());
+        // Usually the first piece is the only one, and is kept without a copy.
         if self.bytes.is_empty() && self.overflow.is_empty() {
             self.bytes = piece;
             return Ok(());

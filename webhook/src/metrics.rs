@@ -183,6 +183,7 @@ impl Metrics {
                     let counter = self.rule_hits.get([rule, action.index()]);
                     counter.map(Counter::inc);
                 }
+                // Not a built-in rule, so a user rule.
                 None => self.configured.count_rule_hit(rule, action),
             }
         }

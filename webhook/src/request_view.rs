@@ -86,8 +86,6 @@ impl ClusterView for RequestView<'_> {
         default
     }
 
-    /// `kubectl apply` of a flavor and a queue, in one file, sends the queue before the watch has delivered
-    /// the flavor.
     fn exists(&self, kind: IndexedKind, name: &str) -> Lookup<()> {
         let stored = self.index.exists(kind, name);
         let has_lookup = matches!(

@@ -214,6 +214,7 @@ impl Watches<'_> {
     /// Starts the watch of the pods of jobs.
     fn watch_job_pods(&self, store: Store) {
         let pods: Api<SlimPod> = Api::all(self.client.clone());
+        // The API server filters by the label: most pods belong to no job.
         let config = || Config::default().page_size(PAGE_SIZE).labels(labels::JOB);
         let watch = move || watcher(pods.clone(), config());
         spawn(store, watch, self.feed, |pod: &SlimPod| {

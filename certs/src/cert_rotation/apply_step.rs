@@ -63,6 +63,7 @@ impl CertIssuer {
             }
             _ => return Err(StepError::Nothing),
         };
+        // Contents that no replica could load must not be written.
         Ok(SecretContents::parse(texts)?)
     }
 
@@ -87,6 +88,7 @@ impl CertIssuer {
         check_clock(now_s)?;
         let (key, certificate, _) = issue::issue_ca(now_s, self.lifetimes.ca_days)?;
         let [bundle, _, serving, serving_key] = stored.pem_texts().clone();
+        // The newest CA is the first. The key of the older one is dropped: it issues nothing further.
         let bundle = format!("{}{bundle}", certificate.pem());
         Ok([bundle, key.serialize_pem(), serving, serving_key])
     }
@@ -95,6 +97,7 @@ impl CertIssuer {
         check_clock(now_s)?;
         let newest = stored.cas().first().ok_or(StepError::Nothing)?;
         let issuer = stored.issuer().ok_or(StepError::Nothing)?;
+        // Names are only added, or two replicas with different names would issue in turns.
         let names = subject_alt_names::union(&self.names, stored.names());
         let (ends_s, days) = (newest.validity.ends_s, self.lifetimes.serving_days);
         let (key, certificate) =

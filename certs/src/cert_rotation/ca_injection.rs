@@ -65,6 +65,7 @@ pub(super) fn bundle_patch(
         });
         json!({"webhooks": with_bundle.collect::<Vec<_>>()})
     };
+    // The patch has whole webhooks, and must not revert a change by another client.
     let version = &object.metadata.resource_version;
     if let Some(patch) = patch.as_object_mut() {
         patch.insert("metadata".to_owned(), json!({"resourceVersion": version}));

@@ -111,6 +111,7 @@ impl CertRotator {
         self.report_health(None);
         let mut events =
             events::event_stream(self.store.api(), self.settings.secret.name(), &self.targets);
+        // The first round starts with the first event: before it, the Secret is unknown.
         let mut pause = Duration::MAX;
         loop {
             tokio::select! {
@@ -177,6 +178,7 @@ impl CertRotator {
     }
 
     fn activate_contents(&mut self, contents: &Arc<SecretContents>) {
+        // `ObservedSecret` shares equal contents, so the pointers can be compared.
         if self
             .active_contents
             .as_ref()
@@ -210,6 +212,7 @@ impl CertRotator {
     /// Runs one round; returns the pause before the next one if no event arrives.
     async fn run_round(&mut self) -> Duration {
         let renewed = self.reconcile().await;
+        // Also after a failed renewal: a target may lack the bundle that is stored.
         let injected = self.inject_bundle().await;
         let trouble = renewed.and(injected).err();
         self.report_health(trouble.as_deref());
@@ -217,6 +220,7 @@ impl CertRotator {
             self.failed_rounds = 0;
             return self.plan().map_or(Duration::MAX, |plan| plan.recheck_after);
         }
+        // The exponent is limited, because a long shift overflows.
         let pause_s = RETRY_S
             .saturating_mul(1 << self.failed_rounds.min(10))
             .min(RETRY_MAX_S);
@@ -241,6 +245,7 @@ impl CertRotator {
                 None => self.logged.contents.clear(),
                 Some(fault) => {
                     self.status.count_failure();
+                    // This replica has nothing to restore, so an administrator must act.
                     if plan.step == RotationStep::Wait {
                         return Err(fault);
                     }

@@ -93,6 +93,7 @@ impl TrackedTarget {
             return false;
         }
         let kind = self.reference.kind();
+        // cert-manager is responsible for its targets, and no API server calls an absent one.
         self.managed_object()
             .is_none_or(|object| ca_injection::trusts_ca(kind, &object.data, ca))
     }

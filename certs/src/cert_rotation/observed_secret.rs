@@ -42,8 +42,7 @@ impl ObservedSecret {
         self.contents.is_err()
     }
 
-    /// Returns true if this is a later version of the same object. Kubernetes guarantees comparable
-    /// resource versions since 1.35; versions that are no numbers are not newer.
+    /// Returns true if this is a later version of the same object. Versions that are no numbers are not newer.
     pub(super) fn is_newer_than(&self, other: Option<&Secret>) -> bool {
         let version = |metadata: &ObjectMeta| metadata.resource_version.as_ref()?.parse().ok();
         let (Some(this), Some(other)) = (&self.secret, other) else {
@@ -52,6 +51,7 @@ impl ObservedSecret {
         let versions: (Option<u64>, Option<u64>) =
             (version(&this.metadata), version(&other.metadata));
         match versions {
+            // Kubernetes guarantees comparable versions since 1.35. Another uid is a new object.
             (Some(a), Some(b)) => this.metadata.uid == other.metadata.uid && a > b,
             _ => false,
         }

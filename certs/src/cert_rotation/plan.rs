@@ -77,6 +77,7 @@ impl RotationState<'_> {
     pub(super) fn plan(&self) -> RotationPlan {
         match (self.stored, self.active) {
             (StoredState::Valid(contents), _) => self.plan_for_contents(contents),
+            // The targets trust the served CA, so a deleted or damaged Secret gets it back.
             (_, Some(_)) => RotationPlan::immediate(RotationStep::Restore),
             (StoredState::Empty, None) => RotationPlan::immediate(RotationStep::Create),
             // Invalid contents are never overwritten.
@@ -89,6 +90,7 @@ impl RotationState<'_> {
             return RotationPlan::wait(RECHECK_MAX);
         };
         let is_announced = contents.has_announced_ca();
+        // An expired CA cannot issue, so even an expired certificate needs a new CA first.
         if newest.validity.has_expired(self.now_s) {
             return RotationPlan::immediate(RotationStep::AnnounceCa);
         }
@@ -104,6 +106,7 @@ impl RotationState<'_> {
             };
             return RotationPlan::immediate(on_its_way);
         }
+        // A second announcement would start the overlap again.
         if !is_announced && newest.validity.needs_renewal(self.now_s) {
             return RotationPlan::immediate(RotationStep::AnnounceCa);
         }
@@ -115,6 +118,7 @@ impl RotationState<'_> {
                 None => self.prune_or_wait(contents, RECHECK_MAX),
             };
         }
+        // Not while a CA is announced: only its key is stored, and a target may not trust it yet.
         let has_names = self.names.iter().all(|name| contents.has_name(name));
         if !has_names || contents.validity().needs_renewal(self.now_s) {
             return RotationPlan::immediate(RotationStep::IssueServing);

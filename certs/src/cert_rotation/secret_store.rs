@@ -87,8 +87,10 @@ impl SecretStore {
         contents: &SecretContents,
         is_granted: bool,
     ) -> Result<Secret, StoreError> {
+        // The API server rejects the patch with 409 if the Secret has changed since.
         let mut metadata = json!({"resourceVersion": before.metadata.resource_version});
         if is_granted && let Some(metadata) = metadata.as_object_mut() {
+            // Null removes the key in a merge patch (RFC 7396).
             let annotations = json!({RENEW_ANNOTATION: null});
             metadata.insert("annotations".to_owned(), annotations);
         }
@@ -143,6 +145,7 @@ async fn with_timeout<T>(
     let limit = Duration::from_secs(REQUEST_TIMEOUT_S);
     match timeout(limit, answer).await {
         Ok(Ok(object)) => Ok(object),
+        // An object that was deleted or created meanwhile must be read again too.
         Ok(Err(kube::Error::Api(status)))
             if status.is_conflict() || status.is_already_exists() || status.is_not_found() =>
         {
@@ -168,10 +171,11 @@ pub(super) fn watch_reason(error: &watcher::Error) -> String {
     }
 }
 
-/// Returns the reason of an error without the content of the response, which may have keys.
+/// Returns the reason of an error without the content of the response.
 fn error_reason(error: &kube::Error) -> String {
     match error {
         kube::Error::Api(status) => status.message.clone(),
+        // Its text may quote the Secret, and so a key.
         kube::Error::SerdeError(_) => "the response has an unexpected form".to_owned(),
         error => ErrorChain(error).to_string(),
     }

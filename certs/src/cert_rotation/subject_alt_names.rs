@@ -24,11 +24,11 @@ fn parse_ip(bytes: &[u8]) -> Option<IpAddr> {
     <[u8; 16]>::try_from(bytes).ok().map(IpAddr::from)
 }
 
-/// Returns the wanted names and the other names that the serving certificate has: so two replicas with
-/// different names converge. A wildcard is dropped, since lockkeeper issues none.
+/// Returns the wanted names and the other names that the serving certificate has.
 pub(super) fn union(wanted: &[ServerName<'static>], has: &[String]) -> Vec<ServerName<'static>> {
     let mut all = wanted.to_vec();
     for name in has {
+        // Fails for a wildcard, which lockkeeper does not issue.
         match ServerName::try_from(name.clone()) {
             Ok(name) if !all.contains(&name) => all.push(name),
             _ => {}

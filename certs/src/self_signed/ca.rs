@@ -26,6 +26,7 @@ impl CaCertificate {
         now_s: u64,
     ) -> Result<Option<Self>, SelfSignedError> {
         if !directory.has_file(CA_CERTIFICATE)? {
+            // Files without their CA may be from another program, and are not overwritten.
             for name in [CA_KEY, CERTIFICATE, KEY] {
                 if directory.has_file(name)? {
                     directory.require_file(CA_CERTIFICATE, name)?;

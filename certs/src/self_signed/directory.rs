@@ -108,8 +108,10 @@ impl CertificateDirectory {
             .mode(mode)
             .open(temporary)?;
         file.write_all(content.as_bytes())?;
+        // Before the rename, or a power loss could leave a renamed file without its content.
         file.sync_all()?;
         std::fs::rename(temporary, path)?;
+        // Makes the rename durable.
         self.handle.sync_all()
     }
 }
@@ -126,6 +128,7 @@ fn remove_leftover(path: &Path) -> io::Result<()> {
 fn lock(handle: &File, path: &Path) -> Result<(), SelfSignedError> {
     let started = Instant::now();
     loop {
+        // Polled, because a blocking lock has no timeout.
         match handle.try_lock() {
             Ok(()) => return Ok(()),
             Err(TryLockError::Error(reason)) => return Err(io_error("lock", path)(reason)),

@@ -25,7 +25,7 @@ pub(crate) fn server_names(names: &[String]) -> Result<Vec<ServerName<'static>>,
         .collect()
 }
 
-/// Returns whole seconds since 1970. Errors if a CA made now would end after X.509's last year, 9999.
+/// Returns whole seconds since 1970. Errors if a CA issued now would end after X.509's last year, 9999.
 pub(crate) fn unix_seconds(now: SystemTime) -> Result<u64, SelfSignedError> {
     const LAST_S: u64 = 250_000_000_000; // in the year 9892
     let since = now

@@ -32,6 +32,7 @@ impl RenewalTask {
 
     async fn run_with_clock(self, clock: impl Fn() -> SystemTime) {
         let period = Duration::from_secs(RENEWAL_CHECK_SECONDS);
+        // Not at once: `ensure` ran before the server started.
         let mut ticks = interval_at(tokio::time::Instant::now() + period, period);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let failure = LastFailure::default();

@@ -18,9 +18,7 @@ use std::time::Duration;
 /// Returns true if a client that trusts the CA accepts the certificate under every name, now and for
 /// [`RENEWAL_DAYS`] more.
 ///
-/// A file that is no certificate or key is an error and not just false: lockkeeper writes files
-/// atomically, so another program wrote it.
-/// files whole, so another program wrote it.
+/// A file that is no certificate or key is an error.
 pub(super) fn is_valid(
     directory: &CertificateDirectory,
     authority: &CaCertificate,
@@ -33,7 +31,9 @@ pub(super) fn is_valid(
     let pair = tls::certified_key(&directory.file(CERTIFICATE), &directory.file(KEY));
     let chain = match pair {
         Ok(pair) => pair.cert,
+        // A crash between the two writes; the pair is issued again.
         Err(TlsError::KeyMismatch { .. }) => return Ok(false),
+        // lockkeeper writes files atomically, so another program wrote this one.
         Err(error) => return Err(error.into()),
     };
     let Some((certificate, intermediates)) = chain.split_first() else {

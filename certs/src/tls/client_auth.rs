@@ -82,12 +82,12 @@ impl ClientAuth {
         let accepts = |same: fn(&str, &str) -> bool, name: &str| {
             self.names.iter().any(|accepted| same(accepted, name))
         };
+        // DNS names are case-insensitive; a common name is any text.
         dns_names(&certificate).any(|name| accepts(str::eq_ignore_ascii_case, name))
             || common_names(&certificate).any(|name| accepts(|a, b| a == b, name))
     }
 
-    /// Counts and logs a rejection. The text is lockkeeper's: that of rustls may quote bytes of the
-    /// client.
+    /// Counts and logs a rejection. `reason` is never a text of rustls, which may quote bytes of the client.
     fn reject(&self, certificate: &CertificateDer<'_>, reason: &'static str) {
         self.status.count_rejected_client();
         let claimed_name = claimed_name(certificate);
@@ -120,6 +120,7 @@ impl Reloadable for ClientAuth {
         if certificates == self.current_ca().certificates {
             return Ok(false);
         }
+        // Before the lock: handshakes do not wait, and an error keeps the old CA.
         let new = build_client_ca(certificates, &self.ca)?;
         let mut current = self
             .client_ca
@@ -151,12 +152,13 @@ fn build_client_ca(
 
 impl ClientCertVerifier for ClientAuth {
     fn client_auth_mandatory(&self) -> bool {
+        // The probes of a kubelet have no certificate.
         false
     }
 
-    /// Empty. Otherwise a client that selects its certificate by these names would send none after the
-    /// CA was replaced.
     fn root_hint_subjects(&self) -> &[DistinguishedName] {
+        // A client that selects its certificate by these names would send none after the CA was
+        // replaced.
         &[]
     }
 
@@ -237,6 +239,7 @@ fn claimed_name(certificate: &CertificateDer<'_>) -> String {
         .chain(dns_names(&certificate))
         .next()
         .unwrap_or_default();
+    // The client chooses this text.
     name.chars().take(LOGGED_NAME_CHARS_MAX).collect()
 }
 

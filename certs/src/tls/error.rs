@@ -58,13 +58,13 @@ pub enum TlsError {
         /// The file.
         path: PathBuf,
     },
-    /// When the key is of a kind that TLS servers don't use, or damaged.
+    /// When the key has a type that TLS servers do not use, or is damaged.
     #[error("{path} holds no usable key; use ECDSA P-256 or P-384, Ed25519, or RSA of 2048 bits")]
     InvalidKey {
         /// The file.
         path: PathBuf,
     },
-    /// When both files are good but don't belong together.
+    /// When both files are valid but do not match.
     #[error("{key} is not the key of the first certificate in {certificate}; pass a matching pair")]
     KeyMismatch {
         /// The certificate's file.

@@ -61,6 +61,7 @@ impl FileChanges {
             .iter()
             .filter_map(|file| file.parent())
             .map(|directory| {
+                // The parent of a bare file name is an empty path, which cannot be watched.
                 if directory.as_os_str().is_empty() {
                     PathBuf::from(".")
                 } else {
@@ -79,9 +80,8 @@ impl FileChanges {
         }
     }
 
-    /// Starts or restores the watch: a directory that was removed and created again has lost its
-    /// watch. Must be called before each read of the files, so that no change is missed between the
-    /// two. Blocks on the file system.
+    /// Starts or restores the watch. Must be called before each read of the files, so that no change is
+    /// missed between the two. Blocks on the file system.
     pub(super) fn arm(&self) {
         if !self.watch_mode.events {
             return;
@@ -109,6 +109,7 @@ impl FileChanges {
             None => watcher.insert(self.new_watcher()?),
         };
         let mut result = Ok(());
+        // Each time: a directory that was removed and created again has lost its watch.
         for directory in &self.directories {
             // A directory that cannot be watched does not prevent watching the others.
             result = result.and(watcher.watch(directory, RecursiveMode::NonRecursive));
@@ -121,6 +122,7 @@ impl FileChanges {
         notify::recommended_watcher(move |event: notify::Result<Event>| {
             // After an error too, because events may have been lost.
             if event.map_or(true, |event| is_change(event.kind)) {
+                // An event during a read is not lost: `Notify` keeps it for the next wait.
                 seen.notify_one();
             }
         })

@@ -62,6 +62,7 @@ fn read_pem(path: &Path) -> Result<Vec<u8>, TlsError> {
         path: path.into(),
         reason,
     })?;
+    // A DER file has no section, and needs another remedy than a PEM file of the wrong kind.
     if text.windows(BEGIN.len()).any(|window| window == BEGIN) {
         Ok(text)
     } else {

@@ -30,6 +30,7 @@ pub(super) struct Reloader {
 
 impl Reloader {
     pub(super) fn reload_changed(&self) {
+        // Before the files are read, or a change between the two would be missed.
         self.changes.arm();
         for watched in &self.sources {
             watched.reload_if_changed(&self.status);

@@ -32,9 +32,9 @@ impl ServerCert {
         Arc::clone(&current)
     }
 
-    /// Returns true if this chain is served already. Comparing the chain is enough: its first
-    /// certificate determines the key.
+    /// Returns true if this chain is served already.
     fn is_current(&self, pair: &CertifiedKey) -> bool {
+        // The first certificate of the chain determines the key.
         pair.cert == self.current().cert
     }
 

@@ -44,9 +44,7 @@ impl ServerTls {
     /// Reads a certificate (or a chain, the serving certificate first) and its key, both PEM, and the
     /// CA of the clients if they are verified.
     ///
-    /// Sessions can be resumed, from memory only: there is no ticket key that must be rotated or could
-    /// leak. With client verification, resumption is off, because a resumed session is not verified
-    /// again and would outlive its certificate and CA. Early data is never accepted, because it can be
+    /// Sessions can be resumed unless clients are verified. Early data is never accepted, because it can be
     /// replayed.
     ///
     /// Blocks on the disk: call it before the server starts.
@@ -105,20 +103,20 @@ impl ServerTls {
         from_memory.then(|| CertSlot(Arc::clone(&self.server_cert)))
     }
 
-    /// The one configuration, good for as long as the server runs.
+    /// Returns the configuration. It stays valid when certificates are replaced.
     #[must_use]
     pub fn config(&self) -> Arc<ServerConfig> {
         Arc::clone(&self.config)
     }
 
-    /// A handle on the numbers.
+    /// Returns the expiry and counters of the certificate.
     #[must_use]
     pub fn status(&self) -> CertificateStatus {
         self.status.clone()
     }
 
-    /// Puts the rule "reviews come with a client certificate" before a router, if
-    /// clients are verified. Probes need none.
+    /// Adds a layer to `router` that rejects requests without a client certificate, if clients are verified.
+    /// Probes need no certificate.
     pub fn require_client_cert(&self, router: Router) -> Router {
         match &self.client_auth {
             Some(_) => require_client_cert::require_client_cert(router, self.status()),
@@ -127,13 +125,13 @@ impl ServerTls {
     }
 
     /// Reads the files when they change and at every poll ([`WatchMode`]), and uses a new valid
-    /// certificate. Invalid files change nothing. Without files it only waits.
-    /// To be spawned; ends when dropped.
+    /// certificate. Invalid files change nothing. Without files the future only waits. It must be spawned,
+    /// and ends when dropped.
     pub fn watch(&self) -> impl Future<Output = Infallible> + Send + use<> {
         self.watch_with(WatchMode::default())
     }
 
-    /// [`Self::watch`] with another way to notice changes.
+    /// [`Self::watch`] with another mode to detect changes.
     pub fn watch_with(
         &self,
         watching: WatchMode,
@@ -187,9 +185,11 @@ fn build_config(
         vec![ALPN_H2.to_vec(), ALPN_HTTP1.to_vec()]
     };
     if clients.is_some() {
+        // A resumed session is not verified again, so it would outlive its certificate and CA.
         config.session_storage = Arc::new(NoServerSessionStorage {});
         config.send_tls13_tickets = 0;
     } else {
+        // In memory: there is no ticket key that must be rotated or could leak.
         config.session_storage = ServerSessionMemoryCache::new(SESSIONS_MAX);
         config.send_tls13_tickets = TICKETS_PER_HANDSHAKE;
     }

@@ -68,10 +68,12 @@ impl<'de> Visitor<'de> for FindString<'_> {
         if self.path.is_empty() {
             *self.found = Some(text.to_owned());
         }
+        // serde can stop early only with an error; the rest of the body is not parsed.
         Err(E::custom("search finished"))
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
+        // Not `&str`, which cannot represent a key with escapes.
         while let Some(key) = map.next_key::<Cow<'de, str>>()? {
             match self.path.split_first() {
                 Some((first, rest)) if *first == key => map.next_value_seed(FindString {

@@ -18,6 +18,7 @@ pub(super) async fn read(
 ) -> Result<BufferedBody, HttpError> {
     check_content_type(headers)?;
     let limit = server.app.body_limit_bytes;
+    // Rejects a large body before its first byte. A chunked one has no length; `collect` limits it.
     let declared = headers
         .get(CONTENT_LENGTH)
         .and_then(|value| value.to_str().ok()?.parse().ok());
@@ -39,6 +40,7 @@ async fn collect(
     let mut buffered = BufferedBody::new(&server.load);
     while let Some(frame) = body.frame().await {
         let frame = frame.map_err(|error| HttpError::ConnectionBroken(error.to_string()))?;
+        // Trailers are ignored.
         let Ok(piece) = frame.into_data() else {
             continue;
         };
@@ -55,6 +57,7 @@ fn check_content_type(headers: &HeaderMap) -> Result<(), HttpError> {
         .get(CONTENT_TYPE)
         .map(HeaderValue::as_bytes)
         .unwrap_or_default();
+    // Parameters such as `charset` are ignored.
     let essence = value.split(|byte| *byte == b';').next().unwrap_or_default();
     if essence
         .trim_ascii()

@@ -20,6 +20,7 @@ pub(super) async fn run(
     server: &HandlerState,
 ) -> Result<Bytes, HttpError> {
     let received = Arc::new(received);
+    // Reading the body may have used up the time.
     if Instant::now() >= received.deadline {
         return timeout_response(&received);
     }

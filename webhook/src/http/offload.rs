@@ -5,9 +5,8 @@ use crate::trace::{ReviewStep, ReviewTrace};
 use std::panic::resume_unwind;
 use tokio::time::{Instant, timeout_at};
 
-/// Runs `work` on a body of this size: inline for a small one, on a blocking thread for a large one, so that it
-/// does not delay the threads that serve connections. `None` if it did not finish before the deadline; a thread that
-/// has started still runs to its end.
+/// Runs `work` on a body of this size: inline for a small one, on a blocking thread for a large one. `None`
+/// if it did not finish before the deadline; a thread that has started still runs to its end.
 pub(super) async fn run_inline_or_blocking<T: Send + 'static>(
     server: &HandlerState,
     trace: &ReviewTrace,
@@ -21,6 +20,7 @@ pub(super) async fn run_inline_or_blocking<T: Send + 'static>(
     let waiting = trace.begin(ReviewStep::Wait);
     let permit = server.load.acquire_large(deadline).await?;
     waiting.end();
+    // A large object would delay all connections of the runtime's thread.
     let done = tokio::task::spawn_blocking(move || {
         let done = work();
         // Released here, not with the request: the thread continues when the client disconnects.

@@ -46,6 +46,7 @@ impl ReviewTask {
     pub(super) async fn run(self, server: &HandlerState) -> Result<Bytes, HttpError> {
         let task = Arc::new(self);
         let deadline = task.received.deadline;
+        // Reading the body may have used up the time.
         if Instant::now() >= deadline {
             return task.timeout_response();
         }
@@ -96,6 +97,7 @@ impl ReviewTask {
         let no_results = LookupResults::new();
         let context = self.context(&no_results);
         let outcome = evaluate_at_endpoint(&context, self.endpoint, &review, &request);
+        // The response before a retry is not sent, so it is not counted either.
         if outcome.retry.is_none() || self.received.app.live_lookup.is_none() {
             self.record(&request, &outcome.response);
         }
@@ -192,17 +194,18 @@ fn evaluate_at_endpoint(
     }
 }
 
-/// The response for a kind without rules. One of another group is allowed with a warning: the webhook
-/// configuration sends too much. One of lockkeeper's group is of a version or kind that this build does
-/// not support, and is rejected, since nothing would validate it.
+/// Returns the response for a kind without rules: an object of lockkeeper's group is rejected, any other is
+/// allowed with a warning.
 fn unknown_kind(request: &AdmissionRequest<'_>) -> AdmissionResponse {
     let kind = &request.kind;
     let full_name = format!("{}/{} {}", kind.group, kind.version, kind.name);
+    // A version or kind that this build does not support: no rule would validate the object.
     if kind.group == GROUP {
         let message =
             format!("{full_name} is not supported by this version of lockkeeper; upgrade it");
         return AdmissionResponse::bad_request(&request.uid, message);
     }
+    // The webhook configuration matches more kinds than it should.
     let mut response = AdmissionResponse::allow(&request.uid);
     response.warn(format!(
         "lockkeeper has no rule for {full_name}; do not register it"

@@ -56,6 +56,7 @@ impl Connection {
     /// Serves the connection to its end.
     pub(super) async fn run(self, tcp: TcpStream) {
         let peer = self.peer;
+        // A response is written at once, so Nagle's algorithm would only delay its last segment.
         if let Err(error) = tcp.set_nodelay(true) {
             debug!(%peer, %error, "cannot set TCP_NODELAY");
         }
@@ -80,7 +81,9 @@ impl Connection {
         let router = TowerToHyperService::new(self.shared.router.clone());
         let peer = tls::Peer::from_connection(stream.get_ref().1, self.peer);
         let service = service_fn(move |mut request: Request<Incoming>| {
+            // `tls::require_client_cert` reads it.
             request.extensions_mut().insert(peer);
+            // Before the router is called, so that the idle timeout stops at the head of a request.
             let open = OpenRequest::new(&requests);
             let is_clear = has_unambiguous_length(&request);
             let answer = is_clear.then(|| router.call(request));
@@ -89,6 +92,7 @@ impl Connection {
                     Some(answer) => answer.await,
                     None => Ok(ambiguous_length_response()),
                 };
+                // From here, `answer_timeout` limits the time to read the response.
                 let taken = open.into_pending_response();
                 answer.map(|answer| answer.map(|body| TrackedBody::new(body, taken)))
             }
@@ -104,6 +108,7 @@ impl Connection {
             () = requests::wait_until_overdue(seen.clone(), limits) => return Err(ResponseStalled.into()),
             () = requests::wait_until_idle(seen, limits) => {
                 connection.as_mut().graceful_shutdown();
+                // A client that ignores the GOAWAY must not keep its connection.
                 return timeout(limits.drain_timeout, connection).await?;
             }
         }
@@ -112,8 +117,7 @@ impl Connection {
     }
 }
 
-/// Serves HTTP with the version that was negotiated in the handshake. It is not detected from the first
-/// bytes: a client could wait there without a timeout, or use HTTP/2 where only HTTP/1.1 is offered.
+/// Serves HTTP with the version that was negotiated in the handshake.
 fn http_builder(limits: &ConnectionLimits, alpn: Option<&[u8]>) -> Builder<TokioExecutor> {
     let mut builder = Builder::new(TokioExecutor::new());
     let head_max_bytes = limits.head_max_bytes.max(HEAD_MAX_BYTES_MIN);
@@ -142,6 +146,8 @@ fn http_builder(limits: &ConnectionLimits, alpn: Option<&[u8]>) -> Builder<Tokio
         .max_local_error_reset_streams(limits.faulty_streams_max)
         .keep_alive_interval(cap_at_one_day(limits.ping_interval))
         .keep_alive_timeout(cap_at_one_day(limits.ping_timeout));
+    // Not detected from the first bytes: a client could delay them without a timeout, or use HTTP/2
+    // where only HTTP/1.1 is offered.
     if tls::chose_http2(alpn) {
         builder.http2_only()
     } else {
@@ -149,10 +155,11 @@ fn http_builder(limits: &ConnectionLimits, alpn: Option<&[u8]>) -> Builder<Tokio
     }
 }
 
-/// Returns true if the end of this body is unambiguous. hyper rejects most ambiguous ones. It accepts any
-/// coding before `chunked`, which a proxy in front may interpret differently.
+/// Returns true if the end of this body is unambiguous. hyper rejects most ambiguous ones.
 fn has_unambiguous_length(request: &Request<Incoming>) -> bool {
     let mut codings = request.headers().get_all(TRANSFER_ENCODING).iter();
+    // hyper accepts any coding before `chunked`, which a proxy in front may interpret differently
+    // (request smuggling).
     let is_chunked = |coding: &HeaderValue| coding.as_bytes().eq_ignore_ascii_case(b"chunked");
     codings.next().is_none_or(is_chunked) && codings.next().is_none()
 }

@@ -37,6 +37,7 @@ impl OpenRequest {
         self.0.send_modify(|requests| {
             number = requests.responses;
             requests.responses = number.wrapping_add(1);
+            // Numbers increase, so the first entry is the oldest response.
             requests.pending_responses.insert(number, Instant::now());
         });
         PendingResponse {
@@ -108,16 +109,19 @@ pub(super) async fn wait_until_idle(
     limits: &ConnectionLimits,
 ) {
     loop {
+        // The guard is dropped before the await: it blocks every `send_modify`.
         let (any, open) = {
             let now = requests.borrow_and_update();
             (now.has_received_any, now.open)
         };
         let changed = requests.changed();
         let changed = if open > 0 {
+            // The deadlines of the requests limit this wait.
             Ok(changed.await)
         } else if any {
             timeout(limits.idle_timeout, changed).await
         } else {
+            // The timeout of hyper includes `idle_timeout` and is too long for the first head.
             timeout(limits.header_timeout, changed).await
         };
         match changed {

@@ -119,9 +119,8 @@ pub(super) fn duplicate_key(
     Box::new(AdmissionResponse::bad_request(&request.uid, message))
 }
 
-/// Rejects an object that does not decode, unless the stored one has the same error: then the update did
-/// not cause it, and a finalizer can still be removed. An object of another project is allowed, since it
-/// may have a newer schema than this build.
+/// Rejects an object that does not decode, unless the stored one has the same error or the kind is of another
+/// project.
 fn type_error<T: ValidatedKind>(
     request: &AdmissionRequest<'_>,
     finding: Finding,
@@ -131,6 +130,8 @@ fn type_error<T: ValidatedKind>(
         .and_then(|raw| decode_typed::<T>(raw).err());
     let is_pre_existing =
         matches!(stored, Some(ObjectDecodeError::TypeMismatch(stored)) if stored == finding);
+    // The update did not cause a pre-existing error, and must be able to remove a finalizer. A kind
+    // of another project may have a newer schema than this build.
     if is_pre_existing || !T::OWN {
         let mut response = AdmissionResponse::allow(&request.uid);
         response.warn(format!("not checked: {finding}"));
@@ -161,10 +162,10 @@ fn decode_typed<T: ValidatedKind>(raw: &RawValue) -> Result<T, ObjectDecodeError
     })
 }
 
-/// Returns the finding for a type error, with its path. The path is tracked only in this second pass, so
-/// that valid objects have no cost for it.
+/// Returns the finding for a type error, with its path.
 fn locate_type_error<T: ValidatedKind>(raw: &RawValue, first: &serde_json::Error) -> Finding {
     let mut deserializer = serde_json::Deserializer::from_str(raw.get());
+    // The path is tracked only in this second pass, so that valid objects have no cost for it.
     match serde_path_to_error::deserialize::<_, T>(&mut deserializer) {
         Ok(_) => Finding::decode_error(FieldPath::default(), None, &reason(first)),
         Err(error) => {

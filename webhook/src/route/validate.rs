@@ -39,6 +39,7 @@ pub(super) fn validate<T: ValidatedKind + Send + Sync>(
         return response.into();
     }
     let evaluate = move |context: &ReviewContext<'_>, request: &AdmissionRequest<'_>| {
+        // Objects that are still missed are not looked up a second time.
         let (verdict, _) = run_rules(context, &decoded);
         let objects = user_rule_objects.as_ref();
         respond(context, request, &decoded, objects, verdict)
@@ -62,6 +63,7 @@ fn respond<T: ValidatedKind>(
     }
     let mut response =
         AdmissionResponse::from_verdict(&request.uid, decoded.identity(request), &verdict);
+    // The rules treat an unknown object as valid, so the client must learn that it was not checked.
     for ((kind, name), result) in context.lookup_results {
         if *result == Lookup::Unknown {
             let kind = kind.name();

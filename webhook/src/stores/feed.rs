@@ -99,15 +99,15 @@ pub(super) async fn feed_index<K: Resource>(
     }
 }
 
-/// Locks the index for an update. While `lag_max` allows, it polls instead of waiting in the lock's queue:
-/// a waiting writer blocks every later reader, and evaluating a large object takes a tenth of a second and
-/// more.
+/// Locks the index for an update. Polls until `lag_max`, then waits in the queue of the lock.
 pub(super) async fn lock_for_change(
     index: &RwLock<Index>,
     lag_max: Duration,
 ) -> RwLockWriteGuard<'_, Index> {
     let started = Instant::now();
     loop {
+        // A waiting writer blocks every later reader, and the evaluation of a large object can hold
+        // the read lock for more than a tenth of a second.
         match index.try_write() {
             Ok(index) => return index,
             Err(TryLockError::Poisoned(index)) => return index.into_inner(),
@@ -129,12 +129,14 @@ pub(super) fn apply_event<K: Resource>(
     facts_of: impl Fn(&K) -> Option<Facts>,
 ) {
     match event {
+        // A list that failed in the middle starts again with this event.
         Event::Init => listed.clear(),
         Event::InitApply(object) => {
             listed.insert(facts::object_name(object.meta()));
             put_object(index, kind, &object, facts_of);
         }
         Event::InitDone => {
+            // Objects that were deleted while the watch was interrupted are in no event.
             index.retain(kind, listed);
             listed.clear();
         }
@@ -152,6 +154,7 @@ fn put_object<K: Resource>(
     let name = facts::object_name(object.meta());
     match facts_of(object) {
         Some(facts) => index.apply(name, facts),
+        // Facts of an earlier version must not outlive the version that decodes.
         None => index.remove(kind, &name),
     }
 }

@@ -37,6 +37,7 @@ impl CertRotator {
                 self.observe_secret(Some(written));
                 Ok(())
             }
+            // Another replica wrote first: its contents are loaded, and the next step is planned.
             Err(StoreError::Conflict) => self.refresh_secret().await,
             Err(StoreError::Forbidden(reason)) if seen.secret().is_none() => Err(format!(
                 "Secret {secret} does not exist: {reason}; apply the installation again \
@@ -65,8 +66,7 @@ impl CertRotator {
         }
     }
 
-    /// Injects the bundle into every target without it. The Secret is read just before: a replica with
-    /// a stale view must not replace a new bundle by an old one.
+    /// Injects the bundle into every target without it.
     pub(super) async fn inject_bundle(&mut self) -> Result<(), Problem> {
         for _ in 0..WRITES_PER_ROUND_MAX {
             let Some(bundle) = self.stored_bundle() else {
@@ -79,11 +79,13 @@ impl CertRotator {
             {
                 return Ok(());
             }
+            // Read after the targets: a replica that lags must not replace a newer bundle.
             self.refresh_secret().await?;
             let Some(bundle) = self.stored_bundle() else {
                 return Ok(());
             };
             let mut result = Ok(());
+            // A target that fails must not keep the others without the bundle.
             for target in &mut self.targets {
                 result = result.and(target.inject(&bundle).await.map(drop));
             }

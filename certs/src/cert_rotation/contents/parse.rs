@@ -28,6 +28,7 @@ pub(super) fn parse_cas(bundle: &str) -> Result<Vec<BundledCa>, SecretContentsEr
             let (_, parsed) = X509Certificate::from_der(&certificate)
                 .map_err(|_| SecretContentsError::InvalidCertificate(CA_BUNDLE))?;
             let mut roots = RootCertStore::empty();
+            // rustls accepts any certificate as a root, also one that may not sign.
             if !parsed.is_ca() || roots.add(certificate.clone()).is_err() {
                 return Err(SecretContentsError::NotCa);
             }
@@ -98,8 +99,7 @@ fn certificate_validity(certificate: &X509Certificate<'_>) -> Validity {
     }
 }
 
-/// Returns the index of the CA in the bundle that signed this chain. Verified at a time at which both were
-/// valid, because expired contents are accepted here.
+/// Returns the index of the CA in the bundle that signed this chain.
 pub(super) fn find_signer(
     authorities: &[BundledCa],
     chain: &[CertificateDer<'_>],
@@ -112,6 +112,7 @@ pub(super) fn find_signer(
     let algorithms = tls::provider().signature_verification_algorithms.all;
     let signs = |authority: &BundledCa| {
         let mut roots = RootCertStore::empty();
+        // Expired contents are accepted, so this verifies at a time at which both were valid.
         let both_s = authority.validity.begins_s.max(validity.begins_s);
         let at = UnixTime::since_unix_epoch(Duration::from_secs(both_s));
         roots.add(authority.certificate.clone()).is_ok()

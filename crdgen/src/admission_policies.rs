@@ -1,7 +1,8 @@
-//! Admission policies: what the API server asks by itself, when the webhook is away or not wanted.
+//! Admission policies, which the API server evaluates when the webhook is unavailable or not installed.
 //!
-//! They say what expressions of rules say that no schema holds: of kinds of others, of lockkeeper's kinds where a schema
-//! cannot afford it, and where the administrator softens a rule. What rules ask of other objects needs the webhook.
+//! They hold the CEL expressions that no schema holds: those for kinds of other projects, those that
+//! cost too much for the schema of lockkeeper's kinds, and those of rules that the administrator
+//! softens. Rules that look up other objects need the webhook.
 
 pub mod cel_rewrite;
 mod mutating;
@@ -22,35 +23,35 @@ use lockkeeper_policies::rule::{Layer, Operation, RuleInfo};
 use lockkeeper_policies::settings::Settings;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// A policy of either kind, with what binds it.
+/// Validating and mutating policies with their bindings.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct AdmissionPolicies {
-    /// What is validated.
+    /// The validating policies.
     pub validating: Vec<(
         ValidatingAdmissionPolicy,
         Vec<ValidatingAdmissionPolicyBinding>,
     )>,
-    /// What is filled in.
+    /// The mutating policies.
     pub mutating: Vec<(MutatingAdmissionPolicy, MutatingAdmissionPolicyBinding)>,
 }
 
-/// What becomes of findings of a rule: everywhere, and in namespaces that have a word of their own.
+/// The actions of a rule: the default, and the overrides of namespaces.
 #[derive(Clone, Debug)]
 struct RuleActions {
     default_action: Action,
     namespaces: BTreeMap<String, Action>,
 }
 
-/// The label that each namespace carries its name by.
+/// The label of each namespace that holds its name.
 const NAMESPACE_NAME: &str = "kubernetes.io/metadata.name";
 
 /// The policies for lockkeeper's kinds, for those that go with them, and for the wanted ones of other projects.
 ///
-/// Rules that some exception of the administrator names are left out: policies know no exceptions.
+/// Rules that an exception of the administrator names are omitted.
 ///
 /// # Errors
 ///
-/// When an expression cannot be used. None of a release is so: a test holds that.
+/// When an expression does not compile. A test checks those of a release.
 pub fn policies(
     wanted: &BTreeSet<ForeignKinds>,
     settings: &Settings,
@@ -58,6 +59,7 @@ pub fn policies(
     let rules = registry::all();
     let mut out = AdmissionPolicies::default();
     for kind in registry::built_in(wanted, settings) {
+        // A binding has the actions of a whole policy, so each set of actions has its own policy.
         let mut by_fate: BTreeMap<String, (RuleActions, Vec<RuleExpression<'_>>)> = BTreeMap::new();
         for ruled in policy_expressions(&rules, &kind, settings) {
             ruled.compile()?;
@@ -73,7 +75,7 @@ pub fn policies(
     Ok(out)
 }
 
-/// The expressions that policies ask of a kind.
+/// The CEL expressions of the policies for a kind.
 fn policy_expressions<'a>(
     rules: &'a [RuleInfo],
     kind: &Registration,
@@ -82,6 +84,7 @@ fn policy_expressions<'a>(
     let mut out = Vec::new();
     for rule in rules {
         let is_of_kind = rule.group == kind.group && rule.kind == kind.kind;
+        // Policies do not support exceptions: only the webhook evaluates a rule that has one.
         let is_on =
             settings.is_on(rule.id, rule.action) && !settings.exceptions.covers_rule(rule.id);
         if !is_of_kind || !is_on {
@@ -104,10 +107,11 @@ fn policy_expressions<'a>(
 }
 
 impl RuleActions {
-    /// What is in no namespace goes by what holds everywhere: to a binding for a namespace it would belong too.
     fn for_rule(rule: &RuleInfo, kind: &Registration, settings: &Settings) -> Self {
         let default_action = settings.action(rule.id, rule.action, None);
         let named = settings.namespace_overrides(rule.id);
+        // A cluster-scoped object has the default action: it would match the bindings of all
+        // namespaces.
         let namespaces = named.filter(|(_, action)| kind.namespaced && *action != default_action);
         Self {
             default_action,
@@ -115,7 +119,7 @@ impl RuleActions {
         }
     }
 
-    /// What tells the names of policies apart: the action, and the namespaces that have a word of their own.
+    /// The suffix of the name of a policy: the action, and the overrides of namespaces.
     fn name(&self) -> String {
         let mut out = action_name(self.default_action).to_owned();
         for (namespace, action) in &self.namespaces {
@@ -129,7 +133,7 @@ fn action_name(action: Action) -> &'static str {
     lockkeeper_policies::reference::action_name(action)
 }
 
-/// What the API server is to do with what does not hold.
+/// The action of the API server on a failed validation.
 fn validation_actions(action: Action) -> Option<Vec<String>> {
     let actions: &[&str] = match action {
         Action::Enforce => &["Deny"],
@@ -140,10 +144,11 @@ fn validation_actions(action: Action) -> Option<Vec<String>> {
     Some(actions.iter().map(|it| (*it).to_owned()).collect())
 }
 
-/// The name of what is about a kind. Another project's kind may have the plural of one of ours.
+/// The name of a policy for a kind.
 fn name(kind: &Registration, end: &str) -> String {
     match kind.group.as_str() {
         "" | lockkeeper_api::GROUP => format!("{}.{end}.{}", kind.plural, lockkeeper_api::GROUP),
+        // Another project's kind may have the plural of one of lockkeeper's kinds.
         group => format!("{}.{group}.{end}.{}", kind.plural, lockkeeper_api::GROUP),
     }
 }
@@ -184,7 +189,7 @@ fn validating(
 fn validation(ruled: &RuleExpression<'_>) -> Validation {
     let expression = &ruled.expression;
     let detail = cel_rewrite::message_expression(expression);
-    // The API server names the policy, not the field.
+    // The API server's message names the policy, but not the field.
     let field = format!("{}{}", expression.path, expression.field_path);
     let field = field.trim_start_matches('.');
     Validation {
@@ -196,7 +201,7 @@ fn validation(ruled: &RuleExpression<'_>) -> Validation {
     }
 }
 
-/// One binding for all namespaces that have no word of their own, and one for each that has.
+/// One binding for all namespaces without an override, and one for each override.
 fn bindings(name: &str, fate: &RuleActions) -> Vec<ValidatingAdmissionPolicyBinding> {
     let others: Vec<String> = fate.namespaces.keys().cloned().collect();
     let rest = Some(others).filter(|it| !it.is_empty());

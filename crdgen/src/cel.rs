@@ -1,4 +1,4 @@
-//! The expressions of rules, in the schemas of lockkeeper's kinds.
+//! CEL rules in the schemas of lockkeeper's kinds.
 
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{
     JSONSchemaProps, JSONSchemaPropsOrArray, ValidationRule,
@@ -21,29 +21,29 @@ pub struct ExpressionError {
     pub rule: String,
     /// The kind of objects.
     pub kind: String,
-    /// The place that the expression is about.
+    /// The path of the node that the expression is for.
     pub at: String,
-    /// What is wrong, with the line and the column in the expression, and a caret below it, if that is known.
+    /// The error, with the line and the column in the expression and a caret below it, if they are known.
     pub problem: String,
 }
 
-/// An expression with the rule that it is of.
+/// A CEL expression and its rule.
 #[derive(Clone, Debug)]
 pub struct RuleExpression<'a> {
     /// The rule.
     pub rule: &'a RuleInfo,
-    /// What it says.
+    /// The expression.
     pub expression: CelRule,
 }
 
 impl RuleExpression<'_> {
-    /// What is said if it does not hold. Like each message it ends in the rule's id.
+    /// The message of its finding. Like every message, it ends in the rule's id.
     #[must_use]
     pub fn message(&self) -> String {
         format!("{} [{}]", self.expression.message, self.rule.id)
     }
 
-    /// The same as an expression, if the object has something to add.
+    /// The message as a CEL expression, if it includes values of the object.
     #[must_use]
     pub fn message_expression(&self) -> Option<String> {
         let detail = self.expression.message_expression.as_deref()?;
@@ -59,7 +59,7 @@ impl RuleExpression<'_> {
         }
     }
 
-    /// Whether Kubernetes' CEL reads it.
+    /// Checks that the expression and its message expression compile.
     pub(crate) fn compile(&self) -> Result<(), ExpressionError> {
         let all = [
             Some(&*self.expression.expression),
@@ -74,12 +74,13 @@ impl RuleExpression<'_> {
     }
 }
 
-/// The expressions that the schema of a kind of lockkeeper's holds: of the rules that refuse, wherever an object is. A
-/// schema cannot be softened, so what the settings soften is left to the webhook and to admission policies.
+/// The CEL expressions for the schema of a kind of lockkeeper's: those of the rules that are enforced
+/// in every namespace.
 pub fn schema_expressions<'a>(
     rules: &'a [RuleInfo],
     settings: &'a Settings,
 ) -> impl Iterator<Item = RuleExpression<'a>> {
+    // A schema can only reject: the webhook and admission policies evaluate softened rules.
     let firm = rules
         .iter()
         .filter(|rule| is_always_enforced(rule, settings));
@@ -93,7 +94,7 @@ pub fn schema_expressions<'a>(
     })
 }
 
-/// Whether a rule refuses whatever it finds.
+/// Whether a rule for lockkeeper's kinds is enforced in every namespace.
 pub(crate) fn is_always_enforced(rule: &RuleInfo, settings: &Settings) -> bool {
     rule.group == lockkeeper_api::GROUP && settings.is_enforced_everywhere(rule.id, rule.action)
 }
@@ -106,11 +107,11 @@ pub fn rules_for_kind(group: &str, kind: &str) -> Vec<RuleInfo> {
     rules
 }
 
-/// Puts the expressions of rules into the schema of their kind.
+/// Adds the CEL expressions of rules to the schema of their kind.
 ///
 /// # Errors
 ///
-/// When an expression does not compile, or is about a place that the schema does not know.
+/// When an expression does not compile, or its path is not in the schema.
 pub(crate) fn attach(
     schema: &mut JSONSchemaProps,
     kind: &str,
@@ -121,12 +122,12 @@ pub(crate) fn attach(
     all.try_for_each(|ruled| insert_expression(schema, &ruled))
 }
 
-/// The schema of a kind of lockkeeper's with all that one rule says in CEL of objects that are made, also what a schema on a
-/// cluster cannot afford; `None` if it says nothing of them.
+/// The schema of a kind of lockkeeper's with the CEL expressions of one rule for created objects, also
+/// those that cost too much for a schema in a cluster; `None` if the rule has none.
 ///
 /// # Errors
 ///
-/// As when the expressions are put into the definitions.
+/// When an expression does not compile, or its path is not in the schema.
 pub fn schema_with(
     mut schema: JSONSchemaProps,
     rule: &RuleInfo,
@@ -135,6 +136,7 @@ pub fn schema_with(
         Layer::Schema(cel_rules) | Layer::Policy(cel_rules) => Some(cel_rules()),
         _ => None,
     });
+    // A created object has no `oldSelf`, so its transition rules are not evaluated.
     let of_made = said.flatten().filter(|it| !it.is_transition_rule());
     let mut is_said = false;
     for expression in of_made {
@@ -156,7 +158,7 @@ fn insert_expression(
     Ok(())
 }
 
-/// The node of a schema at a place; the schema itself if that is the object.
+/// The node of a schema at a path; the empty path is the root.
 fn node<'a>(schema: &'a mut JSONSchemaProps, at: &str) -> Option<&'a mut JSONSchemaProps> {
     let mut node = schema;
     for step in at.split('.').filter(|it| !it.is_empty()) {
@@ -190,10 +192,10 @@ fn validation(ruled: &RuleExpression<'_>) -> ValidationRule {
     }
 }
 
-/// The reasons that a schema may give are four.
 fn reason(kind: ErrorKind) -> &'static str {
     match kind {
         ErrorKind::Required | ErrorKind::Forbidden | ErrorKind::Duplicate => kind.reason(),
+        // The API server accepts four reasons only (`structural/check/lists.rs`).
         _ => ErrorKind::Invalid.reason(),
     }
 }

@@ -11,11 +11,12 @@ use lockkeeper_policies::settings::Settings;
 use schemars::JsonSchema;
 use serde_json::json;
 
-/// The definitions of lockkeeper's kinds, in the order of their names, with the expressions of the rules that refuse.
+/// The CRDs of lockkeeper's kinds in the order of their names, with the CEL expressions of the rules
+/// that are enforced in every namespace.
 ///
 /// # Errors
 ///
-/// When an expression cannot be used. None of a release is so: a test holds that.
+/// When an expression does not compile. A test checks those of a release.
 pub fn definitions(settings: &Settings) -> Result<Vec<CustomResourceDefinition>, ExpressionError> {
     let mut all = plain_definitions();
     for definition in &mut all {
@@ -41,12 +42,13 @@ pub fn plain_definitions() -> Vec<CustomResourceDefinition> {
     ]
 }
 
-/// What the derive knows of a kind, with another schema: the derive's own has quantities that may
-/// be anything, and fields of a policy that are described as the type of the policy is.
+/// The CRD that the derive generates, with another schema.
 pub(crate) fn definition<T: CustomResourceExt + JsonSchema>(
     schema: &JSONSchemaProps,
 ) -> CustomResourceDefinition {
     let mut definition = T::crd();
+    // The derive's schema has quantities of any type, and describes a field of a policy by the type
+    // of the policy.
     for version in &mut definition.spec.versions {
         version.schema = Some(CustomResourceValidation {
             open_api_v3_schema: Some(schema.clone()),
@@ -55,8 +57,8 @@ pub(crate) fn definition<T: CustomResourceExt + JsonSchema>(
     definition
 }
 
-/// Makes a missing spec an empty one. A flavor without a spec stands for any node, which is all
-/// that many clusters need; a spec that is missing elsewhere is a mistake.
+/// Makes a missing spec an empty one. A flavor without a spec matches any node, which is all
+/// that many clusters need; in other kinds a missing spec is an error.
 fn with_optional_spec(mut schema: JSONSchemaProps) -> JSONSchemaProps {
     if let Some(required) = &mut schema.required {
         required.retain(|name| name != "spec");

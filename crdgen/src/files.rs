@@ -1,4 +1,4 @@
-//! Files that are emitted, held against what is there.
+//! Generated files, and their comparison with the existing ones.
 
 use crate::yaml::{self, YamlError};
 use serde::Serialize;
@@ -14,23 +14,23 @@ pub(crate) struct Document {
     pub(crate) text: String,
 }
 
-/// An object has no YAML form. A test emits all of lockkeeper's, so this does not happen to these.
+/// An object has no YAML form. A test generates all objects of lockkeeper, which all have one.
 #[derive(Debug, thiserror::Error)]
 #[error("cannot write {file} as YAML; this is a defect, please report it")]
 pub struct FileEncodeError {
     /// The file that the object would be in.
     pub file: String,
-    /// What the serializer says.
+    /// The error of the serializer.
     pub source: YamlError,
 }
 
-/// A file or a folder that is to be held against what is emitted cannot be read.
+/// A file or a folder to compare with the generated files cannot be read.
 #[derive(Debug, thiserror::Error)]
 #[error("cannot read {path}; name a readable folder with --check")]
 pub struct FileReadError {
     /// The file or folder.
     pub path: PathBuf,
-    /// What the system says.
+    /// The error of the system.
     pub source: io::Error,
 }
 
@@ -47,7 +47,8 @@ impl Document {
     }
 }
 
-/// A unified difference for each file of a folder that is not as emitted. In the `owned` folders there is nothing else.
+/// A unified diff for each file of a folder that differs from the generated one. The `owned` folders
+/// have generated files only.
 pub(crate) fn differences(
     documents: &[Document],
     owned: &[&str],
@@ -65,6 +66,7 @@ pub(crate) fn differences(
     let known: BTreeSet<PathBuf> = documents.iter().map(|it| folder.join(&it.file)).collect();
     for name in owned {
         for path in files(&folder.join(name))? {
+            // A file of a removed kind or policy would be applied with the others.
             if !known.contains(&path) {
                 let there = read(&path)?.unwrap_or_default();
                 out.push(difference(&path, &there, ""));
@@ -74,7 +76,7 @@ pub(crate) fn differences(
     Ok(out)
 }
 
-/// A unified difference from what is there to what would be.
+/// A unified diff from the existing text to the generated one.
 fn difference(path: &Path, there: &str, emitted: &str) -> String {
     let name = path.display().to_string();
     let to = if emitted.is_empty() {
@@ -100,7 +102,7 @@ fn read(path: &Path) -> Result<Option<String>, FileReadError> {
     }
 }
 
-/// The files in a folder and below, in the order of their paths. There are none in one that is not there.
+/// The files in a folder and below, in the order of their paths. A missing folder has none.
 fn files(folder: &Path) -> Result<Vec<PathBuf>, FileReadError> {
     let unread = |source| FileReadError {
         path: folder.to_owned(),

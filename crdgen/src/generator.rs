@@ -26,13 +26,13 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::{env, fs};
 
-/// The definition of a kind, with a schema that an API server takes: one type a node, enums as lists of values, quantities
-/// with a bound, no null.
+/// The CRD of a kind with a structural schema: one type per node, enums as lists of values, bounded
+/// quantities, no null.
 ///
 /// # Errors
 ///
-/// [`check::NotStructural`] with the path of each place that cannot be said in a CRD, such as an enum whose variants hold
-/// different types.
+/// [`check::NotStructural`] with the path of each node that a CRD cannot express, such as an enum whose
+/// variants hold different types.
 pub fn crd<T: CustomResourceExt + JsonSchema>()
 -> Result<CustomResourceDefinition, check::NotStructural> {
     let definition = definitions::definition::<T>(&structural::schema::<T>());
@@ -40,23 +40,23 @@ pub fn crd<T: CustomResourceExt + JsonSchema>()
     Ok(definition)
 }
 
-/// Places of a definition that have no bound, by version. What an expression there costs cannot be estimated, so that the
-/// API server refuses most of them.
+/// The nodes of a CRD without a bound, by version. The API server cannot estimate the cost of a CEL rule
+/// there, and rejects most of these rules.
 #[must_use]
 pub fn unbounded(definition: &CustomResourceDefinition) -> Vec<(String, SchemaPath)> {
     bounds::unbounded(definition)
 }
 
-/// Why nothing, or not everything, was generated.
+/// An error of the generator.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// A kind has no schema that an API server takes.
+    /// A kind has no structural schema.
     #[error(transparent)]
     NotStructural(#[from] check::NotStructural),
     /// A definition has no YAML form.
     #[error(transparent)]
     Unwritable(#[from] FileEncodeError),
-    /// What is there cannot be held against what is emitted.
+    /// The existing files cannot be compared with the generated ones.
     #[error(transparent)]
     Unreadable(#[from] FileReadError),
     /// A file or a folder cannot be written.
@@ -64,7 +64,7 @@ pub enum Error {
     Write {
         /// The file or the folder.
         path: PathBuf,
-        /// What the system says.
+        /// The error of the system.
         source: io::Error,
     },
     /// The output cannot be written to.
@@ -122,25 +122,25 @@ enum GeneratorCommand {
     Unbounded,
 }
 
-/// How it ended.
+/// The result of a run without an error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
-    /// There is nothing to be said.
+    /// No findings.
     Done,
-    /// Something was found.
+    /// A difference, a breaking change or a node without a bound.
     Findings,
 }
 
 impl Generator {
-    /// Takes a kind.
+    /// Adds a kind.
     #[must_use]
     pub fn kind<T: CustomResourceExt + JsonSchema>(mut self) -> Self {
         self.definitions.push(crd::<T>());
         self
     }
 
-    /// Takes a definition that is there already, such as one of several versions, which `kube::core::crd::merge_crds` makes
-    /// of what [`crd`] gives for each.
+    /// Adds an existing CRD, such as one of several versions, which `kube::core::crd::merge_crds` merges
+    /// from the result of [`crd`] for each.
     #[must_use]
     pub fn definition(mut self, definition: CustomResourceDefinition) -> Self {
         let checked = check::check(&definition).map(|()| definition);
@@ -148,7 +148,7 @@ impl Generator {
         self
     }
 
-    /// Does what the command line asks for.
+    /// Runs the command line of the process.
     #[must_use]
     pub fn main(self) -> ExitCode {
         let error = match self.run(env::args_os(), &mut stdout().lock()) {
@@ -164,11 +164,11 @@ impl Generator {
         ExitCode::from(2)
     }
 
-    /// Does what a command line asks for, whose first word is the name of the program.
+    /// Runs a command line; its first word is the name of the program.
     ///
     /// # Errors
     ///
-    /// The outer one when the command line is wrong, or asks for help; the inner one when it could not be done.
+    /// The outer error is for the command line, and also returns its help; the inner one is for the run.
     pub fn run<I, W>(
         self,
         words: I,
@@ -186,7 +186,7 @@ impl Generator {
     ///
     /// # Errors
     ///
-    /// When a kind cannot be said in a CRD, or a file cannot be written.
+    /// When a CRD cannot express a kind, or a file cannot be written.
     pub fn write_to(self, folder: &Path) -> Result<(), Error> {
         write_files(&self.files()?, folder)
     }

@@ -1,5 +1,5 @@
-//! Schemas for editors and for tools that read no CRDs: JSON Schema (draft 7, which they all speak) for each kind and for
-//! the configuration file, a catalogue of them, and an OpenAPI document.
+//! Schemas for editors and for tools that do not read CRDs: JSON Schema (draft 7, which all of them
+//! support) for each kind and for the configuration file, a catalogue, and an OpenAPI document.
 
 use crate::plain_definitions;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
@@ -24,7 +24,7 @@ pub const OPENAPI_FILE: &str = "openapi.json";
 pub struct SchemaFile {
     /// The path.
     pub path: String,
-    /// What it holds.
+    /// The schema.
     pub schema: Value,
 }
 
@@ -39,7 +39,7 @@ struct Kind {
 }
 
 impl Kind {
-    /// Where kubeconform looks for it: `{{.Group}}/{{.ResourceKind}}_{{.ResourceAPIVersion}}.json`.
+    /// The path by kubeconform's template: `{{.Group}}/{{.ResourceKind}}_{{.ResourceAPIVersion}}.json`.
     fn path(&self) -> String {
         format!(
             "{}/{}_{}.json",
@@ -53,7 +53,7 @@ impl Kind {
         format!("{}/{}", self.group, self.version)
     }
 
-    /// What the components of an OpenAPI document call it: the group's parts turned round.
+    /// The name in the components of an OpenAPI document: the group's parts in reverse order.
     fn component(&self) -> String {
         let mut parts: Vec<&str> = self.group.split('.').collect();
         parts.reverse();
@@ -92,7 +92,7 @@ fn kinds(definitions: Vec<CustomResourceDefinition>) -> Vec<Kind> {
         let spec = definition.spec;
         for version in spec.versions {
             let schema = version.schema.and_then(|it| it.open_api_v3_schema);
-            // A schema is data that has been JSON before.
+            // A schema is plain data, so it always serializes.
             let schema = serde_json::to_value(schema).unwrap_or_default();
             out.push(Kind {
                 group: spec.group.clone(),
@@ -138,15 +138,16 @@ fn kind_schema(kind: &Kind) -> Value {
     schema
 }
 
-/// Makes a structural schema one of JSON: what only Kubernetes reads is dropped, and no object has other fields than
-/// those it is said to have.
+/// Turns a structural schema into JSON Schema: drops the extensions of Kubernetes, and forbids
+/// unknown fields.
 fn forbid_unknown_fields(node: &mut Value) {
     let Value::Object(fields) = node else {
         return;
     };
+    // Read first: the next line drops the extension.
     let is_open = fields.get("x-kubernetes-preserve-unknown-fields") == Some(&Value::Bool(true));
     fields.retain(|key, _| !key.starts_with("x-kubernetes-"));
-    // These formats are Kubernetes' own.
+    // `int32` and `int64` are formats of Kubernetes, not of JSON Schema.
     if fields
         .get("format")
         .and_then(Value::as_str)
@@ -162,6 +163,7 @@ fn forbid_unknown_fields(node: &mut Value) {
     if let Some(Value::Object(children)) = fields.get_mut("properties") {
         children.values_mut().for_each(forbid_unknown_fields);
         if !is_open {
+            // A map keeps the schema of its entries.
             fields.entry("additionalProperties").or_insert(false.into());
         }
     }
@@ -201,7 +203,7 @@ fn catalogue(kinds: &[Kind]) -> Value {
     })
 }
 
-/// The part of OpenAPI that generators of clients read: the kinds, and where they are.
+/// The part of OpenAPI that generators of clients read: the kinds and their endpoints.
 fn open_api(kinds: &[Kind]) -> Value {
     let mut components = Map::new();
     let mut paths = Map::new();
@@ -227,7 +229,7 @@ fn open_api(kinds: &[Kind]) -> Value {
     })
 }
 
-/// Where the objects of a kind are read and written.
+/// The endpoints of a kind: the collection, and one object.
 fn endpoints(kind: &Kind) -> [(String, Value); 2] {
     let scope = if kind.is_namespaced {
         "/namespaces/{namespace}"

@@ -14,8 +14,8 @@ use schemars::JsonSchema;
 use schemars::generate::SchemaSettings;
 use serde_json::{Map, Value, json};
 
-/// The most characters of a quantity that is written as a string. The longest that means anything
-/// has 40 digits; Kubernetes has no bound, and without one the cost of reading it has none either.
+/// The maximum length of a quantity in a string. The longest useful one has 40 digits; Kubernetes has
+/// no bound, and without one the cost of a CEL rule that parses a quantity has none either.
 const QUANTITY_LENGTH_MAX: usize = 40;
 
 /// A schema, or a part of one.
@@ -24,6 +24,7 @@ type Node = Map<String, Value>;
 /// The schema of a kind.
 pub(crate) fn schema<T: JsonSchema>() -> JSONSchemaProps {
     let settings = SchemaSettings::draft2020_12().with(|settings| {
+        // The API server rejects `$ref` and `$schema` in a CRD.
         settings.inline_subschemas = true;
         settings.meta_schema = None;
     });
@@ -34,7 +35,7 @@ pub(crate) fn schema<T: JsonSchema>() -> JSONSchemaProps {
     serde_json::from_value(root.clone().into()).unwrap_or_default()
 }
 
-/// Rewrites a node and what is below it.
+/// Rewrites a node and its children.
 fn make_structural(node: &mut Node) {
     drop_null(node);
     list_values(node);
@@ -61,8 +62,7 @@ fn make_child_structural(child: &mut Value) {
     }
 }
 
-/// Takes out that an optional value may be null. What is said of the field goes before what is said
-/// of its type.
+/// Removes null from the types of an optional value.
 fn drop_null(node: &mut Node) {
     if let Some(Value::Array(types)) = node.get_mut("type") {
         types.retain(|name| name != "null");
@@ -83,12 +83,13 @@ fn drop_null(node: &mut Node) {
         let inner = inner.clone();
         node.remove("anyOf");
         for (key, value) in inner {
+            // The keywords of the field take precedence over those of its type.
             node.entry(key).or_insert(value);
         }
     }
 }
 
-/// Makes an enum of strings one list of values, and appends what each means to the description.
+/// Turns the `oneOf` of an enum of strings into `enum`, and appends the meanings to the description.
 fn list_values(node: &mut Node) {
     let Some(Value::Array(variants)) = node.get("oneOf") else {
         return;
@@ -96,6 +97,7 @@ fn list_values(node: &mut Node) {
     let mut values = Vec::new();
     let mut lines = Vec::new();
     for variant in variants {
+        // A branch without `const` is a type: this `oneOf` is no list of values.
         let Some(value) = variant.get("const").and_then(Value::as_str) else {
             return;
         };
@@ -125,21 +127,23 @@ fn join_lines(node: &mut Node) {
 }
 
 /// Bounds a quantity that is written as a string. `kubectl explain` calls it an object, so the
-/// description says what to write. What has no pattern may be a port or a percentage.
+/// description has examples.
 fn explain_quantity(node: &mut Node) {
     if node.get("x-kubernetes-int-or-string") != Some(&Value::Bool(true)) {
         return;
     }
     node.insert("maxLength".to_owned(), QUANTITY_LENGTH_MAX.into());
+    // An int-or-string without a pattern may be a port or a percentage.
     if let Some(description) = text(node, "description").filter(|_| node.contains_key("pattern")) {
         let description = format!("{description} A quantity, such as 500m, 4 or 16Gi.");
         node.insert("description".to_owned(), description.into());
     }
 }
 
-/// Whether an expression looks at what was before.
+/// Whether an expression refers to `oldSelf`.
 pub(crate) fn uses_old_self(expression: &str) -> bool {
     let is_part = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    // Whole words: `oldSelf` may be a part of a longer name.
     let mut words = expression.split(|c| !is_part(c));
     words.any(|word| word == "oldSelf")
 }

@@ -27,8 +27,8 @@ pub const VALIDATE_PATH: &str = "/validate";
 pub const MUTATE_PATH: &str = "/mutate";
 
 /// How long the API server waits for the webhook, in seconds. Kubernetes' own default is 10, which
-/// is long for something that every write of an object waits for; the webhook needs milliseconds.
-/// It gives up a second before this, so that the user reads its reason and not that of a timeout.
+/// too long for a call in every write of an object; the webhook needs milliseconds. Its own deadline is
+/// a second earlier, so that the user reads its reason and not that of a timeout.
 pub const TIMEOUT_SECONDS: i32 = 5;
 
 /// Where the API server finds the webhook.
@@ -57,7 +57,7 @@ struct WebhookEntry {
     match_conditions: Vec<MatchCondition>,
 }
 
-/// Where the certificates come from, as PEM, that the webhook's own may be signed by.
+/// The source of the CA certificates, as PEM, which sign the certificate of the webhook.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum CaSource<'a> {
     /// None: the webhook injects the bundle, or the API server trusts the CAs of its
@@ -134,11 +134,11 @@ pub fn configurations(
     )
 }
 
-/// The name of a webhook. Another project's kind may have the plural of one of ours.
+/// The name of a webhook, which is unique in its configuration.
 fn name(kind: &Registration, verb: &str) -> String {
     let Registration { group, plural, .. } = kind;
     if kind.user_rules_only {
-        // A kind of ours may be there too, with what our own rules ask for.
+        // The kind may also be in the configuration for lockkeeper's own rules.
         let of = match (kind.version.as_str(), group.as_str()) {
             ("*", "") => String::new(),
             ("*", group) => format!(".{group}"),
@@ -149,6 +149,7 @@ fn name(kind: &Registration, verb: &str) -> String {
     }
     match kind.foreign {
         None => format!("{plural}.{verb}.{GROUP}"),
+        // Another project's kind may have the plural of one of lockkeeper's kinds.
         Some(_) => format!("{plural}.{group}.{verb}.{GROUP}"),
     }
 }
@@ -266,8 +267,8 @@ pub(crate) fn match_conditions(kind: &Registration) -> Vec<MatchCondition> {
              : !has(object.metadata.name) || !object.metadata.name.startsWith('system-')",
         ));
     }
-    // A Job of a JobSet waits with it, and is left alone; a JobSet may have thousands. Asked is who controls
-    // it, as the webhook asks: a label that any user may set.
+    // A Job of a JobSet is queued with the JobSet, which may have thousands. As in the webhook, the
+    // controller reference decides, because any user may set a label.
     if kind.group == "batch" && kind.kind == "Job" && !kind.user_rules_only {
         let (kind, group) = (job_set::KIND, job_set::GROUP);
         let is_its = format!(

@@ -1,4 +1,4 @@
-//! YAML as people of Kubernetes write it.
+//! YAML in the style of Kubernetes manifests.
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -28,7 +28,7 @@ pub(crate) fn json(value: &Value) -> Result<String, YamlError> {
     Ok(format!("{text}\n"))
 }
 
-/// Reads a document. The error says where, and what is wrong, on one line.
+/// Decodes a document. The error is one line with the position and the cause.
 pub(crate) fn read<T: DeserializeOwned>(text: &str) -> Result<T, String> {
     serde_saphyr::from_str(text).map_err(|error| {
         let text = error.without_snippet().to_string();
@@ -36,7 +36,7 @@ pub(crate) fn read<T: DeserializeOwned>(text: &str) -> Result<T, String> {
     })
 }
 
-/// Reads all documents of a text. The error says where, and what is wrong, on one line.
+/// Decodes all documents of a text. The error is one line with the position and the cause.
 pub(crate) fn read_all(text: &str) -> Result<Vec<Value>, String> {
     serde_saphyr::from_multiple(text).map_err(|error| {
         let text = error.without_snippet().to_string();
@@ -49,7 +49,7 @@ fn normal(value: Value) -> Value {
     match value {
         Value::Object(map) => {
             let mut entries: Vec<(String, Value)> = map.into_iter().collect();
-            // A map of serde_json keeps this order whether or not its features make it keep others.
+            // Sorted here, because features of serde_json decide whether its map sorts or keeps the order.
             entries.sort_by(|a, b| a.0.cmp(&b.0));
             let entries = entries.into_iter().map(|(key, value)| (key, normal(value)));
             Value::Object(entries.collect::<Map<_, _>>())
@@ -60,7 +60,7 @@ fn normal(value: Value) -> Value {
     }
 }
 
-/// `minimum` and `maximum` are floats in the types of a schema.
+/// The number as an integer if it has no fraction: `minimum` and `maximum` of a schema are floats.
 fn whole(number: &serde_json::Number) -> Option<i64> {
     number.to_string().strip_suffix(".0")?.parse().ok()
 }

@@ -1,28 +1,31 @@
-//! Expressions about a place as expressions about the object that holds it, which is all that an admission policy sees.
+//! Rewrites the CEL expression of a node for the whole object: an admission policy has only `object`
+//! and `oldObject`.
 //!
 //! `spec.groups[]` with `self.size > 0` becomes
-//! `!has(object.spec) || !has(object.spec.groups) || object.spec.groups.all(i1, i1.size > 0)`. Where a policy is to let
-//! pass what the stored object has already, as the engine does, each place is looked for in `oldObject` by the keys
-//! that the engine goes by.
+//! `!has(object.spec) || !has(object.spec.groups) || object.spec.groups.all(i1, i1.size > 0)`. With
+//! ratcheting, as in the engine, each node is looked up in `oldObject` by the keys that the engine uses.
 
 use lockkeeper_policies::cel::CelRule;
 
-/// The object of a request, and what is stored.
+/// The object of the request, and the stored object.
 const NEW: &str = "object";
 const OLD: &str = "oldObject";
 
-/// What an expression says of the object of a request. With `ratchets`, an update may leave as it was what is wrong.
+/// The CEL expression for the object of a request. With `ratchets`, an update may keep a pre-existing
+/// finding.
 #[must_use]
 pub fn rewrite_for_object(expression: &CelRule, ratchets: bool) -> String {
     let steps = steps(expression.path);
     if expression.is_transition_rule() {
         let said = walk_without_index(&steps, &|at| {
+            // Transition rules are in no list, so only the root of the path differs.
             let before = at.replacen(NEW, OLD, 1);
             let said = substitute_self(&expression.expression, at, &before);
-            // The object itself is always there.
+            // The root has no parent that may be missing.
             if steps.is_empty() {
                 return said;
             }
+            // A node that is new has no `oldSelf`, so its transition rule does not apply.
             let there = has_path(&steps, OLD);
             format!("!({there}) || ({said})")
         });
@@ -45,9 +48,10 @@ pub fn rewrite_for_object(expression: &CelRule, ratchets: bool) -> String {
     walk(&steps, NEW, 0, &said)
 }
 
-/// What is said if an expression does not hold, with what is seen: only where the place is in no list.
+/// The message expression for the whole object; `None` for a node in a list.
 #[must_use]
 pub fn message_expression(expression: &CelRule) -> Option<String> {
+    // The path of a list item starts with a variable of `all`, which is not visible in the message.
     let is_one = !expression.path.contains("[]");
     let place = |root: &str| match expression.path {
         "" => root.to_owned(),
@@ -82,7 +86,7 @@ impl<'a> Step<'a> {
         Self { name, is_list }
     }
 
-    /// By what the engine knows an item of the list in an older version of it.
+    /// The key by which the engine finds an item of the list in the stored object.
     fn key(&self) -> Option<&'static str> {
         match self.name {
             "resourceGroups" => Some("coveredResources[0]"),
@@ -92,12 +96,12 @@ impl<'a> Step<'a> {
     }
 }
 
-/// What is said of a place that is in no list.
+/// The expression for a node in no list.
 fn walk_without_index(steps: &[Step<'_>], said: &dyn Fn(&str) -> String) -> String {
     walk(steps, NEW, 0, &|at, _| said(at))
 }
 
-/// What is said of all places that there are below `at`.
+/// The expression for all nodes at the path below `at`.
 fn walk(
     steps: &[Step<'_>],
     at: &str,
@@ -118,8 +122,8 @@ fn walk(
     }
 }
 
-/// Whether something is said of the place below `at` which the stored object has by the same keys. The items that the
-/// keys are taken from are called `i1` and so on.
+/// The expression that the stored object has a node with the same keys for which `said` holds. The
+/// items of the new object, which have the keys, are called `i1` and so on.
 fn exists_in_old(
     steps: &[Step<'_>],
     at: &str,
@@ -127,6 +131,7 @@ fn exists_in_old(
     said: &dyn Fn(&str) -> String,
 ) -> String {
     let lists = steps.iter().filter(|it| it.is_list).count();
+    // The lists that are entered already: `loops` counts those of the whole path.
     let outer = loops.saturating_sub(lists);
     let Some((step, rest)) = steps.split_first() else {
         return said(at);
@@ -141,6 +146,7 @@ fn exists_in_old(
     let number = outer.saturating_add(1);
     let item = format!("o{number}");
     let inner = exists_in_old(rest, &item, loops, said);
+    // Without a key, any stored item may match.
     let same = step
         .key()
         .map(|key| format!("{item}.{key} == i{number}.{key} && "))
@@ -148,7 +154,7 @@ fn exists_in_old(
     format!("has({field}) && {field}.exists({item}, {same}{inner})")
 }
 
-/// Whether all fields of a path without lists are there.
+/// A CEL test that all fields of a path without lists are present.
 fn has_path(steps: &[Step<'_>], root: &str) -> String {
     let mut at = root.to_owned();
     let mut all = Vec::new();
@@ -159,7 +165,7 @@ fn has_path(steps: &[Step<'_>], root: &str) -> String {
     all.join(" && ")
 }
 
-/// An expression with other names for `self` and `oldSelf`. Texts in quotes are left as they are.
+/// An expression with other names for `self` and `oldSelf`. String literals are unchanged.
 fn substitute_self(expression: &str, new: &str, old: &str) -> String {
     let mut out = String::new();
     let mut rest = expression;
@@ -173,7 +179,9 @@ fn substitute_self(expression: &str, new: &str, old: &str) -> String {
             let inside = from.get(1..).unwrap_or_default();
             inside.find(first).map(|it| it.saturating_add(2))
         };
+        // A string literal without an end extends to the end of the expression.
         let (word, after) = from.split_at(length.unwrap_or(from.len()));
+        // `x.self` is a field of `x`.
         let is_field = out.ends_with('.');
         out.push_str(match word {
             "self" if !is_field => new,

@@ -1,4 +1,4 @@
-//! Policies that fill in, as the webhook does.
+//! Mutating admission policies, which default fields as the webhook does.
 
 use super::{constraints, name, policy_metadata};
 use crate::webhooks::match_conditions;
@@ -13,13 +13,13 @@ use lockkeeper_policies::registry::Registration;
 use lockkeeper_policies::rule::Operation;
 use std::collections::BTreeSet;
 
-/// A policy with what binds it.
+/// A policy and its binding.
 type PolicyWithBinding = (MutatingAdmissionPolicy, MutatingAdmissionPolicyBinding);
 
-/// The kinds whose objects are made suspended when they name a queue.
+/// The kinds whose objects are created suspended when they name a queue.
 const SUSPENDED: [&str; 2] = ["Job", "JobSet"];
 
-/// The policy for a kind, if there is anything to fill in.
+/// The policy for a kind, if it has defaults.
 pub(super) fn for_kind(kind: &Registration) -> Option<PolicyWithBinding> {
     let is_made = kind.defaulted_on.contains(&Operation::Create);
     if is_made && SUSPENDED.contains(&kind.kind.as_str()) {
@@ -49,15 +49,17 @@ fn suspend_policy(kind: &Registration) -> PolicyWithBinding {
     bind_policy(kind, "suspend", &on, conditions, vec![mutation])
 }
 
-/// Fills in what no schema default does. A patch needs no schema, which the API server learns of a moment after it knows the
-/// kind.
+/// Defaults the fields that no schema default covers.
 fn default_policy(kind: &Registration) -> PolicyWithBinding {
+    // Finalizers are added to new objects only, so their updates need no evaluation.
     let is_for_new = |it: &CelDefault| matches!(it, CelDefault::Finalizer(_));
     let on: BTreeSet<Operation> = if kind.cel_defaults.iter().all(is_for_new) {
         [Operation::Create].into()
     } else {
         kind.defaulted_on.clone()
     };
+    // Not `ApplyConfiguration`: it needs the schema, which the API server has only a moment after
+    // the kind. A JSON Patch needs none.
     let mutations = kind.cel_defaults.iter().map(|it| Mutation {
         apply_configuration: None,
         json_patch: Some(JSONPatch {
@@ -103,9 +105,10 @@ fn bind_policy(
     (policy, binding)
 }
 
-/// The expression that gives the patch.
+/// The CEL expression that returns the patch.
 fn patch(filling: &CelDefault) -> String {
     match filling {
+        // An `add` at `/-` appends to a list, which has to exist.
         CelDefault::Finalizer(finalizer) => format!(
             "oldObject != null || (has(object.metadata.finalizers) && '{finalizer}' in object.metadata.finalizers) ? [] : \
              has(object.metadata.finalizers) ? [{}] : [{}]",
@@ -116,7 +119,7 @@ fn patch(filling: &CelDefault) -> String {
     }
 }
 
-/// Adds a field, and before it what it stands in where that is missing.
+/// Adds a field, and before it each missing parent: an `add` of JSON Patch creates no parents.
 fn field_patch(field: &FieldDefault) -> String {
     let steps: Vec<&str> = field.path.split('.').collect();
     let mut paths = Vec::new();
@@ -127,7 +130,7 @@ fn field_patch(field: &FieldDefault) -> String {
     let Some((whole, above)) = paths.split_last() else {
         return "[]".to_owned();
     };
-    // What is missing at the top is for others to refuse.
+    // A missing field at the top is not created: other checks reject the object.
     let top = above.first().map(|it| format!("!{}", has_path(it)));
     let when = Some(field.when).filter(|it| !it.is_empty());
     let never = when.map(|it| format!("!({it})"));
@@ -145,11 +148,12 @@ fn field_patch(field: &FieldDefault) -> String {
     format!("{} ? [] : {parents}[{last}]", unless.join(" || "))
 }
 
-/// Whether an object has what a path leads to, at each step.
+/// A CEL test that each step of a path is present.
 fn has_path(path: &str) -> String {
     let mut at = "object".to_owned();
     let mut all = Vec::new();
     for step in path.split('/').filter(|it| !it.is_empty()) {
+        // `has` fails below a missing field, so each step has a test of its own.
         at = format!("{at}.{step}");
         all.push(format!("has({at})"));
     }

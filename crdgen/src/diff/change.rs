@@ -63,7 +63,7 @@ pub enum StoredObjectsEffect {
     EveryUpdate,
     /// Stored values are dropped when an object is read, and lost when it is written.
     Dropped,
-    /// They can no longer be reached.
+    /// Stored objects can no longer be requested.
     Gone,
 }
 

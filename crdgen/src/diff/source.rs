@@ -16,7 +16,7 @@ use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 use text::{Text, is_manifest_file};
 
-/// The deepest folder that is looked into, counted from the one that is named.
+/// The maximum depth of folders below the named one.
 const FOLDERS_MAX: usize = 32;
 
 /// A source of definitions or objects.
@@ -26,14 +26,14 @@ pub enum Source {
     Stdin,
     /// A file, or all files of a folder and those below it.
     Path(PathBuf),
-    /// A path as it was in a revision of git, from the top of the repository unless it begins with `./`.
+    /// A path in a revision of git, from the top of the repository unless it begins with `./`.
     Revision {
         /// The revision, such as `main` or `v1.2.0`.
         revision: String,
         /// The path.
         path: String,
     },
-    /// The path of the other side, as it was in a revision of git.
+    /// The path of the other side in a revision of git.
     RevisionOnly {
         /// The revision.
         revision: String,
@@ -43,7 +43,7 @@ pub enum Source {
 /// The definitions of a source.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Definitions {
-    /// Them, in the order in which they were read.
+    /// The definitions, in the order of the source.
     pub items: Vec<CustomResourceDefinition>,
     /// How many documents were of another kind.
     pub skipped: usize,
@@ -72,7 +72,7 @@ impl Source {
         }
     }
 
-    /// The definitions in it.
+    /// The definitions in the source.
     ///
     /// # Errors
     ///

@@ -1,11 +1,11 @@
-//! Places that have no bound.
+//! Nodes of a schema without a bound.
 
 use crate::diff::SchemaPath;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{
     CustomResourceDefinition, JSONSchemaProps, JSONSchemaPropsOrArray, JSONSchemaPropsOrBool,
 };
 
-/// The status is written by a controller and has no expressions for users, and metadata is not the schema's business.
+/// A controller writes the status, which has no CEL rules for users; the API server validates metadata.
 const UNCHECKED_FIELDS: [&str; 2] = ["metadata", "status"];
 
 pub(super) fn unbounded(definition: &CustomResourceDefinition) -> Vec<(String, SchemaPath)> {

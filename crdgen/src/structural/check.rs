@@ -1,9 +1,9 @@
-//! Whether the API server would take the schemas of a definition: what makes a schema structural, and what is asked of
-//! its lists, defaults and expressions besides.
+//! Checks that the API server accepts the schemas of a definition: structural schemas, list types,
+//! defaults and CEL rules.
 //!
-//! The rules, their order and their words are those of `apiextensions-apiserver` (`pkg/apiserver/schema/validation.go`,
-//! `complete.go`, `defaulting/validation.go`, and `pkg/apis/apiextensions/validation/validation.go`). Not held is what
-//! expressions cost; the API server estimates that by its own tables.
+//! The checks, their order and their messages are those of `apiextensions-apiserver` (`pkg/apiserver/schema/validation.go`,
+//! `complete.go`, `defaulting/validation.go`, and `pkg/apis/apiextensions/validation/validation.go`). The cost
+//! of expressions is not checked; the API server estimates it by its own tables.
 
 mod cel_and_patterns;
 mod defaults;
@@ -22,22 +22,22 @@ use lockkeeper_policies::finding::{ErrorKind, Finding};
 use std::collections::BTreeSet;
 use std::fmt;
 
-/// A definition that the API server would refuse.
+/// A definition that the API server would reject.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the API server would refuse {definition}: {problems}")]
 pub struct NotStructural {
     /// The name of the definition.
     pub definition: String,
-    /// What is wrong with it: at least one thing.
+    /// Its problems, at least one.
     pub problems: Problems,
 }
 
-/// What is wrong with a definition, by place.
+/// The problems of a definition, each with its path.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Problems(Vec<Finding>);
 
 impl Problems {
-    /// Each of them.
+    /// Iterates over the problems.
     pub fn iter(&self) -> impl Iterator<Item = &Finding> {
         self.0.iter()
     }
@@ -50,7 +50,7 @@ impl fmt::Display for Problems {
     }
 }
 
-/// Holds a definition to the rules of the API server.
+/// Checks a definition by the rules of the API server.
 ///
 /// # Errors
 ///
@@ -104,8 +104,10 @@ fn versions(versions: &[CustomResourceDefinitionVersion], found: &mut FindingCol
     }
 }
 
-/// With a status of its own, the schema of the status is cut out, so that nothing at the root may speak of it.
+/// Checks the keywords beside the status: with the status subresource, the API server validates the
+/// status by a schema of its own, so that no keyword of the root may refer to it.
 fn check_status_siblings(schema: &JSONSchemaProps, at: &FieldPath, found: &mut FindingCollector) {
+    // Clears the keywords that are allowed; any other makes the rest differ from the default.
     let rest = JSONSchemaProps {
         description: None,
         type_: None,
@@ -138,7 +140,7 @@ fn check_status_siblings(schema: &JSONSchemaProps, at: &FieldPath, found: &mut F
     }
 }
 
-/// One schema. Its defaults and expressions are read only when the rest is right, as the API server does.
+/// Checks one schema.
 fn check_schema(schema: &JSONSchemaProps, at: &FieldPath, found: &mut FindingCollector) {
     let before = found.len();
     if schema.nullable == Some(true) {
@@ -150,6 +152,7 @@ fn check_schema(schema: &JSONSchemaProps, at: &FieldPath, found: &mut FindingCol
     properties::check_root(schema, at, found);
     nested::check_complete(schema, at, found);
     lists::check(schema, at, found);
+    // As in the API server, CEL rules and defaults need a schema without findings.
     if found.len() > before {
         return;
     }

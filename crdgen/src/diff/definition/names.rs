@@ -24,6 +24,7 @@ pub(super) fn compare(
     }
     changes.extend(identity(name, &old.names, &new.names));
     changes.extend(aliases(name, &old.names, &new.names));
+    // Without a second version, no object is ever converted.
     let several = old.versions.len() > 1 || new.versions.len() > 1;
     let conversions = (old.conversion.as_ref(), new.conversion.as_ref());
     changes.extend(conversion(name, conversions.0, conversions.1, several));
@@ -47,6 +48,7 @@ fn identity(
     new: &CustomResourceDefinitionNames,
 ) -> Vec<Change> {
     let singular = |it: &CustomResourceDefinitionNames| {
+        // The API server defaults the singular and the list kind in the same way.
         let default = || it.kind.to_lowercase();
         it.singular
             .clone()

@@ -4,7 +4,7 @@ use super::cursor::{entries, preserves_unknown_fields, property};
 use crate::diff::Effect;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::JSONSchemaProps;
 
-/// The formats of texts that the API server looks at, without hyphens.
+/// The formats of strings that the API server validates, without hyphens.
 const STRING_FORMATS: [&str; 28] = [
     "bsonobjectid",
     "byte",
@@ -45,6 +45,7 @@ pub(super) fn accepts_field(schema: &JSONSchemaProps, name: &str) -> bool {
 
 /// Whether the node accepts any value and prunes nothing.
 pub(super) fn accepts_anything(schema: &JSONSchemaProps) -> bool {
+    // Clears the documentation and the two keywords that the next expression requires.
     let rest = JSONSchemaProps {
         description: None,
         title: None,
@@ -63,6 +64,7 @@ pub(super) fn accepts_anything(schema: &JSONSchemaProps) -> bool {
 pub(super) fn format_effect(old: &JSONSchemaProps, new: &JSONSchemaProps) -> Effect {
     match (validated_format(old), validated_format(new)) {
         (before, after) if before == after => Effect::Same,
+        // A format that the API server does not validate counts as none.
         (_, None) => Effect::Wider,
         (None, Some(_)) => Effect::Narrower,
         (Some(before), Some(after)) if before == "int32" && after == "int64" => Effect::Wider,
@@ -72,6 +74,7 @@ pub(super) fn format_effect(old: &JSONSchemaProps, new: &JSONSchemaProps) -> Eff
 
 /// The format, if the API server validates it for this type.
 fn validated_format(schema: &JSONSchemaProps) -> Option<String> {
+    // The API server ignores hyphens: `date-time` is `datetime`.
     let format = schema.format.as_deref()?.replace('-', "");
     let is_validated = match schema.type_.as_deref() {
         Some("integer") => matches!(format.as_str(), "int32" | "int64"),

@@ -8,9 +8,9 @@ use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::JSONSche
 use lockkeeper_policies::schema::StructuralSchema;
 use serde_json::json;
 
-/// Whether the default of a field is still valid when the defaults below it are applied. The API server validates each
-/// default separately.
+/// Whether the default of a field is still valid when the defaults below it are applied.
 fn has_valid_default(field: &JSONSchemaProps) -> bool {
+    // The API server validates each default separately, so their combination may be invalid.
     let around = json!({"type": "object", "properties": {"field": field}});
     StructuralSchema::new(&around).is_ok_and(|structure| {
         let mut object = json!({});
@@ -49,7 +49,7 @@ impl SchemaComparison<'_> {
         self.compare_items(old, new, at);
     }
 
-    /// A field that has no schema of its own any more.
+    /// Compares a field that no longer has a schema of its own.
     fn field_removed(&mut self, before: &JSONSchemaProps, new: &JSONSchemaProps, at: &Cursor) {
         if let Some(after) = entries(new) {
             self.compare_node(before, after, at);
@@ -86,7 +86,7 @@ impl SchemaComparison<'_> {
         }
     }
 
-    /// A field that had no schema of its own.
+    /// Compares a field that had no schema of its own.
     fn field_added(
         &mut self,
         old: &JSONSchemaProps,
@@ -120,6 +120,7 @@ impl SchemaComparison<'_> {
             return;
         };
         let default = &default.0;
+        // Objects without the field were valid, and now get a value.
         if accepts_field(old, name) {
             let what = format!("the default is {default}, there was none");
             let code = ChangeCode::DefaultAdded;
@@ -267,6 +268,7 @@ impl SchemaComparison<'_> {
 
     fn compare_items(&mut self, old: &JSONSchemaProps, new: &JSONSchemaProps, at: &Cursor) {
         let mut below = at.child(at.path.items(), new);
+        // Only the items of a keyed list are correlated with the stored ones for ratcheting.
         if new.x_kubernetes_list_type.as_deref() != Some("map") {
             below.list = below.list.or_else(|| Some(at.path.clone()));
         }

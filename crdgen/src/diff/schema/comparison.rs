@@ -9,7 +9,7 @@ use crate::diff::{
 };
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{JSON, JSONSchemaProps};
 
-/// What changed from one schema of a version to another.
+/// The changes from one schema of a version to another.
 #[must_use]
 pub fn compare(
     definition: &str,
@@ -22,6 +22,7 @@ pub fn compare(
         version,
         changes: Vec::new(),
     };
+    // A schema may list the fields of every object or not; neither is a change.
     let (old, new) = (with_meta(old, new), with_meta(new, old));
     walk.compare_node(&old, &new, &Cursor::default());
     walk.changes
@@ -87,6 +88,7 @@ impl SchemaComparison<'_> {
         at: &Cursor,
     ) {
         self.compare_docs(old, new, at);
+        // Validations of different types cannot be compared.
         if self.compare_type(old, new, at) {
             self.compare_values(old, new, at);
             self.compare_list_types(old, new, at);
@@ -152,7 +154,7 @@ impl SchemaComparison<'_> {
         }
     }
 
-    /// Something that takes values away, or gives some.
+    /// Reports a change of the accepted values.
     pub(super) fn report_bound(
         &mut self,
         at: &Cursor,
@@ -225,6 +227,7 @@ impl SchemaComparison<'_> {
         let name = |it: &JSONSchemaProps| it.format.clone().unwrap_or_else(|| "none".to_owned());
         let what = format!("the format is {}, it was {}", name(new), name(old));
         match format_effect(old, new) {
+            // The API server validates neither format.
             Effect::Same => {
                 let code = ChangeCode::FormatLoosened;
                 self.report(
@@ -285,6 +288,7 @@ impl SchemaComparison<'_> {
         {
             let path = at.path.field(name);
             let child = property(new, name);
+            // The API server applies defaults before it validates required fields.
             if child.is_some_and(|it| it.default.is_some()) {
                 let code = ChangeCode::RequiredWithDefaultAdded;
                 let what = "it is required, and has a default".to_owned();

@@ -9,7 +9,8 @@ use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{
 #[derive(Clone, Debug, Default)]
 pub(super) struct Cursor {
     pub(super) path: SchemaPath,
-    /// The outermost list above whose items cannot be told from each other: all of it counts as changed when one is.
+    /// The outermost list above whose items cannot be correlated with the stored ones: a change of
+    /// one item counts as a change of the whole list.
     pub(super) list: Option<SchemaPath>,
     /// Whether a validation above covers all values below.
     pub(super) has_outer_constraint: bool,

@@ -2,7 +2,7 @@
 
 use std::io;
 
-/// Why something could not be read.
+/// An error of reading definitions or objects.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// A file or a folder cannot be read.
@@ -51,7 +51,7 @@ pub enum Error {
         /// The reason.
         reason: String,
     },
-    /// A definition of a version that no API server has any more.
+    /// The definition has an API version that no API server serves any more.
     #[error("{place}: the definition {name} is of {version}; write it as apiextensions.k8s.io/v1")]
     OldDefinition {
         /// The file.

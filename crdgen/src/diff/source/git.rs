@@ -8,15 +8,18 @@ use std::process::Command;
 /// The texts under a path in a revision, relative to a folder.
 pub(super) fn show_texts(from: &Path, revision: &str, path: &str) -> Result<Vec<Text>, Error> {
     let place = format!("{revision}:{path}");
+    // git would parse a leading hyphen as an option.
     if revision.is_empty() || revision.starts_with('-') {
         let said = "not a revision".to_owned();
         return Err(Error::Git { place, said });
     }
+    // The object type, `blob` or `tree`, tells a file from a folder.
     let sort = run_git(from, &["cat-file", "-t", &place], &place)?;
     if sort.trim() == "blob" {
         let text = run_git(from, &["cat-file", "blob", &place], &place)?;
         return Ok(vec![Text { place, text }]);
     }
+    // `-z` separates names by NUL and quotes none.
     let listed = run_git(
         from,
         &["ls-tree", "-r", "-z", "--name-only", "--full-tree", &place],

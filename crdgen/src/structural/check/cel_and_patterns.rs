@@ -1,4 +1,5 @@
-//! Patterns and expressions can be compiled, and look back only where what was before is known.
+//! Checks that patterns and CEL rules compile, and that only nodes which the API server can
+//! correlate with the stored object have transition rules.
 
 use super::findings::FindingCollector;
 use crate::structural::uses_old_self;
@@ -14,7 +15,7 @@ pub(super) fn check(schema: &JSONSchemaProps, at: &FieldPath, found: &mut Findin
     check_node(schema, None, at, found);
 }
 
-/// `lost` is the place above from which on items cannot be told from each other.
+/// `lost` is the outermost list above whose items cannot be correlated with the stored ones.
 fn check_node(
     schema: &JSONSchemaProps,
     lost: Option<&FieldPath>,
@@ -48,6 +49,7 @@ fn check_node(
         );
     }
     if let Some(JSONSchemaPropsOrArray::Schema(items)) = &schema.items {
+        // Only the items of a keyed list can be found in the stored object.
         let is_keyed = schema.x_kubernetes_list_type.as_deref() == Some("map");
         let lost = lost.or((!is_keyed).then_some(at));
         check_node(items, lost, &at.clone().field("items"), found);
@@ -72,11 +74,13 @@ fn check_expressions(
 ) {
     for (index, rule) in schema.x_kubernetes_validations.iter().flatten().enumerate() {
         let at = at.clone().field("x-kubernetes-validations").index(index);
+        // One rule per schema, so that an error belongs to this rule.
         let alone = JSONSchemaProps {
             x_kubernetes_validations: Some(vec![rule.clone()]),
             ..schema.clone()
         };
         if let Err(error) = StructuralSchema::new(&json!(alone)) {
+            // The other lines repeat the expression with a caret below it.
             let problem = error.problem.lines().next().unwrap_or_default().to_owned();
             found.invalid(at.field("rule"), &rule.rule, problem);
             continue;

@@ -1,4 +1,4 @@
-//! Defaults are valid by the schema of their own place, and hold nothing that it does not know.
+//! Checks that each default is valid by the schema of its node, and has no unknown fields.
 
 use super::findings::FindingCollector;
 use super::properties::OBJECT_META_FIELDS;
@@ -10,7 +10,6 @@ use lockkeeper_policies::finding::{ErrorKind, Finding};
 use lockkeeper_policies::schema::StructuralSchema;
 use serde_json::json;
 
-/// The API server does not follow `additionalProperties` here, and neither does this.
 pub(super) fn check(schema: &JSONSchemaProps, at: &FieldPath, found: &mut FindingCollector) {
     check_node(schema, true, at, found);
 }
@@ -29,6 +28,7 @@ fn check_node(
             check_node(child, false, &at, found);
         }
     }
+    // Not `additionalProperties`: the API server does not follow it here either.
     if let Some(JSONSchemaPropsOrArray::Schema(items)) = &schema.items {
         check_node(items, false, &at.clone().field("items"), found);
     }
@@ -38,7 +38,7 @@ fn check_own_default(schema: &JSONSchemaProps, at: &FieldPath, found: &mut Findi
     let Some(default) = &schema.default else {
         return;
     };
-    // One level down, so that the place is not taken for a whole object, which may have metadata.
+    // Nested by one level: the root of a schema would be a whole object with metadata.
     let bare = without_defaults(schema);
     let around = json!({"type": "object", "properties": {"default": bare}});
     let value = json!({"default": default});
@@ -61,7 +61,7 @@ fn check_own_default(schema: &JSONSchemaProps, at: &FieldPath, found: &mut Findi
     }
 }
 
-/// The schema as the API server asks it of a default: what is missing is not filled in before.
+/// The schema without defaults: the API server validates a default without defaulting its fields.
 fn without_defaults(schema: &JSONSchemaProps) -> JSONSchemaProps {
     let mut schema = schema.clone();
     schema.default = None;

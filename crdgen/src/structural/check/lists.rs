@@ -1,4 +1,4 @@
-//! What is asked of lists and maps that are merged by key, and of what is said about expressions.
+//! Checks of list types, map types and the messages of CEL rules.
 
 use super::findings::FindingCollector;
 use super::properties::OBJECT_META_FIELDS;
@@ -9,7 +9,7 @@ use lockkeeper_api::field_path::FieldPath;
 use lockkeeper_policies::finding::ErrorKind;
 use std::collections::BTreeSet;
 
-/// The kinds of reasons that an expression may give.
+/// The values that the API server accepts in the `reason` of a CEL rule.
 const REASONS: [&str; 4] = [
     "FieldValueDuplicate",
     "FieldValueForbidden",
@@ -32,6 +32,7 @@ fn check_node(
     check_rule_messages(schema, at, found);
     for (name, child) in schema.properties.iter().flatten() {
         let at = at.clone().field("properties").key(name.as_str());
+        // The API server validates these fields of the root itself.
         if !(is_root && OBJECT_META_FIELDS.contains(&name.as_str())) {
             check_node(child, false, &at, found);
         }
@@ -75,6 +76,7 @@ fn check_list_type(schema: &JSONSchemaProps, at: &FieldPath, found: &mut Finding
     let has_null = items.is_some_and(|it| it.nullable == Some(true));
     let below = at.clone().field("items");
     match list_type {
+        // Items of an atomic list are never merged, so they may be nullable.
         "atomic" => return,
         "set" => check_set(items, &below, found),
         "map" => check_map(items, keys, at, found),
@@ -94,6 +96,7 @@ fn check_set(items: Option<&JSONSchemaProps>, at: &FieldPath, found: &mut Findin
     let Some(items) = items else {
         return;
     };
+    // Unset means atomic for a list, and granular for a map.
     let (field, seen) = match items.type_.as_deref() {
         Some("array") => (
             "x-kubernetes-list-type",
@@ -165,6 +168,7 @@ fn map_key(
         found.invalid(at.clone().field("type"), name, detail);
     }
     let is_required = items.required.iter().flatten().any(|it| it == key);
+    // Items are merged by this key, so every item must have a value for it.
     if !is_required && child.default.is_none() {
         found.required(
             at.clone().field("default"),
@@ -193,12 +197,13 @@ fn check_map_type(schema: &JSONSchemaProps, at: &FieldPath, found: &mut FindingC
     }
 }
 
-/// What is said about expressions.
+/// Checks the texts of CEL rules.
 fn check_rule_messages(schema: &JSONSchemaProps, at: &FieldPath, found: &mut FindingCollector) {
     for (index, rule) in schema.x_kubernetes_validations.iter().flatten().enumerate() {
         let at = at.clone().field("x-kubernetes-validations").index(index);
         let message = rule.message.as_deref().map(str::trim);
         let has_break = |text: &str| text.contains(['\n', '\r']);
+        // An empty message counts as unset; a message of blanks does not.
         if rule.rule.trim().is_empty() {
             found.required(at.clone().field("rule"), "rule is not specified");
         } else if message == Some("") && rule.message.as_deref() != Some("") {

@@ -1,4 +1,5 @@
-//! What stands under `allOf`, `anyOf`, `oneOf` and `not`: it may only narrow what the structural part says.
+//! Checks of `allOf`, `anyOf`, `oneOf` and `not`: a branch may only restrict values, and may not
+//! have keywords of the structural part.
 
 use super::findings::FindingCollector;
 use super::unsupported::check_unsupported;
@@ -7,19 +8,20 @@ use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{
 };
 use lockkeeper_api::field_path::FieldPath;
 
-/// The junctors of a place.
+/// Checks the junctors of a node.
 pub(super) fn check_junctors(
     schema: &JSONSchemaProps,
     at: &FieldPath,
     found: &mut FindingCollector,
 ) {
+    // An int-or-string may name its two types in `anyOf`, or in the first branch of `allOf`.
     let skips_any_of = is_int_or_string(schema.any_of.as_deref());
     let first = schema.all_of.iter().flatten().next();
     let skips_first = first.is_some_and(|it| is_int_or_string(it.any_of.as_deref()));
     check_branches(schema, skips_any_of, skips_first, at, found);
 }
 
-/// The two branches by which an int-or-string says what it is.
+/// Whether the branches are the two types of an int-or-string.
 fn is_int_or_string(branches: Option<&[JSONSchemaProps]>) -> bool {
     let of = |name: &str| JSONSchemaProps {
         type_: Some(name.to_owned()),
@@ -82,7 +84,7 @@ fn check_branch(
     }
 }
 
-/// What belongs into the structural part, and whether this branch says it.
+/// The keywords of the structural part, and whether this branch has each of them.
 fn structural_keywords(branch: &JSONSchemaProps) -> [(bool, &'static str, &'static str); 13] {
     const EMPTY: &str = "must be empty to be structural";
     const UNDEFINED: &str = "must be undefined to be structural";
@@ -145,8 +147,8 @@ fn structural_keywords(branch: &JSONSchemaProps) -> [(bool, &'static str, &'stat
     ]
 }
 
-/// Whatever a branch at the root speaks of is also in the structural part. The API server asks this of no junctor further
-/// down.
+/// Checks that the structural part has each field that a branch at the root names. The API server
+/// does not check junctors further down.
 pub(super) fn check_complete(
     schema: &JSONSchemaProps,
     at: &FieldPath,
@@ -185,6 +187,7 @@ fn check_field_known(
     from: &FieldPath,
     found: &mut FindingCollector,
 ) {
+    // One finding for the topmost missing field, and none for the fields below it.
     let Some(structural) = structural else {
         found.required(at.clone(), format!("because it is defined in {from}"));
         return;

@@ -1,4 +1,5 @@
-//! What is asked of each place of the structural part of a schema: all but what stands under `allOf` and its like.
+//! Checks of each node of the structural part: all of a schema except the branches of `allOf`,
+//! `anyOf`, `oneOf` and `not`.
 
 use super::findings::FindingCollector;
 use super::nested;
@@ -10,10 +11,10 @@ use lockkeeper_api::field_path::FieldPath;
 use lockkeeper_policies::finding::ErrorKind;
 use std::collections::BTreeMap;
 
-/// The fields of every object, of which the API server takes care itself.
+/// The fields of every object, which the API server validates itself.
 pub(super) const OBJECT_META_FIELDS: [&str; 3] = ["apiVersion", "kind", "metadata"];
 
-/// Where a place is.
+/// The position of a node in its schema.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Level {
     Root,
@@ -113,6 +114,7 @@ fn check_types(
     let field = at.clone().field("type");
     let name = schema.type_.as_deref().unwrap_or_default();
     let is_embedded = schema.x_kubernetes_embedded_resource == Some(true);
+    // Both extensions allow values of several types, so the node needs no type.
     let is_free = schema.x_kubernetes_int_or_string == Some(true)
         || schema.x_kubernetes_preserve_unknown_fields == Some(true);
     if is_embedded && name != "object" {
@@ -145,7 +147,7 @@ fn check_types(
     }
 }
 
-/// The fields of every object, where a whole object stands.
+/// Checks the fields of every object, at the root and in embedded resources.
 fn check_object_keywords(
     schema: &JSONSchemaProps,
     level: Level,
@@ -187,6 +189,7 @@ fn check_object_keywords(
 fn restricts_only_names(metadata: &JSONSchemaProps) -> bool {
     let names = metadata.properties.iter().flat_map(|it| it.keys());
     let mut others = names.filter(|it| !matches!(it.as_str(), "name" | "generateName"));
+    // The caller reports a wrong type and a default.
     let rest = JSONSchemaProps {
         type_: None,
         default: None,

@@ -27,6 +27,7 @@ fn check<T: QuotaFields>(object: &T, context: &Context<'_>, out: &mut Findings) 
     }
     let quotas = object.groups().iter().flat_map(|it| &it.flavors);
     let mut quotas = quotas.flat_map(|it| &it.resources);
+    // Most queues have no limit, so the tree is not walked for them.
     if quotas.all(|it| it.borrowing_limit.is_none()) {
         return;
     }

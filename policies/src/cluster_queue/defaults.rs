@@ -30,10 +30,11 @@ pub(super) const CEL_DEFAULTS: &[CelDefault] = &[
     }),
 ];
 
-/// The defaults of the spec and, on creation only, the finalizer: a removed finalizer is not added again.
+/// The defaults of the spec and, on creation only, the finalizer.
 pub(super) fn defaults(queue: &ClusterQueue, old: Option<&ClusterQueue>) -> Defaults {
     let mut out = Defaults::default();
     let spec = &queue.spec;
+    // A removed finalizer is not added again: it would block the deletion of the queue.
     if old.is_none() {
         out.add_finalizer(queue.metadata.finalizers.as_ref());
     }

@@ -44,11 +44,13 @@ impl JobPods {
         let mut groups = self
             .groups
             .range(from..)
+            // The labels are the last part of the key, so the groups of a job are adjacent.
             .take_while(|((its_namespace, its_job, _), _)| {
                 its_namespace == namespace && its_job == job
             })
             .filter(|((_, _, says), _)| holds(says));
         groups.find_map(|((_, _, says), pods)| {
+            // The index may contain the stored version of the pod under review.
             let pod = pods.iter().find(|name| *name != except)?;
             Some((pod.as_str(), says))
         })

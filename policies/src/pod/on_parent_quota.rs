@@ -6,10 +6,10 @@ use k8s_openapi::api::core::v1::Pod;
 use lockkeeper_api::config::Action;
 use lockkeeper_api::foreign::koordinator::{DEFAULT_QUOTA, QUOTA_NAME};
 
-/// Koordinator's gate: with it a quota may have pods and other quotas below it.
+/// Koordinator's feature gate; if it is on, a quota may have both pods and child quotas.
 const PARENTS_ALLOWED: &str = "SupportParentQuotaSubmitPod";
 
-/// Koordinator's gate: with it pods that name no quota have none.
+/// Koordinator's feature gate; if it is on, pods without a quota label have no quota.
 const NO_DEFAULT: &str = "DisableDefaultQuota";
 
 pub(super) const RULE: Rule<Pod> = Rule {
@@ -48,8 +48,7 @@ fn check(pod: &Pod, context: &Context<'_>, out: &mut Findings) {
     }
 }
 
-/// The quota that a pod uses: the one it names, else that of its namespace (Koordinator,
-/// `GetQuotaName`).
+/// The quota of a pod: the one in its label, or that of its namespace (Koordinator, `GetQuotaName`).
 fn quota<'a>(pod: &'a Pod, context: &Context<'a>) -> Option<&'a str> {
     match super::value(pod, QUOTA_NAME) {
         Some(name) if !name.is_empty() => Some(name),

@@ -31,7 +31,7 @@ pub(super) const RULE: Rule<Pod> = Rule {
 };
 
 fn check(change: &Change<'_, Pod>, _: &Context<'_>, out: &mut Findings) {
-    // To Koordinator an empty value is none.
+    // In Koordinator an empty value counts as unset.
     let read = |pod| super::value(pod, PREEMPTIBLE).unwrap_or_default();
     let old = read(change.old);
     if old != read(change.new) {

@@ -30,6 +30,7 @@ fn check(pod: &Pod, context: &Context<'_>, out: &mut Findings) {
     let namespace = pod.metadata.namespace.as_deref().unwrap_or_default();
     let name = pod.metadata.name.as_deref().unwrap_or_default();
     let preemptible = is_preemptible(label(own), context.settings);
+    // The settings give the meaning of a missing label, so labels are compared by their effect.
     let other = PreemptibleLabel::ALL
         .into_iter()
         .filter(|other| is_preemptible(*other, context.settings) != preemptible)

@@ -73,7 +73,7 @@ fn mismatch(pod: &Pod, context: &Context<'_>, out: &mut Findings) {
     }
 }
 
-/// What the plugin fills in: on creation what comes of the class, on an update what the stored pod has.
+/// The defaults of the plugin: on creation the values of the class, on an update those of the stored pod.
 pub(super) fn defaults(pod: &Pod, old: Option<&Pod>, context: &Context<'_>) -> Defaults {
     let mut out = Defaults::default();
     let Some(spec) = &pod.spec else { return out };

@@ -8,7 +8,7 @@ use lockkeeper_api::config::Action;
 use lockkeeper_api::field_path::FieldPath;
 use lockkeeper_api::foreign::koordinator::{PRIORITY_CLASS, QOS_CLASS, SUB_PRIORITY};
 
-/// Koordinator's gate: with it the priority within a class may change.
+/// Koordinator's feature gate; if it is on, the priority within a class may change.
 const PRIORITY_MAY_CHANGE: &str = "ColocationProfileSkipValidatingPriority";
 
 pub(super) const RULE: Rule<Pod> = Rule {

@@ -1,10 +1,10 @@
-//! What a pod requests.
+//! The requests of a pod.
 
 use k8s_openapi::api::core::v1::{Container, Pod};
 use lockkeeper_api::quantity::Quantity;
 
-/// What a pod requests of a resource, as Kubernetes counts it: its containers together with the sidecars, or the most
-/// that an init container needs beside the sidecars before it; and the overhead. An invalid quantity counts as 0: the
+/// The request of a pod for a resource, as in Kubernetes: the sum of its containers and sidecars, or the largest sum of
+/// an init container and the sidecars before it, whichever is larger; plus the overhead. An invalid quantity counts as 0: the
 /// API server rejects it.
 pub(super) fn total_request(pod: &Pod, resource: &str) -> Quantity {
     let Some(spec) = &pod.spec else {
@@ -14,6 +14,7 @@ pub(super) fn total_request(pod: &Pod, resource: &str) -> Quantity {
     let mut starting = Quantity::ZERO;
     for container in spec.init_containers.iter().flatten() {
         let own = container_request(container, resource);
+        // A sidecar keeps running beside all containers that start after it.
         if container.restart_policy.as_deref() == Some("Always") {
             sidecars = sum(sidecars, own);
             starting = starting.max(sidecars);

@@ -28,6 +28,7 @@ fn check(class: &PriorityClass, context: &Context<'_>, out: &mut Findings) {
     }
     let cluster = context.cluster;
     let projects = [Project::Lockkeeper, Project::Kueue];
+    // In such a queue the class can preempt workloads of the same priority.
     if projects
         .iter()
         .any(|it| cluster.tree(*it).preempts_equals())
@@ -40,6 +41,7 @@ fn check(class: &PriorityClass, context: &Context<'_>, out: &mut Findings) {
         .lowest_class(IndexedKind::PriorityClass, name)
         .found();
     let kueues = cluster.lowest_class(IndexedKind::WorkloadPriorityClass, "");
+    // Pods without a class will get the value of this one, if it is the global default.
     let unnamed = if class.global_default == Some(true) {
         Some(value)
     } else {

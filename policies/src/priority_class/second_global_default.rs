@@ -22,6 +22,7 @@ fn check(class: &PriorityClass, context: &Context<'_>, out: &mut Findings) {
         return;
     }
     match context.cluster.global_default().found() {
+        // On an update, the global default may be the stored version of this class.
         Some((other, _)) if class.metadata.name.as_ref() != Some(&other) => out.forbidden(
             FieldPath::new("globalDefault"),
             format!(

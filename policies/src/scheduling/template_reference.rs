@@ -19,7 +19,7 @@ use lockkeeper_api::foreign::scheduling::v1beta1;
 /// The form of the reference of `v1alpha2`.
 pub(super) const MALFORMED_V1ALPHA2: Rule<PodGroup> = malformed(Check::Create(malformed_v1alpha2));
 
-/// The form of that of `v1beta1`.
+/// The form of the reference of `v1beta1`.
 pub(super) const MALFORMED_V1BETA1: Rule<v1beta1::PodGroup> =
     malformed(Check::Create(malformed_v1beta1));
 
@@ -32,7 +32,7 @@ pub(super) const DANGLING: Rule<PodGroup> = Rule::mirrored(
     Check::Create(dangling_v1alpha2),
 );
 
-/// Later versions do not, and no component reads the template any more.
+/// Later versions accept it, and no component reads the template any more.
 pub(super) const DANGLING_V1BETA1: Rule<v1beta1::PodGroup> = Rule {
     action: Action::Audit,
     ..Rule::mirrored(

@@ -116,6 +116,7 @@ fn compare_lists<'a>(
 ) {
     let pods = [&old.pod_group_templates, &new.pod_group_templates];
     let field = above.clone().field("podGroupTemplates");
+    // Equal lists are the common case, and need neither names nor paths.
     if pods[0] != pods[1] && compare_names(&field, pods.map(|it| names(it, |it| &it.name)), tell) {
         for (at, after) in pods[1].iter().enumerate() {
             if let Some(before) = pods[0].iter().find(|it| it.name == after.name) {

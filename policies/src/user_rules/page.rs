@@ -85,7 +85,7 @@ impl Kind {
         self.kind == other.kind && self.group == other.group && is_version
     }
 
-    /// The apiVersion; `*` stands for any version.
+    /// The apiVersion; `*` is any version.
     #[must_use]
     pub fn api_version(&self) -> String {
         match self.group.as_str() {
@@ -231,6 +231,7 @@ impl UserRule {
         let front: FrontMatter = serde_saphyr::from_str(front).map_err(|error| {
             let text = error.without_snippet().to_string();
             let first = text.lines().next().unwrap_or_default();
+            // The parser counts lines from the front matter; `PageError` has those of the page.
             let end = first.rfind(" at line ").unwrap_or(first.len());
             let message = first.get(..end).unwrap_or(first).to_owned();
             let place = error.location().unwrap_or(Location::UNKNOWN);
@@ -281,6 +282,7 @@ const OPERATIONS_MAX: usize = 3;
 
 /// The front matter, the text after it, and the first line of that text.
 fn split_front_matter(page: &str) -> Option<(&str, &str, usize)> {
+    // Some editors begin a file with a byte order mark.
     let page = page.strip_prefix('\u{feff}').unwrap_or(page);
     let after = page.strip_prefix(FENCE)?;
     let after = after

@@ -66,6 +66,7 @@ fn classes(workload: &Workload, old: Option<&Workload>, context: &Context<'_>, o
     };
     let scheduling = match (&spec.priority_class_name, old) {
         (Some(_), _) => None,
+        // The field is immutable: a global default created since then must not apply.
         (None, Some(old)) => old.spec.priority_class_name.clone(),
         (None, None) => global_default(),
     };

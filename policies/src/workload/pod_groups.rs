@@ -1,6 +1,6 @@
 //! Requirements of pod groups on the pod sets that name them.
 //!
-//! Source: KEP-5710, Preemption unit: a replica of a pod group is what is preempted as one.
+//! Source: KEP-5710, Preemption unit: the preemption unit is a replica of a pod group.
 
 use crate::cel::CelRule;
 use crate::finding::ErrorKind;

@@ -127,6 +127,7 @@ fn template(change: &Change<'_, Workload>, _: &Context<'_>, out: &mut Findings) 
     }
     let old = by_name(&change.old.spec.pod_sets);
     for (position, it) in change.new.spec.pod_sets.iter().enumerate() {
+        // As in Kueue, `1000m` equals `1`, and a missing field an empty one.
         let was = old.get(it.name());
         if was.is_some_and(|was| !semantic_equality::templates_equal(&was.template, &it.template)) {
             out.invalid(
@@ -146,6 +147,7 @@ fn is_other_list(
     mut new: Vec<&str>,
     out: &mut Findings,
 ) -> bool {
+    // The lists have keys, so only added and removed names count, not the order.
     old.sort_unstable();
     new.sort_unstable();
     let is_other = old != new;

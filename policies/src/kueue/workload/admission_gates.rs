@@ -55,6 +55,7 @@ fn value(workload: &Workload) -> &str {
 }
 
 fn gates(value: &str) -> impl Iterator<Item = &str> {
+    // `split` returns one empty part for an empty text, which is not a gate without a name.
     let is_empty = value.trim().is_empty();
     let gates = value.split(',').map(str::trim);
     gates.take_while(move |_| !is_empty)

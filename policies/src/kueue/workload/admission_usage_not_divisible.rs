@@ -59,7 +59,7 @@ fn usage(position: usize, assignment: &PodSetAssignment, out: &mut Findings) {
     }
 }
 
-/// The amount as Kueue counts it, cut where it does not fit.
+/// The amount in Kueue's units, clamped to 64 bits.
 fn units(resource: &str, amount: Quantity) -> i64 {
     let counted = if resource == CPU {
         amount.milli_ceil()

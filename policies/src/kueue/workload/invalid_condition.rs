@@ -14,10 +14,10 @@ const REASON_MAX: usize = 1024;
 /// The most bytes of a message.
 const MESSAGE_MAX: usize = 32 * 1024;
 
-/// What a condition can be, in the order of Kubernetes.
+/// The values of a condition's status, in the order of Kubernetes.
 const STATUSES: [&str; 3] = ["False", "True", "Unknown"];
 
-/// The first second of the year 1, which is no time at all in Go.
+/// The zero time of Go, in seconds since 1970.
 const NO_TIME_SECONDS: i64 = -62_135_596_800;
 
 pub(super) const RULE: Rule<Workload> = Rule {
@@ -85,7 +85,7 @@ fn condition(it: &Condition, place: &FieldPath, out: &mut Findings) {
     }
 }
 
-/// Whether Kubernetes takes it: `[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?`.
+/// Whether Kubernetes accepts a reason: `[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?`.
 fn is_reason(text: &str) -> bool {
     let is_inner = |it: char| it.is_ascii_alphanumeric() || "_,:".contains(it);
     text.starts_with(|it: char| it.is_ascii_alphabetic())

@@ -26,7 +26,7 @@ fn check(change: &Change<'_, Workload>, _: &Context<'_>, out: &mut Findings) {
     let [before, after] = [change.old, change.new].map(|it| &it.status.admission_checks);
     let by_name = after.iter().map(|it| (it.name.as_str(), it));
     let after: BTreeMap<&str, &AdmissionCheckState> = by_name.collect();
-    // The position is that in the stored list, as Kueue has it.
+    // As in Kueue, the position is that of the stored list.
     for (position, old) in before.iter().enumerate() {
         let Some(new) = after.get(old.name.as_str()) else {
             continue;

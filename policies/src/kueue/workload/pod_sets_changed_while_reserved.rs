@@ -37,6 +37,7 @@ fn check(change: &Change<'_, Workload>, context: &Context<'_>, out: &mut Finding
         return;
     }
     let may_shrink = context.settings.is_gate_enabled(ELASTIC_GATE, true);
+    // By position, not by name: the exchange of two pod sets is a change.
     for (position, (old, new)) in old.iter().zip(new).enumerate() {
         // With a dot, as Kueue prints it.
         let place = || place.clone().named(position.to_string());

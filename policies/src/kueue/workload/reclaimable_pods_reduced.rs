@@ -84,6 +84,7 @@ fn reclaimable_while_reserved<'a>(
         let admitted = admission.into_iter().flat_map(|it| &it.pod_set_assignments);
         for assignment in admitted {
             let count = counts.get(assignment.name.as_str()).copied();
+            // More pods were admitted than the pod set has now: the job was scaled down.
             if assignment.count > Some(count.unwrap_or_default()) {
                 held.remove(assignment.name.as_str());
             }

@@ -1,4 +1,4 @@
-//! A CA bundle in memory, as the rotation hands it to the webhook's self-check.
+//! A CA bundle in memory, which the certificate rotation passes to the webhook's self-check.
 
 use rustls::pki_types::CertificateDer;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! Whether the process should get requests: it is not shutting down, and nothing it depends on failed.
+//! The health of the process: not shutting down, and without errors of certificates and self-check.
 //!
 //! Whether the webhook's stores have synced is recorded in `lockkeeper_webhook::stores::StoreReadiness`.
 

@@ -239,7 +239,7 @@ impl fmt::Debug for Metrics {
     }
 }
 
-/// The counters of live lookups; the default counts nothing.
+/// The counters of live lookups; the default has none.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct LookupCounters(Option<Arc<FixedFamily<Counter>>>);
 

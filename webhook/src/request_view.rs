@@ -88,6 +88,8 @@ impl ClusterView for RequestView<'_> {
 
     fn exists(&self, kind: IndexedKind, name: &str) -> Lookup<()> {
         let stored = self.index.exists(kind, name);
+        // `kubectl apply` of a flavor and a queue, in one file, sends the queue before the watch
+        // has delivered the flavor.
         let has_lookup = matches!(
             kind,
             IndexedKind::ResourceFlavor(_) | IndexedKind::ClusterQueue(_)

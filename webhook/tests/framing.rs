@@ -1,5 +1,5 @@
-//! Where a request of HTTP/1.1 ends: what could be read in two ways is refused, and the bytes behind it
-//! are never taken for a second request (RFC 9112, sections 6 and 7).
+//! The end of an HTTP/1.1 request: an ambiguous one is rejected, and the bytes after it are never parsed as
+//! a second request (RFC 9112, sections 6 and 7).
 
 #![allow(
     clippy::unwrap_used,
@@ -19,20 +19,20 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 /// The request after the tested one. If it gets a response, the connection ends with it.
 const SECOND: &str = "GET /livez HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n";
 
-/// What is answered to a request and to [`SECOND`] behind it.
+/// The responses to a request and to [`SECOND`] after it.
 #[derive(Debug, PartialEq, Eq)]
 enum Outcome {
-    /// The first one is refused, and the connection ends.
+    /// The first one is rejected, and the connection ends.
     Refused,
-    /// The first one is answered, and the connection ends.
+    /// The first one gets a response, and the connection ends.
     Last,
-    /// Both are answered: it was clear where the first one ended.
+    /// Both get a response: the end of the first one is unambiguous.
     Both,
 }
 
 use Outcome::{Both, Last, Refused};
 
-/// Sends a POST with these fields and this body, and [`SECOND`] right behind it.
+/// Sends a POST with these fields and this body, and [`SECOND`] directly after it.
 async fn outcome(webhook: &Webhook, fields: &str, body: &str) -> (Outcome, String) {
     let head = format!(
         "POST /mutate HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n{fields}\r\n"
@@ -42,7 +42,7 @@ async fn outcome(webhook: &Webhook, fields: &str, body: &str) -> (Outcome, Strin
 
 async fn sent(webhook: &Webhook, text: &str) -> (Outcome, String) {
     let mut stream = webhook.tls(HTTP1).await;
-    // In one record, so that all of it has arrived before any of it is looked at.
+    // In one record, so that all bytes have arrived before the first one is parsed.
     assert!(text.len() < 16 * 1024);
     stream.write_all(text.as_bytes()).await.unwrap();
     let mut answer = Vec::new();
@@ -106,7 +106,7 @@ async fn request_with_unambiguous_length_keeps_connection() {
     }
 }
 
-/// RFC 9112, section 6.1: the length counts for nothing, and the connection ends.
+/// RFC 9112, section 6.1: the length is ignored, and the connection ends.
 #[tokio::test]
 async fn content_length_with_chunked_closes_connection() {
     let webhook = Webhook::start(WebhookOptions::default()).await;
@@ -176,7 +176,7 @@ async fn transfer_coding_other_than_chunked_is_rejected() {
         let seen = outcome(&webhook, &format!("{coding}\r\n"), &body).await;
         assert_outcome(&seen, &Refused, coding);
     }
-    // The version that has no chunks.
+    // HTTP/1.0 has no chunks.
     let old = format!(
         "POST /mutate HTTP/1.0\r\nconnection: keep-alive\r\ntransfer-encoding: chunked\r\n\r\n{body}{SECOND}"
     );
@@ -213,9 +213,9 @@ async fn malformed_chunk_is_rejected() {
         format!("{size}\r{review}\r\n0\r\n\r\n"),
         format!("\r\n{review}\r\n0\r\n\r\n"),
         format!("1{size:0>16}\r\n{review}\r\n0\r\n\r\n"),
-        // A size that its chunk does not have.
+        // A size that differs from its chunk.
         format!("1\r\n{review}\r\n0\r\n\r\n"),
-        // Fields behind the last chunk.
+        // Fields after the last chunk.
         format!("{}0\r\nx\r\n\r\n", chunk(&review)),
         format!("{}0\r\nx: \0\r\n\r\n", chunk(&review)),
     ] {
@@ -230,7 +230,7 @@ async fn malformed_head_is_rejected() {
     let review = workload("first", 0);
     let length = format!("content-length: {}", review.len());
     for fields in [
-        // A line that goes on in the next one (obs-fold).
+        // A folded line (obs-fold).
         format!("x: y\r\n {length}\r\n"),
         format!("x: y\r\n\t{length}\r\n"),
         format!("content-length:\r\n {}\r\n", review.len()),

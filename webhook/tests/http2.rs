@@ -1,5 +1,5 @@
-//! What a client of HTTP/2 may do, and what ends its stream or its connection: every limit at its
-//! boundary, with frames written by hand.
+//! The limits of HTTP/2 that end a stream or a connection: each limit at its boundary, with frames written
+//! by hand.
 
 #![allow(
     clippy::unwrap_used,
@@ -27,10 +27,10 @@ use lockkeeper_webhook::listener::ConnectionLimits;
 use server::{Client, H2, Sender, Server};
 use std::time::Duration;
 
-/// A limit to run into. Long enough for good clients, also on a busy machine.
+/// A timeout that the test exceeds. Long enough for correct clients, also on a busy machine.
 const SHORT: Duration = Duration::from_millis(500);
 
-/// The payload of a frame that everybody takes.
+/// The payload of a frame that every peer must accept.
 const PIECE: [u8; 16 * 1024] = [b' '; 16 * 1024];
 const PIECE_BYTES: u32 = 16 * 1024;
 
@@ -39,7 +39,7 @@ async fn connect(server: &Server) -> Connection {
     Connection::begin(stream, &[]).await
 }
 
-/// A request to `/never` with a body to come.
+/// A request to `/never` without its body.
 fn open(stream: u32) -> Vec<u8> {
     frame(HEADERS, END_HEADERS, stream, &post_without_body())
 }
@@ -61,7 +61,7 @@ async fn stream_over_limit_is_refused_and_can_be_retried() {
     assert_eq!((refused.stream, refused.code()), (5, REFUSED_STREAM));
     server.gate.wait_for_requests(2).await;
 
-    // One ends, and what was refused is served, on the same connection.
+    // After the end of one stream, the rejected request is served on the same connection.
     connection.send(&reset(1, CANCEL)).await;
     connection.assert_serves(7).await;
     server.assert_serves().await;
@@ -178,7 +178,7 @@ async fn unread_body_is_limited_by_stream_window() {
         "{seen:?}"
     );
 
-    // One byte more than there is credit for.
+    // One byte more than the window allows.
     connection.send(&frame(DATA, 0, 1, b"x")).await;
     let ended = connection.next_of(RST_STREAM).await.unwrap();
     assert_eq!((ended.stream, ended.code()), (1, FLOW_CONTROL_ERROR));

@@ -28,7 +28,7 @@ use support::{H2, HTTP1, Webhook, WebhookOptions, post, wait_until, workload};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::sync::{Notify, Semaphore};
 
-/// A limit to run into. Long enough for good clients, also on a busy machine.
+/// A timeout that the test exceeds. Long enough for correct clients, also on a busy machine.
 const SHORT: Duration = Duration::from_millis(500);
 
 const LARGE_BODY_MIN_BYTES: usize = 2_000;
@@ -36,7 +36,7 @@ const LARGE_BODY_BYTES: usize = 2 * LARGE_BODY_MIN_BYTES;
 
 const PROTOCOLS: [&str; 2] = [HTTP1, H2];
 
-/// An API server that has every class, and answers when it is let.
+/// An API server that has every class, and responds when the test allows it.
 #[derive(Clone)]
 struct Gate {
     entered: Arc<Semaphore>,
@@ -120,7 +120,7 @@ async fn request_over_limit_is_rejected_at_once() {
             gate.wait_for_lookups(2).await;
             assert_eq!(webhook.load.in_flight(), 2);
             for alpn in PROTOCOLS {
-                // Its body never ends: the answer does not wait for it.
+                // The body never ends: the response does not wait for it.
                 let unbounded = stream::once(async { Ok::<_, Infallible>(Bytes::from("{")) });
                 let unbounded = Body::from_stream(unbounded.chain(stream::pending()));
                 let refused = webhook.post(alpn, "/mutate", unbounded).await;
@@ -131,7 +131,7 @@ async fn request_over_limit_is_rejected_at_once() {
                     refused.body,
                     "2 requests are in flight, which is the limit; try again in 3 s\n"
                 );
-                // The probes are answered all the same.
+                // The probes still get a response.
                 assert_eq!(webhook.get(alpn, "/readyz").await.status, StatusCode::OK);
             }
             assert_eq!(webhook.load.shed(), 2);
@@ -219,13 +219,13 @@ async fn small_requests_are_served_beside_large_ones() {
     })
     .await;
     let lock = IndexLock::take(&webhook.index);
-    // One more than there are places for.
+    // One more than the permits.
     let large = || webhook.post(H2, "/mutate", workload("large", LARGE_BODY_BYTES));
     let (first, second, third, ()) = tokio::join!(large(), large(), large(), async {
         wait_until(|| webhook.load.large_in_flight() == heavy_max && webhook.load.in_flight() == 3)
             .await;
         for alpn in PROTOCOLS {
-            // A kind without rules: it needs no store.
+            // A kind without rules needs no store.
             let small = workload("small", 0).replace("lockkeeper.dev", "example.com");
             let small = webhook.post(alpn, "/validate", small).await.review();
             assert_eq!(

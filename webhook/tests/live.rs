@@ -27,11 +27,11 @@ use tokio::runtime::Builder;
 use tokio::time::Instant;
 use tower::ServiceExt;
 
-/// What the API server gives in the query, in seconds.
+/// The timeout in the query of the API server, in seconds.
 const TIMEOUT_SECONDS: u64 = 2;
 
 /// An API server that has the classes `low`, `fresh` and `high`. It fails for `broken`, and never
-/// answers for `hanging`.
+/// responds for `hanging`.
 #[derive(Clone, Default)]
 struct FakeLookup {
     requested: Arc<Mutex<Vec<String>>>,
@@ -66,7 +66,7 @@ fn class(value: i32) -> PriorityClassFacts {
     }
 }
 
-/// Stores that have listed everything there was: one class.
+/// Returns synced stores with one class.
 fn stores() -> Index {
     let mut index = Index::default();
     index.mark_complete(IndexedKind::PriorityClass);
@@ -94,8 +94,8 @@ fn create(classes: [Option<&str>; 2]) -> Value {
     json!({"operation": "CREATE", "object": workload(classes)})
 }
 
-/// Sends reviews one after the other to a new server and gives back the last answer. The clock
-/// jumps to the next timer when everything waits, so a deadline costs no time.
+/// Sends reviews one after the other to a new server and returns the last response. The paused clock
+/// advances to the next timer when all tasks wait.
 ///
 /// Checks that every response arrives before the timeout, and that these names are looked up.
 #[track_caller]
@@ -145,7 +145,7 @@ async fn post_to(server: axum::Router, path: &str, request: &Value) -> Value {
 fn class_missing_in_stores_is_found_with_one_lookup() {
     let answer = check(&[create([Some("fresh"), None])], &["fresh"]);
     assert_eq!(answer, json!({"uid": "u", "allowed": true}));
-    // Both fields name it, and it is one question all the same.
+    // Both fields have the same name, so there is one lookup.
     let answer = check(&[create([Some("fresh"), Some("fresh")])], &["fresh"]);
     assert_eq!(answer, json!({"uid": "u", "allowed": true}));
 }

@@ -78,7 +78,7 @@ async fn post(router: Router, path: &str, body: String) {
     response.unwrap().into_body().collect().await.unwrap();
 }
 
-/// Every series that is not zero, but for durations and what does not change.
+/// Returns every series that is not zero, except durations and constants.
 fn changed_metrics(app: &AppState) -> BTreeMap<String, String> {
     let still = [
         "build_info",
@@ -107,7 +107,7 @@ fn check(moved: &BTreeMap<String, String>, expected: &[(&str, &str)]) {
     assert_eq!(*moved, expected.collect());
 }
 
-/// Posts one body and checks the series that it moves, those of every request aside.
+/// Posts one body and checks the series that it changes, except those of every request.
 async fn check_review(config: Value, path: &str, body: String, expected: &[(&str, &str)]) {
     let app = app(&config);
     let length = body.len().to_string();
@@ -191,7 +191,7 @@ async fn undecodable_body_counts_as_error_without_kind() {
     }
 }
 
-/// Label values come from us: what a client makes up is `other`.
+/// No part of a request becomes a label value: an unknown kind is `other`.
 #[tokio::test]
 async fn unknown_kind_creates_no_series() {
     let mut review = review();
@@ -222,7 +222,7 @@ async fn shed_request_is_counted() {
     check(&changed_metrics(&app), &expected);
 }
 
-/// A client that leaves in the middle is not in flight for ever.
+/// The request of a client that disconnects does not stay in flight.
 #[tokio::test]
 async fn disconnected_client_counts_as_error() {
     let app = app(&json!({}));
@@ -327,7 +327,7 @@ async fn scrape(path: &str, accept: &str) -> String {
     let head = format!("GET {path} HTTP/1.1\r\nHost: h\r\nAccept: {accept}\r\n\r\n");
     client.write_all(head.as_bytes()).await.unwrap();
     let mut answer = String::new();
-    // The end comes from the server: one request a connection.
+    // The server closes: each connection has one request.
     client.read_to_string(&mut answer).await.unwrap();
     server.abort();
     answer
@@ -364,10 +364,10 @@ async fn metrics_server_serves_both_formats_only() {
     }
 }
 
-/// A limit to run into.
+/// A timeout that the test exceeds.
 const SHORT: Duration = Duration::from_millis(200);
 
-/// A port for scrapers with these limits.
+/// Starts a metrics port with these limits.
 async fn start_metrics_server(limits: ProbeServerLimits) -> SocketAddr {
     let tcp = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = tcp.local_addr().unwrap();
@@ -393,7 +393,7 @@ async fn slow_scraper_is_disconnected() {
             .unwrap();
         client.write_all(b"GET /metrics HT").await.unwrap();
         let mut answer = Vec::new();
-        // However it is dropped, the wait has an end.
+        // The wait ends, whichever way the connection is dropped.
         let _ = client.read_to_end(&mut answer).await;
         assert!(!answer.starts_with(b"HTTP/1.1 200"));
     }
@@ -411,7 +411,7 @@ async fn scraper_over_limit_waits_for_free_connection() {
     let mut second = TcpStream::connect(address).await.unwrap();
     let whole = b"GET /healthz HTTP/1.1\r\nhost: h\r\n\r\n";
     second.write_all(whole).await.unwrap();
-    // Far more turns than an answer takes.
+    // Many more iterations than a response needs.
     for _ in 0..10_000 {
         tokio::task::yield_now().await;
     }
@@ -480,7 +480,7 @@ fn described(text: &str) -> String {
     out
 }
 
-/// The settings of a configuration, with one rule of a user.
+/// Returns settings with one user rule.
 fn settings_with_user_rule(config: &Value) -> Settings {
     let config: Config = serde_json::from_value(config.clone()).unwrap();
     let text = "---\nid: TEAM001\nname: a\nkinds: [{version: v1, kind: Pod}]\nvalidations: [{expression: 'true'}]\n---\n";
@@ -514,7 +514,7 @@ fn documented_metrics_match_exposed_metrics() {
     let (begin, end) = ("<!-- begin generated -->\n\n", "\n<!-- end generated -->");
     let (head, rest) = old.split_once(begin).expect(begin);
     let (_, tail) = rest.split_once(end).expect(end);
-    // What the configuration names has labels only where there is something to name.
+    // These series exist only for configured rules and exceptions.
     let config = json!({"rules": {"exceptions": [
         {"rules": ["CQ007"], "selector": {"names": ["a"]}, "reason": "r", "expires": "9999-12-31"},
     ]}});

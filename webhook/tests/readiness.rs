@@ -1,4 +1,4 @@
-//! Ready means that requests are served: the self-check, and the order of the end.
+//! Readiness: the self-check, and the order of the steps of a shutdown.
 
 #![allow(
     clippy::unwrap_used,
@@ -190,7 +190,7 @@ async fn stopping_server_is_unready_and_serves_until_closed() {
         assert_eq!(answer.status, StatusCode::SERVICE_UNAVAILABLE);
         assert_eq!(answer.body, "not ready: stopping\n");
         assert_eq!(webhook.get(alpn, "/livez").await.status, StatusCode::OK);
-        // New connections and new requests are still answered.
+        // New connections and new requests are still served.
         let answer = webhook.post(alpn, "/mutate", workload("late", 0)).await;
         assert_eq!(answer.review()["uid"], "late");
         // HTTP/2 has GOAWAY for this.

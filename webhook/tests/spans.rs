@@ -27,15 +27,15 @@ use std::sync::{Arc, Mutex, RwLock};
 use tokio::runtime::{Builder, Runtime};
 use tower::ServiceExt;
 
-/// What a caller that has begun a trace sends (W3C Trace Context).
+/// The header of a client with a trace (W3C Trace Context).
 const TRACEPARENT: &str = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
 const NOT_SAMPLED: &str = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-00";
 
-/// What must not be found in any span.
+/// Texts that no span may contain.
 const CONTENT: &str = "a-word-of-the-object";
 const USER: &str = "user@example.org";
 
-/// Keeps the spans that have ended.
+/// Collects the spans that have ended.
 #[derive(Clone, Debug, Default)]
 struct Collector(Arc<Mutex<Vec<SpanData>>>);
 
@@ -67,7 +67,7 @@ impl ObjectLookup for FakeLookup {
     }
 }
 
-/// What a review leaves behind.
+/// The spans of a review.
 struct RecordedSpans {
     status: StatusCode,
     spans: Vec<SpanData>,
@@ -80,7 +80,7 @@ impl RecordedSpans {
         self.spans.last().expect("a span")
     }
 
-    /// The names of the steps, in the order of their ends. All are of the root's trace and below it.
+    /// Returns the names of the steps, in the order of their ends. All are children in the root's trace.
     #[track_caller]
     fn steps(&self) -> Vec<&str> {
         let root = self.root();
@@ -105,7 +105,7 @@ fn attribute(span: &SpanData, key: &str) -> String {
     found.map_or_else(String::new, |pair| pair.value.to_string())
 }
 
-/// A clock that jumps to the next timer when everything waits: a deadline costs no time.
+/// A paused clock, which advances to the next timer when all tasks wait.
 fn paused_runtime() -> Runtime {
     let mut builder = Builder::new_current_thread();
     builder.enable_time().start_paused(true).build().unwrap()
@@ -141,7 +141,7 @@ fn post(path: &str, traceparent: &str, body: &str, bounds: LoadLimits) -> Record
     }
 }
 
-/// The creation of a workload of this class; of none if it is empty.
+/// Returns a review that creates a workload of this class; without a class if it is empty.
 fn review(class: &str, name: &str) -> Value {
     let class = Some(class).filter(|class| !class.is_empty());
     json!({

@@ -40,16 +40,16 @@ use tempfile::TempDir;
 use tokio::net::{TcpListener, TcpStream};
 use tokio_rustls::TlsConnector;
 
-/// Far more than any of this takes; what waits for it has failed.
+/// Much longer than any step takes; a test that waits longer fails.
 const WAIT_MAX: Duration = Duration::from_secs(30);
 
-/// Only events: the clock would come too late for the test.
+/// Only events: the poll would be too late for the test.
 const EVENTS: WatchMode = WatchMode {
     events: true,
     poll: Duration::from_hours(1),
 };
 
-/// Only the clock.
+/// Only the poll.
 const POLLING: WatchMode = WatchMode {
     events: false,
     poll: Duration::from_millis(10),
@@ -59,7 +59,7 @@ const CERTIFICATE: &str = "tls.crt";
 const KEY: &str = "tls.key";
 const CA: &str = "ca.crt";
 
-/// A CA that signs what the tests need.
+/// A CA that signs the certificates of the tests.
 struct TestCa {
     issuer: Issuer<'static, KeyPair>,
     pem: String,
@@ -86,12 +86,12 @@ impl TestCa {
         self.sign(common_name, names, true, 1)
     }
 
-    /// A certificate that ends in that many days.
+    /// Issues a certificate that expires in that many days.
     fn sign(&self, common_name: &str, names: &[&str], client: bool, days: i32) -> CertPair {
         self.sign_from(common_name, names, client, -10..days)
     }
 
-    /// A certificate that is good from one day to another, today being 0.
+    /// Issues a certificate that is valid from one day to another; today is 0.
     fn sign_from(
         &self,
         common_name: &str,
@@ -149,7 +149,7 @@ impl CertPair {
     }
 }
 
-/// Puts a whole new file in the place of another.
+/// Replaces a file atomically.
 fn replace(path: &Path, content: &str) {
     let temporary = path.with_extension("new");
     fs::write(&temporary, content).unwrap();
@@ -184,7 +184,7 @@ struct Server {
 }
 
 impl Server {
-    /// A server with a certificate, and that certificate.
+    /// Starts a server; also returns its certificate.
     async fn start(watching: WatchMode) -> (Self, CertPair) {
         let (authority, directory) = (TestCa::new("CA"), tempfile::tempdir().unwrap());
         let pair = authority.server();
@@ -195,7 +195,7 @@ impl Server {
         )
     }
 
-    /// A server that verifies clients.
+    /// Starts a server that verifies clients.
     async fn start_with_client_auth(clients: &TestCa, names: &[&str], watching: WatchMode) -> Self {
         let (authority, directory) = (TestCa::new("CA"), tempfile::tempdir().unwrap());
         authority.server().write(directory.path());
@@ -252,7 +252,7 @@ impl Server {
         self.directory.path()
     }
 
-    /// What a client trusts, and what it shows.
+    /// Returns a client that trusts the server's CA, with this certificate.
     fn client(
         &self,
         version: &'static SupportedProtocolVersion,
@@ -291,12 +291,12 @@ impl Server {
         })
     }
 
-    /// A connection of a client that shows no certificate.
+    /// Connects a client without a certificate.
     async fn open(&self) -> Connection {
         self.connect(&self.client(&TLS13, None)).await.unwrap()
     }
 
-    /// What a new connection is given.
+    /// Returns the certificate that a new connection gets.
     async fn served_certificate(&self) -> CertificateDer<'static> {
         let mut connection = self.open().await;
         assert_eq!(connection.get("/livez").await, Some(StatusCode::OK));
@@ -310,7 +310,7 @@ impl Server {
         .await;
     }
 
-    /// Breaks the files, and waits until a look found them unusable.
+    /// Damages the files, and waits until a reload has failed.
     async fn assert_failure_after(&self, change: impl FnOnce()) {
         let before = self.status.failures();
         change();
@@ -327,16 +327,16 @@ impl Server {
         .await;
     }
 
-    /// The answer to a client that shows this certificate; none if the
-    /// connection is refused.
+    /// Returns the response to a client with this certificate; `None` if the
+    /// connection is rejected.
     async fn request_status(&self, client: &Arc<ClientConfig>, path: &str) -> Option<StatusCode> {
-        // With TLS 1.3 the client is done before the server has seen its certificate.
+        // With TLS 1.3 the client finishes before the server has verified its certificate.
         let mut connection = self.connect(client).await.ok()?;
         connection.get(path).await
     }
 }
 
-/// A client's open connection, and the certificate that it was given.
+/// A client's open connection, and the certificate of the server.
 struct Connection {
     sender: SendRequest<Body>,
     served: CertificateDer<'static>,
@@ -352,7 +352,7 @@ impl Connection {
     }
 }
 
-/// Waits until something is so.
+/// Waits until a condition is true.
 async fn until(what: &str, mut is_so: impl AsyncFnMut() -> bool) {
     let wait = async {
         while !is_so().await {
@@ -448,7 +448,7 @@ async fn mismatched_key_keeps_old_certificate() {
         .await;
     assert_eq!(server.served_certificate().await, first.der);
     replace(&server.path().join(KEY), &first.key);
-    // Nothing is to be seen of that, so that the next one is waited for.
+    // This change has no visible result, so the test waits for the next one.
     let next = server.authority.server();
     next.rename_over(server.path());
     server.until_served(&next).await;
@@ -568,7 +568,7 @@ async fn client_without_certificate_reaches_probes_only() {
 #[tokio::test]
 async fn foreign_or_expired_client_certificate_is_rejected() {
     let ca = TestCa::new("clients");
-    // The same name does not make it the same CA.
+    // A CA with the same name is another CA.
     let other = TestCa::new("clients");
     let server = Server::start_with_client_auth(&ca, &[], EVENTS).await;
     let bad = [
@@ -611,7 +611,7 @@ async fn client_name_matches_san_or_common_name() {
 async fn client_ca_rotation_is_reloaded() {
     let (old, new) = (TestCa::new("old"), TestCa::new("new"));
     let server = Server::start_with_client_auth(&old, &[], EVENTS).await;
-    // One configuration each: a client that could would resume its session.
+    // One configuration each, since a client with the same one would resume its session.
     let old_client = server.client(&TLS13, Some(&old.client("client", &[])));
     let new_client = server.client(&TLS13, Some(&new.client("client", &[])));
     let ok = Some(StatusCode::OK);

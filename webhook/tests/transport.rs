@@ -1,4 +1,4 @@
-//! The server's transport over real sockets: TLS, HTTP, bad clients, the end.
+//! The server's transport over real sockets: TLS, HTTP, faulty clients, shutdown.
 
 #![allow(
     clippy::unwrap_used,
@@ -35,7 +35,7 @@ use server::{BOTH, Client, H2, HTTP1, Sender, Server, closed};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio_rustls::TlsConnector;
 
-/// A limit to run into. Long enough for good clients, also on a busy machine.
+/// A timeout that the test exceeds. Long enough for correct clients, also on a busy machine.
 const SHORT: Duration = Duration::from_millis(500);
 
 #[tokio::test]
@@ -68,7 +68,7 @@ async fn http2_is_rejected_if_only_http1_is_offered() {
     let (version, ..) = server.connect(BOTH).await.get("/").await.unwrap();
     assert_eq!(version, Version::HTTP_11);
 
-    // Nor without asking: HTTP/2's preface, and no ALPN.
+    // Nor without negotiation: the preface of HTTP/2, and no ALPN.
     let mut stream = server.tls(Client::new(&[])).await.unwrap();
     stream
         .write_all(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n")
@@ -119,7 +119,7 @@ async fn invalid_clients_do_not_affect_others() {
     let plain = b"GET / HTTP/1.1\r\nhost: localhost\r\n\r\n";
     for bytes in [&garbage[..], &plain[..]] {
         let mut stream = server.tcp().await;
-        // The server may close while this is on its way.
+        // The server may close during this write.
         let _ = stream.write_all(bytes).await;
         closed(stream).await;
         server.assert_serves().await;
@@ -311,12 +311,12 @@ async fn connection_over_limit_waits_for_free_slot() {
     first.await.unwrap();
 }
 
-/// What is logged by this thread, in lines.
+/// The log lines of this thread.
 #[derive(Clone, Default)]
 struct Log(Arc<Mutex<Vec<u8>>>);
 
 impl Log {
-    /// Takes what is logged `wait_until` the guard is dropped.
+    /// Captures the log until the guard is dropped.
     fn take() -> (Self, tracing::subscriber::DefaultGuard) {
         let log = Self::default();
         let sink = log.clone();
@@ -354,7 +354,7 @@ async fn connection_limit_log_is_throttled() {
             ..ConnectionLimits::default()
         })
         .await;
-        // Each takes the only place, and is served when the one before it has ended.
+        // Each needs the only permit, and is served when the one before it has ended.
         for _ in 0..3 {
             server.connect(HTTP1).await.get("/").await.unwrap();
         }
@@ -378,7 +378,7 @@ async fn slow_head_closes_connection() {
     let mut begin = preface(&[]);
     begin.extend(frame(HEADERS, END_STREAM, 1, GET));
     stream.write_all(&begin).await.unwrap();
-    // The server closes at some point; what is sent then cannot be written.
+    // The server closes at some point; later writes fail.
     let unbounded = frame(CONTINUATION, 0, 1, &field.repeat(100));
     while stream.write_all(&unbounded).await.is_ok() {}
 
@@ -440,7 +440,7 @@ async fn oversized_head_is_rejected() {
     let Sender::Http2(mut sender, _) = server.connect(H2).await else {
         panic!("HTTP/2 was requested");
     };
-    // The connection itself goes on.
+    // The connection stays open.
     for (bytes, expected) in [
         (17 * 1024, StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE),
         (1024, StatusCode::OK),

@@ -1,4 +1,4 @@
-//! Rules that users wrote, and exceptions, through the router.
+//! User rules and exceptions, through the router.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -21,7 +21,7 @@ use serde_json::{Value, json};
 use std::sync::Arc;
 use tower::ServiceExt;
 
-/// A name begins with `team-`; and nothing that is marked is deleted.
+/// Two rules: a name begins with `team-`, and no marked object is deleted.
 const PAGES: [&str; 2] = [
     "---\nid: TEAM001\nname: without-team\nkinds:\n- {group: lockkeeper.dev, version: v1alpha1, kind: ClusterQueue}\n- {group: lockkeeper.dev, version: v1alpha1, kind: LocalQueue}\n- {group: apps, version: v1, kind: Deployment}\nvalidations:\n- {expression: object.metadata.name.startsWith('team-'), message: must begin with team-, fieldPath: .metadata.name}\n---\n",
     "---\nid: TEAM002\nname: deleted-though-marked\nkinds:\n- {group: lockkeeper.dev, version: v1alpha1, kind: ClusterQueue}\noperations: [DELETE]\nvalidations:\n- {expression: \"!has(oldObject.metadata.labels) || !('keep' in oldObject.metadata.labels)\", message: it is marked to be kept, fieldPath: .metadata.labels, reason: FieldValueForbidden}\n---\n",
@@ -39,7 +39,7 @@ fn app(config: &Value) -> Arc<AppState> {
     Arc::new(AppState::offline(settings, Index::default(), 64 * 1024))
 }
 
-/// A review of an object of this kind.
+/// Returns a review of an object of this kind.
 fn request(api_version: &str, kind: &str, operation: &str, objects: &Value) -> Value {
     let (group, version) = api_version.split_once('/').unwrap();
     let mut request = json!({
@@ -135,7 +135,7 @@ async fn user_rule_runs_for_its_operations_and_kinds() {
             json!({"oldObject": other}),
             "",
         ),
-        // An update is not refused for what was there.
+        // An update is not rejected for a pre-existing finding.
         (
             own,
             "ClusterQueue",
@@ -250,7 +250,7 @@ async fn excepted_finding_is_audited_with_reason() {
         annotations["TEAM001.exempted"],
         "exception move until 9999-12-31 (moving out): metadata.name: Invalid value: \"q1\": must begin with team- [TEAM001]"
     );
-    // One that has ended covers nothing, and the clock is looked at without a reload.
+    // An expired exception exempts no finding; the expiry needs no reload.
     let answer = validate(&app, &queue("CREATE", &named("old-1"))).await;
     assert_eq!(rules(&answer), "CQ007,TEAM001");
     let text = app.metrics().prometheus();

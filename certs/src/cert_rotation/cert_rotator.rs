@@ -307,6 +307,8 @@ impl CertRotator {
                 .set_certificate_error(Some(trouble.map_or_else(waiting, str::to_owned)));
             return;
         };
+        // A failed round alone does not make the server unready, because it has a certificate. A
+        // target that does not trust the certificate's CA does.
         let problems = held.signer().map(|signer| {
             let each = self.targets.iter();
             let each = each.filter_map(|target| target.problem(&signer.certificate));

@@ -95,7 +95,7 @@ impl RotationState<'_> {
             return RotationPlan::immediate(RotationStep::AnnounceCa);
         }
         if contents.validity().has_expired(self.now_s) || signer.validity.has_expired(self.now_s) {
-            // No client accepts the expired certificate, so the overlap protects nothing.
+            // No client accepts the expired certificate, so an overlap would have no use.
             return RotationPlan::immediate(RotationStep::IssueServing);
         }
         if self.renewal_requested {

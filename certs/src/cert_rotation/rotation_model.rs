@@ -1,5 +1,5 @@
-//! Rotations with any number of replicas and API servers that hear of each other late, crash and
-//! come back: what an API server trusts is always what a replica serves.
+//! Rotations with several replicas and API servers that observe changes late, crash and restart: an API
+//! server always trusts every served certificate.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -16,7 +16,7 @@ mod cluster;
 
 use cluster::{Action, PendingWrite, RotationCluster, ca_certificates};
 
-/// How long a change is given to reach everybody, in seconds.
+/// The longest time until every component observes a change, in seconds.
 const OVERLAP_S: u64 = 600;
 
 fn action() -> impl Strategy<Value = Action> {
@@ -78,7 +78,7 @@ fn run([replicas, targets, servers]: [usize; 3], is_settled: bool, actions: &[Ac
     let count = |is: fn(&Action) -> bool| actions.iter().filter(|action| is(action)).count();
     let renewals = count(|action| matches!(action, Action::Renew));
     let jumps = count(|action| matches!(action, Action::Jump(_)));
-    // Found, both names, three steps and an acknowledgement a renewal, and as much a jump.
+    // Created, both names, three steps and an acknowledgement for each renewal, and the same for each jump.
     let most = 3 + 4 * (renewals + jumps);
     assert!(
         cluster.secret_writes <= most,

@@ -18,7 +18,7 @@ use rustls::pki_types::ServerName;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-/// In 2027, long before anything of a test ends.
+/// In 2027, before any certificate of a test expires.
 pub(super) const NOW_S: u64 = 1_800_000_000;
 
 const OVERLAP: Duration = Duration::from_mins(10);
@@ -52,7 +52,7 @@ fn data(parts: &[(&str, &str)]) -> BTreeMap<String, ByteString> {
     parts.iter().map(part).collect()
 }
 
-/// Good data with one part replaced.
+/// Valid data with one part replaced.
 fn with_part(
     contents: &SecretContents,
     part: &'static str,
@@ -196,7 +196,7 @@ fn rotation_keeps_ca_of_served_certificate() {
     let retired = contents_after(RotationStep::RetireOldCas, &issued);
     assert_eq!(retired.cas(), &issued.cas()[..1]);
     assert_eq!(retired.certified_key().cert, issued.certified_key().cert);
-    // The signer of what is served is never taken out.
+    // The signer of the served certificate is never removed.
     assert_eq!(
         contents_after(RotationStep::RetireOldCas, &announced).cas(),
         announced.cas()
@@ -230,7 +230,7 @@ fn a_serving_certificate_does_not_outlive_its_ca() {
     assert_eq!(again.validity().ends_s, one.cas()[0].validity.ends_s);
 }
 
-/// A situation in which nothing is to be done.
+/// A state in which no step is planned.
 fn settled_state<'a>(
     contents: &'a SecretContents,
     names: &'a [ServerName<'static>],
@@ -312,7 +312,7 @@ fn rotation_announces_issues_and_retires_in_order() {
     );
     check(&standing(Some(IMMEDIATELY)), RotationStep::Wait, OVERLAP);
     check(&standing(None), RotationStep::Wait, HOUR);
-    // One rotation at a time, so the bundle has an end.
+    // One rotation at a time, so the bundle stays small.
     check(
         &RotationState {
             renewal_requested: true,
@@ -321,7 +321,7 @@ fn rotation_announces_issues_and_retires_in_order() {
         RotationStep::Acknowledge,
         IMMEDIATELY,
     );
-    // Its key is not there: a missing name has to wait.
+    // The key of the older CA is not stored, so a missing name has to wait.
     let more = cert_issuer(&["a", "b"]).names;
     check(
         &RotationState {
@@ -367,7 +367,7 @@ fn expiring_certificates_are_renewed() {
         ca_injected_for: None,
         ..settled_state(contents, &names)
     };
-    // The pair lives for 90 days and the CA for 300: the last third, and the last 30 days.
+    // The certificate is valid for 90 days and the CA for 300: the last third, and the last 30 days.
     check(&at(&one, 59), RotationStep::Wait, HOUR);
     check(&at(&one, 61), RotationStep::IssueServing, IMMEDIATELY);
     check(&at(&one, 269), RotationStep::IssueServing, IMMEDIATELY);
@@ -380,7 +380,7 @@ fn expiring_certificates_are_renewed() {
     let late = again(265);
     check(&at(&late, 269), RotationStep::Wait, HOUR);
     check(&at(&late, 271), RotationStep::AnnounceCa, IMMEDIATELY);
-    // The CA is out of date: a new one, and with it a new pair at once.
+    // The CA has expired: a new one, and immediately a new certificate.
     check(&at(&late, 301), RotationStep::AnnounceCa, IMMEDIATELY);
     let now_s = NOW_S + 301 * DAY_S;
     let announced = cert_issuer(&["a"])

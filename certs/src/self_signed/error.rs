@@ -9,13 +9,13 @@ use std::path::PathBuf;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum SelfSignedError {
-    /// When the caller gives no name at all.
+    /// When the list of names is empty.
     #[error("no name to put into the serving certificate; give at least one, such as localhost")]
     NoNames,
     /// When a name is neither a DNS name nor an IP address.
     #[error("{name:?} is neither a DNS name nor an IP address; wildcards aren't made")]
     InvalidName {
-        /// The name as given.
+        /// The invalid name.
         name: String,
     },
     /// When no certificate can be valid at the time of the clock.
@@ -47,15 +47,15 @@ pub enum SelfSignedError {
         /// The error of the operating system.
         reason: std::io::Error,
     },
-    /// When a file that belongs to the others is gone, so that the others may not be lockkeeper's.
+    /// When one of the files is missing, so that the others may be from another program.
     #[error("{missing} is missing beside {found}; put it back, or name an empty directory")]
     Incomplete {
-        /// The file that should be there.
+        /// The missing file.
         missing: PathBuf,
-        /// A file that is there.
+        /// A file that exists.
         found: PathBuf,
     },
-    /// When a file that is there cannot be used.
+    /// When a file cannot be used.
     #[error("{0} (or remove the whole directory: a new CA is made)")]
     Tls(TlsError),
     /// When `ca.crt` is a certificate, but not a CA's.
@@ -70,7 +70,7 @@ pub enum SelfSignedError {
         /// The file.
         path: PathBuf,
     },
-    /// When `ca.key` cannot sign in the name of `ca.crt`.
+    /// When `ca.key` is not the key of `ca.crt`.
     #[error("{key} is not the key of {certificate}; put it back, or name an empty directory")]
     CaKeyMismatch {
         /// The CA's certificate.

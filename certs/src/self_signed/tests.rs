@@ -32,7 +32,7 @@ fn private() -> TempDir {
         .unwrap()
 }
 
-/// A fixed now: 2026-01-01.
+/// The fixed time of the tests: 2026-01-01.
 fn day(days: u64) -> SystemTime {
     UNIX_EPOCH + Duration::from_secs(1_767_225_600 + days * DAY_S)
 }

@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 use tempfile::TempDir;
 
-/// A directory with a good pair in it, and the paths of the pair.
+/// Returns a directory with a valid certificate and key, and their paths.
 fn pair() -> (TempDir, PathBuf, PathBuf) {
     let directory = tempfile::tempdir().unwrap();
     let names = ["localhost".to_owned()];

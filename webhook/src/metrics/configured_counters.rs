@@ -94,6 +94,7 @@ impl LabelSetCounters {
             .counters
             .write()
             .unwrap_or_else(PoisonError::into_inner);
+        // A counter must not go back to zero at a reload, as long as its labels are configured.
         let mut previous = std::mem::take(&mut *counters);
         let kept = all.map(|labels| {
             let counter = previous.remove(&labels).unwrap_or_default();

@@ -1,6 +1,6 @@
 //! Metrics with labels, with every child created at the start.
 //!
-//! So the hot path does no text lookup and no allocation, a series exists before its first event, and no
+//! A request needs no text lookup and no allocation, a series exists before its first event, and no
 //! input can create a new one.
 
 use crate::metric_labels::LabelValues;
@@ -92,7 +92,7 @@ pub(super) struct PolledMetric {
 }
 
 impl PolledMetric {
-    /// A value that goes up and down.
+    /// A value that can decrease.
     pub(super) fn gauge(read: impl Fn() -> i64 + Send + Sync + 'static) -> Self {
         Self {
             metric_type: MetricType::Gauge,
@@ -100,7 +100,7 @@ impl PolledMetric {
         }
     }
 
-    /// A value that only goes up.
+    /// A value that never decreases.
     pub(super) fn counter(read: impl Fn() -> i64 + Send + Sync + 'static) -> Self {
         Self {
             metric_type: MetricType::Counter,

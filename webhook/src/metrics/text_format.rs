@@ -24,6 +24,7 @@ impl TextFormat {
         let mut ranges = accept.split(',').map(|range| {
             let mut parts = range.split(';').map(str::trim);
             let name = parts.next().unwrap_or_default();
+            // A quality of 0 excludes a format (RFC 9110, section 12.4.2).
             let quality = parts.find_map(|part| part.strip_prefix("q="));
             let refused = quality.is_some_and(|q| q.parse::<f32>().is_ok_and(|q| q <= 0.0));
             (name, refused)
@@ -50,6 +51,7 @@ pub(crate) fn to_prometheus(openmetrics: &str) -> String {
     let mut help = "";
     for line in openmetrics.lines() {
         if let Some(text) = line.strip_prefix("# HELP ") {
+            // The line is written with the type, which determines the suffix of the name.
             help = text;
         } else if let Some((name, kind)) = line
             .strip_prefix("# TYPE ")

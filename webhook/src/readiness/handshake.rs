@@ -30,11 +30,11 @@ pub enum SelfCheckError {
     /// When rustls cannot use the CA.
     #[error("the CA cannot be used: {0}; make or mount it again")]
     InvalidCa(String),
-    /// When nothing listens, or the handshake fails: with a certificate of another CA, for another
+    /// When the port is closed, or the handshake fails: with a certificate of another CA, for another
     /// name, or expired.
     #[error("no handshake: {0}; is the certificate signed by the CA, for this name, and in date?")]
     Handshake(io::Error),
-    /// When it takes too long.
+    /// When the handshake exceeds the timeout.
     #[error("no handshake within {} s", .0.as_secs_f64())]
     Timeout(Duration),
 }

@@ -1,4 +1,4 @@
-//! The limits that hold for conversions as for other reviews.
+//! The limits that apply to conversions as to other reviews.
 
 use axum::http::StatusCode;
 use lockkeeper_webhook::load_shedding::LoadLimits;
@@ -8,7 +8,7 @@ use crate::{
     BODY_LIMIT_BYTES, Server, api_version, assert_failed, offline, older, reservation, review,
 };
 
-/// Large bodies are those above this.
+/// The smallest large body, in bytes.
 const LARGE_BODY_MIN_BYTES: usize = 16 * 1024;
 
 fn server_with_large_max(heavy_max: usize) -> Server {
@@ -20,7 +20,7 @@ fn server_with_large_max(heavy_max: usize) -> Server {
     Server::with_app(offline().with_converters(reservation::converters()), bounds)
 }
 
-/// A review that is large.
+/// Returns a large review.
 fn large_review() -> serde_json::Value {
     let all: Vec<_> = (0..200).map(|it| older(&format!("r{it}"))).collect();
     let review = review(&api_version("v1beta1"), &json!(all));

@@ -32,7 +32,7 @@ use tower::ServiceExt;
 /// Small, so that the test of the limit is quick.
 const BODY_LIMIT_BYTES: usize = 256 * 1024;
 
-/// A server, and what it has counted.
+/// A server with its metrics.
 struct Server {
     router: Router,
     app: Arc<AppState>,
@@ -46,7 +46,7 @@ impl Server {
         Self { router, app }
     }
 
-    /// A server that converts reservations.
+    /// Returns a server that converts reservations.
     fn new() -> Self {
         let app = offline().with_converters(reservation::converters());
         Self::with_app(app, LoadLimits::default())
@@ -61,7 +61,7 @@ impl Server {
         (status, String::from_utf8(body.to_vec()).unwrap())
     }
 
-    /// Posts a review and gives back its answer.
+    /// Posts a review and returns the response.
     async fn review(&self, review: &Value) -> Value {
         let body = review.to_string().into_bytes();
         let (status, body) = self.post("/convert", body).await;

@@ -1,11 +1,11 @@
-//! What is filled in, as a patch.
+//! Defaulted fields, as a patch.
 
 use super::{create, queue, request, review, server, workload};
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use serde_json::{Value, json};
 
-/// Applies the patch of an answer.
+/// Applies the patch of a response.
 fn patched(object: &Value, answer: &Value) -> Value {
     let mut out = object.clone();
     if let Some(patch) = answer["patch"].as_str() {
@@ -17,7 +17,7 @@ fn patched(object: &Value, answer: &Value) -> Value {
     out
 }
 
-/// Mutates, checks that mutating again changes nothing, and gives back the object.
+/// Returns the mutated object. Checks that a second mutation has no patch.
 async fn mutated(object: &Value) -> Value {
     let server = server();
     let once = patched(object, &review(&server, "/mutate", &create(object)).await);
@@ -135,7 +135,7 @@ async fn job_with_queue_name_is_suspended() {
             let unchanged = json!({"uid": sent["request"]["uid"], "allowed": true});
             assert_eq!(answer, unchanged);
         }
-        // No rule is about them yet.
+        // No rule uses them yet.
         let (_, sent) = review_of(&queued, &json!(false), "CREATE");
         let answer = review(&server, "/validate", &sent).await;
         assert_eq!(answer["allowed"], true);

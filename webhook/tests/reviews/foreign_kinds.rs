@@ -3,7 +3,7 @@
 use super::{quota, request, review, server, server_with};
 use serde_json::{Value, json};
 
-/// A ClusterQueue of Kueue's with this specification.
+/// Returns a ClusterQueue of Kueue with this spec.
 fn kueue_queue(spec: &Value) -> Value {
     json!({
         "apiVersion": "kueue.x-k8s.io/v1beta2", "kind": "ClusterQueue",
@@ -11,7 +11,7 @@ fn kueue_queue(spec: &Value) -> Value {
     })
 }
 
-/// What is answered to an object of Kueue's that is made.
+/// Returns the response to the creation of an object of Kueue.
 async fn create_with_config(config: &Value, object: &Value) -> Value {
     let kind = object["kind"].as_str().unwrap();
     let objects = json!({ "object": object });
@@ -82,7 +82,7 @@ async fn all_foreign_kinds_are_routed() {
     assert!(warning.starts_with("EQ021 "), "{warning}");
 }
 
-/// It may be of a newer form than is known here.
+/// The object may have a newer schema than this build.
 #[tokio::test]
 async fn undecodable_foreign_object_is_allowed() {
     let newer = kueue_queue(&json!({"cohortName": {"name": "c"}}));

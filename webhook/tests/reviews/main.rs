@@ -1,4 +1,4 @@
-//! Admission reviews through the router, without a socket: what is answered to good and bad ones.
+//! Admission reviews through the router, without a socket: responses to valid and invalid ones.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -72,7 +72,7 @@ async fn post(
     (status, String::from_utf8(body.to_vec()).unwrap())
 }
 
-/// Posts a review and gives back its answer.
+/// Posts a review and returns the response.
 async fn review(server: &Router, path: &str, review: &Value) -> Value {
     let (status, body) = post(
         server,

@@ -1,4 +1,4 @@
-//! HTTP/2 by hand (RFC 9113), for what no well-behaved client sends.
+//! HTTP/2 frames written by hand (RFC 9113), which no correct client sends.
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
@@ -14,7 +14,7 @@ pub fn frame(kind: u8, flags: u8, stream: u32, payload: &[u8]) -> Vec<u8> {
     out
 }
 
-/// What an HTTP/2 client begins with: these settings.
+/// The preface of an HTTP/2 client, with these settings.
 pub fn preface(settings: &[(u16, u32)]) -> Vec<u8> {
     let settings: Vec<u8> = settings
         .iter()
@@ -87,7 +87,7 @@ pub fn post_without_body() -> Vec<u8> {
     ])
 }
 
-/// A frame as it arrives.
+/// A received frame.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Frame {
     pub kind: u8,
@@ -97,13 +97,13 @@ pub struct Frame {
 }
 
 impl Frame {
-    /// The error code of a `RST_STREAM` or `GOAWAY`.
+    /// Returns the error code of a `RST_STREAM` or `GOAWAY`.
     pub fn code(&self) -> u32 {
         let at = if self.kind == GOAWAY { 4 } else { 0 };
         u32::from_be_bytes(self.payload[at..at + 4].try_into().unwrap())
     }
 
-    /// Whether it is the head of an answer with this status: 200, 204, 206, 304, 400, 404 or 500.
+    /// Returns true for the head of a response with this status: 200, 204, 206, 304, 400, 404 or 500.
     pub fn has_status(&self, status: u16) -> bool {
         let indexed = [200, 204, 206, 304, 400, 404, 500];
         let place = indexed.iter().position(|known| *known == status).unwrap();
@@ -116,7 +116,7 @@ impl Frame {
 pub struct Connection(TlsStream<TcpStream>);
 
 impl Connection {
-    /// Begins with these settings, and takes those of the server.
+    /// Sends these settings, and receives those of the server.
     pub async fn begin(stream: TlsStream<TcpStream>, settings: &[(u16, u32)]) -> Self {
         let mut connection = Self(stream);
         connection.send(&preface(settings)).await;
@@ -127,13 +127,13 @@ impl Connection {
         connection
     }
 
-    /// Sends bytes, in one piece if they fit into a record of TLS.
+    /// Sends bytes, in one TLS record if they fit.
     pub async fn send(&mut self, bytes: &[u8]) {
         // The server may have closed the connection; its earlier frames are read.
         let _ = self.0.write_all(bytes).await;
     }
 
-    /// The next frame; `None` at the end of the connection.
+    /// Returns the next frame; `None` at the end of the connection.
     pub async fn next(&mut self) -> Option<Frame> {
         let mut head = [0; 9];
         self.0.read_exact(&mut head).await.ok()?;
@@ -148,7 +148,7 @@ impl Connection {
         })
     }
 
-    /// The next frame of this kind.
+    /// Returns the next frame of this type.
     pub async fn next_of(&mut self, kind: u8) -> Option<Frame> {
         loop {
             let frame = self.next().await?;
@@ -158,7 +158,7 @@ impl Connection {
         }
     }
 
-    /// Waits `wait_until` the server has looked at all that was sent, and gives back what it sent `wait_until` then.
+    /// Waits until the server has processed all sent frames, and returns the frames that it sent until then.
     pub async fn quiet(&mut self) -> Vec<Frame> {
         self.send(&frame(PING, 0, 0, b"are you?")).await;
         let mut seen = Vec::new();
@@ -171,7 +171,7 @@ impl Connection {
         }
     }
 
-    /// Reads to the end; the error code of the GOAWAY, if there was one.
+    /// Reads to the end; returns the error code of the GOAWAY, if there was one.
     pub async fn goaway(mut self) -> Option<u32> {
         let mut code = None;
         while let Some(frame) = self.next_of(GOAWAY).await {
@@ -180,7 +180,7 @@ impl Connection {
         code
     }
 
-    /// Asks for `/` on this stream, and is answered.
+    /// Requests `/` on this stream, and checks that it gets a response.
     pub async fn assert_serves(&mut self, stream: u32) {
         let get = frame(HEADERS, END_STREAM | END_HEADERS, stream, GET);
         self.send(&get).await;

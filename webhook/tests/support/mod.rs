@@ -1,4 +1,4 @@
-//! The whole webhook behind a real socket, and clients of it.
+//! The whole webhook behind a real socket, and its clients.
 
 use axum::body::Body;
 use futures_util::future::BoxFuture;
@@ -45,13 +45,13 @@ pub struct Webhook {
     pub load: Arc<LoadShedder>,
     pub health: Arc<Health>,
     pub index: Arc<RwLock<Index>>,
-    /// Tells it to stop.
+    /// Stops the webhook.
     pub stop: Arc<Notify>,
     pub task: JoinHandle<DrainReport>,
     _directory: TempDir,
 }
 
-/// How a webhook is started.
+/// The settings of a webhook.
 pub struct WebhookOptions {
     pub bounds: LoadLimits,
     pub source: Option<Box<dyn ObjectLookup>>,
@@ -145,7 +145,7 @@ impl Webhook {
         connector.connect(name, tcp).await.unwrap()
     }
 
-    /// Sends one request on a connection of its own.
+    /// Sends one request on a new connection.
     pub async fn send(&self, alpn: &str, request: Request<Body>) -> hyper::Result<HttpAnswer> {
         Self::send_over(alpn, self.tls(alpn).await, request).await
     }
@@ -185,7 +185,7 @@ impl Webhook {
     }
 }
 
-/// What came back.
+/// The response to a request.
 #[derive(Debug)]
 pub struct HttpAnswer {
     pub status: StatusCode,
@@ -194,7 +194,7 @@ pub struct HttpAnswer {
 }
 
 impl HttpAnswer {
-    /// The response of the review that it must be.
+    /// Decodes the body as a review, and returns its response.
     #[track_caller]
     pub fn review(&self) -> Value {
         assert_eq!(self.status, StatusCode::OK, "{}", self.body);
@@ -202,7 +202,7 @@ impl HttpAnswer {
     }
 }
 
-/// An API server that has nothing.
+/// An API server without objects.
 struct EmptyLookup;
 
 impl ObjectLookup for EmptyLookup {
@@ -226,7 +226,7 @@ pub fn post(path: &str, body: impl Into<Body>) -> Request<Body> {
         .unwrap()
 }
 
-/// The creation of a workload of this class; its uid is the class too.
+/// Returns a review that creates a workload of this class; the uid is the class too.
 pub fn workload(class: &str, padding_bytes: usize) -> String {
     json!({
         "kind": "AdmissionReview", "apiVersion": "admission.k8s.io/v1",
@@ -246,7 +246,7 @@ pub fn workload(class: &str, padding_bytes: usize) -> String {
     .to_string()
 }
 
-/// Waits until it holds; other tasks run meanwhile.
+/// Waits until the condition is true; other tasks run meanwhile.
 pub async fn wait_until(holds: impl Fn() -> bool) {
     while !holds() {
         tokio::task::yield_now().await;

@@ -1,4 +1,4 @@
-//! The listener behind a real socket, with a router that shows what goes on in it.
+//! The listener behind a real socket, with a router that signals the progress of requests.
 
 use std::future::pending;
 use std::net::SocketAddr;
@@ -39,7 +39,7 @@ pub struct Gate {
 }
 
 impl Gate {
-    /// Waits `wait_until` that many more requests are with their handlers.
+    /// Waits until that many more requests have reached their handlers.
     pub async fn wait_for_requests(&self, requests: u32) {
         self.entered.acquire_many(requests).await.unwrap().forget();
     }
@@ -101,19 +101,19 @@ impl Server {
             .await
     }
 
-    /// A connection speaking what the handshake settled on.
+    /// Connects with the HTTP version that the handshake negotiates.
     pub async fn connect(&self, alpn: &'static [&'static str]) -> Sender {
         let stream = self.tls(Client::new(alpn)).await.unwrap();
         Sender::connect(stream).await
     }
 
-    /// The server works, for a client that comes now.
+    /// Checks that the server serves a new client.
     pub async fn assert_serves(&self) {
         let answer = self.connect(BOTH).await.get("/").await.unwrap();
         assert_eq!(answer, (Version::HTTP_2, StatusCode::OK, "fine".to_owned()));
     }
 
-    /// Tells the server to stop, and waits `wait_until` it accepts no more.
+    /// Stops the server, and waits until it accepts no more connections.
     pub async fn stop(self) -> (Arc<Gate>, JoinHandle<DrainReport>) {
         self.stop.send(()).unwrap();
         while TcpStream::connect(self.address).await.is_ok() {
@@ -132,7 +132,7 @@ fn router(gate: &Arc<Gate>) -> Router {
     };
     let never = |body: Body| async move {
         stuck.entered.add_permits(1);
-        // It is kept, and never read.
+        // The body is never read.
         pending::<&str>().await;
         drop(body);
     };
@@ -143,7 +143,7 @@ fn router(gate: &Arc<Gate>) -> Router {
         .route("/panic", get(async || -> &str { panic!("on purpose") }))
 }
 
-/// A TLS client: what it offers.
+/// The TLS versions and protocols of a client.
 pub struct Client {
     pub alpn: &'static [&'static str],
     pub version: &'static rustls::SupportedProtocolVersion,
@@ -207,7 +207,7 @@ impl Sender {
         Ok((version, status, String::from_utf8(body.into()).unwrap()))
     }
 
-    /// Waits `wait_until` the server closes the connection.
+    /// Waits until the server closes the connection.
     pub async fn closed(self) {
         match self {
             Self::Http1(sender, connection) => {
@@ -222,7 +222,7 @@ impl Sender {
     }
 }
 
-/// Waits `wait_until` the server closes, however it does.
+/// Waits until the server closes, with or without an error.
 pub async fn closed(mut stream: impl tokio::io::AsyncRead + Unpin) {
     let mut rest = Vec::new();
     let _ = stream.read_to_end(&mut rest).await;

@@ -96,7 +96,7 @@ pub struct JobView {
     pub version: u64,
     /// Whether it is being deleted.
     pub is_deleted: bool,
-    /// Whether another job controls it; that one has the workload for both.
+    /// Whether another job controls it; the workload of that job includes its pods.
     pub is_part: bool,
     /// The LocalQueue that it names.
     pub queue: String,
@@ -191,7 +191,7 @@ impl JobView {
     }
 
     fn template_source_json(&self) -> Value {
-        // It was serialized from a value.
+        // The text was serialized from a value, so parsing does not fail.
         serde_json::from_str(&self.template_source).unwrap_or_default()
     }
 
@@ -224,9 +224,10 @@ impl JobView {
 /// The most characters of the job's name in the name of its workload, so that the whole is a valid label value.
 const NAME_PART_MAX: usize = 40;
 
-/// FNV-1a. It only has to distinguish names; a user who provokes a collision affects only their own jobs.
+/// The FNV-1a hash of the parts, each followed by a zero byte.
 fn fnv1a(parts: &[&str]) -> u32 {
     let bytes = parts.iter().flat_map(|part| part.bytes().chain([0]));
+    // A name needs no cryptographic hash: a provoked collision affects only the user's own jobs.
     bytes.fold(0x811c_9dc5, |hash, byte| {
         (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193)
     })
@@ -263,6 +264,7 @@ fn job_controller(metadata: &ObjectMeta) -> Option<(usize, &OwnerReference)> {
     let owners = metadata.owner_references.iter().flatten();
     let mut owners = owners.filter(|it| it.controller == Some(true));
     let owner = owners.next()?;
+    // Without the version: an owner of another version of the kind is the same object.
     let group = owner.api_version.split('/').next().unwrap_or_default();
     let kind = KINDS.iter().position(|it| {
         let it = it.resource();
@@ -295,6 +297,7 @@ fn job_view_from_metadata(metadata: &ObjectMeta) -> JobView {
         maximum_execution_time_s: label(labels::MAX_EXECUTION_TIME)
             .and_then(|it| it.parse().ok())
             .filter(|it| *it > 0),
+        // A malformed annotation counts as absent: the current placement is then the original.
         saved_placement: original.and_then(|it| serde_json::from_str(it).ok()),
         ..JobView::default()
     }
@@ -322,6 +325,7 @@ fn pod_template_patch(have: &PodSetView, want: &PodPlacement) -> Value {
         .keys()
         .filter(|key| !want.node_selector.contains_key(*key))
     {
+        // A merge patch keeps keys that it does not name.
         selector.insert(key.clone(), Value::Null);
     }
     for (key, value) in &want.node_selector {

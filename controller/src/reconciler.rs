@@ -1,7 +1,6 @@
 //! Plans writes from the objects that the watches show.
 //!
-//! Everything is derived from the objects; nothing that matters is remembered besides, so that a restart at
-//! any point loses nothing. Each object has at most one write in flight, and no further write before the watch
+//! All state is derived from the objects, so that a restart at any point loses nothing. Each object has at most one write in flight, and no further write before the watch
 //! has shown the result of the last one. A write carries the resource version that it was planned on; a write
 //! that conflicts is planned again.
 //!
@@ -117,6 +116,7 @@ impl Reconciler {
     pub fn poll(&mut self, now_ms: i64) -> Output {
         let state = &mut self.state;
         state.set_now(now_ms);
+        // Before the lists are complete, usage and jobs are missing: decisions would exceed quota.
         if !state.is_leading || !state.model.is_synced() {
             return Output::default();
         }
@@ -131,6 +131,7 @@ impl Reconciler {
             dispatch::plan_dirty(state, now_ms);
             cycles = cycles.saturating_add(1);
         }
+        // After CYCLES_MAX cycles there may be more work: the next poll continues without a pause.
         if (1..CYCLES_MAX).contains(&cycles) {
             state.cycle.pause_from(now_ms);
         }
@@ -150,6 +151,7 @@ impl Reconciler {
     fn wake_at(&self, now_ms: i64) -> Option<i64> {
         let state = &self.state;
         let core_due_s = DampingView::new(state.cluster.state()).next_wake_s();
+        // `i64::MAX`: the backoff ends with an event, not at a time.
         let core_wake_ms = core_due_s.filter(|at_s| *at_s < i64::MAX).map(|at_s| {
             let at_ms = at_s.saturating_mul(1000);
             at_ms.max(state.cycle.next_at_ms(now_ms))

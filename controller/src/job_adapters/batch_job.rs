@@ -37,6 +37,7 @@ impl JobKind for BatchJob {
         let least = annotations.and_then(|it| it.get(labels::MIN_PARALLELISM));
         let least = least.and_then(|it| it.parse().ok());
         let says = suspended_condition(&status);
+        // The condition follows `spec.suspend` only when the job controller has observed it.
         let is_known_suspended = says == Some(true) || status.start_time.is_none();
         let is_known_started = says == Some(false) || says.is_none() && status.start_time.is_some();
         // A pod that has just succeeded is no longer ready, and not counted as succeeded yet.
@@ -105,6 +106,7 @@ fn suspended_condition(status: &JobStatus) -> Option<bool> {
 fn job_result(status: &JobStatus) -> Option<JobResult> {
     let conditions = status.conditions.iter().flatten();
     let mut conditions = conditions.filter(|it| it.status == "True");
+    // `SuccessCriteriaMet` and `FailureTarget` do not count: pods may still be terminating.
     let end = conditions.find(|it| it.type_ == "Complete" || it.type_ == "Failed")?;
     Some(JobResult {
         is_success: end.type_ == "Complete",

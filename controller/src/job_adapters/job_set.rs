@@ -116,8 +116,8 @@ impl JobKind for JobSet {
         jobs.map(|it| template(it).unwrap_or_default()).collect()
     }
 
-    // A merge patch replaces whole lists.
     fn placement_patch(&self, job: &JobView, placed: &[PodPlacement]) -> Value {
+        // A merge patch replaces whole lists, so all replicated jobs are written.
         let mut jobs = job.template_source_json();
         let there = jobs.as_array_mut().into_iter().flatten();
         for ((it, have), want) in there.zip(&job.pod_sets).zip(placed) {

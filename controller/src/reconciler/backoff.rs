@@ -49,6 +49,7 @@ impl Backoff {
     }
 
     fn back_off(&mut self, now_ms: i64, first_ms: i64, max_ms: i64) {
+        // More than 16 doublings exceed every maximum, and would overflow in the end.
         let doubled = first_ms
             .checked_shl(self.failures.min(16))
             .unwrap_or(max_ms);

@@ -1,4 +1,4 @@
-//! What scheduling remembers between two cycles.
+//! State of scheduling between two cycles.
 
 use lockkeeper_preemption::WorkloadId;
 use std::collections::BTreeSet;
@@ -25,9 +25,9 @@ pub(super) struct CycleState {
 }
 
 impl CycleState {
-    /// The earliest time of the next cycle. A time too far ahead means that the clock was set back, and
-    /// counts as now.
+    /// The earliest time of the next cycle.
     pub(super) fn next_at_ms(&self, now_ms: i64) -> i64 {
+        // A time too far ahead means that the clock was set back.
         let is_plausible = self.next_at_ms.saturating_sub(now_ms) <= SCHEDULING_PAUSE_MS;
         let at_ms = if is_plausible {
             self.next_at_ms

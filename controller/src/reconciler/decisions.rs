@@ -7,8 +7,7 @@ use crate::key::ObjectKey;
 use lockkeeper_api::Workload;
 use std::sync::Arc;
 
-/// Drops the decisions made under other limits, so that they are made again. A write that is in flight may
-/// have lost the race with the change of the limits; if its outcome is unknown, it is not repeated.
+/// Drops the decisions of earlier limits, so that the next cycle decides under the new ones.
 pub(super) fn drop_stale_decisions(state: &mut ReconcilerState) {
     if state.model.pending_decisions() == 0 {
         return;
@@ -19,6 +18,7 @@ pub(super) fn drop_stale_decisions(state: &mut ReconcilerState) {
             continue;
         }
         if workload.tracker.in_flight.is_some() || workload.tracker.outcome_unknown {
+            // The write may be executed or not: it is not repeated, its result ends the decision.
             workload.is_stale = true;
         } else {
             droppable.push(key.clone());
@@ -52,7 +52,7 @@ fn drop_decisions_of(state: &mut ReconcilerState, keys: Vec<ObjectKey>) {
     }
 }
 
-/// Makes the cluster state what the object shows. An earlier admission that was written, but is not in the
+/// Sets the cluster state to that of the object. An earlier admission that was written, but is not in the
 /// watch yet, keeps its quota.
 pub(super) fn revert_decision(
     state: &mut ReconcilerState,

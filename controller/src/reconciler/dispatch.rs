@@ -11,12 +11,13 @@ use super::status::queue::{build_finalizer_write, build_queue_status_write};
 use super::status::workload::{EventOnSuccess, build_workload_write};
 use crate::key::ObjectKey;
 
-/// Plans the objects that have changed. The work queue keeps the priority of the planned write only: like a
-/// controller's work queue it holds keys, because the object may change before its write begins.
+/// Plans the objects that have changed.
 pub(super) fn plan_dirty(state: &mut ReconcilerState, now_ms: i64) {
     while let Some(object) = state.work_queue.pop_dirty() {
         expire_conflict(state, &object, now_ms);
         let plan = plan(state, &object, now_ms);
+        // Only the priority is kept: like controller-runtime's work queue, the queue holds keys,
+        // because the object may change before its write begins (ADR 10).
         let priority = plan.action.map(|it| it.purpose().priority());
         if let Some(at_ms) = plan.replan_at_ms {
             state.work_queue.enqueue_at(at_ms, object.clone());
@@ -31,7 +32,7 @@ pub(super) fn dispatch(state: &mut ReconcilerState, now_ms: i64) -> Vec<WriteReq
     while state.in_flight.has_capacity()
         && let Some(priority) = state.work_queue.highest_priority()
     {
-        // The next cycle may change pending reasons: they wait until no cycle is due.
+        // The next cycle may change pending reasons: they are written when no cycle is due.
         if priority == WritePurpose::PendingReason.priority()
             && (can_schedule(state)
                 || !state.event_recorder.take_pending_reason_token(
@@ -44,6 +45,7 @@ pub(super) fn dispatch(state: &mut ReconcilerState, now_ms: i64) -> Vec<WriteReq
         let Some(object) = state.work_queue.pop_ready() else {
             break;
         };
+        // The write may be obsolete by now: inputs, time and cycles change plans without enqueuing.
         if let Some((purpose, op)) = build_write(state, &object, now_ms) {
             writes.push(begin_write(state, object, purpose, op));
         }

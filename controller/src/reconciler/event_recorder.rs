@@ -1,6 +1,6 @@
 //! Records Kubernetes events, and limits how many pending reasons are written.
 //!
-//! Events report what users did not request: preemptions, timeouts, deactivations, rejected writes. Admissions
+//! Events report changes that users did not request: preemptions, timeouts, deactivations, rejected writes. Admissions
 //! have conditions only; an event for each would add a third to the writes. An event that repeats within
 //! [`DEDUP_WINDOW_MS`] is dropped. Mass evictions get one event each up to a rate, and the rest a summary per
 //! LocalQueue.
@@ -68,6 +68,7 @@ impl EventDraft {
 
     fn new(about: &EventSubject, is_warning: bool, reason: String, mut note: String) -> Self {
         let namespace = match about.name.namespace() {
+            // Events of cluster-scoped objects are in this namespace, as in client-go.
             "" => "default",
             namespace => namespace,
         };
@@ -147,6 +148,7 @@ impl EventRecorder {
         if recorded.is_some_and(|at_ms| self.now_ms.saturating_sub(*at_ms) < DEDUP_WINDOW_MS) {
             return;
         }
+        // A dropped event is not remembered, so that its repetition can be written.
         if !self.enqueue(message) {
             return;
         }
@@ -154,6 +156,7 @@ impl EventRecorder {
             let oldest_ms = self.now_ms.saturating_sub(DEDUP_WINDOW_MS);
             self.recent.retain(|_, at_ms| *at_ms > oldest_ms);
             if self.recent.len() >= RECENT_EVENTS_MAX {
+                // All are recent: repeated events are better than memory without a limit.
                 self.recent.clear();
             }
         }
@@ -224,6 +227,7 @@ impl EventRecorder {
         let message = &self.pending.get(&number)?.draft;
         let at = Timestamp::from_millisecond(now_ms).unwrap_or(Timestamp::UNIX_EPOCH);
         let about = message.regarding.get("name").and_then(Value::as_str);
+        // Leaves room for the suffix: an object name has at most 253 characters.
         let about = truncate_at_char(about.unwrap_or("event"), 200).trim_end_matches(['-', '.']);
         Some(WriteOp::Create(json!({
             "apiVersion": "events.k8s.io/v1",
@@ -248,6 +252,7 @@ impl EventRecorder {
             return;
         };
         item.attempts = item.attempts.saturating_add(1);
+        // Events are not watched: a retry must not wait for a version.
         item.tracker.min_version = 0;
         if is_done || item.attempts >= ATTEMPTS_MAX {
             self.pending.remove(&number);
@@ -349,6 +354,7 @@ impl EventRecorder {
                 SUMMARY_INTERVAL_MS.div_euclid(1_000)
             );
             let subject = EventSubject::for_api_group("LocalQueue", &local_queue, uid);
+            // Not deduplicated: two intervals may have the same count.
             self.enqueue(EventDraft::normal(&subject, reason, note));
         }
     }

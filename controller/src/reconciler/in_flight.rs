@@ -58,10 +58,12 @@ impl InFlightWrites {
         self.writes.len() < self.limit
     }
 
-    /// Lowers the limit while the API server does not keep up: multiplicative decrease, additive increase.
+    /// Lowers the limit after failures and raises it again.
     pub(super) fn adjust_limit(&mut self, result: &WriteResult) {
         self.limit = match result {
+            // Multiplicative decrease, additive increase: the API server does not keep up.
             WriteResult::Failed(_) => (self.limit / 2).max(1),
+            // A conflict or a rejection is a response, too: the API server is not overloaded.
             _ => self.limit.saturating_add(1).min(self.limit_max),
         };
     }

@@ -90,11 +90,12 @@ impl Input {
     }
 }
 
-/// Removes the fields that nothing here reads, to save memory.
+/// Removes the fields that the reconciler does not read, to save memory.
 fn strip_workload(mut workload: Workload) -> Workload {
     workload.metadata.labels = None;
     workload.metadata.annotations = None;
     if has_status(&workload, "Finished", "True") {
+        // Finished workloads stay until they are deleted; only their condition is read.
         workload.spec.pod_sets = Vec::new();
         if let Some(status) = &mut workload.status {
             *status = WorkloadStatus {

@@ -1,4 +1,4 @@
-//! Pure functions over a job and its workload: whether they match, and what each gets from the other.
+//! Pure functions over a job and its workload: comparison, and the fields derived from each other.
 
 use super::model::TrackedWorkload;
 use crate::job_adapters::{JobView, KINDS, PodPlacement, PodSetView};
@@ -56,6 +56,7 @@ pub(super) fn can_start(job: &JobView, workload: &TrackedWorkload) -> bool {
 /// Source: Kueue `pkg/controller/jobframework`, which stops such a job (`NoMatchingWorkload`), and one with
 /// fewer pods too.
 pub(super) fn exceeds_admission(job: &JobView, workload: &TrackedWorkload) -> Option<String> {
+    // Not started yet: a changed job is compared by `can_start`.
     if job.is_suspended && job.saved_placement.is_none() {
         return None;
     }
@@ -141,18 +142,17 @@ fn add_flavor_placement(
     }
 }
 
-/// The placement to note on a job that gets `placed`. A pod count that does not change is left out: a user
-/// may change it before the job has stopped.
+/// The placement to save on a job that is started with `placed`.
 pub(super) fn original_placement(job: &JobView, placed: &[PodPlacement]) -> Vec<PodPlacement> {
     let mut original = job.original_placement();
     for (original, placed) in original.iter_mut().zip(placed) {
+        // An unchanged count is not saved: a user may change it before the job has stopped.
         original.count = original.count.filter(|_| original.count != placed.count);
     }
     original
 }
 
-/// The placement to restore when a job has stopped: the noted one, except for a pod count that differs from
-/// the admitted one, because a user has changed it since.
+/// The placement to restore when a job has stopped: the saved one, without counts changed since the start.
 pub(super) fn restored_placement(
     job: &JobView,
     workload: Option<&TrackedWorkload>,
@@ -162,6 +162,7 @@ pub(super) fn restored_placement(
     if let (Some(_), Some(admission)) = (&job.saved_placement, admission) {
         for (placement, pod_set) in original.iter_mut().zip(&job.pod_sets) {
             let admitted = assignment(admission, &pod_set.name);
+            // The count differs from the admitted one: a user has changed it since.
             if admitted.is_some_and(|it| it.count != pod_set.count) {
                 placement.count = None;
             }

@@ -45,8 +45,8 @@ fn suspend(job: &JobView, workload: Option<&TrackedWorkload>) -> Option<WriteOp>
     {
         return Some(WriteOp::Patch(spec_patch(job, &spec)));
     }
-    // The note is corrected now: the workload, which has the admitted counts, may be gone when the job has
-    // stopped, and a count that a user has changed must not be undone.
+    // The saved placement is corrected now: the workload, which has the admitted counts, may be gone when the
+    // job has stopped, and a count that a user has changed must not be undone.
     let original = serde_json::to_string(&restored).ok()?;
     Some(WriteOp::Patch(annotated_patch(
         job,

@@ -55,10 +55,10 @@ fn observe_namespace(state: &mut ReconcilerState, change: Change<Box<Namespace>>
     }
 }
 
-/// Records an event for an object that cannot be decoded. Its last readable version stays in the state; a
-/// decision about it is dropped, because it was made on that version.
+/// Records an event for an object that cannot be decoded. Its last readable version stays in the state.
 fn observe_unreadable(state: &mut ReconcilerState, kind: Kind, key: &ObjectKey, error: &str) {
     if kind == Kind::Workload {
+        // The decision is based on an older version: its write would conflict.
         drop(state.model.take_decision(key));
     }
     let kind = match kind {
@@ -93,7 +93,7 @@ fn observe_leadership(state: &mut ReconcilerState, is_leading: bool) {
         return;
     }
     state.is_leading = is_leading;
-    // Another leader has made or will make its own decisions.
+    // Unwritten decisions do not apply under another leader: it decides on its own.
     drop_all_decisions(state);
     state.work_queue.clear_ready();
     state.cycle.is_due = true;

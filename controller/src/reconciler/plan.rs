@@ -41,7 +41,7 @@ pub(super) enum Action<'a> {
     Workload(WorkloadAction<'a>),
     Job(JobAction),
     /// The status of a ClusterQueue, Cohort or LocalQueue. The status is computed when the write is built,
-    /// because that costs the number of workloads.
+    /// because that takes time in proportion to the workloads.
     QueueStatus,
     RemoveFinalizer,
     Event,

@@ -34,7 +34,7 @@ pub(super) struct QueueStore {
     pub(super) flavors: BTreeMap<String, TrackedObject<ResourceFlavor>>,
 }
 
-/// Stores a version, unless a newer one is stored already: watches may be behind.
+/// Stores a version, unless a newer one is stored already.
 fn upsert<K: Ord, T>(
     all: &mut BTreeMap<K, TrackedObject<T>>,
     key: K,
@@ -51,6 +51,7 @@ fn upsert<K: Ord, T>(
         status_throttle: StatusThrottle::default(),
     });
     entry.tracker.observe(version);
+    // A restarted watch may deliver an older version than the one before.
     if entry.tracker.version == version {
         if metadata(&entry.object).generation != metadata(&object).generation {
             entry.status_throttle.reset();

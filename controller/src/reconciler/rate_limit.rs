@@ -26,6 +26,7 @@ impl TokenBucket {
         let passed_ms = u64::try_from(passed_ms).unwrap_or(0);
         self.refilled_at_ms = now_ms;
         let max = rate.saturating_mul(BURST_SECONDS).saturating_mul(TOKEN);
+        // Milliseconds times tokens per second are millitokens.
         let earned = passed_ms.saturating_mul(rate);
         self.millitokens = self.millitokens.saturating_add(earned).min(max);
         let Some(rest) = self.millitokens.checked_sub(TOKEN) else {
@@ -69,7 +70,7 @@ impl StatusThrottle {
         self.computed_at_ms = Some(now_ms);
     }
 
-    /// The spec has changed: the next status is due at once, because its author waits for the result.
+    /// The spec has changed: the next status is due at once, because a user is waiting for the result.
     pub(super) const fn reset(&mut self) {
         self.computed_at_ms = None;
         self.doublings = 0;

@@ -1,4 +1,4 @@
-//! Scheduling cycles, and what their decisions mean for the objects.
+//! Scheduling cycles, and the records of their decisions.
 
 use super::cycle_state::CycleState;
 use super::decisions::{revert_admission, revert_decision};
@@ -20,9 +20,9 @@ use std::sync::Arc;
 /// The most admissions that are withdrawn between two inputs.
 const WITHDRAWN_MAX: u32 = 64;
 
-/// Whether a cycle may find something to do, and its decisions would be written soon. A decision that waits
-/// for earlier writes would be made better later.
+/// Whether a cycle may find something to do, and its decisions would be written soon.
 pub(super) fn can_schedule(state: &ReconcilerState) -> bool {
+    // Twice the writes in flight: a longer backlog would be decided on outdated objects.
     let decisions_max = state.settings.writes_max.saturating_mul(2).max(2);
     let wake_at_s = DampingView::new(state.cluster.state()).next_wake_s();
     let is_awake = wake_at_s.is_some_and(|at_s| at_s <= state.cluster.now_ms().div_euclid(1000));
@@ -60,6 +60,7 @@ pub(super) fn run_cycle(state: &mut ReconcilerState, now_ms: i64) {
         has_changed |= continues_search(&mut state.cycle, state.cluster.state(), entry);
         state.counters.increment_decision(entry.decision.as_str());
         match &entry.decision {
+            // blockAdmission: the next workload is admitted when the pods of this one are ready.
             Decision::Admit if admits_one && has_admitted => {
                 let key = entry_key(state, entry);
                 revert_admission(state, &key);
@@ -76,6 +77,7 @@ pub(super) fn run_cycle(state: &mut ReconcilerState, now_ms: i64) {
         }
     }
     has_changed |= requeue_for_full_search(state);
+    // Both change the heads of queues, so the next cycle may decide differently.
     has_changed |= cycle.has_reactivated || !cycle.out_of_scope.is_empty();
     for id in &cycle.out_of_scope {
         let key = ObjectKey::from_key(state.cluster.state().workload_name(*id));
@@ -84,7 +86,7 @@ pub(super) fn run_cycle(state: &mut ReconcilerState, now_ms: i64) {
     state.cycle.is_due = has_changed;
 }
 
-/// Whether the next cycle may decide differently because of what happened to an entry.
+/// Whether the next cycle may decide differently because of the result of an entry.
 ///
 /// An entry that loses its quota to others continues the search at the next flavor, as in Kueue. If that finds
 /// nothing, it would become inadmissible although an earlier flavor may be free by now: it searches all
@@ -163,8 +165,7 @@ pub(super) fn count_admission(state: &mut ReconcilerState, key: &ObjectKey) {
     }
 }
 
-/// Records the eviction of victims that have none yet; false if there are none. A victim with an admission
-/// that is not written yet simply stays pending.
+/// Records the eviction of victims without an earlier one; false if there are none.
 fn decide_preemptions(state: &mut ReconcilerState, entry: &Entry, victims: &[Victim]) -> bool {
     let preemptor = entry_key(state, entry);
     let preemptor_path = TreeView::new(state.cluster.state_mut()).path(entry.queue);
@@ -172,6 +173,7 @@ fn decide_preemptions(state: &mut ReconcilerState, entry: &Entry, victims: &[Vic
     let mut has_new = false;
     for victim in victims {
         let key = ObjectKey::from_key(state.cluster.state().workload_name(victim.workload));
+        // A victim whose admission is not written yet stays pending, without a write.
         if withdraw_admission(state, &key) {
             has_new = true;
             continue;
@@ -179,6 +181,7 @@ fn decide_preemptions(state: &mut ReconcilerState, entry: &Entry, victims: &[Vic
         let Some(workload) = state.model.workloads.get(&key) else {
             continue;
         };
+        // A victim of an earlier cycle: its quota is still in use, and its eviction is under way.
         if workload.decision().is_some() || workload.is_evicted() {
             continue;
         }
@@ -202,13 +205,13 @@ fn decide_preemptions(state: &mut ReconcilerState, entry: &Entry, victims: &[Vic
     has_new
 }
 
-/// Withdraws an admission that is not written yet. The number between two inputs is limited: workloads in a
-/// preemption loop have to wait for the API server now and then.
+/// Withdraws an admission that is not written yet; false if it is written, or the limit is reached.
 fn withdraw_admission(state: &mut ReconcilerState, key: &ObjectKey) -> bool {
     let Some(workload) = state.model.workloads.get(key) else {
         return false;
     };
     let is_unwritten = workload.tracker.in_flight.is_none() && !workload.tracker.outcome_unknown;
+    // Limited between two inputs: a preemption loop in memory would not end, and writes pace it.
     if !is_unwritten
         || !matches!(workload.decision(), Some(PendingDecision::Admit(_)))
         || state.cycle.withdrawn_admissions >= WITHDRAWN_MAX

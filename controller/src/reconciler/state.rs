@@ -1,4 +1,4 @@
-//! The parts of the reconciler, and the read-only view that planning gets of them.
+//! The parts of the reconciler, and the read-only view of them for planning.
 
 use super::counters::Counters;
 use super::cycle_state::CycleState;
@@ -16,8 +16,8 @@ use lockkeeper_api::Workload;
 use lockkeeper_cluster_state::{ClusterState, Completeness};
 use lockkeeper_preemption::requeue::Jitter;
 
-/// The parts of the reconciler. Each part owns its data and methods; what involves several parts is a free
-/// function over this.
+/// The parts of the reconciler. Each part owns its data and methods; code that involves several parts is a
+/// free function over this.
 #[derive(Debug)]
 pub(super) struct ReconcilerState {
     pub(super) settings: Settings,
@@ -35,7 +35,7 @@ pub(super) struct ReconcilerState {
     pub(super) admission_waits_s: Vec<i64>,
 }
 
-/// What planning reads: nothing it does can change the state.
+/// The read-only input of planning.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct View<'a> {
     pub(super) settings: &'a Settings,
@@ -53,6 +53,7 @@ impl ReconcilerState {
             settings.requeue.clone(),
             Completeness::Complete,
         );
+        // An unwritten admission is preempted first: withdrawing it costs no write.
         cluster.state_mut().treat_new_as_newest();
         Self {
             model: Model::new(std::mem::take(&mut settings.job_kinds)),
@@ -172,6 +173,7 @@ impl ReconcilerState {
             let key = ObjectKey::new(namespace, local_queue);
             self.work_queue.enqueue(ObjectRef::LocalQueue(key));
         }
+        // The LocalQueue may point to another ClusterQueue since the admission.
         if let Some(cluster_queue) = admitting_cluster_queue(workload) {
             self.work_queue
                 .enqueue(ObjectRef::ClusterQueue(cluster_queue.to_owned()));

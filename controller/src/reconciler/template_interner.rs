@@ -44,7 +44,7 @@ impl TemplateInterner {
         let known = self.by_digest.get(&digest).and_then(Weak::upgrade);
         match known {
             Some(known) if known == *template => *template = known,
-            // Two templates with one digest: the first stays.
+            // Two templates with one digest: the first stays interned, the second is not shared.
             Some(_) => {}
             None => {
                 self.by_digest.insert(digest, Arc::downgrade(template));
@@ -57,6 +57,7 @@ impl TemplateInterner {
         if self.by_digest.len() < self.sweep_at {
             return;
         }
+        // Next at twice the number in use: each insertion then costs constant time on average.
         self.by_digest.retain(|_, it| it.strong_count() > 0);
         self.sweep_at = self.by_digest.len().saturating_mul(2).max(SWEEP_AT);
     }

@@ -26,6 +26,7 @@ impl WorkQueue {
             if before <= at_ms {
                 return;
             }
+            // One timer per object: a later one would only repeat the planning.
             self.timers.remove(&(before, object.clone()));
         }
         self.timer_by_object.insert(object.clone(), at_ms);

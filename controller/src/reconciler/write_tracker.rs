@@ -26,6 +26,7 @@ impl WriteTracker {
         if version < self.version {
             return false;
         }
+        // Version 0: the metadata has no readable version, so every event counts as newer.
         let is_newer = version > self.version || version == 0;
         if is_newer {
             self.backoff.succeeded();
@@ -58,6 +59,7 @@ impl WriteTracker {
             WriteResult::Done(version) => self.min_version = self.min_version.max(*version),
             // The watch will show the workload; if it was deleted since, it is created again.
             WriteResult::AlreadyExists if is_create => self.backoff.failed(now_ms, random),
+            // The watch will show no result: the object is planned again when it changes.
             WriteResult::DryRun => {
                 self.min_version = self.min_version.max(version.saturating_add(1));
             }
@@ -82,8 +84,8 @@ impl WriteTracker {
         }
     }
 
-    /// The second until which a workload with a rejected admission is held back. Nothing else is written about
-    /// it before the end of that second, so that both waits end together.
+    /// The second until which a workload with a rejected admission is held back. The backoff of its writes is
+    /// extended to the end of that second.
     pub(super) fn hold_until_s(
         &mut self,
         purpose: WritePurpose,
@@ -92,6 +94,7 @@ impl WriteTracker {
         if purpose != WritePurpose::Admit || !matches!(result, WriteResult::Rejected(_)) {
             return None;
         }
+        // Rounded up: the core counts seconds, and a cycle must not admit before a write may begin.
         let until_s = self
             .backoff
             .retry_at_ms

@@ -165,6 +165,7 @@ pub async fn run(
             settings.shutdown,
         )
         .await;
+    // After the last write, so that the next leader does not write at the same time.
     if let Some(elector) = elector {
         elector.release().await;
     }
@@ -212,6 +213,7 @@ impl EventLoop {
         let mut wake = Instant::now();
         loop {
             let lead_ends = self.update_leadership();
+            // Wakes at the end of the lease, too: a leader whose renewals fail gets no event.
             let until = wake.min(lead_ends.unwrap_or(wake));
             tokio::select! {
                 biased;
@@ -233,6 +235,7 @@ impl EventLoop {
                 self.observe_watch_lag(&input);
                 self.reconciler.handle_input(now_ms(), input);
             }
+            // The lease may have ended while the batch was handled.
             self.update_leadership();
             wake = self.poll();
             self.health.record_iteration(self.reconciler.is_synced());
@@ -321,6 +324,7 @@ impl EventLoop {
         if let (ObjectRef::Workload(_), WriteResult::Done(version)) =
             (&finished.object, &finished.result)
         {
+            // The watch may deliver the object before the response arrives.
             if self.reconciler.has_observed(&finished.object, *version) {
                 self.metrics.record_watch_lag(Duration::ZERO);
             } else {
@@ -338,6 +342,7 @@ impl EventLoop {
             return;
         };
         let (name, version) = match change {
+            // No further version will arrive.
             crate::Change::Deleted(name) => (name.clone(), u64::MAX),
             crate::Change::Applied(it) => {
                 let version = it.metadata.resource_version.as_deref();
@@ -387,7 +392,8 @@ fn watch_when_installed(client: &Client, at: usize, inputs: Sender<Input>) {
                 && list.resources.iter().any(|it| it.name == resource.plural)
             {
                 tracing::info!(kind = %resource.kind, "kind of job found; watching it");
-                // A closed channel means that the controller has stopped.
+                // Before the watch, so that no decision is written until its list is complete. A closed
+                // channel means that the controller has stopped.
                 let _ = inputs.send(Input::JobKindAvailable(at)).await;
                 start_watch(&client, Kind::Job(at), inputs);
                 return;

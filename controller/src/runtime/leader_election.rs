@@ -58,6 +58,7 @@ pub(super) fn start_election(
                     sender.send_replace(until);
                 }
                 Ok(Err(error)) => {
+                    // The leadership lasts until the deadline of the last renewal.
                     if !was_logged {
                         let error = ErrorChain(&error).to_string();
                         tracing::warn!(lease = %own.name, %error, "cannot renew the lease; retrying");
@@ -104,6 +105,7 @@ impl LeaderElector {
         };
         let by = PostParams::default();
         let written = if let Some(mut lease) = lease {
+            // With the resource version that was read, a concurrent write is a conflict.
             lease.spec = Some(wanted);
             self.leases.replace(&self.name, &by, &lease).await
         } else {
@@ -118,7 +120,7 @@ impl LeaderElector {
         };
         match written {
             Ok(_) => Ok(true),
-            // Another candidate has written it first.
+            // Another candidate has written the lease first.
             Err(Error::Api(status)) if status.code == 409 => Ok(false),
             Err(error) => Err(error),
         }

@@ -93,6 +93,7 @@ impl LeaseCandidate {
                 now_ms.saturating_sub(*since_ms) >= good_ms
             }
             _ => {
+                // A changed record shows that its holder is alive: its duration starts now.
                 self.last_record = Some((record, now_ms));
                 false
             }

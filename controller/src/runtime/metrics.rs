@@ -211,6 +211,7 @@ impl Metrics {
     pub(super) fn record_cycles(&mut self, reconciler: &mut Reconciler, took: Duration) {
         self.decide_seconds.observe(took.as_secs_f64());
         let now = reconciler.counters();
+        // The reconciler has totals, and Prometheus counters are incremented.
         let before = std::mem::replace(&mut self.last_counters, now);
         self.cycles.inc_by(now.cycles.saturating_sub(before.cycles));
         self.admitted
@@ -253,6 +254,7 @@ impl Metrics {
     /// All metrics in the `OpenMetrics` text format.
     pub(super) fn encode_text(&self, reconciler: &Reconciler) -> String {
         let state = reconciler.objects().state();
+        // Series of deleted ClusterQueues must not stay.
         self.pending.clear();
         self.reserving.clear();
         for (name, queue) in state.queues() {

@@ -25,6 +25,7 @@ pub(super) fn start_watch(client: &Client, kind: Kind, inputs: Sender<Input>) {
     let api: Api<RawObject> = Api::all_with(client.clone(), &resource);
     let mut config = Config::default().page_size(PAGE_SIZE);
     if matches!(kind, Kind::Job(_)) {
+        // A job that loses the label is delivered as deleted.
         config = config.labels(labels::QUEUE_NAME);
     }
     tokio::spawn(async move {
@@ -108,6 +109,7 @@ impl ListedKeys {
                 vec![Input::applied(kind, name, object.value)]
             }
             Event::InitDone => {
+                // The watch may have missed deletions while it was broken.
                 let listing = std::mem::take(&mut self.listing);
                 let before = std::mem::replace(&mut self.reported, listing);
                 let lost = before

@@ -1,4 +1,4 @@
-//! Logs writes. Pod templates are redacted, because they may contain secrets.
+//! Logs writes, with redacted pod templates.
 
 use super::watch::job_resource;
 use crate::{ObjectRef, WriteOp, WriteRequest, WriteResult};
@@ -44,6 +44,7 @@ fn redacted(value: &Value) -> Value {
             fields
                 .iter()
                 .map(|(key, it)| {
+                    // Environment variables and annotations of pods may contain secrets.
                     let it = if key == "template" {
                         redacted_template(it)
                     } else {

@@ -33,6 +33,7 @@ pub(super) async fn execute(client: &Client, write: &WriteRequest, limit: Durati
             let version = serde_json::from_str::<WriteResponse>(&text);
             let version = version.ok().and_then(|it| it.metadata.resource_version);
             let version = version.and_then(|it| it.parse().ok());
+            // Version 0: the next write does not wait for the watch, and conflicts if it is behind.
             WriteResult::Done(version.unwrap_or_default())
         }
     }
@@ -68,6 +69,7 @@ fn result_from_error(write: &WriteRequest, error: Error) -> WriteResult {
         }
         409 if is_create && status.reason == "AlreadyExists" => WriteResult::AlreadyExists,
         409 => WriteResult::Conflict,
+        // 429 is not a rejection: the same write succeeds when the API server has capacity.
         400..=428 | 430..=499 => WriteResult::Rejected(status.message),
         _ => WriteResult::Failed(status.message),
     }
@@ -96,6 +98,7 @@ fn build_request(write: &WriteRequest) -> Result<Request<Vec<u8>>, kube::core::r
             builder.patch_subresource("status", &name, &by, &merge_patch(patch))?
         }
         WriteOp::Delete { uid } => {
+            // A workload that was created again under this name has another uid, and is kept.
             let only = DeleteParams::background().preconditions(Preconditions {
                 uid: Some(uid.clone()),
                 resource_version: None,

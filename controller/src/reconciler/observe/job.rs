@@ -9,7 +9,7 @@ use crate::reconciler::state::ReconcilerState;
 
 pub(crate) fn observe_job(state: &mut ReconcilerState, kind: usize, change: Change<Box<JobView>>) {
     match change {
-        // It starts and stops with the job that controls it.
+        // A part has no workload: it starts and stops with the job that controls it.
         Change::Applied(view) if view.is_part => remove_job(state, kind, view.name),
         Change::Applied(view) => upsert_job(state, kind, view),
         Change::Deleted(name) => remove_job(state, kind, name),
@@ -24,10 +24,11 @@ fn upsert_job(state: &mut ReconcilerState, kind: usize, view: Box<JobView>) {
     let job = state.model.jobs.entry(key.clone());
     let job = job.or_insert_with(|| TrackedJob::new(view.clone()));
     if job.view.uid != view.uid {
-        // Deleted and created again under the same name.
+        // The job was deleted and created again under the same name: earlier writes do not count.
         *job = TrackedJob::new(job.view.clone());
     }
     job.tracker.observe(view.version);
+    // A restarted watch may deliver an older version.
     if job.tracker.version == view.version {
         job.view = view;
     }

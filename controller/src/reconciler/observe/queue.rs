@@ -38,6 +38,7 @@ pub(crate) fn observe_cluster_queue(
     state
         .work_queue
         .enqueue(ObjectRef::ClusterQueue(name.clone()));
+    // Fair shares of cohorts depend on their members, finalizers of flavors on references.
     let queues = &state.model.queues;
     let cohorts = queues.cohorts.keys().cloned().map(ObjectRef::Cohort);
     let flavors = queues.flavors.keys().cloned();
@@ -45,6 +46,7 @@ pub(crate) fn observe_cluster_queue(
         state.work_queue.enqueue(object);
     }
     state.enqueue_pending_in(&name);
+    // Admitted workloads may come through other LocalQueues; HoldAndDrain evicts them.
     state.enqueue_admitted_in(&name);
 }
 
@@ -62,6 +64,7 @@ fn update_cluster_queue_status(
     queue: Arc<ClusterQueue>,
 ) {
     let before = state.model.queues.cluster_queues.get(&name);
+    // The core is not called again for the same spec, so its error is carried over.
     let rejection = before.and_then(|it| it.rejection.clone());
     // The pending reasons of its workloads quote the message.
     let has_new_message =

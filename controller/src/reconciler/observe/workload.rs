@@ -55,19 +55,20 @@ fn upsert_workload(state: &mut ReconcilerState, mut workload: Box<Workload>) {
     if let Some(job) = job {
         state.work_queue.enqueue(ObjectRef::Job(job));
     }
+    // Both versions: the workload may have changed its queue, and both statuses count it.
     state.enqueue_queues_of(&before);
     state.enqueue_queues_of(&workload);
     state.work_queue.enqueue(ObjectRef::Workload(key));
 }
 
-/// Drops a decision that was made on an earlier version, unless its write is in flight: that one conflicts by
-/// itself.
+/// Drops a decision of an earlier version.
 fn drop_outdated_decision(state: &mut ReconcilerState, key: &ObjectKey) {
     let Some(tracked) = state.model.workloads.get_mut(key) else {
         return;
     };
     let in_flight = tracked.tracker.in_flight;
     let in_flight = in_flight.and_then(|id| state.in_flight.get(id));
+    // A write in flight conflicts by itself; its result ends the decision.
     if in_flight.is_some_and(|it| it.purpose.writes_decision()) {
         return;
     }
@@ -87,6 +88,7 @@ fn remove_workload(state: &mut ReconcilerState, key: &ObjectKey) {
     state.enqueue_queues_of(&workload.object);
     if let Some(job) = workload.job {
         if let Some(job) = state.model.jobs.get_mut(&job) {
+            // If the job still exists, it gets another workload.
             job.workload_created_at = None;
         }
         state.work_queue.enqueue(ObjectRef::Job(job));

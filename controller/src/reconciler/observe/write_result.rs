@@ -33,7 +33,7 @@ pub(crate) fn observe_write_result(
     };
     let has_changed = tracker.version > version && purpose != WritePurpose::CreateWorkload;
     let result = match result {
-        // The write was executed, or another one was first: the watch has already shown which.
+        // The watch has already shown a newer version, from this write or another one.
         WriteResult::Failed(_) if has_changed => &WriteResult::Conflict,
         result => result,
     };
@@ -94,6 +94,7 @@ fn handle_workload_write_result(
     let Some(workload) = state.model.workloads.get_mut(key) else {
         return;
     };
+    // The same message would be rejected again.
     if purpose == WritePurpose::PendingReason && matches!(result, WriteResult::Rejected(_)) {
         workload.pending_reason = None;
     }
@@ -152,7 +153,7 @@ fn decision_outcome(
         {
             (false, false)
         }
-        // The decision was made on another version of the object.
+        // The decision is based on another version of the object.
         WriteResult::Conflict | WriteResult::AlreadyExists | WriteResult::NotFound => (true, true),
         WriteResult::Rejected(_) => (writes_decision, writes_decision),
     };

@@ -20,14 +20,18 @@ pub(crate) fn plan_job<'a>(view: View<'a>, key: &JobKey) -> Plan<'a> {
     // controller may be creating pods and would never acknowledge: the job would look as if it had never run.
     let is_suspendable = !job.is_start_unconfirmed;
     let action = match workload {
+        // Its removal enqueues the job again.
         Some(it) if it.object.metadata.deletion_timestamp.is_some() => None,
+        // The admission may be written or released without the watch having shown it.
         Some(it) if !it.tracker.is_settled() => None,
         // A job that differs from the admitted one does not start; it stops, and gets another workload.
         Some(it) if it.should_run() && (!job.is_suspended || can_start(job, it)) => {
             plan_start(job, admitted_placements(view.cluster, job, it))
         }
         _ if may_run => is_suspendable.then_some(JobAction::Suspend),
+        // A workload is created only from the original template, without labels of flavors.
         _ if !job.is_stopped() => plan_stop(job),
+        // A workload that was created may not be in the watch yet: it is not created twice.
         None => tracked
             .workload_created_at
             .is_none()

@@ -43,9 +43,9 @@ pub(crate) fn plan_flavor<'a>(view: View<'a>, name: &str) -> Plan<'a> {
     }
 }
 
-/// A status is computed no more often than it may be written, because that costs the number of workloads.
-/// Whether it has changed is found out only then.
+/// Plans a status write; the write is dropped if the computed status has not changed.
 fn plan_status<'a>(view: View<'a>, throttle: &StatusThrottle) -> Plan<'a> {
+    // Computing takes time in proportion to the workloads, so it is throttled like the write.
     let due_ms = throttle.due_ms(view.settings.status_interval_ms);
     match due_ms.filter(|due_ms| *due_ms > view.now_ms) {
         Some(due_ms) => Plan::at(due_ms),

@@ -73,6 +73,7 @@ fn plan_transition<'a>(
                 view, workload,
             )));
         }
+        // The job has changed since the cycle: the workload is updated first, and decided again.
         Some(PendingDecision::Admit(_)) if job.is_some_and(|it| !can_start(&it.view, workload)) => {
             return None;
         }
@@ -162,11 +163,12 @@ fn plan_spec(workload: &TrackedWorkload, job: &JobView) -> Option<SpecChange> {
     })
 }
 
-/// Whether nothing of the workload runs any more, so that its quota is free.
+/// Whether no pod of the workload is active, so that its quota can be released.
 fn is_stopped(view: View<'_>, workload: &TrackedWorkload, job: Option<&TrackedJob>) -> bool {
     match (&workload.job, job) {
         // A workload without an owner is run by its creator, which sees the condition.
         (None, _) => !workload.has_controller(),
+        // Before the list is complete, a missing job may still be running.
         (Some(key), None) => view.model.is_listed(Kind::Job(key.kind)),
         // A start may be in flight, or may have succeeded without a result.
         (Some(_), Some(job)) => {
@@ -180,11 +182,13 @@ fn is_orphan(view: View<'_>, key: &ObjectKey, workload: &TrackedWorkload) -> boo
     let Some((job, uid)) = job_adapters::owner(&workload.object) else {
         return false;
     };
+    // Without a complete list of its kind, a missing job proves nothing.
     if !view.model.has_job_kind(job.kind) || !view.model.is_listed(Kind::Job(job.kind)) {
         return false;
     }
     match view.model.jobs.get(&job) {
         None => true,
+        // A job created again under the same name has another uid, and gets its own workload.
         Some(it) => it.view.uid != uid || it.view.workload_name(job.kind) != *key,
     }
 }

@@ -32,7 +32,7 @@ pub(crate) fn has_status(workload: &Workload, of: &str, status: &str) -> bool {
     find(conditions.unwrap_or_default(), of).is_some_and(|it| it.status == status)
 }
 
-/// A list of conditions with what each change of it needs: the time and the generation.
+/// A list of conditions, with the time and the generation for its changes.
 pub(crate) struct Conditions<'a> {
     pub(crate) list: &'a mut Vec<Condition>,
     pub(crate) now: Time,
@@ -56,6 +56,7 @@ impl Conditions<'_> {
     /// Sets a condition. `lastTransitionTime` changes only with the status.
     pub(crate) fn set(&mut self, of: &str, is_true: bool, reason: &str, message: &str) {
         let status = if is_true { "True" } else { "False" };
+        // The API server limits characters; a text never has more of them than bytes.
         let message = truncate_at_char(message, MESSAGE_MAX);
         let now = || self.now.clone();
         let existing = self.list.iter_mut().find(|it| it.type_ == of);
@@ -94,7 +95,7 @@ impl Conditions<'_> {
         self.set(of, false, reason, &message);
     }
 
-    /// Removes what shows that the workload is admitted.
+    /// Sets `Admitted` to false, and removes `PodsReady`.
     pub(crate) fn set_not_admitted(&mut self) {
         if find(self.list, "Admitted").is_some_and(|it| it.status == "True") {
             let message = "The workload has no reservation";
@@ -127,6 +128,7 @@ pub(crate) fn status_patch<T: Serialize>(
     let before = before.and_then(|it| serde_json::to_value(it).ok());
     let after = serde_json::to_value(after).ok()?;
     let changed = merge_diff(&before.unwrap_or(Value::Null), &after)?;
+    // With a resource version, the API server rejects the patch of a changed object with 409.
     Some(json!({"metadata": {"resourceVersion": version}, "status": changed}))
 }
 
@@ -139,6 +141,7 @@ fn merge_diff(before: &Value, after: &Value) -> Option<Value> {
     if before == after {
         return None;
     }
+    // A merge patch replaces lists as a whole.
     let Some(after) = after.as_object() else {
         return Some(after.clone());
     };

@@ -65,7 +65,7 @@ const fn skip_message(reason: SkipReason) -> &'static str {
     }
 }
 
-/// The pending reason of a workload that no cycle looks at.
+/// The pending reason of a workload outside the scope of its ClusterQueue.
 pub(crate) fn namespace_mismatch() -> PendingReason {
     PendingReason {
         reason: INADMISSIBLE,
@@ -84,6 +84,7 @@ pub(crate) fn is_reported(
         return false;
     };
     let condition = find(&status.conditions, "QuotaReserved");
+    // The write of the pending reason also sets the priorities.
     let has_priorities = effective_priorities(view.cluster, &workload.object, status)
         == (status.priority, status.preemption_priority);
     // An admission that was released no longer counts, and must not be shown.
@@ -110,8 +111,8 @@ pub(crate) fn write_pending_reason(
     conditions.set_not_admitted();
 }
 
-/// The current pending reason. That it is not in a queue comes first, then its backoff, then an inactive
-/// ClusterQueue, then the result of the last cycle that looked at it.
+/// The current pending reason, by precedence: not queued, in backoff, the ClusterQueue is inactive, the result
+/// of the last cycle that considered the workload.
 pub(crate) fn pending_reason(view: View<'_>, workload: &TrackedWorkload) -> PendingReason {
     let inadmissible = |message| PendingReason {
         reason: INADMISSIBLE,
@@ -122,6 +123,7 @@ pub(crate) fn pending_reason(view: View<'_>, workload: &TrackedWorkload) -> Pend
         Some(Ok(WorkloadPhase::NotQueued(reason))) => {
             inadmissible(not_queued_message(workload, reason))
         }
+        // The next cycle ends the backoff; the time alone may be over before.
         Some(Ok(WorkloadPhase::OnHold(until_s)))
             if until_s.saturating_mul(1000) > view.cluster.now_ms() =>
         {

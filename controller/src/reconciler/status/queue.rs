@@ -29,8 +29,8 @@ struct ActiveCondition {
     is_misconfigured: bool,
     reason: &'static str,
     message: String,
-    /// A rule that it breaks, and the finding. The queue stays active: the object may be older than the rule, or
-    /// than the webhook.
+    /// A rule that it breaks, and the finding. The queue stays active: the object may have been stored before the rule
+    /// existed, or without the webhook.
     broken_rule: Option<(Cow<'static, str>, String)>,
 }
 
@@ -224,6 +224,7 @@ fn cluster_queue_condition(
     }
     let mut missing = state.cluster.objects().missing_flavors(name);
     if !missing.is_empty() {
+        // Sorted: the message must not change with the order of the resource groups.
         missing.sort_unstable();
         missing.dedup();
         missing.truncate(NAMES_MAX);
@@ -282,6 +283,7 @@ fn broken_rule<T: ValidatedKind>(
     settings: &RuleSettings,
     object: &T,
 ) -> Option<(Cow<'static, str>, String)> {
+    // Without an index of other objects: only rules on the object alone have findings.
     let context = Context {
         settings,
         cluster: &Index::default(),

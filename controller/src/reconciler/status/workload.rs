@@ -180,6 +180,7 @@ fn write_preemption(
         &timestamp(now_ms),
         workload.metadata.generation,
     );
+    // The paths complete the text of Kueue's `preemptionMessage`.
     let [from, to] = &decision.queue_paths;
     let message = format!(
         "{}; preemptor: {}; preemptor path: {from}; preemptee path: {to}",
@@ -227,6 +228,7 @@ fn write_quota_release(
     let mut after = workload.clone();
     after.status = Some(status.clone());
     let mut state = cluster.lifecycle_state(&after);
+    // Decides from the reason of the eviction whether `Requeued` becomes true.
     state.on_job_stopped();
     let is_requeued = state.not_requeued_reason.is_none();
     let mut conditions = workload_conditions(workload, &mut status.conditions, now_ms);
@@ -267,9 +269,10 @@ fn write_finished(
     conditions.set("Finished", true, reason, message);
 }
 
-/// Makes the spec that of the job.
+/// Sets the spec of the workload to that of its job.
 fn update_patch(workload: &Workload, key: &JobKey, job: &JobView) -> Option<WriteOp> {
     let spec = workload_spec(key, job)?;
+    // An absent field becomes null, which removes it from the workload (RFC 7386).
     Some(WriteOp::Patch(json!({
         "metadata": {"resourceVersion": workload.metadata.resource_version},
         "spec": {
@@ -331,6 +334,7 @@ fn write_lifecycle_step(
                 .map(Box::new);
             let mut conditions = workload_conditions(workload, &mut status.conditions, now_ms);
             conditions.set_renewed("Evicted", reason.as_str(), &message);
+            // The message of `Evicted` has the cause from now on.
             if matches!(reason, EvictionReason::Deactivated(_)) {
                 conditions.remove("DeactivationTarget");
             }

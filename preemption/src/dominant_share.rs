@@ -37,6 +37,7 @@ impl DominantShare {
         let over = |(of, cell): &(FlavorResource, CellId)| {
             let it = view.tree.cell(*cell);
             let over = view.usage(*cell).minus(it.subtree);
+            // Clamped for each flavor: an idle flavor does not make up for a borrowed one.
             (it.has_quota && over > Amount::ZERO).then_some((of.resource, over))
         };
         share.is_borrowing = node.cells.iter().any(|cell| over(cell).is_some());
@@ -47,7 +48,9 @@ impl DominantShare {
             let of_resource = node.cells.iter().filter_map(over);
             let of_resource = of_resource.filter(|(of, _)| of == resource);
             let over = of_resource.fold(Amount::ZERO, |sum, (_, over)| sum.plus(over));
+            // Kueue: without lendable quota the node borrows, but its ratio stays 0.
             if *lendable > Amount::ZERO {
+                // Resources are not added up: the largest ratio counts.
                 share.ratio = share.ratio.max(float(over) * 1000.0 / float(*lendable));
             }
         }
@@ -58,6 +61,7 @@ impl DominantShare {
     pub(crate) fn cmp(&self, other: &Self) -> Ordering {
         let is_unbounded = |share: &Self| share.weight <= 0.0 && share.ratio > 0.0;
         match (is_unbounded(self), is_unbounded(other)) {
+            // Both weighted shares are infinite.
             (true, true) => self.ratio.total_cmp(&other.ratio),
             (true, false) => Ordering::Greater,
             (false, true) => Ordering::Less,
@@ -78,6 +82,7 @@ impl DominantShare {
     }
 
     fn weighted(&self) -> f64 {
+        // With weight 0 the quotient would be NaN; without borrowing the share is 0.
         if self.ratio == 0.0 {
             return 0.0;
         }

@@ -1,4 +1,4 @@
-//! Held quota in a cycle: it counts as used, except for its preemptor and for workloads that take it over.
+//! Held quota in a cycle: it counts as used, except for its preemptor and for workloads that displace it.
 
 use super::entry::{Cycle, Decision, Entry};
 use super::entry_usage::{entry_cells, remove_usage};
@@ -151,11 +151,12 @@ fn displace(
     let trace = std::mem::take(&mut nominee.trace);
     let stronger = nominator.displacing(&weaker);
     let mut again = stronger.nominate(view, options.removed, options.allowed_flavors, trace);
-    // A hold of another queue may be taken over to reclaim quota, not to borrow it.
+    // A preemptor of another queue may be displaced to reclaim quota, not to borrow it.
     let own = nominator.queue();
     let is_own = |holder: &WorkloadId| state.holds.get(*holder).is_some_and(|it| it.queue == own);
     let is_allowed = again.assignment.borrowing_level == 0 || weaker.iter().all(is_own);
     if !again.fits_or_preempts() || !is_allowed {
+        // The trace of the second nomination continues that of the first.
         nominee.trace = again.trace;
         return;
     }
@@ -219,6 +220,7 @@ fn drop_unneeded_holders(
             return true;
         }
         let mark = view.mark();
+        // Stays applied if the entry still fits, so the next holders are tested together with it.
         apply_hold(state, view, *holder, hold);
         let fits = entry_cells(view, nominee)
             .all(|(_, cell, amount)| amount <= view.available(cell).or_zero());
@@ -249,12 +251,15 @@ pub(super) fn update_holds(state: &mut State, entry: &Entry) {
                 state.holds.begin(entry.workload, hold);
             }
         }
+        // The preemptor cannot use the held quota, so it must not block other workloads.
         Decision::NoCandidates | Decision::NoFit => state.holds.end(entry.workload),
+        // A hold outlives a skip. That of an admitted entry ends when its quota is reserved.
         Decision::Admit | Decision::DeferredFit | Decision::Skip(_) => {}
     }
     if !matches!(entry.decision, Decision::Skip(_)) {
         for holder in &entry.displaced {
             state.holds.end(*holder);
+            // For the detection of loops a displacement is like a preemption of the holder.
             state.histories.record_displacement(*holder, entry.workload);
         }
     }

@@ -26,7 +26,7 @@ pub(crate) struct NominatedEntry {
     pub(crate) victims: Vec<Victim>,
     /// The last flavors tried, by pod set and resource: its next search continues behind them.
     pub(crate) tried_flavors: Vec<(usize, ResourceId, usize)>,
-    /// Preemptors whose held quota it takes over.
+    /// The preemptors that it displaces: it uses the quota held for them.
     pub(crate) displaced: Vec<WorkloadId>,
     /// The second at which a protected candidate reaches its minimum run time.
     pub(crate) next_candidate_at_s: Option<i64>,
@@ -100,8 +100,7 @@ impl<'a> NominationContext<'a> {
     /// Assigns flavors to all pods, and finds victims if needed. If that fails, tries fewer pods, if partial admission
     /// is enabled.
     ///
-    /// `removed` are workloads that count as removed. `only` limits the flavors to those of an earlier nomination; the
-    /// search then starts at the first flavor.
+    /// `removed` are workloads that count as removed. `only` limits the flavors to those of an earlier nomination.
     pub(crate) fn nominate(
         &self,
         view: &mut View<'_>,
@@ -109,6 +108,7 @@ impl<'a> NominationContext<'a> {
         only: Option<&Assignment>,
         mut trace: Trace,
     ) -> NominatedEntry {
+        // As in Kueue, a second nomination starts at the first flavor.
         let tried = if only.is_none() {
             self.last_tried_flavors()
         } else {
@@ -129,6 +129,7 @@ impl<'a> NominationContext<'a> {
                 });
                 attempt(view, counts, &mut trace)
             };
+            // Kueue reports the assignment of all pods if no smaller number is sufficient.
             self.reduce_pods(fewer).unwrap_or((full.0, Vec::new()))
         };
         let (assignment, victims) = found;
@@ -166,6 +167,7 @@ impl<'a> NominationContext<'a> {
         }
         let counts = |reduction: i64| -> Vec<i64> {
             let less = |spare: i64| {
+                // The product of two counts may exceed 64 bits.
                 let product = i128::from(spare).saturating_mul(i128::from(reduction));
                 let less = product.checked_div(i128::from(total)).unwrap_or_default();
                 i64::try_from(less).unwrap_or(i64::MAX)
@@ -174,6 +176,7 @@ impl<'a> NominationContext<'a> {
             both.map(|(it, spare)| it.count.saturating_sub(less(*spare)))
                 .collect()
         };
+        // As Go's `sort.Search`: assumes that every larger reduction is sufficient too.
         let (mut low, mut high) = (0_i64, total.saturating_add(1));
         let mut best = None;
         while low < high {
@@ -207,6 +210,7 @@ impl<'a> NominationContext<'a> {
         if assignment.mode != Mode::Preempt {
             return (assignment, Vec::new());
         }
+        // `needs` are the parts in mode Preempt; the request includes those that fit, as in Kueue.
         let needs = assignment.needs();
         let request = demands(view, &assignment.usage, self.row.queue);
         let preemptor = assignment_request.preemptor(&needs, &request);
@@ -316,7 +320,8 @@ impl<'a> NominationContext<'a> {
         let Some(progress) = &self.row.last_assignment else {
             return &[];
         };
-        // The result of the last cycle is used even if the generation has changed.
+        // Kueue gate `FlavorFungibilityPreserveScanProgress`: the result of the last cycle is used
+        // even if the generation has changed.
         let is_fresh = progress.cycle.saturating_add(1) >= self.state.cycle;
         if is_fresh || progress.generation >= self.queue.generation {
             &progress.tried_flavors

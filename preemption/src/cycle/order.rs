@@ -16,7 +16,7 @@ pub(super) fn is_fair(options: &Options) -> bool {
     matches!(options.algorithm, Algorithm::FairSharing(_))
 }
 
-/// Returns the precedence by held quota: first entries that take over held quota, then entries with held quota, then
+/// Returns the precedence by held quota: first entries that displace a preemptor, then entries with held quota, then
 /// all others. Otherwise an entry that may not use held quota could keep the preemptor from it.
 fn hold_precedence(state: &State, nominee: &NominatedEntry) -> u8 {
     match nominee {
@@ -30,6 +30,7 @@ fn hold_precedence(state: &State, nominee: &NominatedEntry) -> u8 {
 /// broken by the names of the queues.
 pub(super) fn sort(state: &State, nominees: &mut [NominatedEntry]) {
     if !is_fair(&state.options) {
+        // Stable, and heads are in the order of names. In Kueue ties are in random map order.
         nominees.sort_by_cached_key(|nominee| {
             let record = state.workloads.get(nominee.workload);
             let is_ignored = state.options.kueue_bugs.ignores_priority_in_cycle;
@@ -64,6 +65,7 @@ pub(super) fn next(
             .map_or("", |it| state.tree.node(it.queue).name())
     };
     let of_turn = (0..waiting.len()).filter(its_turn);
+    // Kueue selects a random tree; the first name makes cycles reproducible.
     let first = of_turn.clone().min_by_key(|at| name(at))?;
     let root_of = |at: usize| waiting.get(at).map(|it| view.tree.node(it.queue).root);
     let root = root_of(first)?;
@@ -114,6 +116,7 @@ impl<'a> Tournament<'a> {
     fn add_entry(&mut self, view: &mut View<'_>, entry: usize, nominee: &NominatedEntry) {
         let mark = view.mark();
         let requested: Vec<_> = entry_cells(view, nominee).collect();
+        // Shares include the request of this entry, and of no other entry.
         for (_, cell, amount) in &requested {
             view.add(*cell, *amount);
         }
@@ -148,6 +151,7 @@ impl<'a> Tournament<'a> {
             .iter()
             .map(|(id, (distance, parent))| (*distance, *id, *parent))
             .collect();
+        // The deepest first: all contenders of a node are known before its winner moves up.
         nodes.sort_unstable_by_key(|(distance, id, _)| (Reverse(*distance), *id));
         let mut below: BTreeMap<NodeId, NodeId> = BTreeMap::new();
         for (_, id, parent) in nodes {
@@ -176,6 +180,7 @@ impl<'a> Tournament<'a> {
     fn compare(&self, cohort: NodeId, a: usize, b: usize) -> Ordering {
         let share = |entry| self.entry_shares.get(&(entry, self.child(cohort, entry)?));
         let by_share = match (share(a), share(b)) {
+            // Kueue gate `FairSharingPrioritizeNonBorrowing`: an entry within quota comes first.
             (Some(a), Some(b)) => a
                 .exceeds_quota
                 .cmp(&b.exceeds_quota)

@@ -61,6 +61,7 @@ impl<'a> EntryProcessor<'a> {
         let mut first = None;
         let mut decision = None;
         if self.has_overlapping_victims(&nominee) && !self.state.options.disable_recomputation {
+            // Kueue gate `RecomputeAssignmentUponPreemptionTargetsOverlap`; the entry reports both.
             first = Some((nominee.assignment.clone(), nominee.victims.clone()));
             if self.renominate(&mut nominee) {
                 decision = Some(Decision::DeferredFit);
@@ -68,6 +69,7 @@ impl<'a> EntryProcessor<'a> {
         }
         let released = self.release_holds(&nominee);
         let decision = decision.unwrap_or_else(|| self.decide(&mut nominee));
+        // A skipped entry displaces no preemptor, so later entries see the holds as used again.
         if matches!(decision, Decision::Skip(_)) {
             self.reapply_holds(&released);
         }
@@ -102,7 +104,7 @@ impl<'a> EntryProcessor<'a> {
         }
     }
 
-    /// Counts the quota held for an entry, or taken over by it, as free; returns the holders.
+    /// Counts the quota held for an entry and for the preemptors that it displaces as free; returns the holders.
     fn release_holds(&mut self, nominee: &NominatedEntry) -> Vec<WorkloadId> {
         let mut released = Vec::new();
         if !self.state.holds.is_empty() {
@@ -151,6 +153,7 @@ impl<'a> EntryProcessor<'a> {
             return false;
         };
         let mark = self.view.mark();
+        // The new search must neither count the usage of these victims nor select them again.
         let cycle_victims = self.cycle_victims(nominee.queue).clone();
         for id in &cycle_victims {
             remove_usage(self.state, &mut self.view, *id);
@@ -175,6 +178,7 @@ impl<'a> EntryProcessor<'a> {
             Mode::Preempt if nominee.victims.is_empty() => return Decision::NoCandidates,
             Mode::Preempt | Mode::Fit => {}
         }
+        // Kueue's order: overlapping victims are reported before missing quota.
         if self.has_overlapping_victims(nominee) {
             return Decision::Skip(SkipReason::OverlappingVictims);
         }
@@ -182,6 +186,7 @@ impl<'a> EntryProcessor<'a> {
             return Decision::Skip(SkipReason::NoLongerFits);
         }
         let root = self.view.tree.node(nominee.queue).root;
+        // KEP-83: no borrowing after an entry that does not borrow. Kueue has dropped that rule.
         if nominee.assignment.borrowing_level > 0 && self.roots_closed_to_borrowing.contains(&root)
         {
             return Decision::Skip(SkipReason::BorrowingGate);
@@ -189,6 +194,7 @@ impl<'a> EntryProcessor<'a> {
         match self.victim_limit.check(self.state, &nominee.victims) {
             LimitCheck::Within => {}
             LimitCheck::Exhausted => return Decision::Skip(SkipReason::VictimLimit),
+            // No skip: a skipped entry is retried in every cycle, and exceeds the limit in each.
             LimitCheck::ExceedsMax {
                 victims,
                 victims_max,
@@ -212,6 +218,7 @@ impl<'a> EntryProcessor<'a> {
     fn fits(&mut self, nominee: &NominatedEntry) -> bool {
         let mark = self.view.mark();
         let root = self.view.tree.node(nominee.queue).root;
+        // Victims of earlier entries count as removed, although they release their quota later.
         for id in self.victims_by_root.get(&root).into_iter().flatten() {
             remove_usage(self.state, &mut self.view, *id);
         }
@@ -224,9 +231,9 @@ impl<'a> EntryProcessor<'a> {
         fits
     }
 
-    /// Returns whether it fits while the victims of this cycle still use their quota. Kueue admits it in
-    /// any case, above the quota, and its pods compete with those of the victims.
+    /// Returns whether it fits while the victims of this cycle still use their quota.
     fn fits_before_evictions(&mut self, nominee: &NominatedEntry) -> bool {
+        // Kueue admits it above the quota, and its pods compete with those of the victims.
         if self.state.options.compatibility == Compatibility::Kueue
             || self.cycle_victims(nominee.queue).is_empty()
         {
@@ -257,6 +264,7 @@ impl<'a> EntryProcessor<'a> {
             Decision::Admit | Decision::Preempt(_) | Decision::DeferredFit => false,
             Decision::NoCandidates => {
                 let reclaim = settings.map(|it| it.preemption.reclaim_within_cohort);
+                // The queue can reclaim this quota at any time, so Kueue reserves nothing.
                 if reclaim == Some(ReclaimWithinCohort::Any) {
                     return Vec::new();
                 }
@@ -266,6 +274,7 @@ impl<'a> EntryProcessor<'a> {
         };
         let mut reserved = Vec::new();
         let demands: Vec<_> = entry_cells(&self.view, nominee).collect();
+        // `admitted_view` contains admissions only: a preemptor that waits uses no quota yet.
         if *decision == Decision::Admit {
             for holder in self.remaining_holders(nominee) {
                 release_hold(self.state, &mut self.admitted_view, holder);
@@ -299,6 +308,7 @@ impl<'a> EntryProcessor<'a> {
             // The ceiling is the nominal quota and the borrowing limit, beyond the local part.
             amount.min(it.ceiling.plus(it.local).minus(usage))
         };
+        // Kueue does not clamp the amount of a borrowing entry; a negative one frees quota.
         if self.state.options.compatibility == Compatibility::Kueue {
             held
         } else {

@@ -25,6 +25,7 @@ impl State {
         reactivate_after_min_runtime(self, now_s);
         self.cycle = self.cycle.saturating_add(1);
         let mut cycle = pop_heads(self);
+        // Moved out while `decide` borrows the state, and back to reuse the memory.
         let mut overlay = std::mem::take(&mut self.overlay);
         let mut overlay_now = std::mem::take(&mut self.overlay_now);
         let overlays = [&mut overlay, &mut overlay_now];
@@ -38,6 +39,7 @@ impl State {
             } = processed;
             update_holds(self, &entry);
             finish_entry(self, &mut entry, tried_flavors, now_s);
+            // No event marks the end of a minimum run time, so a cycle at that second reactivates.
             if let Some(at_s) = next_candidate_at_s
                 && matches!(entry.requeued, Some((_, RequeueDestination::Inadmissible)))
             {
@@ -46,6 +48,7 @@ impl State {
             cycle.entries.push(entry);
         }
         end_unusable_holds(self, &cycle);
+        // Taken from their queues without a nomination (Kueue: `NamespaceMismatch`).
         for id in &cycle.out_of_scope {
             if let Some(record) = self.workloads.get(*id) {
                 let (queue, key) = (record.queue, record.queue_key(*id));
@@ -89,6 +92,7 @@ fn pop_heads(state: &mut State) -> Cycle {
     let names = Arc::clone(&state.queue_names);
     let holders = first_holders(&state.holds, &state.workloads);
     for id in names.values().copied() {
+        // Queues in or below a cohort cycle are excluded from all decisions.
         if state.tree.node(id).is_misconfigured {
             continue;
         }
@@ -102,6 +106,7 @@ fn pop_heads(state: &mut State) -> Cycle {
         let Some(queue) = state.queues.get_mut(id.index()) else {
             continue;
         };
+        // A preemptor with held quota comes first: to all others that quota counts as used.
         let preferred = holders
             .get(&id)
             .and_then(|(key, class)| queue.pop_preferred(key, *class));
@@ -137,6 +142,7 @@ fn decide(
     let mut admitted_view = View::new(&state.tree, &state.usage, overlay_now);
     apply_holds(state, &mut view);
     apply_holds(state, &mut admitted_view);
+    // Heads do not see each other: each is nominated with the same usage, as in Kueue.
     let mut nominated: Vec<NominatedEntry> = heads
         .iter()
         .filter_map(|head| {
@@ -155,6 +161,7 @@ fn decide(
     let mut processor = EntryProcessor::new(state, view, admitted_view);
     let mut decided = Vec::with_capacity(nominated.len());
     if order::is_fair(&state.options) {
+        // Each reservation changes the shares, so the next entry is selected again every time.
         while let Some(at) = order::next(state, &mut processor.view, &nominated) {
             decided.push(processor.process(nominated.remove(at)));
         }
@@ -169,6 +176,7 @@ fn finish_entry(state: &mut State, entry: &mut Entry, tried_flavors: TriedFlavor
     let id = entry.workload;
     let reason = match &entry.decision {
         Decision::Admit => {
+            // The lead is set by `State::treat_new_as_newest`.
             let reserved_at_s = now_s.saturating_add(state.reservation_lead_s);
             reserve_usage(state, id, &entry.assignment().usage, reserved_at_s, false);
             return;
@@ -188,6 +196,7 @@ fn finish_entry(state: &mut State, entry: &mut Entry, tried_flavors: TriedFlavor
     let Some(record) = state.workloads.get_mut(id) else {
         return;
     };
+    // Kueue drops them after a preemption or a deferred fit, and keeps them after a skip.
     let tried_flavors = if is_pending {
         Vec::new()
     } else {
@@ -208,12 +217,15 @@ fn finish_entry(state: &mut State, entry: &mut Entry, tried_flavors: TriedFlavor
     let is_strict = queue.settings.strategy == QueueingStrategy::StrictFifo;
     let is_retried = is_pending || reason == RequeueReason::FailedAfterNomination;
     queue.push(key.clone(), class);
+    // The head of a `StrictFIFO` queue blocks the queue and is tried again in every cycle.
     let to = if is_strict || is_retried || has_untried_flavors {
         RequeueDestination::Active
     } else {
+        // Kueue gate `SchedulingEquivalenceHashing`: all equivalent workloads would fail as well.
         queue.mark_inadmissible(class);
         RequeueDestination::Inadmissible
     };
+    // First in its queue until it leaves the queue or another preemptor replaces it (Kueue).
     if is_pending && !forgets_preemptors {
         queue.set_sticky(key, class);
     }

@@ -64,6 +64,7 @@ impl VictimLimit {
 
     pub(super) fn record(&mut self, state: &State, victims: &[Victim]) {
         let new = victims.iter().map(|it| it.workload);
+        // A repeated decision has victims that were counted in an earlier cycle.
         let new = new.filter(|id| state.histories.evicting_preemptor(*id).is_none());
         let running = new.filter_map(|id| state.workloads.admitted(id));
         for running in running.filter(|it| !it.is_evicted) {

@@ -42,12 +42,14 @@ impl CandidateScope {
 
     /// Excludes workloads above a threshold.
     pub(super) fn limited(self, threshold_max: Option<i32>) -> Self {
+        // Thresholds are inclusive (KEP-1337); one of `i32::MAX` limits nothing.
         let Some(end) = threshold_max.and_then(|most| most.checked_add(1)) else {
             return self;
         };
         match self {
             Self::Empty => Self::Empty,
             Self::Below(limit) => Self::Below(limit.min(end)),
+            // The preemptor's own priority is excluded, so times no longer matter.
             Self::BelowOrNewer(limit, _) if end <= limit => Self::Below(end),
             Self::BelowOrNewer(..) => self,
             Self::All => Self::Below(end),
@@ -78,6 +80,7 @@ impl CandidateScope {
             Self::Empty => false,
             Self::Below(limit) => running.priority < limit,
             Self::BelowOrNewer(limit, time) => {
+                // Strictly later: workloads of the same time do not preempt each other.
                 running.priority < limit || (running.priority == limit && time < running.order_time)
             }
             Self::All => true,
@@ -89,6 +92,7 @@ impl CandidateScope {
         match self {
             Self::Empty => Some(i32::MIN),
             Self::Below(limit) => Some(limit),
+            // No priority is above `i32::MAX`, so the overflow to `None` is right.
             Self::BelowOrNewer(limit, _) => limit.checked_add(1),
             Self::All => None,
         }

@@ -59,6 +59,7 @@ pub(super) fn search(
     trace.record(|| Step::Search {
         needs: preemptor.needs.to_vec(),
     });
+    // Only saves time: the search would find nothing either.
     if cannot_succeed(view, context, preemptor) {
         trace_cannot_succeed(view, context, preemptor, trace);
         return Vec::new();
@@ -70,6 +71,7 @@ pub(super) fn search(
     }
     for may_borrow in attempts(view, preemptor, &lists).into_iter().flatten() {
         trace.record(|| Step::Attempt { may_borrow });
+        // Each attempt starts from the usage before the search; a failed one leaves nothing behind.
         let mark = view.mark();
         let victims = attempt(view, context, preemptor, &lists, may_borrow, trace);
         view.roll_back(mark);
@@ -93,6 +95,8 @@ fn collect<'a>(
     let mut add = |part, queue, ancestor, scope| {
         let groups = context.index.groups(queue).iter();
         let useful = groups.filter(|group| {
+            // As in Kueue, only usage of a needed flavor and resource counts; KEP-83 compares
+            // only flavors.
             if !group.uses_any(preemptor.needs) {
                 return false;
             }
@@ -121,6 +125,7 @@ fn collect<'a>(
     }
     let request = preemptor.request.iter();
     let mut request: Vec<(CellId, Amount)> = request.map(|it| (it.cell, it.amount)).collect();
+    // Kueue's hierarchical advantage: a subtree with the queue has quota for the request.
     let mut has_quota = fits_at_node(view, &mut request);
     let mut below = preemptor.queue;
     let mut open = Vec::new();
@@ -131,8 +136,10 @@ fn collect<'a>(
             CandidateKind::Priority
         };
         let siblings = view.tree.node(ancestor).children.iter();
+        // The subtree of `below` was collected with its own, lower ancestor.
         open.extend(siblings.filter(|it| **it != below));
         while let Some(id) = open.pop() {
+            // A cohort within its quota borrows nothing from here, so its whole subtree is skipped.
             if view.is_node_within_quota(id, preemptor.needs) {
                 continue;
             }
@@ -143,6 +150,7 @@ fn collect<'a>(
                 open.extend(&node.children);
             }
         }
+        // Stays true: the subtree with quota is below all further ancestors.
         has_quota |= fits_at_node(view, &mut request);
         below = ancestor;
     }
@@ -156,6 +164,7 @@ fn fits_at_node(view: &View<'_>, request: &mut [(CellId, Amount)]) -> bool {
         let it = view.tree.cell(*cell);
         let usage = view.usage(*cell);
         has_quota &= usage.plus(*amount) <= it.subtree;
+        // The parent sees only the part of the request beyond the free local quota.
         *amount = amount.minus(it.local_available(usage)).or_zero();
         *cell = it.parent.unwrap_or(*cell);
     }
@@ -173,12 +182,14 @@ fn attempts(
     let never_while_borrowing = preemptor.policy.borrow_within_cohort == BorrowWithinCohort::Never;
     let node = view.tree.node(preemptor.queue);
     let mut needed = preemptor.needs.iter().filter_map(|of| node.cell(*of));
+    // The current usage, strictly below. Kueue's documentation compares the request instead.
     let mut is_below_nominal = || needed.all(|it| view.usage(it) < view.tree.cell(it).nominal);
     if !has_hierarchy && !has(CandidateKind::Priority)
         || never_while_borrowing && !is_below_nominal()
     {
         [Some(true), None]
     } else if never_while_borrowing && !has_hierarchy {
+        // The second attempt preempts only in the own queue: `Priority` is skipped while borrowing.
         [Some(false), Some(true)]
     } else {
         [Some(true), Some(false)]
@@ -211,6 +222,7 @@ fn has_candidate(
     [&group.evicted, &group.not_evicted]
         .into_iter()
         .any(|ranked| {
+            // The list ascends by priority, so no later workload is in scope.
             let mut near = ranked
                 .iter()
                 .take_while(|rank| !scope.ends_at(rank.priority));
@@ -259,6 +271,7 @@ fn attempt(
     trace: &mut Trace,
 ) -> Option<Vec<(WorkloadId, PreemptionReason)>> {
     let mut victims = Vec::new();
+    // Evicted workloads of all lists come first, so that repeated cycles find the same victims.
     for is_evicted in [true, false] {
         for part in [
             CandidateKind::Hierarchy,
@@ -329,6 +342,7 @@ impl<'a> Section<'a> {
             let Some(list) = self.lists.get(next.list_position) else {
                 continue;
             };
+            // Without `advance_past` the rest of the list is dropped: Kueue never revisits a skip.
             if let Some(verdict) = self.skip_verdict(view, preemptor, list, rank.priority) {
                 let queue = list.queue;
                 trace.record(|| Step::Queue { queue, verdict });
@@ -356,6 +370,7 @@ impl<'a> Section<'a> {
                 continue;
             }
             merge.advance_past(&next);
+            // A victim of an earlier entry of the cycle: the view no longer contains its usage.
             if context.removed.contains(&workload) {
                 continue;
             }
@@ -371,6 +386,7 @@ impl<'a> Section<'a> {
                 continue;
             }
             verdict(CandidateVerdict::Selected);
+            // Its whole usage, not only that of the needed flavors and resources.
             remove(view, context, workload);
             victims.push((workload, reason));
             if fits(view, preemptor, self.may_borrow) {
@@ -399,6 +415,7 @@ impl<'a> Section<'a> {
             if view.is_node_within_quota(at, preemptor.needs) {
                 return Some(QueueVerdict::NoLongerBorrows);
             }
+            // Up to the common ancestor, which is excluded. KEP-83 checks only the queue.
             match view.tree.node(at).parent {
                 Some(parent) if parent != list.ancestor => at = parent,
                 _ => return None,
@@ -408,6 +425,7 @@ impl<'a> Section<'a> {
 
     /// Returns whether the policy or a threshold ends a list at this priority.
     fn priority_verdict(&self, preemptor: &Preemptor<'_>, priority: i32) -> QueueVerdict {
+        // If the list ends there without thresholds too, the threshold is not the cause.
         let mut unlimited = *preemptor;
         let limits = std::mem::take(&mut unlimited.policy.limits);
         let (scope, threshold_max) = match self.kind {
@@ -433,6 +451,7 @@ impl<'a> Section<'a> {
         match self.kind {
             CandidateKind::SameQueue => PreemptionReason::InClusterQueue,
             CandidateKind::Hierarchy => PreemptionReason::InCohortReclamation,
+            // Kueue reports the borrowing reason even if the attempt without borrowing succeeds.
             CandidateKind::Priority => match preemptor.policy.borrow_within_cohort {
                 BorrowWithinCohort::LowerPriority { threshold_max }
                     if running.priority < preemptor.priority

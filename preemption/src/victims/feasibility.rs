@@ -8,8 +8,6 @@ use crate::trace::{Step, Trace};
 
 /// Returns true only if even the removal of all candidates would not make room; false does not mean that a search
 /// succeeds. Costs the number of distinct priorities.
-///
-/// Freeing an amount anywhere in the tree makes at most that much more available at a queue.
 pub(crate) fn cannot_succeed(
     view: &View<'_>,
     context: &SearchContext<'_>,
@@ -31,8 +29,10 @@ pub(crate) fn cannot_succeed(
                 .used_by_queue(preemptor.queue, demand.of, bound)
         };
         let all = |bound| context.index.used_by_tree(node.root, demand.of, bound);
+        // The sum of the tree includes the own queue, which has a scope of its own.
         let others = all(beyond.priority_bound()).minus(own(beyond.priority_bound()));
         let freed = own(within.priority_bound()).plus(others);
+        // Freeing an amount anywhere in the tree makes at most that much available at the queue.
         demand.amount > available.plus(freed)
     })
 }

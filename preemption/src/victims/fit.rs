@@ -10,6 +10,7 @@ use crate::victim::{PreemptionReason, Victim};
 pub(super) fn fits(view: &View<'_>, preemptor: &Preemptor<'_>, may_borrow: bool) -> bool {
     preemptor.request.iter().all(|Demand { cell, amount, .. }| {
         let within = || view.usage(*cell).plus(*amount) <= view.tree.cell(*cell).nominal;
+        // `available` is negative in an overcommitted tree; Kueue clamps it at the queue.
         (may_borrow || within()) && *amount <= view.available(*cell).or_zero()
     })
 }
@@ -32,9 +33,9 @@ pub(super) fn restore(view: &mut View<'_>, context: &SearchContext<'_>, workload
     }
 }
 
-/// Removes every victim from the list that is not needed, the last selected first. The very last one is always needed.
+/// Removes every victim from the list that is not needed, the last selected first.
 ///
-/// Source: Kueue `fillBackWorkloads`, which moves the last victim into the place of a removed one.
+/// Source: Kueue `fillBackWorkloads`.
 pub(super) fn fill_back(
     view: &mut View<'_>,
     context: &SearchContext<'_>,
@@ -43,12 +44,14 @@ pub(super) fn fill_back(
     victims: &mut Vec<(WorkloadId, PreemptionReason)>,
     mut on_filled_back: impl FnMut(WorkloadId),
 ) {
+    // The last victim is never retried: without it the preemptor did not fit.
     for at in (0..victims.len().saturating_sub(1)).rev() {
         let Some((workload, _)) = victims.get(at).copied() else {
             continue;
         };
         restore(view, context, workload);
         if fits(view, preemptor, may_borrow) {
+            // As in Kueue, the last victim moves here, so the order of the victims changes.
             victims.swap_remove(at);
             on_filled_back(workload);
         } else {

@@ -59,6 +59,7 @@ impl<'a> Merge<'a> {
         let mut lists: Vec<(usize, CandidateIter<'a>)> =
             open.map(|(at, it)| (at, it.iter())).collect();
         let heads = lists.iter_mut().enumerate();
+        // Collected first: a heap is built from a vector in linear time.
         let heads: Vec<_> = heads
             .filter_map(|(list, (_, ranks))| {
                 let rank = ranks.next()?;

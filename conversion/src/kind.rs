@@ -67,6 +67,7 @@ pub struct Kind {
 #[derive(Clone, Debug)]
 pub struct KindBuilder<H> {
     kind: Kind,
+    // A function pointer: the builder owns no hub, so it is `Send` and `Sync` for any type.
     hub: PhantomData<fn() -> H>,
 }
 

@@ -112,6 +112,7 @@ pub fn check_round_trip(kind: &Kind, object: &Value) -> Result<(), RoundTripErro
         check_losses_declared(kind, (from, to), &there)?;
         check_fields_optional(&converters, (from, to), object, &there)?;
         check_unchanged(kind, from, to, object, &convert(&there, from)?)?;
+        // The annotations of the first conversion must survive a version that lacks other fields.
         for third in kind.version_names().filter(|it| ![from, to].contains(it)) {
             let back = convert(&convert(&there, third)?, from)?;
             check_unchanged(kind, from, &format!("{to}, {third}"), object, &back)?;
@@ -197,6 +198,7 @@ fn check_losses_declared(
 ) -> Result<(), RoundTripError> {
     let annotations = object.pointer("/metadata/annotations");
     let preserved = PreservedFields::read(annotations.and_then(Value::as_object));
+    // An entry of the version itself is a field that `into_hub` has dropped.
     if let Some(entry) = preserved.own.get(from).and_then(|it| it.first()) {
         return Err(LostField::NotInHub {
             version: from.to_owned(),

@@ -1,7 +1,7 @@
 //! Structural schemas of custom resources, and CEL with a cost limit.
 //!
-//! [`StructuralSchema`] does to an object what the API server does with the schema of a CRD: it prunes unknown
-//! fields, sets defaults, and validates types, bounds and CEL rules, on create and on update. [`cel`] evaluates
+//! [`StructuralSchema`] applies the schema of a CRD to an object like the API server: it prunes unknown fields, sets
+//! defaults, and validates types, bounds and CEL rules, on create and on update. [`cel`] evaluates
 //! single CEL expressions of other origin and limits their cost. Both report [`finding::Finding`]s with the paths,
 //! kinds of errors and order of the API server.
 //!

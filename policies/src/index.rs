@@ -310,6 +310,7 @@ impl ClusterView for Index {
     }
 
     fn global_default(&self) -> Lookup<(String, PriorityClassFacts)> {
+        // Sorted by value, then name: as in Kubernetes, the lowest of several defaults applies.
         match self.global_defaults.first() {
             None => self.absent_or_unknown(IndexedKind::PriorityClass),
             Some((_, name)) => match self.class(name) {
@@ -322,6 +323,7 @@ impl ClusterView for Index {
     fn priority_class_names(&self, limit: usize) -> Vec<String> {
         self.objects
             .keys()
+            // The kind is the first part of the key, so its objects are adjacent.
             .take_while(|(kind, _)| *kind == IndexedKind::PriorityClass)
             .map(|(_, name)| &name.name)
             .filter(|name| !name.starts_with(SYSTEM_PREFIX))

@@ -6,8 +6,7 @@ use lockkeeper_api::field_path::FieldPath;
 use lockkeeper_api::{job_set, labels};
 
 /// Sets `spec.suspend: true` in a new job with the queue label, also if its own value is false: a queued job waits for
-/// quota. An empty queue name counts, because the controller selects jobs by the presence of the label.
-/// `is_suspended` is `None` without a `spec`; the API server rejects such a job.
+/// quota. `is_suspended` is `None` without a `spec`; the API server rejects such a job.
 ///
 /// A Job that a JobSet controls is not changed: the JobSet is queued for all of its Jobs, and they have its label if
 /// their templates have it.
@@ -18,6 +17,7 @@ pub(crate) fn default_suspend(
 ) -> Defaults {
     let mut out = Defaults::default();
     let labels = metadata.labels.as_ref();
+    // An empty queue name counts: the controller selects jobs by the presence of the label.
     let is_queued = labels.is_some_and(|labels| labels.contains_key(labels::QUEUE_NAME));
     let mut owners = metadata.owner_references.iter().flatten();
     if is_new && is_queued && is_suspended == Some(false) && !owners.any(is_controlled_by_job_set) {

@@ -39,6 +39,7 @@ pub(crate) fn dns_subdomain(value: &str) -> NameErrors {
     if value.len() > SUBDOMAIN_MAX {
         faults.push("must be no more than 253 characters");
     }
+    // As in apimachinery, only the whole name has a length limit, not each label.
     if !value.split('.').all(is_dns_label) {
         faults.push(
             "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, \
@@ -52,6 +53,7 @@ pub(crate) fn dns_subdomain(value: &str) -> NameErrors {
 pub(crate) fn label_key(value: &str) -> NameErrors {
     let (prefix, name) = match value.split_once('/') {
         None => (None, value),
+        // As in apimachinery (`IsQualifiedName`), nothing else is checked after a second slash.
         Some((_, name)) if name.contains('/') => {
             return vec!["a label key has at most one slash, after a DNS subdomain"];
         }

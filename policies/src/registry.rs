@@ -125,6 +125,7 @@ pub fn settings_with(
     rules: Arc<crate::user_rules::UserRules>,
 ) -> Result<Settings, UnknownRule> {
     let given = &config.rules;
+    // `all` builds the whole list, so it is called once for all keys.
     let ids = all().into_iter().map(|it| it.id).collect();
     let known = RuleLookup { ids, rules: &rules };
     known.check_all(given.actions.keys(), "rules.actions")?;

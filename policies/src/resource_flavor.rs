@@ -74,6 +74,7 @@ pub(crate) trait FlavorFields: ValidatedKind {
     /// The facts for the quota trees.
     fn facts(&self) -> FlavorFacts {
         let labels = self.node_labels();
+        // Text, because taints and tolerations have no order: equal text means the same nodes.
         let nodes = (!labels.is_empty()).then(|| {
             let taints = sorted(self.node_taints());
             let tolerations = sorted(self.tolerations());

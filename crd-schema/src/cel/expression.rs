@@ -226,7 +226,7 @@ impl EvaluationInput {
         self
     }
 
-    /// Registers a function that spends the cost of its argument and returns a result made from it.
+    /// Registers a function that spends the cost of its argument and returns a result derived from it.
     fn add_metered_function(&mut self, name: &str, cost: fn(&Cel) -> u64, result: fn(Cel) -> Cel) {
         let budget = self.budget.clone();
         self.context

@@ -97,6 +97,7 @@ fn preemption(queue: &ClusterQueue, given: &Preemption, out: &mut Defaults) {
     let borrow = field.field("borrowWithinCohort");
     let policy = BorrowWithinCohortPolicy::default();
     match &given.borrow_within_cohort {
+        // The pointer of a default needs an existing parent, so the whole object is set.
         None => out.set(borrow, json!({"policy": policy})),
         Some(given) if given.policy.is_none() => out.set(borrow.field("policy"), policy),
         Some(_) => {}

@@ -22,6 +22,7 @@ pub(crate) const fn rule<T: QuotaFields>() -> Rule<T> {
 
 fn check<T: QuotaFields>(object: &T, context: &Context<'_>, out: &mut Findings) {
     let tree = context.cluster.tree(T::PROJECT);
+    // Without a second known queue the others may be missing in the view, or be created later.
     if !object.is_in_cohort() || !tree.has_other_queue(object.name()) {
         return;
     }

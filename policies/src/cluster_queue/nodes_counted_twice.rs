@@ -23,6 +23,7 @@ pub(crate) const fn rule<T: QuotaFields>() -> Rule<T> {
 
 fn check<T: QuotaFields>(object: &T, context: &Context<'_>, out: &mut Findings) {
     let tree = context.cluster.tree(T::PROJECT);
+    // Admission checks may distinguish flavors that have the same nodes.
     if object.has_checks() || tree.is_ambiguous() {
         return;
     }

@@ -49,6 +49,7 @@ const NAMES_MAX: usize = 8;
 fn arrows(names: &[&str]) -> String {
     let mut shown: Vec<String> = names.iter().map(|name| join_names([*name])).collect();
     if shown.len() > NAMES_MAX {
+        // The last name is the first one again: it shows that the path is a cycle.
         let last = shown.split_off(shown.len().saturating_sub(1));
         shown.truncate(NAMES_MAX.saturating_sub(2));
         shown.push("…".to_owned());

@@ -31,6 +31,7 @@ fn check<T: QuotaFields>(cohort: &T, context: &Context<'_>, out: &mut Findings) 
         return;
     };
     let mut counted = facts.quotas.iter().filter(|(_, it)| !it.nominal.is_zero());
+    // One equal sum may be a coincidence; all of them are rarely one.
     if !counted.all(|(key, it)| is_sum(&whole.nominal_quotas_below(key), it.nominal)) {
         return;
     }

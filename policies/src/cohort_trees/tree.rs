@@ -110,6 +110,7 @@ impl Tree {
     }
 
     pub(crate) fn insert_node(&mut self, kind: NodeKind, name: &str, facts: &Arc<NodeFacts>) {
+        // A node can change the results of every queue of its tree.
         self.summaries.clear();
         let node = (kind, name.to_owned());
         if let Some(above) = &facts.parent {

@@ -77,6 +77,7 @@ fn mismatch(pod: &Pod, context: &Context<'_>, out: &mut Findings) {
 pub(super) fn defaults(pod: &Pod, old: Option<&Pod>, context: &Context<'_>) -> Defaults {
     let mut out = Defaults::default();
     let Some(spec) = &pod.spec else { return out };
+    // As in the plugin, an update keeps the stored values: the class may have changed since.
     let (class, priority, policy) = if let Some(old) = old {
         let Some(old) = &old.spec else { return out };
         (None, old.priority, old.preemption_policy.clone())

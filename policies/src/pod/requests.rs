@@ -3,8 +3,8 @@
 use k8s_openapi::api::core::v1::{Container, Pod};
 use lockkeeper_api::quantity::Quantity;
 
-/// The request of a pod for a resource, as in Kubernetes: the sum of its containers and sidecars, or the largest sum of
-/// an init container and the sidecars before it, whichever is larger; plus the overhead. An invalid quantity counts as 0: the
+/// The request of a pod for a resource, as in Kubernetes: the sum of its containers and sidecars, or the largest sum
+/// of an init container and the sidecars before it, whichever is larger; plus the overhead. An invalid quantity counts as 0: the
 /// API server rejects it.
 pub(super) fn total_request(pod: &Pod, resource: &str) -> Quantity {
     let Some(spec) = &pod.spec else {

@@ -68,6 +68,7 @@ pub(crate) trait QuotaFields: ValidatedKind {
     /// The facts for the quota trees, shared with the tree if the tree has the same version of the object.
     fn facts_from_tree<'t>(&self, tree: &'t Tree) -> Cow<'t, NodeFacts> {
         match tree.node(Self::NODE, self.name()) {
+            // Shared facts need no allocation, and select the cached summary of the tree.
             Some(known) if self.has_facts(known) => Cow::Borrowed(known),
             _ => Cow::Owned(self.facts()),
         }

@@ -45,6 +45,7 @@ fn matches_kind(registered: &Registration, kind: &Kind) -> bool {
 
 /// Merges requests for single versions of a kind into a request for any version.
 fn fold_versions(all: &mut RequestedKinds<'_>) {
+    // Registrations for `*` and for a single version would send an object twice.
     let any: Vec<(&str, &str)> = all
         .keys()
         .filter(|(_, _, version)| *version == ANY)
@@ -70,6 +71,7 @@ fn registration(kind: &Kind, operations: BTreeSet<Operation>) -> Registration {
         (Some(plural), _) => plural.clone(),
         (None, Some(known)) => known.plural.clone(),
         (None, None) => {
+            // kube derives the regular plural; the page of a kind with another one must set it.
             let named = GroupVersionKind::gvk(&kind.group, &kind.version, &kind.kind);
             ApiResource::from_gvk(&named).plural
         }

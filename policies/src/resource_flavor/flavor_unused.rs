@@ -25,6 +25,7 @@ fn check<T: FlavorFields>(flavor: &T, context: &Context<'_>, out: &mut Findings)
     if tree.is_ambiguous() {
         return;
     }
+    // No queue has an empty name: this is whether any ClusterQueue is known.
     if tree.has_other_queue("") && tree.users(name).next().is_none() {
         out.forbidden(
             FieldPath::new("metadata.name"),

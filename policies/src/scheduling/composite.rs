@@ -47,5 +47,6 @@ fn check(workload: &Workload, _: &Context<'_>, out: &mut Findings) {
 /// Whether the templates below a template at this level exceed the maximum depth.
 fn is_too_deep(template: &CompositePodGroupTemplate, level: usize) -> bool {
     let mut below = template.templates.composite_pod_group_templates.iter();
+    // Below the deepest allowed composite template are only the templates of pods.
     level == DEPTH_MAX || below.any(|it| is_too_deep(it, level + 1))
 }

@@ -45,6 +45,7 @@ fn check<T: PodGroupFields>(object: &T, context: &Context<'_>, out: &mut Finding
         let field = group.path.field("disruptionMode");
         match group.disruption_mode {
             None if !T::ARE_TEMPLATES => report_missing::<T>(field, out),
+            // The default is set later, in the PodGroup of the template.
             None => {}
             Some(mode) => check_supported::<T>(field, mode, out),
         }
@@ -57,6 +58,7 @@ fn check_supported<T: PodGroupFields>(field: FieldPath, mode: &DisruptionMode, o
             if MODES.contains(&mode.as_str()) => {}
         (DisruptionModeFormat::Text, mode) => out.not_supported(field, &mode_text(mode), &MODES),
         (DisruptionModeFormat::OneOf, DisruptionMode::Text(mode)) => {
+            // A manifest of v1alpha2: the message has the same mode in the later form.
             let member = if mode == DISRUPTION_MODE_POD_GROUP {
                 "all"
             } else {

@@ -87,6 +87,7 @@ pub(super) const fn unknown_claim<T: HasStatus>() -> Rule<T> {
 
 fn check_conditions<T: HasStatus>(change: &Change<'_, T>, _: &Context<'_>, out: &mut Findings) {
     let conditions = &change.new.status().conditions;
+    // The engine drops no pre-existing findings of a `Change` rule, so the rule ratchets.
     if change.old.status().conditions == *conditions {
         return;
     }
@@ -170,6 +171,7 @@ fn check_claims<T: HasStatus>(change: &Change<'_, T>, _: &Context<'_>, out: &mut
     }
     for (position, status) in statuses.iter().enumerate() {
         let claim = status.resource_claim_name.as_deref();
+        // A name that the stored status has already is not validated again.
         if let Some(claim) = claim.filter(|_| !stood(before, status)) {
             let field = field.clone().item(position, &status.name);
             let field = field.field("resourceClaimName");

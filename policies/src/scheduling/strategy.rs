@@ -1,5 +1,5 @@
 //! The fields of a Workload or PodGroup that an API server drops before validation (Kubernetes
-//! `pkg/registry/scheduling`): fields without their feature gate, and what a request may not set.
+//! `pkg/registry/scheduling`): fields without their feature gate, and fields that a request may not set.
 
 use super::feature_gates::{PREEMPTION, RESOURCE_CLAIMS, TOPOLOGY, is_enabled_in};
 use crate::settings::Settings;

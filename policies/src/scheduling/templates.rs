@@ -105,6 +105,7 @@ fn check_list<'a>(
     }
     check_names(above, path, names, out);
     for (position, name) in names.iter().enumerate() {
+        // A name of another list; duplicates within this one are reported above.
         if seen.contains(name) {
             let field = path(above, position, name).field("name");
             let detail = "each template of the Workload needs a name of its own";

@@ -343,6 +343,7 @@ fn check_id(id: &Spanned<String>) -> Result<(), PageError> {
         return Ok(());
     }
     let letters = id.value.trim_end_matches(|it: char| it.is_ascii_digit());
+    // Such an id looks like one of a built-in rule, so the message names the difference.
     let is_own = letters.len() < LETTERS_MIN && letters.bytes().all(|it| it.is_ascii_uppercase());
     let why = if is_own {
         "ids with two letters are lockkeeper's own; take three to eight, such as TEAM001".to_owned()

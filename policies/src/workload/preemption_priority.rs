@@ -73,6 +73,7 @@ fn too_far_above(workload: &Workload, context: &Context<'_>, out: &mut Findings)
     let Some(both) = separate_priorities(workload, context.cluster) else {
         return;
     };
+    // 64 bits, because the sum of two priorities may exceed 32.
     let highest = i64::from(both.scheduling).saturating_add(i64::from(most));
     if i64::from(both.preemption) > highest {
         out.invalid(

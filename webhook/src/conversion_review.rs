@@ -1,7 +1,7 @@
 //! Conversion reviews: objects of one version in, the same objects in another version out.
 //!
-//! An API server accepts all objects or none, so the response is a failure that names the first object that
-//! cannot be converted. The conversions of a kind are defined by `lockkeeper_api::conversion`.
+//! An API server accepts all objects or none, so the response is a failure that names the first
+//! object that cannot be converted. The conversions of a kind are defined by `lockkeeper_api::conversion`.
 
 use crate::admission_response::truncate;
 use crate::duplicate_keys::{self, DecodeError};

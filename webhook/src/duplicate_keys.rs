@@ -41,6 +41,7 @@ pub(crate) fn from_str<'de, T: Deserialize<'de>>(text: &'de str) -> Result<T, De
         },
     });
     decoded
+        // `deserialize` alone accepts characters after the object.
         .and_then(|object| json.end().map(|()| object))
         .map_err(|error| {
             duplicate
@@ -289,6 +290,7 @@ impl<'de> Visitor<'de> for KeySeed {
     }
 
     fn visit_str<E: de::Error>(self, text: &str) -> Result<Self::Value, E> {
+        // A key with escapes differs from its text.
         Ok(Cow::Owned(text.to_owned()))
     }
 }

@@ -94,6 +94,7 @@ async fn handle_review(
     body: Body,
 ) -> Result<JsonBody, HttpError> {
     let started = Instant::now();
+    // Before the permit, so that a rejected request is counted too.
     let observer = RequestObserver::new(&server.app, path);
     let root = ReviewSpan::new(&server.app, path, headers);
     let response = async {

@@ -160,6 +160,7 @@ impl Metrics {
             "When the serving certificate expires, in seconds since 1970",
             PolledMetric::gauge(probe.not_after_seconds),
         );
+        // In the order of the values of `ReloadOutcome`.
         let mut reads = [Some(probe.reloads), Some(probe.failures)].into_iter();
         let reloads = FixedFamily::new(
             "certificate_reloads",

@@ -62,6 +62,7 @@ impl RequestObserver {
             None => OperationLabel::Other,
         };
         let outcome = AdmissionOutcome::from_response(response);
+        // The last value of the label is `other`.
         let kind = position.unwrap_or(metrics.kinds.len());
         if self.review.set((kind, operation, outcome)).is_ok() {
             metrics.count_hits(response.hits());

@@ -67,6 +67,7 @@ impl ClusterView for RequestView<'_> {
 
     fn priority_class(&self, name: &str) -> Lookup<PriorityClassFacts> {
         let stored = self.index.priority_class(name);
+        // An absent class may be one that the watch has not delivered yet.
         if let Lookup::Found(_) = stored {
             return stored;
         }
@@ -80,6 +81,7 @@ impl ClusterView for RequestView<'_> {
 
     fn global_default(&self) -> Lookup<(String, PriorityClassFacts)> {
         let default = self.index.global_default();
+        // Not looked up: only a list of all classes determines the global default.
         if default == Lookup::Unknown {
             self.default_is_unknown.set(true);
         }

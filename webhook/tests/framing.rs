@@ -1,5 +1,5 @@
-//! The end of an HTTP/1.1 request: an ambiguous one is rejected, and the bytes after it are never parsed as
-//! a second request (RFC 9112, sections 6 and 7).
+//! The end of an HTTP/1.1 request: an ambiguous one is rejected, and the bytes after it are never
+//! parsed as a second request (RFC 9112, sections 6 and 7).
 
 #![allow(
     clippy::unwrap_used,

@@ -1,5 +1,5 @@
-//! The limits of HTTP/2 that end a stream or a connection: each limit at its boundary, with frames written
-//! by hand.
+//! The limits of HTTP/2 that end a stream or a connection: each limit at its boundary, with frames
+//! written by hand.
 
 #![allow(
     clippy::unwrap_used,

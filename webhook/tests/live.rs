@@ -94,8 +94,8 @@ fn create(classes: [Option<&str>; 2]) -> Value {
     json!({"operation": "CREATE", "object": workload(classes)})
 }
 
-/// Sends reviews one after the other to a new server and returns the last response. The paused clock
-/// advances to the next timer when all tasks wait.
+/// Sends reviews one after the other to a new server and returns the last response. The paused
+/// clock advances to the next timer when all tasks wait.
 ///
 /// Checks that every response arrives before the timeout, and that these names are looked up.
 #[track_caller]

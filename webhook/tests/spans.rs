@@ -80,7 +80,7 @@ impl RecordedSpans {
         self.spans.last().expect("a span")
     }
 
-    /// Returns the names of the steps, in the order of their ends. All are children in the root's trace.
+    /// Returns the names of the steps, in the order of their ends. All are children of the root.
     #[track_caller]
     fn steps(&self) -> Vec<&str> {
         let root = self.root();

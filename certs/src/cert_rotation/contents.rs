@@ -201,6 +201,7 @@ impl SecretContents {
 
 impl PartialEq for SecretContents {
     fn eq(&self, other: &Self) -> bool {
+        // All other fields are parsed from the texts.
         self.pem_texts == other.pem_texts
     }
 }

@@ -145,6 +145,7 @@ impl TrackedTarget {
                 Ok(true)
             }
             Err(StoreError::Conflict) => {
+                // The next attempt needs the current version, which the watch may deliver later.
                 match secret_store::read_target(&self.api, self.reference.name()).await {
                     Ok(object) => {
                         self.observe(object);

@@ -1,5 +1,5 @@
-//! Rotations with several replicas and API servers that observe changes late, crash and restart: an API
-//! server always trusts every served certificate.
+//! Rotations with several replicas and API servers that observe changes late, crash and restart:
+//! an API server always trusts every served certificate.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -78,7 +78,7 @@ fn run([replicas, targets, servers]: [usize; 3], is_settled: bool, actions: &[Ac
     let count = |is: fn(&Action) -> bool| actions.iter().filter(|action| is(action)).count();
     let renewals = count(|action| matches!(action, Action::Renew));
     let jumps = count(|action| matches!(action, Action::Jump(_)));
-    // Created, both names, three steps and an acknowledgement for each renewal, and the same for each jump.
+    // Created, both names, three steps and an acknowledgement a renewal, and as many a jump.
     let most = 3 + 4 * (renewals + jumps);
     assert!(
         cluster.secret_writes <= most,

@@ -367,7 +367,7 @@ fn expiring_certificates_are_renewed() {
         ca_injected_for: None,
         ..settled_state(contents, &names)
     };
-    // The certificate is valid for 90 days and the CA for 300: the last third, and the last 30 days.
+    // The certificate is valid for 90 days, the CA for 300: the last third, and the last 30 days.
     check(&at(&one, 59), RotationStep::Wait, HOUR);
     check(&at(&one, 61), RotationStep::IssueServing, IMMEDIATELY);
     check(&at(&one, 269), RotationStep::IssueServing, IMMEDIATELY);

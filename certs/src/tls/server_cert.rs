@@ -123,6 +123,7 @@ fn not_after(pair: &CertifiedKey, path: &Path) -> Result<u64, TlsError> {
     pair.cert
         .first()
         .and_then(|leaf| X509Certificate::from_der(leaf).ok())
+        // A time before 1970 is negative.
         .map(|(_, leaf)| u64::try_from(leaf.validity().not_after.timestamp()).unwrap_or(0))
         .ok_or_else(|| TlsError::InvalidCertificate {
             path: path.into(),

@@ -89,6 +89,7 @@ pub(super) fn register_stores(
     index: &Arc<RwLock<Index>>,
     readiness: &StoreReadiness,
 ) {
+    // Including the stores that are off, so that the series do not depend on the configuration.
     let all: Vec<Store> = stores::stores(ForeignKinds::ALL).collect();
     let names = all.iter().map(|store| store.name.to_owned());
     let label = [("store", names.collect::<Vec<_>>())];

@@ -1,5 +1,5 @@
-//! Evaluates user rules on objects that are decoded as JSON, not as types. An object of a kind without user
-//! rules is not decoded here.
+//! Evaluates user rules on objects that are decoded as JSON, not as types. An object of a kind
+//! without user rules is not decoded here.
 
 use super::decode::{duplicate_key, missing_object, request_identity};
 use crate::admission_response::AdmissionResponse;

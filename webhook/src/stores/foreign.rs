@@ -89,10 +89,11 @@ where
     });
 }
 
-/// Decodes the object, if it has the supported form. An object written by a newer version of its project
-/// must not prevent the list of the others.
+/// Decodes the object, if it has the supported schema.
 pub(super) fn decode_lenient<K: Resource + DeserializeOwned>(object: &DynamicObject) -> Option<K> {
+    // An object of a newer version of its project must not prevent the list of the others.
     let mut read = K::deserialize(&object.data).ok()?;
+    // `DynamicObject` has the metadata outside of its data.
     read.meta_mut().clone_from(&object.metadata);
     Some(read)
 }

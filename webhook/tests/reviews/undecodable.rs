@@ -72,8 +72,8 @@ async fn oversized_numbers_and_deep_nesting_are_rejected() {
     assert!(body.contains("SC001"), "{body}");
 }
 
-/// Seeds of the fuzz tests. The first does not decode into a `Value`: it is nested too deep, and a number in
-/// it fits no type. The second is a list of the fields of a review.
+/// Seeds of the fuzz tests. The first does not decode into a `Value`: it is nested too deep, and a
+/// number in it fits no type. The second is a list of the fields of a review.
 #[tokio::test]
 async fn unneeded_undecodable_objects_are_ignored() {
     for (body, fits_a_value) in [

@@ -103,7 +103,7 @@ impl Frame {
         u32::from_be_bytes(self.payload[at..at + 4].try_into().unwrap())
     }
 
-    /// Returns true for the head of a response with this status: 200, 204, 206, 304, 400, 404 or 500.
+    /// True for the head of a response with this status: 200, 204, 206, 304, 400, 404 or 500.
     pub fn has_status(&self, status: u16) -> bool {
         let indexed = [200, 204, 206, 304, 400, 404, 500];
         let place = indexed.iter().position(|known| *known == status).unwrap();
@@ -158,7 +158,7 @@ impl Connection {
         }
     }
 
-    /// Waits until the server has processed all sent frames, and returns the frames that it sent until then.
+    /// Waits until the server has processed all frames, and returns those that it sent.
     pub async fn quiet(&mut self) -> Vec<Frame> {
         self.send(&frame(PING, 0, 0, b"are you?")).await;
         let mut seen = Vec::new();

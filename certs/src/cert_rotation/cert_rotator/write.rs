@@ -39,6 +39,7 @@ impl CertRotator {
             }
             // Another replica wrote first: its contents are loaded, and the next step is planned.
             Err(StoreError::Conflict) => self.refresh_secret().await,
+            // RBAC cannot limit `create` to a name, so the installation has the Secret.
             Err(StoreError::Forbidden(reason)) if seen.secret().is_none() => Err(format!(
                 "Secret {secret} does not exist: {reason}; apply the installation again \
                  (examples/install/server.yaml), which has it, empty"

@@ -2,7 +2,7 @@
 //! rotated in a Secret which all replicas share, and TLS that reloads both without dropping a
 //! connection. Clients are authenticated here as well.
 //!
-//! Nothing here depends on HTTP routes or admission.
+//! The crate depends neither on HTTP routes nor on admission.
 
 pub mod ca_bundle;
 pub mod cert_rotation;

@@ -1,11 +1,10 @@
 //! The TLS server: certificates and keys from PEM files or a Secret, reloaded without dropping connections.
 //!
-//! The crypto provider is aws-lc-rs, named explicitly here: nothing depends on
-//! a default installed for the whole process. It was chosen over ring because
-//! it has features that ring lacks: the post-quantum hybrid key exchange X25519MLKEM768
-//! (on without a switch, and offered first by programs built with Go 1.24 or
-//! later, as current API servers are), AES in AVX-512, and a build validated for
-//! FIPS 140-3 behind a feature.
+//! The crypto provider is aws-lc-rs, named explicitly here: no code depends on the default provider
+//! of the process. It has features that ring lacks: the post-quantum hybrid key exchange
+//! X25519MLKEM768 (enabled by default, and offered first by programs built with Go 1.24 or later,
+//! such as current API servers), AES in AVX-512, and a build validated for FIPS 140-3 behind a
+//! feature (`docs/adr/0001-crypto-provider.md`).
 
 mod client_auth;
 mod error;

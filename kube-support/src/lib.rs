@@ -1,7 +1,7 @@
-//! What every component that talks to a Kubernetes API server needs: watches that restart after an
-//! error, slim objects, errors printed with their causes, health and the port for probes and metrics.
+//! Support for clients of the Kubernetes API server: watches that restart after an error, slim
+//! objects, errors printed with their causes, health and the port for probes and metrics.
 //!
-//! No rule, quota or certificate is handled here.
+//! The crate handles no rules, quota or certificates.
 
 pub mod error_chain;
 pub mod health;

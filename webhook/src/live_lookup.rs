@@ -55,7 +55,7 @@ pub struct ApiServerLookup {
 }
 
 impl ApiServerLookup {
-    /// Uses this client.
+    /// Creates a lookup with this client.
     #[must_use]
     pub fn new(client: Client) -> Self {
         Self {

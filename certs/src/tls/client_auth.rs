@@ -31,8 +31,8 @@ pub struct ClientVerification {
     pub names: Vec<String>,
 }
 
-/// Verifies client certificates with a CA that can be reloaded. A client without a certificate passes
-/// here; [`super::require_client_cert`] rejects its requests.
+/// Verifies client certificates with a CA that can be reloaded. The handshake accepts a client without
+/// a certificate; [`super::require_client_cert`] rejects its requests.
 #[derive(Debug)]
 pub(super) struct ClientAuth {
     ca: PathBuf,

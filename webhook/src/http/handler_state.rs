@@ -17,9 +17,7 @@ pub(super) struct HandlerState {
 }
 
 impl HandlerState {
-    /// Adds `Connection: close` to an HTTP/1.1 response while the server shuts down. Closing an idle
-    /// connection may lose a request that is on its way, which no client retries; after a response there
-    /// is none. HTTP/2 has GOAWAY for this.
+    /// Adds `Connection: close` to an HTTP/1.1 response while the server shuts down.
     pub(super) fn close_if_stopping(&self, version: Version, mut response: Response) -> Response {
         if version < Version::HTTP_2 && self.health.is_stopping() {
             let close = HeaderValue::from_static("close");

@@ -32,9 +32,10 @@ pub(super) struct ReviewTask {
 }
 
 impl ReviewTask {
-    /// Takes the settings once, so that a reload does not change them between evaluation and retry.
+    /// Creates the task with the current settings.
     pub(super) fn new(received: ReceivedReview, endpoint: Endpoint) -> Self {
         Self {
+            // Loaded once, so that a reload does not change them between evaluation and retry.
             settings: received.app.current_settings(),
             received,
             endpoint,

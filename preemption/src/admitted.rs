@@ -96,6 +96,7 @@ impl AdmittedIndex {
         let nodes = tree.nodes().count();
         self.groups.resize_with(nodes, Vec::new);
         self.used.resize_with(nodes, UsageByPriority::new);
+        // Queues may have moved to other trees, so the sums are computed again.
         self.used_below.clear();
         self.used_below.resize_with(nodes, UsageByPriority::new);
         for (id, node) in tree.nodes() {
@@ -259,6 +260,7 @@ impl AdmittedIndex {
                 if let Some(sums) = sums.get_mut(node.index()) {
                     let sum = sums.entry(key).or_default();
                     *sum = change(*sum, *amount);
+                    // Without empty entries a sum costs only the priorities in use.
                     if *sum == Amount::ZERO {
                         sums.remove(&key);
                     }
@@ -270,6 +272,7 @@ impl AdmittedIndex {
 
 fn cells(tree: &Tree, queue: NodeId, of: &[FlavorResource]) -> Vec<CellId> {
     let node = tree.node(queue);
+    // The id of a missing cell reads as a cell without quota and usage.
     let cell = |of: &FlavorResource| node.cell(*of).unwrap_or(CellId(u32::MAX));
     of.iter().map(cell).collect()
 }

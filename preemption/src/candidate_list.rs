@@ -30,6 +30,7 @@ pub(crate) trait UidLookup {
 impl CandidateKey {
     pub(crate) fn new(priority: i32, id: WorkloadId, reserved_at_s: i64, uid: &str) -> Self {
         let mut first = [0; 8];
+        // A big-endian number, padded with zeros, has the same order as the bytes.
         for (to, from) in first.iter_mut().zip(uid.bytes()) {
             *to = from;
         }
@@ -45,6 +46,7 @@ impl CandidateKey {
         let numbers = |it: &Self| (it.priority, it.newest, it.uid);
         numbers(self).cmp(&numbers(other)).then_with(|| {
             let by_uid = uids.uid(self.id).cmp(uids.uid(other.id));
+            // Uids may be equal in invalid input; the list needs a total order.
             by_uid.then_with(|| self.id.cmp(&other.id))
         })
     }
@@ -120,6 +122,7 @@ impl CandidateList {
             return;
         };
         piece.remove(place);
+        // Well below half a chunk, so that a chunk is not merged right after its split.
         if piece.len() < CHUNK_MAX / 4 {
             self.merge_chunks(at);
         }

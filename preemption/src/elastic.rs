@@ -67,6 +67,7 @@ impl ElasticGate<'_> {
         let Some(cell) = node.cell(of).map(|it| self.tree.cell(it)) else {
             return Amount::ZERO;
         };
+        // Without a cohort no quota can be borrowed, so max is min.
         if node.parent.is_none() {
             return cell.nominal;
         }
@@ -89,6 +90,7 @@ impl ElasticGate<'_> {
         for flavor in group.into_iter().flat_map(|it| &it.flavors) {
             let flavor = flavor.flavor;
             let it = FlavorResource { flavor, resource };
+            // Each flavor gets at most the min that non-preemptible usage leaves free.
             let part = rest.min(self.min(it).minus(self.non_preemptible.used(it)).or_zero());
             if it == of {
                 return part;

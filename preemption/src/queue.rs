@@ -98,6 +98,7 @@ pub(crate) struct Queue {
 impl Queue {
     /// Adds a workload to its class.
     pub(crate) fn push(&mut self, key: QueueKey, class: EquivalenceClass) {
+        // As in Kueue, a new workload of an inadmissible class is inadmissible immediately.
         let is_open = !self.inadmissible_classes.contains(&class);
         match self.class_queues.entry(class) {
             Entry::Vacant(entry) => {
@@ -135,6 +136,7 @@ impl Queue {
         let class_queue = entry.get_mut();
         if class_queue.first == *key {
             let head = (class_queue.first.clone(), class);
+            // `heads` contains the first workloads of active classes only.
             let is_open = self.heads.remove(&head);
             match class_queue.rest.pop_first() {
                 Some(next) => {
@@ -228,11 +230,13 @@ impl Queue {
 
     /// The sticky preemptor, if it is active and comes first.
     fn sticky_head(&self) -> Option<&(QueueKey, EquivalenceClass)> {
+        // In Kueue the sticky preemptor does not affect the order of a `StrictFIFO` queue.
         if self.settings.strategy != QueueingStrategy::BestEffortFifo {
             return None;
         }
         let sticky = self.sticky.as_ref()?;
         let (key, class) = sticky;
+        // An inadmissible one stays sticky and is first again when it becomes active (Kueue).
         self.is_active(key, *class).then_some(sticky)
     }
 
@@ -300,6 +304,7 @@ impl Queue {
             && let Some(at) = order.iter().position(|id| *id == sticky.id)
             && let Some(first) = order.get_mut(..=at)
         {
+            // Moves the sticky preemptor to the front; the order of the others stays.
             first.rotate_right(1);
         }
         order

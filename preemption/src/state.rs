@@ -1,4 +1,4 @@
-//! The state that decisions are made from, kept up to date by events.
+//! The input of all decisions, kept up to date by events.
 //!
 //! An event costs the logarithm of the number of workloads, times the flavors and resources of the
 //! workload and the depth of its tree. Changed queues and cohorts take effect at the next decision, at a cost

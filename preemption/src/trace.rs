@@ -72,7 +72,7 @@ pub enum Step {
     /// The earlier decision is kept: some of its victims have released their quota, the others are being
     /// evicted.
     DecisionRetained,
-    /// The workload takes over the quota held for a preemptor of lower priority.
+    /// The workload displaces a preemptor of lower priority, and uses the quota held for it.
     Displaced {
         /// The preemptor that loses its hold.
         preemptor: WorkloadId,

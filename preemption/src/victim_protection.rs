@@ -17,7 +17,7 @@ pub(crate) struct VictimProtection<'a> {
     pub(crate) preemptor: WorkloadId,
     pub(crate) histories: &'a Histories,
     pub(crate) holds: &'a Holds,
-    /// Preemptors with held quota that this preemptor takes over.
+    /// Preemptors that this preemptor displaces: it uses the quota held for them.
     pub(crate) displaced: &'a [WorkloadId],
     pub(crate) queues: &'a [Queue],
     pub(crate) now_s: i64,
@@ -68,6 +68,7 @@ impl VictimProtection<'_> {
             return Some(Protection::NonPreemptible);
         }
         let damping = self.damping_protection(priority, id, admitted.priority);
+        // Limits do not protect a workload that is being evicted: sparing it saves no run time.
         if damping.is_some() || !self.has_limits || admitted.is_evicted {
             return damping;
         }

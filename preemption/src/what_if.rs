@@ -82,6 +82,7 @@ impl<'a> WhatIf<'a> {
         let Some(queue) = self.state.workload_view(id).queue() else {
             return Vec::new();
         };
+        // `demands` leaves out missing cells, so the request would lose this amount.
         for (of, _) in request {
             ensure_cell(self.state, queue, *of);
         }

@@ -100,6 +100,7 @@ impl WorkloadTable {
 
     pub(crate) fn remove(&mut self, id: WorkloadId) -> Option<WorkloadRow> {
         let row = self.slot_mut(id)?.take()?;
+        // The id is used again: callers have to drop all references to it first.
         self.free.push(id);
         Some(row)
     }

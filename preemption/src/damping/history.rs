@@ -70,6 +70,7 @@ impl Histories {
         if before == Some(preemptor) {
             return;
         }
+        // Another preemptor has selected the same victim; only the last one counts.
         if let Some(before) = before {
             self.edit(before, |it| it.evicting_victims.remove(&id));
         }
@@ -115,7 +116,7 @@ impl Histories {
         self.set_preempted_by(id, Some(preemptor));
     }
 
-    /// Records that another workload took over the quota held for this one.
+    /// Records that another workload has displaced this one, and uses the quota held for it.
     pub(crate) fn record_displacement(&mut self, id: WorkloadId, by: WorkloadId) {
         self.by_workload.entry(id).or_default();
         self.set_preempted_by(id, Some(by));
@@ -139,6 +140,7 @@ impl Histories {
         }
         for other in it.replaced {
             self.edit(other, |other| other.preempted_by.take());
+            // Its preemptor no longer exists, so preempting its victims again starts no loop.
             self.drop_victims(other);
         }
     }

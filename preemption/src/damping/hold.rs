@@ -100,6 +100,7 @@ impl Hold {
                 .zip(running.amounts.as_slice())
             {
                 for (_, held) in amounts.iter_mut().filter(|(it, _)| it == of) {
+                    // The tree already counts this amount as used by the victim.
                     *held = held.minus(*amount);
                 }
             }

@@ -33,12 +33,14 @@ impl Overlay {
     /// Drops all changes.
     fn clear(&mut self) {
         self.epochs.fill(0);
+        // `View::new` starts with epoch 1, so no cell counts as changed.
         self.epoch = 0;
     }
 
     fn usage(&self, cell: CellId) -> Option<Amount> {
         let epoch = self.epochs.get(cell.index())?;
         let usage = self.usages.get(cell.index())?;
+        // A cell with an older epoch was changed in an earlier view.
         (*epoch == self.epoch).then_some(*usage)
     }
 
@@ -121,6 +123,7 @@ impl<'a> View<'a> {
                 return it.subtree.minus(usage).plus(added).min(bound);
             };
             added = added.plus(it.local_available(usage));
+            // The borrowing limits of all nodes on the path apply, not only that of the queue.
             bound = bound.min(it.borrowable(usage).plus(added));
             at = parent;
         }
@@ -155,6 +158,7 @@ impl<'a> View<'a> {
             let Some(parent) = it.parent else {
                 return (node.height, false);
             };
+            // The parent has to cover only the part beyond the free local quota.
             amount = amount.minus(it.local_available(usage)).or_zero();
             at = parent;
         }

@@ -191,6 +191,7 @@ impl Tree {
             let free = it.local_available(before);
             usage.change(cell, before, before.plus(amount));
             match it.parent {
+                // Local quota is used first; the parent sees only the rest (Kueue `addUsage`).
                 Some(parent) if amount > free => {
                     amount = amount.minus(free);
                     cell = parent;
@@ -206,6 +207,7 @@ impl Tree {
         loop {
             let it = self.cell(cell);
             let before = usage.usage(cell);
+            // The part that `add_usage` passed to the parent: it is released there as well.
             let stored = before.minus(it.local);
             usage.change(cell, before, before.minus(amount));
             match it.parent {
@@ -317,7 +319,7 @@ impl Tree {
     }
 
     /// Creates a cell for each flavor and resource that a node or a descendant has quota of or uses. A cohort also gets
-    /// the cells of its ancestors, since their potential quota counts as its lendable quota.
+    /// the cells of its ancestors.
     fn build_cells(&mut self, top_down: &[NodeId]) {
         let mut of: Vec<BTreeSet<FlavorResource>> = vec![BTreeSet::new(); self.nodes.len()];
         for id in top_down.iter().rev() {
@@ -346,6 +348,7 @@ impl Tree {
             if let Some(parent) = parent
                 && !self.node(*id).is_queue
             {
+                // The potential quota of the ancestors counts as lendable quota of the cohort.
                 names.extend(self.node(parent).cells.iter().map(|(of, _)| *of));
             }
             let mut cells = Vec::new();
@@ -382,6 +385,7 @@ impl Tree {
                 let Some(slot) = self.cells.get_mut(cell.index()) else {
                     continue;
                 };
+                // Children come before their parent and may have set it already.
                 slot.has_quota |= named.is_some();
                 slot.nominal = quota.nominal;
                 slot.subtree = subtree;
@@ -403,6 +407,7 @@ impl Tree {
                 let it = self.cell(cell);
                 let potential = it.parent.map_or(it.subtree, |parent| {
                     let from_above = self.cell(parent).potential;
+                    // As if no quota were in use (Kueue `potentialAvailable`).
                     it.local.plus(from_above.min(it.ceiling))
                 });
                 if let Some(slot) = self.cells.get_mut(cell.index()) {
@@ -421,6 +426,7 @@ impl Tree {
         for index in 0..self.nodes.len() {
             let node = self.node(NodeId::of(index));
             let mut lendable: Vec<(ResourceId, Amount)> = Vec::new();
+            // All flavors of the tree count, even those that a child has no quota of (Kueue).
             for (of, cell) in node.cells.iter().filter(|_| !node.is_queue) {
                 let potential = self.cell(*cell).potential;
                 match lendable.iter_mut().find(|(it, _)| *it == of.resource) {

@@ -20,6 +20,7 @@ impl LifecycleState {
                 let reason = eviction.reason;
                 self.evicted = Some(EvictedCondition { reason, at_s });
                 self.requeue_state = eviction.requeue_state;
+                // The eviction resets all checks to `Pending`, as in Kueue.
                 self.admission_checks = AdmissionCheckStates::default();
                 if matches!(reason, EvictionReason::Deactivated(_)) {
                     self.deactivation_target = None;

@@ -109,6 +109,7 @@ impl Backoff {
         let product = delay_ns
             .saturating_mul(u128::from(self.jitter_ppm))
             .saturating_mul(u128::from(jitter.0));
+        // The jitter is a number of 2^32-ths.
         let added_ns = (product >> u32::BITS) / PARTS_PER_MILLION;
         duration(delay_ns.saturating_add(added_ns))
     }
@@ -116,6 +117,7 @@ impl Backoff {
     fn without_jitter_ns(&self, count: u32, compatibility: Compatibility) -> u128 {
         let cap_ns = self.cap.map_or(DELAY_MAX_NS, |cap| cap.as_nanos());
         let cap_ns = cap_ns.min(DELAY_MAX_NS);
+        // Kueue does not cap the first delay: `wait.Backoff.Step` returns the base unchanged.
         let first_max_ns = match compatibility {
             Compatibility::Lockkeeper => cap_ns,
             Compatibility::Kueue => DELAY_MAX_NS,
@@ -128,6 +130,7 @@ impl Backoff {
             if next_ns > cap_ns {
                 return cap_ns;
             }
+            // The base is zero or the factor is 1: the delay does not grow any more.
             if next_ns == delay_ns {
                 break;
             }

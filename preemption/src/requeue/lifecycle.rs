@@ -1,4 +1,4 @@
-//! The life-cycle state of a workload: the fields of its object that decisions are made from.
+//! The life-cycle state of a workload: the fields of its object that determine its next step.
 
 use super::reason::{DeactivationCause, EvictionReason, NotReadyReason};
 use super::requeue_state::RequeueState;
@@ -141,6 +141,7 @@ impl LifecycleState {
         let is_ahead = |at_s: &i64| !time::duration_until(*at_s, now_ms).is_zero();
         let requeue_at_s = self.requeue_at_s().filter(is_ahead);
         match self.not_requeued_reason {
+            // The end of a backoff does not requeue the workloads of a stopped queue.
             Some(EvictionReason::ClusterQueueStopped | EvictionReason::LocalQueueStopped) => {
                 Some(i64::MAX)
             }

@@ -95,9 +95,9 @@ impl StepContext<'_> {
         time::duration_until(at_s, self.now_ms)
     }
 
-    /// Checks with a later retry move `requeueAt`, without counting. Kueue also writes it for an inactive workload,
-    /// drops it again, and so on.
+    /// Checks with a later retry move `requeueAt`, without counting.
     fn defer_for_checks(&self) -> Option<LifecycleStep> {
+        // Kueue writes it for an inactive workload too, then drops it, and so on without end.
         if !self.lifecycle.is_active && !self.settings.is_kueue_compatible() {
             return None;
         }
@@ -116,6 +116,7 @@ impl StepContext<'_> {
         if !self.lifecycle.is_active {
             self.deactivated()
         } else if self.lifecycle.deactivation_target.is_some() {
+            // Two writes, as in Kueue: first the target, which has the cause, then `spec.active`.
             Some(LifecycleStep::Deactivate)
         } else {
             self.backoff()
@@ -143,9 +144,11 @@ impl StepContext<'_> {
         let remaining = lifecycle.requeue_at_s().map(|at_s| self.until(at_s));
         let is_ahead = remaining.is_some_and(|it| !it.is_zero());
         let is_like_kueue = self.settings.is_kueue_compatible();
+        // In Kueue a future `requeueAt` also defers the timeout of an admitted workload.
         if is_ahead && (is_like_kueue || lifecycle.is_pending()) {
             return remaining.map(LifecycleStep::Wait);
         }
+        // The end of a backoff keeps the count; only a deactivation drops it.
         let state = lifecycle.requeue_state.map(|state| RequeueState {
             requeue_at_s: None,
             ..state
@@ -169,10 +172,12 @@ impl StepContext<'_> {
     /// The reason of `Requeued=True` once there is no backoff, if the condition is false now.
     fn requeued_reason(&self) -> Option<RequeuedReason> {
         match self.lifecycle.not_requeued_reason? {
+            // Whatever the cause, as in Kueue since kubernetes-sigs/kueue#14874.
             EvictionReason::Deactivated(_) => Some(RequeuedReason::Reactivated),
             EvictionReason::PodsReadyTimeout | EvictionReason::AdmissionCheck => {
                 Some(RequeuedReason::BackoffFinished)
             }
+            // `restart` requeues these once the queue is no longer stopped.
             EvictionReason::ClusterQueueStopped | EvictionReason::LocalQueueStopped => None,
             // No other step would ever reset these.
             EvictionReason::Preempted
@@ -209,6 +214,7 @@ impl StepContext<'_> {
         if let Some(step) = self.start_succeeded() {
             return Some(step);
         }
+        // The job of an evicted workload has to stop before another eviction.
         if !lifecycle.has_quota || lifecycle.evicted.is_some() {
             return None;
         }
@@ -245,6 +251,7 @@ impl StepContext<'_> {
         let state = self.lifecycle.requeue_state?;
         let is_ready = self.lifecycle.pods_ready == PodsReady::Yes;
         let is_late = is_ready && state.first_evicted_at_s.is_some();
+        // Only the time limit is reset; as in Kueue, a successful start keeps the count.
         is_late.then_some(LifecycleStep::SetRequeueState(Some(RequeueState {
             first_evicted_at_s: None,
             ..state

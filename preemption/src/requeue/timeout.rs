@@ -22,6 +22,7 @@ impl StepContext<'_> {
         if !remaining.is_zero() {
             return Some(LifecycleStep::Wait(remaining));
         }
+        // Only marks the workload (Kueue `triggerDeactivation`); the next step deactivates it.
         if let Some(limit) = self.exceeded_limit() {
             return Some(LifecycleStep::SetDeactivationTarget(
                 DeactivationTarget::RequeuingLimit(limit),
@@ -69,11 +70,13 @@ impl StepContext<'_> {
     fn exceeded_limit(&self) -> Option<RequeuingLimit> {
         let state = self.requeue_state();
         let counted = self.settings.backoff_limit_count;
+        // A limit of n allows n requeueings; 0 deactivates at the first timeout.
         if counted.is_some_and(|limit| state.requeue_count() >= limit) {
             return Some(RequeuingLimit::Count);
         }
         let limit = self.settings.backoff_limit?;
         let first_s = state.first_evicted_at_s;
+        // The first eviction would be now, so a limit of zero is exceeded immediately.
         let first_s = first_s.unwrap_or_else(|| time::to_second(self.now_ms));
         let remaining = time::remaining(first_s, limit, self.now_ms);
         remaining.is_zero().then_some(RequeuingLimit::Time)

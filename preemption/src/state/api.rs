@@ -185,6 +185,7 @@ impl State {
         if row.admitted.is_none() {
             enqueue(self, id);
         }
+        // A workload in backoff cannot use held quota.
         self.holds.end(id);
         reactivate_where_holds_ended(self);
     }

@@ -28,6 +28,7 @@ fn reactivate_changed(state: &mut State, changed: &[NodeId]) {
     while let Some(id) = open.pop() {
         open.extend(&state.tree.node(id).children);
         if let Some(queue) = state.queues.get_mut(id.index()) {
+            // The search for flavors restarts: flavors that were tried may fit now.
             queue.generation = queue.generation.saturating_add(1);
         }
     }

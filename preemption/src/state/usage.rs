@@ -1,4 +1,4 @@
-//! Books and releases the quota of workloads, and moves workloads into and out of their queues.
+//! Reserves and releases the quota of workloads, and moves workloads into and out of their queues.
 
 use super::model::State;
 use super::non_preemptible::{add_non_preemptible_usage, remove_non_preemptible_usage};
@@ -37,6 +37,7 @@ fn reserve_sorted(
 ) {
     state.holds.end(id);
     state.histories.record_admission(id);
+    // A repeated reservation replaces the earlier one.
     release_usage(state, id);
     dequeue(state, id);
     let Some(queue) = state.workloads.get(id).map(|row| row.queue) else {
@@ -49,6 +50,7 @@ fn reserve_sorted(
     }
     apply_changes(state);
     let group = state.admitted_index.group_for(&state.tree, queue, usage);
+    // It counts with its requests before, and with its usage after the reservation.
     remove_non_preemptible_usage(state, id);
     let Some(row) = state.workloads.get_mut(id) else {
         return;

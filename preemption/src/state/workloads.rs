@@ -72,6 +72,7 @@ pub(crate) fn update_workload(state: &mut State, id: WorkloadId, spec: WorkloadS
         && row.is_in_scope == spec.is_in_scope
         && row.preemption_labels == spec.preemption_labels
         && *row.pod_sets == *spec.pod_sets;
+    // An update without effect must not reset the tried flavors or the sticky preemptor.
     if is_same {
         return;
     }
@@ -108,6 +109,7 @@ pub(crate) fn update_workload(state: &mut State, id: WorkloadId, spec: WorkloadS
             row.backoff_until_s = until_s;
         }
     } else {
+        // The quota was held for the old request.
         state.holds.end(id);
         enqueue(state, id);
     }

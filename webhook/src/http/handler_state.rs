@@ -19,6 +19,8 @@ pub(super) struct HandlerState {
 impl HandlerState {
     /// Adds `Connection: close` to an HTTP/1.1 response while the server shuts down.
     pub(super) fn close_if_stopping(&self, version: Version, mut response: Response) -> Response {
+        // Closing an idle connection may lose a request in transit, which no client retries; after
+        // a response there is none. HTTP/2 has GOAWAY for this.
         if version < Version::HTTP_2 && self.health.is_stopping() {
             let close = HeaderValue::from_static("close");
             response.headers_mut().insert(CONNECTION, close);

@@ -63,8 +63,8 @@ impl FieldPath {
         self
     }
 
-    /// Appends an item of a list whose items have a name. The path prints the position; two paths are the same for
-    /// [`FieldPath::identity`] when the names agree.
+    /// Appends an item of a list whose items have a name. The path prints the position; [`FieldPath::identity`] has the
+    /// name.
     #[must_use]
     pub fn item(mut self, position: usize, key: &str) -> Self {
         self.elements.push(Element::Index {
@@ -107,6 +107,7 @@ impl FieldPath {
 
     fn write(&self, out: &mut impl fmt::Write) -> fmt::Result {
         if self.elements.is_empty() {
+            // As `field.Path` of apimachinery prints the root.
             return out.write_str("<nil>");
         }
         for (depth, element) in self.elements.iter().enumerate() {
@@ -156,6 +157,7 @@ fn write_field(out: &mut impl fmt::Write, depth: usize, name: &str) -> fmt::Resu
 /// The unescaped name of a part of a JSON pointer.
 #[must_use]
 pub fn unescaped(token: &str) -> String {
+    // In this order: `~01` is the escaped text `~1`, not a slash.
     token.replace("~1", "/").replace("~0", "~")
 }
 

@@ -3,7 +3,7 @@
 //! The rules are those of `resource.Quantity` in k8s.io/apimachinery v0.37.1 (`pkg/api/resource`).
 //! `tests/data/quantities.jsonl` contains the results of that code, and a test compares ours with them.
 //!
-//! We differ in three places, on purpose:
+//! There are three deliberate differences:
 //! - A value is at most 2^127-1 nano (about 1.7e29) in magnitude; Kubernetes supports larger ones.
 //! - An exponent that does not fit 32 bits is rejected; Kubernetes drops its upper bits.
 //! - Values of 1000E and more keep their suffix when printed; Kubernetes prints `1000E` as `1`.
@@ -105,7 +105,7 @@ enum Format {
     DecimalExponent,
 }
 
-/// The reason why a text or number is not a [`Quantity`]. No message repeats the input.
+/// The reason why a text or number is not a [`Quantity`]. The messages do not repeat the input.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum QuantityError {
     /// The text is empty, or is not a number with an optional suffix after it: `abc`, `1 Gi`,
@@ -221,6 +221,7 @@ impl Quantity {
     /// The value in units of `nano_per_unit`, rounded away from zero.
     fn away_from_zero(self, nano_per_unit: i128) -> Option<i64> {
         let towards_zero = self.nano.checked_div(nano_per_unit)?;
+        // Rust divides towards zero; the sign of the remainder leads one step away from it.
         let remainder = self.nano.checked_rem(nano_per_unit)?;
         i64::try_from(towards_zero.checked_add(remainder.signum())?).ok()
     }

@@ -116,8 +116,8 @@ fn requirement() -> Schema {
     })
 }
 
-/// Conditions, with the bounds that Kubernetes gives them (`metav1.Condition`). Each condition is atomic and has one
-/// owner: with an owner per field, `metadata.managedFields` would be longer than the rest of a workload.
+/// Conditions, with the bounds of `metav1.Condition`. Each condition is atomic and has one owner: with an owner per
+/// field, `metadata.managedFields` would be longer than the rest of a workload.
 pub(crate) fn conditions(_: &mut SchemaGenerator) -> Schema {
     json_schema!({
         "type": "array",

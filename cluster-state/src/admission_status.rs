@@ -31,6 +31,7 @@ pub fn admission(state: &State, id: WorkloadId, assignment: &Assignment) -> Opti
             let amount = match asked {
                 // If pods are a counted resource, each pod uses one.
                 _ if it.resource == ResourceId::PODS => Amount::new(given.count),
+                // Partial admission may have reduced the count.
                 Some((_, total)) => pod_set.scaled_request(*total, given.count),
                 None => Amount::ZERO,
             };

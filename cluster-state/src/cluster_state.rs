@@ -88,6 +88,7 @@ impl ClusterState {
             .entries
             .iter()
             .filter(|it| it.decision == Decision::Admit);
+        // Like Kueue's cache, which assumes an admission until the API server has it.
         let keys = admitted.map(|it| WorkloadKey::from(self.state.workload_name(it.workload)));
         self.workloads.assumed.extend(keys);
         cycle
@@ -104,6 +105,7 @@ impl ClusterState {
     /// 1970, or until its object changes.
     pub fn hold_until(&mut self, key: &str, until_s: i64) {
         if self.workloads.entries.contains_key(key) {
+            // The stored key shares its text.
             let stored = self.workloads.key(key);
             self.workloads.assumed.remove(key);
             self.workloads.held_until.insert(stored, until_s);
@@ -119,12 +121,14 @@ impl ClusterState {
     pub fn set_cluster_queue(&mut self, queue: Arc<ClusterQueue>) -> Result<(), ObjectError> {
         let name = object_key(&queue.metadata);
         let before = self.objects.cluster_queues.get(&name);
+        // A deletion makes the queue inactive without a change of its spec.
         let is_deleting = |it: &ClusterQueue| it.metadata.deletion_timestamp.is_some();
         if before.is_some_and(|it| {
             it.spec == queue.spec && is_deleting(&it.object) == is_deleting(&queue)
         }) {
             return Ok(());
         }
+        // Eligible flavors and the namespace selector concern single workloads; limits do not.
         let is_same_scope = before.is_some_and(|it| {
             it.spec.namespace_selector == queue.spec.namespace_selector
                 && flavor_names(&it.spec) == flavor_names(&queue.spec)
@@ -134,6 +138,7 @@ impl ClusterState {
         let spec = queue_spec(&queue, &mut self.state, is_active)?;
         let flavors = spec.groups.iter().flat_map(|group| &group.flavors);
         let amounts = flavors.flat_map(|it| &it.quotas).flat_map(limit_amounts);
+        // The last check before the state changes: a rejected object leaves it as it was.
         if !self
             .quota_totals
             .set(&format!("ClusterQueue {name}"), object_totals(amounts))
@@ -340,6 +345,7 @@ impl ClusterState {
         let local_queue = local_queue.and_then(|key| self.objects.local_queues.get(&key));
         let status = workload.status.as_ref();
         let admission = status.and_then(|it| it.admission.as_ref());
+        // The admission names the ClusterQueue with the quota; the LocalQueue may have changed.
         let cluster_queue = admission
             .map(|it| &it.cluster_queue)
             .or_else(|| local_queue.map(|it| &it.cluster_queue))
@@ -369,7 +375,7 @@ impl ClusterState {
         let queues: Vec<_> = entries.map(|it| Arc::clone(&it.object)).collect();
         for queue in queues {
             let is_active = self.objects.is_active(&queue);
-            // The spec was valid when it was stored, so there is no error to report.
+            // The spec was valid when it was stored, so the conversion does not fail.
             if let Ok(spec) = queue_spec(&queue, &mut self.state, is_active) {
                 self.state.set_queue(spec);
             }
@@ -386,8 +392,9 @@ impl ClusterState {
     }
 }
 
-/// The limits of a quota that count towards the totals. The lending limit is part of the nominal quota.
+/// The limits of a quota that count towards the totals.
 fn limit_amounts((resource, quota): &(ResourceId, Quota)) -> Vec<(ResourceId, Amount)> {
+    // The lending limit is part of the nominal quota.
     let limit = quota.borrowing_limit.into_iter();
     let amounts = limit.chain([quota.nominal]);
     amounts.map(|it| (*resource, it)).collect()

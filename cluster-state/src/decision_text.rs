@@ -82,7 +82,7 @@ pub fn flavor_amount(state: &State, of: FlavorResource, amount: Amount) -> Strin
     format_amount(state.resource_name(of.resource), amount)
 }
 
-/// An amount as people write it: milli-CPU in CPUs, whole powers of two in their units.
+/// An amount as in manifests: milli-CPU in CPUs, multiples of a binary unit in that unit.
 #[must_use]
 pub fn format_amount(resource: &str, amount: Amount) -> String {
     const UNITS: [(&str, u32); 4] = [("Ti", 40), ("Gi", 30), ("Mi", 20), ("Ki", 10)];
@@ -96,6 +96,7 @@ pub fn format_amount(resource: &str, amount: Amount) -> String {
             _ => format!("{number}m cpu"),
         };
     }
+    // A multiple of 2^n ends in at least n zero bits.
     let whole = |(_, bits): &&(&str, u32)| number.trailing_zeros() >= *bits;
     match UNITS.iter().find(whole) {
         Some((unit, bits)) => format!("{}{unit} {resource}", number >> bits),

@@ -10,9 +10,8 @@ use std::collections::{BTreeMap, BTreeSet};
 pub type Flavors = BTreeMap<String, ResourceFlavorSpec>;
 
 /// The flavors of a queue that a pod cannot run on: the pod does not tolerate one of their taints, or its node selector
-/// or required affinity does not match their labels. Only the keys of labels that some flavor of the resource group has
-/// are compared, because other labels of the nodes are unknown. A flavor that does not exist is not included; it makes
-/// its queue inactive.
+/// or required affinity does not match their labels. A flavor that does not exist is not
+/// included; it makes its queue inactive.
 ///
 /// Source: Kueue `pkg/scheduler/flavorassigner`, `checkFlavorForPodSets`, `flavorSelector`.
 pub(crate) fn ineligible_flavors<'a>(
@@ -25,6 +24,7 @@ pub(crate) fn ineligible_flavors<'a>(
         let known = group.flavors.iter();
         let known = known.filter_map(|it| Some((it.name.as_str(), flavors.get(&it.name)?)));
         let known: Vec<_> = known.collect();
+        // Only keys that some flavor of the group has: other labels of the nodes are unknown.
         let keys = known
             .iter()
             .flat_map(|(_, flavor)| flavor.node_labels.keys());
@@ -39,10 +39,12 @@ pub(crate) fn ineligible_flavors<'a>(
 }
 
 fn tolerates(pod: &PodSpec, flavor: &ResourceFlavorSpec) -> bool {
+    // `PreferNoSchedule` excludes no pod.
     let keeps_away = |taint: &&Taint| matches!(&*taint.effect, "NoSchedule" | "NoExecute");
     let mut taints = flavor.node_taints.iter().filter(keeps_away);
     taints.all(|taint| {
         let tolerations = pod.tolerations.iter().flatten();
+        // The controller adds the tolerations of the flavor when it starts the job.
         let mut tolerations = tolerations.chain(&flavor.tolerations);
         tolerations.any(|it| is_tolerated(taint, it))
     })
@@ -52,6 +54,7 @@ fn tolerates(pod: &PodSpec, flavor: &ResourceFlavorSpec) -> bool {
 fn is_tolerated(taint: &Taint, by: &Toleration) -> bool {
     let effect = by.effect.as_deref().unwrap_or_default();
     let key = by.key.as_deref().unwrap_or_default();
+    // An empty effect matches all effects, and an empty key all keys.
     if !(effect.is_empty() || effect == taint.effect) || !(key.is_empty() || key == taint.key) {
         return false;
     }

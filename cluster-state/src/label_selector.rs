@@ -54,6 +54,7 @@ pub(crate) fn requirement_matches(
     };
     match operator {
         "In" => Some(is_listed()),
+        // Matches objects without the label, too, as in Kubernetes.
         "NotIn" => Some(!is_listed()),
         "Exists" => Some(value.is_some()),
         "DoesNotExist" => Some(value.is_none()),

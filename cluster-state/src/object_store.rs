@@ -108,16 +108,17 @@ impl ObjectStore {
             return Some(default.map_or(0, |it| it.value));
         };
         let class = self.priority_classes.get(name).map(|it| it.value);
+        // A file or a watch may lack the classes that the API server creates itself.
         let system = SYSTEM_PRIORITY_CLASSES.iter().find(|it| it.0 == name);
         class.or(system.map(|(_, value)| *value))
     }
 
-    /// Whether a ClusterQueue admits workloads. A ClusterQueue that is being deleted does not: its deletion
-    /// completes when its admitted workloads have ended.
+    /// Whether a ClusterQueue admits workloads.
     pub(crate) fn is_active(&self, queue: &ClusterQueue) -> bool {
         let exists = |name: &str| {
             self.completeness == Completeness::Partial || self.flavors.contains_key(name)
         };
+        // A deletion completes when the admitted workloads have ended: no further ones may start.
         queue.metadata.deletion_timestamp.is_none()
             && queue.spec.stop_policy.unwrap_or_default() == StopPolicy::None
             && flavor_names(&queue.spec).all(exists)
@@ -129,12 +130,14 @@ impl ObjectStore {
         let Some(queue) = self.cluster_queues.get(cluster_queue) else {
             return true;
         };
+        // As in Kueue, an absent selector matches no namespace, and an empty one matches all.
         let Some(selector) = &queue.selector else {
             return false;
         };
         match self.namespaces.get(namespace) {
             Some(labels) => matches(selector, labels),
             None if self.completeness == Completeness::Partial => true,
+            // A missing namespace has no labels; `NotIn` and `DoesNotExist` match.
             None => matches(selector, &Labels::new()),
         }
     }

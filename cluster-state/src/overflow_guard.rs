@@ -20,10 +20,12 @@ impl OverflowGuard {
         let before = self.by_object.get(key);
         let sum = |resource: &ResourceId, amount: i128| {
             let others = self.totals.get(resource).copied().unwrap_or_default();
+            // An update replaces the former amounts of the object.
             let own = before.and_then(|it| it.get(resource));
             let others = others.saturating_sub(own.copied().unwrap_or_default());
             others.saturating_add(amount)
         };
+        // `i64::MAX` itself means unlimited, so a total must stay below it.
         let is_small = |(resource, amount): (&ResourceId, &i128)| {
             sum(resource, *amount) < i128::from(i64::MAX)
         };
@@ -53,7 +55,7 @@ impl OverflowGuard {
     }
 }
 
-/// Unlimited amounts are not added.
+/// The amounts of an object by resource, without unlimited ones.
 pub(crate) fn object_totals(amounts: impl Iterator<Item = (ResourceId, Amount)>) -> ObjectTotals {
     let mut part = ObjectTotals::new();
     for (resource, amount) in amounts.filter(|(_, amount)| !amount.is_unlimited()) {

@@ -51,6 +51,7 @@ pub(crate) fn pod_set(
     for (resource, quantity) in each.unwrap_or_default() {
         let field = || path().field("template.spec").field("containers");
         let each = amount_from_quantity(subject, &resource, quantity, field)?;
+        // Rounded up per pod, as the scheduler does, and multiplied after that.
         let all = each.get().checked_mul(i64::from(count));
         let all =
             all.ok_or_else(|| subject.error(&path().field("count"), ObjectProblem::TooLarge))?;
@@ -102,8 +103,7 @@ impl RequestReader<'_> {
     /// container needs more beside the sidecars started before it; pod-level requests replace this sum where they are
     /// set; plus the overhead.
     ///
-    /// Source: Kubernetes `component-helpers/resource`, `PodRequests`. A limit without a request counts as the request,
-    /// as the API server defaults it.
+    /// Source: Kubernetes `component-helpers/resource`, `PodRequests`.
     fn pod_total(&self, pod: &PodSpec) -> Result<Requests, ObjectError> {
         let mut running = Requests::new();
         for (at, container) in pod.containers.iter().enumerate() {
@@ -116,13 +116,16 @@ impl RequestReader<'_> {
             let requests = self.container_requests("initContainers", at, container)?;
             let mut now = sidecars.clone();
             self.add(&mut now, &requests)?;
+            // A sidecar runs beside the containers and all later init containers.
             if container.restart_policy.as_deref() == Some("Always") {
                 self.add(&mut running, &requests)?;
                 sidecars.clone_from(&now);
             }
+            // Init containers run one after the other: only the largest sum counts.
             raise_to(&mut most, now);
         }
         raise_to(&mut running, most);
+        // Pod-level requests replace the sum of the containers, for the supported resources.
         if let Some(whole) = &pod.resources {
             let path = || self.path().field("resources");
             let (requests, limits) = self.requests_and_limits(whole, path)?;
@@ -157,6 +160,7 @@ impl RequestReader<'_> {
         };
         let path = || self.path().field(list).index(at).field("resources");
         let (mut requests, limits) = self.requests_and_limits(given, path)?;
+        // The API server defaults a missing request to the limit.
         for (name, limit) in limits {
             requests.entry(name).or_insert(limit);
         }

@@ -32,11 +32,12 @@ pub fn in_core_units(resource: &str, quantity: Quantity) -> Option<i64> {
     }
 }
 
-/// The quantity of an amount, with the suffixes that the resource is usually written with.
+/// The quantity of an amount, with the usual suffixes of the resource.
 #[must_use]
 pub fn quantity(resource: &str, amount: Amount) -> Quantity {
     match resource {
         "cpu" => Quantity::from_milli(amount.get()),
+        // Counted in bytes, and usually written with binary suffixes.
         "memory" | "ephemeral-storage" => Quantity::from_bytes(amount.get()),
         name if name.starts_with("hugepages-") => Quantity::from_bytes(amount.get()),
         _ => Quantity::from(amount.get()),

@@ -27,6 +27,7 @@ pub fn queue_spec<'a>(
 ) -> Result<QueueSpec<'a>, ObjectError> {
     let subject = Subject::new("ClusterQueue", &queue.metadata);
     let spec = &queue.spec;
+    // Validated only: the core has no selectors, `ClusterState` stores them.
     selector(queue)?;
     let groups = resource_groups(subject, state, &spec.resource_groups)?;
     Ok(QueueSpec {
@@ -89,6 +90,7 @@ pub fn selector(queue: &ClusterQueue) -> Result<Option<Selector>, ObjectError> {
         match_expressions: Vec::new(),
     };
     for (at, it) in match_expressions.iter().flatten().enumerate() {
+        // An unknown operator would be treated as `DoesNotExist`.
         let known = ["In", "NotIn", "Exists", "DoesNotExist"];
         if !known.contains(&it.operator.as_str()) {
             let field = FieldPath::new("spec.namespaceSelector.matchExpressions");

@@ -1,4 +1,4 @@
-//! The workloads of a cluster, and the controller's state for them.
+//! The workloads of a cluster, with their phases and assumed admissions.
 
 use crate::error::ObjectError;
 use crate::object_store::LocalQueueKey;
@@ -82,6 +82,7 @@ impl WorkloadStore {
     /// The workloads of a namespace that name a LocalQueue.
     pub(crate) fn keys_in_namespace(&self, namespace: &str) -> Vec<WorkloadKey> {
         self.by_local_queue
+            // The empty name sorts before all LocalQueues of the namespace.
             .range((namespace.to_owned(), String::new())..)
             .take_while(|((it, _), _)| it == namespace)
             .flat_map(|(_, keys)| keys)

@@ -80,6 +80,7 @@ impl WorkloadSync<'_> {
         let pod_sets = pod_sets(workload, self.state, groups, &self.objects.flavors)?;
         let cluster_queue_stop = stop_policy(queue.and_then(|it| it.spec.stop_policy));
         let lifecycle = lifecycle_state(workload, cluster_queue_stop, stop_policy(None));
+        // The last check before the state changes: a rejected workload stays as it was.
         self.set_reserved_total(key, workload, reserved.as_ref())?;
         let spec = WorkloadSpec {
             name: key,
@@ -102,6 +103,7 @@ impl WorkloadSync<'_> {
             },
         };
         if self.workloads.assumed.contains(key) {
+            // The object has no admission yet: the reservation of the cycle applies.
             reserved = self.state.workload_view(id).reservation();
         }
         if let Some(reserved) = reserved {
@@ -109,6 +111,7 @@ impl WorkloadSync<'_> {
             return Ok(WorkloadPhase::Admitted);
         }
         if self.state.workload_view(id).reservation().is_some() {
+            // The object shows that its quota was released.
             self.state.release(id);
         }
         let held_until_s = self.workloads.held_until.get(key).copied();
@@ -134,7 +137,7 @@ impl WorkloadSync<'_> {
         Err(subject.error(&field, ObjectProblem::TooLarge))
     }
 
-    /// Records the quota of an admitted workload; an unchanged reservation is not recorded again.
+    /// Records the quota of an admitted workload.
     fn sync_reservation(&mut self, id: WorkloadId, reserved: &Reservation) {
         let Some(before) = self.state.workload_view(id).reservation() else {
             self.state.reserve(id, reserved);
@@ -145,6 +148,7 @@ impl WorkloadSync<'_> {
         }
         let is_same_quota =
             before.usage == reserved.usage && before.reserved_at_s == reserved.reserved_at_s;
+        // Only the eviction is new: the usage of the queue does not change.
         if is_same_quota && reserved.is_evicted {
             self.state.mark_evicted(id);
         } else {
@@ -181,6 +185,7 @@ impl WorkloadSync<'_> {
             return Err(NotQueuedReason::Finished);
         }
         let is_admitted = has_reservation || self.workloads.assumed.contains(key);
+        // A deactivated workload keeps its quota until it is evicted.
         if workload.spec.active == Some(false) && !is_admitted {
             return Err(NotQueuedReason::Inactive);
         }
@@ -213,6 +218,7 @@ impl WorkloadSync<'_> {
         let key = local_queue_key(workload).ok_or(NotQueuedReason::NoLocalQueue)?;
         let local_queue = self.objects.local_queues.get(&key);
         let local_queue = local_queue.ok_or(NotQueuedReason::NoLocalQueue)?;
+        // Only for workloads without quota: HoldAndDrain evicts admitted ones by their lifecycle.
         if local_queue.stop_policy.unwrap_or_default() != StopPolicy::None {
             return Err(NotQueuedReason::LocalQueueStopped);
         }

@@ -54,8 +54,7 @@ pub fn pod_sets(
     Ok(out)
 }
 
-/// The quota that `status.admission` of a workload reserves; `None` without an admission. The usage is the recorded
-/// amount: the requests may have been reduced by partial admission.
+/// The quota that `status.admission` of a workload reserves; `None` without an admission.
 ///
 /// # Errors
 ///
@@ -82,6 +81,7 @@ pub fn reservation(
         if !seen.insert(it.name.as_str()) {
             return Err(subject.error(&path().field("name"), ObjectProblem::Duplicate(name())));
         }
+        // The recorded amount, not the requests: partial admission may have reduced them.
         add_usage(subject, state, &mut usage, it, path)?;
     }
     let since = |of| condition(workload, of, "True").map(transition_time_s);
@@ -116,6 +116,7 @@ fn add_usage(
         };
         let sum: &mut Amount = usage.entry(of).or_default();
         *sum = sum.plus(amount);
+        // `Amount::plus` returns unlimited on overflow.
         if sum.is_unlimited() {
             return Err(subject.error(&path(), ObjectProblem::TooLarge));
         }
@@ -140,6 +141,7 @@ pub fn lifecycle_state(
     let is = |of| condition(workload, of, "True");
     let is_not = |of| condition(workload, of, "False");
     let created = workload.metadata.creation_timestamp.as_ref();
+    // Only this reason changes the order in the queue (Kueue `GetQueueOrderTimestamp`).
     let preempted = is("Preempted").filter(|it| it.reason == "InCohortReclaimWhileBorrowing");
     let status = workload.status.as_ref();
     let state = status.and_then(|it| it.requeue_state.as_ref());
@@ -178,7 +180,7 @@ pub fn lifecycle_state(
 }
 
 /// The preemption labels and policies of the pod templates of a workload. If the templates differ, the strictest value
-/// applies: one non-preemptible template, or one that may not preempt, determines the result.
+/// applies.
 #[must_use]
 pub fn preemption_labels(workload: &Workload) -> PreemptionLabels {
     let mut all: Option<PreemptionLabels> = None;
@@ -194,6 +196,7 @@ pub fn preemption_labels(workload: &Workload) -> PreemptionLabels {
             never_preempts: policy == Some("Never"),
         };
         let before = all.get_or_insert(says);
+        // One non-preemptible template, or one that may not preempt, determines the result.
         before.preemptible = before.preemptible.stricter(says.preemptible);
         before.can_preempt = before.can_preempt.stricter(says.can_preempt);
         before.never_preempts |= says.never_preempts;
@@ -201,7 +204,7 @@ pub fn preemption_labels(workload: &Workload) -> PreemptionLabels {
     all.unwrap_or_default()
 }
 
-/// The preemption policy of a queue as a core value.
+/// The stop policy of a queue as a core value.
 #[must_use]
 pub fn stop_policy(policy: Option<cluster_queue::StopPolicy>) -> StopPolicy {
     match policy.unwrap_or_default() {

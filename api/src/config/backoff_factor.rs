@@ -59,6 +59,7 @@ impl FromStr for BackoffFactor {
             return Err(BackoffFactorError::TooManyDigits(text.to_owned()));
         }
         let whole: u64 = whole.parse().map_err(|_| range())?;
+        // Padded to eight places, the digits are hundred-millionths.
         let part: u64 = format!("{part:0<DECIMALS$}").parse().map_err(|_| range())?;
         let sum = whole.saturating_mul(ONE).saturating_add(part);
         if !(ONE..=MOST.saturating_mul(ONE)).contains(&sum) {
@@ -114,8 +115,8 @@ impl Visitor<'_> for BackoffFactorVisitor {
         number.to_string().parse().map_err(E::custom)
     }
 
-    /// Parses the shortest digits of the float, which are those in the file.
     fn visit_f64<E: Error>(self, number: f64) -> Result<BackoffFactor, E> {
+        // The shortest digits of the float are those in the file.
         number.to_string().parse().map_err(E::custom)
     }
 }

@@ -67,7 +67,7 @@ impl TryFrom<String> for Expiry {
     type Error = String;
 
     fn try_from(text: String) -> Result<Self, String> {
-        // Try a day first: a timestamp also begins with one.
+        // By length: a timestamp also begins with a day.
         let end = if text.len() == DAY_LENGTH {
             text.parse().ok().and_then(end_of_day)
         } else {
@@ -83,8 +83,9 @@ impl TryFrom<String> for Expiry {
     }
 }
 
-/// The first second after a day, in UTC. `Date` has a larger range than `Timestamp`: 9999-12-31 is valid.
+/// The first second after a day, in UTC.
 fn end_of_day(day: Date) -> Option<i64> {
+    // Not by `Timestamp`: its range is smaller, and 9999-12-31 is a usual end.
     let days = Date::constant(1970, 1, 1).until(day).ok()?.get_days();
     let after = i64::from(days).checked_add(1)?;
     after.checked_mul(SECONDS_PER_DAY)

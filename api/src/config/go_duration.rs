@@ -32,7 +32,7 @@ const DISPLAY_UNITS: [(&str, u128); 6] = [
     ("ns", 1),
 ];
 
-/// The number of decimal places that count. An hour has 3.6e12 nanoseconds, so fewer would do.
+/// The number of decimal places that are evaluated. An hour has 3.6e12 nanoseconds, so fewer would suffice.
 const DIGITS_MAX: usize = 25;
 
 /// A duration such as `5m`, `300s`, `1h30m` or `1.5s`: `metav1.Duration`, but never negative. It is exact to
@@ -87,6 +87,7 @@ impl FromStr for GoDuration {
         if rest.is_empty() {
             return Err(malformed());
         }
+        // The only number without a unit that Go accepts.
         if rest == "0" {
             rest = "0s";
         }
@@ -108,6 +109,7 @@ impl FromStr for GoDuration {
             }
             rest = after;
         }
+        // Go accepts `-0s`.
         if is_negative && total_ns > 0 {
             return Err(GoDurationError::Negative(text.to_owned()));
         }

@@ -153,7 +153,7 @@ pub struct ResourceClaim {
     /// The ResourceClaim that it is.
     #[serde(default)]
     pub resource_claim_name: Option<String>,
-    /// The ResourceClaimTemplate that it is made of.
+    /// The ResourceClaimTemplate that it is created from.
     #[serde(default)]
     pub resource_claim_template_name: Option<String>,
 }

@@ -1,4 +1,4 @@
-//! Reading a quantity from text: `ParseQuantity` of apimachinery, without its big integers.
+//! Parses quantities: `ParseQuantity` of apimachinery, without its big integers.
 
 use std::num::IntErrorKind;
 
@@ -10,8 +10,8 @@ const NANO_EXPONENT: i32 = -9;
 /// Nano units in one, unsigned.
 const NANO_PER_WHOLE_UNSIGNED: u128 = NANO_PER_WHOLE.unsigned_abs();
 
-/// The most that a quantity with a binary suffix can be, in nano units: 2^63-1 whole units.
-/// Kubernetes lowers anything above.
+/// The maximum of a quantity with a binary suffix, in nano units: 2^63-1 whole units.
+/// Kubernetes lowers larger values to it.
 pub(super) const BINARY_NANO_MAX: u128 = 9_223_372_036_854_775_807_000_000_000;
 
 /// How many digits after the point decide the nano value of a number with a binary suffix. Of
@@ -22,7 +22,7 @@ const BINARY_FRACTION_DIGITS_MAX: usize = 69;
 /// The largest power of two for which a text without digits is read as 0: that of `Ti`.
 const NO_DIGITS_BITS_MAX: u32 = 40;
 
-/// A text cut into its parts, none of which is checked beyond its characters.
+/// The parts of a text; only their characters are checked.
 struct Parts<'a> {
     negative: bool,
     /// ASCII digits, maybe none.
@@ -32,7 +32,7 @@ struct Parts<'a> {
     suffix: &'a str,
 }
 
-/// What a suffix multiplies the number by.
+/// The multiplier of a suffix.
 #[derive(Clone, Copy)]
 enum Multiplier {
     /// A power of ten.
@@ -73,8 +73,8 @@ pub(super) fn parse(text: &str) -> Result<Quantity, QuantityError> {
     Ok(Quantity { nano, format })
 }
 
-/// Cuts a text into sign, digits, point, digits, and a suffix made of the characters that suffixes
-/// are made of. `None` when something is left over.
+/// Splits a text into sign, digits, point, digits, and a suffix of characters that occur in
+/// suffixes. `None` if other characters follow.
 fn split(text: &str) -> Option<Parts<'_>> {
     if text.is_empty() {
         return None;
@@ -85,6 +85,7 @@ fn split(text: &str) -> Option<Parts<'_>> {
     };
     let (integer, rest) = split_digits(unsigned);
     let (fraction, suffix) = rest.strip_prefix('.').map_or(("", rest), split_digits);
+    // The suffix may be an exponent, which ends with a sign and digits.
     let exponent = suffix.trim_start_matches(|c| "eEinumkKMGTP".contains(c));
     let exponent = exponent.strip_prefix(['+', '-']).unwrap_or(exponent);
     let (_, left_over) = split_digits(exponent);
@@ -123,9 +124,10 @@ fn interpret(suffix: &str) -> Result<Multiplier, QuantityError> {
     }
 }
 
-/// Kubernetes reads a text without a digit as 0 on the path that needs 64 bits only, and rejects it on the other.
+/// Whether a text without a digit is 0, as in Kubernetes.
 fn allows_no_digits(multiplier: Multiplier) -> bool {
     match multiplier {
+        // Kubernetes reads it as 0 on its path for 64 bits, and rejects it on the other.
         Multiplier::Ten(exponent, _) => exponent >= NANO_EXPONENT,
         Multiplier::Two(bits) => bits <= NO_DIGITS_BITS_MAX,
     }
@@ -148,6 +150,7 @@ fn decimal_nano(integer: &str, fraction: &str, exponent: i32) -> Option<u128> {
         .saturating_sub(too_fine_digits); // None is kept when all are too fine.
     let mut digits = integer.bytes().chain(fraction.bytes());
     let mantissa = number(digits.by_ref().take(kept_digits))?;
+    // `take` has consumed the kept digits: the rest is finer than a nano unit.
     let rounding = u128::from(digits.any(|digit| digit != b'0'));
     if mantissa == 0 {
         return Some(rounding); // 0e1000 is 0, though 10^1000 does not fit.

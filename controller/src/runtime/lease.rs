@@ -86,6 +86,7 @@ impl LeaseCandidate {
         );
         match &self.last_record {
             Some((before, since_ms)) if *before == record => {
+                // The duration in the record, as in client-go: settings of replicas may differ.
                 let seconds = lease.lease_duration_seconds.unwrap_or_default();
                 let good_ms = u64::try_from(seconds)
                     .unwrap_or_default()

@@ -76,6 +76,7 @@ impl KueueConversion {
         let mut all = self.renamed.iter();
         let from = all.find_map(|it| {
             let below = pointer.strip_prefix(&it.to)?;
+            // `/spec/cohortName` begins with `/spec/cohort`, and is not below it.
             let is_below = below.is_empty() || below.starts_with('/');
             is_below.then(|| format!("{}{below}", it.from))
         });
@@ -83,8 +84,8 @@ impl KueueConversion {
     }
 }
 
-/// Converts an object of Kueue, or a job or pod with Kueue's labels, to lockkeeper's kinds. `None` if the object has
-/// nothing of Kueue.
+/// Converts an object of Kueue, or a job or pod with Kueue's labels, to lockkeeper's kinds. `None` for other
+/// objects.
 #[must_use]
 pub fn convert(object: &Value) -> Option<KueueConversion> {
     let text = |key: &str| object.get(key).and_then(Value::as_str).unwrap_or_default();
@@ -159,7 +160,7 @@ fn priority_class_obstacle(object: &Value) -> Option<(FieldPath, &'static str)> 
     })
 }
 
-/// The class of a Workload, which is a reference in `v1beta2`, and a name beside the kind of the class in `v1beta1`.
+/// Converts the class of a Workload: a reference in `v1beta2`, a name and the kind of the class in `v1beta1`.
 fn convert_priority_class(object: &mut Value, version: &str, out: &mut KueueConversion) {
     let Some(spec) = object.get_mut("spec").and_then(Value::as_object_mut) else {
         return;
@@ -168,6 +169,7 @@ fn convert_priority_class(object: &mut Value, version: &str, out: &mut KueueConv
         let source = spec.remove("priorityClassSource");
         let source = source.as_ref().and_then(Value::as_str);
         let is_class = source.is_some_and(|it| PRIORITY_CLASS_SOURCES.contains(&it));
+        // Without a valid source Kueue's conversion to v1beta2 drops the name.
         if !is_class
             && spec
                 .remove("priorityClassName")
@@ -219,6 +221,7 @@ fn remove_field(
 ) {
     match (steps, value) {
         ([name], Value::Object(fields)) => match fields.remove(*name) {
+            // An empty value is removed without a report: no data is lost.
             Some(value) if has_content(&value) => out.drop_field(at.named(*name), advice),
             _ => {}
         },
@@ -253,6 +256,7 @@ fn path_from_pointer(pointer: &str) -> FieldPath {
     while let Some(step) = steps.next() {
         path = match step.parse() {
             Ok(index) => path.index(index),
+            // Keys of maps are printed in brackets: `metadata.labels[a/b]`.
             Err(_) if step == "labels" || step == "annotations" => {
                 let name = steps.next();
                 let path = path.named(step);

@@ -65,6 +65,7 @@ fn cluster_queue(spec: &mut Map<String, Value>) -> Vec<MovedField> {
         spec.insert("admissionChecksStrategy".to_owned(), strategy);
         all.push(CHECKS);
     }
+    // v1beta2 has one name, MayStopSearch, for both former values.
     for (key, former) in [("whenCanBorrow", "Borrow"), ("whenCanPreempt", "Preempt")] {
         let fungibility = spec.get_mut("flavorFungibility");
         let value = fungibility.and_then(|it| it.get_mut(key));
@@ -81,6 +82,7 @@ fn workload(spec: &mut Map<String, Value>) -> Vec<MovedField> {
     let (group, kind) = match source.as_ref().and_then(Value::as_str) {
         Some("kueue.x-k8s.io/workloadpriorityclass") => (GROUP, "WorkloadPriorityClass"),
         Some("scheduling.k8s.io/priorityclass") => ("scheduling.k8s.io", "PriorityClass"),
+        // Without a source Kueue drops the name.
         _ => return Vec::new(),
     };
     let name = name.unwrap_or_default();

@@ -53,7 +53,7 @@ fn kueue_name(name: &str) -> Option<&str> {
     }
 }
 
-/// Replaces Kueue's labels of a job or pod by lockkeeper's; `None` if it has none.
+/// Replaces Kueue's labels of a job or pod by lockkeeper's; `None` if there are none.
 pub(super) fn convert(object: &Value, version: &str, kind: &str) -> Option<KueueConversion> {
     let mut places = Vec::new();
     find_metadata(object, &FieldPath::default(), 0, &mut places);
@@ -81,8 +81,9 @@ pub(super) fn convert(object: &Value, version: &str, kind: &str) -> Option<Kueue
     ))
 }
 
-/// All metadata with a name of Kueue.
+/// Finds the paths of all metadata with a label or annotation of Kueue.
 fn find_metadata(value: &Value, at: &FieldPath, depth: usize, out: &mut Vec<FieldPath>) {
+    // Manifests are input of users: deep nesting must not exhaust the stack.
     if depth > DEPTH_MAX {
         return;
     }
@@ -131,6 +132,7 @@ fn convert_metadata(object: &mut Value, at: &FieldPath, is_home: bool, out: &mut
             continue;
         };
         let place = at.clone().named(map);
+        // Copied, because names are removed and inserted in the loop.
         let names: Vec<String> = fields.keys().cloned().collect();
         for name in names {
             let field = place.clone().key(name.as_str());

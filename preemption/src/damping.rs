@@ -4,9 +4,10 @@
 //! **Held quota.** From the decision on, the quota that the preemptor was nominated for counts as used by
 //! its queue, less the part that its victims still use: no other workload is admitted on it or borrows it.
 //! The hold ends when the preemptor is admitted, is removed, backs off, or no longer finds any assignment. A
-//! workload of strictly higher priority that could preempt the preemptor takes over the held quota instead
-//! of waiting until the preemptor runs; so does the head of a `StrictFIFO` queue from the workloads behind
-//! it. In a cycle, workloads that take over held quota come first, then those for which it is held.
+//! workload of strictly higher priority that could preempt the preemptor displaces it, and uses the held
+//! quota instead of waiting until the preemptor runs; the head of a `StrictFIFO` queue displaces the
+//! workloads behind it. In a cycle, workloads that displace a preemptor come first, then preemptors with
+//! held quota.
 //!
 //! **No loops.** A preemptor preempts a workload of the same or a higher priority only once, as long as
 //! the workload that preempted the preemptor itself still exists. (Workloads of lower priority it may

@@ -2,11 +2,8 @@
 //!
 //! Source: Kueue `pkg/scheduler/flavorassigner`, KEP-83 "Flavor assignment", KEP-582 (fungibility).
 //! Pod sets are processed in order; for each, every resource group of the queue once, with its flavors in order.
-//! The mode of a flavor is the worst mode of the group's resources; for each resource that does not fit, victims are
-//! searched separately.
 //!
-//! Differences from the documents: a flavor without candidates always loses to a later one, and the borrowing level
-//! (the height of the node that lends the quota) replaces their boolean.
+//! Unlike in the documents, borrowing has a level: the height of the node that lends the quota.
 
 use crate::amount::Amount;
 use crate::assignment::{Assignment, FlavorAssignment, Mode, PodSet, PodSetAssignment};
@@ -88,6 +85,7 @@ impl Oracle for VictimSearchOracle<'_> {
         level: u32,
         trace: &mut Trace,
     ) -> (Possibility, u32) {
+        // Each resource is searched alone here; the final search is for the whole request.
         let (needs, request) = ([demand.of], [demand]);
         let preemptor = assignment_request.preemptor(&needs, &request);
         let found = victims::search(view, self.context, &preemptor, trace);
@@ -281,6 +279,7 @@ impl FlavorSearch<'_, '_> {
             }
             let found = self.evaluate_flavor(quotas.flavor, &wanted);
             let tries_next = self.should_try_next_flavor(found.granular_mode);
+            // The first acceptable flavor ends the search, even if an earlier one was better (Kueue).
             if !tries_next {
                 best = Some(found);
                 break;
@@ -468,6 +467,7 @@ impl FlavorSearch<'_, '_> {
     fn should_try_next_flavor(&self, (possibility, level): GranularMode) -> bool {
         let fungibility = &self.assignment_request.settings.fungibility;
         match possibility {
+            // Unlike in KEP-582, a flavor without candidates always loses to a later one.
             Possibility::NoFit | Possibility::NoCandidates => return true,
             Possibility::Preempt | Possibility::Reclaim
                 if fungibility.when_can_preempt == Fungibility::TryNextFlavor =>

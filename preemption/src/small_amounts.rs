@@ -17,6 +17,7 @@ impl SmallAmounts {
         match count {
             1 => Self::One([next()]),
             2 => Self::Two([next(), next()]),
+            // Also for none: an empty box does not allocate.
             _ => Self::Many(amounts.collect()),
         }
     }

@@ -39,6 +39,7 @@ impl VictimProtection<'_> {
         if !self.is_damped || self.histories.is_empty() {
             return None;
         }
+        // Its quota is held for that preemptor and would not become available.
         if let Some(by) = self.histories.evicting_preemptor(id)
             && by != self.preemptor
             && self.holds.contains(by)
@@ -46,6 +47,7 @@ impl VictimProtection<'_> {
         {
             return Some(Protection::EvictedForAnother);
         }
+        // Downwards in priority, repeated preemption terminates by itself (see `damping`).
         let has_preempted = || self.histories.has_preempted(self.preemptor, id);
         (priority >= preemptor_priority && has_preempted()).then_some(Protection::PreemptedBefore)
     }

@@ -92,6 +92,7 @@ impl WorkloadTable {
         }
         let before = self.pages.len().saturating_sub(1).saturating_mul(PAGE_SIZE);
         let Some(page) = self.pages.last_mut() else {
+            // Not reached: the last page exists.
             return WorkloadId::of(usize::MAX);
         };
         page.push(Some(row));

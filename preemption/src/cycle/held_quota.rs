@@ -53,6 +53,7 @@ pub(crate) fn nominate_with_holds(
         return nominator.nominate(view, options.removed, options.allowed_flavors, trace);
     }
     let mark = view.mark();
+    // The quota held for the workload itself is free for it.
     if options.counts_hold(nominator.id()) {
         release_hold(state, view, nominator.id());
     }
@@ -79,6 +80,7 @@ fn retain_decision(
     let Some(hold) = state.holds.get(nominator.id()) else {
         return;
     };
+    // Victims that have released their quota need no further eviction.
     let leaving = hold.remaining_victims(nominator.id(), &state.histories);
     let victims: Vec<Victim> = leaving.copied().collect();
     if victims.is_empty() {

@@ -168,6 +168,7 @@ impl<'a> View<'a> {
 impl UsageStore for View<'_> {
     fn usage(&self, cell: CellId) -> Amount {
         let changed = self.overlay.usage(cell);
+        // Cells without a change in this view have the usage of the tree.
         changed.unwrap_or_else(|| self.base.usage(cell))
     }
 

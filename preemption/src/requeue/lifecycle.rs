@@ -193,6 +193,7 @@ impl LifecycleState {
     pub fn on_job_stopped(&mut self) {
         self.has_quota = false;
         self.admitted_at_s = None;
+        // The condition of this run must not start a timeout in the next one.
         self.pods_ready = PodsReady::Unknown;
         if let Some(EvictedCondition { reason, .. }) = self.evicted {
             self.not_requeued_reason = (!reason.requeues_at_once()).then_some(reason);

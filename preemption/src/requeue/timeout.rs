@@ -18,6 +18,7 @@ impl StepContext<'_> {
             return None;
         }
         let (underlying_cause, since_s, timeout) = self.not_ready()?;
+        // Expired once the elapsed time is at least the timeout, as in Kueue.
         let remaining = time::remaining(since_s, timeout, self.now_ms);
         if !remaining.is_zero() {
             return Some(LifecycleStep::Wait(remaining));

@@ -70,6 +70,7 @@ impl<'a> DampingView<'a> {
         let mut overlay = Overlay::default();
         let mut view = View::new(&self.state.tree, &self.state.usage, &mut overlay);
         apply_holds(self.state, &mut view);
+        // The quota held for the workload itself is free for it.
         release_hold(self.state, &mut view, id);
         let mut available = view.available(cell);
         headroom.free = available.or_zero();
@@ -78,6 +79,7 @@ impl<'a> DampingView<'a> {
                 continue;
             }
             release_hold(self.state, &mut view, holder);
+            // Released one by one: a hold is listed only if its end makes more quota available.
             let without = view.available(cell);
             let held = amounts.iter().find(|(it, _)| *it == of);
             if let Some((_, held)) = held.filter(|_| without > available) {

@@ -2,13 +2,10 @@
 //!
 //! Source: Kueue `pkg/scheduler/preemption/preemption.go` and `fairsharing/`, KEP-1714.
 //!
-//! The request is added to the usage of the preemptor's queue first, so that all shares include it. Then a tournament
-//! from the root of the tree downwards selects a queue, and the strategies decide whether its next candidate is
-//! preempted. Shares are not compared for candidates in the preemptor's own queue, nor while that queue stays within
-//! its nominal quota.
+//! A tournament from the root of the tree downwards selects a queue, and the strategies decide whether its next
+//! candidate is preempted.
 //!
-//! Differences from KEP-1714: the denominator is all quota that the parent could lend; "reclaim" compares only the
-//! nominal quota of the preemptor's queue, not that of its cohorts; there is no "smallest first";
+//! Differences from KEP-1714: the denominator is all quota that the parent could lend; there is no "smallest first";
 //! `borrowWithinCohort` is not used.
 
 use super::candidate_scope::CandidateScope;
@@ -45,6 +42,7 @@ pub(super) fn search(
     }
     trace.record(|| Step::Attempt { may_borrow: true });
     let mut queues = collect(view, context, preemptor, trace);
+    // Added first, so that all shares include the request.
     add_request(view, preemptor.request);
     let mut search = FairSearch {
         context,
@@ -89,6 +87,7 @@ fn remove_request(view: &mut View<'_>, request: &[Demand]) {
 /// Returns whether the preemptor's queue with the request is within its own nominal quota.
 fn is_within_nominal(view: &View<'_>, preemptor: &Preemptor<'_>) -> bool {
     let node = view.tree.node(preemptor.queue);
+    // Only the quota of the queue: KEP-1714 also compares that of its cohorts.
     let mut cells = preemptor.needs.iter().filter_map(|of| node.cell(*of));
     cells.all(|cell| view.usage(cell) <= view.tree.cell(cell).nominal)
 }
@@ -309,6 +308,7 @@ impl<'a> FairSearch<'a, '_> {
             let Some(candidates) = queues.get_mut(&queue) else {
                 return false;
             };
+            // Shares are not compared in the own queue, nor while that queue is within nominal quota.
             let taken = if queue == self.preemptor.queue {
                 let front = candidates.pop(self.context, self.preemptor, self.trace);
                 front.map(|front| (front, PreemptionReason::InClusterQueue))

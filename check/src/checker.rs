@@ -83,6 +83,7 @@ impl Checker {
         let mut checked = Vec::new();
         let documents = std::mem::take(&mut source.documents);
         for (number, document) in documents.into_iter().enumerate() {
+            // The same numbering as in the collection of the search: items of lists count.
             let loop_finding = self.loop_findings.get(&(at, number));
             match self.check_document(document, loop_finding) {
                 None => out.skipped = out.skipped.saturating_add(1),
@@ -108,7 +109,7 @@ impl Checker {
         out
     }
 
-    /// Reports suppressions without a finding, unless their rule did not run.
+    /// Reports unused suppressions.
     fn push_unused(
         &self,
         suppressions: Suppressions,
@@ -116,6 +117,7 @@ impl Checker {
         identity: &Identity,
         reported: &mut Vec<ReportedFinding>,
     ) {
+        // A suppression of a rule that did not run is not unused.
         let has_run_all = is_complete && self.selection.is_everything();
         let unused = suppressions.into_unused_findings(has_run_all);
         let severity = self.severity(suppression::ID, suppression::ACTION, &identity.namespace);

@@ -1,4 +1,4 @@
-//! What rules look up about other objects, collected before any object is checked.
+//! Collects the facts about other objects that rules look up, before any object is checked.
 
 use crate::source::ParsedSource;
 use lockkeeper_policies::facts;

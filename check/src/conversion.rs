@@ -74,7 +74,7 @@ impl Converter {
         }
     }
 
-    /// Sets the names that cannot be converted. Call it after all objects are collected.
+    /// Sets the names that cannot be converted. Requires that all objects are collected.
     pub fn set_conflicts(&mut self, classes: &PriorityClassValues) {
         self.conflicting_classes = classes.conflicts();
     }
@@ -88,13 +88,14 @@ impl Converter {
         source
     }
 
-    /// Drops a class whose name a PriorityClass with another value has: both would become the same object.
+    /// Drops a class whose name a PriorityClass with another value has.
     pub fn drop_if_conflicting(&self, document: &mut Document) {
         if let Some(origin) = &mut document.origin
             && origin.identity.kind == PRIORITY_CLASS_KIND
             && !origin.is_dropped
             && self.conflicting_classes.contains(&origin.identity.name)
         {
+            // Both classes would become the same object.
             origin.is_dropped = true;
             origin.lost_fields.push(lossy_conversion::name_conflict());
         }
@@ -156,6 +157,7 @@ impl PriorityClassValues {
         {
             return;
         }
+        // Only a converted class has an origin: it was a WorkloadPriorityClass of Kueue.
         let all = if document.origin.is_some() {
             &mut self.kueue
         } else {

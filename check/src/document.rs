@@ -18,7 +18,7 @@ pub struct Document {
     pub origin: Option<Box<Origin>>,
 }
 
-/// What an object was before it was converted.
+/// An object before its conversion.
 pub struct Origin {
     /// The identity in the file.
     pub identity: Identity,

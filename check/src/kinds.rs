@@ -84,14 +84,14 @@ impl KindRegistry {
         for (definition, schema) in kueue_schemas().chain(lockkeeper_schemas()?) {
             registry.add_schema(definition, schema);
         }
+        // Not Job: it is suspended on creation, not each time its manifest is applied.
         registry.add_defaults::<ClusterQueue>();
         registry.add_defaults::<Workload>();
         registry.add_defaults::<PriorityClass>();
         Ok(registry)
     }
 
-    /// Adds the defaults of the webhook, for kinds where a manifest may contain them. Jobs are not among them: a Job is
-    /// suspended when it is created, not each time its manifest is applied.
+    /// Adds the defaults of the webhook, for kinds where a manifest may contain them.
     fn add_defaults<T: ValidatedKind>(&mut self) {
         let version = T::api_version(&()).into_owned();
         let kinds = self.kinds.get_mut(&version);
@@ -191,6 +191,7 @@ impl KindRegistry {
                 plural: &it.plural,
             }));
         }
+        // The versions are compared as texts: v1beta2 comes before v1beta1.
         all.sort_by_key(|it| (it.group(), it.kind, Reverse(it.version)));
         all
     }
@@ -249,6 +250,7 @@ impl KindRegistry {
         let user_verdict = apply_user_rules(Verdict::default(), &object, context.settings);
         // Rules read Kueue's newest version; findings name the fields of the version in the file.
         let moved = kueue::upgrade(&mut object);
+        // The upgraded object has another apiVersion, and so another entry.
         let kind = self.find(&object).unwrap_or(kind);
         result
             .findings
@@ -285,8 +287,7 @@ impl KindRegistry {
         findings.into_iter().map(|it| (severity, it)).collect()
     }
 
-    /// Validates an object against its schema, and sets the defaults of the schema. Returns whether rules can run on it;
-    /// unknown fields alone do not prevent that.
+    /// Validates an object against its schema, and applies its defaults. Returns whether rules can run.
     fn validate_schema(
         &self,
         structure: &StructuralSchema,
@@ -294,6 +295,7 @@ impl KindRegistry {
         object: &mut Value,
         mut report: impl FnMut(Finding),
     ) -> bool {
+        // Unknown fields alone do not prevent the rules from running.
         structure.prune(object).into_iter().for_each(&mut report);
         structure.apply_defaults(object);
         let mut violations = metadata(object, kind.is_namespaced);

@@ -27,7 +27,7 @@ pub struct KueueVersion {
     patch: Option<u64>,
 }
 
-/// Why a version is rejected.
+/// An error of parsing a version.
 #[derive(Debug, Error, PartialEq, Eq)]
 pub enum VersionError {
     /// The text is not a version.
@@ -54,6 +54,7 @@ impl FromStr for KueueVersion {
             _ => return Err(VersionError::Malformed),
         };
         match (minor, patch) {
+            // Of 0.9 it is unknown which patch has the fix for issue 3779: only two are accepted.
             (MINOR_MIN..=MINOR_MAX, _) if minor != 9 => Ok(Self { minor, patch }),
             (9, Some(0 | 1)) => Ok(Self { minor, patch }),
             (9, _) => Err(VersionError::UnknownPatch),

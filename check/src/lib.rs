@@ -1,7 +1,7 @@
 //! The offline linter: checks manifests with the rules of the webhook, and fixes typos and missing defaults.
 //!
-//! The steps, in order: [`ParsedSource::parse`] reads a YAML or JSON text with positions, [`collect`] gathers what rules
-//! look up about other objects, [`Checker`] runs schemas and rules, and [`report`] renders the findings. [`Fixer`]
+//! The steps, in order: [`ParsedSource::parse`] reads a YAML or JSON text with positions, [`collect`] gathers the
+//! facts about other objects that rules look up, [`Checker`] runs schemas and rules, and [`report`] renders the findings. [`Fixer`]
 //! corrects a text in place. Reading files and clusters is the caller's work: this crate does no I/O.
 
 mod checker;

@@ -88,6 +88,7 @@ impl LoopSearchInput {
                 let is_default = object.get("globalDefault").and_then(Value::as_bool);
                 for project in [&mut self.lockkeeper, &mut self.kueue] {
                     project.priorities.extend(class_value(object));
+                    // Workloads of both projects may use classes of Kubernetes.
                     project.has_default |= is_default == Some(true);
                 }
             }
@@ -178,6 +179,7 @@ impl ProjectObjects {
 
     /// At most one loop of each tree. Trees that the core rejects are skipped; other rules report them.
     fn search(&self, options: &Options) -> LoopFindings {
+        // The specs of two environments with the same names would form a tree that no cluster has.
         if self.is_ambiguous {
             return LoopFindings::new();
         }
@@ -189,6 +191,7 @@ impl ProjectObjects {
         });
         let clusters: Vec<SimulatedCluster> = clusters.collect();
         let count = u64::try_from(clusters.len()).unwrap_or(u64::MAX);
+        // All trees share the samples, so that the duration does not grow with their number.
         let samples = TOTAL_SAMPLES_MAX.checked_div(count).unwrap_or_default();
         let mut priorities = self.priorities.clone();
         if !priorities.is_empty() && !self.has_default {
@@ -226,6 +229,7 @@ fn find_smallest_loops<'a>(
     let find = |at: usize| {
         let (number, size) = tasks.get(at)?;
         let (cluster, smallest) = (clusters.get(*number)?, smallest.get(*number)?);
+        // A smaller loop is known. A stale value only costs one more search.
         if smallest.load(Ordering::Relaxed) < *size {
             return None;
         }

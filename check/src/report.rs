@@ -35,7 +35,7 @@ pub enum OutputFormat {
     Github,
 }
 
-/// What the formats depend on.
+/// The settings of the formats.
 pub struct FormatSettings {
     /// The styles of the text format.
     pub palette: Palette,

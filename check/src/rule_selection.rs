@@ -79,6 +79,7 @@ impl RuleSelection {
         for rule in registry::all().iter().filter(|it| !self.includes(it.id)) {
             rules.actions.insert(rule.id.to_owned(), Action::Off);
             for namespace in rules.namespaces.values_mut() {
+                // An override for a namespace has precedence, and would turn the rule on again.
                 namespace.actions.remove(rule.id);
             }
         }

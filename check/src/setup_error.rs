@@ -3,13 +3,13 @@ use lockkeeper_policies::registry::UnknownRule;
 use lockkeeper_policies::schema::SchemaError;
 use thiserror::Error;
 
-/// Why a checker cannot be built. Only [`Self::Rule`] can have its cause in the user's configuration.
+/// An error of building a checker. Only [`Self::Rule`] can have its cause in the user's configuration.
 #[derive(Debug, Error)]
 pub enum SetupError {
     /// A generated schema is not valid JSON.
     #[error(transparent)]
     Json(#[from] serde_json::Error),
-    /// The CEL of a rule cannot be put into the schema of its kind.
+    /// The CEL of a rule does not fit the schema of its kind.
     #[error(transparent)]
     Cel(#[from] ExpressionError),
     /// A schema does not compile.

@@ -14,7 +14,7 @@ pub struct ParsedSource {
     tree: OnceLock<YamlTree>,
 }
 
-/// Why a file cannot be read.
+/// An error of reading a file.
 #[derive(Clone, Debug)]
 pub struct ReadError {
     /// Line and column, from 1.
@@ -59,6 +59,7 @@ impl ParsedSource {
                 let _ = tree.set(parsed);
                 values
             }
+            // Anchors, tags, scalars of unclear type and errors need the full deserializer.
             None => serde_saphyr::from_multiple(&text)
                 .map_err(|error| ReadError::from_yaml_error(&error))?,
         };
@@ -79,7 +80,7 @@ impl ParsedSource {
     }
 }
 
-/// Words the parser's error about a duplicate key for users of kubectl.
+/// Rewrites the parser's error about a duplicate key for users of kubectl.
 fn rewrite_duplicate_key(message: String) -> String {
     let key = message.strip_prefix("duplicate mapping key: ");
     match key.and_then(|it| it.split(", set ").next()) {

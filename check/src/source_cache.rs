@@ -27,6 +27,7 @@ impl SourceCache {
 
     /// Stores the result of an input if the limit allows.
     pub fn store(&mut self, at: usize, read: ReadResult) {
+        // An error has no text, and is always cached.
         let size = read.as_ref().map_or(0, |source| source.text.len());
         if let Some(free_bytes) = self.free_bytes.checked_sub(size)
             && let Some(slot) = self.slots.get_mut(at)

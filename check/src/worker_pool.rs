@@ -26,7 +26,7 @@ struct OrderedResults<T, F> {
 }
 
 /// Calls `work` for each number below `count` on several threads, and `consume` with each result, in the order of the
-/// numbers. There is no consumer thread: the thread that completes the next result also delivers it and those after it.
+/// numbers.
 pub fn run_ordered<T: Send>(
     count: usize,
     threads: usize,
@@ -42,6 +42,7 @@ pub fn run_ordered<T: Send>(
     let delivered = Condvar::new();
     let run = || {
         loop {
+            // Claimed in order, so the next result is always in work and the wait below ends.
             let number = claimed.fetch_add(1, Ordering::Relaxed);
             if number >= count {
                 return;
@@ -54,6 +55,8 @@ pub fn run_ordered<T: Send>(
             let mut results = lock(&results);
             results.done.insert(number, result);
             let before = results.next;
+            // No consumer thread: the thread that completes the next result delivers it, and
+            // all that follow without a gap.
             while let Some((at, result)) = results.pop_next() {
                 (results.consume)(at, result);
             }
@@ -63,7 +66,7 @@ pub fn run_ordered<T: Send>(
         }
     };
     thread::scope(|scope| {
-        // The calling thread is one of them.
+        // The calling thread is one of the workers.
         for _ in 1..threads.min(count) {
             scope.spawn(run);
         }
@@ -79,8 +82,8 @@ impl<T, F> OrderedResults<T, F> {
     }
 }
 
-/// A poisoned lock is fine: a panic of one thread ends the scope, and the results are not used.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    // A panic of one thread ends the scope and discards the results, so poison is harmless.
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 

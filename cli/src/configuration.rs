@@ -54,6 +54,7 @@ pub(crate) fn read_text(path: &Path) -> Result<String, Error> {
     let shown = path.display();
     let mut text = String::new();
     File::open(path)
+        // One byte more than the limit shows that the file is larger.
         .and_then(|file| file.take(SIZE_MAX_BYTES + 1).read_to_string(&mut text))
         .with_context(|| format!("cannot read {shown}; check the path and its permissions"))?;
     if u64::try_from(text.len())? > SIZE_MAX_BYTES {
@@ -99,6 +100,7 @@ fn parse(text: &str, rules: &Arc<UserRules>) -> Result<(Config, Settings), (Stri
     match registry::settings_with(&config, Arc::clone(rules)) {
         Ok(settings) => Ok((config, settings)),
         Err(unknown) => {
+            // The parser repeats the error with the position of the unknown name.
             from_yaml::<RuleNames>(text)?;
             Err((String::new(), unknown.to_string()))
         }

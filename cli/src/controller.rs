@@ -162,6 +162,7 @@ async fn run_controller(
     print_startup_message(&config, port.as_ref())?;
     let health = Arc::new(OnceLock::new());
     if let Some(port) = port {
+        // Serves probes before the controller starts, so that /readyz reports the initial lists.
         let router = router(Arc::clone(&health));
         tokio::spawn(serve_router(port, router, ProbeServerLimits::default()));
     }
@@ -244,6 +245,7 @@ fn run_settings(config: &Config, rules: Rules) -> RunSettings {
 
 /// The identity of this process in the Lease.
 fn identity() -> String {
+    // In a pod this is its name. The start time differs after a restart of its container.
     let host = env::var("HOSTNAME").unwrap_or_else(|_| "lockkeeper".to_owned());
     let started = unix_time().as_millis();
     format!("{host}_{}_{started:x}", process::id())
@@ -265,6 +267,7 @@ fn router(health: SharedHealth) -> Router {
 }
 
 async fn livez(State(health): State<SharedHealth>) -> Response {
+    // Alive before the start: the liveness probe must not restart a starting process.
     probe(health.get().is_none_or(Health::is_alive), "stuck")
 }
 

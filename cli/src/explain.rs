@@ -93,6 +93,7 @@ fn select_scenario(arguments: &Arguments) -> Result<(String, String), Error> {
         .lines()
         .filter(|line| !line.trim().is_empty())
         .collect();
+    // In one indented JSON object, not every line begins with a brace.
     let is_lines = lines.len() > 1 && lines.iter().all(|line| line.starts_with('{'));
     if !is_lines {
         return Ok((text, shown.to_string()));

@@ -70,7 +70,7 @@ enum Command {
     },
 }
 
-/// Why the process fails, by exit code.
+/// A failure of the process, by exit code.
 enum Failure {
     /// A usage or configuration error: exit code 2.
     Usage(Error),
@@ -116,7 +116,7 @@ fn main() -> ExitCode {
         Err(Failure::Usage(error)) => (error, 2),
         Err(Failure::Other(error)) => (error, 1),
     };
-    // A closed standard error is no reason to fail differently.
+    // A closed standard error does not change the exit code.
     let _ = writeln!(stderr(), "error: {error:#}");
     ExitCode::from(code)
 }

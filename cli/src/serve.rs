@@ -41,8 +41,8 @@ const WORLD_DEFAULT: &str = "examples/world";
 /// Set in every pod, where an API server is available.
 const IN_CLUSTER_VARIABLE: &str = "KUBERNETES_SERVICE_HOST";
 
-/// How long a stopping pod is unready and still serves, in seconds: until all clients have stopped sending
-/// requests to it. Outside a pod there is no delay, because no client uses the readiness.
+/// The time that a stopping pod is unready and still serves, in seconds: until all clients have stopped
+/// sending requests to it.
 const SHUTDOWN_DELAY_SECONDS: u64 = 5;
 
 /// The source of the objects that rules look up.
@@ -98,6 +98,7 @@ pub(crate) fn run_with(
             None => served.await,
         }
     });
+    // After the runtime has finished the reviews: their spans are in the queue now.
     traces.shutdown();
     Ok(served?)
 }
@@ -182,9 +183,10 @@ fn certificate_probe(status: &CertificateStatus) -> CertificateProbe {
     }
 }
 
-/// How long the server is unready before it stops accepting connections.
+/// The time that the server is unready before it stops accepting connections.
 fn shutdown_delay(config: &Config) -> Duration {
     let is_pod = env::var_os(IN_CLUSTER_VARIABLE).is_some();
+    // Outside a pod, no client uses the readiness.
     let usual = if is_pod { SHUTDOWN_DELAY_SECONDS } else { 0 };
     Duration::from_secs(config.webhook.shutdown_delay_seconds.unwrap_or(usual))
 }

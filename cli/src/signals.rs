@@ -27,6 +27,7 @@ impl Signals {
         tokio::spawn(async move {
             let kind = self.next_signal().await;
             tracing::warn!("second signal: stopped with unfinished requests");
+            // The convention of shells for a process that a signal ends.
             std::process::exit(SIGNAL_CODE.saturating_add(kind.as_raw_value()));
         });
     }

@@ -62,6 +62,7 @@ pub(crate) fn read_folder(folder: &Path) -> Result<Index, Error> {
 /// Collects the files below a folder, in the order of their names.
 fn collect_files(folder: &Path, depth: usize, out: &mut Vec<PathBuf>) -> Result<(), Error> {
     let shown = folder.display();
+    // A symbolic link may form a loop of folders.
     if depth == 0 {
         bail!("{shown}: folders are nested more than {DEPTH_MAX} deep");
     }

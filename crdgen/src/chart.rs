@@ -1,8 +1,9 @@
-//! What of the Helm chart is derived: the templates of the definitions, of the admission policies and of the webhook
-//! configurations, and the values with their schema. The rest of `charts/lockkeeper` is written by hand.
+//! The generated files of the Helm chart: the templates of the CRDs, of the admission policies and of
+//! the webhook configurations, and the values with their schema. The rest of `charts/lockkeeper` is
+//! written by hand.
 //!
-//! Nothing is said twice: the templates come from the objects that [`crate::cli`] emits, with `holes` that Helm
-//! fills in; `values.yaml` and `values.schema.json` come from one type, [`values::Values`].
+//! The templates are the objects that [`crate::cli`] emits, with placeholders that Helm replaces;
+//! `values.yaml` and `values.schema.json` come from one type, [`values::Values`].
 
 mod placeholders;
 mod policies;
@@ -18,31 +19,31 @@ use placeholders::Placeholder;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-/// The folder of the generated templates in that of the chart.
+/// The folder of the generated templates in the folder of the chart.
 const GENERATED: &str = "templates/generated";
 
-/// What every generated template begins with.
+/// The first line of every generated template.
 const HEAD: &str = "{{- /* Made by `crdgen chart`: change what it is made from. */}}\n";
 
-/// The label of the chart that objects may have without it.
+/// The only label of the chart that objects also have outside it.
 const PART_OF: &str = "app.kubernetes.io/part-of";
 
 /// A file of the chart.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct File {
-    /// Where it is in the folder of the chart.
+    /// The path in the folder of the chart.
     pub path: String,
-    /// What is in it.
+    /// The text of the file.
     pub text: String,
 }
 
-/// Why a file cannot be made. A test makes all of them, so none of this happens.
+/// An error of generating a file. A test generates all files, so none of these errors happens.
 #[derive(Debug, thiserror::Error)]
 pub enum ChartError {
     /// An object has no YAML form.
     #[error(transparent)]
     Yaml(#[from] YamlError),
-    /// An expression of a rule cannot be used.
+    /// An expression of a rule does not compile.
     #[error(transparent)]
     Expression(#[from] ExpressionError),
 }
@@ -51,7 +52,7 @@ pub enum ChartError {
 ///
 /// # Errors
 ///
-/// When one cannot be made.
+/// When a file cannot be generated.
 pub fn files() -> Result<Vec<File>, ChartError> {
     let mut out = Vec::new();
     for definition in definitions(&Settings::default())? {
@@ -81,8 +82,8 @@ pub fn files() -> Result<Vec<File>, ChartError> {
     Ok(out)
 }
 
-/// A template of objects that are there while `condition` holds, such as `.Values.crds.install`. Each gets the labels
-/// of the chart. What in them looks like a template is none.
+/// A template of objects that are installed while `condition` holds, such as `.Values.crds.install`. Each
+/// has the labels of the chart. Template syntax in the objects is escaped.
 ///
 /// # Errors
 ///
@@ -100,7 +101,7 @@ pub fn template<T: Serialize>(objects: &[T], condition: &str) -> Result<String, 
     ))
 }
 
-/// The object, which an uninstallation leaves if the user wants that, with expressions of rules as they are declared.
+/// The CRD with placeholders: for the policy on uninstallation, and for the CEL rules.
 fn prepare_object(object: &impl Serialize) -> Result<Value, YamlError> {
     let mut object = serde_json::to_value(object)?;
     Placeholder::KeepPolicy.put(&mut object, &["metadata"]);
@@ -108,12 +109,13 @@ fn prepare_object(object: &impl Serialize) -> Result<Value, YamlError> {
     Ok(object)
 }
 
-/// Adds the labels of the chart to those of the object, in place of what the object has of them.
+/// Adds the labels of the chart to those of the object.
 fn put_labels(object: &mut Value) {
     if let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) {
         let labels = metadata.entry("labels");
         let labels = labels.or_insert_with(|| Value::Object(Map::new()));
         if let Some(labels) = labels.as_object_mut() {
+            // The labels of the chart include it; a YAML mapping may have a key only once.
             labels.remove(PART_OF);
         }
     }

@@ -170,31 +170,32 @@ impl Default for Command {
     }
 }
 
-/// How a command ended that did what it was asked for.
+/// The result of a command without an error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
-    /// There is nothing to be said: exit code 0.
+    /// No findings: exit code 0.
     Done,
-    /// Something was found: exit code 1.
+    /// Findings: exit code 1.
     Findings,
 }
 
 impl Error {
-    /// The exit code: 2 for what cannot be compared, since 1 says that something was found there.
+    /// The exit code.
     #[must_use]
     pub const fn exit_code(&self) -> u8 {
         match self {
+            // The exit code 1 of these commands means a finding.
             Self::Diff(_) | Self::Versions(_) => 2,
             _ => 1,
         }
     }
 }
 
-/// Does what the command asks for, as [`run`] does, and says how it ended.
+/// Runs the command like [`run`], and returns its result.
 ///
 /// # Errors
 ///
-/// As those of [`run`].
+/// Those of [`run`].
 pub fn outcome(command: Command, out: &mut dyn Write) -> Result<Outcome, Error> {
     let is_fine = match command {
         Command::Diff(arguments) => diff::cli::run(&arguments, out)? != diff::ChangeClass::Breaking,
@@ -208,13 +209,13 @@ pub fn outcome(command: Command, out: &mut dyn Write) -> Result<Outcome, Error> 
     })
 }
 
-/// Emits what the command asks for: to files if it names a directory, to `out` otherwise.
+/// Runs the command: its output goes to files if it names a directory, to `out` otherwise.
 ///
-/// A reader that stops reading, as `head` does, is no error.
+/// A closed pipe, such as with `head`, is no error.
 ///
 /// # Errors
 ///
-/// When something cannot be read or written; each error says what, and what to do.
+/// When something cannot be read or written; each error has its remedy.
 pub fn run(command: Command, out: &mut dyn Write) -> Result<(), Error> {
     let (documents, output) = match command {
         Command::Definitions(arguments) => (definition_documents(&arguments)?, arguments.output),
@@ -230,16 +231,16 @@ pub fn run(command: Command, out: &mut dyn Write) -> Result<(), Error> {
     output.emit(&documents, &[], out)
 }
 
-/// Holds what is kept in a repository against what is emitted, and prints the difference.
+/// Compares the generated files in a repository with the output, and prints the differences.
 ///
 /// # Errors
 ///
-/// When there is one, or something cannot be read.
+/// When a file differs, or something cannot be read.
 pub fn check(repository: PathBuf, out: &mut dyn Write) -> Result<(), Error> {
     emit_all(&Output::for_check(repository), out)
 }
 
-/// The folders of a repository in which there is nothing but what is emitted.
+/// The folders of a repository that have generated files only.
 const GENERATED_DIRS: [&str; 2] = ["charts/lockkeeper/templates/generated", "schemas"];
 
 fn emit_all(output: &Output, out: &mut dyn Write) -> Result<(), Error> {
@@ -368,7 +369,7 @@ fn chart_documents() -> Result<Vec<Document>, Error> {
 }
 
 impl Webhooks {
-    /// Where the webhook is; clap sees to it that one of the two is there.
+    /// The address of the webhook; clap requires one of the two flags.
     fn endpoint(&self) -> Option<Endpoint> {
         let service = self
             .service
@@ -381,7 +382,7 @@ impl Webhooks {
         service.or_else(|| self.url.clone().map(Endpoint::Url))
     }
 
-    /// What is to be sent.
+    /// The kinds whose objects are sent.
     fn kinds(&self) -> Result<Vec<Registration>, Error> {
         let rules = user_rule_dirs::compile(&self.rules.pages()?)?;
         let (config, settings) = read_config(self.config.as_deref(), &rules)?;
@@ -391,7 +392,7 @@ impl Webhooks {
     }
 }
 
-/// The configuration, and what it says to rules. Without a file everything is as by default.
+/// The configuration and its settings for rules; the default without a file.
 fn read_config(path: Option<&Path>, rules: &Arc<UserRules>) -> Result<(Config, Settings), Error> {
     let text = path.map_or(Ok(String::new()), fs::read_to_string);
     let path = path.unwrap_or(Path::new("")).to_owned();
@@ -419,6 +420,7 @@ fn read_bundle(path: &Path) -> Result<Vec<u8>, Error> {
         Err(source) => return Err(Error::ReadBundle { path, source }),
     };
     let text = String::from_utf8_lossy(&pem);
+    // Every user may read a webhook configuration.
     if text.contains(PRIVATE_KEY) {
         return Err(Error::PrivateKey { path });
     }
@@ -459,7 +461,7 @@ fn is_label(text: &str) -> bool {
         && !text.ends_with('-')
 }
 
-/// Reads the URL of a webhook, to the rules that the API server has for it.
+/// Parses the URL of a webhook by the rules of the API server.
 fn url(text: &str) -> Result<String, String> {
     let host = text
         .strip_prefix("https://")

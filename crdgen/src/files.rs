@@ -66,7 +66,7 @@ pub(crate) fn differences(
     let known: BTreeSet<PathBuf> = documents.iter().map(|it| folder.join(&it.file)).collect();
     for name in owned {
         for path in files(&folder.join(name))? {
-            // A file of a removed kind or policy would be applied with the others.
+            // The file of an object that is no longer generated.
             if !known.contains(&path) {
                 let there = read(&path)?.unwrap_or_default();
                 out.push(difference(&path, &there, ""));

@@ -267,7 +267,7 @@ fn write_files(files: &[Document], folder: &Path) -> Result<(), Error> {
     Ok(())
 }
 
-/// What the files of a folder say otherwise, and how many do.
+/// Prints the differences of the files in a folder, and their number.
 fn check_files(files: &[Document], folder: &Path, out: &mut dyn Write) -> Result<Outcome, Error> {
     let differences = differences(files, &[], folder)?;
     for difference in &differences {
@@ -284,7 +284,7 @@ fn check_files(files: &[Document], folder: &Path, out: &mut dyn Write) -> Result
     Ok(Outcome::Findings)
 }
 
-/// A reader that stops reading, as `head` does, is no error.
+/// A closed pipe, such as with `head`, is no error.
 fn write_text(text: &str, out: &mut dyn Write) -> Result<(), Error> {
     match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
         Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(Error::Output(error)),

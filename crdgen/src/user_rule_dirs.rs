@@ -1,4 +1,4 @@
-//! The folders with rules that users wrote (`--rules`).
+//! The folders with rules of users (`--rules`).
 
 use clap::Args;
 use lockkeeper_policies::user_rules::{
@@ -9,7 +9,7 @@ use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// Why there are no rules of users.
+/// An error of reading or compiling rules of users.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// A folder cannot be read.
@@ -34,7 +34,7 @@ pub enum Error {
         /// What the system says.
         source: io::Error,
     },
-    /// What pages say is no rule. A line for each.
+    /// Invalid rules, one line for each error.
     #[error("{}", lines(.0))]
     Invalid(Vec<UserRulesError>),
 }
@@ -74,7 +74,7 @@ impl RuleDirs {
         let mut out = Vec::new();
         for folder in &self.folders {
             for path in files(folder)? {
-                // One more is enough to say that there are too many.
+                // The compiler rejects more than the limit; one more is enough for its error.
                 if out.len() > RULES_MAX {
                     break;
                 }
@@ -89,14 +89,14 @@ impl RuleDirs {
 ///
 /// # Errors
 ///
-/// All that is wrong with them.
+/// All errors of the pages.
 pub fn compile(pages: &[Source]) -> Result<Arc<UserRules>, Error> {
     UserRules::parse(pages, &lockkeeper_policies::registry::all())
         .map(Arc::new)
         .map_err(Error::Invalid)
 }
 
-/// The pages of a folder. A `README.md` is none.
+/// The pages of a folder, without `README.md`.
 fn files(folder: &Path) -> Result<Vec<PathBuf>, Error> {
     let unread = |source| Error::Folder {
         path: folder.to_owned(),
@@ -123,7 +123,7 @@ fn files(folder: &Path) -> Result<Vec<PathBuf>, Error> {
 fn read_page(path: &Path) -> Result<Source, Error> {
     let name = path.display().to_string();
     let mut text = String::new();
-    // One more byte, and the page is told to be too large.
+    // One byte more than the limit is enough for the compiler to reject the page.
     let most = u64::try_from(PAGE_MAX_BYTES).map_or(u64::MAX, |it| it.saturating_add(1));
     match File::open(path).and_then(|file| file.take(most).read_to_string(&mut text)) {
         Ok(_) => Ok(Source { name, text }),

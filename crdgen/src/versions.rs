@@ -192,11 +192,11 @@ pub enum VersionsError {
     },
 }
 
-/// One definition with all of these versions, the most important one first, as Kubernetes orders them.
+/// One definition with all of these versions, in the priority order of Kubernetes.
 ///
 /// # Errors
 ///
-/// When they make no definition that an API server takes, or one that loses what is stored.
+/// When an API server would reject the definition, or would lose stored data with it.
 pub fn combine(
     versions: Vec<Version>,
     conversion: Conversion<'_>,
@@ -218,6 +218,7 @@ pub fn combine(
     let versions = &mut whole.spec.versions;
     versions.sort_by_cached_key(|it| Reverse(ApiVersion::parse(&it.name).priority()));
     match conversion {
+        // Without a webhook the API server drops the fields that the other version lacks.
         Conversion::None => same_schemas(&definition, versions)?,
         Conversion::Webhook {
             endpoint,
@@ -288,7 +289,7 @@ fn stored(
     })
 }
 
-/// The definition of a version that says whether it is served and how it is deprecated.
+/// The definition of a version, with `served` and the deprecation set.
 fn marked(
     definition: &str,
     version: Version,

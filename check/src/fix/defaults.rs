@@ -27,7 +27,7 @@ struct MissingFields {
     fields: Map<String, Value>,
 }
 
-/// What an object lacks.
+/// The absent fields of an object.
 #[derive(Default)]
 struct Missing {
     mappings: Vec<MissingFields>,
@@ -45,8 +45,7 @@ struct DefaultsPlan {
     skipped_fields: Vec<FieldPath>,
 }
 
-/// The text with the defaults of all objects, their number, and the fields that cannot be added. Objects that violate
-/// their schema are skipped: a default beside a misspelt field would hide the typo.
+/// The text with the defaults of all objects, their number, and the fields that cannot be added.
 pub fn add_defaults(
     kinds: &KindRegistry,
     context: &Context<'_>,
@@ -161,6 +160,7 @@ fn plan_document(
 fn find_missing(kinds: &KindRegistry, context: &Context<'_>, value: &Value) -> Missing {
     let mut missing = Missing::default();
     let structure = kinds.structure(value);
+    // A default beside a misspelt field would hide the typo, so invalid objects are skipped.
     if structure.is_none_or(|it| schema_violations(it, value.clone()).is_empty()) {
         let after = kinds.with_defaults(value, context);
         collect_missing(value, &after, FieldPath::default(), 0, &mut missing);
@@ -175,6 +175,7 @@ fn collect_missing(before: &Value, after: &Value, at: FieldPath, depth: usize, o
             let mut fields = Map::new();
             for (name, after) in after {
                 let field = at.clone().named(name.as_str());
+                // No path in the list is longer, and building a pointer costs an allocation.
                 if depth < 2 && NEVER_DEFAULTED.contains(&&*field.pointer()) {
                     continue;
                 }
@@ -182,6 +183,7 @@ fn collect_missing(before: &Value, after: &Value, at: FieldPath, depth: usize, o
                     None => {
                         fields.insert(name.clone(), after.clone());
                     }
+                    // The key exists, so that an insertion would duplicate it.
                     Some(Value::Null) if !after.is_null() => out.empty_fields.push(field),
                     Some(before) => collect_missing(before, after, field, below, out),
                 }

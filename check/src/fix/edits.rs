@@ -16,6 +16,7 @@ pub fn apply_if_equivalent(
     intended: &[Value],
 ) -> Option<ParsedSource> {
     let after = apply_edits(&source.text, edits)?;
+    // Parsing the result proves the edits: a wrong span would change another value.
     let parsed = ParsedSource::parse(after).ok()?;
     let is_intended = parsed.documents.iter().map(|it| &it.value).eq(intended);
     is_intended.then_some(parsed)

@@ -47,6 +47,7 @@ fn is_safe(structure: &StructuralSchema, value: &Value, correction: &Correction)
         schema_violations(structure, value.clone()),
         schema_violations(structure, after),
     );
+    // The correction must remove a violation and add none.
     after.len() < before.len() && after.iter().all(|it| before.contains(it))
 }
 

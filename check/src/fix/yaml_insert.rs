@@ -54,10 +54,12 @@ fn insert_into_block(
         writer.lines(name, value, &" ".repeat(last.column), &mut lines);
     }
     let lines = lines.join(writer.newline);
+    // The end of a block scalar is already at the start of the next line.
     let is_at_start = text.get(..last.end)?.ends_with('\n');
     let rest = text.get(last.end..)?;
     Some(match rest.find('\n') {
         _ if is_at_start => (last.end..last.end, lines + writer.newline),
+        // Below a comment that may follow the last value on its line.
         Some(end) => {
             let at = last.end.checked_add(end)?.checked_add(1)?;
             (at..at, lines + writer.newline)
@@ -103,12 +105,14 @@ fn insert_into_flow(
             .starts_with(|it: char| !it.is_whitespace());
     let indent = indent(text, last.key.start)?;
     let line = text.get(..last.key.start)?.rsplit('\n').next()?;
+    // The last field has a line of its own, so the new ones get lines too.
     let is_alone = line.len() == indent.len() && text.get(..last.key.start)?.contains('\n');
     let writer = YamlWriter::new(text, is_quoted, is_quoted && is_alone, is_tight);
     let entries = fields
         .iter()
         .map(|(name, value)| writer.entry(name, value, indent));
     let tail = text.get(last.end..close)?;
+    // A trailing comma is valid in YAML, and stays behind the new fields.
     let comma = tail.trim_start().starts_with(',');
     let after_comma = if comma {
         last.end.checked_add(tail.find(',')?)?.checked_add(1)?
@@ -215,6 +219,7 @@ impl YamlWriter {
         let is_word = text
             .bytes()
             .all(|it| it.is_ascii_alphanumeric() || matches!(it, b'-' | b'.' | b'/' | b'_'));
+        // A leading digit, hyphen or dot may start a number or an indicator.
         let is_safe = is_word && text.starts_with(|it: char| it.is_ascii_alphabetic());
         if is_safe && !self.is_quoted && is_plain_string(text) {
             text.to_owned()

@@ -29,7 +29,7 @@ struct CelRulePair {
     rule: &'static str,
     /// The schema of the kind with the CEL of this rule only.
     structure: StructuralSchema,
-    /// Settings in which only this rule is on, because the number of findings of a verdict is limited.
+    /// Settings in which only this rule is on.
     settings: Settings,
 }
 
@@ -76,6 +76,7 @@ impl CelRulePair {
     fn new(rule: &RuleInfo, schema: &Value) -> Result<Self, SetupError> {
         let mut config = Config::default();
         let actions = &mut config.rules.actions;
+        // A verdict has a limited number of findings: other rules could crowd out this one.
         for other in registry::all() {
             actions.insert(other.id.to_owned(), Action::Off);
         }

@@ -19,9 +19,9 @@ pub fn check_rules<T: ValidatedKind>(
     object: &Value,
     context: &Context<'_>,
 ) -> Result<Verdict, Finding> {
-    // Decoding with path tracking costs a third more: it is repeated that way only after an error.
+    // Decoding with path tracking costs a third more, so only a failed decoding repeats with it.
     let mut decoded: T = decode(object)?;
-    // The API server sets defaults of built-in kinds before other components see an object. Rules see it the same way.
+    // The API server sets defaults of built-in kinds before other components see an object. Rules evaluate the same object.
     let is_defaulted_upstream = !T::OWN && T::DEFAULTED_ON.is_empty();
     let defaults = if is_defaulted_upstream {
         T::defaults(&decoded, None, context)

@@ -9,9 +9,8 @@ use lockkeeper_policies::user_rules::UserRules;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// The settings for a check without a cluster. Rules that are off by default because other projects enforce them on a
-/// cluster are on here. Rules that only audit on a cluster, where objects arrive one by one, warn here, where related
-/// objects are checked together. `now_seconds` (since 1970) decides which exceptions have expired.
+/// The settings for a check without a cluster. `now_seconds` (since 1970) decides which exceptions
+/// have expired.
 ///
 /// # Errors
 ///
@@ -33,11 +32,12 @@ pub fn offline_settings(
     Ok(settings.with_time(now_seconds))
 }
 
-/// The default action of each rule in a check. A rule that is off for only some kinds has the action of the others.
+/// The default action of each rule in a check.
 fn offline_actions() -> BTreeMap<&'static str, Action> {
     let mut defaults = BTreeMap::new();
     for rule in registry::all() {
         let action: &mut Action = defaults.entry(rule.id).or_insert(rule.action);
+        // A rule that is off for only some kinds has the action of the others.
         if *action == Action::Off {
             *action = rule.action;
         }
@@ -45,7 +45,9 @@ fn offline_actions() -> BTreeMap<&'static str, Action> {
     defaults
         .into_iter()
         .map(|(id, action)| match action {
+            // Off by default, because other projects enforce these rules on a cluster.
             Action::Off => (id, Action::Enforce),
+            // On a cluster objects arrive one by one; here, related objects are checked together.
             Action::Audit => (id, Action::Warn),
             action => (id, action),
         })

@@ -6,7 +6,7 @@ use lockkeeper_policies::schema::StructuralSchema;
 use serde_json::Value;
 use std::sync::OnceLock;
 
-/// Where the schema of a kind comes from. It is compiled on first use.
+/// The source of the schema of a kind, which is compiled on first use.
 pub enum SchemaSource {
     None,
     Lockkeeper(Box<LazySchema>),

@@ -57,6 +57,7 @@ fn annotation(
     title: &str,
     message: &str,
 ) -> String {
+    // `%` first: the other replacements contain it.
     let escaped = |text: &str| {
         let text = text.replace('%', "%25").replace('\r', "%0D");
         text.replace('\n', "%0A")

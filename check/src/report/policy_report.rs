@@ -12,7 +12,7 @@ const VERSION: &str = "wgpolicyk8s.io/v1alpha2";
 /// The name of each report.
 const NAME: &str = "lockkeeper";
 
-/// The findings of a cluster, by namespace. Cluster-scoped objects have the empty one.
+/// The findings of a cluster, by namespace. The key of cluster-scoped objects is empty.
 #[derive(Default)]
 pub struct PolicyReports {
     by_namespace: BTreeMap<String, PolicyReport>,

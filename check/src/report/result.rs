@@ -7,7 +7,7 @@ use crate::source::ReadError;
 use crate::yaml::SourceLocation;
 use lockkeeper_policies::finding::Finding;
 
-/// The findings of one file, or why it cannot be read.
+/// The findings of one file, or the error of reading it.
 pub struct CheckedFile {
     /// The name to print.
     pub name: String,

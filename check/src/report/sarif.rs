@@ -138,6 +138,7 @@ impl Format for Sarif {
             "name": "lockkeeper", "version": env!("CARGO_PKG_VERSION"),
             "semanticVersion": env!("CARGO_PKG_VERSION"), "rules": rules,
         }});
+        // A file that cannot be read is not a result of a rule, but a failed execution.
         let notifications = tally.unreadable.iter().map(|(file, error)| {
             let region = error.location.map(|(line, column)| Region {
                 line,
@@ -221,11 +222,12 @@ fn percent_encode(name: &str) -> String {
     out
 }
 
-/// A hash of rule, object, field and value, which stays the same when lines move. FNV-1a: services compare the hashes of
-/// different releases, so it must not depend on a library version.
+/// A hash of rule, object, field and value, which stays the same when lines move.
 fn fingerprint(identity: &Identity, finding: &Finding) -> String {
     const BASIS: u64 = 0xcbf2_9ce4_8422_2325;
     const PRIME: u64 = 0x0100_0000_01b3;
+    // Hashed by FNV-1a below: services compare the fingerprints of different releases, so
+    // they must not depend on the version of a library.
     let field = finding.field.identity();
     let parts = [
         &*finding.rule,
@@ -236,6 +238,7 @@ fn fingerprint(identity: &Identity, finding: &Finding) -> String {
         &field,
         finding.value.as_deref().unwrap_or_default(),
     ];
+    // A zero byte after each part: the parts `ab`, `c` and `a`, `bc` differ.
     let bytes = parts.iter().flat_map(|it| it.bytes().chain([0]));
     let hash = bytes.fold(BASIS, |hash, it| (hash ^ u64::from(it)).wrapping_mul(PRIME));
     format!("{hash:016x}")

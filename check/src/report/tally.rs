@@ -18,7 +18,7 @@ pub struct Tally {
     pub warnings: usize,
     /// Suppressed findings.
     pub suppressed: usize,
-    /// Files that could not be read, and why.
+    /// Files that could not be read, with their errors.
     pub unreadable: Vec<(String, ReadError)>,
     /// How often exceptions applied.
     pub exception_usage: ExceptionUsage,

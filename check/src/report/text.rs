@@ -183,7 +183,7 @@ impl Format for TextFormat {
     }
 }
 
-/// Replaces control characters, which could change the terminal.
+/// Replaces control characters: a manifest must not send escape sequences to the terminal.
 fn escape_control_chars(text: &str) -> String {
     text.chars().map(escape_control_char).collect()
 }
@@ -196,10 +196,10 @@ fn escape_control_char(it: char) -> char {
     }
 }
 
-/// The part of a line to show, the space below it up to the field, and the underline. A wide character takes two
-/// columns; tabs are repeated, so that both lines align.
+/// The part of a line to show, the space below it up to the field, and the underline.
 fn excerpt(line: &str, location: SourceLocation) -> (String, String, String) {
     let column = location.column.saturating_sub(1);
+    // `nth` stops at the limit; `count` would walk a line of many megabytes.
     let is_long = line.chars().nth(LINE_LENGTH_MAX).is_some();
     let skipped = if is_long {
         column.saturating_sub(BEFORE_MAX)
@@ -224,7 +224,9 @@ fn excerpt(line: &str, location: SourceLocation) -> (String, String, String) {
     let at = column.saturating_sub(skipped);
     for it in kept.iter().take(at) {
         match it {
+            // A tab is repeated, so that both lines align in every terminal.
             '\t' => before.push('\t'),
+            // A wide character takes two columns.
             it => before.push_str(&" ".repeat(width(*it))),
         }
     }

@@ -7,10 +7,11 @@ use serde_json::{Map, Value};
 use std::borrow::Cow;
 use std::ops::Range;
 
-/// The largest text that is read here, in bytes. `serde-saphyr` limits the size of what larger texts contain.
+/// The largest text that is parsed here, in bytes. `serde-saphyr` parses larger texts, and has limits
+/// of its own.
 const SIZE_MAX_BYTES: usize = 1024 * 1024;
 
-/// The deepest nesting that is read here.
+/// The deepest nesting that is parsed here.
 const DEPTH_MAX: usize = 48;
 
 /// The position of a finding: its field, or the deepest parent of the field that exists.
@@ -196,6 +197,7 @@ impl YamlTree {
             is_complete: true,
             is_linked: node.is_linked,
         };
+        // A JSON pointer begins with a slash, so the first part is empty.
         for step in pointer.split('/').skip(1) {
             let step = unescaped(step);
             let next = match &found.node.content {
@@ -257,6 +259,7 @@ impl<'t> Reader<'t> {
         while let Some((event, _)) = self.next() {
             match event {
                 Event::DocumentStart(_, version) => {
+                    // The types of scalars differ between the versions that `%YAML` selects.
                     self.is_exact &= version.is_none();
                     let Some((event, span)) = self.next() else {
                         break;
@@ -307,6 +310,7 @@ impl<'t> Reader<'t> {
                 Value::Array(items)
             }
             _ => {
+                // An alias: its value is that of the anchor.
                 node.is_linked = true;
                 Value::Null
             }
@@ -390,6 +394,7 @@ fn is_null(event: &Event<'_>) -> bool {
 
 fn location_of(span: Span) -> SourceLocation {
     let (start, end) = (span.start, span.end);
+    // The underline of a node on several lines is a single character.
     let width = if start.line() == end.line() {
         end.col().saturating_sub(start.col()).max(1)
     } else {

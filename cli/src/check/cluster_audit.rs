@@ -21,7 +21,7 @@ use std::fs;
 use std::io::Write;
 use std::path::Path;
 
-/// What is collected from all objects before any is checked.
+/// The data to collect from all objects before any is checked.
 #[derive(Default)]
 struct ClusterContext {
     index: Index,
@@ -129,6 +129,7 @@ async fn collect_cluster(
         };
         // An object that does not fit its type has no facts; its check reports why.
         let _ = facts::ingest(&mut cluster.index, object);
+        // The position is the index of the queue: `findings_by_queue` maps it back to the name.
         let position = (0, cluster.queues.len());
         cluster.loop_input.add_object(position, object);
         cluster.queues.extend(queue);
@@ -167,8 +168,7 @@ async fn check_all(
     .await
 }
 
-/// Lists all objects. A kind that the cluster serves in several versions is listed once, in the first of them: the
-/// objects are the same.
+/// Lists all objects, each kind in the first version that the cluster serves.
 async fn visit_objects(
     client: &Client,
     kinds: &[ListTarget<'_>],
@@ -177,6 +177,7 @@ async fn visit_objects(
     let mut listed: Option<(&str, &str)> = None;
     for target in kinds {
         let kind = (target.group(), target.kind);
+        // Every version of a kind has the same objects.
         if listed == Some(kind) {
             continue;
         }

@@ -16,13 +16,13 @@ const PAGE_SIZE: u32 = 250;
 /// The most objects of a kind.
 const OBJECTS_MAX: usize = 1_000_000;
 
-/// How long a page may take, in seconds.
+/// The timeout of a page, in seconds.
 const PAGE_TIMEOUT_SECONDS: u64 = 60;
 
-/// How often to start a list whose continue token expires.
+/// The number of attempts of a list whose continue token expires.
 const ATTEMPTS_MAX: usize = 3;
 
-/// Why objects of a cluster could not be listed.
+/// An error of listing the objects of a cluster.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum ListError {
     /// The user of the kubeconfig lacks the permission.
@@ -148,7 +148,9 @@ async fn fetch_page(
                 what,
                 reason: status.message.clone(),
             }),
+            // The path of a kind exists only while its CRD is installed and serves the version.
             404 => Ok(PageResult::Stopped(ListStatus::NoSuchKind)),
+            // Gone: the API server has compacted the revision of the continue token.
             410 => Ok(PageResult::Stopped(ListStatus::Expired)),
             _ => Err(failed(status.message.clone())),
         },

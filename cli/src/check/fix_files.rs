@@ -34,7 +34,7 @@ pub(super) fn write_fixes(fixer: &Fixer, inputs: &[Input]) -> Result<FixSummary,
     })
 }
 
-/// Prints what would be written, as a unified diff.
+/// Prints the corrections as a unified diff.
 pub(super) fn print_fixes(
     fixer: &Fixer,
     inputs: &[Input],
@@ -95,7 +95,7 @@ fn fix_each(
 fn warn_skipped_defaults(input: &Input, skipped: &[FieldPath]) {
     if let Some(first) = skipped.first() {
         let fields = pluralize(skipped.len(), "default");
-        // A closed standard error is no reason to fail.
+        // A closed standard error is ignored.
         let _ = writeln!(
             stderr(),
             "{}: {fields} not added, such as {first}: anchors, tags or empty fields prevent a safe edit; add it by hand",
@@ -104,23 +104,26 @@ fn warn_skipped_defaults(input: &Input, skipped: &[FieldPath]) {
     }
 }
 
-/// Replaces a file atomically: writes a temporary file in the same folder, then renames it. A symbolic link is kept.
+/// Replaces a file atomically: writes a temporary file in the same folder, then renames it.
 fn replace_file(path: &Path, text: &str) -> Result<(), Error> {
+    // A rename onto a symbolic link would replace the link, not its target.
     let path = fs::canonicalize(path)?;
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     let beside = path.with_file_name(format!(".{name}.{}.tmp", process::id()));
     let done = write_and_rename(&path, &beside, text);
     if done.is_err() {
-        // The write error matters, not that of the cleanup.
+        // The write error is returned, not an error of the cleanup.
         let _ = fs::remove_file(&beside);
     }
     done
 }
 
 fn write_and_rename(path: &Path, beside: &Path, text: &str) -> Result<(), Error> {
+    // Fails if the file exists, such as a link of another user in a shared folder.
     let mut file = fs::File::create_new(beside)?;
     file.set_permissions(fs::metadata(path)?.permissions())?;
     file.write_all(text.as_bytes())?;
+    // Before the rename: after a crash the file has either text, and is never empty.
     file.sync_all()?;
     Ok(fs::rename(beside, path)?)
 }

@@ -22,7 +22,7 @@ enum InputKind {
     File(PathBuf),
     /// Standard input, already read.
     Text(Result<String, String>),
-    /// An input that cannot be read, and why.
+    /// An input that cannot be read, with the reason.
     Unreadable(String),
 }
 
@@ -49,7 +49,7 @@ fn collect_inputs(path: &Path, is_explicit: bool, depth: usize, out: &mut Vec<In
     };
     if !path.is_dir() {
         let extension = path.extension().and_then(|it| it.to_str());
-        // Files that the user names are read whatever their extension is.
+        // A file that the user names is read with any extension.
         if is_explicit || matches!(extension, Some("yaml" | "yml" | "json")) {
             add(InputKind::File(path.to_owned()));
         }
@@ -99,6 +99,7 @@ impl Input {
 
 fn read_text(from: impl Read, max: u64) -> Result<String, String> {
     let mut bytes = Vec::new();
+    // One byte more than the limit shows that the input is larger.
     let mut from = from.take(max.saturating_add(1));
     from.read_to_end(&mut bytes)
         .map_err(|error| error.to_string())?;

@@ -29,7 +29,7 @@ pub(super) struct Plan<'a> {
     pub(super) selection: RuleSelection,
 }
 
-/// What to collect from all objects before any is checked.
+/// The data to collect from all objects before any is checked.
 #[derive(Clone, Copy)]
 struct CollectOptions {
     /// The facts that rules look up.
@@ -38,7 +38,7 @@ struct CollectOptions {
     preemption_loops: bool,
 }
 
-/// What was collected, beside the facts in the index.
+/// The collected data besides the facts in the index.
 struct Collected {
     cache: SourceCache,
     loop_input: LoopSearchInput,
@@ -137,7 +137,7 @@ impl<'a> Plan<'a> {
 
     /// A fixer with the facts of the files and of the existing objects.
     fn fixer(&self, inputs: &[Input], mut index: Index) -> Result<Fixer, Failure> {
-        // Files are fixed as they are, not as they would be after a conversion.
+        // A fix edits the text of a file, which has the objects before any conversion.
         let mut converter = Converter::default();
         let mut progress = Progress::new(inputs.len());
         let options = CollectOptions {
@@ -153,7 +153,7 @@ impl<'a> Plan<'a> {
     }
 }
 
-/// What the check of one file needs.
+/// The parts that the check of one file uses.
 struct FileRun<'a> {
     checker: &'a Checker,
     converter: &'a Converter,
@@ -210,6 +210,7 @@ fn collect(
         }
         return collected;
     }
+    // The worker pool delivers in input order, so that the result does not depend on threads.
     let (mut facts, mut classes) = (Index::default(), PriorityClassValues::default());
     worker_pool::run_ordered(
         inputs.len(),
@@ -237,7 +238,7 @@ fn collect(
     collected
 }
 
-/// What one file contributes.
+/// The collected data of one file.
 #[derive(Default)]
 struct SourceParts {
     facts: Index,
@@ -264,7 +265,7 @@ fn print_fix_summary(summary: FixSummary) {
     let typos = pluralize(summary.typos_fixed, "typo");
     let defaults = pluralize(summary.defaults_added, "default");
     if summary.files > 0 {
-        // A closed standard error is no reason to fail.
+        // A closed standard error is ignored.
         let _ = writeln!(stderr(), "fixed {typos} and added {defaults} in {files}");
     }
 }

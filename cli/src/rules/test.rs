@@ -57,7 +57,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<(String, u8), Failure> {
     Ok((text, u8::from(failed > 0)))
 }
 
-/// The files by the ids of their rules. The pages are known to compile.
+/// The files by the ids of their rules, of pages that compile.
 fn files_by_rule(pages: &[Source]) -> BTreeMap<String, &str> {
     let read = pages.iter().filter_map(|page| {
         let rule = lockkeeper_policies::user_rules::UserRule::parse(
@@ -97,6 +97,7 @@ fn diff_findings(expected: &[String], found: &[String]) -> String {
     for line in expected {
         match unmatched.iter().position(|it| *it == line) {
             Some(at) => {
+                // Each found line matches one expected line, so that duplicates count.
                 unmatched.remove(at);
                 out.push(format!("  {line}"));
             }

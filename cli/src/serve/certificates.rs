@@ -50,6 +50,7 @@ pub(super) fn validate(arguments: &Arguments, config: &Config) -> Result<(), Fai
              run in a pod, or set --tls-dir"
         )));
     }
+    // The result is dropped: only its errors count here, before the server starts.
     secret_settings(arguments, config).map_err(Failure::Usage)?;
     Ok(())
 }
@@ -189,6 +190,7 @@ impl CertificateSource {
 
 /// The user's state directory (XDG Base Directory Specification).
 fn state_directory() -> Result<PathBuf, Error> {
+    // The XDG specification declares relative paths invalid.
     let absolute = |name| {
         env::var_os(name)
             .map(PathBuf::from)

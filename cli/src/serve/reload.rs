@@ -63,6 +63,7 @@ impl Reloader {
             return;
         }
         let mut ticks = interval(self.initial.webhook.config_poll_seconds.seconds());
+        // After a slow read, missed ticks are not made up for.
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
             ticks.tick().await;
@@ -84,6 +85,7 @@ impl Reloader {
     /// Reads the files once, and applies them if they have changed since the last read.
     pub(super) fn tick(&mut self) {
         let read = self.read().map_err(|error| format!("{error:#}"));
+        // Errors are compared too: a persistent one is logged once.
         if read == self.last_read {
             return;
         }

@@ -1,50 +1,50 @@
-//! Places in an object that Helm fills in.
+//! Placeholders in an object, which Helm replaces.
 
 use serde_json::Value;
 use std::collections::BTreeSet;
 
-/// What begins the mark of a hole. No object has it.
+/// The prefix of each mark. No object has a text that begins with it.
 const MARK: &str = "hole.chart.lockkeeper.dev/";
 
-/// How the marks of conditions go on, that of their end, and that of a list with nothing in it.
+/// The rest of the marks: of conditions, of their end, and of an empty list.
 const WHILE_PREFIX: &str = "while=";
 const END: &str = "end";
 const UNLESS_PREFIX: &str = "unless=";
 const EMPTY: &str = "empty";
 
-/// How an action of a template begins.
+/// The start of an action of a template.
 const ACTION: &str = "{{";
 
-/// A template that prints the beginning of an action.
+/// A template that prints the start of an action.
 const ESCAPED: &str = r#"{{ "{{" }}"#;
 
 /// The id of a rule, and its declared action.
 pub(super) type RuleDefault = (&'static str, &'static str);
 
-/// A place in an object that Helm fills.
+/// A placeholder in an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Placeholder {
     /// The labels of the chart, among other labels.
     Labels,
     /// The annotation that keeps an object when the release is uninstalled.
     KeepPolicy,
-    /// The annotation that lets cert-manager put in the CA bundle.
+    /// The annotation that makes cert-manager inject the CA bundle.
     CertManager,
-    /// The CA bundle, where it is given. Otherwise the field is not there, and an upgrade leaves what was put in.
+    /// The CA bundle, if it is given. Otherwise the field is absent, and an upgrade keeps the injected one.
     CaBundle,
     /// The namespace of the release.
     Namespace,
     /// The failure policy for other projects' kinds.
     ForeignFailurePolicy,
-    /// The operations that rules are on for.
+    /// The operations of the rules that are on.
     Operations,
 }
 
-/// What a hole is filled with.
+/// The replacement of a placeholder.
 enum Replacement {
     /// Text in the place of a value.
     Inline(&'static str),
-    /// Lines in the place of a key. `INDENT` stands for how far in they are.
+    /// Lines in the place of a key. `INDENT` is their indentation.
     Lines(&'static [&'static str]),
 }
 
@@ -59,12 +59,12 @@ impl Placeholder {
         Self::Operations,
     ];
 
-    /// What stands in the object: a value, or the key of one.
+    /// The mark in the object: a value, or a key.
     pub(super) fn mark(self) -> String {
         format!("{MARK}{self:?}")
     }
 
-    /// Puts the hole into the map at this path, if there is one.
+    /// Adds the placeholder to the map at this path, if there is one.
     pub(super) fn put(self, object: &mut Value, path: &[&str]) {
         let map = path.iter().try_fold(object, |it, key| it.get_mut(key));
         if let Some(map) = map.and_then(Value::as_object_mut) {
@@ -103,19 +103,19 @@ impl Placeholder {
     }
 }
 
-/// What stands before an item of a list that is there while a rule is as it is declared: with this action.
+/// The mark before a list item that is rendered only while a rule has this default action.
 pub(super) fn while_default(rule: &str, action: &str) -> Value {
     Value::String(format!("{MARK}{WHILE_PREFIX}{rule}={action}"))
 }
 
-/// What stands after it.
+/// The mark after such an item.
 pub(super) fn end_mark() -> Value {
     Value::String(format!("{MARK}{END}"))
 }
 
-/// What stands at the end of a list of such items: that it is empty, if none is there. The marks are short, since a long
-/// text is written in several lines.
+/// The marks at the end of a list of such items, which render an empty list if there are none.
 pub(super) fn otherwise_empty(rules: &BTreeSet<RuleDefault>) -> Vec<Value> {
+    // One mark for each rule: the YAML writer would fold one long mark into several lines.
     let unless = rules
         .iter()
         .map(|(rule, action)| format!("{UNLESS_PREFIX}{rule}={action}"));
@@ -124,7 +124,7 @@ pub(super) fn otherwise_empty(rules: &BTreeSet<RuleDefault>) -> Vec<Value> {
     all.map(|it| Value::String(format!("{MARK}{it}"))).collect()
 }
 
-/// What holds while one of these rules is as it is declared.
+/// The condition that at least one of these rules has its default action.
 pub(super) fn any_rule_at_default<'a>(
     rules: impl IntoIterator<Item = (&'a str, &'a str)>,
 ) -> String {
@@ -141,8 +141,9 @@ fn rule_at_default(rule: &str, action: &str) -> String {
     )
 }
 
-/// The YAML of an object with its holes filled: a template.
+/// The template: the YAML of an object with its placeholders replaced.
 pub(super) fn render(yaml: &str) -> String {
+    // Escaped first, since the replacements below have actions of their own.
     let escaped = yaml.replace(ACTION, ESCAPED);
     let filled = escaped.lines().map(render_line);
     filled.map(|line| line + "\n").collect()
@@ -172,13 +173,13 @@ fn render_line(line: &str) -> String {
     line.to_owned()
 }
 
-/// The lines for a mark that is an item of a list.
+/// The line for a mark that is a list item.
 fn render_item(mark: &str, indent: usize) -> Option<String> {
     if mark == END {
         return Some("{{- end }}".to_owned());
     }
     if mark == EMPTY {
-        // Items stand as far in as their key does.
+        // The YAML writer indents items as deep as their key.
         return Some(indented("  []", indent));
     }
     let is = |rule: &str| {

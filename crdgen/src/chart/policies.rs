@@ -1,7 +1,5 @@
-//! The template of the admission policies: what the API server refuses and fills in by itself while no replica of the
-//! webhook answers.
-//!
-//! Policies that only warn are left out: beside the webhook they would say everything twice.
+//! The template of the admission policies, by which the API server validates and defaults while no
+//! replica of the webhook responds.
 
 use super::placeholders::{any_rule_at_default, render};
 use super::{ChartError, HEAD, put_labels, rule_gates};
@@ -15,16 +13,17 @@ use serde::Serialize;
 use serde_json::Value;
 use std::collections::BTreeSet;
 
-/// What a binding does that refuses.
+/// The action of a binding that rejects.
 const DENY: &str = "Deny";
 
-/// Policies that fill in are of version 1 since Kubernetes 1.36.
+/// Mutating admission policies have version v1 since Kubernetes 1.36.
 const HAS_MUTATING: &str = "semverCompare \">=1.36-0\" .Capabilities.KubeVersion.Version";
 
 pub(super) fn template() -> Result<String, ChartError> {
     let all = policies(&BTreeSet::new(), &Settings::default())?;
     let mut out = format!("{HEAD}{{{{- if .Values.policies.enabled }}}}\n");
     for (policy, bindings) in &all.validating {
+        // Without policies that only warn: the webhook would return the same warnings again.
         if bindings.iter().any(denies) {
             out.push_str(&validating(policy, bindings)?);
         }
@@ -43,7 +42,7 @@ fn denies(binding: &ValidatingAdmissionPolicyBinding) -> bool {
     actions.any(|action| action == DENY)
 }
 
-/// A policy and its bindings, while one of its rules at least is as it is declared: it may not be empty.
+/// A policy and its bindings.
 fn validating(
     policy: &ValidatingAdmissionPolicy,
     bindings: &[ValidatingAdmissionPolicyBinding],
@@ -54,6 +53,7 @@ fn validating(
         needed = rule_gates::rule_defaults(list).unwrap_or_default();
         rule_gates::gate_list(list);
     }
+    // Without any validation the API server rejects the policy, so it is omitted as a whole.
     let mut out = format_if(&any_rule_at_default(needed));
     out.push_str(&document(&policy)?);
     for binding in bindings {

@@ -1,7 +1,7 @@
-//! What is there only while the configuration leaves a rule as it is declared.
+//! CEL rules that are rendered only while the configuration does not change the action of their rule.
 //!
-//! Schemas and policies know no namespaces and no exceptions by which a rule is softened: then they leave the rule to the
-//! webhook, which reads the configuration.
+//! Schemas and policies do not support namespaces and exceptions, which soften a rule: only the webhook,
+//! which reads the configuration, evaluates such a rule.
 
 use super::placeholders::{self, RuleDefault};
 use lockkeeper_api::config::Action;
@@ -9,10 +9,10 @@ use lockkeeper_policies::registry;
 use serde_json::Value;
 use std::collections::BTreeSet;
 
-/// Where a schema has its expressions.
+/// The keyword of CEL rules in a schema.
 const EXPRESSIONS: &str = "x-kubernetes-validations";
 
-/// Makes each expression in the schemas of an object one that is there while its rule is as declared.
+/// Makes each CEL rule in the schemas of an object depend on the action of its rule.
 pub(super) fn gate_schemas(value: &mut Value) {
     match value {
         Value::Object(map) => {
@@ -20,7 +20,7 @@ pub(super) fn gate_schemas(value: &mut Value) {
                 if key == EXPRESSIONS {
                     let rules = rule_defaults(value);
                     gate_list(value);
-                    // A key with nothing behind it would be null, which is no list.
+                    // Without any item the value of the key would be null, which is no list.
                     if let (Some(rules), Some(items)) = (rules, value.as_array_mut()) {
                         items.extend(placeholders::otherwise_empty(&rules));
                     }
@@ -34,7 +34,7 @@ pub(super) fn gate_schemas(value: &mut Value) {
     }
 }
 
-/// The same for a list of expressions, each of which has a message that ends in the rule's id. Any other stays.
+/// The same for a list of CEL rules whose messages end in the rule's id. Other items stay.
 pub(super) fn gate_list(list: &mut Value) {
     let Some(items) = list.as_array_mut() else {
         return;
@@ -52,12 +52,12 @@ pub(super) fn gate_list(list: &mut Value) {
     *items = with_conditions.collect();
 }
 
-/// The rules of a list, if each of its items is of one.
+/// The rules of a list, if each of its items has one.
 pub(super) fn rule_defaults(list: &Value) -> Option<BTreeSet<RuleDefault>> {
     list.as_array()?.iter().map(rule_default).collect()
 }
 
-/// The rule that a message ends in, and the action that it is declared with.
+/// The rule whose id is at the end of the message, and its default action.
 fn rule_default(item: &Value) -> Option<RuleDefault> {
     let message = item.get("message").and_then(Value::as_str)?;
     let (_, id) = message.strip_suffix(']')?.rsplit_once('[')?;

@@ -1,8 +1,8 @@
 //! The template of the webhook configurations.
 //!
-//! What the API server sends of other projects' kinds depends on the values: which projects, and what rules are on.
-//! `lockkeeper crds webhooks` works that out from the configuration; here the template does, by what is said of each
-//! rule.
+//! The operations that the API server sends for kinds of other projects depend on the values: which
+//! projects and which rules are on. `lockkeeper crds webhooks` computes them from the configuration;
+//! here the template does, from the list of the rules of each kind.
 
 use super::HEAD;
 use super::placeholders::{self, Placeholder};
@@ -42,7 +42,7 @@ fn configuration(which: Configuration) -> Result<String, YamlError> {
     Ok(out)
 }
 
-/// All but the entries.
+/// The configuration without its entries.
 fn head(which: Configuration) -> Result<String, YamlError> {
     let (validating, mutating) = configurations(&endpoint(), CaSource::Absent, &[]);
     let mut object = match which {
@@ -65,10 +65,11 @@ fn endpoint() -> Endpoint {
     }
 }
 
-/// The entry of a kind, if it has one there.
+/// The entry of a kind, if the configuration has one.
 fn entry(which: Configuration, kind: &Registration) -> Result<Option<Value>, YamlError> {
     let mut kind = kind.clone();
     if kind.foreign.is_some() {
+        // All operations of all rules: an entry without operations would not be generated.
         kind.validated_on = rules(&kind).flat_map(|(_, _, on)| on).copied().collect();
     }
     let (validating, mutating) = configurations(&endpoint(), CaSource::Absent, &[kind.clone()]);

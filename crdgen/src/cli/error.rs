@@ -84,7 +84,7 @@ pub enum Error {
     /// The rules of users cannot be read.
     #[error(transparent)]
     Rules(#[from] user_rule_dirs::Error),
-    /// An expression of a rule cannot be used.
+    /// An expression of a rule does not compile.
     #[error(transparent)]
     Expression(#[from] ExpressionError),
     /// Definitions cannot be compared.

@@ -1,4 +1,4 @@
-//! What becomes of what is emitted: it is printed, written to a folder, or held against what is there.
+//! Prints the output, writes it to a folder, or compares it with the existing files.
 
 use super::error::Error;
 use crate::files::{Document, differences};
@@ -22,7 +22,7 @@ pub(super) struct Output {
 }
 
 impl Output {
-    /// To be held against what is in a folder.
+    /// An output that is compared with the files of a folder.
     pub(super) fn for_check(folder: PathBuf) -> Self {
         Self {
             output_dir: None,
@@ -30,7 +30,7 @@ impl Output {
         }
     }
 
-    /// Does with the documents what was asked for. In the `owned` folders there is nothing else.
+    /// Prints, writes or compares the documents. The `owned` folders have generated files only.
     pub(super) fn emit(
         &self,
         documents: &[Document],
@@ -63,7 +63,7 @@ fn print(documents: &[Document], out: &mut dyn Write) -> Result<(), Error> {
     write_text(&texts.join("---\n"), out)
 }
 
-/// A reader that stops reading, as `head` does, is no error.
+/// A closed pipe, such as with `head`, is no error.
 fn write_text(text: &str, out: &mut dyn Write) -> Result<(), Error> {
     match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
         Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(Error::Output(error)),

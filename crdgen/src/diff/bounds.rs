@@ -1,16 +1,16 @@
-//! Bounds of a value: which of two is tighter.
+//! Compares the bounds of values.
 
 use super::Effect;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::JSONSchemaProps;
 use std::cmp::Ordering;
 
-/// A bound that is not the same on both sides.
+/// A bound that differs between the schemas.
 pub(super) struct BoundChange {
     pub(super) effect: Effect,
     pub(super) description: String,
 }
 
-/// All bounds that moved.
+/// All changed bounds.
 pub(super) fn bound_changes(old: &JSONSchemaProps, new: &JSONSchemaProps) -> Vec<BoundChange> {
     let counts = [
         ("minLength", Side::Lower, old.min_length, new.min_length),
@@ -31,7 +31,7 @@ pub(super) fn bound_changes(old: &JSONSchemaProps, new: &JSONSchemaProps) -> Vec
         ),
     ];
     let counts = counts.into_iter().filter_map(|(name, side, old, new)| {
-        // Nothing has fewer than none.
+        // A minimum of 0 or less rejects nothing.
         let of = |it: Option<i64>| it.filter(|it| !(matches!(side, Side::Lower) && *it <= 0));
         let of = |it| {
             of(it).map(|value| Bound {
@@ -76,13 +76,14 @@ struct Bound<T> {
 }
 
 impl<T: PartialOrd> Bound<T> {
-    /// How much it takes away, compared with another one.
+    /// Compares the strictness of two bounds; `None` if a value is NaN.
     fn strictness(&self, other: &Self, side: Side) -> Option<Ordering> {
         let by_value = self.value.partial_cmp(&other.value)?;
         let by_value = match side {
             Side::Lower => by_value,
             Side::Upper => by_value.reverse(),
         };
+        // At the same value, the exclusive bound is the stricter one.
         Some(by_value.then(self.is_excluded.cmp(&other.is_excluded)))
     }
 }
@@ -135,7 +136,9 @@ fn compare_multiple_of(old: Option<f64>, new: Option<f64>) -> Option<BoundChange
             format!("multipleOf was {old}, there is none"),
         ),
         (Some(old), Some(new)) if old.to_bits() != new.to_bits() => {
+            // Remainders of fractions are inexact, so these numbers are not compared.
             let is_whole = old.fract() == 0.0 && new.fract() == 0.0 && new != 0.0;
+            // If the new number divides the old one, the old multiples are still accepted.
             let effect = if is_whole && old % new == 0.0 {
                 Effect::Wider
             } else {

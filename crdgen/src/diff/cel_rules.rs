@@ -9,6 +9,7 @@ pub(super) fn rule_changes(
     old: &[ValidationRule],
     new: &[ValidationRule],
 ) -> Vec<(ChangeCode, String)> {
+    // `optionalOldSelf` changes when the rule runs; the message does not.
     let key = |it: &ValidationRule| (it.rule.clone(), it.optional_old_self);
     let gone = old
         .iter()

@@ -72,7 +72,7 @@ pub enum Error {
 ///
 /// # Errors
 ///
-/// When something cannot be read or understood; each error says what, and what to do.
+/// When something cannot be read or decoded; each error has its remedy.
 pub fn run(arguments: &Diff, out: &mut dyn Write) -> Result<ChangeClass, Error> {
     let (old, new) = (Source::parse(&arguments.old), Source::parse(&arguments.new));
     if old == Source::Stdin && new == Source::Stdin {

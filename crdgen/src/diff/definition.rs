@@ -21,6 +21,7 @@ pub(super) fn compare(
         match find(new, &version.name) {
             Some(after) => {
                 let mut found = version::compare(name, &version, after);
+                // Changes of a version that is neither served nor stored affect no client.
                 if !is_in_use(old, &version) && !is_in_use(new, after) {
                     mark_compatible(&mut found);
                 }
@@ -41,6 +42,7 @@ pub(super) fn compare(
                 what,
             ));
         }
+        // Clients can request the version for the first time.
         if before.is_none_or(|before| !before.served && version.served) {
             changes.extend(changes_without_conversion(name, old, new, version));
         }
@@ -69,7 +71,6 @@ fn is_in_use(
     version.served || version.storage || is_stored(definition, &version.name) == Some(true)
 }
 
-/// Changes of a version that is neither served nor stored affect no client.
 fn mark_compatible(changes: &mut [Change]) {
     for change in changes {
         change.class = ChangeClass::Compatible;
@@ -99,6 +100,7 @@ fn version_removed(
         )
     };
     let change = version_change(name, version, "", code, what.to_owned());
+    // The status proves that no object is stored in the version.
     if code == ChangeCode::UnservedVersionRemoved && stored == Some(false) {
         return change.with_class(ChangeClass::Compatible);
     }

@@ -79,6 +79,7 @@ fn effect_of_all(old: &[JSONSchemaProps], new: &[JSONSchemaProps]) -> Effect {
 fn effect_of_any(old: &[JSONSchemaProps], new: &[JSONSchemaProps]) -> Effect {
     match (old.is_empty(), new.is_empty()) {
         (true, true) => Effect::Same,
+        // An empty `anyOf` accepts every value.
         (true, false) => Effect::Narrower,
         (false, true) => Effect::Wider,
         // More branches accept more values, unlike allOf.
@@ -92,6 +93,7 @@ fn effect_of_one(old: &[JSONSchemaProps], new: &[JSONSchemaProps]) -> Effect {
         _ if is_same => Effect::Same,
         (true, _) => Effect::Narrower,
         (_, true) => Effect::Wider,
+        // A new branch may make a value match two branches, which `oneOf` rejects.
         _ => Effect::Unclear,
     }
 }

@@ -1,9 +1,9 @@
-//! Places of a schema, as people write them.
+//! Paths in a schema.
 
 use serde::{Serialize, Serializer};
 use std::fmt;
 
-/// A place, such as `spec.resourceGroups[].flavors[].name` or `spec.labels[*]`; the top is `(root)`.
+/// A path, such as `spec.resourceGroups[].flavors[].name` or `spec.labels[*]`; the top is `(root)`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct SchemaPath(Vec<Step>);
 
@@ -15,25 +15,25 @@ enum Step {
 }
 
 impl SchemaPath {
-    /// One of its fields.
+    /// The path of a field.
     #[must_use]
     pub fn field(&self, name: &str) -> Self {
         self.step(Step::Field(name.to_owned()))
     }
 
-    /// Its items.
+    /// The path of the items.
     #[must_use]
     pub fn items(&self) -> Self {
         self.step(Step::Items)
     }
 
-    /// Its entries, whose names are free.
+    /// The path of the entries with any name.
     #[must_use]
     pub fn entries(&self) -> Self {
         self.step(Step::Entries)
     }
 
-    /// Whether it is the top.
+    /// Whether it is the root.
     #[must_use]
     pub fn is_root(&self) -> bool {
         self.0.is_empty()

@@ -42,7 +42,7 @@ impl Report<'_> {
     ///
     /// # Errors
     ///
-    /// None of its own: what it writes to is a string.
+    /// Never: writing to a string does not fail.
     pub fn text(&self, output: Output, has_colours: bool) -> Result<String, fmt::Error> {
         let mut out = String::new();
         match output {

@@ -98,7 +98,7 @@ impl Source {
         Ok(definitions)
     }
 
-    /// All objects in it.
+    /// All objects in the source.
     ///
     /// # Errors
     ///
@@ -161,6 +161,7 @@ fn read_path(path: &Path, depth: usize, texts: &mut Vec<Text>) -> Result<(), Err
     for path in paths {
         // A symbolic link to a folder may form a loop.
         let is_folder = path.is_dir() && !path.is_symlink();
+        // Another extension is skipped here, but read if the user names the file itself.
         if (is_folder && depth < FOLDERS_MAX) || (path.is_file() && is_manifest_file(&path)) {
             read_path(&path, depth.saturating_add(1), texts)?;
         }

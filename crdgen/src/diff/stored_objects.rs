@@ -107,6 +107,7 @@ fn check_object(
     structure: &StructuralSchema,
 ) -> StoredObjectReport {
     let mut read = object.clone();
+    // The API server prunes and defaults a stored object when it reads it.
     let dropped = structure.prune(&mut read);
     structure.apply_defaults(&mut read);
     let texts = |old: Option<&Value>| -> Vec<String> {
@@ -116,6 +117,7 @@ fn check_object(
             .map(lockkeeper_policies::finding::Finding::text)
             .collect()
     };
+    // The second check has the object as its own old version: only unchanged values.
     let (on_create, on_update) = (texts(None), texts(Some(&read)));
     let fate = if !on_update.is_empty() {
         StoredObjectOutcome::Refused

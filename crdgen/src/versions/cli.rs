@@ -193,7 +193,7 @@ fn removal_text(
 impl DefinitionArgs {
     fn definitions(&self) -> Result<Vec<CustomResourceDefinition>, Error> {
         let source = match Source::parse(&self.definitions) {
-            // Without a second source there is no path to take over.
+            // A bare revision has the path of the other side, and there is no other side.
             Source::RevisionOnly { revision } => Source::Path(PathBuf::from(revision)),
             source => source,
         };

@@ -19,7 +19,7 @@ use std::time::Duration;
 /// The default service name, and the instrumentation scope of the spans.
 const SERVICE: &str = "lockkeeper";
 
-/// The longest that a stopping process waits for the last spans to be sent, in seconds.
+/// The maximum time for sending the last spans of a stopping process, in seconds.
 const FLUSH_SECONDS: u64 = 2;
 
 /// The samplers of the SDK. It treats every other name as `parentbased_always_on`.

@@ -5,20 +5,21 @@ use crate::yaml::YamlError;
 use schemars::generate::SchemaSettings;
 use serde_json::Value;
 
-/// Where lines of comments end, in columns.
+/// The maximum width of comment lines, in columns.
 const WIDTH_MAX: usize = 110;
 
-/// What `values.yaml` begins with.
+/// The head of `values.yaml`.
 const HEAD: &str = "\
 # The values of the chart, with their defaults. Made by `crdgen chart` from crdgen/src/chart/values.rs; to set some,
 # give Helm a file of your own. values.schema.json refuses keys that are not here.
 ";
 
-/// `values.schema.json`: of draft 7, as Helm wants it. It refuses unknown keys, also in the parts that are Kubernetes'.
+/// `values.schema.json` in draft 7, which Helm requires. It rejects unknown keys, also in sections with
+/// types of Kubernetes.
 ///
 /// # Errors
 ///
-/// When the schema has no JSON form; a test makes it, so this does not happen.
+/// When the schema has no JSON form; a test generates it, so this does not happen.
 pub fn schema_text() -> Result<String, YamlError> {
     Ok(serde_json::to_string_pretty(&schema())? + "\n")
 }
@@ -30,7 +31,7 @@ fn schema() -> Value {
     schema
 }
 
-/// Makes every section refuse keys that it does not name.
+/// Makes every section reject unknown keys.
 fn tighten(schema: &mut Value) {
     match schema {
         Value::Object(map) => {
@@ -45,11 +46,11 @@ fn tighten(schema: &mut Value) {
     }
 }
 
-/// `values.yaml`: the defaults, with what each key is for above it.
+/// `values.yaml`: the defaults, each key with its description above it.
 ///
 /// # Errors
 ///
-/// When the defaults have no YAML form; a test makes them, so this does not happen.
+/// When the defaults have no YAML form; a test generates them, so this does not happen.
 pub fn defaults_text() -> Result<String, YamlError> {
     let schema = schema();
     let yaml = serde_saphyr::to_string(&Values::default())?;
@@ -60,6 +61,7 @@ pub fn defaults_text() -> Result<String, YamlError> {
         let indent = line.len().saturating_sub(text.len());
         let key = text.split_once(':').map(|(key, _)| key);
         if let Some(key) = key.filter(|_| !text.starts_with("- ")) {
+            // The YAML writer indents each level by two spaces.
             path.truncate(indent / 2);
             path.push(key);
             if indent == 0 {
@@ -72,7 +74,7 @@ pub fn defaults_text() -> Result<String, YamlError> {
     Ok(out)
 }
 
-/// Writes a text as comments, each line no longer than it should be.
+/// Writes a text as comment lines of limited width.
 fn comment(text: &str, indent: usize, out: &mut String) {
     let mut line = String::new();
     let mut flush = |line: &mut String| {
@@ -91,7 +93,7 @@ fn comment(text: &str, indent: usize, out: &mut String) {
     flush(&mut line);
 }
 
-/// The values as rows of a table: the key, its default, what it is for. Sections of Kubernetes and the configuration
+/// The values as rows of a table: the key, its default, its description. Sections of Kubernetes and the configuration
 /// are one row each.
 #[must_use]
 pub fn rows() -> Vec<[String; 3]> {
@@ -127,7 +129,7 @@ fn is_section(value: &Value) -> bool {
     value.as_object().is_some_and(|map| !map.is_empty())
 }
 
-/// What the key at this path is for; empty for a key that the user names.
+/// The description of the key at this path; empty for a key that the user names.
 fn description(schema: &Value, path: &[&str]) -> String {
     let mut text = "";
     let mut at = schema;
@@ -147,6 +149,7 @@ fn description(schema: &Value, path: &[&str]) -> String {
 
 /// The schema itself, or the one that it refers to.
 fn resolved<'a>(root: &'a Value, schema: &'a Value) -> &'a Value {
+    // schemars wraps a reference with a description of its own in `allOf`.
     let reference = schema
         .get("$ref")
         .or_else(|| schema.pointer("/allOf/0/$ref"));

@@ -41,6 +41,7 @@ pub(super) fn show_texts(from: &Path, revision: &str, path: &str) -> Result<Vec<
 /// The texts of an existing path in a revision.
 pub(super) fn revision_texts(revision: &str, path: &Path) -> Result<Vec<Text>, Error> {
     if path.is_dir() {
+        // `./` is relative to the directory of `-C`; other paths start at the repository root.
         return show_texts(path, revision, "./");
     }
     let from = path.parent().filter(|it| !it.as_os_str().is_empty());

@@ -20,8 +20,8 @@ use tokio::runtime::{Builder, Runtime};
 /// The default timeout of a batch, in milliseconds.
 const TIMEOUT_DEFAULT_MS: u64 = 10_000;
 
-/// Sends on the calling thread, which is the exporter's, so that the threads that serve reviews have no part of
-/// the work.
+/// Sends on the calling thread, which is a thread of the exporter: the threads that serve reviews do
+/// none of this work.
 #[derive(Debug)]
 pub(super) struct SpanClient {
     runtime: Runtime,
@@ -62,6 +62,7 @@ impl SpanClient {
             )),
             Err(error) => Some(error_chain(&**error)),
         };
+        // One atomic step: concurrent batches log a change once.
         let was_failing = self.is_failing.swap(failure.is_some(), Ordering::Relaxed);
         match failure {
             Some(error) if !was_failing => {

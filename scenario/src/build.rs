@@ -50,6 +50,7 @@ pub fn load(
         disable_recomputation: gate("RecomputeAssignmentUponPreemptionTargetsOverlap"),
         damping: match scenario.damping {
             Some(false) => Damping::Off,
+            // Kueue has no damping, so its recorded decisions are compared without.
             None if compatibility == Compatibility::Kueue => Damping::Off,
             Some(true) | None => Damping::On,
         },
@@ -123,6 +124,7 @@ impl LoadedScenario {
                 let sum = usage.entry(of).or_default();
                 *sum = sum.plus(core_amount(*amount, resource));
             }
+            // Kueue adds a request for the number of pods if a resource group covers `pods`.
             if !pod_set.requests.contains_key("pods")
                 && let Some(flavor) = pod_set.flavors.get("pods")
             {
@@ -137,6 +139,7 @@ impl LoadedScenario {
         };
         let held = Reservation {
             usage: usage.into_iter().collect(),
+            // As in Kueue, a reservation without a time counts as the newest.
             reserved_at_s: workload.quota_reserved_time.unwrap_or(now_s),
             is_evicted: workload.evicted,
         };
@@ -172,6 +175,7 @@ impl LoadedScenario {
                     )
                 })
                 .collect();
+            // Only the search for the given flavors is explained, not the nomination above.
             nomination.trace = Trace::on();
             nomination.victims =
                 WhatIf::new(state).search(id, &needs, &asked, &mut nomination.trace);
@@ -384,7 +388,7 @@ fn quota(quota: &Quota) -> core::Quota {
     }
 }
 
-/// `validate` has checked that it is a number.
+/// The amount in the unit of the core; `validate` has checked that it fits into 64 bits.
 fn core_amount(amount: AmountText, resource: &str) -> Amount {
     amount
         .in_core_units(resource)

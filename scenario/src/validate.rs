@@ -115,10 +115,12 @@ fn check_cohort_cycles(scenario: &Scenario) -> Result<(), ScenarioError> {
                 None => break,
             }
         }
+        // A walk to a root also ends at a cohort of the same walk, but that has no parent.
         if visited.get(name) == Some(&walk) && parents.contains_key(name) {
             let around = std::iter::successors(Some(name), |it| {
                 parents.get(it).copied().filter(|it| *it != name)
             });
+            // Report the first cohort in the file that is on a cycle.
             first = around
                 .filter_map(|it| places.get(it).copied())
                 .chain(first)
@@ -171,6 +173,7 @@ impl ScenarioTotals {
             };
             let at = || format!("{path}.{field}");
             let amount = parse_amount(amount, &quota.resource, at)?;
+            // The core adds nominal quotas and borrowing limits, but only subtracts lending limits.
             if field != "lendingLimit" {
                 add_to_total(&mut self.quota, &quota.resource, amount, at)?;
             }
@@ -181,13 +184,14 @@ impl ScenarioTotals {
     fn add_usage(&mut self, used: &UsageAmount, path: &str) -> Result<(), ScenarioError> {
         let at = || format!("{path}.amount");
         let amount = parse_amount(AmountText::Number(used.amount), &used.resource, at)?;
+        // `i64::MAX` means unlimited, which usage cannot be.
         if amount == i64::MAX {
             return Err(ScenarioError::TooLarge { at: at() });
         }
         add_to_total(&mut self.reserved, &used.resource, amount, at)
     }
 
-    /// Adds the requests of an admitted workload. Those of a pending one are not added: too large requests fit nowhere.
+    /// Checks the pod sets of a workload, and adds the requests of an admitted one.
     fn add_workload(
         &mut self,
         workload: &Workload,
@@ -218,6 +222,7 @@ impl ScenarioTotals {
             for (resource, amount) in &pod_set.requests {
                 let at = || format!("{path}.requests.{resource}");
                 let amount = parse_amount(*amount, resource, at)?;
+                // Pending requests are not added: too large ones fit nowhere.
                 if is_held {
                     add_to_total(&mut self.reserved, resource, amount, at)?;
                 }

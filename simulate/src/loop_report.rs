@@ -34,6 +34,7 @@ impl PreemptionLoop {
         let mut step = 0_usize;
         let mut first_step = None;
         for (number, events) in self.cycles.iter().enumerate() {
+            // Cycles without events have no line, so steps are numbered separately from cycles.
             let Some(description) = describe_cycle(events) else {
                 continue;
             };

@@ -52,6 +52,7 @@ pub fn find_loop_of_size(
 ) -> Option<PreemptionLoop> {
     let (_, percent) = WORKLOAD_COUNTS.into_iter().find(|(it, _)| *it == size)?;
     let sampler = WorkloadSampler::new(cluster, search.priorities)?;
+    // A new generator for each size: the result does not depend on the other sizes.
     let mut rng = Rng::default();
     let mut remaining = search.draws_max.saturating_mul(percent) / 100;
     while remaining > 0 {
@@ -80,6 +81,7 @@ fn climb(
     }
     let mut best_score = run.repeat_score();
     let mut tries = 0;
+    // A set without any preemption is no good start: sample another one.
     while best_score > 0 && tries < CHANGES_MAX && runs < runs_max {
         let next = sampler.mutate(rng, &best);
         let mut run = SimulationRun::new(cluster, &next);
@@ -88,6 +90,7 @@ fn climb(
         if let Some(found) = run.find_loop(CYCLES_MAX) {
             return (Some(found), runs);
         }
+        // An equal score is accepted too, or the search would stop on a plateau.
         if run.repeat_score() >= best_score {
             if run.repeat_score() > best_score {
                 tries = 0;

@@ -66,10 +66,12 @@ pub fn cohort_trees<'a>(
     // A queue and a cohort may have the same name.
     let mut trees: BTreeMap<(bool, String), CohortTree<'a>> = BTreeMap::new();
     for (queue, id) in nodes {
+        // The core excludes such a queue from all decisions.
         if TreeView::new(&mut state).is_in_cohort_cycle(id) {
             continue;
         }
         let path = TreeView::new(&mut state).path(id);
+        // The path starts with a slash and ends with the queue itself.
         let mut ancestors = path.split('/').skip(1);
         let root = ancestors.next().unwrap_or_default().to_owned();
         let below = ancestors.count();
@@ -231,6 +233,7 @@ fn select_queues<'a>(queues: &[&'a ClusterQueue]) -> Vec<&'a ClusterQueue> {
         let is_equal = |it: &&&ClusterQueue| has_equal_spec(&it.spec, &queue.spec);
         let is_one_of_many = selected.iter().filter(is_equal).count() >= EQUAL_QUEUES_MAX;
         let has_room = selected.len() < QUEUES_MAX && !is_one_of_many;
+        // A small tree is searched as it is, equal queues included.
         if has_room || queues.len() <= QUEUES_MAX {
             selected.push(queue);
         }

@@ -124,6 +124,7 @@ impl<'a> SimulationRun<'a> {
         let mut now = self.snapshot();
         while self.cycles.len() < cycles_max {
             let is_complete = self.ids.len() == self.workloads.len();
+            // A workload that arrives later could end the repetition.
             if is_complete && let Some(found) = self.detect_loop(&now) {
                 return Some(found);
             }
@@ -131,6 +132,7 @@ impl<'a> SimulationRun<'a> {
                 if is_complete {
                     return None;
                 }
+                // Lets the next workloads arrive in `run_cycle`; states before that cannot recur.
                 self.snapshots.clear();
             }
             self.run_cycle(now);
@@ -170,6 +172,7 @@ impl<'a> SimulationRun<'a> {
             .flatten()
             .map(|(workload, _)| *workload)
             .collect();
+        // After the cycle: within it, victims keep their quota, as in Kueue.
         for workload in gone {
             if let Some(id) = self.ids.get(workload) {
                 self.state.release(*id);
@@ -186,6 +189,7 @@ impl<'a> SimulationRun<'a> {
             if number > first && workload.arrives_when_idle {
                 break;
             }
+            // Padded, since the UID is the last criterion and UIDs are compared bytewise.
             let name = format!("{number:02}");
             let requests = workload.requests.iter();
             let requests = requests.map(|(of, amount)| (*of, Amount::new(*amount)));
@@ -227,6 +231,7 @@ impl<'a> SimulationRun<'a> {
                 .map(|(at_s, _)| at_s)
         };
         let mut times: Vec<i64> = self.ids.iter().filter_map(since).collect();
+        // Ranks instead of times: a loop repeats the order of reservations, not their times.
         times.sort_unstable();
         times.dedup();
         for id in &self.ids {
@@ -251,8 +256,7 @@ impl<'a> SimulationRun<'a> {
     }
 
     /// Whether nothing happens any more: all pending workloads are inadmissible, or the last cycle changed nothing and
-    /// no workload at the head has untried flavors. A head that keeps its position may try its flavors again and
-    /// again, so after some cycles without events an earlier equal state is sufficient.
+    /// no workload at the head has untried flavors.
     fn is_quiescent(&self, now: &StateSnapshot) -> bool {
         if self.snapshots.is_empty() {
             return false;
@@ -266,20 +270,25 @@ impl<'a> SimulationRun<'a> {
         let is_same = quiet > 0 && before.clone().next() == Some(now);
         !now.any_phase(is_active)
             || (is_same && !now.any_phase(has_untried))
+            // A head that keeps its position may try its flavors again and again, so after some
+            // cycles without events an earlier equal state is sufficient.
             || (quiet >= QUIET_CYCLES && before.take(QUIET_CYCLES).any(|it| it == now))
     }
 
-    /// Finds an earlier cycle with the same state and a preemption since. A snapshot does not contain everything that a
-    /// queue stores, so the loop must repeat twice more before it counts.
+    /// Finds an earlier cycle with the same state and a preemption since.
     fn detect_loop(&mut self, now: &StateSnapshot) -> Option<PreemptionLoop> {
         let offset = self.cycles.len().checked_sub(self.snapshots.len())?;
+        // The last equal state gives the shortest loop.
         let at = self.snapshots.iter().rposition(|it| it == now)?;
         let from = at.checked_add(offset)?;
         let pass = self.cycles.get(from..)?.to_vec();
+        // Equal states also occur while nothing happens.
         if pass.iter().all(|it| it.preempted.is_empty()) {
             return None;
         }
         let mut cycles = self.cycles.clone();
+        // A snapshot does not contain everything that a queue stores, so the loop must repeat
+        // twice more before it counts.
         for expected in pass.iter().chain(&pass) {
             let now = self.snapshot();
             self.run_cycle(now);

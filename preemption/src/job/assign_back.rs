@@ -42,6 +42,7 @@ impl AssignBack<'_> {
         }
         let quotas = self.state.quotas();
         let state = self.state;
+        // Quotas within their max even with all pods are not in `overused`: no check needed.
         let mut counted = self
             .overused
             .iter()
@@ -75,6 +76,7 @@ pub(super) fn assign_back<R: FreeResources>(
 ) -> Vec<PodId> {
     let state = returned.state;
     let priority = |pod: PodId| state.cluster().pod(pod).map_or(0, Pod::priority);
+    // The proposal gives no order: priority decides, then the name, then the namespace.
     removed.sort_by_cached_key(|(pod, _)| (Reverse(priority(*pod)), state.sort_key(*pod)));
     let mut victims = Vec::new();
     for (pod, host) in removed {

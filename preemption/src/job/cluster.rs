@@ -146,7 +146,9 @@ impl JobCluster {
     pub fn set_pod(&mut self, spec: PodSpec<'_>, traits: JobPodSpec) -> PodId {
         let namespace = spec.namespace;
         let is_bound = spec.host.is_some();
+        // A pending pod has no room that it could release.
         let is_leaving = is_bound && (spec.is_terminating || traits.is_evicted);
+        // Subtracts the old requests from the quota; `Cluster::set_pod` below replaces them.
         if let Some(existing) = self.cluster.pod_id(namespace, spec.name) {
             self.remove_member(existing);
         }
@@ -168,6 +170,7 @@ impl JobCluster {
                 .preemptibility(traits.preemption_labels),
             nominated,
             is_leaving,
+            // A nominated pod counts as used, like one that Koordinator's `Reserve` has assumed.
             stage: if is_bound || nominated.is_some() {
                 PodStage::Placed
             } else {
@@ -260,6 +263,7 @@ impl JobCluster {
             return;
         };
         if let Some(quota) = member.quota {
+            // Before the pod changes in `cluster`: these are the requests that were added.
             let request = self.request(id);
             self.quotas
                 .remove_pod(quota, member.preemptibility, &request, member.stage);

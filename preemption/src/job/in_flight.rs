@@ -89,8 +89,10 @@ impl RoundsInFlight {
 
     /// Begins a round: the job waits for these pods. Without victims there is no round.
     pub fn begin(&mut self, job: JobId, victims: impl IntoIterator<Item = PodId>, now_s: i64) {
+        // An expired round of the job may still be listed under its old victims.
         self.end(job);
         if self.rounds.len() >= self.limits.rounds_max {
+            // `blocked_reason` does not count expired rounds, so make room for this one.
             self.expire(now_s);
         }
         let victims: BTreeSet<PodId> = victims.into_iter().collect();
@@ -172,6 +174,7 @@ impl RoundsInFlight {
         for (pod, job) in marked.iter().filter(|(pod, _)| is_leaving(*pod)) {
             victims.entry(*job).or_default().insert(*pod);
         }
+        // Victims that were deleted at once have no label; the nomination leads to their node.
         for (pod, host) in state.nominated() {
             let on_host = state.cluster().host(host).map_or(&[][..], |it| it.pods());
             if let Some(job) = state.job_of(pod) {
@@ -181,6 +184,7 @@ impl RoundsInFlight {
         }
         let mut rounds = Self::new(limits);
         for (job, victims) in victims {
+            // The start is not stored in objects, so the full expiry applies again.
             rounds.begin(job, victims, now_s);
         }
         rounds

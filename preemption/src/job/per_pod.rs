@@ -68,6 +68,7 @@ pub fn check_pod_quota(
             }
         }
     }
+    // `checkQuotaRecursive` compares ancestors with their limit only, not with min.
     path.try_for_each(|(level, quota)| check(level, quota))
 }
 
@@ -162,6 +163,7 @@ pub fn victims_on_node(
     }
     removed.sort_by_key(|(at, pod)| {
         let importance = (Reverse(pod.priority), pod.started_at_s, *at);
+        // `false` sorts first: pods whose eviction violates a budget are put back first.
         (!pod.violates_budget, importance)
     });
     let (mut victims, mut violations) = (Vec::new(), 0_usize);
@@ -174,8 +176,11 @@ pub fn victims_on_node(
         let with = room.minus(&pod.request).masked(on.allocatable);
         let fits = !is_overdrawn(&with);
         let used_with = used.plus(&pod.request).masked(on.used);
+        // Koordinator takes the pod out again after a failed filter, then checks the quota
+        // without it; if that fails too, the pod is taken out a second time, which is an error.
         match (fits, has_quota(if fits { &used_with } else { &used })) {
             (true, true) => (room, used) = (with, used_with),
+            // A victim only because of quota: Koordinator does not count its violation.
             (true, false) => victims.push(at),
             (false, true) => {
                 victims.push(at);

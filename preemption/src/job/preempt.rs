@@ -12,9 +12,8 @@
 //!    are removed from the nodes and placement is tried once more. If a pod still does not fit, nothing is preempted.
 //! 6. **Assign-back** (`assign_back`).
 //!
-//! The proposal leaves open whether the job fits without preemption; here that is tried first. Leaving pods count as
-//! removed and are not evicted again. Room of a nominated pod of another job counts as used unless that job has a lower
-//! priority. Pods of an ancestor quota are removed only if that quota would exceed its max.
+//! Leaving pods count as removed and are not evicted again. Room of a nominated pod of another job counts as used
+//! unless that job has a lower priority. Pods of an ancestor quota are removed only if that quota would exceed its max.
 
 use super::assign_back::{AssignBack, assign_back};
 use super::cluster::{GangSize, JobCluster, JobId, JobPod};
@@ -155,6 +154,7 @@ impl RoundPlanner<'_> {
         };
         let shapes: Vec<ShapeId> = job.pending.iter().map(|(_, shape)| *shape).collect();
         let cluster = self.state.cluster();
+        // The proposal leaves open whether the job fits without preemption; try that first.
         let without_leaving = removal.free_after_removal(&hosts, false);
         let mut room = Overlay::new(&without_leaving);
         let mut placement = place(cluster, &mut room, &hosts, &shapes, Strategy::FirstFit);
@@ -172,6 +172,7 @@ impl RoundPlanner<'_> {
         if !fits {
             removed = removal.removed_pods(&used, trace);
         }
+        // Candidates that count against a quota are removed on all nodes, not only those in use.
         removed.extend(removed_for_quota.iter().map(|(pod, host)| (*pod, *host)));
         let returned = AssignBack {
             state: self.state,
@@ -194,6 +195,7 @@ impl RoundPlanner<'_> {
         trace: &mut Trace<JobStep>,
     ) -> Result<JobSummary, JobRejection> {
         let pods = self.state.pods_of(id);
+        // The proposal covers only jobs with a minimum equal to the total (R13).
         if let Some(gang) = self.state.gang(id)
             && (gang.minimum != gang.total || usize::try_from(gang.total) != Ok(pods.len()))
         {
@@ -225,6 +227,7 @@ impl RoundPlanner<'_> {
                 continue;
             }
             job.pending.push((pod, known.shape()));
+            // A nominated pod counts as placed: its quota contains it already.
             if member.nominated.is_none() {
                 job.uncounted.add(&self.state.request(pod));
             }
@@ -264,6 +267,7 @@ impl RoundPlanner<'_> {
         for quota in job.quota.iter().flat_map(|it| quotas.path(*it)) {
             let mut used = quotas.usage(quota).used().plus(&job.uncounted);
             let max = &quotas.limits(quota).max;
+            // Leaving pods can only lower the usage, so they need not be subtracted.
             if used.fits(max) {
                 continue;
             }
@@ -348,6 +352,7 @@ impl RoundPlanner<'_> {
 
     fn leaving_on(&self, used: &NodeRequests) -> Vec<PodId> {
         let host = |pod: &PodId| self.state.cluster().pod(*pod)?.host();
+        // The job does not wait for leaving pods on nodes that it does not use.
         let is_there = |pod: &PodId| host(pod).is_some_and(|it| used.contains_key(&it));
         self.state.leaving().filter(is_there).collect()
     }
@@ -367,6 +372,7 @@ fn nominations(
             nominations.push((pod, host));
         } else {
             trace.record(|| JobStep::Unplaced { pod });
+            // Continue after the first: the trace lists each pod that has no node.
             missing = missing.or(Some(pod));
         }
     }

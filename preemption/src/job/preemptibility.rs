@@ -26,6 +26,7 @@ impl LabelValue {
     pub fn from_value(value: Option<&str>) -> Self {
         match value {
             None => Self::Missing,
+            // Only this value, as in Koordinator's `IsPodNonPreemptible`.
             Some("false") => Self::No,
             Some(_) => Self::Yes,
         }
@@ -121,6 +122,7 @@ impl ElasticDefaults {
     /// may forbid it.
     #[must_use]
     pub const fn may_trigger_preemption(self, labels: PreemptionLabels) -> bool {
+        // The proposal's example sets both the policy and the label, so both must permit it.
         !labels.never_preempts
             && match labels.can_preempt {
                 LabelValue::No => false,

@@ -81,6 +81,7 @@ impl QuotaTree {
     pub fn add(&mut self, parent: Option<QuotaId>, limits: QuotaLimits) -> QuotaId {
         let id = QuotaId(u32::try_from(self.quotas.len()).unwrap_or(u32::MAX));
         self.quotas.push(Quota {
+            // An unknown parent could be the id of this or a later quota, and paths be cycles.
             parent: parent.filter(|it| self.get(*it).is_some()),
             limits,
             usage: QuotaUsage::default(),
@@ -158,6 +159,7 @@ impl QuotaTree {
                 Preemptibility::Preemptible if stage == PodStage::Placed => {
                     change(&mut usage.preemptible_used);
                 }
+                // No formula uses the requests of pending preemptible pods.
                 Preemptibility::Preemptible => {}
             }
             at = it.parent;

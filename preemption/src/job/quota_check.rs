@@ -84,12 +84,12 @@ impl QuotaCheck {
         levels.all(|it| it.is_within_min() && it.is_within_max())
     }
 
-    /// Whether quota permits the job to preempt (R6). A non-preemptible job within min may exceed max: other jobs have
-    /// borrowed its min. A preemptible job must have quota already.
+    /// Whether quota permits the job to preempt (R6). A preemptible job must have quota already.
     #[must_use]
     pub fn may_preempt(&self) -> bool {
         let mut levels = self.levels.iter();
         match self.preemptibility {
+            // Within min it may exceed max: other jobs have borrowed its min.
             Preemptibility::NonPreemptible => levels.all(QuotaCheckLevel::is_within_min),
             Preemptibility::Preemptible => levels.all(QuotaCheckLevel::is_within_max),
         }
@@ -123,6 +123,7 @@ pub fn check_quota(
                 }
             }
             Preemptibility::Preemptible => {
+                // R2: pending non-preemptible pods keep their min, others get only the rest.
                 let reserve = usage.non_preemptible_request.capped_by(&limits.min);
                 let all = reserve.plus(&usage.preemptible_used).plus(&total);
                 QuotaCheckLevel {

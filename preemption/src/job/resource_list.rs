@@ -123,12 +123,14 @@ impl ResourceList {
                     *amount = change(*amount);
                 }
             }
+            // In a sum, a missing resource is zero.
             Err(at) => self.0.insert(at, (resource, change(Amount::ZERO))),
         }
     }
 }
 
 fn is_over(limit: &ResourceList, resource: ResourceId, amount: Amount) -> bool {
+    // `quota/v1` `LessThanOrEqual` compares only names that both lists have.
     limit.get(resource).is_some_and(|most| amount > most)
 }
 

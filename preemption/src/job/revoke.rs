@@ -44,6 +44,7 @@ pub fn pods_to_revoke(
         if used.fits(runtime) {
             break;
         }
+        // Koordinator keeps only the names in the pod's requests after each step.
         used = used.minus(&pod.request).masked(&pod.request);
         removed.push((at, pod));
     }
@@ -88,6 +89,7 @@ impl OveruseTimer {
     ) -> bool {
         let is_over = !used.fits(runtime);
         let is_due = is_over && now_s.saturating_sub(self.since_s) > delay_s;
+        // Koordinator restarts the clock after a revocation, so the next one waits as long.
         if is_due || !is_over {
             self.since_s = now_s;
         }

@@ -49,6 +49,7 @@ pub fn runtime_quotas(total: i64, children: &[ChildQuota]) -> Vec<i64> {
         rest = rest.saturating_sub(i128::from(runtime));
         runtimes.push(runtime);
     }
+    // Each pass satisfies a child or uses the rest up: at most one pass for each child.
     while rest > 0 && !short.is_empty() {
         let Some(parts) = proportional_shares(rest, &short, children) else {
             break;
@@ -64,6 +65,7 @@ pub fn runtime_quotas(total: i64, children: &[ChildQuota]) -> Vec<i64> {
             if raised < most {
                 still_short.push(at);
             } else {
+                // The surplus over the request goes to the children that are still short.
                 rest = rest.saturating_add(raised.saturating_sub(most));
             }
             *runtime = i64::try_from(raised.min(most)).unwrap_or(i64::MAX);
@@ -86,7 +88,9 @@ fn proportional_shares(amount: i128, of: &[usize], children: &[ChildQuota]) -> O
     let mut undivided = amount;
     for (at, weight) in weights.iter().enumerate() {
         let product = weight.saturating_mul(amount);
+        // `None` if the total weight is zero: nothing is shared then.
         let part = product.checked_div(total)?;
+        // Koordinator gives nothing to weight 0, not even a remainder.
         if *weight > 0 {
             let remainder = product.checked_rem(total)?;
             remainders.push((std::cmp::Reverse(remainder), at));
@@ -116,6 +120,7 @@ pub fn scaled_mins(total: i64, children: &[(i64, bool)]) -> Vec<i64> {
     let (fixed, scaled) = (sum(false), sum(true));
     let total = i128::from(total);
     let is_enough = fixed.saturating_add(scaled) <= total;
+    // Mins that are not scaled may exceed the total alone; the others are zero then.
     let left = total.saturating_sub(fixed).max(0);
     let min = |(min, is_scaled): &(i64, bool)| {
         if is_enough || !is_scaled {

@@ -51,6 +51,7 @@ impl SimulatedRemoval<'_> {
                 gone(host, pod);
             }
         }
+        // Candidates on excluded nodes stay: their removal would make no node feasible.
         for host in hosts.iter().filter(|_| removes_candidates) {
             let pods = cluster.host(*host).map_or(&[][..], |it| it.pods());
             for pod in pods.iter().filter(|it| self.is_candidate_pod(**it)) {
@@ -61,6 +62,7 @@ impl SimulatedRemoval<'_> {
         }
         for (pod, host) in self.state.nominated() {
             let nominee = cluster.pod(pod);
+            // A nominated pod of lower priority loses its room to this job.
             let is_respected = nominee.is_some_and(|it| it.priority() >= self.priority);
             if is_respected
                 && self.state.job_of(pod) != Some(self.job)
@@ -82,6 +84,7 @@ impl SimulatedRemoval<'_> {
         trace: &mut Trace<JobStep>,
     ) -> Vec<(PodId, HostId)> {
         let mut removed = Vec::new();
+        // Only nodes of the placement: on others no pod needs to be preempted.
         for id in hosts.keys() {
             let host = *id;
             let pods = self.state.cluster().host(host);

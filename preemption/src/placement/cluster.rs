@@ -43,6 +43,7 @@ impl Cluster {
         let mut symbols = SymbolTable::default();
         let name_field = symbols.intern("metadata.name");
         let mut resources = Interner::default();
+        // The first id: `ResourceId::PODS`.
         resources.intern("pods");
         Self {
             symbols,
@@ -90,6 +91,7 @@ impl Cluster {
             .iter()
             .filter(|(_, amount)| *amount > Amount::ZERO)
             .collect();
+        // The order of tolerations has no meaning; equal shapes share an id.
         shape.tolerations.sort_unstable();
         shape.tolerations.dedup();
         if let Some(id) = self.shape_ids.get(&shape) {
@@ -141,11 +143,13 @@ impl Cluster {
         if !allocatable_resources.any(|(resource, _)| *resource == ResourceId::PODS) {
             allocatable.set(ResourceId::PODS, Amount::UNLIMITED);
         }
+        // The position is part of the key in `order`: remove the old key before it changes.
         self.remove_host(id);
         let Some(host) = self.hosts.get_mut(id.index()) else {
             return id;
         };
         let mut free = allocatable.clone();
+        // Pods may be observed before their node, so count all of them again.
         for pod in &host.pods {
             let pod = self.pods.get(pod.index()).and_then(Option::as_ref);
             let shape = pod.and_then(|pod| self.shapes.get(pod.shape.index()));
@@ -224,6 +228,7 @@ impl Cluster {
         if self.pods.len() <= id.index() {
             self.pods.push(None);
         }
+        // An update may change the node or the requests: release the old ones first.
         self.unbind(id);
         if let Some(slot) = self.pods.get_mut(id.index()) {
             *slot = Some(Pod {

@@ -50,6 +50,7 @@ impl Shape {
             return Some(FilterRejection::SelectorMismatch);
         }
         let is_untolerated = |taint: &&Taint| {
+            // This effect lowers the node's score in kube-scheduler, but rejects no pod.
             taint.effect != TaintEffect::PreferNoSchedule
                 && !self.tolerations.iter().any(|it| it.tolerates(taint))
         };
@@ -82,6 +83,7 @@ impl Shape {
             let is_key = it
                 .key
                 .is_none_or(|key| symbols.text(key) == UNSCHEDULABLE_TAINT);
+            // The taint has no value, so a toleration with `Equal` must have an empty one.
             let is_value = match it.condition {
                 super::pod::TolerationCondition::Exists => true,
                 super::pod::TolerationCondition::Equal(value) => symbols.text(value).is_empty(),

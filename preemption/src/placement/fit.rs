@@ -57,6 +57,7 @@ fn first_fit<R: FreeResources + ?Sized>(
         let mut unvisited = hosts.iter().skip(*from);
         let found = unvisited
             .position(|host| overlay.fits(*host, shape) && passes_filters(cluster, shape, *host));
+        // Room only shrinks, so the next pod of this shape starts at the same node.
         *from = found.map_or(hosts.len(), |steps| from.saturating_add(steps));
         let host = found.and_then(|_| hosts.get(*from)).copied();
         if let Some(host) = host {
@@ -129,6 +130,7 @@ fn remaining_share<R: FreeResources + ?Sized>(
     let allocatable = cluster.host(host)?.allocatable();
     let parts = shape.requests.iter().map(|(resource, requested)| {
         let all = allocatable.get(*resource);
+        // Such a resource has no meaningful share, so it must not be the scarcest.
         if all.is_unlimited() || all <= Amount::ZERO {
             return u64::MAX;
         }

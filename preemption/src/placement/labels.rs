@@ -16,6 +16,7 @@ impl SymbolTable {
         let number = self.names.intern(text);
         let id = SymbolId(number);
         if self.numbers.len() <= id.index() {
+            // Parsed once, so that `Gt` and `Lt` need no parsing for each node.
             self.numbers.push(text.parse().ok());
         }
         id

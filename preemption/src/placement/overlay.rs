@@ -77,6 +77,7 @@ impl<'a, R: FreeResources + ?Sized> Overlay<'a, R> {
             let from = host.index().saturating_mul(*resources);
             let row = free.get(from..).unwrap_or_default();
             return requests.all(|(resource, requested)| {
+                // The rows are adjacent: a larger index would read the next node.
                 let is_covered = resource.index() < *resources;
                 let free = row.get(resource.index()).filter(|_| is_covered);
                 free.is_some_and(|free| requested <= free)
@@ -118,6 +119,7 @@ impl<'a, R: FreeResources + ?Sized> Overlay<'a, R> {
         change: impl Fn(Amount, Amount) -> Amount,
     ) {
         for (resource, amount) in amounts {
+            // The value and not the difference: a saturated amount could not be undone otherwise.
             let before = self.free(host, *resource);
             self.journal.push((host, *resource, before));
             self.set(host, *resource, change(before, *amount));
@@ -138,6 +140,7 @@ impl<'a, R: FreeResources + ?Sized> Overlay<'a, R> {
                     Ok(at) => at,
                     Err(at) => {
                         let base = self.base;
+                        // A row shadows the base: copy all slots up to the resource.
                         rows.insert(
                             at,
                             (

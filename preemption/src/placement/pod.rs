@@ -139,6 +139,7 @@ pub struct AffinityTerm {
 impl AffinityTerm {
     pub(super) fn matches(&self, labels: &Labels, fields: &Labels, symbols: &SymbolTable) -> bool {
         let of_labels = self.labels.iter().all(|it| it.matches(labels, symbols));
+        // `all` over nothing is true, but in Kubernetes an empty term matches no node.
         let is_empty = self.labels.is_empty() && self.fields.is_empty();
         !is_empty && of_labels && self.fields.iter().all(|it| it.matches(fields, symbols))
     }

@@ -21,9 +21,11 @@ pub(super) fn candidate_amounts(cluster: &SimulatedCluster, resource: ResourceId
         .flat_map(|it| [Some(it.nominal), it.borrowing_limit, it.lending_limit])
         .flatten()
         .map(Amount::get)
+        // `i64::MAX` means unlimited.
         .filter(|it| *it > 0 && *it < i64::MAX)
         .collect();
     let mut unit = limits.iter().copied().fold(0, common_divisor);
+    // Without a finite limit the unit is 0, and no amount is worth trying.
     let Some(mut units) = total.checked_div(unit) else {
         return Vec::new();
     };

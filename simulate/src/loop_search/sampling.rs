@@ -131,6 +131,7 @@ impl<'a> WorkloadSampler<'a> {
         resource: ResourceId,
         choices: &ResourceChoices<'_>,
     ) -> SimWorkload {
+        // Half of the workloads go to queues that may preempt: without a preemptor is no loop.
         let may_preempt = rng.below(2) == 0 && !choices.preempting_queues.is_empty();
         let from = if may_preempt {
             &choices.preempting_queues
@@ -150,6 +151,7 @@ impl<'a> WorkloadSampler<'a> {
 
     /// Sets a random request up to the maximum of the workload's queue, or removes the request if there is none.
     fn set_request(&self, rng: &mut Rng, workload: &mut SimWorkload, resource: ResourceId) {
+        // A larger request is never admitted, so it takes part in no loop.
         let most = self.max_request(&workload.queue, resource);
         match rng.pick(up_to(self.amounts(resource), most)) {
             Some(amount) => workload.requests.insert(resource, *amount),
@@ -200,6 +202,7 @@ impl<'a> WorkloadSampler<'a> {
         let mut workloads = workloads.to_vec();
         for _ in 0..=rng.below(2) {
             let at = rng.below(workloads.len());
+            // Whether a loop occurs also depends on the order of arrival.
             if rng.below(6) == 0 {
                 let other = rng.below(workloads.len());
                 workloads.swap(at, other);

@@ -35,6 +35,7 @@ fn simplifications(
     workloads: &[SimWorkload],
 ) -> Vec<Vec<SimWorkload>> {
     let mut all = Vec::new();
+    // `simplify` takes the first change that keeps a loop, so the strongest come first.
     for at in 0..workloads.len() {
         let mut fewer = workloads.to_vec();
         fewer.remove(at);
@@ -74,6 +75,7 @@ fn simplifications(
                 change(smaller);
             }
         }
+        // The first workload arrives in an idle cluster anyway.
         if at > 0 && !workload.arrives_when_idle {
             change(SimWorkload {
                 arrives_when_idle: true,

@@ -25,6 +25,7 @@ fn check(quota: &ElasticQuota, context: &Context<'_>, out: &mut Findings) {
         return;
     }
     let own = quota.spec.min.clone().unwrap_or_default();
+    // As in Koordinator (`checkMinQuotaValidate`), both sums that contain this min are checked.
     within_parent(quota, &own, context, out);
 
     let children = tree::children(quota, context);

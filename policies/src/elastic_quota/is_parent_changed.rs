@@ -25,6 +25,7 @@ fn check(change: &Change<'_, ElasticQuota>, context: &Context<'_>, out: &mut Fin
     if old.is_parent() == new.is_parent() {
         return;
     }
+    // As in Koordinator (`checkIsParentChange`), a quota has either pods or children.
     let reason = if new.is_parent() {
         bound_pod(old, new.name(), context).map(|pod| {
             format!(

@@ -22,6 +22,7 @@ fn check(quota: &ElasticQuota, out: &mut Findings) {
     if text.is_empty() {
         return;
     }
+    // `Option`, because Go also decodes `null` as an empty list.
     let Ok(resources) = serde_json::from_str::<Option<Vec<String>>>(text) else {
         let detail = r#"must be a JSON list of resources, as in ["cpu"]"#;
         out.invalid(tree::annotation(STRICT_RESOURCES), text, detail);

@@ -24,6 +24,7 @@ fn check(quota: &ElasticQuota, context: &Context<'_>, out: &mut Findings) {
     let none = ResourceQuantities::new();
     let own = quota.spec.min.as_ref().unwrap_or(&none);
     if let Some(parent) = tree::parent(quota, context) {
+        // In one direction only, unlike for max: a child may lack a min that its parent has.
         for resource in own.keys().filter(|it| !parent.min.contains_key(*it)) {
             let name = quoted(quota.parent());
             let detail = format!(

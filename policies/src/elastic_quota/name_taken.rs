@@ -19,6 +19,7 @@ pub(super) const RULE: Rule<ElasticQuota> = Rule {
 
 fn check(quota: &ElasticQuota, context: &Context<'_>, out: &mut Findings) {
     let namespace = quota.metadata.namespace.as_deref().unwrap_or_default();
+    // Koordinator identifies quotas by name alone, although the kind is namespaced.
     if let Some(other) = context
         .cluster
         .quota_in_other_namespace(quota.name(), namespace)

@@ -31,6 +31,7 @@ pub(super) const DELETED: Rule<ElasticQuota> = Rule {
 };
 
 fn changed(change: &Change<'_, ElasticQuota>, _: &Context<'_>, out: &mut Findings) {
+    // As in Koordinator (`IsForbiddenModify`), the default quota may change.
     if [SYSTEM_QUOTA, ROOT_QUOTA].contains(&change.new.name()) {
         out.forbidden(
             FieldPath::new("metadata.name"),

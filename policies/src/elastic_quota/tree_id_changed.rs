@@ -19,6 +19,7 @@ pub(super) const RULE: Rule<ElasticQuota> = Rule {
 
 fn check(change: &Change<'_, ElasticQuota>, _: &Context<'_>, out: &mut Findings) {
     let (old, new) = (change.old.label(TREE_ID), change.new.label(TREE_ID));
+    // As in Koordinator (`checkTreeID`), an id cannot be added later, either.
     if old != new {
         let kept = match old {
             "" => "unset".to_owned(),

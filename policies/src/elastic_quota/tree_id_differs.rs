@@ -22,6 +22,7 @@ fn check(quota: &ElasticQuota, context: &Context<'_>, out: &mut Findings) {
         return;
     }
     let own = quota.label(TREE_ID);
+    // Koordinator (`checkTreeID`) compares with the parent, and with the children.
     if let Some(parent) = tree::parent(quota, context)
         && parent.tree_id != own
     {

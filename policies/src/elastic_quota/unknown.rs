@@ -40,6 +40,7 @@ fn deleted(quota: &ElasticQuota, context: &Context<'_>, out: &mut Findings) {
 }
 
 fn check(quota: &ElasticQuota, context: &Context<'_>, out: &mut Findings) {
+    // Koordinator rejects changes of a quota that its own cache lacks (`ValidUpdateQuota`).
     if context.cluster.quota(quota.name()) == Lookup::Absent {
         out.not_found(
             FieldPath::new("metadata.name"),

@@ -27,6 +27,7 @@ fn check(pod: &Pod, out: &mut Findings) {
         return;
     }
     let field = FieldPath::new("spec.containers");
+    // The sum of the pod counts (Koordinator, `validateResources`), not that of each container.
     let cpu = requests::total_request(pod, "cpu");
     if cpu.is_zero() {
         let detail = format!(

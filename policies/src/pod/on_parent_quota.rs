@@ -35,6 +35,7 @@ fn check(pod: &Pod, context: &Context<'_>, out: &mut Findings) {
         .quota(quota)
         .found()
         .is_some_and(|facts| facts.is_parent);
+    // As in Koordinator (`ValidateAddPod`), the default quota is exempt.
     if is_parent && quota != DEFAULT_QUOTA {
         let detail = format!(
             "other quotas may be below quota {}, so no pod may use it; name one below it",

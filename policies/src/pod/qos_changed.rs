@@ -31,6 +31,7 @@ fn check(change: &Change<'_, Pod>, context: &Context<'_>, out: &mut Findings) {
     );
 
     let by_label = [old, new].map(|pod| super::value(pod, PRIORITY_CLASS).is_some());
+    // The class comes from the label or from the priority: the finding names the one that is set.
     let field = if by_label.contains(&true) {
         super::label(PRIORITY_CLASS)
     } else {

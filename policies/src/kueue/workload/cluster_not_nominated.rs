@@ -7,7 +7,7 @@ use crate::validated_kind::ValidatedKind;
 use lockkeeper_api::field_path::FieldPath;
 use lockkeeper_api::foreign::kueue::Workload;
 
-/// The annotation of a workload that takes the place of another one of an elastic job.
+/// The annotation of a workload that replaces another one of an elastic job.
 const REPLACES: &str = "kueue.x-k8s.io/workload-slice-replacement-for";
 
 pub(super) const RULE: Rule<Workload> = Rule {
@@ -28,6 +28,7 @@ fn check(change: &Change<'_, Workload>, context: &Context<'_>, out: &mut Finding
     };
     let replaces = annotation(change.new, REPLACES).is_some();
     let goes_where_the_other_is = replaces && context.settings.is_gate_enabled(ELASTIC_GATE, true);
+    // A replacement runs in the cluster of the workload that it replaces, without a nomination.
     if goes_where_the_other_is || old.nominated_cluster_names.contains(name) {
         return;
     }

@@ -21,7 +21,7 @@ pub(super) const RULE: Rule<Workload> = Rule {
 fn check(workload: &Workload, out: &mut Findings) {
     visit_updates(workload, |update, place| {
         for (position, toleration) in update.tolerations.iter().enumerate() {
-            // Without a key it is for every taint.
+            // A toleration without a key matches every taint.
             let key = toleration.key.as_deref().filter(|it| !it.is_empty());
             for fault in key.into_iter().flat_map(name_validation::label_key) {
                 let tolerations = place().field("tolerations");

@@ -19,6 +19,7 @@ pub(super) const RULE: Rule<Workload> = Rule {
 };
 
 fn check(versions: &Transition<'_, Workload>, _: &Context<'_>, out: &mut Findings) {
+    // The kind does not ratchet, so the rule itself exempts a stored inconsistency.
     if lacks_admission(versions.new) && !versions.old.is_some_and(lacks_admission) {
         out.required(
             FieldPath::new("status.admission"),

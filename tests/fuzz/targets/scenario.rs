@@ -134,8 +134,8 @@ fn is_small(scenario: &Scenario) -> bool {
 
 fn check_usage(state: &State) {
     for (name, queue) in state.queues() {
-        for (of, amount) in state.usage(queue) {
-            assert!(amount >= Amount::ZERO, "{name} holds {amount} of {of:?}");
+        for (of, amount) in state.node_view(queue).usage() {
+            assert!(amount >= Amount::ZERO, "{name} uses {amount} of {of:?}");
         }
     }
 }

@@ -1,12 +1,12 @@
-//! A page of a user's rule is a rule or an error with its place, and whatever it asks of an object ends with little
-//! memory.
+//! A page of a user rule is parsed or rejected with a location, and its evaluation ends within the memory limit.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use lockkeeper_policies::engine::{Subject, Verdict};
+use lockkeeper_policies::engine::{ReviewSubject, Verdict};
 use lockkeeper_policies::rule::Change;
 use lockkeeper_policies::settings::Settings;
-use lockkeeper_policies::user::{KindName, Rules, Source, review, test};
+use lockkeeper_policies::registry;
+use lockkeeper_policies::user_rules::{KindName, Source, UserRules, review, test_fixtures};
 use serde_json::{Value, json};
 
 fuzz_target!(|text: &str| {
@@ -14,7 +14,7 @@ fuzz_target!(|text: &str| {
         name: "page.md".to_owned(),
         text: text.to_owned(),
     };
-    let rules = match Rules::read(&[source]) {
+    let rules = match UserRules::parse(&[source], &registry::all()) {
         Ok(rules) => rules,
         Err(errors) => {
             for error in errors {
@@ -23,7 +23,7 @@ fuzz_target!(|text: &str| {
             return;
         }
     };
-    let _ = test(&rules);
+    let _ = test_fixtures(&rules);
     let (old, new) = (object(1), object(4));
     for rule in rules.iter() {
         for kind in &rule.kinds {
@@ -33,9 +33,9 @@ fuzz_target!(|text: &str| {
                 kind: &kind.kind,
             };
             for subject in [
-                Subject::Create(&new),
-                Subject::Update(Change { old: &old, new: &new }),
-                Subject::Delete(&old),
+                ReviewSubject::Create(&new),
+                ReviewSubject::Update(Change { old: &old, new: &new }),
+                ReviewSubject::Delete(&old),
             ] {
                 let mut verdict = Verdict::default();
                 review(&rules, kind, &subject, &Settings::default(), &mut verdict);

@@ -215,6 +215,49 @@ fn every_rule_page_belongs_to_a_rule() {
     assert_eq!(found.len(), pages.len());
 }
 
+/// The relative link targets of a Markdown page, without anchors. Code is left out.
+fn relative_links(page: &str) -> Vec<String> {
+    let mut prose = String::new();
+    let mut in_block = false;
+    for line in page.lines() {
+        if line.trim_start().starts_with("```") {
+            in_block = !in_block;
+        } else if !in_block {
+            prose.push_str(&without_code(line));
+            prose.push('\n');
+        }
+    }
+    let targets = prose.split("](").skip(1);
+    let targets = targets.filter_map(|rest| rest.split([')', '#', ' ']).next());
+    targets
+        .filter(|target| !target.is_empty() && !target.contains(':'))
+        .map(str::to_owned)
+        .collect()
+}
+
+#[test]
+fn links_between_documents_are_not_broken() {
+    let mut pages = Vec::new();
+    for folder in ["docs", "charts", "tests"] {
+        files(&root().join(folder), "md", &mut pages);
+    }
+    let top = fs::read_dir(root()).unwrap();
+    let top = top.map(|entry| entry.unwrap().path());
+    pages.extend(top.filter(|path| path.extension().is_some_and(|e| e == "md")));
+    let mut broken = Vec::new();
+    let mut links = 0;
+    for page in pages {
+        for link in relative_links(&fs::read_to_string(&page).unwrap()) {
+            links += 1;
+            if !page.parent().unwrap().join(&link).exists() {
+                broken.push(format!("{}: {link}", page.display()));
+            }
+        }
+    }
+    assert!(links > 100, "{links} links were found");
+    assert!(broken.is_empty(), "broken links:\n{}", broken.join("\n"));
+}
+
 #[test]
 fn project_documents_are_complete() {
     let read = |name: &str| fs::read_to_string(root().join(name)).expect(name);

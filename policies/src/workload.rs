@@ -16,6 +16,7 @@ mod queue_changed_while_reserved;
 mod quota_status;
 pub(crate) mod reserved_resource;
 pub(crate) mod several_min_counts;
+mod template_changed_while_reserved;
 mod unknown_priority_class;
 
 use crate::cel_defaults::CelDefault;
@@ -45,7 +46,7 @@ static RULES: &[Rule<Workload>] = &[
     queue_changed_while_reserved::RULE,
     execution_time_changed_while_admitted::RULE,
     pods_changed_while_reserved::RULE,
-    pods_changed_while_reserved::TEMPLATE,
+    template_changed_while_reserved::RULE,
     admission_of_other_pod_sets::RULE,
     misspelt_key::rule(Action::Warn),
     misplaced_key::rule(Action::Warn),

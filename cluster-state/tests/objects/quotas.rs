@@ -133,7 +133,7 @@ fn queue_spec_invalid_values_rejected_with_path() {
         (
             "namespaceSelector: {matchExpressions: [{key: a, operator: Like}]}".to_owned(),
             "ClusterQueue team: spec.namespaceSelector.matchExpressions[0].operator: \"Like\" is \
-             no operator; use In, NotIn, Exists or DoesNotExist",
+             not an operator; use In, NotIn, Exists or DoesNotExist",
         ),
     ];
     for (spec, expected) in cases {

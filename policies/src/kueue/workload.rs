@@ -16,7 +16,7 @@ mod pod_set_updates_changed_while_ready;
 mod pod_sets_changed_while_reserved;
 mod quota_status;
 mod reclaimable_pods;
-mod reclaimable_pods_reduced;
+mod reclaimable_pods_decreased;
 mod reserved_without_admission;
 
 use crate::labels::{misplaced_key, misspelt_key};
@@ -45,8 +45,8 @@ static RULES: &[Rule<Workload>] = &[
     admission_changed::RULE,
     reclaimable_pods::OF_UNKNOWN_POD_SET,
     reclaimable_pods::ABOVE_COUNT,
-    reclaimable_pods_reduced::DECREASED,
-    reclaimable_pods_reduced::REMOVED,
+    reclaimable_pods_decreased::DECREASED,
+    reclaimable_pods_decreased::REMOVED,
     pod_set_update_of_unknown_pod_set::RULE,
     invalid_pod_set_update::RULE,
     pod_set_updates_changed_while_ready::RULE,

@@ -7,7 +7,7 @@ use k8s_openapi::api::core::v1::Pod;
 use lockkeeper_api::config::Action;
 use lockkeeper_api::foreign::koordinator::QOS_CLASS;
 
-/// The priority classes that are invalid with a QoS class, and the valid ones; empty is no class.
+/// The priority classes that are invalid with a `QoS` class, and the valid ones; empty means no class.
 const MISMATCHES: [(&str, &[&str], &str); 2] = [
     (
         "BE",

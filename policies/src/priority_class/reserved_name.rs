@@ -31,7 +31,7 @@ fn check(class: &PriorityClass, _: &Context<'_>, out: &mut Findings) {
             )
         }
         Some(_) if class.global_default == Some(true) => {
-            "Kubernetes' own class is not the global default".to_owned()
+            "the built-in class is not the global default".to_owned()
         }
         Some(_) => return,
     };

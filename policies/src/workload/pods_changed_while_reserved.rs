@@ -1,11 +1,10 @@
-//! Requests are immutable while quota is reserved. Templates have no schema, so a separate rule checks them.
+//! Pod sets and pod groups are immutable while quota is reserved.
 
 use super::pod_groups::{count, path, replicas};
 use super::quota_status::{has_quota_reserved, while_reserved};
 use crate::cel::{CelRule, same_field};
 use crate::finding::{Findings, join_names};
 use crate::rule::{Change, Check, Context, Layer, Rule};
-use crate::semantic_equality;
 use lockkeeper_api::Workload;
 use lockkeeper_api::config::Action;
 use lockkeeper_api::field_path::FieldPath;
@@ -61,18 +60,6 @@ pub(super) const RULE: Rule<Workload> = Rule {
     check: Check::Change(pods),
 };
 
-/// Checks the pod templates.
-pub(super) const TEMPLATE: Rule<Workload> = Rule {
-    id: "WL018",
-    name: "template-changed-while-reserved",
-    since: "0.1.0",
-    action: Action::Enforce,
-    covers: &["wl-podsets-immutable-reserved"],
-    layers: &[Layer::Webhook],
-    doc: include_str!("template_changed_while_reserved.md"),
-    check: Check::Change(template),
-};
-
 fn pods(change: &Change<'_, Workload>, _: &Context<'_>, out: &mut Findings) {
     // The update that releases the quota may change the pods as well.
     if has_quota_reserved(change.old) && has_quota_reserved(change.new) {
@@ -118,25 +105,6 @@ fn pod_groups(old: &[PodGroup], new: &[PodGroup], out: &mut Findings) {
         unchanged(field("minCount"), was.min_count, it.min_count, out);
         let [before, after] = [was, it].map(|it| Some(mode(it)));
         unchanged(field("disruptionMode"), before, after, out);
-    }
-}
-
-fn template(change: &Change<'_, Workload>, _: &Context<'_>, out: &mut Findings) {
-    if !has_quota_reserved(change.old) || !has_quota_reserved(change.new) {
-        return;
-    }
-    let old = by_name(&change.old.spec.pod_sets);
-    for (position, it) in change.new.spec.pod_sets.iter().enumerate() {
-        // As in Kueue, `1000m` equals `1`, and a missing field an empty one.
-        let was = old.get(it.name());
-        if was.is_some_and(|was| !semantic_equality::templates_equal(&was.template, &it.template)) {
-            out.invalid(
-                path(position, it).field("template"),
-                it.name(),
-                "the pods of this pod set are immutable while quota is reserved; keep the template, or deactivate the \
-                 workload first",
-            );
-        }
     }
 }
 
@@ -190,7 +158,8 @@ fn unchanged<T: PartialEq + ToString>(
     );
 }
 
-fn by_name(all: &[PodSet]) -> BTreeMap<&str, &PodSet> {
+/// The pod sets by their names.
+pub(super) fn by_name(all: &[PodSet]) -> BTreeMap<&str, &PodSet> {
     all.iter().map(|it| (it.name(), it)).collect()
 }
 

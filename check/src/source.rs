@@ -2,7 +2,10 @@
 
 use crate::document::Document;
 use crate::yaml::{YamlTree, place_and_message};
+use lockkeeper_api::field_path::FieldPath;
+use serde::de::DeserializeOwned;
 use serde_json::Value;
+use serde_path_to_error::Segment;
 use std::sync::OnceLock;
 
 /// A file that could be read: its text, its objects, and (built on demand) its positions.
@@ -71,6 +74,44 @@ impl ParsedSource {
             text,
             documents,
             tree,
+        })
+    }
+
+    /// Decodes the only object of the text.
+    ///
+    /// # Errors
+    ///
+    /// The text has no object or several, or the object does not fit the type. The error has the position and the
+    /// path of the field.
+    pub fn decode<T: DeserializeOwned>(&self) -> Result<T, ReadError> {
+        let [document] = self.documents.as_slice() else {
+            let count = self.documents.len();
+            let message = format!("expected one document, found {count}");
+            return Err(ReadError::without_location(message));
+        };
+        serde_path_to_error::deserialize(&document.value).map_err(|error| {
+            let field =
+                error
+                    .path()
+                    .iter()
+                    .fold(FieldPath::default(), |path, segment| match segment {
+                        Segment::Seq { index } => path.index(*index),
+                        Segment::Map { key } => path.named(key.as_str()),
+                        Segment::Enum { variant } => path.named(variant.as_str()),
+                        Segment::Unknown => path,
+                    });
+            let pointer = field.pointer();
+            let place = format!("{}{pointer}", document.pointer);
+            let location = self.tree().locate(document.number, &place);
+            let problem = error.into_inner();
+            ReadError {
+                location: location.map(|it| (it.line, it.column)),
+                message: if pointer.is_empty() {
+                    problem.to_string()
+                } else {
+                    format!("{field}: {problem}")
+                },
+            }
         })
     }
 

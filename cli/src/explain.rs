@@ -5,6 +5,7 @@ mod node_scenarios;
 use crate::Failure;
 use anyhow::{Context, Error, anyhow};
 use clap::{Args, ValueEnum};
+use lockkeeper_check::{ParsedSource, ReadError};
 use lockkeeper_preemption::{Compatibility, Entry, State};
 use lockkeeper_scenario::explanation;
 use lockkeeper_scenario::{LoadedScenario, Scenario, compatibility, load};
@@ -54,17 +55,62 @@ enum CompatibilityTarget {
     KubeScheduler,
 }
 
+/// The selected scenario.
+struct SelectedScenario {
+    source: ParsedSource,
+    /// The file, for messages.
+    file: String,
+    /// The line of the file at which the scenario starts, from 1.
+    first_line: usize,
+}
+
+impl SelectedScenario {
+    fn parse(text: String, file: String, first_line: usize) -> Result<Self, Error> {
+        let source = ParsedSource::parse(text);
+        let source = source.map_err(|error| locate(&file, first_line, &error))?;
+        Ok(Self {
+            source,
+            file,
+            first_line,
+        })
+    }
+
+    /// Decodes the scenario. The error has the position of the field.
+    fn decode<T: DeserializeOwned>(&self) -> Result<T, Error> {
+        let decoded = self.source.decode();
+        decoded.map_err(|error| locate(&self.file, self.first_line, &error))
+    }
+
+    /// The position, for errors without a field.
+    fn place(&self) -> String {
+        match self.first_line {
+            1 => self.file.clone(),
+            line => format!("{}:{line}", self.file),
+        }
+    }
+}
+
+fn locate(file: &str, first_line: usize, error: &ReadError) -> Error {
+    let message = &error.message;
+    match error.location {
+        Some((line, column)) => {
+            let line = first_line.saturating_add(line).saturating_sub(1);
+            anyhow!("{file}:{line}:{column}: {message}")
+        }
+        None if first_line > 1 => anyhow!("{file}:{first_line}: {message}"),
+        None => anyhow!("{file}: {message}"),
+    }
+}
+
 /// Decides the scenario, and prints the decision with its explanation.
 pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
-    let (text, at) = select_scenario(arguments).map_err(Failure::Usage)?;
+    let selected = select_scenario(arguments).map_err(Failure::Usage)?;
     if let Some(text) =
-        node_scenarios::explain_node_scenario(&text, &at, arguments).map_err(Failure::Usage)?
+        node_scenarios::explain_node_scenario(&selected, arguments).map_err(Failure::Usage)?
     {
         return Ok(stdout().lock().write_all(text.as_bytes())?);
     }
-    let scenario: Result<Scenario, _> =
-        parse(&text).with_context(|| format!("{at} is not a scenario"));
-    let scenario = scenario.map_err(Failure::Usage)?;
+    let scenario: Scenario = selected.decode().map_err(Failure::Usage)?;
     let compatibility = match arguments.compatibility {
         Some(CompatibilityTarget::Lockkeeper) => Compatibility::Lockkeeper,
         Some(CompatibilityTarget::Kueue) => Compatibility::Kueue,
@@ -84,10 +130,9 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     Ok(out.write_all(text.as_bytes())?)
 }
 
-/// The text of the selected scenario, and its position for messages.
-fn select_scenario(arguments: &Arguments) -> Result<(String, String), Error> {
+fn select_scenario(arguments: &Arguments) -> Result<SelectedScenario, Error> {
     let path = &arguments.scenario;
-    let shown = path.display();
+    let shown = path.display().to_string();
     let text = read_text(path).with_context(|| format!("cannot read {shown}"))?;
     let lines: Vec<&str> = text
         .lines()
@@ -96,7 +141,7 @@ fn select_scenario(arguments: &Arguments) -> Result<(String, String), Error> {
     // In one indented JSON object, not every line begins with a brace.
     let is_lines = lines.len() > 1 && lines.iter().all(|line| line.starts_with('{'));
     if !is_lines {
-        return Ok((text, shown.to_string()));
+        return SelectedScenario::parse(text, shown, 1);
     }
     let Some(id) = &arguments.id else {
         let count = lines.len();
@@ -109,7 +154,7 @@ fn select_scenario(arguments: &Arguments) -> Result<(String, String), Error> {
         let value: Value = serde_json::from_str(line)
             .with_context(|| format!("{shown}:{line_number} is not JSON"))?;
         if value.get("id").and_then(Value::as_str) == Some(id) {
-            return Ok((line.to_owned(), format!("{shown}:{line_number}")));
+            return SelectedScenario::parse(line.to_owned(), shown, line_number);
         }
     }
     Err(anyhow!("{shown} has no scenario {id:?}"))
@@ -125,13 +170,6 @@ fn read_text(path: &Path) -> Result<String, Error> {
         limited.read_to_string(&mut text)?;
     }
     Ok(text)
-}
-
-fn parse<T: DeserializeOwned>(text: &str) -> Result<T, Error> {
-    if text.trim_start().starts_with('{') {
-        return Ok(serde_json::from_str(text)?);
-    }
-    Ok(serde_saphyr::from_str(text)?)
 }
 
 fn explain_scenario(

@@ -28,7 +28,7 @@ pub(crate) mod unknown_flavor;
 use crate::cel_defaults::CelDefault;
 use crate::defaulting::Defaults;
 use crate::rule::{Context, Operation, Rule};
-use crate::validated_kind::ValidatedKind;
+use crate::validated_kind::{ValidatedKind, implement_type_mismatch};
 use lockkeeper_api::ClusterQueue;
 
 /// The rules for lockkeeper's and Kueue's ClusterQueues, between rules for only one of them.
@@ -72,6 +72,8 @@ impl ValidatedKind for ClusterQueue {
     const OWN: bool = true;
     const DEFAULTED_ON: &'static [Operation] = &[Operation::Create, Operation::Update];
     const CEL_DEFAULTS: &'static [CelDefault] = defaults::CEL_DEFAULTS;
+
+    implement_type_mismatch!();
 
     fn rules() -> &'static [Rule<Self>] {
         RULES

@@ -7,7 +7,7 @@ pub(crate) mod quota_of_children_repeated;
 pub(crate) mod tree_too_deep;
 
 use crate::rule::Rule;
-use crate::validated_kind::ValidatedKind;
+use crate::validated_kind::{ValidatedKind, implement_type_mismatch};
 use lockkeeper_api::Cohort;
 
 /// The rules for lockkeeper's and Kueue's Cohorts.
@@ -39,6 +39,8 @@ static RULES: &[Rule<Cohort>] = cohort_rules!();
 impl ValidatedKind for Cohort {
     const NAMESPACED: bool = false;
     const OWN: bool = true;
+
+    implement_type_mismatch!();
 
     fn rules() -> &'static [Rule<Self>] {
         RULES

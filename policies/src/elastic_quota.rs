@@ -26,7 +26,7 @@ mod unknown;
 use crate::defaulting::Defaults;
 use crate::labels::{misplaced_key, misspelt_key};
 use crate::rule::{Context, Operation, Rule};
-use crate::validated_kind::{ValidatedKind, WebhookScope};
+use crate::validated_kind::{ValidatedKind, WebhookScope, implement_type_mismatch};
 use lockkeeper_api::config::Action;
 use lockkeeper_api::config::ForeignKinds;
 use lockkeeper_api::foreign::koordinator::{ElasticQuota, IS_PARENT, NAMESPACES, PARENT, TREE_ID};
@@ -63,6 +63,8 @@ impl ValidatedKind for ElasticQuota {
     const OWN: bool = false;
     const WEBHOOK: WebhookScope = WebhookScope::Foreign(ForeignKinds::Koordinator);
     const DEFAULTED_ON: &'static [Operation] = &[Operation::Create];
+
+    implement_type_mismatch!();
 
     fn rules() -> &'static [Rule<Self>] {
         RULES

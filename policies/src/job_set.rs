@@ -4,7 +4,7 @@ use crate::defaulting::Defaults;
 use crate::job_suspend;
 use crate::labels::{misplaced_key, misspelt_key, unparsable_label_value};
 use crate::rule::{Context, Operation, Rule};
-use crate::validated_kind::ValidatedKind;
+use crate::validated_kind::{ValidatedKind, implement_type_mismatch};
 use lockkeeper_api::JobSet;
 use lockkeeper_api::config::Action;
 use lockkeeper_api::labels;
@@ -20,6 +20,8 @@ impl ValidatedKind for JobSet {
     const OWN: bool = false;
     const SELECTED_BY: Option<&'static str> = Some(labels::QUEUE_NAME);
     const DEFAULTED_ON: &'static [Operation] = &[Operation::Create];
+
+    implement_type_mismatch!();
 
     fn rules() -> &'static [Rule<Self>] {
         RULES

@@ -5,7 +5,7 @@ mod unknown_cluster_queue;
 
 use crate::cohort_trees::Project;
 use crate::rule::Rule;
-use crate::validated_kind::{ValidatedKind, WebhookScope};
+use crate::validated_kind::{ValidatedKind, WebhookScope, implement_type_mismatch};
 use lockkeeper_api::LocalQueue;
 use lockkeeper_api::config::ForeignKinds;
 use lockkeeper_api::foreign::kueue;
@@ -18,6 +18,8 @@ impl ValidatedKind for LocalQueue {
     const NAMESPACED: bool = true;
     const OWN: bool = true;
 
+    implement_type_mismatch!();
+
     fn rules() -> &'static [Rule<Self>] {
         RULES
     }
@@ -27,6 +29,8 @@ impl ValidatedKind for kueue::LocalQueue {
     const NAMESPACED: bool = true;
     const OWN: bool = false;
     const WEBHOOK: WebhookScope = WebhookScope::Foreign(ForeignKinds::Kueue);
+
+    implement_type_mismatch!();
 
     fn rules() -> &'static [Rule<Self>] {
         KUEUE_RULES

@@ -22,7 +22,7 @@ use crate::defaulting::Defaults;
 use crate::labels::{misplaced_key, misspelt_key};
 use crate::preemptible_label;
 use crate::rule::{Context, Rule};
-use crate::validated_kind::ValidatedKind;
+use crate::validated_kind::{ValidatedKind, implement_type_mismatch};
 use k8s_openapi::api::core::v1::Pod;
 use lockkeeper_api::config::Action;
 use lockkeeper_api::field_path::FieldPath;
@@ -52,6 +52,8 @@ impl ValidatedKind for Pod {
     const NAMESPACED: bool = true;
     const OWN: bool = false;
     const SELECTED_BY: Option<&'static str> = Some(labels::JOB);
+
+    implement_type_mismatch!();
 
     fn rules() -> &'static [Rule<Self>] {
         RULES

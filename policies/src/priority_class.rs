@@ -13,7 +13,7 @@ mod value_above_maximum;
 use crate::cluster_view::PreemptionPolicy;
 use crate::defaulting::Defaults;
 use crate::rule::{Context, Rule};
-use crate::validated_kind::ValidatedKind;
+use crate::validated_kind::{ValidatedKind, implement_type_mismatch};
 use k8s_openapi::api::scheduling::v1::PriorityClass;
 use lockkeeper_api::field_path::FieldPath;
 
@@ -33,6 +33,8 @@ static RULES: &[Rule<PriorityClass>] = &[
 impl ValidatedKind for PriorityClass {
     const NAMESPACED: bool = false;
     const OWN: bool = false;
+
+    implement_type_mismatch!();
 
     fn rules() -> &'static [Rule<Self>] {
         RULES

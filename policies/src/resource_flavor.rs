@@ -10,7 +10,7 @@ use crate::cel_defaults::CelDefault;
 use crate::cohort_trees::{FlavorFacts, Project};
 use crate::defaulting::Defaults;
 use crate::rule::{Context, Operation, Rule};
-use crate::validated_kind::ValidatedKind;
+use crate::validated_kind::{ValidatedKind, implement_type_mismatch};
 use k8s_openapi::api::core::v1::{Taint, Toleration};
 use lockkeeper_api::ResourceFlavor;
 use lockkeeper_api::foreign::kueue;
@@ -39,6 +39,8 @@ impl ValidatedKind for ResourceFlavor {
     const OWN: bool = true;
     const DEFAULTED_ON: &'static [Operation] = &[Operation::Create, Operation::Update];
     const CEL_DEFAULTS: &'static [CelDefault] = &[CelDefault::Finalizer(labels::RESOURCE_IN_USE)];
+
+    implement_type_mismatch!();
 
     fn rules() -> &'static [Rule<Self>] {
         RULES

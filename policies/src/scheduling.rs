@@ -32,7 +32,7 @@ pub(crate) use feature_gates::GENERIC_WORKLOAD;
 
 use crate::defaulting::Defaults;
 use crate::rule::{Context, Rule};
-use crate::validated_kind::{ValidatedKind, WebhookScope};
+use crate::validated_kind::{ValidatedKind, WebhookScope, implement_type_mismatch};
 use lockkeeper_api::foreign::scheduling::v1beta1;
 use lockkeeper_api::foreign::scheduling::{PodGroup, Workload};
 
@@ -111,6 +111,8 @@ impl ValidatedKind for Workload {
     const OWN: bool = false;
     const WEBHOOK: WebhookScope = WebhookScope::Never;
 
+    implement_type_mismatch!();
+
     fn rules() -> &'static [Rule<Self>] {
         WORKLOAD
     }
@@ -120,6 +122,8 @@ impl ValidatedKind for PodGroup {
     const NAMESPACED: bool = true;
     const OWN: bool = false;
     const WEBHOOK: WebhookScope = WebhookScope::Never;
+
+    implement_type_mismatch!();
 
     fn rules() -> &'static [Rule<Self>] {
         POD_GROUP
@@ -135,6 +139,8 @@ impl ValidatedKind for v1beta1::Workload {
     const OWN: bool = false;
     const WEBHOOK: WebhookScope = WebhookScope::Never;
 
+    implement_type_mismatch!();
+
     fn rules() -> &'static [Rule<Self>] {
         WORKLOAD_V1BETA1
     }
@@ -144,6 +150,8 @@ impl ValidatedKind for v1beta1::PodGroup {
     const NAMESPACED: bool = true;
     const OWN: bool = false;
     const WEBHOOK: WebhookScope = WebhookScope::Never;
+
+    implement_type_mismatch!();
 
     fn rules() -> &'static [Rule<Self>] {
         POD_GROUP_V1BETA1

@@ -24,7 +24,7 @@ use crate::defaulting::Defaults;
 use crate::labels::{misplaced_key, misspelt_key};
 use crate::pod_sets::{PodSetView, PodSets};
 use crate::rule::{Context, Operation, Rule};
-use crate::validated_kind::ValidatedKind;
+use crate::validated_kind::{ValidatedKind, implement_type_mismatch};
 use lockkeeper_api::Workload;
 use lockkeeper_api::config::Action;
 
@@ -57,6 +57,8 @@ impl ValidatedKind for Workload {
     const OWN: bool = true;
     const DEFAULTED_ON: &'static [Operation] = &[Operation::Create, Operation::Update];
     const CEL_DEFAULTS: &'static [CelDefault] = defaults::CEL_DEFAULTS;
+
+    implement_type_mismatch!();
 
     fn rules() -> &'static [Rule<Self>] {
         RULES

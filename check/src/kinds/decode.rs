@@ -19,7 +19,6 @@ pub fn check_rules<T: ValidatedKind>(
     object: &Value,
     context: &Context<'_>,
 ) -> Result<Verdict, Finding> {
-    // Decoding with path tracking costs a third more, so only a failed decoding repeats with it.
     let mut decoded: T = decode(object)?;
     // The API server sets defaults of built-in kinds before other components see an object. Rules evaluate the same object.
     let is_defaulted_upstream = !T::OWN && T::DEFAULTED_ON.is_empty();
@@ -35,9 +34,12 @@ pub fn check_rules<T: ValidatedKind>(
 }
 
 fn decode<T: ValidatedKind>(object: &Value) -> Result<T, Finding> {
-    T::deserialize(object)
-        .or_else(|_| serde_path_to_error::deserialize(object))
-        .map_err(|error| Finding::type_mismatch(FieldPath::default(), &error, Some(object)))
+    T::deserialize(object).map_err(|error| {
+        let finding = T::type_mismatch(object);
+        finding.unwrap_or_else(|| {
+            Finding::decode_error(FieldPath::default(), None, &error.to_string())
+        })
+    })
 }
 
 /// The object with the defaults of its spec; `None` if there are none.

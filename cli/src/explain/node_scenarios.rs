@@ -1,6 +1,6 @@
 //! Scenarios that are not about queues: pods and gangs on nodes, and jobs under elastic quotas.
 
-use super::{Arguments, CompatibilityTarget, Output, parse, to_pretty_json};
+use super::{Arguments, CompatibilityTarget, Output, SelectedScenario, to_pretty_json};
 use anyhow::{Context, Error, anyhow};
 use lockkeeper_preemption::gang::SchedulerCompatibility;
 use lockkeeper_scenario::{gang, job};
@@ -8,29 +8,26 @@ use serde_json::{Value, json};
 
 /// The explanation; `None` for a scenario of queues.
 pub(super) fn explain_node_scenario(
-    text: &str,
-    at: &str,
+    selected: &SelectedScenario,
     arguments: &Arguments,
 ) -> Result<Option<String>, Error> {
-    // The caller parses the text as a scenario of queues, and reports the error.
-    let Ok(value) = parse::<Value>(text) else {
+    // The caller decodes any other number of documents as a scenario of queues, and reports the error.
+    let [document] = selected.source.documents.as_slice() else {
         return Ok(None);
     };
-    let (is_job, is_gang) = (
-        job::Case::is_job_case(&value),
-        gang::is_gang_scenario(&value),
-    );
+    let value = &document.value;
+    let (is_job, is_gang) = (job::Case::is_job_case(value), gang::is_gang_scenario(value));
     if (is_job || is_gang) && arguments.workload.is_some() {
         return Err(anyhow!("--workload is for scenarios of queues; omit it"));
     }
     match (is_job, is_gang) {
-        (true, _) => explain_job(value, at, arguments).map(Some),
-        (false, true) => explain_gang(text, at, arguments).map(Some),
+        (true, _) => explain_job(value.clone(), &selected.place(), arguments).map(Some),
+        (false, true) => explain_gang(selected, arguments).map(Some),
         (false, false) => Ok(None),
     }
 }
 
-fn explain_gang(text: &str, at: &str, arguments: &Arguments) -> Result<String, Error> {
+fn explain_gang(selected: &SelectedScenario, arguments: &Arguments) -> Result<String, Error> {
     let compatibility = match arguments.compatibility {
         Some(CompatibilityTarget::Lockkeeper) => Some(SchedulerCompatibility::Lockkeeper),
         Some(CompatibilityTarget::KubeScheduler) => Some(SchedulerCompatibility::KubeScheduler),
@@ -41,11 +38,9 @@ fn explain_gang(text: &str, at: &str, arguments: &Arguments) -> Result<String, E
         }
         None => None,
     };
-    // Parsed from the text again, because errors of a parsed value have no position.
-    let scenario: gang::GangScenario =
-        parse(text).with_context(|| format!("{at} is not a scenario"))?;
+    let scenario: gang::GangScenario = selected.decode()?;
     let loaded = gang::load(&scenario, gang::options(&scenario, compatibility))
-        .with_context(|| format!("{at} is not a valid cluster state"))?;
+        .with_context(|| format!("{} is not a valid cluster state", selected.place()))?;
     let answer = gang::evaluate(&scenario, &loaded);
     match arguments.output {
         Output::Json => to_pretty_json(&gang::to_json(&loaded, &answer)),

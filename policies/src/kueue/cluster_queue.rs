@@ -6,7 +6,7 @@ mod unknown_flavor_of_check;
 
 use crate::cluster_queue::queue_rules;
 use crate::rule::Rule;
-use crate::validated_kind::{ValidatedKind, WebhookScope};
+use crate::validated_kind::{ValidatedKind, WebhookScope, implement_type_mismatch};
 use lockkeeper_api::config::ForeignKinds;
 use lockkeeper_api::foreign::kueue::ClusterQueue;
 
@@ -23,6 +23,8 @@ impl ValidatedKind for ClusterQueue {
     const NAMESPACED: bool = false;
     const OWN: bool = false;
     const WEBHOOK: WebhookScope = WebhookScope::Foreign(ForeignKinds::Kueue);
+
+    implement_type_mismatch!();
 
     fn rules() -> &'static [Rule<Self>] {
         RULES

@@ -23,7 +23,7 @@ use crate::labels::{misplaced_key, misspelt_key};
 use crate::pod_sets::{PodSetView, PodSets};
 use crate::rule::Rule;
 use crate::settings::Settings;
-use crate::validated_kind::{ValidatedKind, WebhookScope};
+use crate::validated_kind::{ValidatedKind, WebhookScope, implement_type_mismatch};
 use crate::workload::{
     invalid_template_metadata, negative_resources, reserved_resource, several_min_counts,
 };
@@ -64,6 +64,8 @@ impl ValidatedKind for Workload {
     const OWN: bool = false;
     const WEBHOOK: WebhookScope = WebhookScope::Foreign(ForeignKinds::Kueue);
     const RATCHETS: bool = false;
+
+    implement_type_mismatch!();
 
     fn rules() -> &'static [Rule<Self>] {
         RULES

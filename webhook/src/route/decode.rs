@@ -164,15 +164,10 @@ fn decode_typed<T: ValidatedKind>(raw: &RawValue) -> Result<T, ObjectDecodeError
 
 /// Returns the finding for a type error, with its path.
 fn locate_type_error<T: ValidatedKind>(raw: &RawValue, first: &serde_json::Error) -> Finding {
-    let mut deserializer = serde_json::Deserializer::from_str(raw.get());
-    // The path is tracked only in this second pass, so that valid objects have no cost for it.
-    match serde_path_to_error::deserialize::<_, T>(&mut deserializer) {
-        Ok(_) => Finding::decode_error(FieldPath::default(), None, &reason(first)),
-        Err(error) => {
-            let object = serde_json::from_str::<Value>(raw.get()).ok();
-            Finding::type_mismatch(FieldPath::default(), &error, object.as_ref())
-        }
-    }
+    let object = serde_json::from_str::<Value>(raw.get()).ok();
+    // A value has no duplicate keys, so an error about them has no path.
+    let finding = object.and_then(|object| T::type_mismatch(&object));
+    finding.unwrap_or_else(|| Finding::decode_error(FieldPath::default(), None, &reason(first)))
 }
 
 pub(super) fn request_identity<'a>(request: &'a AdmissionRequest<'a>) -> ObjectIdentity<'a> {

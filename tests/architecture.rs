@@ -91,6 +91,8 @@ const ALLOWED_DEPENDENCIES: &[(&str, &[&str])] = &[
         "lockkeeper-bench",
         &["lockkeeper-policies", "lockkeeper-webhook"],
     ),
+    // Only dev-dependencies use it.
+    ("lockkeeper-testkit", &[]),
     (
         "lockkeeper",
         &[

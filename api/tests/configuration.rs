@@ -9,6 +9,7 @@
 )]
 
 use lockkeeper_api::config::Config;
+use lockkeeper_testkit::assert_file_is_current;
 use serde_json::{Value, json};
 use std::fmt::Write as _;
 use std::path::Path;
@@ -141,12 +142,8 @@ fn reference() -> String {
 fn configuration_reference_is_current() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/configuration.md");
     let new = reference();
-    if env::var_os("UPDATE_DOCS").is_some() {
-        fs::write(&path, &new).unwrap();
-    }
-    let now = fs::read_to_string(&path).unwrap_or_default();
-    let remedy = "UPDATE_DOCS=1 cargo test -p lockkeeper-api --test configuration";
-    assert_eq!(now, new, "docs/configuration.md is behind; {remedy}");
+    let command = "cargo test -p lockkeeper-api --test configuration";
+    assert_file_is_current(&path, &new, command);
 }
 
 /// The keys below a section that are not sections themselves.

@@ -1,9 +1,9 @@
 //! The documentation shows the actual findings of the examples.
 #![allow(clippy::unwrap_used, reason = "tests fail by panicking")]
 
+use lockkeeper_testkit::assert_file_is_current;
 use std::path::Path;
 use std::process::Command;
-use std::{env, fs};
 
 const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
 
@@ -28,10 +28,8 @@ fn example_findings_match_documentation() {
     let printed = String::from_utf8(output.stdout).unwrap();
     let page = format!("{HEAD}{printed}```\n");
     let file = Path::new(ROOT).join("docs/check-examples.md");
-    if env::var_os("UPDATE_DOCS").is_some() {
-        fs::write(&file, &page).unwrap();
-    }
-    assert_eq!(fs::read_to_string(&file).unwrap(), page);
+    let command = "cargo test -p lockkeeper --test examples";
+    assert_file_is_current(&file, &page, command);
     // One example has a duplicate key, so it cannot be read.
     assert_eq!(output.status.code(), Some(2));
 }

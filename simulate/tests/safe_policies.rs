@@ -16,6 +16,7 @@ use lockkeeper_policies::preemption_loops::{
 use lockkeeper_preemption::{Algorithm, Damping, FairStrategy, Options};
 use lockkeeper_simulate::run::{SimWorkload, SimulationRun};
 use lockkeeper_simulate::{SimulatedCluster, cohort_trees};
+use lockkeeper_testkit::Rng;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
@@ -24,23 +25,6 @@ const STEPS_PER_RUN: usize = 250_000;
 
 /// More cycles than any of these small clusters needs until it is quiescent.
 const CYCLES_MAX: usize = 2_000;
-
-/// A pseudo-random generator with a fixed seed. Source: splitmix64, Steele and others 2014.
-struct Rng(u64);
-
-impl Rng {
-    fn below(&mut self, count: usize) -> usize {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut it = self.0;
-        it = (it ^ (it >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        it = (it ^ (it >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        usize::try_from((it ^ (it >> 31)) >> 33).unwrap() % count
-    }
-
-    fn pick<T: Copy>(&mut self, all: &[T]) -> T {
-        all[self.below(all.len())]
-    }
-}
 
 struct ModelCluster {
     queues: Vec<ClusterQueue>,
@@ -68,8 +52,8 @@ fn random_cluster(rng: &mut Rng) -> ModelCluster {
             .push(object_named(name, &json!({"parentName": "all"})));
     }
     for name in ["a", "b", "c", "d"].iter().take(2 + rng.below(3)) {
-        let within = rng.pick(&["Never", "LowerPriority", "LowerOrNewerEqualPriority"]);
-        let reclaim = rng.pick(&["Never", "LowerPriority", "LowerPriority", "Any"]);
+        let within = *rng.pick(&["Never", "LowerPriority", "LowerOrNewerEqualPriority"]);
+        let reclaim = *rng.pick(&["Never", "LowerPriority", "LowerPriority", "Any"]);
         let may_borrow = rng.below(3) == 0;
         let cohort = if is_nested {
             rng.pick(&["left", "right"])
@@ -138,7 +122,7 @@ fn random_workloads(
 fn safe_policies_never_repeat_a_state() {
     let requested = std::env::var("LOCKKEEPER_STEPS").ok();
     let steps_min = requested.map_or(STEPS_PER_RUN, |it| it.parse().unwrap());
-    let mut rng = Rng(7);
+    let mut rng = Rng::new(7);
     let (mut steps, mut preemptions) = (
         BTreeMap::<String, usize>::new(),
         BTreeMap::<String, usize>::new(),

@@ -7,10 +7,10 @@ use std::net::TcpStream;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
+use lockkeeper_testkit::SecretVolume;
 use rustix::process::Signal;
 
 use crate::ROOT;
-use crate::certificates::Volume;
 use crate::https::Endpoint;
 use crate::process::{self, Process};
 
@@ -65,12 +65,12 @@ impl Lockkeeper {
         folder: &Path,
         protocol: Protocol,
         config: &str,
-        volume: &Volume,
+        volume: &SecretVolume,
     ) -> Result<Self, String> {
         let mut command = on_cluster(kubeconfig, folder, protocol, config)?;
         command.arg("--tls-cert").arg(volume.certificate());
         command.arg("--tls-key").arg(volume.key());
-        Self::spawn(command, folder, volume.ca().to_owned())
+        Self::spawn(command, folder, volume.ca())
     }
 
     /// Starts the server without a cluster, in the root of the repository.

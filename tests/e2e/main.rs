@@ -23,7 +23,6 @@
 )]
 
 mod balancer;
-mod certificates;
 mod client;
 mod cluster;
 mod controller;

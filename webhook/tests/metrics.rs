@@ -21,6 +21,7 @@ use lockkeeper_policies::index::{Index, IndexedKind};
 use lockkeeper_policies::registry;
 use lockkeeper_policies::settings::Settings;
 use lockkeeper_policies::user_rules;
+use lockkeeper_testkit::assert_file_is_current;
 use lockkeeper_webhook::app_state::AppState;
 use lockkeeper_webhook::http::{router, router_with};
 use lockkeeper_webhook::live_lookup::ObjectLookup;
@@ -522,12 +523,6 @@ fn documented_metrics_match_exposed_metrics() {
     named.set_settings(settings_with_user_rule(&config));
     let tables = described(&named.metrics().prometheus());
     let new = format!("{head}{begin}{tables}{end}{tail}");
-    if env::var_os("UPDATE_DOCS").is_some() {
-        fs::write(&path, &new).unwrap();
-    }
-    let now = fs::read_to_string(&path).unwrap();
-    assert_eq!(
-        now, new,
-        "docs/metrics.md is behind; UPDATE_DOCS=1 cargo test -p lockkeeper-webhook --test metrics"
-    );
+    let command = "cargo test -p lockkeeper-webhook --test metrics";
+    assert_file_is_current(&path, &new, command);
 }

@@ -11,8 +11,6 @@
 use std::fs;
 use std::future::pending;
 use std::net::SocketAddr;
-use std::ops::Range;
-use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
@@ -27,10 +25,8 @@ use lockkeeper_api::config::MinimumTls;
 use lockkeeper_certs::tls::{
     CertificateStatus, ClientVerification, ServerTls, TlsError, TlsOptions, WatchMode,
 };
+use lockkeeper_testkit::{CertPair, SecretVolume, TestCa, replace_file};
 use lockkeeper_webhook::listener::{ConnectionLimits, serve};
-use rcgen::{
-    BasicConstraints, CertificateParams, DnType, ExtendedKeyUsagePurpose, IsCa, Issuer, KeyPair,
-};
 use rustls::crypto::aws_lc_rs;
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
@@ -59,122 +55,6 @@ const CERTIFICATE: &str = "tls.crt";
 const KEY: &str = "tls.key";
 const CA: &str = "ca.crt";
 
-/// A CA that signs the certificates of the tests.
-struct TestCa {
-    issuer: Issuer<'static, KeyPair>,
-    pem: String,
-}
-
-impl TestCa {
-    fn new(name: &str) -> Self {
-        let mut params = CertificateParams::default();
-        params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
-        params.distinguished_name.push(DnType::CommonName, name);
-        let key = KeyPair::generate().unwrap();
-        let pem = params.self_signed(&key).unwrap().pem();
-        Self {
-            issuer: Issuer::new(params, key),
-            pem,
-        }
-    }
-
-    fn server(&self) -> CertPair {
-        self.sign("server", &["localhost"], false, 1)
-    }
-
-    fn client(&self, common_name: &str, names: &[&str]) -> CertPair {
-        self.sign(common_name, names, true, 1)
-    }
-
-    /// Issues a certificate that expires in that many days.
-    fn sign(&self, common_name: &str, names: &[&str], client: bool, days: i32) -> CertPair {
-        self.sign_from(common_name, names, client, -10..days)
-    }
-
-    /// Issues a certificate that is valid from one day to another; today is 0.
-    fn sign_from(
-        &self,
-        common_name: &str,
-        names: &[&str],
-        client: bool,
-        days: Range<i32>,
-    ) -> CertPair {
-        let names: Vec<String> = names.iter().map(ToString::to_string).collect();
-        let mut params = CertificateParams::new(names).unwrap();
-        params
-            .distinguished_name
-            .push(DnType::CommonName, common_name);
-        params.extended_key_usages = vec![if client {
-            ExtendedKeyUsagePurpose::ClientAuth
-        } else {
-            ExtendedKeyUsagePurpose::ServerAuth
-        }];
-        let on = |day: i32| {
-            let distance = day.unsigned_abs() * Duration::from_hours(24);
-            if day < 0 {
-                SystemTime::now() - distance
-            } else {
-                SystemTime::now() + distance
-            }
-        };
-        params.not_before = on(days.start).into();
-        params.not_after = on(days.end).into();
-        let key = KeyPair::generate().unwrap();
-        let certificate = params.signed_by(&key, &self.issuer).unwrap();
-        CertPair {
-            der: certificate.der().clone(),
-            certificate: certificate.pem(),
-            key: key.serialize_pem(),
-        }
-    }
-}
-
-/// A certificate and its key.
-#[derive(Clone)]
-struct CertPair {
-    der: CertificateDer<'static>,
-    certificate: String,
-    key: String,
-}
-
-impl CertPair {
-    fn write(&self, directory: &Path) {
-        fs::write(directory.join(CERTIFICATE), &self.certificate).unwrap();
-        fs::write(directory.join(KEY), &self.key).unwrap();
-    }
-
-    fn rename_over(&self, directory: &Path) {
-        replace(&directory.join(KEY), &self.key);
-        replace(&directory.join(CERTIFICATE), &self.certificate);
-    }
-}
-
-/// Replaces a file atomically.
-fn replace(path: &Path, content: &str) {
-    let temporary = path.with_extension("new");
-    fs::write(&temporary, content).unwrap();
-    fs::rename(temporary, path).unwrap();
-}
-
-/// Mounts a pair as a kubelet does: `tls.crt` → `..data/tls.crt`, and `..data` →
-/// a new directory, by a rename. (pkg/volume/util, `AtomicWriter`.)
-fn kubelet_writes(volume: &Path, generation: &str, pair: &CertPair) {
-    let directory = volume.join(generation);
-    fs::create_dir(&directory).unwrap();
-    pair.write(&directory);
-    let old = fs::read_link(volume.join("..data")).ok();
-    symlink(generation, volume.join("..data_tmp")).unwrap();
-    fs::rename(volume.join("..data_tmp"), volume.join("..data")).unwrap();
-    match old {
-        Some(old) => fs::remove_dir_all(volume.join(old)).unwrap(),
-        None => {
-            for name in [CERTIFICATE, KEY] {
-                symlink(Path::new("..data").join(name), volume.join(name)).unwrap();
-            }
-        }
-    }
-}
-
 /// A running server with files that tests change.
 struct Server {
     authority: TestCa,
@@ -199,7 +79,7 @@ impl Server {
     async fn start_with_client_auth(clients: &TestCa, names: &[&str], watching: WatchMode) -> Self {
         let (authority, directory) = (TestCa::new("CA"), tempfile::tempdir().unwrap());
         authority.server().write(directory.path());
-        fs::write(directory.path().join(CA), &clients.pem).unwrap();
+        fs::write(directory.path().join(CA), clients.pem()).unwrap();
         let client = ClientVerification {
             ca: directory.path().join(CA),
             names: names.iter().map(ToString::to_string).collect(),
@@ -259,7 +139,7 @@ impl Server {
         shows: Option<&CertPair>,
     ) -> Arc<ClientConfig> {
         let mut roots = RootCertStore::empty();
-        let ca = CertificateDer::from_pem_slice(self.authority.pem.as_bytes()).unwrap();
+        let ca = CertificateDer::from_pem_slice(self.authority.pem().as_bytes()).unwrap();
         roots.add(ca).unwrap();
         let provider = Arc::new(aws_lc_rs::default_provider());
         let client = ClientConfig::builder_with_provider(provider)
@@ -389,14 +269,13 @@ async fn renamed_files_are_reloaded() {
 #[tokio::test]
 async fn kubelet_volume_swaps_are_reloaded() {
     let (authority, directory) = (TestCa::new("CA"), tempfile::tempdir().unwrap());
-    let volume = directory.path();
     let first = authority.server();
-    kubelet_writes(volume, "..2026_01", &first);
+    let mut volume = SecretVolume::mount(directory.path().to_owned(), &authority, &first);
     let server = Server::start_on(authority, directory, EVENTS, None).await;
     assert_eq!(server.served_certificate().await, first.der);
-    for generation in ["..2026_02", "..2026_03"] {
+    for _ in 0..2 {
         let next = server.authority.server();
-        kubelet_writes(server.path(), generation, &next);
+        volume.write(&next.certificate, &next.key);
         server.until_served(&next).await;
     }
     assert_eq!(server.status.reloads(), 2);
@@ -405,11 +284,12 @@ async fn kubelet_volume_swaps_are_reloaded() {
 #[tokio::test]
 async fn polling_reloads_without_file_events() {
     let (authority, directory) = (TestCa::new("CA"), tempfile::tempdir().unwrap());
-    kubelet_writes(directory.path(), "..2026_01", &authority.server());
+    let folder = directory.path().to_owned();
+    let mut volume = SecretVolume::mount(folder, &authority, &authority.server());
     let server = Server::start_on(authority, directory, POLLING, None).await;
-    for generation in ["..2026_02", "..2026_03"] {
+    for _ in 0..2 {
         let next = server.authority.server();
-        kubelet_writes(server.path(), generation, &next);
+        volume.write(&next.certificate, &next.key);
         server.until_served(&next).await;
     }
     assert_eq!(server.status.reloads(), 2);
@@ -444,10 +324,10 @@ async fn mismatched_key_keeps_old_certificate() {
     let (server, first) = Server::start(EVENTS).await;
     let other = server.authority.server();
     server
-        .assert_failure_after(|| replace(&server.path().join(KEY), &other.key))
+        .assert_failure_after(|| replace_file(&server.path().join(KEY), &other.key))
         .await;
     assert_eq!(server.served_certificate().await, first.der);
-    replace(&server.path().join(KEY), &first.key);
+    replace_file(&server.path().join(KEY), &first.key);
     // This change has no visible result, so the test waits for the next one.
     let next = server.authority.server();
     next.rename_over(server.path());
@@ -526,7 +406,9 @@ async fn status_reports_not_after_of_served_certificate() {
     let now_s = now.unwrap().as_secs();
     let ends_in_days = || (server.status.not_after() + 60 - now_s) / (24 * 60 * 60);
     assert_eq!(ends_in_days(), 1);
-    let next = server.authority.sign("server", &["localhost"], false, 30);
+    let next = server
+        .authority
+        .sign("server", &["localhost"], false, -10..30);
     next.rename_over(server.path());
     server.until_reloads(1).await;
     assert_eq!(ends_in_days(), 30);
@@ -573,9 +455,9 @@ async fn foreign_or_expired_client_certificate_is_rejected() {
     let server = Server::start_with_client_auth(&ca, &[], EVENTS).await;
     let bad = [
         other.client("client", &[]),
-        ca.sign("client", &[], true, -1),
-        ca.sign_from("client", &[], true, 1..2),
-        ca.sign("client", &[], false, 1),
+        ca.sign("client", &[], true, -10..-1),
+        ca.sign("client", &[], true, 1..2),
+        ca.sign("client", &[], false, -10..1),
     ];
     let mut refused = 0;
     for pair in &bad {
@@ -620,16 +502,16 @@ async fn client_ca_rotation_is_reloaded() {
 
     let file = server.path().join(CA);
     server
-        .assert_failure_after(|| replace(&file, "no PEM"))
+        .assert_failure_after(|| replace_file(&file, "no PEM"))
         .await;
     assert_eq!(server.request_status(&old_client, "/validate").await, ok);
 
-    replace(&file, &format!("{}{}", old.pem, new.pem));
+    replace_file(&file, &format!("{}{}", old.pem(), new.pem()));
     server.until_reloads(1).await;
     assert_eq!(server.request_status(&old_client, "/validate").await, ok);
     assert_eq!(server.request_status(&new_client, "/validate").await, ok);
 
-    replace(&file, &new.pem);
+    replace_file(&file, new.pem());
     server.until_reloads(2).await;
     assert_eq!(server.request_status(&old_client, "/validate").await, None);
     assert_eq!(server.request_status(&new_client, "/validate").await, ok);

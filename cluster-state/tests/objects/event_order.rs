@@ -10,6 +10,7 @@ use lockkeeper_preemption::{
 };
 use lockkeeper_scenario::explanation;
 use lockkeeper_scenario::{Scenario, load};
+use lockkeeper_testkit::Rng;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -18,38 +19,6 @@ const CLUSTERS: u64 = 300;
 const CYCLES: i64 = 6;
 const TEAMS: [&str; 2] = ["red", "blue"];
 const RESOURCES: [&str; 2] = ["cpu", "memory"];
-
-/// A deterministic random generator (splitmix64).
-struct Rng(u64);
-
-impl Rng {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        mixed ^ (mixed >> 31)
-    }
-
-    fn below(&mut self, end: u64) -> u64 {
-        self.next() % end
-    }
-
-    fn once_in(&mut self, times: u64) -> bool {
-        self.below(times) == 0
-    }
-
-    fn pick<'a, T: ?Sized>(&mut self, items: &[&'a T]) -> &'a T {
-        let at = usize::try_from(self.below(items.len() as u64)).unwrap();
-        items[at]
-    }
-
-    fn shuffle<T>(&mut self, items: &mut [T]) {
-        for at in (1..items.len()).rev() {
-            let other = usize::try_from(self.below(at as u64 + 1)).unwrap();
-            items.swap(at, other);
-        }
-    }
-}
 
 /// The same cluster as objects and as a scenario.
 #[derive(Default)]
@@ -62,7 +31,7 @@ fn random_cluster(dice: &mut Rng) -> TestCluster {
     let mut out = TestCluster {
         scenario: json!({
             "now": 1000, "cohorts": [], "clusterQueues": [], "admitted": [], "pending": [],
-            "damping": dice.once_in(2), "namespaces": {},
+            "damping": dice.one_in(2), "namespaces": {},
         }),
         objects: Vec::new(),
     };
@@ -112,12 +81,12 @@ fn quotas(dice: &mut Rng, flavor: &str) -> (Vec<Value>, Vec<Value>) {
         let nominal = amount(dice, resource, 6);
         let mut one = json!({"flavor": flavor, "resource": resource, "nominal": nominal});
         let mut other = json!({"name": resource, "nominalQuota": text(resource, nominal)});
-        if dice.once_in(3) {
+        if dice.one_in(3) {
             let limit = amount(dice, resource, 4);
             one["borrowingLimit"] = limit.into();
             other["borrowingLimit"] = text(resource, limit).into();
         }
-        if dice.once_in(4) {
+        if dice.one_in(4) {
             let limit = amount(dice, resource, 4).min(nominal);
             one["lendingLimit"] = limit.into();
             other["lendingLimit"] = text(resource, limit).into();
@@ -131,7 +100,7 @@ fn quotas(dice: &mut Rng, flavor: &str) -> (Vec<Value>, Vec<Value>) {
 fn cohorts(dice: &mut Rng, out: &mut TestCluster) {
     for (name, parent) in [("c0", Some("root")), ("c1", Some("root")), ("root", None)] {
         let (scenario, object) = quotas(dice, "f0");
-        let has_quota = dice.once_in(2);
+        let has_quota = dice.one_in(2);
         let mut spec = json!({});
         if let Some(parent) = parent {
             spec["parentName"] = parent.into();
@@ -152,7 +121,7 @@ fn queue(dice: &mut Rng, out: &mut TestCluster, at: u64) {
     let name = format!("q{at}");
     let cohort = dice.pick(&["c0", "c1", "root"]);
     let mut flavors = vec!["f0", "f1"];
-    if dice.once_in(2) {
+    if dice.one_in(2) {
         flavors.reverse();
     }
     let (mut scenario, mut object) = (Vec::new(), Vec::new());
@@ -171,8 +140,8 @@ fn queue(dice: &mut Rng, out: &mut TestCluster, at: u64) {
         "whenCanPreempt": dice.pick(&["MayStopSearch", "TryNextFlavor"]),
     });
     let selector = match dice.below(3) {
-        0 if dice.once_in(2) => json!({"matchLabels": {"team": "red"}}),
-        1 if dice.once_in(2) => {
+        0 if dice.one_in(2) => json!({"matchLabels": {"team": "red"}}),
+        1 if dice.one_in(2) => {
             json!({"matchExpressions": [{"key": "team", "operator": "NotIn", "values": ["red"]}]})
         }
         _ => json!({}),
@@ -204,7 +173,7 @@ fn time(second: u64) -> String {
 fn workload(dice: &mut Rng, out: &mut TestCluster, at: u64, queue: u64) {
     let (team, queue) = (dice.pick(&TEAMS), format!("q{queue}"));
     let (name, created) = (format!("w{at}"), dice.below(20));
-    let runs = dice.once_in(2);
+    let runs = dice.one_in(2);
     // Pending workloads have a higher priority, so that there is something to decide.
     let priority = dice.below(3) + if runs { 0 } else { 2 };
     let count = 1 + dice.below(3);
@@ -224,11 +193,11 @@ fn workload(dice: &mut Rng, out: &mut TestCluster, at: u64, queue: u64) {
     let mut pod_set = json!({"name": "main", "count": count, "requests": all(false)});
     let mut wanted = json!({"name": "main", "count": count, "template": {"spec": {"containers": [
         {"name": "a", "resources": {"requests": requests}}]}}});
-    if dice.once_in(3) {
+    if dice.one_in(3) {
         pod_set["minCount"] = 1.into();
         wanted["minCount"] = 1.into();
     }
-    if dice.once_in(2) {
+    if dice.one_in(2) {
         pod_set["ineligibleFlavors"] = json!(["f1"]);
     } else {
         wanted["template"]["spec"]["tolerations"] = json!([{"key": "rare", "operator": "Exists"}]);
@@ -245,7 +214,7 @@ fn workload(dice: &mut Rng, out: &mut TestCluster, at: u64, queue: u64) {
     let mut list = "pending";
     if runs {
         list = "admitted";
-        let (flavor, reserved) = (dice.pick(&["f0", "f1"]), created + dice.below(9));
+        let (flavor, reserved) = (*dice.pick(&["f0", "f1"]), created + dice.below(9));
         let flavors: BTreeMap<&str, &str> = RESOURCES.iter().map(|it| (*it, flavor)).collect();
         pod_set["flavors"] = json!(flavors);
         scenario["quotaReservedTime"] = reserved.into();
@@ -259,7 +228,7 @@ fn workload(dice: &mut Rng, out: &mut TestCluster, at: u64, queue: u64) {
             );
         };
         condition("QuotaReserved", "QuotaReserved");
-        if dice.once_in(4) {
+        if dice.one_in(4) {
             scenario["evicted"] = true.into();
             condition("Evicted", "Preempted");
         }
@@ -307,15 +276,15 @@ fn earlier_version(dice: &mut Rng, value: &Value, world: &TestCluster) -> Value 
     let mut value = value.clone();
     match value["kind"].as_str().unwrap() {
         "ClusterQueue" => {
-            value["spec"]["cohortName"] = dice.pick(&["c0", "c1", "other"]).into();
+            value["spec"]["cohortName"] = (*dice.pick(&["c0", "c1", "other"])).into();
             value["spec"]["stopPolicy"] = "Hold".into();
-            if dice.once_in(2) {
+            if dice.one_in(2) {
                 value["spec"]["resourceGroups"] = json!([]);
             }
         }
-        "Cohort" => value["spec"]["parentName"] = dice.pick(&["c0", "c1", "other"]).into(),
+        "Cohort" => value["spec"]["parentName"] = (*dice.pick(&["c0", "c1", "other"])).into(),
         "LocalQueue" => value["spec"]["clusterQueue"] = "q0".into(),
-        "ResourceFlavor" if dice.once_in(2) => value["spec"] = json!({}),
+        "ResourceFlavor" if dice.one_in(2) => value["spec"] = json!({}),
         "ResourceFlavor" => {
             value["spec"] = json!({"nodeTaints": [{"key": "all", "effect": "NoExecute"}]});
         }
@@ -384,7 +353,7 @@ fn assert_same_usage(got: &State, expected: &State, seed: u64) {
 fn cluster_state_event_order_does_not_change_decisions() {
     let (mut preempted, mut admitted) = (0, 0);
     for seed in 0..CLUSTERS {
-        let mut dice = Rng(seed);
+        let mut dice = Rng::new(seed);
         let mut world = random_cluster(&mut dice);
         let scenario: Scenario = object(&world.scenario);
         let mut expected = load(&scenario, Compatibility::Lockkeeper).unwrap();
@@ -403,16 +372,16 @@ fn cluster_state_event_order_does_not_change_decisions() {
         world.objects = objects;
         for at in 0..world.objects.len() {
             let value = &world.objects[at];
-            if dice.once_in(3) {
+            if dice.one_in(3) {
                 apply(&mut got, &earlier_version(&mut dice, value, &world));
             }
-            if dice.once_in(4) {
+            if dice.one_in(4) {
                 remove(&mut got, value);
             }
             apply(&mut got, value);
             // An object that is delivered again, and one that exists only temporarily.
-            let other = dice.pick(&world.objects.iter().collect::<Vec<_>>()[..=at]);
-            if dice.once_in(4) {
+            let other = *dice.pick(&world.objects.iter().collect::<Vec<_>>()[..=at]);
+            if dice.one_in(4) {
                 remove(&mut got, other);
             }
             apply(&mut got, other);

@@ -126,7 +126,7 @@ impl Fixture {
             };
             self.process.write_results.push((write.id, outcome));
         }
-        let mut dice = crate::rng::Rng::new(0);
+        let mut dice = crate::simulation::seeded_rng(0);
         while !self.process.write_results.is_empty() {
             self.process
                 .deliver_write_result(self.api.now_ms, &mut dice);

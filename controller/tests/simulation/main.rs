@@ -34,7 +34,6 @@ mod queue_admins;
 mod quiescence;
 mod quota;
 mod rejected_admissions;
-mod rng;
 mod simulation;
 mod users;
 mod write;

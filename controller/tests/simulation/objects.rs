@@ -1,6 +1,6 @@
 //! Objects as users write them.
 
-use crate::rng::Rng;
+use lockkeeper_testkit::Rng;
 use serde_json::{Value, json};
 
 pub const NAMESPACE: &str = "team";

@@ -3,8 +3,8 @@
 use crate::api::Api;
 use crate::fields::text;
 use crate::quota::Limits;
-use crate::rng::Rng;
 use lockkeeper_controller::{Input, Kind, ObjectKey, Reconciler, Settings, WriteId, WriteResult};
+use lockkeeper_testkit::Rng;
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::rc::Rc;

@@ -12,6 +12,7 @@
 use crate::admission_policies::policies;
 use crate::definitions;
 use lockkeeper_policies::settings::Settings;
+use lockkeeper_testkit::assert_file_is_current;
 use serde::Deserialize;
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
@@ -28,7 +29,7 @@ const CALL_MAX: u64 = 1_000_000;
 /// What a write of a day may allocate for its expressions, in KiB: all else in a write takes some 600.
 const WRITE_MAX: u64 = 256;
 
-const STALE_HINT: &str = "is behind; run crdgen/tests/apiserver/run, which needs Go, and then \
+const STALE_HINT: &str = "is out of date; run crdgen/tests/apiserver/run, which needs Go, and then \
                       UPDATE_DOCS=1 cargo test -p lockkeeper-crdgen --lib";
 
 #[derive(Deserialize)]
@@ -224,13 +225,7 @@ fn cost_page_is_current() {
         .split_once(PAGE_HEADER)
         .expect("the page says where the tables begin");
     let made = format!("{written}{PAGE_HEADER}{}", tables(&read_costs()));
-    if env::var_os("UPDATE_DOCS").is_some() {
-        fs::write(&path, &made).unwrap();
-    }
-    assert!(
-        fs::read_to_string(&path).unwrap() == made,
-        "docs/cel-costs.md {STALE_HINT}"
-    );
+    assert_file_is_current(&path, &made, "cargo test -p lockkeeper-crdgen --lib");
 }
 
 fn tables(record: &CostRecord) -> String {

@@ -7,6 +7,7 @@
 )]
 
 use super::*;
+use lockkeeper_testkit::assert_file_is_current;
 use proptest::prelude::*;
 use serde_json::json;
 use std::collections::BTreeSet;
@@ -178,10 +179,5 @@ fn values_page_is_current() {
         writeln!(table, "| {} |", row.join(" | ")).unwrap();
     }
     let new = [before, TABLE[0], &table, TABLE[1], after].concat();
-    if env::var_os("UPDATE_DOCS").is_some() {
-        fs::write(&path, &new).unwrap();
-    }
-    let now = fs::read_to_string(&path).unwrap();
-    let remedy = "UPDATE_DOCS=1 cargo test -p lockkeeper-crdgen";
-    assert_eq!(now, new, "docs/installation.md is behind; {remedy}");
+    assert_file_is_current(&path, &new, "cargo test -p lockkeeper-crdgen");
 }

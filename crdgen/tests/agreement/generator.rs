@@ -1,37 +1,8 @@
 //! Objects near what rules allow: the examples of their pages, changed a little, with values at a limit, below and above.
 
 use lockkeeper_policies::rule_page::blocks;
+use lockkeeper_testkit::Rng;
 use serde_json::{Map, Value, json};
-
-/// Draws that are the same each time (`SplitMix64`).
-pub struct Rng(u64);
-
-impl Rng {
-    pub fn new(seed: u64) -> Self {
-        Self(seed)
-    }
-
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
-    }
-
-    /// A number below `end`.
-    pub fn below(&mut self, end: usize) -> usize {
-        usize::try_from(self.next() % (end.max(1) as u64)).unwrap()
-    }
-
-    fn one_in(&mut self, number: usize) -> bool {
-        self.below(number) == 0
-    }
-
-    fn pick<'a, T>(&mut self, all: &'a [T]) -> &'a T {
-        &all[self.below(all.len())]
-    }
-}
 
 /// The examples of a page, as objects of a kind.
 pub fn examples(page: &str, version: &str, kind: &str) -> Vec<Value> {

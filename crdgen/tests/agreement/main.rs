@@ -14,7 +14,7 @@
 mod generator;
 mod rules;
 
-use generator::{Rng, examples, random_change};
+use generator::{examples, random_change};
 use kube_cel::KubeCelExt;
 use kube_cel::cel::objects::{Key, Map};
 use kube_cel::cel::{Context as Cel, Program, Value as Said};
@@ -22,6 +22,7 @@ use lockkeeper_crdgen::admission_policies::cel_rewrite;
 use lockkeeper_crdgen::{cel, definitions};
 use lockkeeper_policies::rule::RuleInfo;
 use lockkeeper_policies::settings::Settings;
+use lockkeeper_testkit::Rng;
 use rules::{Schema, cel_expressions, rule_check, rules, version};
 use serde_json::Value;
 use std::collections::BTreeMap;

@@ -3,6 +3,7 @@
 use crate::cases;
 use crate::crdify_record::{Crdify, read_record};
 use lockkeeper_crdgen::diff::{CODES, ChangeClass, compare};
+use lockkeeper_testkit::assert_file_is_current;
 use std::collections::{BTreeMap, BTreeSet};
 use std::env;
 use std::fmt::Write as _;
@@ -57,14 +58,8 @@ fn crdify_page_is_current() {
         .split_once(PAGE_HEADER)
         .expect("the page says where the tables begin");
     let made = format!("{written}{PAGE_HEADER}{}", tables());
-    if env::var_os("UPDATE_DOCS").is_some() {
-        fs::write(&path, &made).unwrap();
-    }
-    let page = fs::read_to_string(&path).unwrap();
-    assert!(
-        page == made,
-        "docs/crd-diff.md is behind; UPDATE_DOCS=1 cargo test -p lockkeeper-crdgen --test diff"
-    );
+    let command = "cargo test -p lockkeeper-crdgen --test diff";
+    assert_file_is_current(&path, &made, command);
 }
 
 fn tables() -> String {

@@ -15,6 +15,7 @@ use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{
     JSONSchemaProps, JSONSchemaPropsOrArray, JSONSchemaPropsOrBool,
 };
 use lockkeeper_crdgen::diff::{Change, ChangeCode, Effect, SchemaPath, compare_schemas};
+use lockkeeper_testkit::assert_file_is_current;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
@@ -286,9 +287,6 @@ fn narrower_fields_have_documented_reasons() {
     assert!(unused.is_empty(), "reasons without use: {unused:#?}");
 
     let (path, made) = (root().join("docs/kueue-schema.md"), page(&rows, &reasons));
-    if env::var_os("UPDATE_DOCS").is_some() {
-        fs::write(&path, &made).unwrap();
-    }
-    let behind = "docs/kueue-schema.md is behind; UPDATE_DOCS=1 cargo test -p lockkeeper-crdgen --test kueue";
-    assert!(fs::read_to_string(&path).unwrap() == made, "{behind}");
+    let command = "cargo test -p lockkeeper-crdgen --test kueue";
+    assert_file_is_current(&path, &made, command);
 }

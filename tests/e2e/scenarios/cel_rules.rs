@@ -13,7 +13,7 @@ use std::env;
 use lockkeeper_policies::rule::RuleInfo;
 use serde_json::Value;
 
-use self::generator::{Rng, examples, random_change};
+use self::generator::{examples, random_change};
 use self::rules::{Schema, rule_check, version};
 use super::Scenario;
 use crate::client::{Client, Response};
@@ -21,6 +21,7 @@ use crate::fixture::{self, Fixture};
 use crate::lockkeeper::{self, Protocol};
 use crate::objects::collection;
 use crate::wait;
+use lockkeeper_testkit::Rng;
 
 pub fn scenarios() -> Vec<Scenario> {
     let name = "schemas and admission policies say what rules say";

@@ -1,5 +1,6 @@
 //! The kustomize base: what the chart renders by default, without Helm's marks.
 
+use lockkeeper_testkit::assert_file_is_current;
 use std::path::Path;
 use std::{env, fs};
 
@@ -37,12 +38,8 @@ fn same_as_chart(folder: &Path) {
         base.push('\n');
     }
     let path = Path::new(ROOT).join(BASE).join("lockkeeper.yaml");
-    if env::var_os("UPDATE_DOCS").is_some() {
-        fs::write(&path, &base).unwrap();
-    }
-    let committed = fs::read_to_string(&path).unwrap_or_default();
-    let remedy = "UPDATE_DOCS=1 cargo test -p lockkeeper --test e2e -- 'chart: the kustomize'";
-    assert_eq!(committed, base, "{BASE} is behind; {remedy}");
+    let command = "cargo test -p lockkeeper --test e2e -- 'chart: the kustomize'";
+    assert_file_is_current(&path, &base, command);
 }
 
 /// It is applied, applied again and deleted, and the namespace lets only restricted pods in.

@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use lockkeeper_testkit::Rng;
 use serde_json::json;
 
 use super::fixture::{self, ControllerFixture, NO_LEADER_ELECTION, pods_with};
@@ -75,19 +76,6 @@ pub fn queues(site: &ControllerFixture<'_>) {
     }
 }
 
-/// Deterministic pseudo-random numbers (`SplitMix64`).
-pub struct Rng(pub u64);
-
-impl Rng {
-    pub fn below(&mut self, limit: u64) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        (z ^ (z >> 31)) % limit
-    }
-}
-
 /// Creates a Job of random size, queue and class that runs for a second or two.
 #[track_caller]
 pub fn submit_random_job(objects: &Objects, number: usize, chance: &mut Rng) {
@@ -145,7 +133,7 @@ fn controller_killed(stage: &mut Fixture) {
     let mut site = ControllerFixture::open_without_webhook(stage, DEFAULTS);
     queues(&site);
     let (workloads, jobs) = (site.watch("Workload"), site.watch("Job"));
-    let mut chance = Rng(1);
+    let mut chance = Rng::new(1);
     let (mut count, mut kills) = (0, 0);
     let end = Instant::now() + Duration::from_secs(seconds());
     while Instant::now() < end {
@@ -194,7 +182,7 @@ fn leader_takeover(stage: &mut Fixture) {
     is_leading(&first);
     let second = site.start_another_controller(TERMS, &[]);
     assert_eq!(second.metric("leading"), Some(0));
-    let mut chance = Rng(2);
+    let mut chance = Rng::new(2);
     for number in 0..4 {
         submit_random_job(&site.objects, number, &mut chance);
     }
@@ -252,7 +240,7 @@ fn is_leading(controller: &crate::controller::Controller) {
 fn api_server_restarted(stage: &mut Fixture) {
     let mut site = ControllerFixture::open_without_webhook(stage, DEFAULTS);
     queues(&site);
-    let mut chance = Rng(3);
+    let mut chance = Rng::new(3);
     for number in 0..12 {
         submit_random_job(&site.objects, number, &mut chance);
     }
@@ -327,7 +315,7 @@ fn competing_writer(stage: &mut Fixture) {
         ];
         let objects = &site.objects;
         let drained = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
-            let mut chance = Rng(4);
+            let mut chance = Rng::new(4);
             for number in 0..20 {
                 submit_random_job(objects, number, &mut chance);
             }

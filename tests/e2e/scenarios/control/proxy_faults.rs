@@ -13,7 +13,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use super::Trial;
-use super::faults::{LIMITS, Rng, queues, submit_random_job, wait_until_drained};
+use super::faults::{LIMITS, queues, submit_random_job, wait_until_drained};
 use super::fixture::{self, ControllerFixture};
 use super::invariants::{self, Limits};
 use crate::client::Client;
@@ -22,6 +22,7 @@ use crate::objects::collection;
 use crate::proxy::{FaultCounts, Faults, Proxy};
 use crate::wait;
 use crate::watcher::Watch;
+use lockkeeper_testkit::Rng;
 
 pub const TRIALS: [Trial; 6] = [
     ("every request and event is slow", slow_api_server),
@@ -130,7 +131,7 @@ fn rejected_and_lost_writes(stage: &mut Fixture) {
         broken: 11,
         ..Faults::default()
     };
-    let counts = run_with_faults(stage, Rng(5), 10, faults);
+    let counts = run_with_faults(stage, Rng::new(5), 10, faults);
     assert!(
         counts.busy > 5 && counts.lost > 5 && counts.broken > 5,
         "{counts:?}"
@@ -143,7 +144,7 @@ fn status_conflicts(stage: &mut Fixture) {
         conflict: 3,
         ..Faults::default()
     };
-    let counts = run_with_faults(stage, Rng(6), 8, faults);
+    let counts = run_with_faults(stage, Rng::new(6), 8, faults);
     assert!(counts.conflicts > 10, "{counts:?}");
 }
 
@@ -153,7 +154,7 @@ fn expired_watches(stage: &mut Fixture) {
         gone: 3,
         ..Faults::default()
     };
-    let counts = run_with_faults(stage, Rng(7), 10, faults);
+    let counts = run_with_faults(stage, Rng::new(7), 10, faults);
     let gone = (counts.gone_in_stream, counts.gone_at_start);
     assert!(gone.0 > 0 && gone.1 > 0, "{counts:?}");
 }
@@ -163,7 +164,7 @@ fn cut_watches(stage: &mut Fixture) {
         cut: 3,
         ..Faults::default()
     };
-    let counts = run_with_faults(stage, Rng(8), 10, faults);
+    let counts = run_with_faults(stage, Rng::new(8), 10, faults);
     assert!(counts.cut > 20, "{counts:?}");
 }
 

@@ -37,7 +37,7 @@ pub fn broken(stage: &mut Fixture, protocol: Protocol) {
     let dialler = dial(&site);
     dialler.wait_for(&served.der);
 
-    let other = site.authority.pair();
+    let other = site.authority.server();
     for (certificate, key) in [
         ("no certificate", "no key"),
         (&other.certificate, &served.key),
@@ -57,7 +57,7 @@ pub fn broken(stage: &mut Fixture, protocol: Protocol) {
 }
 
 fn dial(site: &DrillFixture<'_>) -> HandshakeClient {
-    HandshakeClient::start(site.replicas[0].port(), site.volume.ca(), site.protocol)
+    HandshakeClient::start(site.replicas[0].port(), &site.volume.ca(), site.protocol)
 }
 
 /// Makes the API server open new connections under load.

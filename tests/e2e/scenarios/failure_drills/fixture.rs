@@ -3,19 +3,19 @@
 use std::path::Path;
 
 use crate::balancer::Balancer;
-use crate::certificates::{Authority, Pair, Volume};
 use crate::fixture::{self, Fixture};
 use crate::kubectl::Kubectl;
 use crate::load::{self, Load};
 use crate::lockkeeper::{Lockkeeper, Protocol};
+use lockkeeper_testkit::{CertPair, SecretVolume, TestCa};
 
 /// Dropping it stops the servers; the next trial registers another one.
 pub struct DrillFixture<'a> {
     pub stage: &'a mut Fixture,
     pub kubectl: Kubectl,
     pub protocol: Protocol,
-    pub authority: Authority,
-    pub volume: Volume,
+    pub authority: TestCa,
+    pub volume: SecretVolume,
     pub balancer: Balancer,
     pub replicas: Vec<Lockkeeper>,
     config: &'static str,
@@ -36,7 +36,7 @@ impl<'a> DrillFixture<'a> {
             site.add_replica();
         }
         site.balancer.wait_ready(&site.ports());
-        fixture::register_webhook(&site.kubectl, &site.balancer.url(), site.volume.ca());
+        fixture::register_webhook(&site.kubectl, &site.balancer.url(), &site.volume.ca());
         site.create_objects();
         site
     }
@@ -49,10 +49,10 @@ impl<'a> DrillFixture<'a> {
         config: &'static str,
     ) -> Self {
         let kubectl = stage.without_server();
-        let authority = Authority::new();
+        let authority = TestCa::new("drill CA");
         let folder = stage.new_folder().join("tls");
-        let volume = Volume::mount(folder, &authority, &authority.pair());
-        let balancer = Balancer::start(volume.ca()).unwrap();
+        let volume = SecretVolume::mount(folder, &authority, &authority.server());
+        let balancer = Balancer::start(&volume.ca()).unwrap();
         Self {
             stage,
             kubectl,
@@ -109,8 +109,8 @@ impl<'a> DrillFixture<'a> {
     }
 
     /// Mounts a new certificate, and returns it.
-    pub fn rotate(&mut self) -> Pair {
-        let pair = self.authority.pair();
+    pub fn rotate(&mut self) -> CertPair {
+        let pair = self.authority.server();
         self.volume.write(&pair.certificate, &pair.key);
         pair
     }

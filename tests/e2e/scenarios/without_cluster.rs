@@ -399,7 +399,7 @@ fn invalid_world_file(folder: &Path) {
     let absent = folder.join("absent");
     for no_folder in [&file, &absent, &file.join("below")] {
         let output = serve_rejects_flags(folder, &["--world", path(no_folder)]);
-        assert_exit(&output, 1, &[path(no_folder), "--world takes"]);
+        assert_exit(&output, 1, &[path(no_folder), "set --world"]);
     }
     fs::remove_file(&file).unwrap();
     symlink("nowhere", &file).unwrap();

@@ -260,13 +260,13 @@ fn emit_all(output: &Output, out: &mut dyn Write) -> Result<(), Error> {
 }
 
 fn schema_documents() -> Result<Vec<Document>, Error> {
-    let files = json_schemas::files().into_iter().map(|it| {
-        let text = yaml::json(&it.schema).map_err(|source| FileEncodeError {
-            file: it.path.clone(),
+    let files = json_schemas::files().into_iter().map(|schema_file| {
+        let text = yaml::json(&schema_file.schema).map_err(|source| FileEncodeError {
+            file: schema_file.path.clone(),
             source,
         })?;
         Ok(Document {
-            file: it.path,
+            file: schema_file.path,
             text,
         })
     });
@@ -306,9 +306,9 @@ fn policy_documents(arguments: &Policies) -> Result<Vec<Document>, Error> {
         arguments.config.as_deref(),
         &user_rule_dirs::compile(&arguments.rules.pages()?)?,
     )?;
-    let mut wanted = config.webhook.foreign_kinds;
-    wanted.extend(&arguments.foreign);
-    let policies = policies(&wanted, &settings)?;
+    let mut foreign_kinds = config.webhook.foreign_kinds;
+    foreign_kinds.extend(&arguments.foreign);
+    let policies = policies(&foreign_kinds, &settings)?;
     let mut out = Vec::new();
     for (policy, bindings) in &policies.validating {
         let name = policy.metadata.name.as_deref().unwrap_or_default();
@@ -386,9 +386,9 @@ impl Webhooks {
     fn kinds(&self) -> Result<Vec<Registration>, Error> {
         let rules = user_rule_dirs::compile(&self.rules.pages()?)?;
         let (config, settings) = read_config(self.config.as_deref(), &rules)?;
-        let mut wanted = config.webhook.foreign_kinds;
-        wanted.extend(&self.foreign);
-        Ok(registrations(&wanted, &settings))
+        let mut foreign_kinds = config.webhook.foreign_kinds;
+        foreign_kinds.extend(&self.foreign);
+        Ok(registrations(&foreign_kinds, &settings))
     }
 }
 

@@ -53,22 +53,22 @@ fn combined_definition_has_all_versions() {
         Version::stored(definition_of_version("v1beta1")),
     ];
     let whole = json(&combine(versions, webhook(&service())).unwrap());
-    let said: Vec<Value> = whole["spec"]["versions"]
+    let summary: Vec<Value> = whole["spec"]["versions"]
         .as_array()
         .unwrap()
         .iter()
-        .map(|it| {
+        .map(|version| {
             json!([
-                it["name"],
-                it["served"],
-                it["storage"],
-                it["deprecated"],
-                it["deprecationWarning"]
+                version["name"],
+                version["served"],
+                version["storage"],
+                version["deprecated"],
+                version["deprecationWarning"]
             ])
         })
         .collect();
     assert_eq!(
-        said,
+        summary,
         [
             json!(["v1beta1", true, true, null, null]),
             json!(["v1alpha1", true, false, true, warning])

@@ -48,7 +48,7 @@ impl Finding {
     /// decoder's message.
     #[must_use]
     pub fn decode_error(field: FieldPath, value: Option<&Value>, reason: &str) -> Self {
-        let seen = match value {
+        let value_text = match value {
             Some(Value::String(text)) => Some(quoted(text)),
             Some(Value::Array(_)) => Some("a list".to_owned()),
             Some(Value::Object(_)) => Some("an object".to_owned()),
@@ -58,14 +58,14 @@ impl Finding {
             rule: Cow::Borrowed(UNDECODABLE),
             field,
             kind: ErrorKind::TypeInvalid,
-            detail: match &seen {
+            detail: match &value_text {
                 Some(_) => expectation(value, reason),
                 None => reason.to_owned(),
             }
             .chars()
             .take(REASON_LENGTH_MAX)
             .collect(),
-            value: seen,
+            value: value_text,
         }
     }
 }

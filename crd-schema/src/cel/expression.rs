@@ -135,8 +135,8 @@ fn is_registered_function(name: &str, context: &Context<'_>) -> bool {
         }),
     };
     // A function may panic without arguments; only an undeclared reference means it is unknown.
-    let asked = catch_unwind(AssertUnwindSafe(|| Cel::resolve(&call, context)));
-    !matches!(asked, Ok(Err(ExecutionError::UndeclaredReference(_))))
+    let result = catch_unwind(AssertUnwindSafe(|| Cel::resolve(&call, context)));
+    !matches!(result, Ok(Err(ExecutionError::UndeclaredReference(_))))
 }
 
 /// The variables of an evaluation, and the remaining cost.
@@ -187,12 +187,12 @@ impl EvaluationInput {
                 }
             }
         }
-        let seen = Self {
+        let unmetered = Self {
             context,
             budget: CostBudget::default(),
             weights: Arc::new(weights),
         };
-        seen.with_metering()
+        unmetered.with_metering()
     }
 
     fn with_metering(mut self) -> Self {

@@ -106,12 +106,12 @@ impl FastCel {
             }
             Self::Conditional(choice) => {
                 let [is, then, otherwise] = &**choice;
-                let taken = if is.evaluate_bool(scope)? {
+                let branch = if is.evaluate_bool(scope)? {
                     then
                 } else {
                     otherwise
                 };
-                taken.evaluate(scope)?
+                branch.evaluate(scope)?
             }
             Self::Compare(how, both) => {
                 let [left, right] = &**both;
@@ -142,7 +142,7 @@ impl FastCel {
 
     fn evaluate_bool<'a>(&'a self, scope: &mut Scope<'a>) -> Option<bool> {
         match self.evaluate(scope)?.scalar()? {
-            CelValue::Bool(it) => Some(it),
+            CelValue::Bool(value) => Some(value),
             _ => None,
         }
     }
@@ -202,9 +202,9 @@ impl<'a> CelValue<'a> {
     /// A field, if there is one.
     fn field(self, name: &str) -> Option<Self> {
         let (fields, schema) = self.fields()?;
-        let below = schema.and_then(|it| {
-            let other = it.additional_properties.as_deref();
-            it.properties.get(name).or(other)
+        let below = schema.and_then(|schema| {
+            let other = schema.additional_properties.as_deref();
+            schema.properties.get(name).or(other)
         });
         Some(Self::Json(fields.get(name)?, below))
     }
@@ -295,7 +295,7 @@ fn parse_call(call: &CallExpr, names: &mut Vec<String>) -> Option<FastCel> {
     let mut boxed = |it: &IdedExpr| parse(it, names).map(Box::new);
     match (call.func_name.as_str(), &arguments[..]) {
         ("size", [of]) => Some(FastCel::Size(boxed(of)?)),
-        (operators::LOGICAL_NOT, [it]) => Some(FastCel::Not(boxed(it)?)),
+        (operators::LOGICAL_NOT, [operand]) => Some(FastCel::Not(boxed(operand)?)),
         (operators::LOGICAL_AND, [left, right]) => Some(FastCel::And(Box::new([
             parse(left, names)?,
             parse(right, names)?,
@@ -335,15 +335,17 @@ fn parse_call(call: &CallExpr, names: &mut Vec<String>) -> Option<FastCel> {
 }
 
 /// Parses the comprehensions of the macros `all` and `exists`.
-fn parse_comprehension(it: &ComprehensionExpr, names: &mut Vec<String>) -> Option<FastCel> {
-    let is_result =
-        |node: &IdedExpr| matches!(&node.expr, Expr::Ident(name) if *name == it.accu_var);
+fn parse_comprehension(
+    comprehension: &ComprehensionExpr,
+    names: &mut Vec<String>,
+) -> Option<FastCel> {
+    let is_result = |node: &IdedExpr| matches!(&node.expr, Expr::Ident(name) if *name == comprehension.accu_var);
     // `map`, `filter` and `exists_one` start with a list or a number.
-    let Expr::Literal(LiteralValue::Boolean(all)) = &it.accu_init.expr else {
+    let Expr::Literal(LiteralValue::Boolean(all)) = &comprehension.accu_init.expr else {
         return None;
     };
     let all = *all.inner();
-    let Expr::Call(step) = &it.loop_step.expr else {
+    let Expr::Call(step) = &comprehension.loop_step.expr else {
         return None;
     };
     let joined = if all {
@@ -354,12 +356,13 @@ fn parse_comprehension(it: &ComprehensionExpr, names: &mut Vec<String>) -> Optio
     let [result, body] = &step.args[..] else {
         return None;
     };
-    let is_plain = it.iter_var2.is_none() && is_result(&it.result) && is_result(result);
+    let is_plain =
+        comprehension.iter_var2.is_none() && is_result(&comprehension.result) && is_result(result);
     if !is_plain || step.func_name != joined {
         return None;
     }
-    let range = Box::new(parse(&it.iter_range, names)?);
-    names.push(it.iter_var.clone());
+    let range = Box::new(parse(&comprehension.iter_range, names)?);
+    names.push(comprehension.iter_var.clone());
     let body = parse(body, names).map(Box::new);
     names.pop();
     Some(FastCel::All {

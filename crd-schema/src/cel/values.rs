@@ -13,13 +13,13 @@ const CHARACTERS_PER_UNIT: usize = 16;
 pub(super) fn to_cel(value: &Value) -> Cel {
     match value {
         Value::Null => Cel::Null,
-        Value::Bool(it) => Cel::Bool(*it),
-        Value::Number(it) => match (it.as_i64(), it.as_u64()) {
-            (Some(it), _) => Cel::Int(it),
-            (None, Some(it)) => Cel::UInt(it),
-            (None, None) => Cel::Float(it.as_f64().unwrap_or(f64::NAN)),
+        Value::Bool(flag) => Cel::Bool(*flag),
+        Value::Number(number) => match (number.as_i64(), number.as_u64()) {
+            (Some(signed), _) => Cel::Int(signed),
+            (None, Some(unsigned)) => Cel::UInt(unsigned),
+            (None, None) => Cel::Float(number.as_f64().unwrap_or(f64::NAN)),
         },
-        Value::String(it) => Cel::String(Arc::new(it.clone())),
+        Value::String(text) => Cel::String(Arc::new(text.clone())),
         Value::Array(items) => Cel::List(Arc::new(items.iter().map(to_cel).collect())),
         Value::Object(fields) => {
             let fields = fields.iter();

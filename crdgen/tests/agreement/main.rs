@@ -265,11 +265,11 @@ impl Policy {
 fn to_cel(value: &Value) -> CelValue {
     match value {
         Value::Null => CelValue::Null,
-        Value::Bool(it) => CelValue::Bool(*it),
-        Value::Number(it) => it
+        Value::Bool(flag) => CelValue::Bool(*flag),
+        Value::Number(number) => number
             .as_i64()
-            .map_or_else(|| CelValue::Float(it.as_f64().unwrap()), CelValue::Int),
-        Value::String(it) => CelValue::String(Arc::new(it.clone())),
+            .map_or_else(|| CelValue::Float(number.as_f64().unwrap()), CelValue::Int),
+        Value::String(text) => CelValue::String(Arc::new(text.clone())),
         Value::Array(items) => CelValue::List(Arc::new(items.iter().map(to_cel).collect())),
         Value::Object(fields) => {
             let entries = fields

@@ -30,16 +30,19 @@ impl Finding {
     ) -> Self {
         // A map is a leaf of the decoded types, so the flag is never reset.
         let mut is_map = false;
-        let field = error.path().iter().fold(base, |path, it| match it {
-            Segment::Seq { index } => path.index(*index),
-            Segment::Map { key } if is_map => path.key(key.as_str()),
-            Segment::Map { key } => {
-                is_map = MAPS.contains(&key.as_str());
-                path.named(key.as_str())
-            }
-            Segment::Enum { variant } => path.named(variant.as_str()),
-            Segment::Unknown => path,
-        });
+        let field = error
+            .path()
+            .iter()
+            .fold(base, |path, segment| match segment {
+                Segment::Seq { index } => path.index(*index),
+                Segment::Map { key } if is_map => path.key(key.as_str()),
+                Segment::Map { key } => {
+                    is_map = MAPS.contains(&key.as_str());
+                    path.named(key.as_str())
+                }
+                Segment::Enum { variant } => path.named(variant.as_str()),
+                Segment::Unknown => path,
+            });
         let value = object.and_then(|object| object.pointer(&field.pointer()));
         Self::decode_error(field, value, &reason(error.inner()))
     }

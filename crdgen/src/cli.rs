@@ -251,9 +251,9 @@ fn emit_all(output: &Output, out: &mut dyn Write) -> Result<(), Error> {
         ("docs/rules", rule_documents()),
     ];
     for (folder, documents) in parts {
-        all.extend(documents.into_iter().map(|it| Document {
-            file: format!("{folder}/{}", it.file),
-            text: it.text,
+        all.extend(documents.into_iter().map(|document| Document {
+            file: format!("{folder}/{}", document.file),
+            text: document.text,
         }));
     }
     output.emit(&all, &GENERATED_DIRS, out)
@@ -275,9 +275,9 @@ fn schema_documents() -> Result<Vec<Document>, Error> {
 
 /// The pages of the rules, and the list of them.
 fn rule_documents() -> Vec<Document> {
-    let pages = reference::entries().into_iter().map(|it| Document {
-        file: reference::file_name(&it.rule),
-        text: it.rule.doc.to_owned(),
+    let pages = reference::entries().into_iter().map(|entry| Document {
+        file: reference::file_name(&entry.rule),
+        text: entry.rule.doc.to_owned(),
     });
     let list = Document {
         file: "README.md".to_owned(),

@@ -347,11 +347,11 @@ fn conversion_webhook(
         webhook: Some(WebhookConversion {
             client_config: Some(WebhookClientConfig {
                 ca_bundle: client.ca_bundle,
-                service: client.service.map(|it| ServiceReference {
-                    name: it.name,
-                    namespace: it.namespace,
-                    path: it.path,
-                    port: it.port,
+                service: client.service.map(|service| ServiceReference {
+                    name: service.name,
+                    namespace: service.namespace,
+                    path: service.path,
+                    port: service.port,
                 }),
                 url: client.url,
             }),

@@ -139,16 +139,19 @@ impl Meter {
             }
             Expr::Map(mut map) => {
                 for entry in &mut map.entries {
-                    if let EntryExpr::MapEntry(it) = &mut entry.expr {
-                        it.key = self.node(std::mem::take(&mut it.key), cost)?;
-                        it.value = self.node(std::mem::take(&mut it.value), cost)?;
+                    if let EntryExpr::MapEntry(pair) = &mut entry.expr {
+                        pair.key = self.node(std::mem::take(&mut pair.key), cost)?;
+                        pair.value = self.node(std::mem::take(&mut pair.value), cost)?;
                     }
                 }
                 Expr::Map(map)
             }
             Expr::Comprehension(loops) => self.comprehension(*loops, cost)?,
-            Expr::Struct(it) => {
-                return Err(format!("it makes a {}, which there is not", it.type_name));
+            Expr::Struct(literal) => {
+                return Err(format!(
+                    "it makes a {}, which there is not",
+                    literal.type_name
+                ));
             }
             Expr::Unspecified => return Err("a part of it is empty".to_owned()),
         };

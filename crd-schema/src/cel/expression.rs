@@ -217,7 +217,7 @@ impl EvaluationInput {
         self.add_metered_function(COST_SQUARE, squared_weight, |it| it);
         self.add_metered_function(
             COST_COUNT,
-            |it| match it {
+            |value| match value {
                 Cel::Int(count) => u64::try_from(*count).unwrap_or_default().saturating_add(1),
                 _ => 1,
             },

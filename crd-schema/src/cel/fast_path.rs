@@ -79,9 +79,9 @@ impl FastCel {
 
     fn evaluate<'a>(&'a self, scope: &mut Scope<'a>) -> Option<CelValue<'a>> {
         Some(match self {
-            Self::Bool(it) => CelValue::Bool(*it),
-            Self::Int(it) => CelValue::Int(*it),
-            Self::Text(it) => CelValue::Text(it),
+            Self::Bool(flag) => CelValue::Bool(*flag),
+            Self::Int(number) => CelValue::Int(*number),
+            Self::Text(text) => CelValue::Text(text),
             Self::Root => scope.root,
             Self::Item(at) => *scope.items.get(*at)?,
             Self::Field(of, name) => of.evaluate(scope)?.field(name)?,
@@ -95,7 +95,7 @@ impl FastCel {
                 CelValue::Bool(field.is_some())
             }
             Self::Size(of) => CelValue::Int(of.evaluate(scope)?.size()?),
-            Self::Not(it) => CelValue::Bool(!it.evaluate_bool(scope)?),
+            Self::Not(operand) => CelValue::Bool(!operand.evaluate_bool(scope)?),
             Self::And(both) => {
                 let [left, right] = &**both;
                 CelValue::Bool(left.evaluate_bool(scope)? && right.evaluate_bool(scope)?)
@@ -213,7 +213,7 @@ impl<'a> CelValue<'a> {
         let size = match self {
             Self::Json(Value::Array(items), _) => items.len(),
             Self::Json(Value::Object(fields), Some(schema)) if schema.is_map => fields.len(),
-            it => match it.scalar()? {
+            other => match other.scalar()? {
                 // CEL counts code points; only for ASCII is that the number of bytes.
                 Self::Text(text) if text.is_ascii() => text.len(),
                 _ => return None,
@@ -227,11 +227,13 @@ impl<'a> CelValue<'a> {
             return Some(self);
         };
         match value {
-            Value::Bool(it) => Some(Self::Bool(*it)),
+            Value::Bool(flag) => Some(Self::Bool(*flag)),
             // Floating-point numbers and large unsigned ones are left to CEL.
-            Value::Number(it) => it.as_i64().map(Self::Int),
-            Value::String(it) => match schema.map(|it| &it.format) {
-                None | Some(SchemaFormat::None | SchemaFormat::IntOrString) => Some(Self::Text(it)),
+            Value::Number(number) => number.as_i64().map(Self::Int),
+            Value::String(text) => match schema.map(|it| &it.format) {
+                None | Some(SchemaFormat::None | SchemaFormat::IntOrString) => {
+                    Some(Self::Text(text))
+                }
                 // CEL converts a string with a format, such as date-time, to another type.
                 Some(_) => None,
             },
@@ -262,9 +264,11 @@ impl<'a> CelValue<'a> {
 
 fn parse(expression: &IdedExpr, names: &mut Vec<String>) -> Option<FastCel> {
     match &expression.expr {
-        Expr::Literal(LiteralValue::Boolean(it)) => Some(FastCel::Bool(*it.inner())),
-        Expr::Literal(LiteralValue::Int(it)) => Some(FastCel::Int(*it.inner())),
-        Expr::Literal(LiteralValue::String(it)) => Some(FastCel::Text(it.inner().to_owned())),
+        Expr::Literal(LiteralValue::Boolean(literal)) => Some(FastCel::Bool(*literal.inner())),
+        Expr::Literal(LiteralValue::Int(literal)) => Some(FastCel::Int(*literal.inner())),
+        Expr::Literal(LiteralValue::String(literal)) => {
+            Some(FastCel::Text(literal.inner().to_owned()))
+        }
         Expr::Ident(name) => match names.iter().rposition(|it| it == name) {
             // A loop variable hides one of the same name outside, and also `self`.
             Some(at) => Some(FastCel::Item(at)),
@@ -284,7 +288,7 @@ fn parse(expression: &IdedExpr, names: &mut Vec<String>) -> Option<FastCel> {
             Some(make(of, field.clone()))
         }
         Expr::Call(call) => parse_call(call, names),
-        Expr::Comprehension(it) => parse_comprehension(it, names),
+        Expr::Comprehension(comprehension) => parse_comprehension(comprehension, names),
         _ => None,
     }
 }

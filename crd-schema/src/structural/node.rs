@@ -209,8 +209,8 @@ impl Node {
         let below = self.properties.values().chain(self.items.as_deref());
         let below = below.chain(self.additional.as_deref());
         let own = (usize::from(simple), usize::from(own.is_some()));
-        below.fold(own, |(simple, all), it| {
-            let (more, of) = it.fast_expression_counts();
+        below.fold(own, |(simple, all), node| {
+            let (more, of) = node.fast_expression_counts();
             (simple.saturating_add(more), all.saturating_add(of))
         })
     }

@@ -139,9 +139,9 @@ fn versions_are_sorted_by_priority() {
         "v10",
         "v11beta2",
     ];
-    let versions = names.map(|it| match it {
-        "v1" => Version::stored(definition_of_version(it)),
-        _ => Version::served(definition_of_version(it)),
+    let versions = names.map(|name| match name {
+        "v1" => Version::stored(definition_of_version(name)),
+        _ => Version::served(definition_of_version(name)),
     });
     let whole = combine(versions.to_vec(), webhook(&service())).unwrap();
     let order: Vec<&str> = whole

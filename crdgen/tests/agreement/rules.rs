@@ -71,7 +71,7 @@ pub fn rules() -> Vec<RuleInfo> {
 }
 
 pub fn cel_expressions(rule: &RuleInfo) -> Vec<CelRule> {
-    let expressions = rule.layers.iter().filter_map(|it| match it {
+    let expressions = rule.layers.iter().filter_map(|layer| match layer {
         Layer::Schema(cel_rules) | Layer::Policy(cel_rules) => Some(cel_rules()),
         _ => None,
     });

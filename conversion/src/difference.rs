@@ -73,14 +73,14 @@ fn present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Value>, 
     Value::deserialize(deserializer).map(Some)
 }
 
-/// The entries that turn `base` into `kept`.
-pub(crate) fn difference(base: &Value, kept: &Value, keyed: &[ListKey]) -> Vec<Entry> {
+/// The entries that turn `base` into `preserved`.
+pub(crate) fn difference(base: &Value, preserved: &Value, keyed: &[ListKey]) -> Vec<Entry> {
     let mut search = DifferenceSearch {
         keyed,
         at: Vec::new(),
         out: Vec::new(),
     };
-    search.compare(Some(base), Some(kept), 0);
+    search.compare(Some(base), Some(preserved), 0);
     search.out
 }
 
@@ -105,9 +105,9 @@ pub(crate) fn restore(
     let mut value = value;
     // One stale entry must not block the restoration of the others.
     for entry in entries.iter().take(RESTORE_ATTEMPTS_MAX) {
-        let mut tried = value.clone();
-        if entry.restore(&mut tried, keyed) && is_same(&tried) {
-            value = tried;
+        let mut candidate = value.clone();
+        if entry.restore(&mut candidate, keyed) && is_same(&candidate) {
+            value = candidate;
         }
     }
     value
@@ -120,25 +120,27 @@ struct DifferenceSearch<'a> {
 }
 
 impl DifferenceSearch<'_> {
-    fn compare(&mut self, base: Option<&Value>, kept: Option<&Value>, inside: usize) {
-        match (base, kept) {
-            (base, kept) if base == kept => {}
-            (Some(Value::Object(base)), Some(Value::Object(kept))) => {
-                self.compare_fields(Some(base), kept, self.at.len());
+    fn compare(&mut self, base: Option<&Value>, preserved: Option<&Value>, inside: usize) {
+        match (base, preserved) {
+            (base, preserved) if base == preserved => {}
+            (Some(Value::Object(base)), Some(Value::Object(preserved))) => {
+                self.compare_fields(Some(base), preserved, self.at.len());
             }
             // Descend instead of storing the object whole: a sibling added since must not block the other fields.
-            (None, Some(Value::Object(kept))) if !kept.is_empty() && self.is_at_field() => {
-                self.compare_fields(None, kept, inside);
+            (None, Some(Value::Object(preserved)))
+                if !preserved.is_empty() && self.is_at_field() =>
+            {
+                self.compare_fields(None, preserved, inside);
             }
-            (base @ (Some(Value::Array(_)) | None), Some(Value::Array(kept))) => {
+            (base @ (Some(Value::Array(_)) | None), Some(Value::Array(preserved))) => {
                 let items = base
                     .and_then(Value::as_array)
                     .map_or(&[][..], Vec::as_slice);
-                if !self.compare_items(items, kept, base.map_or(inside, |_| self.at.len())) {
-                    self.push_entry(base, Some(&Value::from(kept.clone())), inside);
+                if !self.compare_items(items, preserved, base.map_or(inside, |_| self.at.len())) {
+                    self.push_entry(base, Some(&Value::from(preserved.clone())), inside);
                 }
             }
-            (base, kept) => self.push_entry(base, kept, inside),
+            (base, preserved) => self.push_entry(base, preserved, inside),
         }
     }
 
@@ -147,13 +149,13 @@ impl DifferenceSearch<'_> {
         !matches!(self.at.last(), Some(Step::Item { .. }))
     }
 
-    fn push_entry(&mut self, base: Option<&Value>, kept: Option<&Value>, inside: usize) {
+    fn push_entry(&mut self, base: Option<&Value>, preserved: Option<&Value>, inside: usize) {
         self.out.push(Entry {
             at: self.at.clone(),
             value: EntryValue::Value {
                 inside,
                 base: base.cloned(),
-                kept: kept.cloned(),
+                kept: preserved.cloned(),
             },
         });
     }
@@ -161,34 +163,35 @@ impl DifferenceSearch<'_> {
     fn compare_fields(
         &mut self,
         base: Option<&Map<String, Value>>,
-        kept: &Map<String, Value>,
+        preserved: &Map<String, Value>,
         inside: usize,
     ) {
         let base_names = base.into_iter().flat_map(Map::keys);
-        let names: BTreeSet<&String> = base_names.chain(kept.keys()).collect();
+        let names: BTreeSet<&String> = base_names.chain(preserved.keys()).collect();
         for name in names {
             let base = base.and_then(|it| it.get(name));
             self.at.push(Step::Field(name.clone()));
-            self.compare(base, kept.get(name), inside);
+            self.compare(base, preserved.get(name), inside);
             self.at.pop();
         }
     }
 
     /// Compares two lists item by item. Returns false if the items have no unique keys.
-    fn compare_items(&mut self, base: &[Value], kept: &[Value], inside: usize) -> bool {
+    fn compare_items(&mut self, base: &[Value], preserved: &[Value], inside: usize) -> bool {
         let Some(key) = find_list_key(self.keyed, &self.at) else {
             return false;
         };
-        let (Some(base_keys), Some(kept_keys)) = (unique_keys(base, key), unique_keys(kept, key))
+        let (Some(base_keys), Some(preserved_keys)) =
+            (unique_keys(base, key), unique_keys(preserved, key))
         else {
             return false;
         };
-        if kept.is_empty() {
+        if preserved.is_empty() {
             // Restoring items by key cannot produce an empty list.
             return false;
         }
         let base: BTreeMap<&str, &Value> = base_keys.iter().copied().zip(base).collect();
-        let items: BTreeMap<&str, &Value> = kept_keys.iter().copied().zip(kept).collect();
+        let items: BTreeMap<&str, &Value> = preserved_keys.iter().copied().zip(preserved).collect();
         let all: BTreeSet<&str> = base.keys().chain(items.keys()).copied().collect();
         for key in all {
             let item = key.to_owned();
@@ -196,8 +199,8 @@ impl DifferenceSearch<'_> {
             self.compare(base.get(key).copied(), items.get(key).copied(), inside);
             self.at.pop();
         }
-        if base_keys != kept_keys {
-            let order = kept_keys.iter().map(|&it| it.to_owned()).collect();
+        if base_keys != preserved_keys {
+            let order = preserved_keys.iter().map(|&it| it.to_owned()).collect();
             self.out.push(Entry {
                 at: self.at.clone(),
                 value: EntryValue::Order { order },
@@ -265,7 +268,11 @@ impl Entry {
     fn restore(&self, value: &mut Value, keyed: &[ListKey]) -> bool {
         match &self.value {
             EntryValue::Order { order } => self.restore_order(value, order, keyed),
-            EntryValue::Value { inside, base, kept } => {
+            EntryValue::Value {
+                inside,
+                base,
+                kept: preserved,
+            } => {
                 let Some((last, above)) = self.at.split_last() else {
                     return false;
                 };
@@ -285,7 +292,7 @@ impl Entry {
                         None => return false,
                     }
                 }
-                set_value(parent, last, find_list_key(keyed, above), kept.clone())
+                set_value(parent, last, find_list_key(keyed, above), preserved.clone())
             }
         }
     }
@@ -320,8 +327,8 @@ impl Entry {
         let positions: BTreeMap<&str, usize> =
             order.iter().map(String::as_str).zip(0_usize..).collect();
         // Items added since go to the end; the sort is stable, so they stay in their order.
-        items.sort_by_key(|it| {
-            let key = it.get(key).and_then(Value::as_str);
+        items.sort_by_key(|item| {
+            let key = item.get(key).and_then(Value::as_str);
             let position = key.and_then(|it| positions.get(it));
             position.copied().unwrap_or(usize::MAX)
         });
@@ -362,12 +369,12 @@ fn descend<'a>(
     }
 }
 
-/// Sets the value at a path element, or removes it if `kept` is `None`.
-fn set_value(parent: &mut Value, step: &Step, key: Option<&str>, kept: Option<Value>) -> bool {
+/// Sets the value at a path element, or removes it if `preserved` is `None`.
+fn set_value(parent: &mut Value, step: &Step, key: Option<&str>, preserved: Option<Value>) -> bool {
     match (parent, step) {
         (Value::Object(fields), Step::Field(name)) => {
-            match kept {
-                Some(kept) => fields.insert(name.clone(), kept),
+            match preserved {
+                Some(preserved) => fields.insert(name.clone(), preserved),
                 None => fields.remove(name),
             };
             true
@@ -376,16 +383,16 @@ fn set_value(parent: &mut Value, step: &Step, key: Option<&str>, kept: Option<Va
             let Some(key) = key else {
                 return false;
             };
-            match (item_position(items, key, item), kept) {
-                (Some(place), Some(kept)) => {
-                    if let Some(it) = items.get_mut(place) {
-                        *it = kept;
+            match (item_position(items, key, item), preserved) {
+                (Some(place), Some(preserved)) => {
+                    if let Some(slot) = items.get_mut(place) {
+                        *slot = preserved;
                     }
                 }
                 (Some(place), None) => {
                     items.remove(place);
                 }
-                (None, Some(kept)) => items.push(kept),
+                (None, Some(preserved)) => items.push(preserved),
                 (None, None) => {}
             }
             true

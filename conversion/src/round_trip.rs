@@ -102,19 +102,19 @@ pub fn check_round_trip(kind: &Kind, object: &Value) -> Result<(), RoundTripErro
     };
     let from = version_of(kind, object)?;
     for to in kind.version_names() {
-        let there = convert(object, to)?;
-        check_metadata_unchanged(object, &there, to)?;
+        let converted = convert(object, to)?;
+        check_metadata_unchanged(object, &converted, to)?;
         // A conversion to its own version must return the object unchanged, too.
         if to == from {
-            check_unchanged(kind, from, to, object, &there)?;
+            check_unchanged(kind, from, to, object, &converted)?;
             continue;
         }
-        check_losses_declared(kind, (from, to), &there)?;
-        check_fields_optional(&converters, (from, to), object, &there)?;
-        check_unchanged(kind, from, to, object, &convert(&there, from)?)?;
+        check_losses_declared(kind, (from, to), &converted)?;
+        check_fields_optional(&converters, (from, to), object, &converted)?;
+        check_unchanged(kind, from, to, object, &convert(&converted, from)?)?;
         // The annotations of the first conversion must survive a version that lacks other fields.
         for third in kind.version_names().filter(|it| ![from, to].contains(it)) {
-            let back = convert(&convert(&there, third)?, from)?;
+            let back = convert(&convert(&converted, third)?, from)?;
             check_unchanged(kind, from, &format!("{to}, {third}"), object, &back)?;
         }
     }
@@ -127,9 +127,9 @@ fn check_fields_optional(
     converters: &Converters,
     (from, to): (&str, &str),
     object: &Value,
-    there: &Value,
+    target: &Value,
 ) -> Result<(), RoundTripError> {
-    let desired = there.get("apiVersion").and_then(Value::as_str);
+    let desired = target.get("apiVersion").and_then(Value::as_str);
     let mut pointers = Vec::new();
     let fields = object.as_object().into_iter().flatten();
     for (name, value) in fields.filter(|(name, _)| !object::HEAD_FIELDS.contains(&name.as_str())) {

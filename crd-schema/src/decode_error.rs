@@ -30,16 +30,19 @@ impl Finding {
     ) -> Self {
         // A map is a leaf of the decoded types, so the flag is never reset.
         let mut is_map = false;
-        let field = error.path().iter().fold(base, |path, it| match it {
-            Segment::Seq { index } => path.index(*index),
-            Segment::Map { key } if is_map => path.key(key.as_str()),
-            Segment::Map { key } => {
-                is_map = MAPS.contains(&key.as_str());
-                path.named(key.as_str())
-            }
-            Segment::Enum { variant } => path.named(variant.as_str()),
-            Segment::Unknown => path,
-        });
+        let field = error
+            .path()
+            .iter()
+            .fold(base, |path, segment| match segment {
+                Segment::Seq { index } => path.index(*index),
+                Segment::Map { key } if is_map => path.key(key.as_str()),
+                Segment::Map { key } => {
+                    is_map = MAPS.contains(&key.as_str());
+                    path.named(key.as_str())
+                }
+                Segment::Enum { variant } => path.named(variant.as_str()),
+                Segment::Unknown => path,
+            });
         let value = object.and_then(|object| object.pointer(&field.pointer()));
         Self::decode_error(field, value, &reason(error.inner()))
     }
@@ -48,7 +51,7 @@ impl Finding {
     /// decoder's message.
     #[must_use]
     pub fn decode_error(field: FieldPath, value: Option<&Value>, reason: &str) -> Self {
-        let seen = match value {
+        let value_text = match value {
             Some(Value::String(text)) => Some(quoted(text)),
             Some(Value::Array(_)) => Some("a list".to_owned()),
             Some(Value::Object(_)) => Some("an object".to_owned()),
@@ -58,14 +61,14 @@ impl Finding {
             rule: Cow::Borrowed(UNDECODABLE),
             field,
             kind: ErrorKind::TypeInvalid,
-            detail: match &seen {
+            detail: match &value_text {
                 Some(_) => expectation(value, reason),
                 None => reason.to_owned(),
             }
             .chars()
             .take(REASON_LENGTH_MAX)
             .collect(),
-            value: seen,
+            value: value_text,
         }
     }
 }

@@ -153,10 +153,10 @@ const QUOTING_BYTES: usize = 5;
 pub fn quoted(value: &str) -> String {
     // Cut at a character, not at a byte: a slice inside a code point would be empty.
     let end = value.char_indices().nth(VALUE_LENGTH_MAX);
-    let kept = end.map_or(value, |(end, _)| value.get(..end).unwrap_or_default());
-    let mut out = String::with_capacity(kept.len().saturating_add(QUOTING_BYTES));
+    let prefix = end.map_or(value, |(end, _)| value.get(..end).unwrap_or_default());
+    let mut out = String::with_capacity(prefix.len().saturating_add(QUOTING_BYTES));
     // Writing to a string does not fail.
-    let _ = write!(out, "{kept:?}");
+    let _ = write!(out, "{prefix:?}");
     if end.is_some() {
         out.push('…');
     }

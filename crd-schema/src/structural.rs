@@ -90,9 +90,9 @@ impl StructuralSchema {
     /// Whether CEL can be evaluated: the findings of types and bounds that stop it in the API server.
     fn can_evaluate_cel(findings: &[Finding]) -> bool {
         // Other findings leave types and sizes as the rules expect them, so CEL can run.
-        let is_blocked = findings.iter().any(|it| {
+        let is_blocked = findings.iter().any(|finding| {
             matches!(
-                it.kind,
+                finding.kind,
                 ErrorKind::NotSupported
                     | ErrorKind::Required
                     | ErrorKind::TooLong

@@ -53,22 +53,24 @@ const NAMESPACE_NAME: &str = "kubernetes.io/metadata.name";
 ///
 /// When an expression does not compile. A test checks those of a release.
 pub fn policies(
-    wanted: &BTreeSet<ForeignKinds>,
+    foreign_kinds: &BTreeSet<ForeignKinds>,
     settings: &Settings,
 ) -> Result<AdmissionPolicies, ExpressionError> {
     let rules = registry::all();
     let mut out = AdmissionPolicies::default();
-    for kind in registry::built_in(wanted, settings) {
+    for kind in registry::built_in(foreign_kinds, settings) {
         // A binding has the actions of a whole policy, so each set of actions has its own policy.
-        let mut by_fate: BTreeMap<String, (RuleActions, Vec<RuleExpression<'_>>)> = BTreeMap::new();
+        let mut by_actions: BTreeMap<String, (RuleActions, Vec<RuleExpression<'_>>)> =
+            BTreeMap::new();
         for ruled in policy_expressions(&rules, &kind, settings) {
             ruled.compile()?;
-            let fate = RuleActions::for_rule(ruled.rule, &kind, settings);
-            let entry = by_fate.entry(fate.name());
-            entry.or_insert_with(|| (fate, Vec::new())).1.push(ruled);
+            let actions = RuleActions::for_rule(ruled.rule, &kind, settings);
+            let entry = by_actions.entry(actions.name());
+            entry.or_insert_with(|| (actions, Vec::new())).1.push(ruled);
         }
-        for (fate, asked) in by_fate.into_values() {
-            out.validating.push(validating(&kind, &fate, &asked));
+        for (actions, expressions) in by_actions.into_values() {
+            out.validating
+                .push(validating(&kind, &actions, &expressions));
         }
         out.mutating.extend(mutating::for_kind(&kind));
     }
@@ -163,14 +165,17 @@ fn policy_metadata(name: &str) -> ObjectMeta {
 
 fn validating(
     kind: &Registration,
-    fate: &RuleActions,
-    asked: &[RuleExpression<'_>],
+    actions: &RuleActions,
+    expressions: &[RuleExpression<'_>],
 ) -> (
     ValidatingAdmissionPolicy,
     Vec<ValidatingAdmissionPolicyBinding>,
 ) {
-    let name = name(kind, &fate.name());
-    let operations = asked.iter().flat_map(|it| it.rule.operations).copied();
+    let name = name(kind, &actions.name());
+    let operations = expressions
+        .iter()
+        .flat_map(|it| it.rule.operations)
+        .copied();
     let operations: BTreeSet<Operation> = operations.collect();
     let policy = ValidatingAdmissionPolicy {
         metadata: policy_metadata(&name),
@@ -178,12 +183,12 @@ fn validating(
             failure_policy: Some(if kind.own { "Fail" } else { "Ignore" }.to_owned()),
             match_conditions: Some(match_conditions(kind)),
             match_constraints: Some(constraints(kind, &operations)),
-            validations: Some(asked.iter().map(validation).collect()),
+            validations: Some(expressions.iter().map(validation).collect()),
             ..ValidatingAdmissionPolicySpec::default()
         }),
         ..ValidatingAdmissionPolicy::default()
     };
-    (policy, bindings(&name, fate))
+    (policy, bindings(&name, actions))
 }
 
 fn validation(ruled: &RuleExpression<'_>) -> Validation {
@@ -202,17 +207,17 @@ fn validation(ruled: &RuleExpression<'_>) -> Validation {
 }
 
 /// One binding for all namespaces without an override, and one for each override.
-fn bindings(name: &str, fate: &RuleActions) -> Vec<ValidatingAdmissionPolicyBinding> {
-    let others: Vec<String> = fate.namespaces.keys().cloned().collect();
+fn bindings(name: &str, actions: &RuleActions) -> Vec<ValidatingAdmissionPolicyBinding> {
+    let others: Vec<String> = actions.namespaces.keys().cloned().collect();
     let rest = Some(others).filter(|it| !it.is_empty());
     let mut out = Vec::new();
     out.extend(binding(
         name,
         name,
-        fate.default_action,
+        actions.default_action,
         rest.map(|it| in_namespaces("NotIn", it)),
     ));
-    for (namespace, action) in &fate.namespaces {
+    for (namespace, action) in &actions.namespaces {
         let only = in_namespaces("In", vec![namespace.clone()]);
         let of = format!("{namespace}.{name}");
         out.extend(binding(&of, name, *action, Some(only)));

@@ -132,18 +132,18 @@ pub fn schema_with(
     mut schema: JSONSchemaProps,
     rule: &RuleInfo,
 ) -> Result<Option<JSONSchemaProps>, ExpressionError> {
-    let said = rule.layers.iter().filter_map(|layer| match layer {
+    let expressions = rule.layers.iter().filter_map(|layer| match layer {
         Layer::Schema(cel_rules) | Layer::Policy(cel_rules) => Some(cel_rules()),
         _ => None,
     });
     // A created object has no `oldSelf`, so its transition rules are not evaluated.
-    let of_made = said.flatten().filter(|it| !it.is_transition_rule());
-    let mut is_said = false;
+    let of_made = expressions.flatten().filter(|it| !it.is_transition_rule());
+    let mut has_expression = false;
     for expression in of_made {
         insert_expression(&mut schema, &RuleExpression { rule, expression })?;
-        is_said = true;
+        has_expression = true;
     }
-    Ok(is_said.then_some(schema))
+    Ok(has_expression.then_some(schema))
 }
 
 fn insert_expression(

@@ -251,22 +251,22 @@ fn emit_all(output: &Output, out: &mut dyn Write) -> Result<(), Error> {
         ("docs/rules", rule_documents()),
     ];
     for (folder, documents) in parts {
-        all.extend(documents.into_iter().map(|it| Document {
-            file: format!("{folder}/{}", it.file),
-            text: it.text,
+        all.extend(documents.into_iter().map(|document| Document {
+            file: format!("{folder}/{}", document.file),
+            text: document.text,
         }));
     }
     output.emit(&all, &GENERATED_DIRS, out)
 }
 
 fn schema_documents() -> Result<Vec<Document>, Error> {
-    let files = json_schemas::files().into_iter().map(|it| {
-        let text = yaml::json(&it.schema).map_err(|source| FileEncodeError {
-            file: it.path.clone(),
+    let files = json_schemas::files().into_iter().map(|schema_file| {
+        let text = yaml::json(&schema_file.schema).map_err(|source| FileEncodeError {
+            file: schema_file.path.clone(),
             source,
         })?;
         Ok(Document {
-            file: it.path,
+            file: schema_file.path,
             text,
         })
     });
@@ -275,9 +275,9 @@ fn schema_documents() -> Result<Vec<Document>, Error> {
 
 /// The pages of the rules, and the list of them.
 fn rule_documents() -> Vec<Document> {
-    let pages = reference::entries().into_iter().map(|it| Document {
-        file: reference::file_name(&it.rule),
-        text: it.rule.doc.to_owned(),
+    let pages = reference::entries().into_iter().map(|entry| Document {
+        file: reference::file_name(&entry.rule),
+        text: entry.rule.doc.to_owned(),
     });
     let list = Document {
         file: "README.md".to_owned(),
@@ -306,9 +306,9 @@ fn policy_documents(arguments: &Policies) -> Result<Vec<Document>, Error> {
         arguments.config.as_deref(),
         &user_rule_dirs::compile(&arguments.rules.pages()?)?,
     )?;
-    let mut wanted = config.webhook.foreign_kinds;
-    wanted.extend(&arguments.foreign);
-    let policies = policies(&wanted, &settings)?;
+    let mut foreign_kinds = config.webhook.foreign_kinds;
+    foreign_kinds.extend(&arguments.foreign);
+    let policies = policies(&foreign_kinds, &settings)?;
     let mut out = Vec::new();
     for (policy, bindings) in &policies.validating {
         let name = policy.metadata.name.as_deref().unwrap_or_default();
@@ -386,9 +386,9 @@ impl Webhooks {
     fn kinds(&self) -> Result<Vec<Registration>, Error> {
         let rules = user_rule_dirs::compile(&self.rules.pages()?)?;
         let (config, settings) = read_config(self.config.as_deref(), &rules)?;
-        let mut wanted = config.webhook.foreign_kinds;
-        wanted.extend(&self.foreign);
-        Ok(registrations(&wanted, &settings))
+        let mut foreign_kinds = config.webhook.foreign_kinds;
+        foreign_kinds.extend(&self.foreign);
+        Ok(registrations(&foreign_kinds, &settings))
     }
 }
 

@@ -57,10 +57,10 @@ pub(crate) fn differences(
     let mut out = Vec::new();
     for document in documents {
         let path = folder.join(&document.file);
-        let there = read(&path)?;
-        if there.as_deref() != Some(&document.text) {
-            let there = there.unwrap_or_default();
-            out.push(difference(&path, &there, &document.text));
+        let existing = read(&path)?;
+        if existing.as_deref() != Some(&document.text) {
+            let existing = existing.unwrap_or_default();
+            out.push(difference(&path, &existing, &document.text));
         }
     }
     let known: BTreeSet<PathBuf> = documents.iter().map(|it| folder.join(&it.file)).collect();
@@ -68,8 +68,8 @@ pub(crate) fn differences(
         for path in files(&folder.join(name))? {
             // The file of an object that is no longer generated.
             if !known.contains(&path) {
-                let there = read(&path)?.unwrap_or_default();
-                out.push(difference(&path, &there, ""));
+                let existing = read(&path)?.unwrap_or_default();
+                out.push(difference(&path, &existing, ""));
             }
         }
     }
@@ -77,15 +77,19 @@ pub(crate) fn differences(
 }
 
 /// A unified diff from the existing text to the generated one.
-fn difference(path: &Path, there: &str, emitted: &str) -> String {
+fn difference(path: &Path, existing: &str, emitted: &str) -> String {
     let name = path.display().to_string();
     let to = if emitted.is_empty() {
         "/dev/null"
     } else {
         "emitted"
     };
-    let from = if there.is_empty() { "/dev/null" } else { &name };
-    let difference = TextDiff::from_lines(there, emitted);
+    let from = if existing.is_empty() {
+        "/dev/null"
+    } else {
+        &name
+    };
+    let difference = TextDiff::from_lines(existing, emitted);
     let header = format!("{to} for {name}");
     difference.unified_diff().header(from, &header).to_string()
 }

@@ -300,8 +300,8 @@ fn marked(
         Some(Deprecation::Plain) => (Some(true), None),
         Some(Deprecation::Warning(text)) => (Some(true), Some(text)),
     };
-    let is_wrong = |it: &String| {
-        it.is_empty() || it.len() > WARNING_MAX_BYTES || it.chars().any(char::is_control)
+    let is_wrong = |text: &String| {
+        text.is_empty() || text.len() > WARNING_MAX_BYTES || text.chars().any(char::is_control)
     };
     if warning.as_ref().is_some_and(is_wrong) {
         return Err(VersionsError::Warning {
@@ -310,10 +310,10 @@ fn marked(
         });
     }
     let mut marked = version.definition;
-    for it in &mut marked.spec.versions {
-        it.served = version.served;
-        it.deprecated = deprecated;
-        it.deprecation_warning.clone_from(&warning);
+    for entry in &mut marked.spec.versions {
+        entry.served = version.served;
+        entry.deprecated = deprecated;
+        entry.deprecation_warning.clone_from(&warning);
     }
     Ok(marked)
 }
@@ -347,11 +347,11 @@ fn conversion_webhook(
         webhook: Some(WebhookConversion {
             client_config: Some(WebhookClientConfig {
                 ca_bundle: client.ca_bundle,
-                service: client.service.map(|it| ServiceReference {
-                    name: it.name,
-                    namespace: it.namespace,
-                    path: it.path,
-                    port: it.port,
+                service: client.service.map(|service| ServiceReference {
+                    name: service.name,
+                    namespace: service.namespace,
+                    path: service.path,
+                    port: service.port,
                 }),
                 url: client.url,
             }),

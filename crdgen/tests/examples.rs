@@ -1,4 +1,4 @@
-//! The examples are what they say: the good ones are accepted, each bad one is refused by the rule
+//! The examples are what they say: the good ones are accepted, each bad one is rejected by the rule
 //! that it is named after and by nothing else.
 #![allow(
     clippy::unwrap_used,
@@ -29,7 +29,7 @@ use std::path::{Path, PathBuf};
 /// Rules that find nothing until the administrator sets a cap.
 const NEED_SETTINGS: &[&str] = &["WL002", "WL003"];
 
-/// Examples of what the types refuse, besides the one that is named after the rule.
+/// Examples of what the types reject, besides the one that is named after the rule.
 const UNDECODABLE: &[&str] = &["misspelt-enum-value", "quantity-out-of-range"];
 
 fn folder(name: &str) -> PathBuf {
@@ -76,7 +76,7 @@ fn cluster_index(objects: &[Value]) -> Index {
     index
 }
 
-/// The rules that refuse the creation of an object.
+/// The rules that reject the creation of an object.
 fn rejecting_rules(object: &Value, world: &Index) -> Vec<Cow<'static, str>> {
     match kind(object) {
         "ClusterQueue" => denying_rules::<ClusterQueue>(object, world),

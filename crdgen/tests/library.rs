@@ -75,11 +75,11 @@ fn generator_writes_checks_and_compares_files() {
         generator().write_to(&new).unwrap();
         let words: Vec<&str> = words
             .iter()
-            .map(|it| {
-                if *it == "NEW" {
+            .map(|word| {
+                if *word == "NEW" {
                     new.to_str().unwrap()
                 } else {
-                    it
+                    word
                 }
             })
             .collect();
@@ -146,12 +146,12 @@ fn non_structural_kind_is_rejected_with_path() {
     let generator = generator().kind::<mixed::Mixed>();
     let error = generator.write_to(folder.path()).unwrap_err();
     assert!(matches!(error, Error::NotStructural(_)), "{error}");
-    let said = error.to_string();
+    let message = error.to_string();
     assert!(
-        said.starts_with(
-            "the API server would refuse mixeds.example.com: \
+        message.starts_with(
+            "the API server would reject mixeds.example.com: \
              spec.versions[0].schema.openAPIV3Schema.properties[spec].properties[value]."
         ),
-        "{said}"
+        "{message}"
     );
 }

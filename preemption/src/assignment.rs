@@ -105,9 +105,9 @@ impl Assignment {
         let flavors = self.pod_sets.iter().flat_map(|pod_set| &pod_set.flavors);
         let mut needs: Vec<_> = flavors
             .filter(|it| it.mode == Mode::Preempt)
-            .map(|it| FlavorResource {
-                flavor: it.flavor,
-                resource: it.resource,
+            .map(|flavor| FlavorResource {
+                flavor: flavor.flavor,
+                resource: flavor.resource,
             })
             .collect();
         needs.sort_unstable();
@@ -117,12 +117,13 @@ impl Assignment {
 
     /// Returns the last flavor tried, by pod set and resource: the next search continues behind it.
     pub(crate) fn last_tried_flavors(&self) -> Vec<(usize, ResourceId, usize)> {
-        let mut tried = Vec::new();
+        let mut tried_flavors = Vec::new();
         for pod_set in &self.pod_sets {
             let at = pod_set.pod_set;
             let stopped = pod_set.flavors.iter();
-            tried.extend(stopped.filter_map(|it| Some((at, it.resource, it.tried_flavor_index?))));
+            tried_flavors
+                .extend(stopped.filter_map(|it| Some((at, it.resource, it.tried_flavor_index?))));
         }
-        tried
+        tried_flavors
     }
 }

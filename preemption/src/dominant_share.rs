@@ -35,10 +35,10 @@ impl DominantShare {
             return share;
         };
         let over = |(of, cell): &(FlavorResource, CellId)| {
-            let it = view.tree.cell(*cell);
-            let over = view.usage(*cell).minus(it.subtree);
+            let cell_quota = view.tree.cell(*cell);
+            let over = view.usage(*cell).minus(cell_quota.subtree);
             // Clamped for each flavor: an idle flavor does not make up for a borrowed one.
-            (it.has_quota && over > Amount::ZERO).then_some((of.resource, over))
+            (cell_quota.has_quota && over > Amount::ZERO).then_some((of.resource, over))
         };
         share.is_borrowing = node.cells.iter().any(|cell| over(cell).is_some());
         if !share.is_borrowing {

@@ -41,16 +41,16 @@ impl ElasticGate<'_> {
                 (sum > min).then_some(FlavorVerdict::ExceedsMin { of, sum, min })
             }
             Preemptibility::Preemptible => {
-                let kept = self.reserved_for_non_preemptible(of);
+                let reserved = self.reserved_for_non_preemptible(of);
                 let cell = self.tree.node(self.queue).cell(of);
                 let used = cell.map_or(Amount::ZERO, |it| self.usage.usage(it));
                 let preemptible = used.minus(self.non_preemptible.used(of)).or_zero();
-                let sum = kept.plus(preemptible).plus(requested);
+                let sum = reserved.plus(preemptible).plus(requested);
                 let max = self.max(of);
                 (sum > max).then_some(FlavorVerdict::ExceedsMax {
                     of,
                     sum,
-                    reserved: kept,
+                    reserved,
                     max,
                 })
             }
@@ -89,10 +89,14 @@ impl ElasticGate<'_> {
         let group = groups.find(|it| it.resources.contains(&resource));
         for flavor in group.into_iter().flat_map(|it| &it.flavors) {
             let flavor = flavor.flavor;
-            let it = FlavorResource { flavor, resource };
+            let pair = FlavorResource { flavor, resource };
             // Each flavor gets at most the min that non-preemptible usage leaves free.
-            let part = rest.min(self.min(it).minus(self.non_preemptible.used(it)).or_zero());
-            if it == of {
+            let part = rest.min(
+                self.min(pair)
+                    .minus(self.non_preemptible.used(pair))
+                    .or_zero(),
+            );
+            if pair == of {
                 return part;
             }
             rest = rest.minus(part);

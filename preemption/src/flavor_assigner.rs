@@ -151,13 +151,13 @@ pub(crate) fn assign(
             break;
         }
         let booked = std::mem::take(&mut search.requests);
-        for it in &found.flavors {
-            assignment.borrowing_level = assignment.borrowing_level.max(it.borrowing_level);
+        for flavor in &found.flavors {
+            assignment.borrowing_level = assignment.borrowing_level.max(flavor.borrowing_level);
             let of = FlavorResource {
-                flavor: it.flavor,
-                resource: it.resource,
+                flavor: flavor.flavor,
+                resource: flavor.resource,
             };
-            let amount = requested_amount(&booked, it.resource);
+            let amount = requested_amount(&booked, flavor.resource);
             add_usage(&mut assignment.usage, of, amount);
         }
         assignment.pod_sets.push(found);
@@ -167,9 +167,9 @@ pub(crate) fn assign(
 
 /// Returns the requests of the pods, including the number of pods if the queue covers the resource `pods`.
 fn requests(pod_set: &PodSet, count: i64, settings: &QueueSettings) -> Vec<(ResourceId, Amount)> {
-    let wanted = pod_set.requests.iter();
+    let totals = pod_set.requests.iter();
     let part = |total: &Amount| pod_set.scaled_request(*total, count);
-    let mut requests: Vec<_> = wanted.map(|(it, total)| (*it, part(total))).collect();
+    let mut requests: Vec<_> = totals.map(|(it, total)| (*it, part(total))).collect();
     let mut covered = settings.groups.iter().flat_map(|group| &group.resources);
     if covered.any(|it| *it == ResourceId::PODS) {
         requests.retain(|(resource, _)| *resource != ResourceId::PODS);
@@ -259,25 +259,25 @@ impl FlavorSearch<'_, '_> {
         group: &ResourceGroup,
         flavors: &mut Vec<FlavorAssignment>,
     ) -> Option<Mode> {
-        let wanted: Vec<_> = self
+        let requests: Vec<_> = self
             .requests
             .iter()
             .filter(|(resource, _)| group.resources.contains(resource))
             .copied()
             .collect();
         let mut best: Option<BestFlavor> = None;
-        let mut tried = None;
+        let mut tried_flavor_index = None;
         for (position, quotas) in group
             .flavors
             .iter()
             .enumerate()
-            .skip(self.first_flavor_index(&wanted))
+            .skip(self.first_flavor_index(&requests))
         {
-            tried = Some(position);
+            tried_flavor_index = Some(position);
             if !self.is_eligible(quotas.flavor) {
                 continue;
             }
-            let found = self.evaluate_flavor(quotas.flavor, &wanted);
+            let found = self.evaluate_flavor(quotas.flavor, &requests);
             let tries_next = self.should_try_next_flavor(found.granular_mode);
             // The first acceptable flavor ends the search, even if an earlier one was better (Kueue).
             if !tries_next {
@@ -293,26 +293,26 @@ impl FlavorSearch<'_, '_> {
         }
         let best = best?;
         let last = group.flavors.len().checked_sub(1);
-        let tried = tried.filter(|_| tried != last);
+        let tried_flavor_index = tried_flavor_index.filter(|_| tried_flavor_index != last);
         for (resource, (possibility, borrowing_level)) in best.resources {
             flavors.push(FlavorAssignment {
                 resource,
                 flavor: best.flavor,
                 mode: possibility.into(),
                 borrowing_level,
-                tried_flavor_index: tried,
+                tried_flavor_index,
             });
         }
         Some(best.mode)
     }
 
     /// Returns the position of the first flavor to try.
-    fn first_flavor_index(&self, wanted: &[(ResourceId, Amount)]) -> usize {
-        let Some((first, _)) = wanted.first() else {
+    fn first_flavor_index(&self, requests: &[(ResourceId, Amount)]) -> usize {
+        let Some((first, _)) = requests.first() else {
             return 0;
         };
-        let mut tried = self.assignment_request.last_tried_flavors.iter();
-        tried
+        let mut last_tried = self.assignment_request.last_tried_flavors.iter();
+        last_tried
             .find(|(at, resource, _)| *at == self.pod_set_index && resource == first)
             .map_or(0, |(_, _, position)| position.saturating_add(1))
     }
@@ -344,14 +344,14 @@ impl FlavorSearch<'_, '_> {
     }
 
     /// Evaluates a flavor: its mode is the worst mode of the resources.
-    fn evaluate_flavor(&mut self, flavor: FlavorId, wanted: &[(ResourceId, Amount)]) -> BestFlavor {
+    fn evaluate_flavor(&mut self, flavor: FlavorId, totals: &[(ResourceId, Amount)]) -> BestFlavor {
         let mut best = BestFlavor {
             flavor,
             granular_mode: (Possibility::Fit, 0),
             mode: Mode::Fit,
-            resources: Vec::with_capacity(wanted.len()),
+            resources: Vec::with_capacity(totals.len()),
         };
-        for (resource, amount) in wanted {
+        for (resource, amount) in totals {
             let of = FlavorResource {
                 flavor,
                 resource: *resource,

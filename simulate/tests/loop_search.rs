@@ -70,9 +70,9 @@ fn cluster_queue(of: &Value) -> ClusterQueue {
 }
 
 fn cohort(of: &Value) -> Cohort {
-    let groups = array_items(of, "quotas").map(|it| {
-        let flavors = [flavor(&it["flavor"], &[it])];
-        json!({"coveredResources": [it["resource"]], "flavors": flavors})
+    let groups = array_items(of, "quotas").map(|quota| {
+        let flavors = [flavor(&quota["flavor"], &[quota])];
+        json!({"coveredResources": [quota["resource"]], "flavors": flavors})
     });
     let groups: Vec<_> = groups.collect();
     let spec = json!({"parentName": of["parent"], "resourceGroups": groups});
@@ -87,7 +87,7 @@ fn simulated_clusters(file: &str, kueue_bugs: KueueBugs) -> Vec<SimulatedCluster
         .collect();
     let cohorts: Vec<_> = array_items(&scenario, "cohorts").map(cohort).collect();
     let strategies = array_items(&scenario["fairSharing"], "preemptionStrategies");
-    let strategies = strategies.map(|it| match it.as_str().unwrap() {
+    let strategies = strategies.map(|strategy| match strategy.as_str().unwrap() {
         "LessThanInitialShare" => FairStrategy::LessThanInitialShare,
         _ => FairStrategy::LessThanOrEqualToFinalShare,
     });

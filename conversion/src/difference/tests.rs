@@ -36,56 +36,56 @@ fn any_json() -> impl Strategy<Value = Value> {
 
 proptest! {
     #[test]
-    fn restore_of_difference_yields_other_value(base in any_json(), kept in any_json()) {
-        let entries = difference(&base, &kept, KEYED);
+    fn restore_of_difference_yields_other_value(base in any_json(), preserved in any_json()) {
+        let entries = difference(&base, &preserved, KEYED);
         let text = serde_json::to_string(&entries).unwrap();
         let entries: Vec<Entry> = serde_json::from_str(&text).unwrap();
-        if base.is_object() && kept.is_object() {
-            prop_assert_eq!(restore(base, &entries, KEYED, |_| true), kept);
+        if base.is_object() && preserved.is_object() {
+            prop_assert_eq!(restore(base, &entries, KEYED, |_| true), preserved);
         }
     }
 
     #[test]
-    fn restore_skips_entries_that_change_result(base in any_json(), kept in any_json(), other in any_json()) {
-        let entries = difference(&base, &kept, KEYED);
+    fn restore_skips_entries_that_change_result(base in any_json(), preserved in any_json(), other in any_json()) {
+        let entries = difference(&base, &preserved, KEYED);
         let same = restore(other.clone(), &entries, KEYED, |it| *it == other);
         prop_assert_eq!(same, other);
     }
 }
 
 #[track_caller]
-fn check(base: Value, kept: &Value, now: Value, expected: &Value) {
-    let entries = difference(&base, kept, KEYED);
-    assert_eq!(&restore(base, &entries, KEYED, |_| true), kept);
+fn check(base: Value, preserved: &Value, now: Value, expected: &Value) {
+    let entries = difference(&base, preserved, KEYED);
+    assert_eq!(&restore(base, &entries, KEYED, |_| true), preserved);
     assert_eq!(&restore(now, &entries, KEYED, |_| true), expected);
 }
 
 #[test]
 fn restore_keeps_later_changes_and_removals() {
-    let kept = json!({"a": {"x": 1, "y": 2}, "b": 3});
+    let preserved = json!({"a": {"x": 1, "y": 2}, "b": 3});
     // A sibling of the restored fields was added where nothing was before.
     check(
         json!({"b": 3}),
-        &kept,
+        &preserved,
         json!({"a": {"z": 4}, "b": 5}),
         &json!({"a": {"x": 1, "y": 2, "z": 4}, "b": 5}),
     );
     check(
         json!({"b": 3}),
-        &kept,
+        &preserved,
         json!({"a": {"x": 9}}),
         &json!({"a": {"x": 9, "y": 2}}),
     );
     // The parent existed in the base and was removed since.
     check(
         json!({"a": {"x": 1}, "b": 3}),
-        &kept,
+        &preserved,
         json!({"b": 3}),
         &json!({"b": 3}),
     );
     check(
         json!({"a": {"x": 1}, "b": 4}),
-        &kept,
+        &preserved,
         json!({"a": [], "b": 4}),
         &json!({"a": [], "b": 3}),
     );
@@ -110,18 +110,18 @@ fn restore_matches_items_by_key() {
         Some(zone) => json!({"name": name, "zone": zone}),
         None => json!({"name": name}),
     };
-    let kept = json!({"items": [item("c", Some("z")), item("a", None), item("b", Some("y"))]});
+    let preserved = json!({"items": [item("c", Some("z")), item("a", None), item("b", Some("y"))]});
     let base = json!({"items": [item("a", None), item("c", None)]});
     // Item a was removed, c changed and d added; b, absent from the base, is restored.
     check(
         base.clone(),
-        &kept,
+        &preserved,
         json!({"items": [item("d", None), item("c", Some("new"))]}),
         &json!({"items": [item("c", Some("new")), item("b", Some("y")), item("d", None)]}),
     );
     check(
         json!({}),
-        &kept,
+        &preserved,
         json!({"items": [item("b", None)]}),
         &json!({"items": [item("c", Some("z")), item("a", None), item("b", None)]}),
     );
@@ -138,8 +138,8 @@ fn restore_matches_items_by_key() {
 
 #[test]
 fn restore_leaves_out_only_conflicting_entries() {
-    let kept = json!({"a": 1, "b": 2, "c": 3});
-    let entries = difference(&json!({}), &kept, &[]);
+    let preserved = json!({"a": 1, "b": 2, "c": 3});
+    let entries = difference(&json!({}), &preserved, &[]);
     let back = restore(json!({}), &entries, &[], |it| it.get("b").is_none());
     assert_eq!(back, json!({"a": 1, "c": 3}));
     let many: Value = (0..200)

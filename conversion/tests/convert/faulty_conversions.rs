@@ -102,11 +102,11 @@ fn conversion_requiring_field_is_reported() {
         .build()
         .unwrap();
     let whole = serde_json::json!({"spec": {"user": "ada"}, "status": {"phase": "Held"}});
-    let told = check_round_trip(&kind, &object("v1beta1", "a", &whole))
+    let message = check_round_trip(&kind, &object("v1beta1", "a", &whole))
         .unwrap_err()
         .to_string();
     let expected = "a v1beta1 object without status cannot be converted (missing field `status`): make all fields of its type optional, because the API server also converts partial objects (server-side apply)";
-    assert_eq!(told, expected);
+    assert_eq!(message, expected);
 }
 
 /// Runs the property over random objects of both versions, and gives the smallest flaw.
@@ -191,13 +191,13 @@ fn round_trip_error_names_remedy() {
 #[test]
 fn round_trip_of_other_kind_is_rejected() {
     let kind = crate::reservation::kind();
-    let told = check_round_trip(
+    let error = check_round_trip(
         &kind,
         &serde_json::json!({"apiVersion": "v1", "kind": "Pod"}),
     )
     .unwrap_err();
     assert_eq!(
-        told.to_string(),
+        error.to_string(),
         "an object with apiVersion v1 is not a Reservation.samples.example.com; give one of its versions"
     );
 }

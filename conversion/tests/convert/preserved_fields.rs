@@ -31,14 +31,14 @@ fn newer() -> Value {
 
 #[test]
 fn fields_convert_between_all_versions() {
-    let mut there = convert_object(&older(), "v1beta1");
-    let kept = preserved_values(&there);
-    there["metadata"]
+    let mut converted = convert_object(&older(), "v1beta1");
+    let preserved = preserved_values(&converted);
+    converted["metadata"]
         .as_object_mut()
         .unwrap()
         .remove("annotations");
     assert_eq!(
-        there,
+        converted,
         json!({
             "apiVersion": format!("{GROUP}/v1beta1"), "kind": "Reservation",
             "metadata": {"name": "night", "namespace": "team", "labels": {"a": "b"}, "uid": "u"},
@@ -54,7 +54,7 @@ fn fields_convert_between_all_versions() {
         json!({"at": ["spec", "note"], "in": 1, "kept": "for the paper"}),
         json!({"at": ["spec", "windows"], "order": ["z", "a"]}),
     ];
-    assert_eq!(kept, expected);
+    assert_eq!(preserved, expected);
 }
 
 /// Their names say what they are to people, are ones that Kubernetes takes, and stay the same.
@@ -63,8 +63,11 @@ fn annotations_are_named_after_field_paths() {
     let mut object = newer();
     let long = "ä/".repeat(100) + &"x".repeat(100);
     object["spec"]["unknown"] = json!({ long: 1, "…": 2 });
-    let there = convert_object(&object, "v1alpha1");
-    let names = there["metadata"]["annotations"].as_object().unwrap().keys();
+    let converted = convert_object(&object, "v1alpha1");
+    let names = converted["metadata"]["annotations"]
+        .as_object()
+        .unwrap()
+        .keys();
     let names: Vec<&str> = names
         .map(|it| it.strip_prefix(PRESERVED_ANNOTATION_PREFIX).unwrap())
         .collect();
@@ -116,11 +119,11 @@ fn changes_in_other_version_are_kept() {
             json!({"start": "21:00", "zone": "UTC"}),
         ),
     ];
-    for (field, value, there, expected) in edits {
-        let mut seen = convert_object(&newer(), "v1alpha1");
-        *seen.pointer_mut(field).unwrap() = value;
-        let back = convert_object(&seen, "v1beta1");
-        assert_eq!(back.pointer(there), Some(&expected), "{field}");
+    for (field, value, pointer, expected) in edits {
+        let mut edited = convert_object(&newer(), "v1alpha1");
+        *edited.pointer_mut(field).unwrap() = value;
+        let back = convert_object(&edited, "v1beta1");
+        assert_eq!(back.pointer(pointer), Some(&expected), "{field}");
         assert_eq!(back["spec"]["tolerant"], true, "{field}");
         assert!(preserved_values(&back).is_empty(), "{field}: {back}");
     }
@@ -128,19 +131,19 @@ fn changes_in_other_version_are_kept() {
 
 #[test]
 fn removed_item_drops_its_preserved_fields() {
-    let mut seen = convert_object(&newer(), "v1alpha1");
-    seen["spec"]["windows"] =
+    let mut edited = convert_object(&newer(), "v1alpha1");
+    edited["spec"]["windows"] =
         json!([{"name": "a", "start": "06:00"}, {"name": "y", "start": "01:00"}]);
-    let back = convert_object(&seen, "v1beta1");
+    let back = convert_object(&edited, "v1beta1");
     let expected = json!({"a": {"start": "06:00"}, "y": {"start": "01:00"}});
     assert_eq!(back["spec"]["windows"], expected);
 }
 
 #[test]
 fn items_added_in_other_version_are_appended() {
-    let mut seen = convert_object(&older(), "v1beta1");
-    seen["spec"]["windows"]["m"] = json!({"start": "12:00", "zone": "UTC"});
-    let back = convert_object(&seen, "v1alpha1");
+    let mut edited = convert_object(&older(), "v1beta1");
+    edited["spec"]["windows"]["m"] = json!({"start": "12:00", "zone": "UTC"});
+    let back = convert_object(&edited, "v1alpha1");
     let names: Vec<_> = back["spec"]["windows"]
         .as_array()
         .unwrap()
@@ -148,17 +151,17 @@ fn items_added_in_other_version_are_appended() {
         .map(|it| it["name"].clone())
         .collect();
     assert_eq!(names, ["z", "a", "m"]);
-    assert_eq!(convert_object(&back, "v1beta1")["spec"], seen["spec"]);
+    assert_eq!(convert_object(&back, "v1beta1")["spec"], edited["spec"]);
 }
 
 #[test]
 fn removed_annotations_lose_only_preserved_fields() {
-    let mut seen = convert_object(&older(), "v1beta1");
-    seen["metadata"]
+    let mut edited = convert_object(&older(), "v1beta1");
+    edited["metadata"]
         .as_object_mut()
         .unwrap()
         .remove("annotations");
-    let back = convert_object(&seen, "v1alpha1");
+    let back = convert_object(&edited, "v1alpha1");
     let mut expected = older();
     let spec = expected["spec"].as_object_mut().unwrap();
     spec.remove("note");
@@ -185,14 +188,14 @@ fn unreadable_annotation_is_ignored_and_reported() {
     for text in texts {
         let mut object = older();
         forge_annotation(&mut object, "a", text);
-        let there = try_convert(&object, "v1beta1");
-        let told = there.ignored.unwrap();
+        let converted = try_convert(&object, "v1beta1");
+        let message = converted.ignored.unwrap();
         assert!(
-            told.starts_with("kept-in-conversion.lockkeeper.dev/a: "),
-            "{told}"
+            message.starts_with("kept-in-conversion.lockkeeper.dev/a: "),
+            "{message}"
         );
         assert_eq!(
-            there.object,
+            converted.object,
             convert_object(&older(), "v1beta1"),
             "{text:?}"
         );
@@ -203,17 +206,17 @@ fn unreadable_annotation_is_ignored_and_reported() {
     }
     let mut object = older();
     object["metadata"]["annotations"] = json!({ PRESERVED_ANNOTATION_PREFIX: 5 });
-    let told = try_convert(&object, "v1beta1").ignored.unwrap();
+    let message = try_convert(&object, "v1beta1").ignored.unwrap();
     assert_eq!(
-        told,
+        message,
         "kept-in-conversion.lockkeeper.dev/: the value is not a string"
     );
     forge_annotation(&mut object, "", &" ".repeat(PRESERVED_MAX_BYTES + 1));
-    let told = try_convert(&object, "v1beta1").ignored.unwrap();
+    let message = try_convert(&object, "v1beta1").ignored.unwrap();
     let expected = format!(
         "{PRESERVED_ANNOTATION_PREFIX}: the annotations exceed {PRESERVED_MAX_BYTES} bytes in total"
     );
-    assert_eq!(told, expected);
+    assert_eq!(message, expected);
 }
 
 #[test]
@@ -239,11 +242,11 @@ fn forged_annotation_does_not_override_own_fields() {
     ] {
         forge_annotation(&mut object, name, &forged.to_string());
     }
-    let there = convert_object(&object, "v1beta1");
-    assert_eq!(there["spec"]["cpu"], "16");
+    let converted = convert_object(&object, "v1beta1");
+    assert_eq!(converted["spec"]["cpu"], "16");
     // What v1alpha1 has no field for may be put in by who may write the object; it could be written in v1beta1 as well.
-    assert_eq!(there["spec"]["tolerant"], true);
-    let mut back = convert_object(&there, "v1alpha1");
+    assert_eq!(converted["spec"]["tolerant"], true);
+    let mut back = convert_object(&converted, "v1alpha1");
     back["metadata"]
         .as_object_mut()
         .unwrap()
@@ -254,12 +257,12 @@ fn forged_annotation_does_not_override_own_fields() {
 /// An API server finds out what an applier took back by comparing fields: each piece is one.
 #[test]
 fn removed_annotation_loses_only_its_field() {
-    let mut seen = convert_object(&older(), "v1beta1");
-    let annotations = seen["metadata"]["annotations"].as_object_mut().unwrap();
+    let mut edited = convert_object(&older(), "v1beta1");
+    let annotations = edited["metadata"]["annotations"].as_object_mut().unwrap();
     annotations.retain(|key, _| !key.contains("spec.note"));
     let mut expected = older();
     expected["spec"].as_object_mut().unwrap().remove("note");
-    assert_eq!(convert_object(&seen, "v1alpha1"), expected);
+    assert_eq!(convert_object(&edited, "v1alpha1"), expected);
 }
 
 #[test]
@@ -270,12 +273,12 @@ fn invalid_fields_are_preserved() {
     object["spec"]["note"] = Value::Null;
     object["spec"]["unknown"] = json!([1.0, {"a": null}]);
     object["extra"] = json!({});
-    let there = convert_object(&object, "v1beta1");
-    assert_eq!(there["spec"]["windows"]["a"]["start"], "3");
-    assert!(there.get("extra").is_none());
-    assert_eq!(convert_object(&there, "v1alpha1"), object);
+    let converted = convert_object(&object, "v1beta1");
+    assert_eq!(converted["spec"]["windows"]["a"]["start"], "3");
+    assert!(converted.get("extra").is_none());
+    assert_eq!(convert_object(&converted, "v1alpha1"), object);
     assert_eq!(
-        convert_object(&convert_object(&there, "v1"), "v1alpha1"),
+        convert_object(&convert_object(&converted, "v1"), "v1alpha1"),
         object
     );
 }
@@ -286,8 +289,11 @@ fn preserved_fields_over_limit_are_rejected() {
     let mut object = older();
     let convert = |object: &Value| converters().convert(object.clone(), &desired);
     object["spec"]["note"] = "".into();
-    let there = convert(&object).unwrap().object;
-    let all = there["metadata"]["annotations"].as_object().unwrap().iter();
+    let converted = convert(&object).unwrap().object;
+    let all = converted["metadata"]["annotations"]
+        .as_object()
+        .unwrap()
+        .iter();
     let overhead: usize = all
         .map(|(key, text)| key.len() + text.as_str().unwrap().len())
         .sum();
@@ -297,10 +303,10 @@ fn preserved_fields_over_limit_are_rejected() {
         object
     );
     object["spec"]["note"] = "x".repeat(PRESERVED_MAX_BYTES - overhead + 1).into();
-    let told = convert(&object).unwrap_err().to_string();
+    let message = convert(&object).unwrap_err().to_string();
     let expected = format!(
         "Reservation \"team/night\" cannot be converted from {GROUP}/v1alpha1 to {desired}: metadata.annotations: \
          fields that the other version lacks need 131073 bytes, more than the maximum of 131072; read the object in the version that has these fields, and make them smaller there"
     );
-    assert_eq!(told, expected);
+    assert_eq!(message, expected);
 }

@@ -15,9 +15,9 @@ proptest! {
         prop_assert_eq!(checked, Ok(()));
         // Nothing is left over where nothing was kept before.
         for version in VERSIONS {
-            let there = convert_object(&object, version);
+            let converted = convert_object(&object, version);
             let from = object["apiVersion"].as_str().unwrap().rsplit('/').next().unwrap();
-            prop_assert_eq!(&convert_object(&there, from), &object);
+            prop_assert_eq!(&convert_object(&converted, from), &object);
         }
     }
 
@@ -25,10 +25,10 @@ proptest! {
     #[test]
     fn edit_in_newer_version_is_kept_without_loss(old in older(), edit in newer()) {
         let before = object("v1alpha1", "a", &old);
-        let mut seen = convert_object(&before, "v1beta1");
-        seen["spec"] = object("v1beta1", "a", &edit)["spec"].clone();
-        let stored = convert_object(&seen, "v1alpha1");
-        prop_assert_eq!(&convert_object(&stored, "v1beta1")["spec"], &seen["spec"]);
+        let mut changed = convert_object(&before, "v1beta1");
+        changed["spec"] = object("v1beta1", "a", &edit)["spec"].clone();
+        let stored = convert_object(&changed, "v1alpha1");
+        prop_assert_eq!(&convert_object(&stored, "v1beta1")["spec"], &changed["spec"]);
         prop_assert_eq!(check_round_trip(&kind(), &stored), Ok(()));
         // What the newer version has no field for is as it was.
         prop_assert_eq!(&stored["spec"]["note"], &before["spec"]["note"]);
@@ -37,10 +37,10 @@ proptest! {
     #[test]
     fn edit_in_older_version_is_kept_without_loss(new in newer(), edit in older()) {
         let before = object("v1beta1", "a", &new);
-        let mut seen = convert_object(&before, "v1alpha1");
-        seen["spec"] = object("v1alpha1", "a", &edit)["spec"].clone();
-        let stored = convert_object(&seen, "v1beta1");
-        prop_assert_eq!(&convert_object(&stored, "v1alpha1")["spec"], &seen["spec"]);
+        let mut changed = convert_object(&before, "v1alpha1");
+        changed["spec"] = object("v1alpha1", "a", &edit)["spec"].clone();
+        let stored = convert_object(&changed, "v1beta1");
+        prop_assert_eq!(&convert_object(&stored, "v1alpha1")["spec"], &changed["spec"]);
         prop_assert_eq!(check_round_trip(&kind(), &stored), Ok(()));
         prop_assert_eq!(&stored["spec"]["tolerant"], &before["spec"]["tolerant"]);
         // Windows that were there before and were not removed are in their zone.
@@ -61,9 +61,9 @@ proptest! {
             for (place, text) in texts.iter().enumerate() {
                 forge_annotation(&mut other, &place.to_string(), text);
             }
-            let there = try_convert(&other, version).object;
+            let converted = try_convert(&other, version).object;
             let from = object["apiVersion"].as_str().unwrap().rsplit('/').next().unwrap();
-            let back = try_convert(&there, from).object;
+            let back = try_convert(&converted, from).object;
             for part in ["spec", "status", "kind", "apiVersion"] {
                 prop_assert_eq!(&back[part], &object[part]);
             }
@@ -79,8 +79,8 @@ proptest! {
         let from = object["apiVersion"].as_str().unwrap().rsplit('/').next().unwrap().to_owned();
         for version in VERSIONS {
             for third in VERSIONS {
-                let there = convert_object(&convert_object(&object, version), third);
-                prop_assert_eq!(&convert_object(&there, &from), &object);
+                let converted = convert_object(&convert_object(&object, version), third);
+                prop_assert_eq!(&convert_object(&converted, &from), &object);
             }
         }
     }
@@ -121,11 +121,11 @@ fn entry() -> impl Strategy<Value = Value> {
         value,
         any::<bool>(),
     )
-        .prop_map(|(at, inside, base, kept, order)| {
+        .prop_map(|(at, inside, base, preserved, order)| {
             if order {
                 return serde_json::json!({"at": at, "order": ["b", "a"]});
             }
-            let mut entry = serde_json::json!({"at": at, "in": inside, "kept": kept});
+            let mut entry = serde_json::json!({"at": at, "in": inside, "kept": preserved});
             if let Some(base) = base {
                 entry["base"] = base;
             }

@@ -42,9 +42,9 @@ pub fn older() -> impl Strategy<Value = V1Alpha1> {
     ];
     let names = btree_map("[a-d]", option::of(word()), 0..4);
     let windows = names.prop_map(|it| it.into_iter().collect::<Vec<_>>());
-    let windows = windows.prop_shuffle().prop_map(|it| {
+    let windows = windows.prop_shuffle().prop_map(|list| {
         let window = |(name, start)| V1Alpha1Window { name, start };
-        it.into_iter().map(window).collect()
+        list.into_iter().map(window).collect()
     });
     let minutes = prop_oneof![0..4_u32, any::<u32>()];
     let state = option::of(word()).prop_map(|state| V1Alpha1Status { state });

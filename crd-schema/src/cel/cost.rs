@@ -139,16 +139,19 @@ impl Meter {
             }
             Expr::Map(mut map) => {
                 for entry in &mut map.entries {
-                    if let EntryExpr::MapEntry(it) = &mut entry.expr {
-                        it.key = self.node(std::mem::take(&mut it.key), cost)?;
-                        it.value = self.node(std::mem::take(&mut it.value), cost)?;
+                    if let EntryExpr::MapEntry(pair) = &mut entry.expr {
+                        pair.key = self.node(std::mem::take(&mut pair.key), cost)?;
+                        pair.value = self.node(std::mem::take(&mut pair.value), cost)?;
                     }
                 }
                 Expr::Map(map)
             }
             Expr::Comprehension(loops) => self.comprehension(*loops, cost)?,
-            Expr::Struct(it) => {
-                return Err(format!("it makes a {}, which there is not", it.type_name));
+            Expr::Struct(literal) => {
+                return Err(format!(
+                    "it makes a {}, which there is not",
+                    literal.type_name
+                ));
             }
             Expr::Unspecified => return Err("a part of it is empty".to_owned()),
         };
@@ -249,34 +252,40 @@ impl Meter {
 
     fn comprehension(
         &mut self,
-        mut it: ComprehensionExpr,
+        mut comprehension: ComprehensionExpr,
         cost: &mut CelCost,
     ) -> Result<Expr, String> {
-        if it.iter_var2.is_some() {
+        if comprehension.iter_var2.is_some() {
             return Err("loops over two variables are not supported".to_owned());
         }
-        let range = self.node(it.iter_range, cost)?;
+        let range = self.node(comprehension.iter_range, cost)?;
         // A fixed order makes cost and result independent of the order of the hash map.
-        it.iter_range = wrapped(COST_SORTED, range);
-        it.accu_init = self.node(it.accu_init, cost)?;
+        comprehension.iter_range = wrapped(COST_SORTED, range);
+        comprehension.accu_init = self.node(comprehension.accu_init, cost)?;
         let depth = self.scope.len();
-        self.scope
-            .extend([it.iter_var.clone(), it.accu_var.clone()]);
+        self.scope.extend([
+            comprehension.iter_var.clone(),
+            comprehension.accu_var.clone(),
+        ]);
         // The body is charged per step at run time, so it does not add to `cost`.
         let mut step = CelCost::default();
-        it.loop_cond = self.node(it.loop_cond, &mut step)?;
-        it.loop_step = self.node(it.loop_step, &mut step)?;
-        it.result = self.node(it.result, &mut CelCost::default())?;
+        comprehension.loop_cond = self.node(comprehension.loop_cond, &mut step)?;
+        comprehension.loop_step = self.node(comprehension.loop_step, &mut step)?;
+        comprehension.result = self.node(comprehension.result, &mut CelCost::default())?;
         self.scope.truncate(depth);
         // `@step ? body : false`: the charge is evaluated before the body, and fails at the limit.
         let charge = metered_step(&step);
-        let charged = [charge, std::mem::take(&mut it.loop_step), boolean(false)];
-        it.loop_step = node(Expr::Call(CallExpr {
+        let charged = [
+            charge,
+            std::mem::take(&mut comprehension.loop_step),
+            boolean(false),
+        ];
+        comprehension.loop_step = node(Expr::Call(CallExpr {
             func_name: CONDITIONAL.to_owned(),
             target: None,
             args: charged.into(),
         }));
-        Ok(Expr::Comprehension(Box::new(it)))
+        Ok(Expr::Comprehension(Box::new(comprehension)))
     }
 }
 

@@ -135,8 +135,8 @@ fn is_registered_function(name: &str, context: &Context<'_>) -> bool {
         }),
     };
     // A function may panic without arguments; only an undeclared reference means it is unknown.
-    let asked = catch_unwind(AssertUnwindSafe(|| Cel::resolve(&call, context)));
-    !matches!(asked, Ok(Err(ExecutionError::UndeclaredReference(_))))
+    let result = catch_unwind(AssertUnwindSafe(|| Cel::resolve(&call, context)));
+    !matches!(result, Ok(Err(ExecutionError::UndeclaredReference(_))))
 }
 
 /// The variables of an evaluation, and the remaining cost.
@@ -187,12 +187,12 @@ impl EvaluationInput {
                 }
             }
         }
-        let seen = Self {
+        let unmetered = Self {
             context,
             budget: CostBudget::default(),
             weights: Arc::new(weights),
         };
-        seen.with_metering()
+        unmetered.with_metering()
     }
 
     fn with_metering(mut self) -> Self {
@@ -217,7 +217,7 @@ impl EvaluationInput {
         self.add_metered_function(COST_SQUARE, squared_weight, |it| it);
         self.add_metered_function(
             COST_COUNT,
-            |it| match it {
+            |value| match value {
                 Cel::Int(count) => u64::try_from(*count).unwrap_or_default().saturating_add(1),
                 _ => 1,
             },

@@ -79,9 +79,9 @@ impl FastCel {
 
     fn evaluate<'a>(&'a self, scope: &mut Scope<'a>) -> Option<CelValue<'a>> {
         Some(match self {
-            Self::Bool(it) => CelValue::Bool(*it),
-            Self::Int(it) => CelValue::Int(*it),
-            Self::Text(it) => CelValue::Text(it),
+            Self::Bool(flag) => CelValue::Bool(*flag),
+            Self::Int(number) => CelValue::Int(*number),
+            Self::Text(text) => CelValue::Text(text),
             Self::Root => scope.root,
             Self::Item(at) => *scope.items.get(*at)?,
             Self::Field(of, name) => of.evaluate(scope)?.field(name)?,
@@ -95,7 +95,7 @@ impl FastCel {
                 CelValue::Bool(field.is_some())
             }
             Self::Size(of) => CelValue::Int(of.evaluate(scope)?.size()?),
-            Self::Not(it) => CelValue::Bool(!it.evaluate_bool(scope)?),
+            Self::Not(operand) => CelValue::Bool(!operand.evaluate_bool(scope)?),
             Self::And(both) => {
                 let [left, right] = &**both;
                 CelValue::Bool(left.evaluate_bool(scope)? && right.evaluate_bool(scope)?)
@@ -106,12 +106,12 @@ impl FastCel {
             }
             Self::Conditional(choice) => {
                 let [is, then, otherwise] = &**choice;
-                let taken = if is.evaluate_bool(scope)? {
+                let branch = if is.evaluate_bool(scope)? {
                     then
                 } else {
                     otherwise
                 };
-                taken.evaluate(scope)?
+                branch.evaluate(scope)?
             }
             Self::Compare(how, both) => {
                 let [left, right] = &**both;
@@ -142,7 +142,7 @@ impl FastCel {
 
     fn evaluate_bool<'a>(&'a self, scope: &mut Scope<'a>) -> Option<bool> {
         match self.evaluate(scope)?.scalar()? {
-            CelValue::Bool(it) => Some(it),
+            CelValue::Bool(value) => Some(value),
             _ => None,
         }
     }
@@ -202,9 +202,9 @@ impl<'a> CelValue<'a> {
     /// A field, if there is one.
     fn field(self, name: &str) -> Option<Self> {
         let (fields, schema) = self.fields()?;
-        let below = schema.and_then(|it| {
-            let other = it.additional_properties.as_deref();
-            it.properties.get(name).or(other)
+        let below = schema.and_then(|schema| {
+            let other = schema.additional_properties.as_deref();
+            schema.properties.get(name).or(other)
         });
         Some(Self::Json(fields.get(name)?, below))
     }
@@ -213,7 +213,7 @@ impl<'a> CelValue<'a> {
         let size = match self {
             Self::Json(Value::Array(items), _) => items.len(),
             Self::Json(Value::Object(fields), Some(schema)) if schema.is_map => fields.len(),
-            it => match it.scalar()? {
+            other => match other.scalar()? {
                 // CEL counts code points; only for ASCII is that the number of bytes.
                 Self::Text(text) if text.is_ascii() => text.len(),
                 _ => return None,
@@ -227,11 +227,13 @@ impl<'a> CelValue<'a> {
             return Some(self);
         };
         match value {
-            Value::Bool(it) => Some(Self::Bool(*it)),
+            Value::Bool(flag) => Some(Self::Bool(*flag)),
             // Floating-point numbers and large unsigned ones are left to CEL.
-            Value::Number(it) => it.as_i64().map(Self::Int),
-            Value::String(it) => match schema.map(|it| &it.format) {
-                None | Some(SchemaFormat::None | SchemaFormat::IntOrString) => Some(Self::Text(it)),
+            Value::Number(number) => number.as_i64().map(Self::Int),
+            Value::String(text) => match schema.map(|it| &it.format) {
+                None | Some(SchemaFormat::None | SchemaFormat::IntOrString) => {
+                    Some(Self::Text(text))
+                }
                 // CEL converts a string with a format, such as date-time, to another type.
                 Some(_) => None,
             },
@@ -262,9 +264,11 @@ impl<'a> CelValue<'a> {
 
 fn parse(expression: &IdedExpr, names: &mut Vec<String>) -> Option<FastCel> {
     match &expression.expr {
-        Expr::Literal(LiteralValue::Boolean(it)) => Some(FastCel::Bool(*it.inner())),
-        Expr::Literal(LiteralValue::Int(it)) => Some(FastCel::Int(*it.inner())),
-        Expr::Literal(LiteralValue::String(it)) => Some(FastCel::Text(it.inner().to_owned())),
+        Expr::Literal(LiteralValue::Boolean(literal)) => Some(FastCel::Bool(*literal.inner())),
+        Expr::Literal(LiteralValue::Int(literal)) => Some(FastCel::Int(*literal.inner())),
+        Expr::Literal(LiteralValue::String(literal)) => {
+            Some(FastCel::Text(literal.inner().to_owned()))
+        }
         Expr::Ident(name) => match names.iter().rposition(|it| it == name) {
             // A loop variable hides one of the same name outside, and also `self`.
             Some(at) => Some(FastCel::Item(at)),
@@ -284,7 +288,7 @@ fn parse(expression: &IdedExpr, names: &mut Vec<String>) -> Option<FastCel> {
             Some(make(of, field.clone()))
         }
         Expr::Call(call) => parse_call(call, names),
-        Expr::Comprehension(it) => parse_comprehension(it, names),
+        Expr::Comprehension(comprehension) => parse_comprehension(comprehension, names),
         _ => None,
     }
 }
@@ -295,7 +299,7 @@ fn parse_call(call: &CallExpr, names: &mut Vec<String>) -> Option<FastCel> {
     let mut boxed = |it: &IdedExpr| parse(it, names).map(Box::new);
     match (call.func_name.as_str(), &arguments[..]) {
         ("size", [of]) => Some(FastCel::Size(boxed(of)?)),
-        (operators::LOGICAL_NOT, [it]) => Some(FastCel::Not(boxed(it)?)),
+        (operators::LOGICAL_NOT, [operand]) => Some(FastCel::Not(boxed(operand)?)),
         (operators::LOGICAL_AND, [left, right]) => Some(FastCel::And(Box::new([
             parse(left, names)?,
             parse(right, names)?,
@@ -335,15 +339,17 @@ fn parse_call(call: &CallExpr, names: &mut Vec<String>) -> Option<FastCel> {
 }
 
 /// Parses the comprehensions of the macros `all` and `exists`.
-fn parse_comprehension(it: &ComprehensionExpr, names: &mut Vec<String>) -> Option<FastCel> {
-    let is_result =
-        |node: &IdedExpr| matches!(&node.expr, Expr::Ident(name) if *name == it.accu_var);
+fn parse_comprehension(
+    comprehension: &ComprehensionExpr,
+    names: &mut Vec<String>,
+) -> Option<FastCel> {
+    let is_result = |node: &IdedExpr| matches!(&node.expr, Expr::Ident(name) if *name == comprehension.accu_var);
     // `map`, `filter` and `exists_one` start with a list or a number.
-    let Expr::Literal(LiteralValue::Boolean(all)) = &it.accu_init.expr else {
+    let Expr::Literal(LiteralValue::Boolean(all)) = &comprehension.accu_init.expr else {
         return None;
     };
     let all = *all.inner();
-    let Expr::Call(step) = &it.loop_step.expr else {
+    let Expr::Call(step) = &comprehension.loop_step.expr else {
         return None;
     };
     let joined = if all {
@@ -354,12 +360,13 @@ fn parse_comprehension(it: &ComprehensionExpr, names: &mut Vec<String>) -> Optio
     let [result, body] = &step.args[..] else {
         return None;
     };
-    let is_plain = it.iter_var2.is_none() && is_result(&it.result) && is_result(result);
+    let is_plain =
+        comprehension.iter_var2.is_none() && is_result(&comprehension.result) && is_result(result);
     if !is_plain || step.func_name != joined {
         return None;
     }
-    let range = Box::new(parse(&it.iter_range, names)?);
-    names.push(it.iter_var.clone());
+    let range = Box::new(parse(&comprehension.iter_range, names)?);
+    names.push(comprehension.iter_var.clone());
     let body = parse(body, names).map(Box::new);
     names.pop();
     Some(FastCel::All {

@@ -13,13 +13,13 @@ const CHARACTERS_PER_UNIT: usize = 16;
 pub(super) fn to_cel(value: &Value) -> Cel {
     match value {
         Value::Null => Cel::Null,
-        Value::Bool(it) => Cel::Bool(*it),
-        Value::Number(it) => match (it.as_i64(), it.as_u64()) {
-            (Some(it), _) => Cel::Int(it),
-            (None, Some(it)) => Cel::UInt(it),
-            (None, None) => Cel::Float(it.as_f64().unwrap_or(f64::NAN)),
+        Value::Bool(flag) => Cel::Bool(*flag),
+        Value::Number(number) => match (number.as_i64(), number.as_u64()) {
+            (Some(signed), _) => Cel::Int(signed),
+            (None, Some(unsigned)) => Cel::UInt(unsigned),
+            (None, None) => Cel::Float(number.as_f64().unwrap_or(f64::NAN)),
         },
-        Value::String(it) => Cel::String(Arc::new(it.clone())),
+        Value::String(text) => Cel::String(Arc::new(text.clone())),
         Value::Array(items) => Cel::List(Arc::new(items.iter().map(to_cel).collect())),
         Value::Object(fields) => {
             let fields = fields.iter();
@@ -33,7 +33,7 @@ pub(super) fn to_cel(value: &Value) -> Cel {
 /// The size of a JSON value: one for each value in it, and more for long strings.
 pub(super) fn weight(value: &Value) -> u64 {
     let below: u64 = match value {
-        Value::String(it) => text(it),
+        Value::String(string) => text(string),
         Value::Array(items) => items.iter().map(weight).sum(),
         Value::Object(fields) => {
             let fields = fields.iter();
@@ -49,11 +49,11 @@ pub(super) fn weight(value: &Value) -> u64 {
 /// The size of a CEL value.
 pub(super) fn cel_weight(value: &Cel) -> u64 {
     let below: u64 = match value {
-        Cel::String(it) => text(it),
-        Cel::Bytes(it) => units(it.len()),
+        Cel::String(string) => text(string),
+        Cel::Bytes(bytes) => units(bytes.len()),
         Cel::List(items) => items.iter().map(cel_weight).sum(),
-        Cel::Map(it) => {
-            let entries = it.map.iter();
+        Cel::Map(map) => {
+            let entries = map.map.iter();
             let entry = |(key, it): (&Key, &Cel)| key_weight(key).saturating_add(cel_weight(it));
             entries.map(entry).sum()
         }
@@ -65,8 +65,8 @@ pub(super) fn cel_weight(value: &Cel) -> u64 {
 /// The cost of comparing all parts of a value with each other: items, or bytes, which are cheaper.
 pub(super) fn squared_weight(value: &Cel) -> u64 {
     let (length, per_unit) = match value {
-        Cel::String(it) => (it.len(), CHARACTERS_PER_UNIT),
-        Cel::Bytes(it) => (it.len(), CHARACTERS_PER_UNIT),
+        Cel::String(string) => (string.len(), CHARACTERS_PER_UNIT),
+        Cel::Bytes(bytes) => (bytes.len(), CHARACTERS_PER_UNIT),
         other => (usize::try_from(cel_weight(other)).unwrap_or(usize::MAX), 1),
     };
     let comparisons = length.saturating_mul(length).wrapping_div(per_unit);
@@ -77,7 +77,7 @@ pub(super) fn squared_weight(value: &Cel) -> u64 {
 
 fn key_weight(key: &Key) -> u64 {
     match key {
-        Key::String(it) => text(it),
+        Key::String(string) => text(string),
         _ => 0,
     }
 }
@@ -92,17 +92,17 @@ fn units(length: usize) -> u64 {
 
 /// The sorted keys of a map; any other value unchanged. Makes the order of loops over maps deterministic.
 pub(super) fn sorted(value: Cel) -> Cel {
-    let Cel::Map(it) = value else {
+    let Cel::Map(map) = value else {
         return value;
     };
-    let mut keys: Vec<Key> = it.map.keys().cloned().collect();
+    let mut keys: Vec<Key> = map.map.keys().cloned().collect();
     // The order of a hash map differs between runs, and so would the first failing item.
     keys.sort();
     let keys = keys.into_iter().map(|key| match key {
-        Key::Int(it) => Cel::Int(it),
-        Key::Uint(it) => Cel::UInt(it),
-        Key::Bool(it) => Cel::Bool(it),
-        Key::String(it) => Cel::String(it),
+        Key::Int(signed) => Cel::Int(signed),
+        Key::Uint(unsigned) => Cel::UInt(unsigned),
+        Key::Bool(flag) => Cel::Bool(flag),
+        Key::String(string) => Cel::String(string),
     });
     Cel::List(Arc::new(keys.collect()))
 }

@@ -41,19 +41,23 @@ fn all_satisfied_fast(expressions: &Expressions, value: &Value) -> bool {
     results.next() == Some(true)
 }
 
-/// The rules of a node that the fast path satisfies for `seen`, and kube-cel does not for `value`.
-fn mismatched_rules<'e>(expressions: &'e Expressions, value: &Value, seen: &Value) -> Vec<&'e str> {
+/// The rules of a node that the fast path satisfies for `fast_value`, and kube-cel does not for `value`.
+fn mismatched_rules<'e>(
+    expressions: &'e Expressions,
+    value: &Value,
+    fast_value: &Value,
+) -> Vec<&'e str> {
     let schema = &expressions.compiled;
     let result = validate_compiled(schema, value, None);
     let violations = result.err().map_or(Vec::new(), ValidationErrors::into_vec);
     let all = schema.validations.iter().flatten();
     // `false` of the fast path is no difference: kube-cel evaluates the rule then.
-    let differing = all.filter(|it| {
+    let differing = all.filter(|validation| {
         let is_violated = violations
             .iter()
-            .any(|problem| problem.rule == it.rule.rule);
-        let fast = FastCel::from_expr(it.program.expression());
-        is_violated && fast.is_some_and(|fast| fast.is_satisfied(seen, schema))
+            .any(|problem| problem.rule == validation.rule.rule);
+        let fast = FastCel::from_expr(validation.program.expression());
+        is_violated && fast.is_some_and(|fast| fast.is_satisfied(fast_value, schema))
     });
     differing.map(|it| it.rule.rule.as_str()).collect()
 }
@@ -192,7 +196,7 @@ mod tests {
         let expressions = root.properties["a"].expressions.as_ref().unwrap();
         let value = |n: i64| json!({"n": n});
         let differing =
-            |given, seen| mismatched_rules(expressions, &value(given), &value(seen)).concat();
+            |n, fast_n| mismatched_rules(expressions, &value(n), &value(fast_n)).concat();
         assert_eq!(differing(2, 2), "");
         assert_eq!(differing(2, 4), "self.n > 3");
         assert_eq!(differing(0, 2), "self.n > 1");

@@ -206,8 +206,8 @@ impl ShapeChecker {
     ) {
         if max.is_some_and(|max| count > index(max)) {
             let detail = format!("must have at most {} {what}", max.unwrap_or_default());
-            let seen = Value::from(count);
-            self.report(way.path(), ErrorKind::TooMany, Some(&seen), detail);
+            let actual = Value::from(count);
+            self.report(way.path(), ErrorKind::TooMany, Some(&actual), detail);
         }
         if min.is_some_and(|min| count < index(min)) {
             let detail = format!("must have at least {} {what}", min.unwrap_or_default());

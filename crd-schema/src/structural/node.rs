@@ -209,8 +209,8 @@ impl Node {
         let below = self.properties.values().chain(self.items.as_deref());
         let below = below.chain(self.additional.as_deref());
         let own = (usize::from(simple), usize::from(own.is_some()));
-        below.fold(own, |(simple, all), it| {
-            let (more, of) = it.fast_expression_counts();
+        below.fold(own, |(simple, all), node| {
+            let (more, of) = node.fast_expression_counts();
             (simple.saturating_add(more), all.saturating_add(of))
         })
     }
@@ -220,8 +220,9 @@ impl Node {
 fn compile_fast(compiled: &CompiledSchema) -> Option<Vec<FastCel>> {
     let all = compiled.validations.iter().flatten();
     // A transition rule applies to a new object only with `optionalOldSelf`.
-    let asked = all.filter(|it| !it.is_transition_rule || it.rule.optional_old_self == Some(true));
-    asked
+    let applicable =
+        all.filter(|it| !it.is_transition_rule || it.rule.optional_old_self == Some(true));
+    applicable
         .map(|it| FastCel::from_expr(it.program.expression()))
         .collect()
 }
@@ -231,19 +232,19 @@ fn without_children(schema: &Value) -> Value {
     fn without(schema: &Value, is_top: bool) -> Value {
         match schema {
             Value::Object(fields) => {
-                let kept = fields
+                let remaining = fields
                     .iter()
                     .filter(|(key, _)| is_top || key.as_str() != "x-kubernetes-validations")
                     // Defaults are applied before validation.
                     .filter(|(key, value)| key.as_str() != "default" || value.is_object());
-                let kept = kept.map(|(key, value)| {
+                let remaining = remaining.map(|(key, value)| {
                     let value = match key.as_str() {
                         "x-kubernetes-validations" => value.clone(),
                         _ => without(value, false),
                     };
                     (key.clone(), value)
                 });
-                Value::Object(kept.collect())
+                Value::Object(remaining.collect())
             }
             Value::Array(items) => items.iter().map(|it| without(it, false)).collect(),
             other => other.clone(),
@@ -296,9 +297,9 @@ fn child(
 
 fn branches(schema: &Value, key: &str, at: &mut Vec<String>) -> Result<Vec<Node>, SchemaError> {
     let all = array(schema.get(key)).iter();
-    let nodes = all.map(|it| {
+    let nodes = all.map(|branch| {
         at.push(key.to_owned());
-        let node = Node::new(it, at);
+        let node = Node::new(branch, at);
         at.pop();
         node
     });

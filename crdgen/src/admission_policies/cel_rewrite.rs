@@ -17,27 +17,27 @@ const OLD: &str = "oldObject";
 pub fn rewrite_for_object(expression: &CelRule, ratchets: bool) -> String {
     let steps = steps(expression.path);
     if expression.is_transition_rule() {
-        let said = walk_without_index(&steps, &|at| {
+        let condition = walk_without_index(&steps, &|at| {
             // Transition rules are in no list, so only the root of the path differs.
             let before = at.replacen(NEW, OLD, 1);
-            let said = substitute_self(&expression.expression, at, &before);
+            let condition = substitute_self(&expression.expression, at, &before);
             // The root has no parent that may be missing.
             if steps.is_empty() {
-                return said;
+                return condition;
             }
             // A node that is new has no `oldSelf`, so its transition rule does not apply.
-            let there = has_path(&steps, OLD);
-            format!("!({there}) || ({said})")
+            let has_old = has_path(&steps, OLD);
+            format!("!({has_old}) || ({condition})")
         });
-        return format!("{OLD} == null || ({said})");
+        return format!("{OLD} == null || ({condition})");
     }
     let is_kept = |at: &str, loops: usize| {
-        let kept = exists_in_old(&steps, OLD, loops, &|old| {
+        let exists = exists_in_old(&steps, OLD, loops, &|old| {
             format!("({})", substitute_self(&expression.unchanged, at, old))
         });
-        format!("({OLD} != null && {kept})")
+        format!("({OLD} != null && {exists})")
     };
-    let said = |at: &str, loops: usize| {
+    let condition = |at: &str, loops: usize| {
         let holds = substitute_self(&expression.expression, at, OLD);
         if ratchets {
             format!("({holds}) || {}", is_kept(at, loops))
@@ -45,7 +45,7 @@ pub fn rewrite_for_object(expression: &CelRule, ratchets: bool) -> String {
             format!("({holds})")
         }
     };
-    walk(&steps, NEW, 0, &said)
+    walk(&steps, NEW, 0, &condition)
 }
 
 /// The message expression for the whole object; `None` for a node in a list.
@@ -97,8 +97,8 @@ impl<'a> Step<'a> {
 }
 
 /// The expression for a node in no list.
-fn walk_without_index(steps: &[Step<'_>], said: &dyn Fn(&str) -> String) -> String {
-    walk(steps, NEW, 0, &|at, _| said(at))
+fn walk_without_index(steps: &[Step<'_>], condition: &dyn Fn(&str) -> String) -> String {
+    walk(steps, NEW, 0, &|at, _| condition(at))
 }
 
 /// The expression for all nodes at the path below `at`.
@@ -106,46 +106,46 @@ fn walk(
     steps: &[Step<'_>],
     at: &str,
     loops: usize,
-    said: &dyn Fn(&str, usize) -> String,
+    condition: &dyn Fn(&str, usize) -> String,
 ) -> String {
     let Some((step, rest)) = steps.split_first() else {
-        return said(at, loops);
+        return condition(at, loops);
     };
     let field = format!("{at}.{}", step.name);
     if step.is_list {
         let item = format!("i{}", loops.saturating_add(1));
-        let inner = walk(rest, &item, loops.saturating_add(1), said);
+        let inner = walk(rest, &item, loops.saturating_add(1), condition);
         format!("!has({field}) || {field}.all({item}, {inner})")
     } else {
-        let inner = walk(rest, &field, loops, said);
+        let inner = walk(rest, &field, loops, condition);
         format!("!has({field}) || {inner}")
     }
 }
 
-/// The expression that the stored object has a node with the same keys for which `said` holds. The
+/// The expression that the stored object has a node with the same keys for which `condition` holds. The
 /// items of the new object, which have the keys, are called `i1` and so on.
 fn exists_in_old(
     steps: &[Step<'_>],
     at: &str,
     loops: usize,
-    said: &dyn Fn(&str) -> String,
+    condition: &dyn Fn(&str) -> String,
 ) -> String {
     let lists = steps.iter().filter(|it| it.is_list).count();
     // The lists that are entered already: `loops` counts those of the whole path.
     let outer = loops.saturating_sub(lists);
     let Some((step, rest)) = steps.split_first() else {
-        return said(at);
+        return condition(at);
     };
     let field = format!("{at}.{}", step.name);
     if !step.is_list {
         return format!(
             "has({field}) && {}",
-            exists_in_old(rest, &field, loops, said)
+            exists_in_old(rest, &field, loops, condition)
         );
     }
     let number = outer.saturating_add(1);
     let item = format!("o{number}");
-    let inner = exists_in_old(rest, &item, loops, said);
+    let inner = exists_in_old(rest, &item, loops, condition);
     // Without a key, any stored item may match.
     let same = step
         .key()
@@ -223,14 +223,14 @@ mod tests {
         );
     }
 
-    fn expression(at: &'static str, holds: &'static str, kept: &'static str) -> CelRule {
+    fn expression(at: &'static str, holds: &'static str, unchanged: &'static str) -> CelRule {
         CelRule {
             path: at,
             expression: holds.into(),
             message: "",
             message_expression: Some("'self is ' + self.a".into()),
             field_path: "".into(),
-            unchanged: kept.into(),
+            unchanged: unchanged.into(),
             kind: ErrorKind::Invalid,
         }
     }

@@ -60,10 +60,10 @@ fn default_policy(kind: &Registration) -> PolicyWithBinding {
     };
     // Not `ApplyConfiguration`: it needs the schema, which the API server has only a moment after
     // the kind. A JSON Patch needs none.
-    let mutations = kind.cel_defaults.iter().map(|it| Mutation {
+    let mutations = kind.cel_defaults.iter().map(|cel_default| Mutation {
         apply_configuration: None,
         json_patch: Some(JSONPatch {
-            expression: Some(patch(it)),
+            expression: Some(patch(cel_default)),
         }),
         patch_type: "JSONPatch".to_owned(),
     });

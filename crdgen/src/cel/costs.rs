@@ -122,13 +122,17 @@ fn visit(
         }
     }
     let text = |it: &Value| it.as_str().unwrap_or_default().to_owned();
-    for it in node["x-kubernetes-validations"]
+    for rule in node["x-kubernetes-validations"]
         .as_array()
         .iter()
         .copied()
         .flatten()
     {
-        expressions.push([place.to_owned(), text(&it["rule"]), text(&it["message"])]);
+        expressions.push([
+            place.to_owned(),
+            text(&rule["rule"]),
+            text(&rule["message"]),
+        ]);
     }
     for (name, inner) in node["properties"].as_object().iter().copied().flatten() {
         visit(inner, &format!("{place}.{name}"), limits, expressions);
@@ -159,9 +163,10 @@ fn recorded_costs_match_emitted_expressions() {
     assert!(record.limits == limits, "costs.json {STALE_HINT}");
     let (in_schemas, in_policies): (Vec<&CostEstimate>, Vec<&CostEstimate>) =
         record.costs.iter().partition(|it| it.policy.is_empty());
-    let estimated = in_schemas.iter().map(|it| {
-        let said = [&it.place, &it.expression, &it.message].map(String::clone);
-        (it.definition.clone(), said)
+    let estimated = in_schemas.iter().map(|estimate| {
+        let expression =
+            [&estimate.place, &estimate.expression, &estimate.message].map(String::clone);
+        (estimate.definition.clone(), expression)
     });
     assert!(
         estimated.collect::<BTreeSet<_>>() == expressions,
@@ -189,13 +194,13 @@ fn recorded_costs_match_emitted_expressions() {
 #[test]
 fn definition_costs_stay_within_limits() {
     let mut sums: BTreeMap<String, u64> = BTreeMap::new();
-    for it in read_costs().costs.iter().filter(|it| it.policy.is_empty()) {
+    for estimate in read_costs().costs.iter().filter(|it| it.policy.is_empty()) {
         assert!(
-            it.cost <= EXPRESSION_MAX && it.detail <= EXPRESSION_MAX,
+            estimate.cost <= EXPRESSION_MAX && estimate.detail <= EXPRESSION_MAX,
             "{}",
-            it.message
+            estimate.message
         );
-        *sums.entry(it.definition.clone()).or_default() += it.sum();
+        *sums.entry(estimate.definition.clone()).or_default() += estimate.sum();
     }
     for (definition, sum) in sums {
         assert!(sum <= DEFINITION_MAX, "{definition}: {sum}");
@@ -204,12 +209,12 @@ fn definition_costs_stay_within_limits() {
 
 #[test]
 fn write_allocations_stay_within_limit() {
-    for it in read_costs().writes {
+    for write in read_costs().writes {
         assert!(
-            it.kibibytes <= WRITE_MAX,
+            write.kibibytes <= WRITE_MAX,
             "{}: {} KiB",
-            it.write,
-            it.kibibytes
+            write.write,
+            write.kibibytes
         );
     }
 }
@@ -248,11 +253,11 @@ fn tables(record: &CostRecord) -> String {
     out.push_str(
         "\n## Writes of a day\n\n| write | of | allocations | KiB |\n| --- | --- | --: | --: |\n",
     );
-    for it in &record.writes {
-        let (allocations, size) = (grouped(it.allocations), grouped(it.kibibytes));
+    for row in &record.writes {
+        let (allocations, size) = (grouped(row.allocations), grouped(row.kibibytes));
         let WriteAllocation {
             write, definition, ..
-        } = it;
+        } = row;
         writeln!(out, "| {write} | {definition} | {allocations} | {size} |").unwrap();
     }
     for name in definitions {
@@ -266,36 +271,36 @@ fn tables(record: &CostRecord) -> String {
              | --- | --- | --- | --: | --: | --: | --: | --- |\n"
         )
         .unwrap();
-        for it in costs {
+        for row in costs {
             // The object itself stands below its version.
-            let place = it.place.split_once('.').map_or(".", |(_, place)| place);
+            let place = row.place.split_once('.').map_or(".", |(_, place)| place);
             writeln!(
                 out,
                 "| `{place}` | {} | {} | {} | {} | {} | {} | {} |",
-                it.rule(),
-                it.is_about_updates(),
-                grouped(it.often),
-                grouped(it.cost),
-                share(it.cost, EXPRESSION_MAX),
-                grouped(it.detail),
-                it.limits_text(),
+                row.rule(),
+                row.is_about_updates(),
+                grouped(row.often),
+                grouped(row.cost),
+                share(row.cost, EXPRESSION_MAX),
+                grouped(row.detail),
+                row.limits_text(),
             )
             .unwrap();
         }
     }
     out.push_str("\n## In policies\n\n| policy | rule | cost at the limits | of what an evaluation may | hangs on |\n| --- | --- | --: | --: | --- |\n");
-    for it in record.costs.iter().filter(|it| !it.policy.is_empty()) {
-        let times = if it.cost > CALL_MAX {
-            format!("{} times", it.cost / CALL_MAX)
+    for row in record.costs.iter().filter(|it| !it.policy.is_empty()) {
+        let times = if row.cost > CALL_MAX {
+            format!("{} times", row.cost / CALL_MAX)
         } else {
-            share(it.cost, CALL_MAX)
+            share(row.cost, CALL_MAX)
         };
-        let (cost, hangs_on) = (grouped(it.cost), it.limits_text());
+        let (cost, hangs_on) = (grouped(row.cost), row.limits_text());
         writeln!(
             out,
             "| {} | {} | {cost} | {times} | {hangs_on} |",
-            it.policy,
-            it.rule()
+            row.policy,
+            row.rule()
         )
         .unwrap();
     }

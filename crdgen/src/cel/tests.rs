@@ -24,8 +24,8 @@ fn uncompilable_expression_error_names_path() {
         ("has(self.a) &&\n  self.a.all(it, it > 1", None),
         ("true", Some("'a ' + ")),
     ];
-    let said: Vec<String> = cases
+    let messages: Vec<String> = cases
         .map(|(holds, detail)| compile_error(holds, detail).to_string())
         .into();
-    insta::assert_snapshot!(said.join("\n\n"));
+    insta::assert_snapshot!(messages.join("\n\n"));
 }

@@ -234,8 +234,8 @@ fn foreign(flags: &[&str], config: &str) -> Result<Vec<String>, String> {
         .iter()
         .flat_map(|it| it["webhooks"].as_array().unwrap());
     let rules = webhooks.map(|it| &it["rules"][0]);
-    let foreign = rules.filter(|it| {
-        let group = it["apiGroups"][0].as_str().unwrap();
+    let foreign = rules.filter(|rule| {
+        let group = rule["apiGroups"][0].as_str().unwrap();
         group == "kueue.x-k8s.io" || group == "scheduling.sigs.k8s.io"
     });
     let plural = |it: &Value| it["resources"][0].as_str().unwrap().to_owned();
@@ -246,19 +246,19 @@ fn foreign(flags: &[&str], config: &str) -> Result<Vec<String>, String> {
 fn foreign_kinds_come_from_flag_or_configuration() {
     let kueue = ["clusterqueues", "cohorts", "resourceflavors", "localqueues"];
     let both = [&kueue[..], &["elasticquotas"]].concat();
-    let wanted = "webhook: {foreignKinds: [kueue]}\n";
+    let config = "webhook: {foreignKinds: [kueue]}\n";
     assert_eq!(foreign(&[], "").unwrap(), [""; 0]);
-    assert_eq!(foreign(&[], wanted).unwrap(), kueue);
+    assert_eq!(foreign(&[], config).unwrap(), kueue);
     assert_eq!(foreign(&["--foreign", "kueue"], "").unwrap(), kueue);
     assert_eq!(
-        foreign(&["--foreign", "koordinator"], wanted).unwrap(),
+        foreign(&["--foreign", "koordinator"], config).unwrap(),
         both
     );
     assert_eq!(
         foreign(&["--foreign", "koordinator,kueue"], "").unwrap(),
         both
     );
-    let on = format!("{wanted}rules: {{actions: {{KL001: warn}}}}\n");
+    let on = format!("{config}rules: {{actions: {{KL001: warn}}}}\n");
     assert_eq!(
         foreign(&[], &on).unwrap(),
         [&kueue[..], &["workloads"]].concat()
@@ -286,8 +286,11 @@ fn invalid_configuration_error_names_file() {
         assert!(error.contains(reason) && !error.contains('\n'), "{error}");
     }
     let unknown = parse(&[SERVICE, &["--foreign", "volcano"]].concat()).unwrap_err();
-    let said = unknown.to_string();
-    assert!(said.contains("give one of kueue, koordinator"), "{said}");
+    let message = unknown.to_string();
+    assert!(
+        message.contains("give one of kueue, koordinator"),
+        "{message}"
+    );
 }
 
 #[test]
@@ -298,30 +301,30 @@ fn io_error_names_path() {
     let file = file.to_str().unwrap();
     let error = |words: &[&str]| run(parse(words).unwrap(), &mut Vec::new()).unwrap_err();
 
-    let refused = error(&["definitions", "--output-dir", file]);
-    assert!(matches!(&refused, Error::Directory { path, .. } if path == Path::new(file)));
-    assert!(refused.to_string().contains(file), "{refused}");
+    let failure = error(&["definitions", "--output-dir", file]);
+    assert!(matches!(&failure, Error::Directory { path, .. } if path == Path::new(file)));
+    assert!(failure.to_string().contains(file), "{failure}");
 
     let missing = format!("{file}.pem");
-    let refused = error(&[SERVICE, &["--ca-bundle", &missing]].concat());
-    assert!(matches!(&refused, Error::ReadBundle { .. }), "{refused}");
-    assert!(refused.to_string().contains(&missing), "{refused}");
+    let failure = error(&[SERVICE, &["--ca-bundle", &missing]].concat());
+    assert!(matches!(&failure, Error::ReadBundle { .. }), "{failure}");
+    assert!(failure.to_string().contains(&missing), "{failure}");
 
     let missing = format!("{file}.yaml");
-    let refused = error(&[SERVICE, &["--config", &missing]].concat());
-    assert!(matches!(&refused, Error::ReadConfig { .. }), "{refused}");
-    assert!(refused.to_string().contains(&missing), "{refused}");
+    let failure = error(&[SERVICE, &["--config", &missing]].concat());
+    assert!(matches!(&failure, Error::ReadConfig { .. }), "{failure}");
+    assert!(failure.to_string().contains(&missing), "{failure}");
 
-    let taken = folder.path().join("lockkeeper.dev_cohorts.yaml");
-    fs::create_dir(&taken).unwrap();
-    let refused = error(&[
+    let blocked = folder.path().join("lockkeeper.dev_cohorts.yaml");
+    fs::create_dir(&blocked).unwrap();
+    let failure = error(&[
         "definitions",
         "--output-dir",
         folder.path().to_str().unwrap(),
     ]);
     assert!(
-        matches!(&refused, Error::File { path, .. } if *path == taken),
-        "{refused}"
+        matches!(&failure, Error::File { path, .. } if *path == blocked),
+        "{failure}"
     );
 }
 
@@ -355,8 +358,8 @@ fn chart_command_writes_files() {
         let written = fs::read_to_string(path.join(&file.path)).unwrap();
         assert_eq!(written, file.text, "{}", file.path);
     }
-    let refused = parse(&["chart"]).unwrap_err();
-    assert_eq!(refused.kind(), ErrorKind::MissingRequiredArgument);
+    let error = parse(&["chart"]).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::MissingRequiredArgument);
 }
 
 /// The repository that this is in.

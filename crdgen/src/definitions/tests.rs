@@ -303,9 +303,9 @@ fn default_by_webhook<T: ValidatedKind>(value: &mut Value) {
 #[track_caller]
 fn same_defaults<T: ValidatedKind>(kind: &str, spec: &Value) {
     let schema = schema_of(kind);
-    let given = json!({"metadata": {"name": "sample"}, "spec": spec});
+    let input = json!({"metadata": {"name": "sample"}, "spec": spec});
 
-    let mut by_webhook = given.clone();
+    let mut by_webhook = input.clone();
     default_by_webhook::<T>(&mut by_webhook);
     let mut webhook_first = by_webhook.clone();
     default_by_schema(&mut webhook_first, &schema);
@@ -314,7 +314,7 @@ fn same_defaults<T: ValidatedKind>(kind: &str, spec: &Value) {
         "the schema has a default that the webhook has not"
     );
 
-    let mut schema_first = given;
+    let mut schema_first = input;
     default_by_schema(&mut schema_first, &schema);
     default_by_webhook::<T>(&mut schema_first);
     assert_eq!(schema_first, by_webhook);

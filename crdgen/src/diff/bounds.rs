@@ -33,8 +33,8 @@ pub(super) fn bound_changes(old: &JSONSchemaProps, new: &JSONSchemaProps) -> Vec
     let counts = counts.into_iter().filter_map(|(name, side, old, new)| {
         // A minimum of 0 or less rejects nothing.
         let of = |it: Option<i64>| it.filter(|it| !(matches!(side, Side::Lower) && *it <= 0));
-        let of = |it| {
-            of(it).map(|value| Bound {
+        let of = |limit| {
+            of(limit).map(|value| Bound {
                 value,
                 is_excluded: false,
             })
@@ -94,9 +94,9 @@ fn compare_bound<T: Copy + PartialOrd + ToString>(
     old: Option<Bound<T>>,
     new: Option<Bound<T>>,
 ) -> Option<BoundChange> {
-    let text = |it: &Bound<T>| {
-        let excluded = if it.is_excluded { ", excluded" } else { "" };
-        format!("{}{excluded}", it.value.to_string())
+    let text = |bound: &Bound<T>| {
+        let excluded = if bound.is_excluded { ", excluded" } else { "" };
+        format!("{}{excluded}", bound.value.to_string())
     };
     let (effect, what) = match (&old, &new) {
         (None, None) => return None,

@@ -41,7 +41,7 @@ pub fn compare(old: &[CustomResourceDefinition], new: &[CustomResourceDefinition
 /// `metadata.name` of a definition; if unset, the name that it must have, `plural.group`.
 #[must_use]
 pub fn name_of(definition: &CustomResourceDefinition) -> String {
-    let given = definition.metadata.name.clone();
+    let name = definition.metadata.name.clone();
     let spec = &definition.spec;
-    given.unwrap_or_else(|| format!("{}.{}", spec.names.plural, spec.group))
+    name.unwrap_or_else(|| format!("{}.{}", spec.names.plural, spec.group))
 }

@@ -128,12 +128,12 @@ fn changes_without_conversion(
     let hurting = changes
         .into_iter()
         .filter(|it| it.class != ChangeClass::Compatible);
-    let told = hurting.map(|change| Change {
+    let described = hurting.map(|change| Change {
         description: format!(
             "compared with {}, in which objects are stored: {}",
             stored.name, change.description
         ),
         ..change
     });
-    told.collect()
+    described.collect()
 }

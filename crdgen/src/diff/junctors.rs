@@ -25,10 +25,11 @@ pub(super) fn junctor_changes(
 /// Whether the schema has junctors.
 pub(super) fn has_any(schema: &JSONSchemaProps) -> bool {
     let schema = without_form(schema);
-    let is_there = |it: &Option<Vec<JSONSchemaProps>>| it.as_ref().is_some_and(|it| !it.is_empty());
-    is_there(&schema.all_of)
-        || is_there(&schema.any_of)
-        || is_there(&schema.one_of)
+    let is_present =
+        |it: &Option<Vec<JSONSchemaProps>>| it.as_ref().is_some_and(|it| !it.is_empty());
+    is_present(&schema.all_of)
+        || is_present(&schema.any_of)
+        || is_present(&schema.one_of)
         || schema.not.is_some()
 }
 

@@ -178,8 +178,8 @@ impl Report<'_> {
         for verdict in failing {
             let lost = verdict.dropped.iter().map(|it| format!("loses {it}"));
             let why: Vec<String> = lost.chain(verdict.on_create.iter().cloned()).collect();
-            let (object, fate) = (&verdict.object, verdict.fate.as_str());
-            writeln!(out, "| {object} | {fate} | {} |", cell(&why.join("; ")))?;
+            let (object, outcome) = (&verdict.object, verdict.fate.as_str());
+            writeln!(out, "| {object} | {outcome} | {} |", cell(&why.join("; ")))?;
         }
         Ok(())
     }

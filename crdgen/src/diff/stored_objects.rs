@@ -119,7 +119,7 @@ fn check_object(
     };
     // The second check has the object as its own old version: only unchanged values.
     let (on_create, on_update) = (texts(None), texts(Some(&read)));
-    let fate = if !on_update.is_empty() {
+    let outcome = if !on_update.is_empty() {
         StoredObjectOutcome::Refused
     } else if !on_create.is_empty() {
         StoredObjectOutcome::PassesUntouched
@@ -132,7 +132,7 @@ fn check_object(
         dropped: dropped.iter().map(|it| it.field.to_string()).collect(),
         on_create,
         on_update,
-        ..StoredObjectReport::new(object, definition, fate)
+        ..StoredObjectReport::new(object, definition, outcome)
     }
 }
 
@@ -140,7 +140,7 @@ impl StoredObjectReport {
     fn new(
         object: &Value,
         definition: &CustomResourceDefinition,
-        fate: StoredObjectOutcome,
+        outcome: StoredObjectOutcome,
     ) -> Self {
         let of = |name: &str| {
             let value = object.get("metadata").and_then(|it| it.get(name));
@@ -156,7 +156,7 @@ impl StoredObjectReport {
         Self {
             object: format!("{} {name}", definition.spec.names.kind),
             definition: name_of(definition),
-            fate,
+            fate: outcome,
             dropped: Vec::new(),
             on_create: Vec::new(),
             on_update: Vec::new(),

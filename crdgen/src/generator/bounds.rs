@@ -29,7 +29,7 @@ pub(super) fn unbounded(definition: &CustomResourceDefinition) -> Vec<(String, S
 
 fn visit(schema: &JSONSchemaProps, at: &SchemaPath, out: &mut Vec<SchemaPath>) {
     let additional = match &schema.additional_properties {
-        Some(JSONSchemaPropsOrBool::Schema(it)) => Some(it),
+        Some(JSONSchemaPropsOrBool::Schema(values)) => Some(values),
         _ => None,
     };
     let is_text = schema.type_.as_deref() == Some("string")

@@ -50,7 +50,7 @@ fn findings(schema: &Value, object: &Value) -> Vec<String> {
 #[test]
 fn schemas_accept_examples_and_reject_misspelt_fields() {
     let all = by_path();
-    let mut tried = 0;
+    let mut count = 0;
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../examples/good");
     for entry in fs::read_dir(folder).unwrap() {
         let text = fs::read_to_string(entry.unwrap().path()).unwrap();
@@ -62,10 +62,10 @@ fn schemas_accept_examples_and_reject_misspelt_fields() {
             assert_eq!(findings(schema, &object), Vec::<String>::new(), "{object}");
             object["spec"]["misspelt"] = true.into();
             assert_eq!(findings(schema, &object).len(), 1, "{object}");
-            tried += 1;
+            count += 1;
         }
     }
-    assert!(tried > 5, "{tried} objects");
+    assert!(count > 5, "{count} objects");
 }
 
 #[test]

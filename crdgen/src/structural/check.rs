@@ -24,7 +24,7 @@ use std::fmt;
 
 /// A definition that the API server would reject.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("the API server would refuse {definition}: {problems}")]
+#[error("the API server would reject {definition}: {problems}")]
 pub struct NotStructural {
     /// The name of the definition.
     pub definition: String,

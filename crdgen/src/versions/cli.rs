@@ -219,8 +219,8 @@ impl MigrationRow {
         let stores = current.map_or_else(String::new, |it| it.name.clone());
         let known = definition.status.as_ref();
         let known = known.and_then(|it| it.stored_versions.as_ref());
-        let outstanding = known.map(|it| {
-            let others = it.iter().filter(|it| **it != stores);
+        let outstanding = known.map(|versions| {
+            let others = versions.iter().filter(|it| **it != stores);
             others.cloned().collect::<Vec<_>>()
         });
         let is_done = outstanding.as_ref().is_some_and(Vec::is_empty);

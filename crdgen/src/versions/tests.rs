@@ -53,22 +53,22 @@ fn combined_definition_has_all_versions() {
         Version::stored(definition_of_version("v1beta1")),
     ];
     let whole = json(&combine(versions, webhook(&service())).unwrap());
-    let said: Vec<Value> = whole["spec"]["versions"]
+    let summary: Vec<Value> = whole["spec"]["versions"]
         .as_array()
         .unwrap()
         .iter()
-        .map(|it| {
+        .map(|version| {
             json!([
-                it["name"],
-                it["served"],
-                it["storage"],
-                it["deprecated"],
-                it["deprecationWarning"]
+                version["name"],
+                version["served"],
+                version["storage"],
+                version["deprecated"],
+                version["deprecationWarning"]
             ])
         })
         .collect();
     assert_eq!(
-        said,
+        summary,
         [
             json!(["v1beta1", true, true, null, null]),
             json!(["v1alpha1", true, false, true, warning])
@@ -139,9 +139,9 @@ fn versions_are_sorted_by_priority() {
         "v10",
         "v11beta2",
     ];
-    let versions = names.map(|it| match it {
-        "v1" => Version::stored(definition_of_version(it)),
-        _ => Version::served(definition_of_version(it)),
+    let versions = names.map(|name| match name {
+        "v1" => Version::stored(definition_of_version(name)),
+        _ => Version::served(definition_of_version(name)),
     });
     let whole = combine(versions.to_vec(), webhook(&service())).unwrap();
     let order: Vec<&str> = whole

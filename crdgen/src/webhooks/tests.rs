@@ -89,8 +89,8 @@ fn own_webhooks_have_expected_rules() {
 
 #[test]
 fn foreign_webhooks_have_expected_rules() {
-    let wanted = ForeignKinds::ALL.into();
-    let kinds = registrations(&wanted, &Settings::default());
+    let foreign_kinds = ForeignKinds::ALL.into();
+    let kinds = registrations(&foreign_kinds, &Settings::default());
     let own: BTreeSet<String> = webhooks(&service()).iter().map(summary).collect();
     let all = webhooks_for(&service(), &kinds);
     let all = all.iter().map(summary);
@@ -107,7 +107,7 @@ fn foreign_webhooks_have_expected_rules() {
     );
 }
 
-/// A configuration with the same name twice is refused.
+/// A configuration with the same name twice is rejected.
 #[test]
 fn webhook_names_are_unique() {
     let all = webhooks_for(&service(), &known_registrations());
@@ -252,8 +252,8 @@ fn check_users(kinds: &str, operations: &str, config: &Value, expected: &[&str])
     let all = webhooks_for(&service(), &kinds);
     let names: BTreeSet<&str> = all.iter().filter_map(|it| it["name"].as_str()).collect();
     assert_eq!(names.len(), all.len());
-    let told: Vec<String> = all.iter().map(summary).collect();
-    let new: Vec<&str> = told
+    let summaries: Vec<String> = all.iter().map(summary).collect();
+    let new: Vec<&str> = summaries
         .iter()
         .filter(|it| !without.contains(it))
         .map(String::as_str)

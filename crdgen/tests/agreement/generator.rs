@@ -7,20 +7,20 @@ use serde_json::{Map, Value, json};
 /// The examples of a page, as objects of a kind.
 pub fn examples(page: &str, version: &str, kind: &str) -> Vec<Value> {
     let blocks = blocks(page).into_iter();
-    let shown = blocks.filter(|it| {
-        let words: Vec<&str> = it.info.split(' ').collect();
+    let shown = blocks.filter(|block| {
+        let words: Vec<&str> = block.info.split(' ').collect();
         matches!(words[..], ["yaml", "good" | "bad" | "old", ..])
     });
     let all = shown.flat_map(|it| serde_saphyr::from_multiple::<Value>(&it.text).unwrap());
     let of_kind = all.filter(|it| it["apiVersion"].is_null());
-    let named = of_kind.map(|mut it| {
-        if it["metadata"].is_null() {
-            it["metadata"] = json!({});
+    let named = of_kind.map(|mut object| {
+        if object["metadata"].is_null() {
+            object["metadata"] = json!({});
         }
-        it["metadata"]["name"] = "example".into();
-        it["apiVersion"] = version.into();
-        it["kind"] = kind.into();
-        it
+        object["metadata"]["name"] = "example".into();
+        object["apiVersion"] = version.into();
+        object["kind"] = kind.into();
+        object
     });
     named.collect()
 }

@@ -17,7 +17,7 @@ mod rules;
 use generator::{examples, random_change};
 use kube_cel::KubeCelExt;
 use kube_cel::cel::objects::{Key, Map};
-use kube_cel::cel::{Context as Cel, Program, Value as Said};
+use kube_cel::cel::{Context as Cel, Program, Value as CelValue};
 use lockkeeper_crdgen::admission_policies::cel_rewrite;
 use lockkeeper_crdgen::{cel, definitions};
 use lockkeeper_policies::rule::RuleInfo;
@@ -33,19 +33,19 @@ use std::thread;
 const CASES: usize = 1000;
 
 fn cases() -> usize {
-    let given = std::env::var("LOCKKEEPER_CASES").ok();
-    given.map_or(CASES, |it| {
-        it.parse().expect("LOCKKEEPER_CASES is a number")
+    let value = std::env::var("LOCKKEEPER_CASES").ok();
+    value.map_or(CASES, |text| {
+        text.parse().expect("LOCKKEEPER_CASES is a number")
     })
 }
 
-/// What was tried of a rule.
+/// The results of the generated objects of a rule.
 #[derive(Default)]
 struct RuleTally {
     made: usize,
-    refused: usize,
+    rejected: usize,
     changed: usize,
-    changed_refused: usize,
+    changed_rejected: usize,
     stricter: usize,
     looser: usize,
     tighter: usize,
@@ -55,17 +55,17 @@ struct RuleTally {
 impl RuleTally {
     fn record_agreement(
         &mut self,
-        said: bool,
+        is_accepted: bool,
         expected: bool,
         layer: &str,
         object: &Value,
         old: Option<&Value>,
     ) {
-        if said != expected {
+        if is_accepted != expected {
             let from = old
                 .map(|it| format!("{}\nto\n", to_yaml(it)))
                 .unwrap_or_default();
-            let word = if said { "lets pass" } else { "refuses" };
+            let word = if is_accepted { "lets pass" } else { "rejects" };
             self.disagreements
                 .push(format!("the {layer} {word}\n{from}{}", to_yaml(object)));
         }
@@ -91,32 +91,41 @@ fn cel_expressions_agree_with_rules() {
         table.extend(other.join().unwrap());
     });
     let mut disagreements = 0;
-    for (name, it) in &table {
-        disagreements += it.disagreements.len();
-        for text in it.disagreements.iter().take(2) {
-            println!("{name}: {} disagreements: {text}", it.disagreements.len());
+    for (name, tally) in &table {
+        disagreements += tally.disagreements.len();
+        for text in tally.disagreements.iter().take(2) {
+            println!(
+                "{name}: {} disagreements: {text}",
+                tally.disagreements.len()
+            );
         }
         println!(
-            "{name}: made {} ({} refused), changed {} ({} refused, {} by the schema alone, {} not by the policy, {} by the policy alone)",
-            it.made, it.refused, it.changed, it.changed_refused, it.stricter, it.looser, it.tighter
+            "{name}: made {} ({} rejected), changed {} ({} rejected, {} by the schema alone, {} not by the policy, {} by the policy alone)",
+            tally.made,
+            tally.rejected,
+            tally.changed,
+            tally.changed_rejected,
+            tally.stricter,
+            tally.looser,
+            tally.tighter
         );
     }
     assert_eq!(
         disagreements, 0,
         "objects that a rule and its expressions judge differently"
     );
-    for (name, it) in &table {
+    for (name, tally) in &table {
         assert!(
-            it.changed_refused * 100 > it.changed,
-            "{name}: too few changes are refused"
+            tally.changed_rejected * 100 > tally.changed,
+            "{name}: too few changes are rejected"
         );
-        let is_about_updates = it.refused == 0 && it.changed_refused > 0;
+        let is_about_updates = tally.rejected == 0 && tally.changed_rejected > 0;
         assert!(
-            is_about_updates || it.refused * 20 > it.made,
-            "{name}: too few objects are refused"
+            is_about_updates || tally.rejected * 20 > tally.made,
+            "{name}: too few objects are rejected"
         );
         assert!(
-            (it.made - it.refused) * 20 > it.made,
+            (tally.made - tally.rejected) * 20 > tally.made,
             "{name}: too few objects are accepted"
         );
     }
@@ -134,10 +143,10 @@ fn tally_rule(rule: &RuleInfo) -> RuleTally {
     );
     let policy = policy(rule);
     let mut draw = Rng::new(7);
-    let mut tried = RuleTally::default();
+    let mut tally = RuleTally::default();
     let mut before: Option<Value> = None;
     let mut attempts = 0;
-    while tried.made < cases() {
+    while tally.made < cases() {
         attempts += 1;
         assert!(
             attempts < 400 * cases(),
@@ -157,23 +166,23 @@ fn tally_rule(rule: &RuleInfo) -> RuleTally {
         let Some(is_accepted) = judge(rule.id, &object, None) else {
             continue;
         };
-        let asked = RuleCase {
+        let case = RuleCase {
             rule,
             schema: &schema,
             policy: &policy,
             object: &object,
         };
-        asked.check_create(is_accepted, &mut tried);
+        case.check_create(is_accepted, &mut tally);
         let mut old = seed;
         schema.shape.apply_defaults(&mut old);
         if schema.has_valid_shape(&old)
             && let Some(is_kept) = judge(rule.id, &object, Some(&old))
         {
-            asked.check_update(&old, is_accepted, is_kept, &mut tried);
+            case.check_update(&old, is_accepted, is_kept, &mut tally);
         }
         before = Some(object);
     }
-    tried
+    tally
 }
 
 /// An object that a rule, its schema and its policy are asked about.
@@ -185,45 +194,45 @@ struct RuleCase<'a> {
 }
 
 impl RuleCase<'_> {
-    fn check_create(&self, is_accepted: bool, tried: &mut RuleTally) {
+    fn check_create(&self, is_accepted: bool, tally: &mut RuleTally) {
         let object = self.object;
-        tried.made += 1;
-        tried.refused += usize::from(!is_accepted);
+        tally.made += 1;
+        tally.rejected += usize::from(!is_accepted);
         if let Some(of_rule) = &self.schema.of_rule {
-            let said = of_rule.check(object, None).is_empty();
-            let is_for_policies = said && !self.schema.is_whole;
+            let passes = of_rule.check(object, None).is_empty();
+            let is_for_policies = passes && !self.schema.is_whole;
             let expected = is_accepted || is_for_policies;
-            tried.record_agreement(said, expected, "schema", object, None);
+            tally.record_agreement(passes, expected, "schema", object, None);
         }
-        let said = self.policy.accepts(object, None);
-        tried.record_agreement(said, is_accepted, "policy", object, None);
+        let passes = self.policy.accepts(object, None);
+        tally.record_agreement(passes, is_accepted, "policy", object, None);
     }
 
-    fn check_update(&self, old: &Value, is_accepted: bool, is_kept: bool, tried: &mut RuleTally) {
+    fn check_update(&self, old: &Value, is_accepted: bool, is_kept: bool, tally: &mut RuleTally) {
         let object = self.object;
-        tried.changed += 1;
-        tried.changed_refused += usize::from(!is_kept);
+        tally.changed += 1;
+        tally.changed_rejected += usize::from(!is_kept);
         if let Some(of_rule) = &self.schema.of_rule {
-            let said = of_rule.check(object, Some(old)).is_empty();
+            let passes = of_rule.check(object, Some(old)).is_empty();
             // The API server validates a list again if it cannot tell its items apart.
-            if is_kept && !said && !is_accepted {
-                tried.stricter += 1;
+            if is_kept && !passes && !is_accepted {
+                tally.stricter += 1;
             } else {
-                let is_for_policies = said && !self.schema.is_whole;
+                let is_for_policies = passes && !self.schema.is_whole;
                 let expected = is_kept || is_for_policies;
-                tried.record_agreement(said, expected, "schema", object, Some(old));
+                tally.record_agreement(passes, expected, "schema", object, Some(old));
             }
         }
-        let said = self.policy.accepts(object, Some(old));
+        let passes = self.policy.accepts(object, Some(old));
         let was_accepted = rule_check(self.rule)(self.rule.id, old, None) == Some(true);
         // Both judge by what an update makes worse, and differ in what is the same mistake: a policy knows neither
         // how often one stood there nor, of lists without keys, where.
-        if said && !is_kept && !is_accepted && !was_accepted {
-            tried.looser += 1;
-        } else if !said && is_kept && !is_accepted && !was_accepted {
-            tried.tighter += 1;
+        if passes && !is_kept && !is_accepted && !was_accepted {
+            tally.looser += 1;
+        } else if !passes && is_kept && !is_accepted && !was_accepted {
+            tally.tighter += 1;
         } else {
-            tried.record_agreement(said, is_kept, "policy", object, Some(old));
+            tally.record_agreement(passes, is_kept, "policy", object, Some(old));
         }
     }
 }
@@ -237,37 +246,37 @@ struct Policy(Vec<Program>);
 
 fn policy(rule: &RuleInfo) -> Policy {
     let all = cel_expressions(rule).into_iter();
-    let asked = all
+    let programs = all
         .map(|it| Program::compile(&cel_rewrite::rewrite_for_object(&it, rule.ratchets)).unwrap());
-    Policy(asked.collect())
+    Policy(programs.collect())
 }
 
 impl Policy {
-    /// Whether it accepts. What cannot be answered is refused.
+    /// Whether it accepts. What cannot be answered is rejected.
     fn accepts(&self, object: &Value, old: Option<&Value>) -> bool {
-        let mut asked = Cel::default().with_all();
-        asked.add_variable_from_value("object", to_cel(object));
-        asked.add_variable_from_value("oldObject", old.map_or(Said::Null, to_cel));
+        let mut context = Cel::default().with_all();
+        context.add_variable_from_value("object", to_cel(object));
+        context.add_variable_from_value("oldObject", old.map_or(CelValue::Null, to_cel));
         let mut all = self.0.iter();
-        all.all(|it| matches!(it.execute(&asked), Ok(Said::Bool(true))))
+        all.all(|it| matches!(it.execute(&context), Ok(CelValue::Bool(true))))
     }
 }
 
 /// A value as the API server shows it to expressions.
-fn to_cel(value: &Value) -> Said {
+fn to_cel(value: &Value) -> CelValue {
     match value {
-        Value::Null => Said::Null,
-        Value::Bool(it) => Said::Bool(*it),
-        Value::Number(it) => it
+        Value::Null => CelValue::Null,
+        Value::Bool(flag) => CelValue::Bool(*flag),
+        Value::Number(number) => number
             .as_i64()
-            .map_or_else(|| Said::Float(it.as_f64().unwrap()), Said::Int),
-        Value::String(it) => Said::String(Arc::new(it.clone())),
-        Value::Array(items) => Said::List(Arc::new(items.iter().map(to_cel).collect())),
+            .map_or_else(|| CelValue::Float(number.as_f64().unwrap()), CelValue::Int),
+        Value::String(text) => CelValue::String(Arc::new(text.clone())),
+        Value::Array(items) => CelValue::List(Arc::new(items.iter().map(to_cel).collect())),
         Value::Object(fields) => {
             let entries = fields
                 .iter()
                 .map(|(key, it)| (Key::String(Arc::new(key.clone())), to_cel(it)));
-            Said::Map(Map {
+            CelValue::Map(Map {
                 map: Arc::new(entries.collect()),
             })
         }

@@ -71,7 +71,7 @@ pub fn rules() -> Vec<RuleInfo> {
 }
 
 pub fn cel_expressions(rule: &RuleInfo) -> Vec<CelRule> {
-    let expressions = rule.layers.iter().filter_map(|it| match it {
+    let expressions = rule.layers.iter().filter_map(|layer| match layer {
         Layer::Schema(cel_rules) | Layer::Policy(cel_rules) => Some(cel_rules()),
         _ => None,
     });
@@ -101,15 +101,15 @@ impl Schema {
             let Layer::Schema(cel_rules) = layer else {
                 continue;
             };
-            for it in cel_rules() {
+            for cel_rule in cel_rules() {
                 is_in_schema = true;
-                let node = node(&mut only, it.path);
+                let node = node(&mut only, cel_rule.path);
                 let list = node
                     .entry("x-kubernetes-validations")
                     .or_insert_with(|| json!([]));
                 list.as_array_mut()
                     .unwrap()
-                    .push(json!({"rule": it.expression, "message": it.message}));
+                    .push(json!({"rule": cel_rule.expression, "message": cel_rule.message}));
             }
         }
         Self {

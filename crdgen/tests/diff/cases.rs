@@ -43,7 +43,7 @@ fn schema() -> Value {
     json!({"openAPIV3Schema": {"type": "object", "properties": {"spec": spec, "status": status}}})
 }
 
-fn definition(of: CaseScope, given: &Value) -> CustomResourceDefinition {
+fn definition(of: CaseScope, input: &Value) -> CustomResourceDefinition {
     let v1 = json!({"name": "v1", "served": true, "storage": true, "schema": schema()});
     let mut base = json!({
         "apiVersion": "apiextensions.k8s.io/v1",
@@ -57,17 +57,17 @@ fn definition(of: CaseScope, given: &Value) -> CustomResourceDefinition {
     });
     match of {
         CaseScope::Schema => {
-            let schema = json!({"type": "object", "properties": {"spec": given}});
+            let schema = json!({"type": "object", "properties": {"spec": input}});
             base["spec"]["versions"][0]["schema"]["openAPIV3Schema"] = schema;
         }
-        CaseScope::Definition => merge(&mut base, &expand(given, &v1)),
+        CaseScope::Definition => merge(&mut base, &expand(input, &v1)),
     }
     serde_json::from_value(base).unwrap()
 }
 
 /// Puts in what `$v1` and `$schema` stand for.
-fn expand(given: &Value, v1: &Value) -> Value {
-    match given {
+fn expand(input: &Value, v1: &Value) -> Value {
+    match input {
         Value::String(text) if text == "$v1" => v1.clone(),
         Value::String(text) if text == "$schema" => schema(),
         Value::Array(items) => items.iter().map(|it| expand(it, v1)).collect(),
@@ -79,12 +79,12 @@ fn expand(given: &Value, v1: &Value) -> Value {
     }
 }
 
-fn merge(base: &mut Value, given: &Value) {
-    let Value::Object(fields) = given else {
-        *base = given.clone();
+fn merge(base: &mut Value, value: &Value) {
+    let Value::Object(fields) = value else {
+        *base = value.clone();
         return;
     };
-    for (key, value) in fields {
-        merge(&mut base[key], value);
+    for (key, child) in fields {
+        merge(&mut base[key], child);
     }
 }

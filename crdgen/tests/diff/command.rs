@@ -92,7 +92,7 @@ fn failing_stored_objects_are_findings() {
 }
 
 fn git(folder: &Path, words: &[&str]) {
-    let given = [
+    let identity = [
         "-c",
         "user.name=a",
         "-c",
@@ -103,7 +103,7 @@ fn git(folder: &Path, words: &[&str]) {
     let output = Process::new("git")
         .arg("-C")
         .arg(folder)
-        .args(given)
+        .args(identity)
         .args(words)
         .output()
         .unwrap();
@@ -153,7 +153,7 @@ fn folder_is_compared_with_git_revision() {
 
 /// The error for a file with this content as NEW.
 #[track_caller]
-fn refused(content: &str) -> String {
+fn error_of(content: &str) -> String {
     let folder = TempDir::new().unwrap();
     let (old, new) = files(folder.path(), "nothing");
     fs::write(&new, content).unwrap();
@@ -175,11 +175,11 @@ fn invalid_input_error_names_source() {
         )
     };
     assert_eq!(
-        refused(&definition("{type: object, properties: {spec: {}}}")),
-        "the API server would refuse things.example.com: spec.versions[0].schema.openAPIV3Schema.properties[spec].type: \
+        error_of(&definition("{type: object, properties: {spec: {}}}")),
+        "the API server would reject things.example.com: spec.versions[0].schema.openAPIV3Schema.properties[spec].type: \
          Required value: must not be empty for specified object fields"
     );
-    let wrong = refused(&definition("{type: object, maxProperties: many}"));
+    let wrong = error_of(&definition("{type: object, maxProperties: many}"));
     assert!(
         wrong.starts_with(
             "NEW: the definition things.example.com cannot be read: \
@@ -189,14 +189,14 @@ fn invalid_input_error_names_source() {
     );
     let one = definition("{type: object}");
     assert_eq!(
-        refused(&format!("{one}---\n{one}")),
+        error_of(&format!("{one}---\n{one}")),
         "NEW: duplicate definition things.example.com; remove one of them"
     );
     assert_eq!(
-        refused(&one.replace("io/v1\n", "io/v1beta1\n")),
+        error_of(&one.replace("io/v1\n", "io/v1beta1\n")),
         "NEW: the definition things.example.com is of apiextensions.k8s.io/v1beta1; write it as apiextensions.k8s.io/v1"
     );
-    assert!(refused("a: [").starts_with("NEW is neither YAML nor JSON: "));
+    assert!(error_of("a: [").starts_with("NEW is neither YAML nor JSON: "));
 
     let folder = TempDir::new().unwrap();
     let empty = folder.path().to_str().unwrap();

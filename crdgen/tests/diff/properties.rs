@@ -1,4 +1,4 @@
-//! What is called compatible is: no object that was valid and stored is refused.
+//! What is called compatible is: no object that was valid and stored is rejected.
 
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::JSONSchemaProps;
 use lockkeeper_crdgen::diff::{ChangeClass, Effect, compare_schemas};
@@ -23,8 +23,8 @@ fn random_subset(
     let each: Vec<BoxedStrategy<Option<(String, Value)>>> = keywords
         .into_iter()
         .map(|(key, value)| {
-            let given = value.prop_map(move |it| Some((key.to_owned(), it)));
-            prop_oneof![3 => Just(None), 1 => given].boxed()
+            let entry = value.prop_map(move |it| Some((key.to_owned(), it)));
+            prop_oneof![3 => Just(None), 1 => entry].boxed()
         })
         .collect();
     each.prop_map(|all| all.into_iter().flatten().collect())
@@ -186,7 +186,11 @@ fn value() -> BoxedStrategy<Value> {
 }
 
 /// A value that has the form that a schema asks for, whatever its bounds are.
-fn value_of_shape(schema: &Value, seeds: &mut impl Iterator<Item = usize>, given: &Value) -> Value {
+fn value_of_shape(
+    schema: &Value,
+    seeds: &mut impl Iterator<Item = usize>,
+    fallback: &Value,
+) -> Value {
     let mut pick = |most: usize| seeds.next().unwrap_or(0) % most;
     match schema["type"].as_str() {
         Some("string") => json!(WORDS[pick(4)]),
@@ -196,29 +200,31 @@ fn value_of_shape(schema: &Value, seeds: &mut impl Iterator<Item = usize>, given
         Some("array") => {
             let count = pick(4);
             (0..count)
-                .map(|_| value_of_shape(&schema["items"], seeds, given))
+                .map(|_| value_of_shape(&schema["items"], seeds, fallback))
                 .collect()
         }
         Some("object") => {
             let mut fields = Map::new();
             for (name, child) in schema["properties"].as_object().into_iter().flatten() {
                 match seeds.next().unwrap_or(0) % 8 {
-                    0..5 => drop(fields.insert(name.clone(), value_of_shape(child, seeds, given))),
+                    0..5 => {
+                        drop(fields.insert(name.clone(), value_of_shape(child, seeds, fallback)))
+                    }
                     5 => drop(fields.insert(name.clone(), Value::Null)),
                     _ => {}
                 }
             }
             if let Some(entry) = schema.get("additionalProperties") {
                 for name in NAMES.iter().take(seeds.next().unwrap_or(0) % 4) {
-                    fields.insert((*name).to_owned(), value_of_shape(entry, seeds, given));
+                    fields.insert((*name).to_owned(), value_of_shape(entry, seeds, fallback));
                 }
             }
             if schema.get("x-kubernetes-preserve-unknown-fields").is_some() {
-                fields.entry("d").or_insert_with(|| given.clone());
+                fields.entry("d").or_insert_with(|| fallback.clone());
             }
             Value::Object(fields)
         }
-        _ => given.clone(),
+        _ => fallback.clone(),
     }
 }
 
@@ -335,7 +341,7 @@ fn is_compatible(old: &Value, new: &Value) -> bool {
 /// The heart of it all. It counts how often it has something to say, so that it cannot hold by saying nothing.
 #[test]
 fn compatible_changes_keep_values_valid() {
-    let (said, refused) = (Cell::new(0), Cell::new(0));
+    let (compatible, rejected) = (Cell::new(0), Cell::new(0));
     let input = (
         schema(),
         schema(),
@@ -366,10 +372,10 @@ fn compatible_changes_keep_values_valid() {
             return Ok(());
         };
         let is_compatible = is_compatible(&old, &new);
-        for given in &values {
+        for value in &values {
             for spec in [
-                given.clone(),
-                value_of_shape(&old["properties"]["spec"], &mut seeds, given),
+                value.clone(),
+                value_of_shape(&old["properties"]["spec"], &mut seeds, value),
             ] {
                 let object = decode_stored(&before, &json!({"spec": spec}));
                 if !before.check_shape(&object, None).is_empty() {
@@ -377,17 +383,17 @@ fn compatible_changes_keep_values_valid() {
                 }
                 let found = after.check_shape(&decode_stored(&after, &object), None);
                 if is_compatible {
-                    said.set(said.get() + usize::from(old != new));
+                    compatible.set(compatible.get() + usize::from(old != new));
                     prop_assert!(found.is_empty(), "{old}\n{new}\n{object}\n{found:?}");
                 }
-                refused.set(refused.get() + usize::from(!found.is_empty()));
+                rejected.set(rejected.get() + usize::from(!found.is_empty()));
             }
         }
         Ok(())
     });
     done.unwrap();
-    assert!(said.get() > 2000, "{}", said.get());
-    assert!(refused.get() > 500, "{}", refused.get());
+    assert!(compatible.get() > 2000, "{}", compatible.get());
+    assert!(rejected.get() > 500, "{}", rejected.get());
 }
 
 proptest! {

@@ -34,7 +34,7 @@ fn stored_object_ratcheting_matches_api_server() {
     let lines = include_str!("ratcheting.txt").lines();
     let theirs: BTreeMap<&str, bool> = lines
         .map(|line| line.rsplit_once(": ").unwrap())
-        .map(|(name, verdict)| (name, verdict == "refused"))
+        .map(|(name, verdict)| (name, verdict == "rejected"))
         .collect();
     assert_eq!(cases.len(), theirs.len());
     for case in &cases {
@@ -53,9 +53,9 @@ fn stored_object_ratcheting_matches_api_server() {
         };
         assert_eq!(change.class, ChangeClass::Breaking, "{}", case.name);
         let pointer = pointer(&place.to_string(), &case.at);
-        let is_refused = case.old.pointer(pointer) != case.new.pointer(pointer);
+        let is_rejected = case.old.pointer(pointer) != case.new.pointer(pointer);
         assert_eq!(
-            is_refused,
+            is_rejected,
             theirs[case.name.as_str()],
             "{}: {}",
             case.name,

@@ -98,8 +98,8 @@ fn root() -> PathBuf {
 
 /// Kueue's schema of a kind.
 fn kueue_schema(plural: &str) -> JSONSchemaProps {
-    let given = env::var_os("LOCKKEEPER_CONFORMANCE_DIR").map(|it| root().join(it));
-    let folders = given.into_iter().chain([root().join("../shared/data")]);
+    let folder = env::var_os("LOCKKEEPER_CONFORMANCE_DIR").map(|it| root().join(it));
+    let folders = folder.into_iter().chain([root().join("../shared/data")]);
     let mut files = folders.map(|it| it.join(format!("crds/kueue.x-k8s.io_{plural}.yaml")));
     let schema = if let Some(file) = files.find(|it| it.is_file()) {
         let crd: Value = serde_saphyr::from_str(&fs::read_to_string(file).unwrap()).unwrap();
@@ -205,8 +205,8 @@ fn rows(kind: &'static str, plural: &str) -> Vec<Row> {
         // What is below a field that only one has, only that one has.
         let is_alone =
             |it: &Row| it.verdict == FieldVerdict::Missing || it.verdict == FieldVerdict::OnlyHere;
-        let is_below = |it: &Row| {
-            let rest = path.strip_prefix(&it.path);
+        let is_below = |row: &Row| {
+            let rest = path.strip_prefix(&row.path);
             rest.is_some_and(|rest| rest.starts_with(['.', '[']))
         };
         if rows.iter().any(|it| is_alone(it) && is_below(it)) {
@@ -274,9 +274,9 @@ fn narrower_fields_have_documented_reasons() {
         .flat_map(|(kind, plural)| rows(kind, plural))
         .collect();
     let reasons: Vec<Reason> = serde_saphyr::from_str(include_str!("reasons.yaml")).unwrap();
-    let given: Vec<&String> = reasons.iter().flat_map(|it| &it.fields).collect();
-    let names: BTreeSet<&String> = given.iter().copied().collect();
-    assert_eq!(names.len(), given.len(), "a field has one reason");
+    let fields: Vec<&String> = reasons.iter().flat_map(|it| &it.fields).collect();
+    let names: BTreeSet<&String> = fields.iter().copied().collect();
+    assert_eq!(names.len(), fields.len(), "a field has one reason");
     let needed = rows.iter().filter(|it| it.verdict.needs_reason());
     let needed: BTreeSet<String> = needed
         .map(|it| format!("{} {}", it.kind, it.path))

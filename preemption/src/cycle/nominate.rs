@@ -109,13 +109,13 @@ impl<'a> NominationContext<'a> {
         mut trace: Trace,
     ) -> NominatedEntry {
         // As in Kueue, a second nomination starts at the first flavor.
-        let tried = if only.is_none() {
+        let last_tried_flavors = if only.is_none() {
             self.last_tried_flavors()
         } else {
             &[]
         };
         let attempt = |view: &mut View<'_>, counts: &[i64], trace: &mut Trace| {
-            self.attempt(view, removed, only, tried, counts, trace)
+            self.attempt(view, removed, only, last_tried_flavors, counts, trace)
         };
         let pod_sets = self.row.pod_sets.iter();
         let counts: Vec<i64> = pod_sets.map(|pod_set| pod_set.count).collect();
@@ -197,14 +197,14 @@ impl<'a> NominationContext<'a> {
         view: &mut View<'_>,
         removed: &BTreeSet<WorkloadId>,
         only: Option<&Assignment>,
-        tried: &[(usize, ResourceId, usize)],
+        last_tried_flavors: &[(usize, ResourceId, usize)],
         counts: &[i64],
         trace: &mut Trace,
     ) -> (Assignment, Vec<Victim>) {
         let context = self.search_context(removed);
         let mut assignment_request = self.assignment_request(counts);
         assignment_request.allowed_flavors = only;
-        assignment_request.last_tried_flavors = tried;
+        assignment_request.last_tried_flavors = last_tried_flavors;
         let mut oracle = VictimSearchOracle { context: &context };
         let assignment = assign(view, &mut oracle, &assignment_request, trace);
         if assignment.mode != Mode::Preempt {

@@ -20,8 +20,8 @@ pub(super) fn is_fair(options: &Options) -> bool {
 /// all others. Otherwise an entry that may not use held quota could keep the preemptor from it.
 fn hold_precedence(state: &State, nominee: &NominatedEntry) -> u8 {
     match nominee {
-        it if !it.displaced.is_empty() => 0,
-        it if state.holds.contains(it.workload) => 1,
+        entry if !entry.displaced.is_empty() => 0,
+        entry if state.holds.contains(entry.workload) => 1,
         _ => 2,
     }
 }

@@ -301,12 +301,12 @@ impl<'a> EntryProcessor<'a> {
     /// The reservation of a preemptor without victims: the quota that it could still reclaim.
     fn amount_to_reserve(&self, nominee: &NominatedEntry, cell: CellId, amount: Amount) -> Amount {
         let usage = self.view.usage(cell);
-        let it = self.view.tree.cell(cell);
+        let cell_quota = self.view.tree.cell(cell);
         let held = if nominee.assignment.borrowing_level == 0 {
-            amount.min(it.nominal.minus(usage)).or_zero()
+            amount.min(cell_quota.nominal.minus(usage)).or_zero()
         } else {
             // The ceiling is the nominal quota and the borrowing limit, beyond the local part.
-            amount.min(it.ceiling.plus(it.local).minus(usage))
+            amount.min(cell_quota.ceiling.plus(cell_quota.local).minus(usage))
         };
         // Kueue does not clamp the amount of a borrowing entry; a negative one frees quota.
         if self.state.options.compatibility == Compatibility::Kueue {

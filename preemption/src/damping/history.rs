@@ -82,37 +82,37 @@ impl Histories {
     }
 
     pub(crate) fn record_admission(&mut self, id: WorkloadId) {
-        if let Some(it) = self.by_workload.get_mut(&id)
-            && it.is_preempted
+        if let Some(history) = self.by_workload.get_mut(&id)
+            && history.is_preempted
         {
-            (it.is_preempted, it.is_readmitted) = (false, true);
+            (history.is_preempted, history.is_readmitted) = (false, true);
             self.repeat_stats.readmitted = self.repeat_stats.readmitted.saturating_add(1);
         }
     }
 
     /// Records that an admitted workload has released its quota without being removed.
     pub(crate) fn record_release(&mut self, id: WorkloadId) {
-        let Some(it) = self.by_workload.get_mut(&id) else {
+        let Some(history) = self.by_workload.get_mut(&id) else {
             return;
         };
-        let Some(preemptor) = it.evicting_preemptor.take() else {
+        let Some(preemptor) = history.evicting_preemptor.take() else {
             // It was not preempted, so its later preemptions do not continue a loop.
-            (it.is_preempted, it.is_readmitted) = (false, false);
+            (history.is_preempted, history.is_readmitted) = (false, false);
             self.set_preempted_by(id, None);
             self.drop_victims(id);
             return;
         };
-        it.preemption_count = it.preemption_count.saturating_add(1);
+        history.preemption_count = history.preemption_count.saturating_add(1);
         let repeats = &mut self.repeat_stats;
         repeats.preempted = repeats.preempted.saturating_add(1);
-        if it.is_readmitted {
+        if history.is_readmitted {
             repeats.preempted_again = repeats.preempted_again.saturating_add(1);
         }
-        (it.is_preempted, it.is_readmitted) = (true, false);
-        it.past_preemptors.insert(preemptor);
-        let history = self.by_workload.entry(preemptor).or_default();
-        history.evicting_victims.remove(&id);
-        history.victims.insert(id);
+        (history.is_preempted, history.is_readmitted) = (true, false);
+        history.past_preemptors.insert(preemptor);
+        let preemptor_history = self.by_workload.entry(preemptor).or_default();
+        preemptor_history.evicting_victims.remove(&id);
+        preemptor_history.victims.insert(id);
         self.set_preempted_by(id, Some(preemptor));
     }
 
@@ -126,19 +126,19 @@ impl Histories {
     pub(crate) fn remove_workload(&mut self, id: WorkloadId) {
         self.drop_victims(id);
         self.set_preempted_by(id, None);
-        let Some(it) = self.by_workload.remove(&id) else {
+        let Some(history) = self.by_workload.remove(&id) else {
             return;
         };
-        for other in it.past_preemptors {
+        for other in history.past_preemptors {
             self.edit(other, |other| other.victims.remove(&id));
         }
-        for other in it.evicting_victims {
+        for other in history.evicting_victims {
             self.edit(other, |other| other.evicting_preemptor.take());
         }
-        if let Some(by) = it.evicting_preemptor {
+        if let Some(by) = history.evicting_preemptor {
             self.edit(by, |by| by.evicting_victims.remove(&id));
         }
-        for other in it.replaced {
+        for other in history.replaced {
             self.edit(other, |other| other.preempted_by.take());
             // Its preemptor no longer exists, so preempting its victims again starts no loop.
             self.drop_victims(other);
@@ -169,10 +169,10 @@ impl Histories {
     }
 
     fn set_preempted_by(&mut self, id: WorkloadId, by: Option<WorkloadId>) {
-        let Some(it) = self.by_workload.get_mut(&id) else {
+        let Some(history) = self.by_workload.get_mut(&id) else {
             return;
         };
-        if let Some(before) = std::mem::replace(&mut it.preempted_by, by) {
+        if let Some(before) = std::mem::replace(&mut history.preempted_by, by) {
             self.edit(before, |it| it.replaced.remove(&id));
         }
         if let Some(by) = by {
@@ -181,8 +181,8 @@ impl Histories {
     }
 
     fn edit<T>(&mut self, id: WorkloadId, edit: impl FnOnce(&mut History) -> T) {
-        if let Some(it) = self.by_workload.get_mut(&id) {
-            edit(it);
+        if let Some(history) = self.by_workload.get_mut(&id) {
+            edit(history);
         }
     }
 }
@@ -204,58 +204,61 @@ mod tests {
 
     #[test]
     fn repeat_stats_after_readmission_count_repeats() {
-        let mut it = Histories::default();
-        preempt(&mut it, A, B);
-        assert!(it.has_preempted(A, B) && !it.has_preempted(B, A));
-        preempt(&mut it, B, A);
-        preempt(&mut it, C, B);
+        let mut histories = Histories::default();
+        preempt(&mut histories, A, B);
+        assert!(histories.has_preempted(A, B) && !histories.has_preempted(B, A));
+        preempt(&mut histories, B, A);
+        preempt(&mut histories, C, B);
         let repeats = RepeatStats {
             preempted: 3,
             readmitted: 1,
             preempted_again: 1,
         };
-        assert_eq!(it.repeat_stats(), repeats);
-        assert_eq!((it.preemption_count(A), it.preemption_count(B)), (1, 2));
+        assert_eq!(histories.repeat_stats(), repeats);
+        assert_eq!(
+            (histories.preemption_count(A), histories.preemption_count(B)),
+            (1, 2)
+        );
     }
 
     #[test]
     fn history_after_workload_removal_is_dropped() {
-        let mut it = Histories::default();
-        preempt(&mut it, A, B);
-        it.remove_workload(B);
-        assert!(!it.has_preempted(A, B));
-        preempt(&mut it, A, B);
-        it.remove_workload(A);
-        assert!(!it.has_preempted(A, B));
-        it.remove_workload(B);
-        assert!(it.is_empty(), "{it:?}");
+        let mut histories = Histories::default();
+        preempt(&mut histories, A, B);
+        histories.remove_workload(B);
+        assert!(!histories.has_preempted(A, B));
+        preempt(&mut histories, A, B);
+        histories.remove_workload(A);
+        assert!(!histories.has_preempted(A, B));
+        histories.remove_workload(B);
+        assert!(histories.is_empty(), "{histories:?}");
     }
 
     #[test]
     fn history_after_replacement_removal_is_dropped() {
-        let mut it = Histories::default();
-        preempt(&mut it, A, B);
-        preempt(&mut it, C, A);
-        assert!(it.has_preempted(A, B));
-        it.remove_workload(C);
-        assert!(!it.has_preempted(A, B));
+        let mut histories = Histories::default();
+        preempt(&mut histories, A, B);
+        preempt(&mut histories, C, A);
+        assert!(histories.has_preempted(A, B));
+        histories.remove_workload(C);
+        assert!(!histories.has_preempted(A, B));
     }
 
     #[test]
     fn history_after_other_eviction_of_preemptor_is_dropped() {
-        let mut it = Histories::default();
-        preempt(&mut it, A, B);
-        it.record_release(A);
-        assert!(!it.has_preempted(A, B));
-        assert_eq!(it.preemption_count(A), 0);
+        let mut histories = Histories::default();
+        preempt(&mut histories, A, B);
+        histories.record_release(A);
+        assert!(!histories.has_preempted(A, B));
+        assert_eq!(histories.preemption_count(A), 0);
     }
 
     #[test]
     fn history_with_two_preemptors_keeps_the_last() {
-        let mut it = Histories::default();
-        it.record_preemption(A, C);
-        it.record_preemption(B, C);
-        it.record_release(C);
-        assert!(!it.has_preempted(A, C) && it.has_preempted(B, C));
+        let mut histories = Histories::default();
+        histories.record_preemption(A, C);
+        histories.record_preemption(B, C);
+        histories.record_release(C);
+        assert!(!histories.has_preempted(A, C) && histories.has_preempted(B, C));
     }
 }

@@ -72,11 +72,11 @@ impl DisruptionBudgets {
         let all = of_namespace.into_iter().flatten().copied();
         let protects = |id: &BudgetId| {
             let budget = self.all.get(id.index()).and_then(Option::as_ref);
-            budget.is_some_and(|it| {
+            budget.is_some_and(|budget| {
                 // As in kube-scheduler, an empty selector protects no pod.
-                !it.selector.is_empty()
-                    && it.selector.matches(pod.labels(), symbols)
-                    && !it.disrupted.contains(pod.name())
+                !budget.selector.is_empty()
+                    && budget.selector.matches(pod.labels(), symbols)
+                    && !budget.disrupted.contains(pod.name())
             })
         };
         all.filter(protects).collect()

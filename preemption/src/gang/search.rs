@@ -86,8 +86,8 @@ impl DomainSearch<'_> {
         trace: &mut GangTrace,
     ) -> DomainResult {
         let top = priorities.last().copied().unwrap_or(i32::MIN);
-        let kept = self.reprieve_protected(top, first, protected, trace);
-        let (max_priority, placement) = self.least_priority(priorities, first, &kept, trace);
+        let reprieved = self.reprieve_protected(top, first, protected, trace);
+        let (max_priority, placement) = self.least_priority(priorities, first, &reprieved, trace);
         trace.record(|| GangStep::CutoffFound { max_priority });
         if placement != *first {
             trace.record(|| GangStep::PlacedAgain {
@@ -96,13 +96,13 @@ impl DomainSearch<'_> {
         }
         let cutoff = self.cutoff(Some(max_priority));
         // Reprieves look only at the nodes of the placement: a sparse overlay is enough.
-        let overlay = self.overlay(&cutoff, &kept, 0);
+        let overlay = self.overlay(&cutoff, &reprieved, 0);
         let mut reprieve = Reprieve::new(self.state, overlay, self.preemptor.shapes, &placement);
-        let kept: BTreeSet<UnitId> = kept.into_iter().collect();
+        let reprieved: BTreeSet<UnitId> = reprieved.into_iter().collect();
         let mut victims = Vec::new();
         for unit in self.conflicting_units(&reprieve, max_priority) {
-            // The overlay contains the kept units; a second reserve would count them twice.
-            if !kept.contains(&unit) {
+            // The overlay contains the reprieved units; a second reserve would count them twice.
+            if !reprieved.contains(&unit) {
                 reprieve_or_preempt(&mut reprieve, unit, false, &mut victims, trace);
             }
         }
@@ -222,18 +222,18 @@ impl DomainSearch<'_> {
         let cutoff = self.cutoff(Some(top));
         let overlay = self.overlay(&cutoff, &[], 0);
         let mut reprieve = Reprieve::new(self.state, overlay, self.preemptor.shapes, first);
-        let mut kept = Vec::new();
+        let mut reprieved = Vec::new();
         for unit in protected.by_importance.iter().copied() {
             // Best effort (KEP-5710): a protected unit that conflicts remains a potential victim.
             if reprieve.try_reprieve(unit).is_ok() {
-                kept.push(unit);
+                reprieved.push(unit);
                 trace.record(|| GangStep::Reprieved {
                     unit,
                     by_budget: true,
                 });
             }
         }
-        kept
+        reprieved
     }
 
     /// A binary search for the lowest sufficient priority cutoff, and the placement with it. The result is the lowest
@@ -242,17 +242,17 @@ impl DomainSearch<'_> {
         &self,
         priorities: &[i32],
         first: &Placement,
-        kept: &[UnitId],
+        reprieved: &[UnitId],
         trace: &mut GangTrace,
     ) -> (i32, Placement) {
         let at = |index: usize| priorities.get(index).copied().unwrap_or(i32::MIN);
-        // The highest cutoff suffices: the kept units fit beside the first placement.
+        // The highest cutoff suffices: the reprieved units fit beside the first placement.
         let (mut low, mut high) = (0_usize, priorities.len().saturating_sub(1));
         let mut best = None;
         // Greedy placement is not monotone: it may succeed at a cutoff and fail at a higher one.
         while low < high {
             let middle = low.midpoint(high);
-            let placement = self.place(Some(at(middle)), kept);
+            let placement = self.place(Some(at(middle)), reprieved);
             let is_enough = self.is_enough(&placement);
             trace.record(|| GangStep::CutoffTried {
                 max_priority: at(middle),
@@ -266,7 +266,7 @@ impl DomainSearch<'_> {
             }
         }
         // The reprieved units may rule the new placement out. The first placement is known to be feasible.
-        let again = || (!kept.is_empty()).then(|| self.place(Some(at(high)), kept));
+        let again = || (!reprieved.is_empty()).then(|| self.place(Some(at(high)), reprieved));
         let placement = best.or_else(again).filter(|it| self.is_enough(it));
         (at(high), placement.unwrap_or_else(|| first.clone()))
     }
@@ -292,14 +292,14 @@ impl DomainSearch<'_> {
     fn overlay<'c>(
         &self,
         cutoff: &'c PriorityCutoff<'c>,
-        kept: &[UnitId],
+        reprieved: &[UnitId],
         lookups: usize,
     ) -> Overlay<'c, PriorityCutoff<'c>> {
         let state = self.state;
         let mut overlay = match self.domain {
             // A dense overlay would read all nodes of the cluster for this one.
             Domain::Host(_) => Overlay::new(cutoff),
-            _ => cutoff.overlay(lookups, kept.len()),
+            _ => cutoff.overlay(lookups, reprieved.len()),
         };
         self.baseline
             .apply_to(&mut overlay, cutoff, self.domain.hosts());
@@ -308,13 +308,13 @@ impl DomainSearch<'_> {
                 .max_priority
                 .is_some_and(|max_priority| priority <= max_priority)
         };
-        for unit in kept.iter().filter_map(|it| state.units.get(*it)) {
+        for unit in reprieved.iter().filter_map(|it| state.units.get(*it)) {
             // A unit above the cutoff was not removed, so its room is still in use.
             for pod in unit.pods.iter().filter(|_| is_removed(unit.priority)) {
                 let host = state.cluster.pod(*pod).and_then(Pod::host);
                 // A group may have pods on other nodes; they do not matter for a single node.
-                let is_here = |it: &HostId| match self.domain {
-                    Domain::Host(host) => it == host,
+                let is_here = |pod_host: &HostId| match self.domain {
+                    Domain::Host(host) => pod_host == host,
                     _ => true,
                 };
                 if let Some(host) = host.filter(is_here) {
@@ -325,12 +325,12 @@ impl DomainSearch<'_> {
         overlay
     }
 
-    /// The placement of the preemptor without the units up to a priority, except those in `kept`.
-    pub(super) fn place(&self, max_priority: Option<i32>, kept: &[UnitId]) -> Placement {
+    /// The placement of the preemptor without the units up to a priority, except those in `reprieved`.
+    pub(super) fn place(&self, max_priority: Option<i32>, reprieved: &[UnitId]) -> Placement {
         // kube-scheduler does not check a placement that is decided elsewhere.
         let is_trusted = self.state.options.compatibility == SchedulerCompatibility::KubeScheduler;
         let cutoff = self.cutoff(max_priority);
-        let mut overlay = self.overlay(&cutoff, kept, self.preemptor.distinct_shapes);
+        let mut overlay = self.overlay(&cutoff, reprieved, self.preemptor.distinct_shapes);
         let (cluster, shapes) = (&self.state.cluster, self.preemptor.shapes);
         if let (Domain::Host(host), [shape], None) =
             (self.domain, shapes, self.preemptor.fixed_placement)

@@ -94,7 +94,7 @@ fn search_nodes(
         let result = check_node(context, &search, host).and_then(|()| search.run(trace));
         let result = match result {
             // kube-scheduler too reports a search without victims as an error of the node.
-            Ok(it) if it.victims.is_empty() => Err(InfeasibleReason::PreemptionNotHelpful),
+            Ok(result) if result.victims.is_empty() => Err(InfeasibleReason::PreemptionNotHelpful),
             result => result,
         };
         match result {

@@ -153,7 +153,7 @@ impl<'a> WorkloadView<'a> {
             return (UnitKey::Pod(pod), PreemptionUnitKind::Pod);
         };
         match self.groups.disruption_root(group) {
-            Some((root, it)) => (UnitKey::Group(root), it.kind),
+            Some((root, root_group)) => (UnitKey::Group(root), root_group.kind),
             // Disrupted by itself, but still more important than a pod without a group.
             None => (UnitKey::Pod(pod), PreemptionUnitKind::PodGroup),
         }

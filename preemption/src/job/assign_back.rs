@@ -47,9 +47,9 @@ impl AssignBack<'_> {
             .overused
             .iter()
             .filter(|it| state.counts_at(pod, it.quota));
-        let over = counted.find(|it| {
-            let used = it.used.plus(&self.state.request(pod));
-            !used.fits(&quotas.limits(it.quota).max)
+        let over = counted.find(|overuse| {
+            let used = overuse.used.plus(&self.state.request(pod));
+            !used.fits(&quotas.limits(overuse.quota).max)
         });
         over.map(|it| AssignBackFailure::QuotaFull { quota: it.quota })
     }
@@ -59,9 +59,9 @@ impl AssignBack<'_> {
         if self.requests.contains_key(&host) {
             room.reserve(host, state.cluster().requests(pod));
         }
-        for it in &mut self.overused {
-            if state.counts_at(pod, it.quota) {
-                it.used.add(&state.request(pod));
+        for overuse in &mut self.overused {
+            if state.counts_at(pod, overuse.quota) {
+                overuse.used.add(&state.request(pod));
             }
         }
     }

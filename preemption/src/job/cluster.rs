@@ -253,8 +253,12 @@ impl JobCluster {
     /// The order of pods with equal priority.
     pub(super) fn sort_key(&self, pod: PodId) -> (&str, &str, PodId) {
         let found = self.cluster.pod(pod);
-        found.map_or(("", "", pod), |it| {
-            (it.name(), self.cluster.symbols().text(it.namespace()), pod)
+        found.map_or(("", "", pod), |object| {
+            (
+                object.name(),
+                self.cluster.symbols().text(object.namespace()),
+                pod,
+            )
         })
     }
 

@@ -304,9 +304,9 @@ impl RoundPlanner<'_> {
                 continue;
             }
             let mut is_counted = false;
-            for it in &mut *over {
-                if self.state.counts_at(id, it.quota) {
-                    it.used.subtract(&self.state.request(id));
+            for overuse in &mut *over {
+                if self.state.counts_at(id, overuse.quota) {
+                    overuse.used.subtract(&self.state.request(id));
                     is_counted = true;
                 }
             }
@@ -322,7 +322,9 @@ impl RoundPlanner<'_> {
         }
         let max = |it: &QuotaOveruse| &self.state.quotas().limits(it.quota).max;
         match over.iter().find(|it| !it.used.fits(max(it))) {
-            Some(it) => Err(JobRejection::OverMax { quota: it.quota }),
+            Some(overuse) => Err(JobRejection::OverMax {
+                quota: overuse.quota,
+            }),
             None => Ok(removed_for_quota),
         }
     }

@@ -147,8 +147,8 @@ impl QuotaTree {
         change: impl Fn(&mut ResourceList),
     ) {
         let mut at = Some(quota);
-        while let Some(it) = at.and_then(|it| self.quotas.get_mut(usize::try_from(it.0).ok()?)) {
-            let usage = &mut it.usage;
+        while let Some(node) = at.and_then(|it| self.quotas.get_mut(usize::try_from(it.0).ok()?)) {
+            let usage = &mut node.usage;
             match class {
                 Preemptibility::NonPreemptible => {
                     change(&mut usage.non_preemptible_request);
@@ -162,7 +162,7 @@ impl QuotaTree {
                 // No formula uses the requests of pending preemptible pods.
                 Preemptibility::Preemptible => {}
             }
-            at = it.parent;
+            at = node.parent;
         }
     }
 }

@@ -76,8 +76,8 @@ impl ResourceList {
     /// Only the resources that `names` contains.
     #[must_use]
     pub fn masked(&self, names: &Self) -> Self {
-        let kept = self.iter().filter(|(it, _)| names.get(*it).is_some());
-        Self(kept.collect())
+        let amounts = self.iter().filter(|(it, _)| names.get(*it).is_some());
+        Self(amounts.collect())
     }
 
     /// Each amount capped by the limit.

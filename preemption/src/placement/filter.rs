@@ -79,16 +79,20 @@ impl Shape {
 
     /// A cordoned node is treated like one with the taint `node.kubernetes.io/unschedulable:NoSchedule`.
     fn tolerates_cordon(&self, symbols: &SymbolTable) -> bool {
-        self.tolerations.iter().any(|it| {
-            let is_key = it
+        self.tolerations.iter().any(|toleration| {
+            let is_key = toleration
                 .key
                 .is_none_or(|key| symbols.text(key) == UNSCHEDULABLE_TAINT);
             // The taint has no value, so a toleration with `Equal` must have an empty one.
-            let is_value = match it.condition {
+            let is_value = match toleration.condition {
                 super::pod::TolerationCondition::Exists => true,
                 super::pod::TolerationCondition::Equal(value) => symbols.text(value).is_empty(),
             };
-            is_key && is_value && it.effect.is_none_or(|it| it == TaintEffect::NoSchedule)
+            is_key
+                && is_value
+                && toleration
+                    .effect
+                    .is_none_or(|it| it == TaintEffect::NoSchedule)
         })
     }
 }

@@ -117,14 +117,14 @@ impl<'a> View<'a> {
         let (mut added, mut bound) = (Amount::ZERO, Amount::UNLIMITED);
         let mut at = cell;
         loop {
-            let it = self.tree.cell(at);
+            let cell_quota = self.tree.cell(at);
             let usage = self.usage(at);
-            let Some(parent) = it.parent else {
-                return it.subtree.minus(usage).plus(added).min(bound);
+            let Some(parent) = cell_quota.parent else {
+                return cell_quota.subtree.minus(usage).plus(added).min(bound);
             };
-            added = added.plus(it.local_available(usage));
+            added = added.plus(cell_quota.local_available(usage));
             // The borrowing limits of all nodes on the path apply, not only that of the queue.
-            bound = bound.min(it.borrowable(usage).plus(added));
+            bound = bound.min(cell_quota.borrowable(usage).plus(added));
             at = parent;
         }
     }
@@ -149,17 +149,17 @@ impl<'a> View<'a> {
     pub(crate) fn borrowing_level(&self, cell: CellId, amount: Amount) -> (u32, bool) {
         let (mut at, mut amount) = (cell, amount);
         loop {
-            let it = self.tree.cell(at);
+            let cell_quota = self.tree.cell(at);
             let usage = self.usage(at);
-            let node = self.tree.node(it.node);
-            if usage.plus(amount) <= it.subtree {
-                return (node.height, it.parent.is_some());
+            let node = self.tree.node(cell_quota.node);
+            if usage.plus(amount) <= cell_quota.subtree {
+                return (node.height, cell_quota.parent.is_some());
             }
-            let Some(parent) = it.parent else {
+            let Some(parent) = cell_quota.parent else {
                 return (node.height, false);
             };
             // The parent has to cover only the part beyond the free local quota.
-            amount = amount.minus(it.local_available(usage)).or_zero();
+            amount = amount.minus(cell_quota.local_available(usage)).or_zero();
             at = parent;
         }
     }

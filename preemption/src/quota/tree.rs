@@ -186,11 +186,11 @@ impl Tree {
     pub(crate) fn add_usage(&self, usage: &mut impl UsageStore, cell: CellId, amount: Amount) {
         let (mut cell, mut amount) = (cell, amount);
         loop {
-            let it = self.cell(cell);
+            let cell_quota = self.cell(cell);
             let before = usage.usage(cell);
-            let free = it.local_available(before);
+            let free = cell_quota.local_available(before);
             usage.change(cell, before, before.plus(amount));
-            match it.parent {
+            match cell_quota.parent {
                 // Local quota is used first; the parent sees only the rest (Kueue `addUsage`).
                 Some(parent) if amount > free => {
                     amount = amount.minus(free);
@@ -205,12 +205,12 @@ impl Tree {
     pub(crate) fn remove_usage(&self, usage: &mut impl UsageStore, cell: CellId, amount: Amount) {
         let (mut cell, mut amount) = (cell, amount);
         loop {
-            let it = self.cell(cell);
+            let cell_quota = self.cell(cell);
             let before = usage.usage(cell);
             // The part that `add_usage` passed to the parent: it is released there as well.
-            let stored = before.minus(it.local);
+            let stored = before.minus(cell_quota.local);
             usage.change(cell, before, before.minus(amount));
-            match it.parent {
+            match cell_quota.parent {
                 Some(parent) if stored > Amount::ZERO => {
                     amount = amount.min(stored);
                     cell = parent;
@@ -404,11 +404,11 @@ impl Tree {
         }
         for id in top_down {
             for (_, cell) in self.node(*id).cells.clone() {
-                let it = self.cell(cell);
-                let potential = it.parent.map_or(it.subtree, |parent| {
+                let cell_quota = self.cell(cell);
+                let potential = cell_quota.parent.map_or(cell_quota.subtree, |parent| {
                     let from_above = self.cell(parent).potential;
                     // As if no quota were in use (Kueue `potentialAvailable`).
-                    it.local.plus(from_above.min(it.ceiling))
+                    cell_quota.local.plus(from_above.min(cell_quota.ceiling))
                 });
                 if let Some(slot) = self.cells.get_mut(cell.index()) {
                     slot.potential = potential;

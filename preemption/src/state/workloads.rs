@@ -102,8 +102,14 @@ pub(crate) fn update_workload(state: &mut State, id: WorkloadId, spec: WorkloadS
     if let Some(queue) = state.queues.get_mut(old_queue.index()) {
         queue.clear_sticky(id);
     }
-    if let Some(it) = reservation {
-        reserve_usage(state, id, &it.usage, it.reserved_at_s, it.is_evicted);
+    if let Some(reservation) = reservation {
+        reserve_usage(
+            state,
+            id,
+            &reservation.usage,
+            reservation.reserved_at_s,
+            reservation.is_evicted,
+        );
         // Reserving quota ends the backoff; here the workload had both before.
         if let Some(row) = state.workloads.get_mut(id) {
             row.backoff_until_s = until_s;

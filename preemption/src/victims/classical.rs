@@ -161,12 +161,12 @@ fn collect<'a>(
 fn fits_at_node(view: &View<'_>, request: &mut [(CellId, Amount)]) -> bool {
     let mut has_quota = true;
     for (cell, amount) in request {
-        let it = view.tree.cell(*cell);
+        let cell_quota = view.tree.cell(*cell);
         let usage = view.usage(*cell);
-        has_quota &= usage.plus(*amount) <= it.subtree;
+        has_quota &= usage.plus(*amount) <= cell_quota.subtree;
         // The parent sees only the part of the request beyond the free local quota.
-        *amount = amount.minus(it.local_available(usage)).or_zero();
-        *cell = it.parent.unwrap_or(*cell);
+        *amount = amount.minus(cell_quota.local_available(usage)).or_zero();
+        *cell = cell_quota.parent.unwrap_or(*cell);
     }
     has_quota
 }

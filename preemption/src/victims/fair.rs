@@ -309,7 +309,7 @@ impl<'a> FairSearch<'a, '_> {
                 return false;
             };
             // Shares are not compared in the own queue, nor while that queue is within nominal quota.
-            let taken = if queue == self.preemptor.queue {
+            let selected = if queue == self.preemptor.queue {
                 let front = candidates.pop(self.context, self.preemptor, self.trace);
                 front.map(|front| (front, PreemptionReason::InClusterQueue))
             } else if self.within_nominal {
@@ -319,7 +319,7 @@ impl<'a> FairSearch<'a, '_> {
                 self.first_allowed(view, queue, candidates, strategy)
             };
             self.tournament.set_next_candidate(queue, candidates.next);
-            if let Some((front, reason)) = taken
+            if let Some((front, reason)) = selected
                 && self.take_victim(view, queue, front, reason)
             {
                 return true;

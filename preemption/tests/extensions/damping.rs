@@ -180,14 +180,14 @@ fn preempted_victim_is_protected_while_replacement_is_admitted() {
     house.release("big");
     assert_eq!(house.run_cycle()[0], "small Admit");
     house.add_pending("higher", "one", 9, 2);
-    let told = house.run_cycle();
+    let actual = house.run_cycle();
     assert!(
-        told.contains(&"higher preempts small".to_owned()),
-        "{told:?}"
+        actual.contains(&"higher preempts small".to_owned()),
+        "{actual:?}"
     );
     house.release("small");
-    let told = house.run_cycle();
-    assert!(told.contains(&"higher Admit".to_owned()), "{told:?}");
+    let actual = house.run_cycle();
+    assert!(actual.contains(&"higher Admit".to_owned()), "{actual:?}");
     // Both `higher` and `small` are in backoff: `big` is admitted again.
     for name in ["small", "higher"] {
         let id = house.state.workload(name).unwrap();

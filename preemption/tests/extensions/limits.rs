@@ -22,7 +22,7 @@ fn with_borrowed_quota(owner: PreemptionLimits, guest: PreemptionLimits) -> Fixt
 }
 
 fn protections(steps: &[Step]) -> Vec<Protection> {
-    let spared = steps.iter().filter_map(|it| match it {
+    let spared = steps.iter().filter_map(|step| match step {
         Step::Protected {
             protection: why, ..
         } => Some(*why),
@@ -41,7 +41,7 @@ fn victims_without_limits_are_unrestricted() {
 
 #[test]
 fn reclaim_threshold_protects_higher_priorities() {
-    for (threshold_max, told) in [
+    for (threshold_max, expected) in [
         (7, "mine preempts low high"),
         (6, "mine NoCandidates"),
         (i32::MAX, "mine preempts low high"),
@@ -53,13 +53,13 @@ fn reclaim_threshold_protects_higher_priorities() {
         };
         let mut house = with_borrowed_quota(limits, PreemptionLimits::default());
         house.add_pending("mine", "owner", 5, 2);
-        assert_eq!(house.run_cycle(), [told], "{threshold_max}");
+        assert_eq!(house.run_cycle(), [expected], "{threshold_max}");
     }
 }
 
 #[test]
 fn within_queue_threshold_protects_higher_priorities() {
-    for (threshold_max, told) in [(3, "mine preempts old"), (2, "mine NoCandidates")] {
+    for (threshold_max, expected) in [(3, "mine preempts old"), (2, "mine NoCandidates")] {
         let limits = PreemptionLimits {
             within_threshold_max: Some(threshold_max),
             ..PreemptionLimits::default()
@@ -71,7 +71,7 @@ fn within_queue_threshold_protects_higher_priorities() {
         let mut house = Fixture::new(Options::default(), &[owner]);
         house.add_admitted("old", "owner", 3, 1);
         house.add_pending("mine", "owner", 5, 1);
-        assert_eq!(house.run_cycle(), [told], "{threshold_max}");
+        assert_eq!(house.run_cycle(), [expected], "{threshold_max}");
     }
 }
 
@@ -102,8 +102,8 @@ fn trace_of_blocked_search_contains_thresholds() {
     house.add_pending("mine", "owner", 5, 2);
     let steps = house.trace_steps("mine");
     let verdict = QueueVerdict::AboveThreshold { threshold_max: 0 };
-    let is_it = |it: &Step| matches!(it, Step::Queue { verdict: v, .. } if *v == verdict);
-    assert!(steps.iter().any(is_it), "{steps:?}");
+    let is_expected = |it: &Step| matches!(it, Step::Queue { verdict: v, .. } if *v == verdict);
+    assert!(steps.iter().any(is_expected), "{steps:?}");
 }
 
 #[test]
@@ -153,7 +153,7 @@ fn preemptions_max_protects_workload_at_the_limit() {
 
 #[test]
 fn victims_per_cycle_max_limits_one_cycle() {
-    for (all, of_guest, told) in [
+    for (all, of_guest, expected) in [
         (Some(1), None, "mine NoCandidates"),
         (None, Some(1), "mine NoCandidates"),
         (Some(2), Some(2), "mine preempts low high"),
@@ -173,7 +173,7 @@ fn victims_per_cycle_max_limits_one_cycle() {
         house.add_admitted("low", "guest", 0, 1);
         house.add_admitted("high", "guest", 7, 1);
         house.add_pending("mine", "owner", 5, 2);
-        assert_eq!(house.run_cycle(), [told]);
+        assert_eq!(house.run_cycle(), [expected]);
     }
 }
 
@@ -194,9 +194,9 @@ fn entry_over_victim_limit_is_requeued() {
     house.add_pending("first", "one", 9, 1);
     house.add_pending("second", "two", 5, 1);
     // Both need the same victim; the second preemptor then gets the other one, but not in this cycle.
-    let told = house.run_cycle();
-    assert_eq!(told[0], "first preempts low");
-    assert!(told[1].starts_with("second Skip"), "{told:?}");
+    let actual = house.run_cycle();
+    assert_eq!(actual[0], "first preempts low");
+    assert!(actual[1].starts_with("second Skip"), "{actual:?}");
     // The victim that is already evicted does not count.
     assert_eq!(
         house.run_cycle(),

@@ -37,7 +37,7 @@ fn classical_search_without_borrowing_only_if_others_lose() {
         ..guest
     };
     let (one, three) = ("mine preempts own3", "mine preempts own1 own3 own2");
-    for (what, owner, own, guest, priority, told) in [
+    for (what, owner, own, guest, priority, expected) in [
         ("it could", lower, 3, guest, 0, three),
         (
             "the priority of the guest is too high",
@@ -67,7 +67,7 @@ fn classical_search_without_borrowing_only_if_others_lose() {
     ] {
         let mut house = owner_and_borrower(owner, own, guest, priority);
         house.add_pending("mine", "owner", 5, 4);
-        assert_eq!(house.run_cycle(), [told], "{what}");
+        assert_eq!(house.run_cycle(), [expected], "{what}");
     }
 }
 
@@ -129,7 +129,7 @@ fn search_with_only_equally_old_workloads_tries_no_candidate() {
         within: WithinClusterQueue::LowerOrNewerEqualPriority,
         ..test_queue("owner", 1)
     };
-    for (age_s, is_tried) in [(0, false), (1, true)] {
+    for (age_s, is_attempted) in [(0, false), (1, true)] {
         let mut house = Fixture::new(Options::default(), &[owner]);
         house.now_s += age_s;
         house.add_admitted("own", "owner", 5, 1);
@@ -137,7 +137,7 @@ fn search_with_only_equally_old_workloads_tries_no_candidate() {
         house.add_pending("mine", "owner", 5, 1);
         let steps = house.trace_steps("mine");
         let is_attempt = |it: &Step| matches!(it, Step::Attempt { .. });
-        assert_eq!(steps.iter().any(is_attempt), is_tried, "{steps:?}");
+        assert_eq!(steps.iter().any(is_attempt), is_attempted, "{steps:?}");
     }
 }
 
@@ -159,7 +159,7 @@ fn trace_of_search_forbidden_by_policy_omits_threshold() {
         house.add_admitted("own", "owner", 0, 1);
         house.add_pending("mine", "owner", 5, 2);
         let steps = house.trace_steps("mine");
-        let mut verdicts = steps.iter().filter_map(|it| match it {
+        let mut verdicts = steps.iter().filter_map(|step| match step {
             Step::Queue { verdict, .. } => Some(*verdict),
             _ => None,
         });
@@ -180,7 +180,7 @@ fn fair() -> Options {
 
 #[test]
 fn fair_search_picks_cohort_or_queue_with_larger_share() {
-    for (near, far, told) in [
+    for (near, far, expected) in [
         (2, 1, "mine preempts near"),
         (1, 1, "mine preempts far"),
         (1, 2, "mine preempts far"),
@@ -199,13 +199,13 @@ fn fair_search_picks_cohort_or_queue_with_larger_share() {
         house.add_admitted("near", "beside", 0, near);
         house.add_admitted("far", "guest", 0, far);
         house.add_pending("mine", "owner", 5, 1);
-        assert_eq!(house.run_cycle(), [told], "{near} {far}");
+        assert_eq!(house.run_cycle(), [expected], "{near} {far}");
     }
 }
 
 #[test]
 fn fair_search_with_equal_shares_prefers_evicted_workload() {
-    for (evicted, told) in [("low", "mine preempts low"), ("high", "mine preempts high")] {
+    for (evicted, expected) in [("low", "mine preempts low"), ("high", "mine preempts high")] {
         let teams = [
             test_queue("owner", 2),
             test_queue("one", 0),
@@ -216,7 +216,7 @@ fn fair_search_with_equal_shares_prefers_evicted_workload() {
         house.add_admitted("high", "two", 7, 1);
         house.mark_evicted(evicted);
         house.add_pending("mine", "owner", 5, 1);
-        assert_eq!(house.run_cycle(), [told]);
+        assert_eq!(house.run_cycle(), [expected]);
     }
 }
 
@@ -232,7 +232,7 @@ fn fair_search_with_equal_shares_tries_own_queue_last() {
     house.add_admitted("lent", "guest", 7, 2);
     house.add_pending("mine", "owner", 5, 1);
     let steps = house.trace_steps("mine");
-    let mut verdicts = steps.iter().filter_map(|it| match it {
+    let mut verdicts = steps.iter().filter_map(|step| match step {
         Step::Candidate { verdict, .. } => Some(*verdict),
         _ => None,
     });

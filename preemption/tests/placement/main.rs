@@ -197,11 +197,11 @@ fn rejection(
     };
     change(&mut cluster, &mut spec);
     let host = cluster.set_host(spec);
-    let mut wanted = Shape::default();
-    shape(&mut cluster, &mut wanted);
-    let wanted = cluster.shape(wanted);
+    let mut pod_shape = Shape::default();
+    shape(&mut cluster, &mut pod_shape);
+    let shape_id = cluster.shape(pod_shape);
     cluster
-        .shape_of(wanted)
+        .shape_of(shape_id)
         .rejection_by(cluster.host(host).unwrap(), cluster.symbols())
 }
 

@@ -93,15 +93,15 @@ fn cycles_until_quiescent(
                 live.add(workload);
             }
         }
-        let told = live.next_cycle(1_000 + i64::try_from(cycle).unwrap());
+        let outcome = live.next_cycle(1_000 + i64::try_from(cycle).unwrap());
         let moves =
             |it: &NamedDecision| matches!(it, NamedDecision::Admit | NamedDecision::Preempt(_));
-        let is_quiet = leaving.is_empty() && !told.entries.iter().any(|it| moves(&it.decision));
+        let is_quiet = leaving.is_empty() && !outcome.entries.iter().any(|it| moves(&it.decision));
         quiet = if is_quiet { quiet + 1 } else { 0 };
         if quiet >= QUIET_CYCLES && cycle > ARRIVAL_CYCLE + QUIET_CYCLES {
             return Ok(Some(cycle));
         }
-        for name in told.victims() {
+        for name in outcome.victims() {
             let grace = usize::from(pace.next().copied().unwrap_or(0)) % 3;
             leaving.entry(name).or_insert(grace);
         }
@@ -114,9 +114,12 @@ fn cycles_until_quiescent(
                 live.state.release(id);
             }
         }
-        let told = told.entries.iter();
-        let told = told.map(|it| format!("{}: {:?}", it.workload, it.decision));
-        story.push(format!("{cycle}. {}", told.collect::<Vec<_>>().join("; ")));
+        let decisions = outcome.entries.iter();
+        let decisions = decisions.map(|it| format!("{}: {:?}", it.workload, it.decision));
+        story.push(format!(
+            "{cycle}. {}",
+            decisions.collect::<Vec<_>>().join("; ")
+        ));
         look(&mut live).map_err(|e| TestCaseError::fail(format!("{e}\n{}", story.join("\n"))))?;
     }
     Ok(None)

@@ -58,7 +58,7 @@ fn check_same<T: Debug>(
 
 #[test]
 fn state_decisions_match_the_reference() {
-    let seen = RefCell::new(BTreeSet::new());
+    let kinds = RefCell::new(BTreeSet::new());
     check(CASES, &tapes(24), |tapes| {
         let mut both = Comparison::new(&tapes.world, GeneratorOptions::ANY);
         for tape in &tapes.events {
@@ -76,11 +76,11 @@ fn state_decisions_match_the_reference() {
                 &both.compare_queue_contents(),
             )?;
         }
-        seen.borrow_mut().append(&mut both.compared_kinds);
+        kinds.borrow_mut().append(&mut both.compared_kinds);
         Ok(())
     });
-    let seen = seen.into_inner();
+    let kinds = kinds.into_inner();
     if cases_from_env().is_none() {
-        assert_eq!(seen.iter().collect::<Vec<_>>(), REQUIRED_KINDS);
+        assert_eq!(kinds.iter().collect::<Vec<_>>(), REQUIRED_KINDS);
     }
 }

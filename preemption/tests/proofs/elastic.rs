@@ -253,14 +253,14 @@ impl ElasticModel {
 
     fn reserved_for_non_preemptible(&self, queue: usize, flavor: usize) -> i64 {
         let mut rest = self.sum(queue, Preemptibility::NonPreemptible, None);
-        let mut kept = 0;
+        let mut reserved = 0;
         for at in 0..=flavor {
             let min = self.queues[queue].quotas[at].0;
             let used = self.sum(queue, Preemptibility::NonPreemptible, Some(at));
-            kept = min.min(used + rest);
+            reserved = min.min(used + rest);
             rest -= rest.min((min - used).max(0));
         }
-        kept
+        reserved
     }
 
     /// The gate of a workload's queue for a flavor: the sum, the reserve, the limit.
@@ -273,9 +273,9 @@ impl ElasticModel {
                 Some((sum, 0, queue.quotas[flavor].0))
             }
             Preemptibility::Preemptible => {
-                let kept = self.reserved_for_non_preemptible(work.queue, flavor);
-                let sum = kept + used(Preemptibility::Preemptible) + work.amount;
-                Some((sum, kept, queue.max(flavor)))
+                let reserved = self.reserved_for_non_preemptible(work.queue, flavor);
+                let sum = reserved + used(Preemptibility::Preemptible) + work.amount;
+                Some((sum, reserved, queue.max(flavor)))
             }
         }
     }
@@ -294,19 +294,16 @@ impl ElasticModel {
             let at = self.flavors.iter().position(|it| it == flavor).unwrap();
             let gate = self.gate(work, at);
             let number = |it: Amount| it.get();
-            let told = match verdict {
+            let actual = match verdict {
                 FlavorVerdict::ExceedsMin { sum, min, .. } => Some((number(*sum), 0, number(*min))),
                 FlavorVerdict::ExceedsMax {
-                    sum,
-                    reserved: kept,
-                    max,
-                    ..
-                } => Some((number(*sum), number(*kept), number(*max))),
+                    sum, reserved, max, ..
+                } => Some((number(*sum), number(*reserved), number(*max))),
                 FlavorVerdict::ExceedsMaxQuota { .. } => continue,
                 _ => None,
             };
             let expected = gate.filter(|(sum, _, limit)| sum > limit);
-            prop_assert_eq!(told, expected, "{} on flavor {}: {:?}", name, at, work);
+            prop_assert_eq!(actual, expected, "{} on flavor {}: {:?}", name, at, work);
         }
         if let Decision::Admit | Decision::Preempt(_) = &entry.decision {
             let flavor = entry.assignment().usage[0].0.flavor;

@@ -183,15 +183,15 @@ fn worlds(grammar: &ClusterBounds) -> Vec<ClusterModel> {
             for some in &running {
                 let mut world = empty.clone();
                 for (at, (queue, priority, size)) in some.iter().enumerate() {
-                    let mut it = workload(format!("r{at}"), *queue, *priority, *size);
+                    let mut admitted = workload(format!("r{at}"), *queue, *priority, *size);
                     // Some running workloads are older than the preemptor, some newer.
-                    it.order_time = if at % 2 == 0 { 20 } else { 0 };
-                    it.reservation = Some(ModelReservation {
+                    admitted.order_time = if at % 2 == 0 { 20 } else { 0 };
+                    admitted.reservation = Some(ModelReservation {
                         usage: BTreeMap::from([(PAIR, *size)]),
                         reserved_at_s: i64::try_from(at).unwrap(),
                         is_evicted: false,
                     });
-                    world.workloads.insert(it.name.clone(), it);
+                    world.workloads.insert(admitted.name.clone(), admitted);
                 }
                 if check_all_limits(&Tree::new(&world)).is_ok() {
                     all.push(world);
@@ -211,21 +211,21 @@ fn has_room(world: &ClusterModel, size: i64) -> bool {
 /// Checks one nomination: it equals the nomination of the reference, and has all properties. Returns whether it has
 /// victims.
 fn check_nomination(
-    asked: &NominationCase,
+    case: &NominationCase,
     plain: &Scheduler,
 ) -> Result<bool, proptest::test_runner::TestCaseError> {
     let check = || -> TestCaseResult {
-        proptest::prop_assert_eq!(&asked.nominated, &plain.nominate("asks"));
-        check_victims_suffice(asked)?;
-        check_victims_are_needed(asked)?;
-        check_victims_within_policy(asked)?;
-        let mut world = asked.world.clone();
-        for (name, _) in &asked.nominated.victims {
+        proptest::prop_assert_eq!(&case.nominated, &plain.nominate("asks"));
+        check_victims_suffice(case)?;
+        check_victims_are_needed(case)?;
+        check_victims_within_policy(case)?;
+        let mut world = case.world.clone();
+        for (name, _) in &case.nominated.victims {
             world.workloads.remove(name);
         }
-        if asked.nominated.plan.mode == Mode::Preempt && !asked.nominated.victims.is_empty() {
+        if case.nominated.plan.mode == Mode::Preempt && !case.nominated.victims.is_empty() {
             world.workloads.get_mut("asks").unwrap().reservation = Some(ModelReservation {
-                usage: asked.nominated.plan.usage.clone(),
+                usage: case.nominated.plan.usage.clone(),
                 reserved_at_s: 99,
                 is_evicted: false,
             });
@@ -233,7 +233,7 @@ fn check_nomination(
         check_all_limits(&Tree::new(&world))
     };
     check()?;
-    Ok(!asked.nominated.victims.is_empty())
+    Ok(!case.nominated.victims.is_empty())
 }
 
 #[test]
@@ -282,8 +282,8 @@ fn all_policies(world: &mut ClusterModel, checked: &mut u64) -> u64 {
         let mut live = live.clone();
         live.set_queue(own);
         plain.world.queues.insert(own.name.clone(), own.clone());
-        let asked = NominationCase::new(world, live, "asks");
-        match check_nomination(&asked, &plain) {
+        let case = NominationCase::new(world, live, "asks");
+        match check_nomination(&case, &plain) {
             Ok(has_victims) => preempting += u64::from(has_victims),
             Err(e) => panic!("{world:?}\n{e}"),
         }

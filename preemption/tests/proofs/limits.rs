@@ -119,7 +119,7 @@ fn search_without_limits_takes_the_candidate() {
 #[test]
 fn threshold_protects_higher_priorities() {
     let none = PreemptionLimits::default();
-    for (priority, most, is_taken) in [
+    for (priority, most, expected) in [
         (5, 5, true),
         (5, 4, false),
         (4, 4, true),
@@ -131,19 +131,19 @@ fn threshold_protects_higher_priorities() {
             within_threshold_max: Some(most),
             ..none
         };
-        let taken = !victims("q0", priority, limits, none).0.is_empty();
-        assert_eq!(taken, is_taken, "{priority} within, at most {most}");
+        let actual = !victims("q0", priority, limits, none).0.is_empty();
+        assert_eq!(actual, expected, "{priority} within, at most {most}");
         // A threshold above the preemptor's priority does not protect older workloads of equal priority.
         let older = victims_since(1, "q0", 5, limits, none).0;
         assert_eq!(older, [], "{most}");
     }
-    for (priority, most, is_taken) in [(7, 7, true), (7, 6, false), (7, i32::MAX, true)] {
+    for (priority, most, expected) in [(7, 7, true), (7, 6, false), (7, i32::MAX, true)] {
         let limits = PreemptionLimits {
             reclaim_threshold_max: Some(most),
             ..none
         };
-        let taken = !victims("q1", priority, limits, none).0.is_empty();
-        assert_eq!(taken, is_taken, "{priority} beyond, at most {most}");
+        let actual = !victims("q1", priority, limits, none).0.is_empty();
+        assert_eq!(actual, expected, "{priority} beyond, at most {most}");
         // It does not apply to the preemptor's own queue.
         assert!(!victims("q0", 5, limits, none).0.is_empty());
     }
@@ -153,19 +153,19 @@ fn threshold_protects_higher_priorities() {
 #[test]
 fn min_runtime_protects_recently_admitted_workload() {
     let none = PreemptionLimits::default();
-    for (least_s, is_taken) in [(100, true), (101, false), (0, true)] {
+    for (least_s, expected) in [(100, true), (101, false), (0, true)] {
         let within = PreemptionLimits {
             min_run_within_s: Some(least_s),
             ..none
         };
-        let taken = !victims("q0", 4, within, none).0.is_empty();
-        assert_eq!(taken, is_taken, "within, {least_s}");
+        let actual = !victims("q0", 4, within, none).0.is_empty();
+        assert_eq!(actual, expected, "within, {least_s}");
         let beyond = PreemptionLimits {
             min_run_beyond_s: Some(least_s),
             ..none
         };
-        let taken = !victims("q1", 4, none, beyond).0.is_empty();
-        assert_eq!(taken, is_taken, "beyond, {least_s}");
+        let actual = !victims("q1", 4, none, beyond).0.is_empty();
+        assert_eq!(actual, expected, "beyond, {least_s}");
         // The two limits are independent, and the limits of the victim's queue apply.
         assert!(!victims("q1", 4, beyond, within).0.is_empty());
         assert!(!victims("q0", 4, beyond, none).0.is_empty());
@@ -178,8 +178,8 @@ fn trace_of_impossible_search_contains_cannot_succeed() {
     let none = PreemptionLimits::default();
     for (priority, is_in_vain) in [(6, true), (5, false), (4, false)] {
         let (_, trace) = victims("q0", priority, none, none);
-        let is_told = trace.steps().contains(&Step::CannotSucceed);
-        assert_eq!(is_told, is_in_vain, "{priority}: {trace:?}");
+        let is_recorded = trace.steps().contains(&Step::CannotSucceed);
+        assert_eq!(is_recorded, is_in_vain, "{priority}: {trace:?}");
     }
 }
 
@@ -196,9 +196,9 @@ fn trace_of_protected_candidate_contains_protection() {
         min_runtime_s: 101,
     };
     let mut steps = trace.steps().iter();
-    let is_told =
+    let is_recorded =
         steps.any(|it| matches!(it, Step::Protected { protection, .. } if *protection == spared));
-    assert!(is_told, "{trace:?}");
+    assert!(is_recorded, "{trace:?}");
 }
 
 #[test]

@@ -36,10 +36,10 @@ impl NominationCase {
     fn all(tape: &[u8]) -> Vec<Self> {
         let world = with_pending_workloads(&mut Choices::new(tape), GeneratorOptions::ANY);
         let names = world.names(false);
-        let asked = names
+        let cases = names
             .iter()
             .map(|it| Self::new(&world, LiveState::from_model(&world), it));
-        asked.collect()
+        cases.collect()
     }
 
     /// Nominates one workload in a state with all objects of a cluster.
@@ -88,10 +88,10 @@ impl NominationCase {
 fn on_nominations(property: impl Fn(&NominationCase) -> TestCaseResult) {
     let with_victims = Cell::new(0_u32);
     check(CASES, &vec(any::<u8>(), WORLD_BYTES), |tape| {
-        for asked in NominationCase::all(&tape) {
-            let found = !asked.nominated.victims.is_empty();
+        for case in NominationCase::all(&tape) {
+            let found = !case.nominated.victims.is_empty();
             with_victims.set(with_victims.get() + u32::from(found));
-            property(&asked).map_err(|e| TestCaseError::fail(format!("{:?}\n{e}", asked.world)))?;
+            property(&case).map_err(|e| TestCaseError::fail(format!("{:?}\n{e}", case.world)))?;
         }
         Ok(())
     });
@@ -105,18 +105,18 @@ fn victims_make_the_preemptor_fit() {
     on_nominations(check_victims_suffice);
 }
 
-pub fn check_victims_suffice(asked: &NominationCase) -> TestCaseResult {
-    let victims: Vec<&NamedVictim> = asked.nominated.victims.iter().collect();
-    match asked.nominated.plan.mode {
+pub fn check_victims_suffice(case: &NominationCase) -> TestCaseResult {
+    let victims: Vec<&NamedVictim> = case.nominated.victims.iter().collect();
+    match case.nominated.plan.mode {
         Mode::Fit => {
             prop_assert!(victims.is_empty());
             // Upstream counts a flavor as fitting by its preferred resource.
-            let all_fit = asked.preemptor.needs.is_empty();
-            prop_assert!(!all_fit || asked.fits_without(&[], true));
+            let all_fit = case.preemptor.needs.is_empty();
+            prop_assert!(!all_fit || case.fits_without(&[], true));
         }
         Mode::Preempt if !victims.is_empty() => {
-            prop_assert!(!asked.fits_without(&[], true));
-            prop_assert!(asked.fits_without(&victims, true));
+            prop_assert!(!case.fits_without(&[], true));
+            prop_assert!(case.fits_without(&victims, true));
         }
         _ => prop_assert!(victims.is_empty()),
     }
@@ -128,17 +128,17 @@ fn victims_are_all_needed() {
     on_nominations(check_victims_are_needed);
 }
 
-pub fn check_victims_are_needed(asked: &NominationCase) -> TestCaseResult {
-    let victims = &asked.nominated.victims;
-    let may_borrow = may_borrow(&asked.live, &asked.trace, &asked.nominated);
+pub fn check_victims_are_needed(case: &NominationCase) -> TestCaseResult {
+    let victims = &case.nominated.victims;
+    let may_borrow = may_borrow(&case.live, &case.trace, &case.nominated);
     let Some(may_borrow) = may_borrow.filter(|_| !victims.is_empty()) else {
         return Ok(());
     };
     let all: Vec<&NamedVictim> = victims.iter().collect();
-    prop_assert!(asked.fits_without(&all, may_borrow));
+    prop_assert!(case.fits_without(&all, may_borrow));
     for spared in victims {
         let others: Vec<&NamedVictim> = victims.iter().filter(|it| *it != spared).collect();
-        prop_assert!(!asked.fits_without(&others, may_borrow), "{spared:?}");
+        prop_assert!(!case.fits_without(&others, may_borrow), "{spared:?}");
     }
     Ok(())
 }
@@ -148,18 +148,18 @@ fn victims_are_within_the_policy() {
     on_nominations(check_victims_within_policy);
 }
 
-pub fn check_victims_within_policy(asked: &NominationCase) -> TestCaseResult {
-    let mut victims = asked.nominated.victims.iter();
-    victims.try_for_each(|it| is_within_policy(asked, it))
+pub fn check_victims_within_policy(case: &NominationCase) -> TestCaseResult {
+    let mut victims = case.nominated.victims.iter();
+    victims.try_for_each(|it| is_within_policy(case, it))
 }
 
-fn is_within_policy(asked: &NominationCase, (name, reason): &NamedVictim) -> TestCaseResult {
-    let (tree, preemptor) = (&asked.tree, &asked.preemptor);
-    let victim = &asked.world.workloads[name];
+fn is_within_policy(case: &NominationCase, (name, reason): &NamedVictim) -> TestCaseResult {
+    let (tree, preemptor) = (&case.tree, &case.preemptor);
+    let victim = &case.world.workloads[name];
     let held = victim.reservation.as_ref();
     let queue = tree.index(&victim.queue, true);
     let is_own = queue == preemptor.queue;
-    let is_fair = asked.world.options.algorithm != Algorithm::Classical;
+    let is_fair = case.world.options.algorithm != Algorithm::Classical;
     prop_assert!(held.is_some(), "{} does not run", name);
     prop_assert!(preemptor.may_preempt(victim, is_own), "{victim:?}");
     let mut needs = preemptor.needs.iter();
@@ -188,15 +188,15 @@ fn is_within_policy(asked: &NominationCase, (name, reason): &NamedVictim) -> Tes
 
 #[test]
 fn trace_matches_the_decision() {
-    on_nominations(|asked| check_trace(&asked.live, &asked.trace, &asked.nominated));
+    on_nominations(|case| check_trace(&case.live, &case.trace, &case.nominated));
 }
 
 #[test]
 fn nomination_repeated_is_equal() {
-    on_nominations(|asked| {
-        let name = asked.world.names(false);
+    on_nominations(|case| {
+        let name = case.world.names(false);
         for name in name {
-            let mut live = asked.live.clone();
+            let mut live = case.live.clone();
             let (first, trace) = live.nominate(&name, Trace::on());
             let (second, other) = live.nominate(&name, Trace::on());
             let (silent, none) = live.nominate(&name, Trace::off());

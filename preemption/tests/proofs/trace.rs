@@ -26,11 +26,11 @@ fn decisive(searches: Vec<SearchTrace>, nominated: &NamedNomination) -> Option<S
     let has_fewer = searches
         .iter()
         .any(|it| it.counts.as_ref() == Some(&counts));
-    let of_it = |it: &SearchTrace| match &it.counts {
+    let has_counts = |search: &SearchTrace| match &search.counts {
         Some(fewer) => *fewer == counts,
         None => !has_fewer,
     };
-    searches.into_iter().rfind(of_it)
+    searches.into_iter().rfind(has_counts)
 }
 
 /// Whether the victims were found while the preemptor might borrow.
@@ -52,7 +52,7 @@ fn searches(live: &LiveState, trace: &Trace) -> Result<Vec<SearchTrace>, TestCas
             });
             continue;
         }
-        let Some(told) = &mut open else {
+        let Some(search) = &mut open else {
             if let Step::FewerPods { counts: fewer } = step {
                 counts = Some(fewer.clone());
                 continue;
@@ -63,29 +63,29 @@ fn searches(live: &LiveState, trace: &Trace) -> Result<Vec<SearchTrace>, TestCas
         };
         match step {
             Step::Attempt { may_borrow } => {
-                told.attempts += 1;
-                told.may_borrow = Some(*may_borrow);
-                told.selected.clear();
+                search.attempts += 1;
+                search.may_borrow = Some(*may_borrow);
+                search.selected.clear();
             }
             Step::Candidate {
                 workload,
                 reason,
                 verdict,
             } => {
-                prop_assert!(told.attempts > 0);
+                prop_assert!(search.attempts > 0);
                 if *verdict == CandidateVerdict::Selected {
                     let name = live.name(*workload);
-                    let is_new = told.selected.iter().all(|(it, _)| *it != name);
+                    let is_new = search.selected.iter().all(|(it, _)| *it != name);
                     prop_assert!(is_new, "{} is taken twice", name);
-                    told.selected.push((name, *reason));
+                    search.selected.push((name, *reason));
                 }
             }
-            Step::Queue { .. } => prop_assert!(told.attempts > 0),
-            Step::FilledBack { workload } => fill_back(live, told, *workload)?,
+            Step::Queue { .. } => prop_assert!(search.attempts > 0),
+            Step::FilledBack { workload } => fill_back(live, search, *workload)?,
             Step::CannotSucceed | Step::SearchEnded { .. } => {
                 let is_vain = *step == Step::CannotSucceed;
-                prop_assert!(!is_vain || told.attempts == 0);
-                told.found = Some(*step == Step::SearchEnded { found: true });
+                prop_assert!(!is_vain || search.attempts == 0);
+                search.found = Some(*step == Step::SearchEnded { found: true });
                 all.extend(open.take());
             }
             other => return Err(TestCaseError::fail(format!("{other:?} in a search"))),
@@ -95,13 +95,13 @@ fn searches(live: &LiveState, trace: &Trace) -> Result<Vec<SearchTrace>, TestCas
     Ok(all)
 }
 
-fn fill_back(live: &LiveState, told: &mut SearchTrace, workload: WorkloadId) -> TestCaseResult {
+fn fill_back(live: &LiveState, search: &mut SearchTrace, workload: WorkloadId) -> TestCaseResult {
     let name = live.name(workload);
-    let last = told.selected.last().map(|(it, _)| it.clone());
+    let last = search.selected.last().map(|(it, _)| it.clone());
     prop_assert_ne!(Some(&name), last.as_ref(), "the last victim is needed");
-    let before = told.selected.len();
-    told.selected.retain(|(it, _)| *it != name);
-    prop_assert_eq!(told.selected.len() + 1, before, "{} was not taken", name);
+    let before = search.selected.len();
+    search.selected.retain(|(it, _)| *it != name);
+    prop_assert_eq!(search.selected.len() + 1, before, "{} was not taken", name);
     Ok(())
 }
 
@@ -120,20 +120,20 @@ pub fn check_trace(live: &LiveState, trace: &Trace, nominated: &NamedNomination)
             return Ok(());
         }
         prop_assert_eq!(last.found, Some(true));
-        let mut told = last.selected.clone();
+        let mut selected = last.selected.clone();
         let mut victims = nominated.victims.clone();
-        told.sort();
+        selected.sort();
         victims.sort();
-        prop_assert_eq!(told, victims);
+        prop_assert_eq!(selected, victims);
     }
     let flavors = trace.steps().iter();
     let flavors = flavors
         .filter(|it| matches!(it, Step::Flavor { .. }))
         .count();
     let pod_sets = nominated.plan.pod_sets.iter();
-    let wanted = pod_sets.filter(|it| !it.flavors.is_empty()).count();
+    let expected = pod_sets.filter(|it| !it.flavors.is_empty()).count();
     prop_assert!(
-        flavors >= wanted,
+        flavors >= expected,
         "the trace lacks a flavor of the decision"
     );
     Ok(())

@@ -154,9 +154,9 @@ fn zero_limit_deactivates_at_first_timeout() {
 
 #[test]
 fn time_limit_counts_from_first_eviction() {
-    let on = settings(|it| {
-        it.backoff_limit = Some(Duration::from_secs(1_000));
-        it.backoff.base = Duration::ZERO;
+    let on = settings(|config| {
+        config.backoff_limit = Some(Duration::from_secs(1_000));
+        config.backoff.base = Duration::ZERO;
     });
     let mut job = admitted(0);
     assert!(timeout_cause(apply_step(&on, &mut job, 300)).is_some());
@@ -300,9 +300,9 @@ fn retry_checks_defer_without_counting() {
 /// after a day.
 #[test]
 fn kep_1282_thirty_retries_take_a_day() {
-    let on = settings(|it| {
-        it.backoff = Backoff::kep_1282();
-        it.backoff_limit_count = Some(30);
+    let on = settings(|config| {
+        config.backoff = Backoff::kep_1282();
+        config.backoff_limit_count = Some(30);
     });
     let mut job = admitted(0);
     let mut now_s = 0;

@@ -152,10 +152,10 @@ fn steps_until_idle(
     standing: &mut LifecycleState,
     now_ms: i64,
 ) -> usize {
-    for taken in 0..=STEPS_MAX {
+    for count in 0..=STEPS_MAX {
         let step = next_step(settings, standing, now_ms, Jitter::NONE);
         if matches!(step, LifecycleStep::Idle | LifecycleStep::Wait(_)) {
-            return taken;
+            return count;
         }
         let before = standing.clone();
         standing.apply(&step, now_ms);

@@ -232,16 +232,16 @@ impl<'a> WorkloadSampler<'a> {
 
 /// A few priorities to sample from: those given, those around a threshold if fewer than two are given, and some higher
 /// ones if none is.
-fn priorities_to_try(cluster: &SimulatedCluster, given: &BTreeSet<i32>) -> Vec<i32> {
+fn priorities_to_try(cluster: &SimulatedCluster, priorities: &BTreeSet<i32>) -> Vec<i32> {
     let thresholds =
         cluster
             .queues
             .iter()
-            .filter_map(|it| match it.preemption.borrow_within_cohort {
+            .filter_map(|queue| match queue.preemption.borrow_within_cohort {
                 BorrowWithinCohort::LowerPriority { threshold_max } => threshold_max,
                 BorrowWithinCohort::Never => None,
             });
-    let mut all: BTreeSet<i32> = given.clone();
+    let mut all: BTreeSet<i32> = priorities.clone();
     if all.len() < 2 {
         let around = thresholds.flat_map(|it| [it, it.saturating_add(1)]);
         all.extend(around);
@@ -249,7 +249,7 @@ fn priorities_to_try(cluster: &SimulatedCluster, given: &BTreeSet<i32>) -> Vec<i
     let last = all.last().copied().unwrap_or_default();
     let more = (1..).map(|it| last.saturating_add(it));
     let missing = 3_usize.saturating_sub(all.len());
-    if given.is_empty() {
+    if priorities.is_empty() {
         all.extend(more.take(missing));
     }
     // With many priorities, take every n-th and the highest.

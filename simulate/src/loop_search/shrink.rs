@@ -44,8 +44,8 @@ fn simplifications(
     for (at, workload) in workloads.iter().enumerate() {
         let mut change = |changed: SimWorkload| {
             let mut candidate = workloads.to_vec();
-            if let Some(it) = candidate.get_mut(at) {
-                *it = changed;
+            if let Some(slot) = candidate.get_mut(at) {
+                *slot = changed;
             }
             all.push(candidate);
         };

@@ -41,7 +41,7 @@ impl<'a> ReferenceSearch<'a> {
             }
         }
         let fits = |free: [i64; 2]| free[0] >= request[0] && free[1] >= request[1];
-        let mut taken: Vec<&Job> = Vec::new();
+        let mut removed: Vec<&Job> = Vec::new();
         for job in candidates {
             if fits(free) {
                 break;
@@ -51,11 +51,11 @@ impl<'a> ReferenceSearch<'a> {
             }
             change(&mut self.queues, job, -1);
             free = [free[0] + 1000, free[1] + GIB];
-            taken.push(job);
+            removed.push(job);
         }
         let mut victims = Vec::new();
         let found = fits(free);
-        for job in taken.into_iter().rev() {
+        for job in removed.into_iter().rev() {
             change(&mut self.queues, job, 1);
             let without = [free[0] - 1000, free[1] - GIB];
             if found && !fits(without) {

@@ -24,7 +24,7 @@ pub fn print() {
         let world = BorrowingCluster::new(queues, running);
         let mut state = world.empty_state();
         let before = resident();
-        let asked = bytes(|| world.fill(&mut state)) / world.jobs.len();
+        let allocated = bytes(|| world.fill(&mut state)) / world.jobs.len();
         let resident = (resident() - before) / world.jobs.len();
         let mut plain = world.reference_search();
         let at = format!("{queues:7} {running:9}");
@@ -43,7 +43,7 @@ pub fn print() {
         let id = pending(&mut state, "preemptor", PREEMPTOR);
         nominate(&mut state, id, &at);
         fair(&world, &at);
-        print!("{:24} {at} {asked:10} B asked for", "memory a workload");
+        print!("{:24} {at} {allocated:10} B asked for", "memory a workload");
         if running < 100_000 {
             // Too small to separate from the memory that the process already had.
             println!();
@@ -175,8 +175,8 @@ fn state_with_running(running: usize) -> (State, WorkloadId, SearchInput) {
     let assignment = WhatIf::new(&mut state)
         .assign(id, &mut Trace::off())
         .unwrap();
-    let asked = (assignment.needs(), assignment.usage);
-    (state, id, asked)
+    let input = (assignment.needs(), assignment.usage);
+    (state, id, input)
 }
 
 /// Decides this many times without output, for counting instructions.

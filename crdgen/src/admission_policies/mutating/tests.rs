@@ -9,7 +9,7 @@
 use super::*;
 use crate::definitions::plain_definitions;
 use kube_cel::KubeCelExt;
-use kube_cel::cel::{Context as Cel, Program, Value as Said};
+use kube_cel::cel::{Context as Cel, Program, Value as CelValue};
 use lockkeeper_api::{ClusterQueue, ResourceFlavor, Workload};
 use lockkeeper_policies::index::{Index, IndexedKind};
 use lockkeeper_policies::registry;
@@ -35,22 +35,22 @@ fn added(expression: &str, object: &Value, old: Option<&Value>) -> Vec<(String, 
     let mut context = Cel::default().with_all();
     context.add_variable("object", object).unwrap();
     context.add_variable("oldObject", old).unwrap();
-    let said = program.execute(&context).expect(&text);
-    let Value::Array(items) = plain(&said) else {
+    let output = program.execute(&context).expect(&text);
+    let Value::Array(items) = plain(&output) else {
         return Vec::new();
     };
-    let each = items.into_iter().map(|it| {
-        let path = it["path"].as_str().unwrap().to_owned();
-        (path, it["value"].clone())
+    let each = items.into_iter().map(|operation| {
+        let path = operation["path"].as_str().unwrap().to_owned();
+        (path, operation["value"].clone())
     });
     each.collect()
 }
 
-fn plain(said: &Said) -> Value {
-    match said {
-        Said::String(text) => Value::from(text.as_str()),
-        Said::List(items) => items.iter().map(plain).collect(),
-        Said::Map(map) => {
+fn plain(result: &CelValue) -> Value {
+    match result {
+        CelValue::String(text) => Value::from(text.as_str()),
+        CelValue::List(items) => items.iter().map(plain).collect(),
+        CelValue::Map(map) => {
             let fields = map.map.iter();
             fields
                 .map(|(key, value)| (key.to_string(), plain(value)))
@@ -75,7 +75,7 @@ fn webhook_and_policy_results<T: ValidatedKind>(object: &Value, old: Option<&Val
     let schema = schema(&T::kind(&()));
     let mut alone = object.clone();
     schema.apply_defaults(&mut alone);
-    let mut asked = alone.clone();
+    let mut by_webhook = alone.clone();
     for filling in T::CEL_DEFAULTS {
         for (path, value) in added(&patch(filling), &alone, old) {
             add_to(&mut alone, &path, value);
@@ -87,12 +87,12 @@ fn webhook_and_policy_results<T: ValidatedKind>(object: &Value, old: Option<&Val
         cluster: &index,
         settings: &Settings::default(),
     };
-    let new: T = serde_json::from_value(asked.clone()).unwrap();
+    let new: T = serde_json::from_value(by_webhook.clone()).unwrap();
     let old: Option<T> = old.map(|it| serde_json::from_value(it.clone()).unwrap());
-    for it in T::defaults(&new, old.as_ref(), &context).items() {
-        it.apply(&mut asked);
+    for entry in T::defaults(&new, old.as_ref(), &context).items() {
+        entry.apply(&mut by_webhook);
     }
-    [alone, asked]
+    [alone, by_webhook]
 }
 
 /// Holds both against each other for an object with each of these specs and metadata, made and changed.
@@ -114,8 +114,8 @@ fn check_agreement<T: ValidatedKind>(specs: &[Value], olds: &[Value]) {
         let olds: Vec<Value> = olds.iter().map(whole).collect();
         for object in specs.iter().map(whole) {
             for old in [None].into_iter().chain(olds.iter().map(Some)) {
-                let [alone, asked] = webhook_and_policy_results::<T>(&object, old);
-                assert_eq!(alone, asked, "{object} from {old:?}");
+                let [alone, by_webhook] = webhook_and_policy_results::<T>(&object, old);
+                assert_eq!(alone, by_webhook, "{object} from {old:?}");
                 filled += usize::from(alone != object);
             }
         }
@@ -163,9 +163,9 @@ fn workload_policy_keeps_priority_classes() {
         json!({"preemptionPriorityClassName": "low"}),
         json!({"priorityClassName": "high", "preemptionPriorityClassName": "low"}),
     ];
-    let specs = classes.map(|mut it| {
-        it["podSets"] = json!([{"template": {"spec": {"containers": []}}}]);
-        it
+    let specs = classes.map(|mut spec| {
+        spec["podSets"] = json!([{"template": {"spec": {"containers": []}}}]);
+        spec
     });
     check_agreement::<Workload>(&specs, &specs);
 }

@@ -11,7 +11,7 @@ const WIDTH_MAX: usize = 110;
 /// The head of `values.yaml`.
 const HEAD: &str = "\
 # The values of the chart, with their defaults. Made by `crdgen chart` from crdgen/src/chart/values.rs; to set some,
-# give Helm a file of your own. values.schema.json refuses keys that are not here.
+# give Helm a file of your own. values.schema.json rejects keys that are not here.
 ";
 
 /// `values.schema.json` in draft 7, which Helm requires. It rejects unknown keys, also in sections with

@@ -56,9 +56,9 @@ fn configuration_may_name_user_rules() {
             let plain = emitted(command, Some(&good), "");
             assert!(with.is_ok(), "{command:?} {config}: {:?}", with.err());
             assert!(with == plain, "{command:?} {config}");
-            let refused = emitted(command, None, config).unwrap_err();
+            let error = emitted(command, None, config).unwrap_err();
             let expected = format!("the configuration CONFIG is invalid: {key}: there is no rule ");
-            assert!(refused.starts_with(&expected), "{command:?}: {refused}");
+            assert!(error.starts_with(&expected), "{command:?}: {error}");
         }
     }
 }
@@ -78,8 +78,8 @@ fn webhooks_cover_kinds_of_enabled_user_rules() {
 #[test]
 fn uncompilable_user_rule_error_names_rule_and_line() {
     for command in COMMANDS {
-        let refused = emitted(command, Some(&page("object.spec ==")), "").unwrap_err();
-        let (place, reason) = refused.split_once(" Syntax error: ").expect(&refused);
+        let error = emitted(command, Some(&page("object.spec ==")), "").unwrap_err();
+        let (place, reason) = error.split_once(" Syntax error: ").expect(&error);
         assert_eq!(
             place,
             "RULES/owner.md:6:15: the expression of TEAM001, at its 1:15:"

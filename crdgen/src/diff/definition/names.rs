@@ -47,18 +47,20 @@ fn identity(
     old: &CustomResourceDefinitionNames,
     new: &CustomResourceDefinitionNames,
 ) -> Vec<Change> {
-    let singular = |it: &CustomResourceDefinitionNames| {
+    let singular = |names: &CustomResourceDefinitionNames| {
         // The API server defaults the singular and the list kind in the same way.
-        let default = || it.kind.to_lowercase();
-        it.singular
+        let default = || names.kind.to_lowercase();
+        names
+            .singular
             .clone()
             .filter(|it| !it.is_empty())
             .unwrap_or_else(default)
     };
-    let list = |it: &CustomResourceDefinitionNames| {
-        it.list_kind
+    let list = |names: &CustomResourceDefinitionNames| {
+        names
+            .list_kind
             .clone()
-            .unwrap_or_else(|| format!("{}List", it.kind))
+            .unwrap_or_else(|| format!("{}List", names.kind))
     };
     let pairs = [
         ("spec.names.kind", old.kind.clone(), new.kind.clone()),
@@ -118,8 +120,8 @@ fn conversion(
     new: Option<&CustomResourceConversion>,
     several: bool,
 ) -> Option<Change> {
-    let strategy = |it: Option<&CustomResourceConversion>| {
-        it.map_or_else(|| "None".to_owned(), |it| it.strategy.clone())
+    let strategy = |conversion: Option<&CustomResourceConversion>| {
+        conversion.map_or_else(|| "None".to_owned(), |it| it.strategy.clone())
     };
     let (before, after) = (strategy(old), strategy(new));
     let what = format!("the strategy is {after}, it was {before}");

@@ -45,8 +45,11 @@ pub(super) fn compare(
             what,
         ));
     }
-    let deprecation = |it: &CustomResourceDefinitionVersion| {
-        (it.deprecated == Some(true), it.deprecation_warning.clone())
+    let deprecation = |version: &CustomResourceDefinitionVersion| {
+        (
+            version.deprecated == Some(true),
+            version.deprecation_warning.clone(),
+        )
     };
     if deprecation(old) != deprecation(new) {
         let word = if deprecation(new).0 { "is" } else { "is not" };
@@ -87,8 +90,8 @@ fn subresources(
     old: &CustomResourceDefinitionVersion,
     new: &CustomResourceDefinitionVersion,
 ) -> Vec<Change> {
-    let of = |it: &CustomResourceDefinitionVersion| -> CustomResourceSubresources {
-        it.subresources.clone().unwrap_or_default()
+    let of = |version: &CustomResourceDefinitionVersion| -> CustomResourceSubresources {
+        version.subresources.clone().unwrap_or_default()
     };
     let (before, after) = (of(old), of(new));
     let mut changes = Vec::new();
@@ -139,16 +142,16 @@ fn selectable(
     old: &CustomResourceDefinitionVersion,
     new: &CustomResourceDefinitionVersion,
 ) -> Vec<Change> {
-    let of = |it: &CustomResourceDefinitionVersion| -> Vec<String> {
-        let all = it.selectable_fields.iter().flatten();
+    let of = |version: &CustomResourceDefinitionVersion| -> Vec<String> {
+        let all = version.selectable_fields.iter().flatten();
         all.map(|it| it.json_path.clone()).collect()
     };
     let (before, after) = (of(old), of(new));
     let gone = before.iter().filter(|it| !after.contains(it));
-    let gone = gone.map(|it| {
+    let gone = gone.map(|path| {
         (
             ChangeCode::SelectableFieldRemoved,
-            format!("{it} is removed"),
+            format!("{path} is removed"),
         )
     });
     let come = after.iter().filter(|it| !before.contains(it));

@@ -245,9 +245,9 @@ impl SchemaComparison<'_> {
 
     /// Compares list and map types.
     fn compare_list_types(&mut self, old: &JSONSchemaProps, new: &JSONSchemaProps, at: &Cursor) {
-        let list = |it: &JSONSchemaProps| {
-            let name = it.x_kubernetes_list_type.as_deref().unwrap_or("atomic");
-            match it.x_kubernetes_list_map_keys.as_deref() {
+        let list = |schema: &JSONSchemaProps| {
+            let name = schema.x_kubernetes_list_type.as_deref().unwrap_or("atomic");
+            match schema.x_kubernetes_list_map_keys.as_deref() {
                 Some(keys) if !keys.is_empty() => format!("{name} by {}", keys.join(", ")),
                 _ => name.to_owned(),
             }

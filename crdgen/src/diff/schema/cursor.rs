@@ -53,7 +53,7 @@ pub(super) fn property<'a>(schema: &'a JSONSchemaProps, name: &str) -> Option<&'
 /// The schema of entries of any name.
 pub(super) fn entries(schema: &JSONSchemaProps) -> Option<&JSONSchemaProps> {
     match &schema.additional_properties {
-        Some(JSONSchemaPropsOrBool::Schema(it)) => Some(it),
+        Some(JSONSchemaPropsOrBool::Schema(values)) => Some(values),
         _ => None,
     }
 }
@@ -66,7 +66,7 @@ pub(super) fn preserves_unknown_fields(schema: &JSONSchemaProps) -> bool {
 
 pub(super) fn items(schema: &JSONSchemaProps) -> Option<&JSONSchemaProps> {
     match &schema.items {
-        Some(JSONSchemaPropsOrArray::Schema(it)) => Some(it),
+        Some(JSONSchemaPropsOrArray::Schema(items)) => Some(items),
         _ => None,
     }
 }

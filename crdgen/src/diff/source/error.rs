@@ -15,13 +15,13 @@ pub enum Error {
     },
     /// git does not find the revision or the path.
     #[error(
-        "git cannot show {place}: {said}; name a file, a folder, -, REVISION:PATH or a revision that has the path of the other side"
+        "git cannot show {place}: {message}; name a file, a folder, -, REVISION:PATH or a revision that has the path of the other side"
     )]
     Git {
         /// The requested revision and path.
         place: String,
         /// The message of git.
-        said: String,
+        message: String,
     },
     /// Both sides are revisions without a path.
     #[error(

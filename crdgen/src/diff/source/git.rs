@@ -10,8 +10,8 @@ pub(super) fn show_texts(from: &Path, revision: &str, path: &str) -> Result<Vec<
     let place = format!("{revision}:{path}");
     // git would parse a leading hyphen as an option.
     if revision.is_empty() || revision.starts_with('-') {
-        let said = "not a revision".to_owned();
-        return Err(Error::Git { place, said });
+        let message = "not a revision".to_owned();
+        return Err(Error::Git { place, message });
     }
     // The object type, `blob` or `tree`, tells a file from a folder.
     let sort = run_git(from, &["cat-file", "-t", &place], &place)?;
@@ -54,9 +54,9 @@ pub(super) fn revision_texts(revision: &str, path: &Path) -> Result<Vec<Text>, E
 }
 
 fn run_git(from: &Path, arguments: &[&str], place: &str) -> Result<String, Error> {
-    let failed = |said: String| Error::Git {
+    let failed = |message: String| Error::Git {
         place: place.to_owned(),
-        said,
+        message,
     };
     let output = Command::new("git")
         .arg("-C")
@@ -65,9 +65,9 @@ fn run_git(from: &Path, arguments: &[&str], place: &str) -> Result<String, Error
         .output();
     let output = output.map_err(|error| failed(format!("git cannot be run: {error}")))?;
     if !output.status.success() {
-        let said = String::from_utf8_lossy(&output.stderr);
-        let said = said.lines().next().unwrap_or("it failed");
-        return Err(failed(said.trim_start_matches("fatal: ").to_owned()));
+        let message = String::from_utf8_lossy(&output.stderr);
+        let message = message.lines().next().unwrap_or("it failed");
+        return Err(failed(message.trim_start_matches("fatal: ").to_owned()));
     }
     String::from_utf8(output.stdout).map_err(|_| failed("not UTF-8 text".to_owned()))
 }

@@ -65,9 +65,9 @@ fn check_list_type(schema: &JSONSchemaProps, at: &FieldPath, found: &mut Finding
         return;
     };
     if schema.type_.as_deref() != Some("array") {
-        let seen = schema.type_.as_deref().unwrap_or_default();
+        let actual = schema.type_.as_deref().unwrap_or_default();
         let detail = "must be array if x-kubernetes-list-type is specified";
-        found.invalid(at.clone().field("type"), seen, detail);
+        found.invalid(at.clone().field("type"), actual, detail);
     }
     let items = match &schema.items {
         Some(JSONSchemaPropsOrArray::Schema(items)) => Some(&**items),
@@ -97,7 +97,7 @@ fn check_set(items: Option<&JSONSchemaProps>, at: &FieldPath, found: &mut Findin
         return;
     };
     // Unset means atomic for a list, and granular for a map.
-    let (field, seen) = match items.type_.as_deref() {
+    let (field, actual) = match items.type_.as_deref() {
         Some("array") => (
             "x-kubernetes-list-type",
             items.x_kubernetes_list_type.as_deref().unwrap_or("atomic"),
@@ -108,9 +108,9 @@ fn check_set(items: Option<&JSONSchemaProps>, at: &FieldPath, found: &mut Findin
         ),
         _ => return,
     };
-    if seen != "atomic" {
+    if actual != "atomic" {
         let detail = "must be atomic as item of a list with x-kubernetes-list-type=set";
-        found.invalid(at.clone().field(field), seen, detail);
+        found.invalid(at.clone().field(field), actual, detail);
     }
 }
 
@@ -140,9 +140,9 @@ fn check_map(
         return;
     };
     if items.type_.as_deref() != Some("object") {
-        let seen = items.type_.as_deref().unwrap_or_default();
+        let actual = items.type_.as_deref().unwrap_or_default();
         let detail = "must be object if parent array's x-kubernetes-list-type is map";
-        found.invalid(at.field("type"), seen, detail);
+        found.invalid(at.field("type"), actual, detail);
         return;
     }
     for key in keys {
@@ -186,9 +186,9 @@ fn check_map_type(schema: &JSONSchemaProps, at: &FieldPath, found: &mut FindingC
         return;
     };
     if schema.type_.as_deref() != Some("object") {
-        let seen = schema.type_.as_deref().unwrap_or_default();
+        let actual = schema.type_.as_deref().unwrap_or_default();
         let detail = "must be object if x-kubernetes-map-type is specified";
-        found.invalid(at.clone().field("type"), seen, detail);
+        found.invalid(at.clone().field("type"), actual, detail);
     }
     if !matches!(map_type, "atomic" | "granular") {
         let field = at.clone().field("x-kubernetes-map-type");
@@ -213,10 +213,10 @@ fn check_rule_messages(schema: &JSONSchemaProps, at: &FieldPath, found: &mut Fin
                 "must be non-empty if specified",
             );
         } else if message.is_some_and(has_break) {
-            let seen = message.unwrap_or_default();
+            let text = message.unwrap_or_default();
             found.invalid(
                 at.clone().field("message"),
-                seen,
+                text,
                 "must not contain line breaks",
             );
         } else if has_break(rule.rule.trim()) && message.is_none_or(str::is_empty) {

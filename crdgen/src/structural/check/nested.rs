@@ -78,7 +78,7 @@ fn check_branch(
     }
     for (_, name, detail) in structural_keywords(branch)
         .into_iter()
-        .filter(|(is_there, _, _)| *is_there)
+        .filter(|(is_present, _, _)| *is_present)
     {
         found.forbidden(at.clone().field(name), detail);
     }
@@ -194,17 +194,17 @@ fn check_field_known(
     };
     check_branch_fields(branch, Some(structural), at, from, found);
     if let Some(JSONSchemaPropsOrArray::Schema(items)) = &branch.items {
-        let there = match &structural.items {
-            Some(JSONSchemaPropsOrArray::Schema(it)) => Some(&**it),
+        let known = match &structural.items {
+            Some(JSONSchemaPropsOrArray::Schema(items)) => Some(&**items),
             _ => None,
         };
         let (at, from) = (at.clone().field("items"), from.clone().field("items"));
-        check_field_known(items, there, &at, &from, found);
+        check_field_known(items, known, &at, &from, found);
     }
     for (name, child) in branch.properties.iter().flatten() {
-        let there = structural.properties.as_ref().and_then(|it| it.get(name));
+        let known = structural.properties.as_ref().and_then(|it| it.get(name));
         let at = at.clone().field("properties").key(name.as_str());
         let from = from.clone().field("properties").key(name.as_str());
-        check_field_known(child, there, &at, &from, found);
+        check_field_known(child, known, &at, &from, found);
     }
 }

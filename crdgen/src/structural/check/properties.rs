@@ -89,7 +89,7 @@ fn check_extensions(schema: &JSONSchemaProps, at: &FieldPath, found: &mut Findin
     if schema.x_kubernetes_int_or_string != Some(true) {
         return;
     }
-    let there = [
+    let extensions = [
         (
             schema.x_kubernetes_preserve_unknown_fields,
             "x-kubernetes-preserve-unknown-fields",
@@ -99,7 +99,7 @@ fn check_extensions(schema: &JSONSchemaProps, at: &FieldPath, found: &mut Findin
             "x-kubernetes-embedded-resource",
         ),
     ];
-    for (_, name) in there.into_iter().filter(|(it, _)| *it == Some(true)) {
+    for (_, name) in extensions.into_iter().filter(|(it, _)| *it == Some(true)) {
         let detail = "must be false if x-kubernetes-int-or-string is true";
         found.report(at.clone().field(name), ErrorKind::Invalid, None, detail);
     }
@@ -158,19 +158,23 @@ fn check_object_keywords(
     if !is_object {
         return;
     }
-    let wanted = [
+    let types = [
         ("kind", "string"),
         ("apiVersion", "string"),
         ("metadata", "object"),
     ];
-    for (name, wanted) in wanted {
+    for (name, expected) in types {
         let Some(child) = schema.properties.as_ref().and_then(|it| it.get(name)) else {
             continue;
         };
         let at = at.clone().field("properties").key(name);
-        let seen = child.type_.as_deref().unwrap_or_default();
-        if seen != wanted {
-            found.invalid(at.clone().field("type"), seen, format!("must be {wanted}"));
+        let actual = child.type_.as_deref().unwrap_or_default();
+        if actual != expected {
+            found.invalid(
+                at.clone().field("type"),
+                actual,
+                format!("must be {expected}"),
+            );
         }
         if level == Level::Root && child.default.is_some() {
             let detail = "must not be set in a field that every object has";

@@ -74,8 +74,8 @@ fn rejections_match_api_server_paths() {
     for case in cases() {
         let found = check(&definition(&json!([version(&case)])));
         writeln!(out, "{}", case.name).unwrap();
-        let refused = found.err();
-        for problem in refused.iter().flat_map(|it| it.problems.iter()) {
+        let error = found.err();
+        for problem in error.iter().flat_map(|it| it.problems.iter()) {
             let text = problem
                 .text()
                 .replace("spec.versions[0].schema.openAPIV3Schema", "…");
@@ -97,7 +97,7 @@ fn versions_have_unique_names_and_one_stored() {
     let twice = definition(&json!([version(case), version(case)]));
     assert_eq!(
         check(&twice).unwrap_err().to_string(),
-        "the API server would refuse things.example.com: spec.versions: Invalid value: must contain unique version \
+        "the API server would reject things.example.com: spec.versions: Invalid value: must contain unique version \
          names; spec.versions: Invalid value: must have exactly one version marked as storage version"
     );
     let none = definition(&json!([{"name": "v1", "served": true, "storage": true}]));
@@ -118,7 +118,7 @@ fn lockkeeper_definitions_are_structural() {
 #[test]
 fn kueue_schemas_are_structural() {
     let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../policies/src/kueue/schemas");
-    let mut seen = 0;
+    let mut count = 0;
     for entry in std::fs::read_dir(folder).unwrap() {
         let text = std::fs::read_to_string(entry.unwrap().path()).unwrap();
         let versions: BTreeMap<String, Value> = serde_json::from_str(&text).unwrap();
@@ -129,8 +129,8 @@ fn kueue_schemas_are_structural() {
                 status: true,
             };
             assert_eq!(check(&definition(&json!([version(&case)]))), Ok(()));
-            seen += 1;
+            count += 1;
         }
     }
-    assert_eq!(seen, 12);
+    assert_eq!(count, 12);
 }

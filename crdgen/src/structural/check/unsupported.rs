@@ -16,7 +16,7 @@ pub(super) fn check_unsupported(
     at: &FieldPath,
     found: &mut FindingCollector,
 ) {
-    let there = [
+    let keywords = [
         (schema.id.is_some(), "id", "id is not supported"),
         (
             schema.schema.is_some(),
@@ -55,7 +55,10 @@ pub(super) fn check_unsupported(
             "uniqueItems cannot be set to true since the runtime complexity becomes quadratic",
         ),
     ];
-    for (_, name, detail) in there.into_iter().filter(|(is_there, _, _)| *is_there) {
+    for (_, name, detail) in keywords
+        .into_iter()
+        .filter(|(is_present, _, _)| *is_present)
+    {
         found.forbidden(at.clone().field(name), detail);
     }
     if schema.x_kubernetes_preserve_unknown_fields == Some(false) {

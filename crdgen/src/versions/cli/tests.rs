@@ -43,12 +43,12 @@ fn run_crdgen(text: &str, words: &[&str]) -> String {
     let words = words.iter().map(|it| if *it == "CRD" { path } else { it });
     let line = Line::try_parse_from(["crdgen"].into_iter().chain(words)).unwrap();
     let mut out = Vec::new();
-    let (code, said) = match outcome(line.command, &mut out) {
+    let (code, output) = match outcome(line.command, &mut out) {
         Ok(Outcome::Done) => (0, String::from_utf8(out).unwrap()),
         Ok(Outcome::Findings) => (1, String::from_utf8(out).unwrap()),
         Err(error) => (error.exit_code(), format!("error: {error}\n")),
     };
-    format!("exit code {code}\n{}", said.replace(path, "CRD"))
+    format!("exit code {code}\n{}", output.replace(path, "CRD"))
 }
 
 /// Everything that is told of some definitions, in both forms.
@@ -125,14 +125,14 @@ fn undecided_removal_is_error() {
         ),
         (["check-removal", "CRD", "v1beta1"], ""),
     ] {
-        let said = run_crdgen(&text, &words);
+        let output = run_crdgen(&text, &words);
         if expected.is_empty() {
             assert!(
-                said.starts_with("exit code 1\nthings.example.com stores v1beta1; "),
-                "{said}"
+                output.starts_with("exit code 1\nthings.example.com stores v1beta1; "),
+                "{output}"
             );
         } else {
-            assert_eq!(said, format!("exit code 2\nerror: {expected}\n"));
+            assert_eq!(output, format!("exit code 2\nerror: {expected}\n"));
         }
     }
 }

@@ -65,7 +65,7 @@ func main() {
 	definitions, policies := read(os.Args[1])
 	record := Record{Library: library(), Limits: map[string]map[string]int64{}, Writes: writes(definitions)}
 	for _, definition := range definitions {
-		refuseInvalid(definition)
+		rejectInvalid(definition)
 		record.ofDefinition(definition, policies)
 	}
 	out := json.NewEncoder(os.Stdout)
@@ -114,8 +114,8 @@ func read(path string) ([]v1.CustomResourceDefinition, []admission.ValidatingAdm
 	}
 }
 
-// An expression over the limits is refused here, with the words of the API server.
-func refuseInvalid(definition v1.CustomResourceDefinition) {
+// An expression over the limits is rejected here, with the words of the API server.
+func rejectInvalid(definition v1.CustomResourceDefinition) {
 	definition = *definition.DeepCopy()
 	v1.SetDefaults_CustomResourceDefinition(&definition)
 	if len(definition.Status.StoredVersions) == 0 {

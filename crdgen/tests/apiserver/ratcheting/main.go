@@ -1,4 +1,4 @@
-// Asks the API server's own library about updates of objects that do not meet a schema, and prints which it refuses.
+// Asks the API server's own library about updates of objects that do not meet a schema, and prints which it rejects.
 package main
 
 import (
@@ -43,7 +43,7 @@ func main() {
 		errs := validation.ValidateCustomResourceUpdate(nil, c.New, c.Old, validator, validation.WithRatcheting(both))
 		verdict := "passes"
 		if len(errs) > 0 {
-			verdict = "refused"
+			verdict = "rejected"
 		}
 		fmt.Printf("%s: %s\n", c.Name, verdict)
 	}

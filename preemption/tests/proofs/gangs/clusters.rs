@@ -108,12 +108,12 @@ impl ModelCluster {
     fn start_or_queue(&mut self, mut job: ModelJob) {
         for at in 0..job.pods.len() {
             let asks = job.pods[at].requests;
-            let taken = |host: usize| {
+            let in_use = |host: usize| {
                 let own = job.pods.iter().filter(|it| it.host == Some(host));
                 own.fold([0, 0], |sum, it| plus(sum, it.requests))
             };
             let fits = |host: &usize| {
-                let free = minus(self.free(*host), taken(*host));
+                let free = minus(self.free(*host), in_use(*host));
                 self.admits(*host, &job) && is_within(asks, free)
             };
             job.pods[at].host = (0..self.hosts.len()).find(fits);
@@ -132,8 +132,8 @@ impl ModelCluster {
     pub fn free(&self, host: usize) -> Requests {
         let pods = self.jobs.iter().flat_map(|it| &it.pods);
         let here = pods.filter(|it| it.host == Some(host));
-        here.fold(self.hosts[host].allocatable, |free, it| {
-            minus(free, it.requests)
+        here.fold(self.hosts[host].allocatable, |free, pod| {
+            minus(free, pod.requests)
         })
     }
 
@@ -169,16 +169,16 @@ impl ModelCluster {
         for (at, (label, allowed)) in self.budgets.iter().enumerate() {
             set_budget(&mut world, at, *label, *allowed);
         }
-        let mut told = BuiltCluster {
+        let mut built = BuiltCluster {
             cluster: world,
             hosts,
             groups: vec![None; self.jobs.len()],
             pods: vec![Vec::new(); self.jobs.len()],
         };
         for at in order {
-            told.set_job(*at, &self.jobs[*at]);
+            built.set_job(*at, &self.jobs[*at]);
         }
-        told
+        built
     }
 }
 

@@ -11,12 +11,12 @@ const CASES: u32 = 1_500;
 const EVENTS: usize = 12;
 
 /// A change, most of which is reverted at the end.
-fn apply_random_event(told: &mut BuiltCluster, town: &ModelCluster, dice: &mut Choices<'_>) {
+fn apply_random_event(built: &mut BuiltCluster, town: &ModelCluster, dice: &mut Choices<'_>) {
     let job = dice.below(town.jobs.len());
     match dice.below(6) {
         0 => {
-            for pod in told.pods[job].clone() {
-                told.cluster.remove_pod(pod);
+            for pod in built.pods[job].clone() {
+                built.cluster.remove_pod(pod);
             }
         }
         1 => {
@@ -25,27 +25,27 @@ fn apply_random_event(told: &mut BuiltCluster, town: &ModelCluster, dice: &mut C
             other.preemption_priority = other.priority;
             other.mode = other.mode.map(|_| DisruptionMode::Pod);
             other.label = Some(dice.below(2));
-            told.set_job(job, &other);
+            built.set_job(job, &other);
         }
         2 => {
-            if let Some(group) = told.groups[job] {
-                told.cluster.remove_group(group);
+            if let Some(group) = built.groups[job] {
+                built.cluster.remove_group(group);
             }
         }
         3 => {
-            let budget = set_budget(&mut told.cluster, dice.below(3), dice.below(2), 0);
+            let budget = set_budget(&mut built.cluster, dice.below(3), dice.below(2), 0);
             if dice.one_in(2) {
-                told.cluster.remove_budget(budget);
+                built.cluster.remove_budget(budget);
             }
         }
-        4 => told
+        4 => built
             .cluster
-            .remove_host(told.hosts[dice.below(town.hosts.len())]),
+            .remove_host(built.hosts[dice.below(town.hosts.len())]),
         _ => {
             let mut moved = town.jobs[job].clone();
             let host = dice.below(town.hosts.len());
             moved.pods.iter_mut().for_each(|it| it.host = Some(host));
-            told.set_job(job, &moved);
+            built.set_job(job, &moved);
         }
     }
 }
@@ -56,34 +56,34 @@ fn decision_depends_on_state_not_event_history() {
     check(CASES, &(cluster_tapes(), events), |(tape, events)| {
         let town = ModelCluster::random(&mut Choices::new(&tape), SMALL);
         let fresh = town.build(SchedulerCompatibility::Lockkeeper);
-        let mut told = town.build(SchedulerCompatibility::Lockkeeper);
+        let mut built = town.build(SchedulerCompatibility::Lockkeeper);
         let mut dice = Choices::new(&events);
         for _ in 0..EVENTS {
-            apply_random_event(&mut told, &town, &mut dice);
+            apply_random_event(&mut built, &town, &mut dice);
         }
         for (at, host) in town.hosts.iter().enumerate() {
-            set_host(&mut told.cluster, at, host);
+            set_host(&mut built.cluster, at, host);
         }
         for at in 0..3 {
             if let Some((label, allowed)) = town.budgets.get(at) {
-                set_budget(&mut told.cluster, at, *label, *allowed);
+                set_budget(&mut built.cluster, at, *label, *allowed);
                 continue;
             }
-            let budget = set_budget(&mut told.cluster, at, 0, 0);
-            told.cluster.remove_budget(budget);
+            let budget = set_budget(&mut built.cluster, at, 0, 0);
+            built.cluster.remove_budget(budget);
         }
         for (at, job) in town.jobs.iter().enumerate() {
-            told.set_job(at, job);
+            built.set_job(at, job);
         }
         prop_assert_eq!(
-            told.cluster.units().iter().count(),
+            built.cluster.units().iter().count(),
             fresh.cluster.units().iter().count()
         );
         for job in town.waiting() {
-            let now = told.decide(&town, job).outcome;
+            let now = built.decide(&town, job).outcome;
             let expected = fresh.decide(&town, job).outcome;
             prop_assert_eq!(
-                summary(&told, &now),
+                summary(&built, &now),
                 summary(&fresh, &expected),
                 "job{} of {:#?}",
                 job,
@@ -100,7 +100,7 @@ fn leader_worker_set_unit_count_follows_disruption_mode() {
     for (mode, units) in [(DisruptionMode::PodGroup, 8), (DisruptionMode::Pod, 40)] {
         let replica = ModelJob::gang(mode, 5, Some(0));
         let town = ModelCluster::with_jobs(vec![replica; 8]);
-        let told = town.build(SchedulerCompatibility::Lockkeeper);
-        assert_eq!(told.cluster.units().iter().count(), units);
+        let built = town.build(SchedulerCompatibility::Lockkeeper);
+        assert_eq!(built.cluster.units().iter().count(), units);
     }
 }

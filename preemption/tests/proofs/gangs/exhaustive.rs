@@ -117,12 +117,12 @@ impl Tally {
 }
 
 /// The cost as compared here, and the score.
-fn cost(told: &BuiltCluster, outcome: &GangOutcome) -> Option<(Cost, Option<Score>)> {
+fn cost(built: &BuiltCluster, outcome: &GangOutcome) -> Option<(Cost, Option<Score>)> {
     match outcome {
         GangOutcome::Fits { .. } => Some(((i32::MIN, 0), None)),
         GangOutcome::Preempt(plan) => {
-            let first = told.cluster.units().get(plan.victims[0]).unwrap();
-            let pods = plan.victims.iter().map(|it| told.pods_of(*it).len());
+            let first = built.cluster.units().get(plan.victims[0]).unwrap();
+            let pods = plan.victims.iter().map(|it| built.pods_of(*it).len());
             Some(((first.priority(), pods.sum()), Some(plan.score)))
         }
         _ => None,
@@ -135,7 +135,7 @@ fn greedy_decision_is_rarely_far_from_optimum() {
     check(CASES, &cluster_tapes(), |tape| {
         let town = ModelCluster::random(&mut Choices::new(&tape), CLUSTER_SIZE);
         let order: Vec<usize> = (0..town.jobs.len()).collect();
-        let told = [false, true].map(|is_thorough| {
+        let clusters = [false, true].map(|is_thorough| {
             let options = GangOptions {
                 tries_both_strategies: is_thorough,
                 ..GangOptions::default()
@@ -149,9 +149,9 @@ fn greedy_decision_is_rarely_far_from_optimum() {
             if town.jobs[job].mode.is_none() || units.len() > UNITS_MAX {
                 continue;
             }
-            let got = told
+            let got = clusters
                 .each_ref()
-                .map(|told| cost(told, &told.decide(&town, job).outcome));
+                .map(|built| cost(built, &built.decide(&town, job).outcome));
             // Both strategies together are never worse than one, and no plan is better than the optimum.
             if let Some((_, score)) = got[0] {
                 prop_assert!(got[1].is_some_and(|it| it.1 <= score));

@@ -21,18 +21,18 @@ fn run(town: &mut ModelCluster, rounds: usize) -> (Vec<(usize, usize)>, bool) {
             if town.jobs[job].pods.iter().all(|it| it.host.is_some()) {
                 continue;
             }
-            let told = town.build(SchedulerCompatibility::Lockkeeper);
-            let (placement, victims) = match told.decide(town, job).outcome {
+            let built = town.build(SchedulerCompatibility::Lockkeeper);
+            let (placement, victims) = match built.decide(town, job).outcome {
                 GangOutcome::Fits { placement } => (placement, Vec::new()),
                 GangOutcome::Preempt(plan) => (plan.placement, plan.victims),
                 _ => continue,
             };
             is_quiet = false;
-            for (victim, pod) in victims.iter().flat_map(|it| told.pods_of(*it)) {
+            for (victim, pod) in victims.iter().flat_map(|it| built.pods_of(*it)) {
                 town.jobs[victim].pods[pod].host = None;
                 preempted.push((job, victim));
             }
-            for ((job, pod), host) in told.placements(&placement) {
+            for ((job, pod), host) in built.placements(&placement) {
                 town.jobs[job].pods[pod].host = Some(host);
             }
         }

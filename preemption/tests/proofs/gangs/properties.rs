@@ -28,10 +28,10 @@ fn for_each_decision(
     check(CASES, &cluster_tapes(), |tape| {
         let town = ModelCluster::random(&mut Choices::new(&tape), size);
         for compatibility in BOTH {
-            let told = town.build(compatibility);
+            let built = town.build(compatibility);
             for job in town.waiting() {
-                let outcome = told.decide(&town, job).outcome;
-                test(&town, &told, job, outcome)?;
+                let outcome = built.decide(&town, job).outcome;
+                test(&town, &built, job, outcome)?;
             }
         }
         Ok(())
@@ -56,26 +56,26 @@ pub fn fits(
     })
 }
 
-fn victim_pods(told: &BuiltCluster, plan: &GangPlan) -> BTreeSet<(usize, usize)> {
+fn victim_pods(built: &BuiltCluster, plan: &GangPlan) -> BTreeSet<(usize, usize)> {
     plan.victims
         .iter()
-        .flat_map(|it| told.pods_of(*it))
+        .flat_map(|it| built.pods_of(*it))
         .collect()
 }
 
 /// Every placed pod fits on its node without the victims, and enough pods of the gang are placed.
 fn check_all_or_nothing_and_fits(
     town: &ModelCluster,
-    told: &BuiltCluster,
+    built: &BuiltCluster,
     job: usize,
     outcome: &GangOutcome,
 ) -> TestCaseResult {
     let (placement, gone) = match outcome {
         GangOutcome::Fits { placement } => (placement, BTreeSet::new()),
-        GangOutcome::Preempt(plan) => (&plan.placement, victim_pods(told, plan)),
+        GangOutcome::Preempt(plan) => (&plan.placement, victim_pods(built, plan)),
         _ => return Ok(()),
     };
-    let seats = told.placements(placement);
+    let seats = built.placements(placement);
     prop_assert!(fits(town, &gone, &seats), "{:?} of {:#?}", outcome, town);
     let pods = &town.jobs[job].pods;
     let running = pods.iter().filter(|it| it.host.is_some()).count();
@@ -85,19 +85,19 @@ fn check_all_or_nothing_and_fits(
 
 #[test]
 fn whole_preemptor_fits_after_victims_are_removed() {
-    for_each_decision(SMALL, |town, told, job, outcome| {
-        check_all_or_nothing_and_fits(town, told, job, &outcome)
+    for_each_decision(SMALL, |town, built, job, outcome| {
+        check_all_or_nothing_and_fits(town, built, job, &outcome)
     });
 }
 
 #[test]
 fn victims_have_lower_priority_and_groups_stay_whole() {
-    for_each_decision(SMALL, |town, told, job, outcome| {
+    for_each_decision(SMALL, |town, built, job, outcome| {
         let GangOutcome::Preempt(plan) = outcome else {
             return Ok(());
         };
-        let compatibility = told.cluster.options().compatibility;
-        let gone = victim_pods(told, &plan);
+        let compatibility = built.cluster.options().compatibility;
+        let gone = victim_pods(built, &plan);
         for (victim, pod) in &gone {
             let other = &town.jobs[*victim];
             let priority = match compatibility {
@@ -118,14 +118,14 @@ fn victims_have_lower_priority_and_groups_stay_whole() {
 
 #[test]
 fn every_victim_is_necessary() {
-    for_each_decision(SMALL, |town, told, _, outcome| {
+    for_each_decision(SMALL, |town, built, _, outcome| {
         let GangOutcome::Preempt(plan) = outcome else {
             return Ok(());
         };
-        let seats = told.placements(&plan.placement);
+        let seats = built.placements(&plan.placement);
         for spared in &plan.victims {
             let others = plan.victims.iter().filter(|it| *it != spared);
-            let gone = others.flat_map(|it| told.pods_of(*it)).collect();
+            let gone = others.flat_map(|it| built.pods_of(*it)).collect();
             // For a single pod the domain is one node: units on other nodes are not considered.
             prop_assert!(
                 !fits(town, &gone, &seats),
@@ -148,25 +148,25 @@ fn decision_is_deterministic_and_order_independent() {
             seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
             order.swap(at, usize::try_from(seed >> 33).unwrap() % (at + 1));
         }
-        let told = town.build(SchedulerCompatibility::Lockkeeper);
+        let built = town.build(SchedulerCompatibility::Lockkeeper);
         let other = town.build_in_order(SchedulerCompatibility::Lockkeeper, &order);
         for job in town.waiting() {
-            let outcome = told.decide(&town, job).outcome;
-            prop_assert_eq!(&outcome, &told.decide(&town, job).outcome);
+            let outcome = built.decide(&town, job).outcome;
+            prop_assert_eq!(&outcome, &built.decide(&town, job).outcome);
             let again = other.decide(&town, job).outcome;
-            prop_assert_eq!(summary(&told, &outcome), summary(&other, &again));
+            prop_assert_eq!(summary(&built, &outcome), summary(&other, &again));
         }
         Ok(())
     });
 }
 
 /// The parts of a decision that do not depend on ids.
-pub fn summary(told: &BuiltCluster, outcome: &GangOutcome) -> String {
+pub fn summary(built: &BuiltCluster, outcome: &GangOutcome) -> String {
     match outcome {
-        GangOutcome::Fits { placement } => format!("fits {:?}", told.placements(placement)),
+        GangOutcome::Fits { placement } => format!("fits {:?}", built.placements(placement)),
         GangOutcome::Preempt(plan) => {
-            let victims: Vec<_> = plan.victims.iter().map(|it| told.pods_of(*it)).collect();
-            let seats = told.placements(&plan.placement);
+            let victims: Vec<_> = plan.victims.iter().map(|it| built.pods_of(*it)).collect();
+            let seats = built.placements(&plan.placement);
             format!("preempts {seats:?} {victims:?} {:?}", plan.score)
         }
         GangOutcome::Infeasible { .. } => "infeasible".to_owned(),
@@ -177,19 +177,19 @@ pub fn summary(told: &BuiltCluster, outcome: &GangOutcome) -> String {
 /// The preemptor waits while its victims terminate, fits once they are gone, and preempts no further unit.
 #[test]
 fn plan_is_sufficient_while_and_after_victims_leave() {
-    for_each_decision(SMALL, |town, told, job, outcome| {
+    for_each_decision(SMALL, |town, built, job, outcome| {
         let GangOutcome::Preempt(plan) = outcome else {
             return Ok(());
         };
         if plan.victims.is_empty() {
             return Ok(());
         }
-        let compatibility = told.cluster.options().compatibility;
+        let compatibility = built.cluster.options().compatibility;
         let mut town = town.clone();
-        for ((job, pod), host) in told.placements(&plan.placement) {
+        for ((job, pod), host) in built.placements(&plan.placement) {
             town.jobs[job].pods[pod].nominated = Some(host);
         }
-        let gone = victim_pods(told, &plan);
+        let gone = victim_pods(built, &plan);
         if gone
             .iter()
             .all(|(it, _)| is_whole_gang_removed(&town, &gone, *it))
@@ -251,16 +251,16 @@ fn both_algorithms_agree_on_one_node_with_equal_priorities() {
         let town = town;
         let both = BOTH.map(|it| town.build(it));
         for job in waiting {
-            let victims = both.each_ref().map(|told| {
-                let pods = told.waiting(&town, job);
-                let run = told
+            let victims = both.each_ref().map(|built| {
+                let pods = built.waiting(&town, job);
+                let run = built
                     .cluster
-                    .dry_run(&told.request(job, &pods), &mut GangTrace::off());
+                    .dry_run(&built.request(job, &pods), &mut GangTrace::off());
                 let plan = run.candidates.first();
-                plan.map(|it| {
-                    it.victims
+                plan.map(|plan| {
+                    plan.victims
                         .iter()
-                        .map(|it| told.pods_of(*it))
+                        .map(|it| built.pods_of(*it))
                         .collect::<Vec<_>>()
                 })
             });
@@ -276,13 +276,13 @@ fn both_algorithms_agree_on_one_node_with_equal_priorities() {
 /// Decisions pod by pod are all or nothing as well.
 #[test]
 fn pod_by_pod_never_preempts_for_partial_gang() {
-    for_each_decision(SMALL, |town, told, job, _| {
+    for_each_decision(SMALL, |town, built, job, _| {
         if town.jobs[job].mode.is_none() {
             return Ok(());
         }
-        let pods = told.waiting(town, job);
-        let ask = told.request(job, &pods);
-        let outcome = told.cluster.decide_pod_by_pod(&ask, &mut GangTrace::off());
-        check_all_or_nothing_and_fits(town, told, job, &outcome)
+        let pods = built.waiting(town, job);
+        let ask = built.request(job, &pods);
+        let outcome = built.cluster.decide_pod_by_pod(&ask, &mut GangTrace::off());
+        check_all_or_nothing_and_fits(town, built, job, &outcome)
     });
 }

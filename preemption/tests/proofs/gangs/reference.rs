@@ -102,9 +102,9 @@ fn with_placements(town: &ModelCluster, job: usize, seats: &Placements) -> Model
 /// Whether the preemptor's pods fit.
 fn fits_current_hosts(town: &ModelCluster, job: usize) -> bool {
     let pods = town.jobs[job].pods.iter();
-    pods.filter(|it| it.host.is_some()).all(|it| {
-        let free = town.free(it.host.unwrap());
-        (0..2).all(|at| it.requests[at] == 0 || free[at] >= 0)
+    pods.filter(|it| it.host.is_some()).all(|pod| {
+        let free = town.free(pod.host.unwrap());
+        (0..2).all(|at| pod.requests[at] == 0 || free[at] >= 0)
     })
 }
 
@@ -177,9 +177,9 @@ pub fn search(town: &ModelCluster, job: usize, hosts: &[usize]) -> Option<(Place
     let mut seats = None;
     while low < high {
         let middle = usize::midpoint(low, high);
-        let tried = without(town, &upto(priorities[middle]));
-        let found = place(&tried, job, hosts);
-        if is_enough(&tried, job, &found) {
+        let reduced = without(town, &upto(priorities[middle]));
+        let found = place(&reduced, job, hosts);
+        if is_enough(&reduced, job, &found) {
             high = middle;
             seats = Some(found);
         } else {
@@ -213,26 +213,29 @@ fn decide(town: &ModelCluster, job: usize) -> ReferenceDecision {
 
 #[test]
 fn gang_decision_matches_reference() {
-    let mut seen = [0_usize; 3];
-    let seen = std::cell::RefCell::new(&mut seen);
+    let mut counts = [0_usize; 3];
+    let counts = std::cell::RefCell::new(&mut counts);
     check(CASES, &cluster_tapes(), |tape| {
         let town = ModelCluster::random(&mut Choices::new(&tape), SMALL);
-        let told = town.build(SchedulerCompatibility::Lockkeeper);
+        let built = town.build(SchedulerCompatibility::Lockkeeper);
         for job in town.waiting() {
             if town.jobs[job].mode.is_none() {
                 continue;
             }
             let named = |placement: &[_]| -> Placements {
                 let each = placement.iter().map(|(pod, host): &(_, Option<_>)| {
-                    (told.job_and_pod_of(*pod).1, host.map(|it| told.host_of(it)))
+                    (
+                        built.job_and_pod_of(*pod).1,
+                        host.map(|it| built.host_of(it)),
+                    )
                 });
                 each.collect()
             };
-            let got = match told.decide(&town, job).outcome {
+            let got = match built.decide(&town, job).outcome {
                 GangOutcome::Fits { placement } => ReferenceDecision::Fits(named(&placement)),
                 GangOutcome::Preempt(plan) => {
-                    let victims = plan.victims.iter().map(|it| {
-                        let pods = told.pods_of(*it);
+                    let victims = plan.victims.iter().map(|unit| {
+                        let pods = built.pods_of(*unit);
                         (pods[0].0, pods.iter().map(|it| it.1).collect())
                     });
                     ReferenceDecision::Preempt(named(&plan.placement), victims.collect())
@@ -246,14 +249,14 @@ fn gang_decision_matches_reference() {
                 ReferenceDecision::Preempt(..) => 1,
                 ReferenceDecision::Infeasible => 2,
             };
-            seen.borrow_mut()[at] += 1;
+            counts.borrow_mut()[at] += 1;
             prop_assert_eq!(got, expected, "job{} of {:#?}", job, town);
         }
         Ok(())
     });
     assert!(
         crate::model::choices::cases_from_env().is_some()
-            || seen.borrow().iter().all(|it| *it > 100)
+            || counts.borrow().iter().all(|it| *it > 100)
     );
 }
 
@@ -262,23 +265,23 @@ fn gang_decision_matches_reference() {
 fn pod_decision_matches_reference_on_each_node() {
     check(CASES, &cluster_tapes(), |tape| {
         let town = ModelCluster::random(&mut Choices::new(&tape), SMALL);
-        let told = town.build(SchedulerCompatibility::Lockkeeper);
+        let built = town.build(SchedulerCompatibility::Lockkeeper);
         for job in town.waiting() {
             if town.jobs[job].mode.is_some() {
                 continue;
             }
-            let pods = told.waiting(&town, job);
-            let ask = told.request(job, &pods);
-            let run = told
+            let pods = built.waiting(&town, job);
+            let ask = built.request(job, &pods);
+            let run = built
                 .cluster
                 .dry_run(&ask, &mut lockkeeper_preemption::gang::GangTrace::off());
             for host in 0..town.hosts.len() {
                 let plan = run
                     .candidates
                     .iter()
-                    .find(|it| it.host == Some(told.hosts[host]));
+                    .find(|it| it.host == Some(built.hosts[host]));
                 let got = plan.map(|plan| {
-                    let pods = plan.victims.iter().map(|it| told.pods_of(*it));
+                    let pods = plan.victims.iter().map(|it| built.pods_of(*it));
                     pods.collect::<Vec<_>>()
                 });
                 let is_nothing = !town.admits(host, &town.jobs[job]);

@@ -138,9 +138,9 @@ fn no_event_panics() {
 fn amounts_never_wrap() {
     let near = prop_oneof![any::<i64>(), proptest::sample::select(EXTREMES.to_vec())];
     check(CASES, &(near.clone(), near), |(a, b)| {
-        let clamp = |it: i128| {
+        let clamp = |value: i128| {
             let (least, most) = (i128::from(i64::MIN), i128::from(i64::MAX));
-            i64::try_from(it.clamp(least, most)).unwrap()
+            i64::try_from(value.clamp(least, most)).unwrap()
         };
         let (x, y) = (Amount::new(a), Amount::new(b));
         let (plus, minus) = (x.plus(y), x.minus(y));

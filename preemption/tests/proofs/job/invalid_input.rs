@@ -119,29 +119,29 @@ fn runtime_quotas_are_fair() {
             .collect();
         let total = dice.amount(0, 120);
         let shares = runtime_quotas(total, &children);
-        let least = |it: &ChildQuota| {
-            let guaranteed = it.min.max(it.guarantee);
-            if it.may_lend {
-                guaranteed.min(it.limited_request)
+        let least = |child: &ChildQuota| {
+            let guaranteed = child.min.max(child.guarantee);
+            if child.may_lend {
+                guaranteed.min(child.limited_request)
             } else {
                 guaranteed
             }
         };
         let guaranteed: i64 = children.iter().map(least).sum();
-        let given: i64 = shares.iter().sum();
+        let sum: i64 = shares.iter().sum();
         for (child, share) in children.iter().zip(&shares) {
             prop_assert!(*share >= least(child));
             prop_assert!(*share <= child.limited_request.max(least(child)));
         }
         if guaranteed <= total {
-            prop_assert!(given <= total);
+            prop_assert!(sum <= total);
             // No quota is left over while a child with a weight has less than it requests.
             let mut both = children.iter().zip(&shares);
             let is_short =
                 both.any(|(it, share)| it.shared_weight > 0 && *share < it.limited_request);
-            prop_assert!(!is_short || given == total, "{} of {}", given, total);
+            prop_assert!(!is_short || sum == total, "{} of {}", sum, total);
         } else {
-            prop_assert_eq!(given, guaranteed);
+            prop_assert_eq!(sum, guaranteed);
         }
         Ok(())
     });

@@ -49,7 +49,7 @@ fn named_outcome(built: &Built, outcome: &JobOutcome) -> ReferenceOutcome {
                 .collect(),
             victims: plan.victims.iter().map(|it| built.pod(*it)).collect(),
         },
-        JobOutcome::Rejected(refusal) => ReferenceOutcome::Rejected(match refusal {
+        JobOutcome::Rejected(rejection) => ReferenceOutcome::Rejected(match rejection {
             JobRejection::MixedPods => "mixed",
             JobRejection::TriggerNotAllowed => "trigger",
             JobRejection::Quota(_) => "quota",
@@ -62,12 +62,12 @@ fn named_outcome(built: &Built, outcome: &JobOutcome) -> ReferenceOutcome {
 
 #[test]
 fn plan_round_matches_reference() {
-    let seen: Cell<[u32; 7]> = Cell::default();
+    let tallies: Cell<[u32; 7]> = Cell::default();
     for_each_model(|model| {
         let built = model.build();
         let got = named_outcome(&built, &decide(&built));
         let expected = reference_outcome(model);
-        let mut counts = seen.get();
+        let mut counts = tallies.get();
         counts[match &got {
             ReferenceOutcome::Rejected("mixed") => 0,
             ReferenceOutcome::Rejected("trigger") => 1,
@@ -77,14 +77,17 @@ fn plan_round_matches_reference() {
             ReferenceOutcome::Preempt { victims, .. } if victims.is_empty() => 5,
             ReferenceOutcome::Preempt { .. } => 6,
         }] += 1;
-        seen.set(counts);
+        tallies.set(counts);
         prop_assert_eq!(got, expected, "{:#?}", model);
         Ok(())
     });
-    let seen = seen.get();
-    println!("mixed, trigger, quota, over max, no place, fits, preempts: {seen:?}");
-    let full_run = seen.iter().sum::<u32>() >= CASES;
-    assert!(!full_run || seen.iter().all(|it| *it > 20), "{seen:?}");
+    let tallies = tallies.get();
+    println!("mixed, trigger, quota, over max, no place, fits, preempts: {tallies:?}");
+    let full_run = tallies.iter().sum::<u32>() >= CASES;
+    assert!(
+        !full_run || tallies.iter().all(|it| *it > 20),
+        "{tallies:?}"
+    );
 }
 
 #[test]
@@ -174,16 +177,17 @@ fn check_fits_nodes_and_quotas(
             continue;
         }
         prop_assert!(!host.is_excluded);
-        let heeded = |it: &&model::Pod| {
-            it.host == Some(at) || it.nominated == Some(at) && it.priority >= priority
+        let heeded = |pod: &&model::Pod| {
+            pod.host == Some(at) || pod.nominated == Some(at) && pod.priority >= priority
         };
         let used = sum(after.pods.iter().filter(heeded).map(|it| it.request));
         let ours = model.job().into_iter().filter(|it| it.host.is_none());
         let ours: Vec<_> = ours
             .filter(|it| nominated_to(plan, built, it) == host.name)
             .collect();
-        let is_wanted = |it: usize| ours.iter().any(|pod| pod.request[it] > 0);
-        let overdrawn = (0..RESOURCES).any(|it| is_wanted(it) && used[it] > host.allocatable[it]);
+        let is_requested = |it: usize| ours.iter().any(|pod| pod.request[it] > 0);
+        let overdrawn =
+            (0..RESOURCES).any(|it| is_requested(it) && used[it] > host.allocatable[it]);
         prop_assert!(
             !overdrawn,
             "{} has {:?} of {:?}",
@@ -355,8 +359,8 @@ fn trace_agrees_with_plan() {
             prop_assert!(is_new, "{:?} twice", step);
         }
         if let JobOutcome::Preempt(plan) = outcome {
-            let told: BTreeSet<_> = plan.victims.iter().copied().collect();
-            prop_assert_eq!(&victims, &told);
+            let planned: BTreeSet<_> = plan.victims.iter().copied().collect();
+            prop_assert_eq!(&victims, &planned);
             let nominated: BTreeSet<_> = plan.nominations.iter().map(|(it, _)| *it).collect();
             prop_assert_eq!(placed, nominated);
             back.extend(victims);

@@ -191,21 +191,24 @@ impl Model {
     pub fn build(&self) -> Built {
         let mut world = JobCluster::new(self.elastic_defaults);
         let [cpu, memory] = ["cpu", "memory"].map(|name| world.resource(name));
-        let resources = |it: Limit| {
-            let pairs = [(cpu, it[0]), (memory, it[1])].into_iter();
+        let resources = |limit: Limit| {
+            let pairs = [(cpu, limit[0]), (memory, limit[1])].into_iter();
             ResourceList::from_pairs(pairs.filter_map(|(of, most)| Some((of, Amount::new(most?)))))
         };
         let mut quotas = Vec::new();
-        for it in &self.quotas {
+        for quota in &self.quotas {
             let limits = QuotaLimits {
-                min: resources(it.min),
-                max: resources(it.max),
+                min: resources(quota.min),
+                max: resources(quota.max),
             };
-            quotas.push(world.add_quota(it.parent.map(|at| quotas[at]), limits));
+            quotas.push(world.add_quota(quota.parent.map(|at| quotas[at]), limits));
         }
         let mut excluded = BTreeSet::new();
-        let pair = |it: Amounts| -> Vec<(ResourceId, Amount)> {
-            vec![(cpu, Amount::new(it[0])), (memory, Amount::new(it[1]))]
+        let pair = |amounts: Amounts| -> Vec<(ResourceId, Amount)> {
+            vec![
+                (cpu, Amount::new(amounts[0])),
+                (memory, Amount::new(amounts[1])),
+            ]
         };
         let mut hosts = Vec::new();
         for (at, host) in self.hosts.iter().enumerate() {

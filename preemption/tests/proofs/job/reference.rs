@@ -48,11 +48,11 @@ pub fn reference_outcome(model: &Model) -> ReferenceOutcome {
         return ReferenceOutcome::Rejected(why);
     }
     // Pods with a held place are already part of the usage of their quota.
-    let asked = job
+    let job_request = job
         .iter()
         .filter(|it| it.host.is_none() && it.nominated.is_none());
-    let asked = sum(asked.map(|it| it.request));
-    if !passes_gate(model, first, is_fixed, asked) {
+    let job_request = sum(job_request.map(|it| it.request));
+    if !passes_gate(model, first, is_fixed, job_request) {
         return ReferenceOutcome::Rejected("quota");
     }
     let leaving = |quota: usize| {
@@ -61,7 +61,7 @@ pub fn reference_outcome(model: &Model) -> ReferenceOutcome {
             .filter(|it| model.counts_at(it, quota))
             .map(|it| it.request))
     };
-    let counted = |quota: usize| minus(plus(model.used(quota, None), asked), leaving(quota));
+    let counted = |quota: usize| minus(plus(model.used(quota, None), job_request), leaving(quota));
     let path = model.path(first.quota);
     let over: Vec<usize> = path
         .into_iter()
@@ -118,10 +118,10 @@ pub fn reference_outcome(model: &Model) -> ReferenceOutcome {
 /// Why a job needs no preemption, or may not preempt.
 fn rejection_reason(model: &Model, job: &[&Pod]) -> Option<&'static str> {
     let first = job[0];
-    let differs = |it: &&Pod| {
-        it.quota != first.quota
-            || it.priority != first.priority
-            || is_non_preemptible(model, it) != is_non_preemptible(model, first)
+    let differs = |pod: &&Pod| {
+        pod.quota != first.quota
+            || pod.priority != first.priority
+            || is_non_preemptible(model, pod) != is_non_preemptible(model, first)
     };
     if job.iter().any(differs) {
         return Some("mixed");
@@ -143,13 +143,13 @@ fn assign_back<'a>(
     for pod in removed {
         let at = pod.host.unwrap();
         // A resource that no pod of the job takes on this node does not prevent the reprieve.
-        let is_wanted = |it: usize| {
+        let is_requested = |resource: usize| {
             placed
                 .iter()
-                .any(|(ours, host)| *host == at && ours.request[it] > 0)
+                .any(|(ours, host)| *host == at && ours.request[resource] > 0)
         };
         let has_room = (0..RESOURCES)
-            .all(|it| pod.request[it] == 0 || !is_wanted(it) || pod.request[it] <= free[at][it]);
+            .all(|it| pod.request[it] == 0 || !is_requested(it) || pod.request[it] <= free[at][it]);
         let mut counted = used
             .iter()
             .filter(|(quota, _)| model.counts_at(pod, *quota));
@@ -169,20 +169,21 @@ fn assign_back<'a>(
     victims
 }
 
-fn passes_gate(model: &Model, job: &Pod, is_fixed: bool, asked: Amounts) -> bool {
+fn passes_gate(model: &Model, job: &Pod, is_fixed: bool, job_request: Amounts) -> bool {
     model.path(job.quota).into_iter().all(|level| {
         let quota = &model.quotas[level];
         if is_fixed {
             let used = model.used(level, Some(Preemptibility::NonPreemptible));
-            return fits(plus(used, asked), quota.min);
+            return fits(plus(used, job_request), quota.min);
         }
         let fixed = model.pods.iter().filter(|it| is_non_preemptible(model, it));
         let request = sum(fixed
             .filter(|it| model.counts_at(it, level))
             .map(|it| it.request));
-        let kept = [0, 1].map(|it| quota.min[it].map_or(request[it], |min| min.min(request[it])));
+        let reserved =
+            [0, 1].map(|it| quota.min[it].map_or(request[it], |min| min.min(request[it])));
         let used = model.used(level, Some(Preemptibility::Preemptible));
-        fits(plus(plus(kept, used), asked), quota.max)
+        fits(plus(plus(reserved, used), job_request), quota.max)
     })
 }
 

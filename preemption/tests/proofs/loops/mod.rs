@@ -164,9 +164,9 @@ fn tapes(are_others: bool) -> impl Iterator<Item = Vec<u8>> {
 
 /// The setups of the configured number of random clusters.
 fn setups(kind: GeneratorOptions, damping: Damping) -> impl Iterator<Item = LoopSetup> {
-    let asked = number_from_env("LOCKKEEPER_LOOP_WORLDS");
-    let count = usize::try_from(asked.unwrap_or(WORLDS)).unwrap();
-    let tapes = tapes(asked.is_some()).take(count);
+    let from_env = number_from_env("LOCKKEEPER_LOOP_WORLDS");
+    let count = usize::try_from(from_env.unwrap_or(WORLDS)).unwrap();
+    let tapes = tapes(from_env.is_some()).take(count);
     tapes.map(move |tape| LoopSetup::from_tape(&tape, kind, damping))
 }
 
@@ -174,14 +174,17 @@ fn setups(kind: GeneratorOptions, damping: Damping) -> impl Iterator<Item = Loop
 fn found_loops_are_of_recorded_kinds() {
     let mut found: BTreeMap<String, u32> = BTreeMap::new();
     for stage in setups(GeneratorOptions::ANY, Damping::Off) {
-        let Some(it) = stage.run().find_loop(CYCLES_MAX) else {
+        let Some(found_loop) = stage.run().find_loop(CYCLES_MAX) else {
             continue;
         };
-        for kind in loop_kinds(&it) {
-            if RECORDED_LOOPS.iter().all(|(kept, _)| *kept != kind) {
-                let small = shrink::shrink(&it).unwrap_or_else(|| it.clone());
+        for kind in loop_kinds(&found_loop) {
+            if RECORDED_LOOPS.iter().all(|(recorded, _)| *recorded != kind) {
+                let small = shrink::shrink(&found_loop).unwrap_or_else(|| found_loop.clone());
                 let small = scenario_export::export_scenario(&small);
-                panic!("{kind} has no scenario file yet:\n{small}\n{:?}", it.world);
+                panic!(
+                    "{kind} has no scenario file yet:\n{small}\n{:?}",
+                    found_loop.world
+                );
             }
             *found.entry(kind).or_default() += 1;
         }
@@ -261,10 +264,10 @@ fn strict_priority_policies_have_no_preemption_loop() {
         is_strict: true,
         ..GeneratorOptions::ANY
     };
-    let asked = number_from_env("LOCKKEEPER_STEPS");
-    let mut tapes = tapes(asked.is_some());
+    let from_env = number_from_env("LOCKKEEPER_STEPS");
+    let mut tapes = tapes(from_env.is_some());
     let (mut steps, mut preemptions) = (0, 0);
-    while steps < asked.unwrap_or(STEPS) {
+    while steps < from_env.unwrap_or(STEPS) {
         let mut stage = LoopSetup::from_tape(&tapes.next().unwrap(), kind, Damping::Off);
         for queue in stage.world.queues.values_mut() {
             queue.preemption.borrow_within_cohort = BorrowWithinCohort::Never;

@@ -47,8 +47,8 @@ pub fn export_scenario(found: &Loop) -> String {
         all.for_each(|it| workload(&mut text, it));
     }
     let _ = writeln!(text, "rounds:");
-    for it in found.lead_in.iter().chain(&found.cycles) {
-        cycle_events(&mut text, it);
+    for cycle in found.lead_in.iter().chain(&found.cycles) {
+        cycle_events(&mut text, cycle);
     }
     let _ = writeln!(text, "loopFrom: {}", found.lead_in.len() + 1);
     text

@@ -13,10 +13,10 @@ const CYCLES_MAX: usize = 16;
 
 /// Simplifies the cluster of a loop step by step, as long as the kind of the loop stays the same.
 pub fn shrink(found: &Loop) -> Option<Loop> {
-    let wanted = loop_kinds(found);
+    let kinds = loop_kinds(found);
     smallest(&found.world, found.pace, |world, pace| {
-        let it = LoopRun::new(world, &[], pace).find_loop(CYCLES_MAX)?;
-        (loop_kinds(&it) == wanted).then_some(it)
+        let candidate = LoopRun::new(world, &[], pace).find_loop(CYCLES_MAX)?;
+        (loop_kinds(&candidate) == kinds).then_some(candidate)
     })
 }
 
@@ -33,10 +33,10 @@ pub fn smallest<T>(
         let faster = std::iter::once((now.0.clone(), EvictionPace::Immediate));
         let faster = faster.filter(|_| now.1 == EvictionPace::OnePerCycle);
         let mut all = worlds.chain(faster);
-        let Some((smaller, it)) = all.find_map(|it| Some((shows(&it.0, it.1)?, it))) else {
+        let Some((smaller, next)) = all.find_map(|it| Some((shows(&it.0, it.1)?, it))) else {
             return Some(best);
         };
-        (best, now) = (smaller, it);
+        (best, now) = (smaller, next);
     }
 }
 
@@ -135,9 +135,9 @@ impl Steps<'_> {
             change(&|it| it.weight = 1.0);
             change(&|it| it.groups.truncate(1));
             for at in 0..queue.groups.first().map_or(0, |it| it.flavors.len()) {
-                change(&|it| {
-                    if it.groups[0].flavors.len() > 1 {
-                        it.groups[0].flavors.remove(at);
+                change(&|simpler| {
+                    if simpler.groups[0].flavors.len() > 1 {
+                        simpler.groups[0].flavors.remove(at);
                     }
                 });
             }

@@ -65,16 +65,16 @@ pub fn tapes(events_max: usize) -> impl Strategy<Value = Tapes> {
 /// Runs a property on this number of cases, the same ones in each run. `LOCKKEEPER_PROPTEST_CASES` sets another number:
 /// more are different cases, fewer are the first of the same ones.
 pub fn check<S: Strategy>(cases: u32, strategy: &S, test: impl Fn(S::Value) -> TestCaseResult) {
-    let wanted = cases_from_env();
+    let from_env = cases_from_env();
     let config = Config {
-        cases: wanted.unwrap_or(cases),
+        cases: from_env.unwrap_or(cases),
         failure_persistence: None,
         max_shrink_iters: number_from_env("LOCKKEEPER_SHRINK_STEPS")
             .map_or(20_000, |it| u32::try_from(it).unwrap()),
         ..Config::default()
     };
-    let mut runner = match wanted {
-        Some(wanted) if wanted > cases => TestRunner::new(config),
+    let mut runner = match from_env {
+        Some(from_env) if from_env > cases => TestRunner::new(config),
         _ => TestRunner::new_with_rng(config, TestRng::deterministic_rng(RngAlgorithm::ChaCha)),
     };
     if let Err(e) = runner.run(strategy, test) {
@@ -84,8 +84,8 @@ pub fn check<S: Strategy>(cases: u32, strategy: &S, test: impl Fn(S::Value) -> T
 
 /// The number of cases that the environment sets.
 pub fn cases_from_env() -> Option<u32> {
-    let asked = number_from_env("LOCKKEEPER_PROPTEST_CASES")?;
-    Some(u32::try_from(asked).expect("a number of cases"))
+    let value = number_from_env("LOCKKEEPER_PROPTEST_CASES")?;
+    Some(u32::try_from(value).expect("a number of cases"))
 }
 
 /// A number from the environment.
@@ -94,6 +94,6 @@ pub fn cases_from_env() -> Option<u32> {
     reason = "only the core must not read the environment; its tests may"
 )]
 pub fn number_from_env(variable: &str) -> Option<u64> {
-    let asked = std::env::var(variable).ok()?;
-    Some(asked.parse().expect(variable))
+    let value = std::env::var(variable).ok()?;
+    Some(value.parse().expect(variable))
 }

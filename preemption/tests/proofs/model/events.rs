@@ -240,18 +240,18 @@ impl Comparison {
     /// Nominates every pending workload.
     pub fn compare_nominations(&mut self) -> ComparedAnswers<BTreeMap<String, NamedNomination>> {
         let mut names = self.world().names(false);
-        names.retain(|it| {
+        names.retain(|name| {
             self.world()
                 .queues
-                .contains_key(&self.world().workloads[it].queue)
+                .contains_key(&self.world().workloads[name].queue)
         });
         let plain = names
             .iter()
             .map(|it| (it.clone(), self.reference.nominate(it)));
         let plain = plain.collect();
-        let live = names.into_iter().map(|it| {
-            let (nominated, _) = self.live.nominate(&it, Trace::off());
-            (it, nominated)
+        let live = names.into_iter().map(|name| {
+            let (nominated, _) = self.live.nominate(&name, Trace::off());
+            (name, nominated)
         });
         compare(live.collect(), plain)
     }
@@ -260,10 +260,10 @@ impl Comparison {
     pub fn compare_search(&mut self, tape: &[u8]) -> ComparedAnswers<Vec<NamedVictim>> {
         let mut dice = Choices::new(tape);
         let mut names = self.world().names(false);
-        names.retain(|it| {
+        names.retain(|name| {
             self.world()
                 .queues
-                .contains_key(&self.world().workloads[it].queue)
+                .contains_key(&self.world().workloads[name].queue)
         });
         let Some(name) = Self::pick_name(&mut dice, &names) else {
             return ComparedAnswers::Same;

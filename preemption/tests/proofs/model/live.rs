@@ -77,9 +77,9 @@ impl LiveState {
         order.sort_by_key(|at| (tape.get(*at).copied().unwrap_or(0), *at));
         for at in order {
             match all[at] {
-                Object::Cohort(it) => live.set_cohort(it),
-                Object::Queue(it) => live.set_queue(it),
-                Object::Workload(it) => live.add(it),
+                Object::Cohort(cohort) => live.set_cohort(cohort),
+                Object::Queue(queue) => live.set_queue(queue),
+                Object::Workload(workload) => live.add(workload),
             }
         }
         live

@@ -67,17 +67,17 @@ impl LiveState {
             flavors: pod_set
                 .flavors
                 .iter()
-                .map(|it| {
+                .map(|assigned| {
                     let (flavor, resource) = self.pair_of(FlavorResource {
-                        flavor: it.flavor,
-                        resource: it.resource,
+                        flavor: assigned.flavor,
+                        resource: assigned.resource,
                     });
                     FlavorPlan {
                         resource,
                         flavor,
-                        mode: it.mode,
-                        level: it.borrowing_level,
-                        tried: it.tried_flavor_index,
+                        mode: assigned.mode,
+                        level: assigned.borrowing_level,
+                        tried_flavor_index: assigned.tried_flavor_index,
                     }
                 })
                 .collect(),
@@ -108,14 +108,14 @@ impl LiveState {
     }
 
     pub fn named_cycle(&self, cycle: &core::Cycle) -> NamedCycle {
-        let entry = |it: &core::Entry| NamedEntry {
-            workload: self.name(it.workload),
+        let entry = |processed: &core::Entry| NamedEntry {
+            workload: self.name(processed.workload),
             nominated: NamedNomination {
-                plan: self.plan(&it.nominated),
-                victims: self.victims(&it.nominated_victims),
+                plan: self.plan(&processed.nominated),
+                victims: self.victims(&processed.nominated_victims),
             },
-            recomputed: it.recomputed.as_ref().map(|it| self.plan(it)),
-            decision: match &it.decision {
+            recomputed: processed.recomputed.as_ref().map(|it| self.plan(it)),
+            decision: match &processed.decision {
                 Decision::Admit => NamedDecision::Admit,
                 Decision::Preempt(victims) => NamedDecision::Preempt(self.victims(victims)),
                 Decision::Skip(reason) => NamedDecision::Skip(*reason),
@@ -123,8 +123,8 @@ impl LiveState {
                 Decision::NoCandidates => NamedDecision::NoCandidates,
                 Decision::NoFit => NamedDecision::NoFit,
             },
-            reserved: self.amounts(&it.reserved),
-            requeued: it.requeued,
+            reserved: self.amounts(&processed.reserved),
+            requeued: processed.requeued,
         };
         let heads = cycle.heads.iter();
         let out_of_scope = cycle.out_of_scope.iter();

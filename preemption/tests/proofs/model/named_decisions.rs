@@ -12,7 +12,7 @@ pub struct FlavorPlan {
     pub flavor: usize,
     pub mode: Mode,
     pub level: u32,
-    pub tried: Option<usize>,
+    pub tried_flavor_index: Option<usize>,
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -103,7 +103,7 @@ impl NamedCycle {
         let mut names: Vec<String> = self
             .entries
             .iter()
-            .filter_map(|it| match &it.decision {
+            .filter_map(|entry| match &entry.decision {
                 NamedDecision::Preempt(victims) => Some(victims),
                 _ => None,
             })

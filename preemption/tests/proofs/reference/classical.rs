@@ -90,8 +90,8 @@ fn collect<'a>(
                 let variant = Variant::WithoutBorrowing;
                 let mut found =
                     queue_candidates(snapshot, preemptor, node, Some(ancestor), variant);
-                for it in &mut found {
-                    it.variant = by_priority(preemptor, it.workload);
+                for candidate in &mut found {
+                    candidate.variant = by_priority(preemptor, candidate.workload);
                 }
                 priority.extend(found);
             }

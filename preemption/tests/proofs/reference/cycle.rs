@@ -87,9 +87,9 @@ impl<'a> EntryProcessor<'a> {
         }
         let mut marker = TriedFlavors::new();
         for (at, pod_set) in plan.pod_sets.iter().enumerate() {
-            for it in &pod_set.flavors {
-                if let Some(tried) = it.tried {
-                    marker.insert((at, it.resource), tried);
+            for flavor in &pod_set.flavors {
+                if let Some(index) = flavor.tried_flavor_index {
+                    marker.insert((at, flavor.resource), index);
                 }
             }
         }
@@ -128,8 +128,8 @@ impl<'a> EntryProcessor<'a> {
         }
         let mut without = self.snapshot.clone();
         self.victims.iter().for_each(|it| without.remove(it));
-        for (it, _) in victims {
-            without.remove(it);
+        for (victim, _) in victims {
+            without.remove(victim);
         }
         let queue = self.queue(nominee);
         let fits =

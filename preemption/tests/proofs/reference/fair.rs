@@ -27,12 +27,12 @@ impl DominantShare {
         };
         let known = tree.pairs(tree.root(node));
         for resource in 0..RESOURCES.len() {
-            let of_it = |pair: &&Pair| pair.1 == resource;
+            let of_resource = |pair: &&Pair| pair.1 == resource;
             let own = tree.pairs(node);
-            let over = own.iter().filter(of_it);
+            let over = own.iter().filter(of_resource);
             let over = over.map(|it| (tree.usage(node, *it) - tree.subtree(node, *it)).max(0));
             let over: i64 = over.sum();
-            let lendable = known.iter().filter(of_it);
+            let lendable = known.iter().filter(of_resource);
             let lendable: i64 = lendable.map(|it| tree.potential(parent, *it)).sum();
             if over > 0 {
                 share.is_borrowing = true;
@@ -46,11 +46,11 @@ impl DominantShare {
 
     pub fn cmp(&self, other: &Self) -> Ordering {
         let has_no_weight = |it: &Self| it.weight == 0.0 && it.ratio > 0.0;
-        let value = |it: &Self| {
-            if it.ratio == 0.0 {
+        let value = |share: &Self| {
+            if share.ratio == 0.0 {
                 0.0
             } else {
-                it.ratio / it.weight
+                share.ratio / share.weight
             }
         };
         match (has_no_weight(self), has_no_weight(other)) {

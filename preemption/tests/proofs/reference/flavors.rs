@@ -64,10 +64,13 @@ pub fn assign(snapshot: &Snapshot<'_>, applicant: &AssignmentRequest<'_>) -> Pla
             });
             break;
         };
-        for it in &flavors {
-            plan.level = plan.level.max(it.level);
-            let amount = requested_amount(&requests, it.resource);
-            *plan.usage.entry((it.flavor, it.resource)).or_default() += amount;
+        for flavor in &flavors {
+            plan.level = plan.level.max(flavor.level);
+            let amount = requested_amount(&requests, flavor.resource);
+            *plan
+                .usage
+                .entry((flavor.flavor, flavor.resource))
+                .or_default() += amount;
         }
         plan.mode = plan.mode.min(mode);
         plan.pod_sets.push(PodSetPlan {
@@ -120,12 +123,12 @@ fn pod_set(
             }
             return None;
         };
-        let wanted = requests.iter();
-        let wanted: Vec<_> = wanted
+        let group_requests = requests.iter();
+        let group_requests: Vec<_> = group_requests
             .filter(|(it, _)| group.resources.contains(it))
             .copied()
             .collect();
-        let (of_group, found) = scan(snapshot, applicant, at, group, &wanted, before)?;
+        let (of_group, found) = scan(snapshot, applicant, at, group, &group_requests, before)?;
         mode = mode.min(of_group);
         flavors.extend(found);
     }
@@ -145,18 +148,18 @@ fn scan(
     applicant: &AssignmentRequest<'_>,
     at: usize,
     group: &Group,
-    wanted: &[(usize, i64)],
+    requests: &[(usize, i64)],
     before: &BTreeMap<Pair, i64>,
 ) -> Option<(Mode, Vec<FlavorPlan>)> {
     let fungibility = &applicant.queue.fungibility;
     let start = applicant
         .tried_flavors
-        .get(&(at, wanted[0].0))
+        .get(&(at, requests[0].0))
         .map_or(0, |it| it + 1);
     let mut best: Option<EvaluatedFlavor> = None;
-    let mut tried = None;
+    let mut tried_flavor_index = None;
     for (position, (flavor, _)) in group.flavors.iter().enumerate().skip(start) {
-        tried = Some(position);
+        tried_flavor_index = Some(position);
         let nominated = applicant.allowed_flavors.is_none_or(|only| {
             let pod_set = only.pod_sets.get(at);
             pod_set.is_some_and(|it| it.flavors.iter().any(|it| it.flavor == *flavor))
@@ -164,7 +167,7 @@ fn scan(
         if applicant.workload.pods[at].ineligible.contains(flavor) || !nominated {
             continue;
         }
-        let judged = evaluate_flavor(snapshot, applicant, *flavor, wanted, before);
+        let judged = evaluate_flavor(snapshot, applicant, *flavor, requests, before);
         let (possibility, level) = judged.granular_mode;
         let tries_next = match possibility {
             Possibility::NoFit | Possibility::NoCandidates => true,
@@ -187,14 +190,14 @@ fn scan(
         }
     }
     let best = best?;
-    let tried = tried.filter(|it| it + 1 != group.flavors.len());
+    let tried_flavor_index = tried_flavor_index.filter(|it| it + 1 != group.flavors.len());
     let resources = best.resources.iter();
     let flavors = resources.map(|(resource, (possibility, level))| FlavorPlan {
         resource: *resource,
         flavor: best.flavor,
         mode: (*possibility).into(),
         level: *level,
-        tried,
+        tried_flavor_index,
     });
     Some((best.mode, flavors.collect()))
 }
@@ -203,12 +206,12 @@ fn evaluate_flavor(
     snapshot: &Snapshot<'_>,
     applicant: &AssignmentRequest<'_>,
     flavor: usize,
-    wanted: &[(usize, i64)],
+    requests: &[(usize, i64)],
     before: &BTreeMap<Pair, i64>,
 ) -> EvaluatedFlavor {
     let preference = applicant.queue.fungibility.preference;
     let mut resources = Vec::new();
-    for (resource, amount) in wanted {
+    for (resource, amount) in requests {
         let pair = (flavor, *resource);
         let amount = amount + before.get(&pair).copied().unwrap_or(0);
         resources.push((*resource, granular_mode(snapshot, applicant, pair, amount)));
@@ -216,9 +219,9 @@ fn evaluate_flavor(
     let all = resources.iter().map(|(_, it)| *it);
     let mut outlook = all
         .clone()
-        .reduce(|worst, it| {
-            if is_preferred(preference, worst, it) {
-                it
+        .reduce(|worst, mode| {
+            if is_preferred(preference, worst, mode) {
+                mode
             } else {
                 worst
             }
@@ -279,7 +282,7 @@ fn granular_mode(
 
 /// Whether `a` is strictly better.
 fn is_preferred(preference: Preference, a: GranularMode, b: GranularMode) -> bool {
-    let rank = |it: Possibility| match it {
+    let rank = |possibility: Possibility| match possibility {
         Possibility::NoFit => 0,
         Possibility::NoCandidates => 1,
         _ => 2,

@@ -68,10 +68,10 @@ pub fn needs(plan: &Plan) -> BTreeSet<Pair> {
         .collect()
 }
 
-fn is_sufficient(it: &NamedNomination) -> bool {
-    match it.plan.mode {
+fn is_sufficient(nomination: &NamedNomination) -> bool {
+    match nomination.plan.mode {
         Mode::Fit => true,
-        Mode::Preempt => !it.victims.is_empty(),
+        Mode::Preempt => !nomination.victims.is_empty(),
         Mode::NoFit => false,
     }
 }

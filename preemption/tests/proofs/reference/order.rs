@@ -17,18 +17,18 @@ pub struct NominatedEntry<'a> {
 /// The index of the next entry. `waiting` is in the order of the queues' names.
 pub fn next(snapshot: &Snapshot<'_>, waiting: &[NominatedEntry<'_>]) -> usize {
     if snapshot.world.options.algorithm == Algorithm::Classical {
-        let key = |it: &NominatedEntry<'_>| {
-            let workload = it.workload;
-            let level = it.nominated.plan.level;
+        let key = |entry: &NominatedEntry<'_>| {
+            let workload = entry.workload;
+            let level = entry.nominated.plan.level;
             (level, Reverse(workload.priority), workload.order_time)
         };
         // The first of several equal entries.
         let all = waiting.iter().enumerate();
         return all.min_by_key(|(_, it)| key(it)).unwrap().0;
     }
-    let root_of = |it: &NominatedEntry<'_>| {
+    let root_of = |entry: &NominatedEntry<'_>| {
         let tree = &snapshot.tree;
-        tree.root(tree.index(&it.workload.queue, true))
+        tree.root(tree.index(&entry.workload.queue, true))
     };
     let root = root_of(&waiting[0]);
     let mut best = None;
@@ -88,8 +88,8 @@ fn compare(
         for (pair, amount) in usage {
             tree.add(queue, *pair, *amount);
         }
-        let mut asked = usage.iter().filter(|(_, amount)| **amount > 0);
-        let is_over = asked.any(|(pair, _)| !tree.is_within_quota(child, *pair));
+        let mut requested = usage.iter().filter(|(_, amount)| **amount > 0);
+        let is_over = requested.any(|(pair, _)| !tree.is_within_quota(child, *pair));
         (is_over, DominantShare::for_node(&tree, child))
     };
     let key = |(entry, _): (usize, usize)| {

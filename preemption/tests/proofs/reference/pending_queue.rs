@@ -70,11 +70,16 @@ impl PendingQueue {
     ) -> Vec<String> {
         let mut names: Vec<String> = names.iter().cloned().collect();
         names.sort_by_key(|name| {
-            let it = &world.workloads[name];
+            let workload = &world.workloads[name];
             let is_first =
                 strategy == QueueingStrategy::BestEffortFifo && self.sticky.as_ref() == Some(name);
-            let uid = it.uid.clone();
-            (!is_first, -i64::from(it.priority), it.order_time, uid)
+            let uid = workload.uid.clone();
+            (
+                !is_first,
+                -i64::from(workload.priority),
+                workload.order_time,
+                uid,
+            )
         });
         names
     }

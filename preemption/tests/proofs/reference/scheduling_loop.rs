@@ -24,7 +24,7 @@ impl Scheduler {
     pub fn next_cycle(&mut self, now_s: i64) -> NamedCycle {
         self.cycle += 1;
         self.requeue_expired_backoffs(now_s);
-        let mut told = NamedCycle::default();
+        let mut result = NamedCycle::default();
         let mut heads = Vec::new();
         let tree = Tree::new(&self.world);
         for (name, queue) in self.world.queues.clone() {
@@ -40,12 +40,12 @@ impl Scheduler {
             line.active.remove(head);
             if world.workloads[head].is_in_scope {
                 let is_sticky = line.sticky.as_ref() == Some(head);
-                told.heads.push((head.clone(), is_sticky));
+                result.heads.push((head.clone(), is_sticky));
                 let marker = self.tried_flavors(&world.workloads[head]);
                 heads.push((head.clone(), marker));
             } else {
                 line.inadmissible.insert(head.clone());
-                told.out_of_scope.push(head.clone());
+                result.out_of_scope.push(head.clone());
             }
         }
         let done = cycle::decide(&self.world, &heads);
@@ -55,9 +55,9 @@ impl Scheduler {
         } in done
         {
             entry.requeued = self.finish_entry(&entry, marker, now_s);
-            told.entries.push(entry);
+            result.entries.push(entry);
         }
-        told
+        result
     }
 
     fn finish_entry(

@@ -180,18 +180,18 @@ async fn list(
     headers: HeaderMap,
 ) -> Response {
     let query = query.unwrap_or_default();
-    let asked = |name: &str| {
+    let parameter = |name: &str| {
         let mut pairs = query.split('&').filter_map(|pair| pair.split_once('='));
         pairs.find(|(key, _)| *key == name).map(|(_, value)| value)
     };
-    let number = |name| asked(name).and_then(|value| value.parse::<usize>().ok());
+    let number = |name| parameter(name).and_then(|value| value.parse::<usize>().ok());
     let accepted = headers.get(ACCEPT).and_then(|value| value.to_str().ok());
     let wants_metadata = accepted.is_some_and(|accept| accept.contains("PartialObjectMetadata"));
     if wants_metadata != (objects.list_kind == "PartialObjectMetadataList") {
         return StatusCode::NOT_ACCEPTABLE.into_response();
     }
     let json = [(CONTENT_TYPE, "application/json")];
-    if matches!(asked("watch"), Some("true" | "1")) {
+    if matches!(parameter("watch"), Some("true" | "1")) {
         let silence = futures_util::stream::pending::<Result<Vec<u8>, Infallible>>();
         return (json, Body::from_stream(silence)).into_response();
     }

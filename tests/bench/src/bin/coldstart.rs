@@ -54,13 +54,13 @@ async fn main() -> Result<()> {
     ensure!(arguments.runs > 0, "at least one run is needed");
     let binary = std::path::absolute(&arguments.binary)?;
     let folder = std::path::absolute(&arguments.folder)?;
-    let kept = folder.join("kept");
+    let prepared = folder.join("kept");
     // The first run makes the certificates that the others find.
-    start(&binary, &kept).await?;
+    start(&binary, &prepared).await?;
     let mut found = Vec::new();
     let mut made = Vec::new();
     for run in 0..arguments.runs {
-        found.push(start(&binary, &kept).await?);
+        found.push(start(&binary, &prepared).await?);
         made.push(start(&binary, &folder.join(run.to_string())).await?);
     }
     print("certificates found", &found);

@@ -54,7 +54,7 @@ impl ProgressWatch {
         let progress = Arc::new(Mutex::new(Progress::default()));
         let api: Api<WorkloadStatusView> = Api::namespaced(client.clone(), NAMESPACE);
         let places = Arc::new(Semaphore::new(CONCURRENT_FINISHES_MAX));
-        let told = Arc::clone(&progress);
+        let shared = Arc::clone(&progress);
         tokio::spawn(async move {
             let config = Config::default();
             let mut events = pin!(watcher(api.clone(), config).default_backoff());
@@ -62,14 +62,15 @@ impl ProgressWatch {
                 let Ok(Event::Apply(object) | Event::InitApply(object)) = event else {
                     continue;
                 };
-                if let Some((run, runtime)) = record(&told, &object)
+                if let Some((run, runtime)) = record(&shared, &object)
                     && finishes_workloads
                 {
-                    let (api, places, told) = (api.clone(), Arc::clone(&places), Arc::clone(&told));
+                    let (api, places, shared) =
+                        (api.clone(), Arc::clone(&places), Arc::clone(&shared));
                     let name = object.name_any();
                     tokio::spawn(async move {
                         tokio::time::sleep(runtime).await;
-                        finish_workload(&api, &places, &told, &name, run).await;
+                        finish_workload(&api, &places, &shared, &name, run).await;
                     });
                 }
             }
@@ -85,51 +86,51 @@ impl ProgressWatch {
     pub async fn finish(self, begun: Instant, patience: Duration) -> Result<(), Error> {
         loop {
             tokio::time::sleep(Duration::from_millis(100)).await;
-            let seen = self.progress.lock().unwrap_or_else(PoisonError::into_inner);
-            let admitted = seen.workloads.values();
+            let progress = self.progress.lock().unwrap_or_else(PoisonError::into_inner);
+            let admitted = progress.workloads.values();
             let admitted = admitted.filter(|it| it.first_admitted.is_some()).count();
             let done = if self.finishes_workloads {
-                seen.ended
+                progress.ended
             } else {
                 admitted
             };
             if done >= self.total {
-                print(&seen, begun, self.total);
+                print(&progress, begun, self.total);
                 return Ok(());
             }
             if begun.elapsed() > patience {
-                print(&seen, begun, done);
+                print(&progress, begun, done);
                 bail!("{done} of {} in {patience:?}", self.total);
             }
         }
     }
 }
 
-fn print(seen: &Progress, begun: Instant, done: usize) {
+fn print(progress: &Progress, begun: Instant, done: usize) {
     let wall = begun.elapsed().as_secs_f64();
     println!("wall_s {wall:.1}");
     println!("done {done}");
     println!(
         "admissions {} evictions {}",
-        seen.admissions, seen.evictions
+        progress.admissions, progress.evictions
     );
-    let first = seen
+    let first = progress
         .workloads
         .values()
         .filter_map(|it| it.first_admitted)
         .min();
-    let last = seen
+    let last = progress
         .workloads
         .values()
         .filter_map(|it| it.first_admitted)
         .max();
     if let (Some(first), Some(last)) = (first, last) {
         #[allow(clippy::cast_precision_loss, reason = "a rate")]
-        let rate = seen.admissions as f64 / (last - first).as_secs_f64().max(0.001);
+        let rate = progress.admissions as f64 / (last - first).as_secs_f64().max(0.001);
         println!("admissions_per_s {rate:.1}");
     }
     let mut by_class: BTreeMap<&str, Vec<f64>> = BTreeMap::new();
-    for one in seen.workloads.values() {
+    for one in progress.workloads.values() {
         if let Some(at) = one.first_admitted {
             let waited = (at - one.first_seen_at).as_secs_f64();
             by_class.entry(&one.class).or_default().push(waited);
@@ -150,12 +151,12 @@ fn print(seen: &Progress, begun: Instant, done: usize) {
 }
 
 /// Notes what is new of a workload; which run of it begins, and for how long, if one does.
-fn record(seen: &Mutex<Progress>, object: &WorkloadStatusView) -> Option<(usize, Duration)> {
-    let mut seen = seen.lock().unwrap_or_else(PoisonError::into_inner);
+fn record(progress: &Mutex<Progress>, object: &WorkloadStatusView) -> Option<(usize, Duration)> {
+    let mut progress = progress.lock().unwrap_or_else(PoisonError::into_inner);
     let now = Instant::now();
     let labels = object.labels();
     let class = labels.get("class").cloned().unwrap_or_default();
-    let one = seen.workloads.entry(object.name_any());
+    let one = progress.workloads.entry(object.name_any());
     let one = one.or_insert_with(|| WorkloadProgress {
         class,
         first_seen_at: now,
@@ -169,18 +170,18 @@ fn record(seen: &Mutex<Progress>, object: &WorkloadStatusView) -> Option<(usize,
     one.version = object.resource_version().unwrap_or_default();
     one.conditions = object.conditions().to_vec();
     let is_admitted = object.is("Admitted") && !object.is("Evicted");
-    let was = std::mem::replace(&mut one.is_admitted, is_admitted);
-    if was && !is_admitted {
-        seen.evictions += 1;
+    let was_admitted = std::mem::replace(&mut one.is_admitted, is_admitted);
+    if was_admitted && !is_admitted {
+        progress.evictions += 1;
         return None;
     }
-    if was || !is_admitted || one.has_ended {
+    if was_admitted || !is_admitted || one.has_ended {
         return None;
     }
     one.first_admitted.get_or_insert(now);
     one.runs += 1;
     let run = one.runs;
-    seen.admissions += 1;
+    progress.admissions += 1;
     let runtime = labels.get("runtime-ms").and_then(|it| it.parse().ok());
     Some((run, Duration::from_millis(runtime.unwrap_or(0))))
 }
@@ -189,7 +190,7 @@ fn record(seen: &Mutex<Progress>, object: &WorkloadStatusView) -> Option<(usize,
 async fn finish_workload(
     api: &Api<WorkloadStatusView>,
     places: &Semaphore,
-    seen: &Mutex<Progress>,
+    progress: &Mutex<Progress>,
     name: &str,
     run: usize,
 ) {
@@ -198,8 +199,8 @@ async fn finish_workload(
     };
     for _ in 0..10 {
         let patch = {
-            let seen = seen.lock().unwrap_or_else(PoisonError::into_inner);
-            let one = seen.workloads.get(name);
+            let progress = progress.lock().unwrap_or_else(PoisonError::into_inner);
+            let one = progress.workloads.get(name);
             match one {
                 Some(one) if one.is_admitted && one.runs == run && !one.has_ended => {
                     finished_patch(&one.version, &one.conditions)
@@ -210,12 +211,12 @@ async fn finish_workload(
         let by = PatchParams::default();
         let ended = api.patch_status(name, &by, &Patch::Merge(&patch)).await;
         if ended.is_ok() {
-            let mut seen = seen.lock().unwrap_or_else(PoisonError::into_inner);
-            if let Some(one) = seen.workloads.get_mut(name)
+            let mut progress = progress.lock().unwrap_or_else(PoisonError::into_inner);
+            if let Some(one) = progress.workloads.get_mut(name)
                 && !one.has_ended
             {
                 one.has_ended = true;
-                seen.ended += 1;
+                progress.ended += 1;
             }
             return;
         }

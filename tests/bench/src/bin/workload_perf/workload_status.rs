@@ -42,11 +42,11 @@ fn metadata<'de, D: Deserializer<'de>>(deserializer: D) -> Result<ObjectMeta, D:
         resource_version: Option<String>,
         labels: Option<BTreeMap<String, String>>,
     }
-    let it = Metadata::deserialize(deserializer)?;
+    let metadata = Metadata::deserialize(deserializer)?;
     Ok(ObjectMeta {
-        name: it.name,
-        resource_version: it.resource_version,
-        labels: it.labels,
+        name: metadata.name,
+        resource_version: metadata.resource_version,
+        labels: metadata.labels,
         ..ObjectMeta::default()
     })
 }

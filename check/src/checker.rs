@@ -184,9 +184,9 @@ impl Checker {
             self.push_finding(severity, finding, suppressed, &mut reported);
         }
         if let Some(found) = loop_finding {
-            for it in &mut reported {
-                if it.finding.rule == loop_rule::RULE {
-                    it.notes.clone_from(&found.explanation);
+            for finding in &mut reported {
+                if finding.finding.rule == loop_rule::RULE {
+                    finding.notes.clone_from(&found.explanation);
                 }
             }
         }

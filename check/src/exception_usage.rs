@@ -30,8 +30,8 @@ pub struct ExceptionStatus {
 impl ExceptionUsage {
     /// Counts the exempted findings of an object.
     pub fn count(&mut self, exempted: &[Exempted]) {
-        for it in exempted {
-            let used = self.0.entry(it.exception.name.clone()).or_default();
+        for name in exempted {
+            let used = self.0.entry(name.exception.name.clone()).or_default();
             *used = used.saturating_add(1);
         }
     }

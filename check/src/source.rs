@@ -37,8 +37,8 @@ impl ReadError {
     }
 
     fn from_yaml_error(error: &serde_saphyr::Error) -> Self {
-        let location = error.location().and_then(|it| {
-            let (line, column) = (it.line(), it.column());
+        let location = error.location().and_then(|location| {
+            let (line, column) = (location.line(), location.column());
             Some((usize::try_from(line).ok()?, usize::try_from(column).ok()?))
         });
         Self {

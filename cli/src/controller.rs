@@ -166,8 +166,8 @@ async fn run_controller(
         let router = router(Arc::clone(&health));
         tokio::spawn(serve_router(port, router, ProbeServerLimits::default()));
     }
-    let started = |it: Health| {
-        let _ = health.set(it);
+    let started = |state: Health| {
+        let _ = health.set(state);
     };
     let running = lockkeeper_controller::run(client, settings, started, signals.wait());
     Box::pin(running).await?;

@@ -117,8 +117,8 @@ impl RuleRow {
         let with_action = rule.kinds.iter().map(|it| format!("{it} ({action})"));
         let kinds_with_actions = with_action.collect::<Vec<_>>().join(", ");
         let operations: Vec<&str> = rule.operations.iter().map(|it| it.as_str()).collect();
-        let of_kinds = rule.kinds.iter().map(|it| {
-            json!({"group": it.group, "version": it.version, "kind": it.kind, "action": action})
+        let of_kinds = rule.kinds.iter().map(|kind| {
+            json!({"group": kind.group, "version": kind.version, "kind": kind.kind, "action": action})
         });
         Self {
             id: rule.id.clone(),

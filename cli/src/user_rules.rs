@@ -20,10 +20,10 @@ pub(crate) fn unregistered_operations(
     registered: &[Registration],
 ) -> Vec<String> {
     let is_sent = |kind: KindName<'_>, operation: &Operation| {
-        registered.iter().any(|it| {
-            let is_version = kind.version == "*" || it.version == kind.version;
-            let is_kind = it.kind == kind.kind && it.group == kind.group && is_version;
-            is_kind && it.validated_on.contains(operation)
+        registered.iter().any(|entry| {
+            let is_version = kind.version == "*" || entry.version == kind.version;
+            let is_kind = entry.kind == kind.kind && entry.group == kind.group && is_version;
+            is_kind && entry.validated_on.contains(operation)
         })
     };
     let mut out = Vec::new();

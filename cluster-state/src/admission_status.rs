@@ -24,18 +24,18 @@ pub fn admission(state: &State, id: WorkloadId, assignment: &Assignment) -> Opti
             count: i32::try_from(given.count).ok()?,
             ..PodSetAssignment::default()
         };
-        for it in &given.flavors {
-            let resource = state.resource_name(it.resource);
+        for assigned in &given.flavors {
+            let resource = state.resource_name(assigned.resource);
             let mut requests = pod_set.requests.iter();
-            let asked = requests.find(|(asked, _)| *asked == it.resource);
+            let asked = requests.find(|(asked, _)| *asked == assigned.resource);
             let amount = match asked {
                 // If pods are a counted resource, each pod uses one.
-                _ if it.resource == ResourceId::PODS => Amount::new(given.count),
+                _ if assigned.resource == ResourceId::PODS => Amount::new(given.count),
                 // Partial admission may have reduced the count.
                 Some((_, total)) => pod_set.scaled_request(*total, given.count),
                 None => Amount::ZERO,
             };
-            let flavor = state.flavor_name(it.flavor);
+            let flavor = state.flavor_name(assigned.flavor);
             out.flavors.insert(resource.to_owned(), flavor.to_owned());
             let used = quantity(resource, amount);
             out.resource_usage.insert(resource.to_owned(), used);

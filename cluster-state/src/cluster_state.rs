@@ -123,15 +123,15 @@ impl ClusterState {
         let before = self.objects.cluster_queues.get(&name);
         // A deletion makes the queue inactive without a change of its spec.
         let is_deleting = |it: &ClusterQueue| it.metadata.deletion_timestamp.is_some();
-        if before.is_some_and(|it| {
-            it.spec == queue.spec && is_deleting(&it.object) == is_deleting(&queue)
+        if before.is_some_and(|old| {
+            old.spec == queue.spec && is_deleting(&old.object) == is_deleting(&queue)
         }) {
             return Ok(());
         }
         // Eligible flavors and the namespace selector concern single workloads; limits do not.
-        let is_same_scope = before.is_some_and(|it| {
-            it.spec.namespace_selector == queue.spec.namespace_selector
-                && flavor_names(&it.spec) == flavor_names(&queue.spec)
+        let is_same_scope = before.is_some_and(|old| {
+            old.spec.namespace_selector == queue.spec.namespace_selector
+                && flavor_names(&old.spec) == flavor_names(&queue.spec)
         });
         let selector = selector(&queue)?;
         let is_active = self.objects.is_active(&queue);

@@ -79,8 +79,9 @@ fn node_selector_matches(
     }
     let affinity = pod.affinity.as_ref();
     let affinity = affinity.and_then(|it| it.node_affinity.as_ref());
-    let required = affinity.and_then(|it| {
-        it.required_during_scheduling_ignored_during_execution
+    let required = affinity.and_then(|affinity| {
+        affinity
+            .required_during_scheduling_ignored_during_execution
             .as_ref()
     });
     let Some(required) = required else {
@@ -91,10 +92,10 @@ fn node_selector_matches(
     required.node_selector_terms.is_empty()
         || required.node_selector_terms.iter().any(|term| {
             let mut asked = term.match_expressions.iter().flatten().filter(known);
-            asked.all(|it| {
-                let value = labels.get(&it.key).map(String::as_str);
-                let values = it.values.as_deref().unwrap_or_default();
-                requirement_matches(&it.operator, value, values) == Some(true)
+            asked.all(|requirement| {
+                let value = labels.get(&requirement.key).map(String::as_str);
+                let values = requirement.values.as_deref().unwrap_or_default();
+                requirement_matches(&requirement.operator, value, values) == Some(true)
             })
         })
 }

@@ -30,10 +30,11 @@ pub struct Expression {
 pub fn matches(selector: &Selector, labels: &BTreeMap<String, String>) -> bool {
     let has = |(key, value): (&String, &String)| labels.get(key) == Some(value);
     selector.match_labels.iter().all(has)
-        && selector.match_expressions.iter().all(|it| {
-            let value = labels.get(&it.key).map(String::as_str);
+        && selector.match_expressions.iter().all(|requirement| {
+            let value = labels.get(&requirement.key).map(String::as_str);
             // An unknown operator is treated as `DoesNotExist`.
-            requirement_matches(&it.operator, value, &it.values).unwrap_or(value.is_none())
+            requirement_matches(&requirement.operator, value, &requirement.values)
+                .unwrap_or(value.is_none())
         })
 }
 

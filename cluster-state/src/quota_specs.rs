@@ -89,19 +89,22 @@ pub fn selector(queue: &ClusterQueue) -> Result<Option<Selector>, ObjectError> {
         match_labels: match_labels.clone().unwrap_or_default(),
         match_expressions: Vec::new(),
     };
-    for (at, it) in match_expressions.iter().flatten().enumerate() {
+    for (at, requirement) in match_expressions.iter().flatten().enumerate() {
         // An unknown operator would be treated as `DoesNotExist`.
         let known = ["In", "NotIn", "Exists", "DoesNotExist"];
-        if !known.contains(&it.operator.as_str()) {
+        if !known.contains(&requirement.operator.as_str()) {
             let field = FieldPath::new("spec.namespaceSelector.matchExpressions");
             let field = field.index(at).field("operator");
             let subject = Subject::new("ClusterQueue", &queue.metadata);
-            return Err(subject.error(&field, ObjectProblem::Operator(it.operator.clone())));
+            return Err(subject.error(
+                &field,
+                ObjectProblem::Operator(requirement.operator.clone()),
+            ));
         }
         selector.match_expressions.push(Expression {
-            key: it.key.clone(),
-            operator: it.operator.clone(),
-            values: it.values.clone().unwrap_or_default(),
+            key: requirement.key.clone(),
+            operator: requirement.operator.clone(),
+            values: requirement.values.clone().unwrap_or_default(),
         });
     }
     Ok(Some(selector))
@@ -122,13 +125,16 @@ fn resource_groups(
         for (flavor_at, flavor) in group.flavors.iter().enumerate() {
             let path = || path().field("flavors").index(flavor_at);
             let mut quotas = Vec::with_capacity(flavor.resources.len());
-            for (at, it) in flavor.resources.iter().enumerate() {
+            for (at, resource) in flavor.resources.iter().enumerate() {
                 let path = || path().field("resources").index(at);
-                if !seen.insert((flavor.name.as_str(), it.name.as_str())) {
-                    let twice = ObjectProblem::Duplicate(it.name.clone());
+                if !seen.insert((flavor.name.as_str(), resource.name.as_str())) {
+                    let twice = ObjectProblem::Duplicate(resource.name.clone());
                     return Err(subject.error(&path().field("name"), twice));
                 }
-                quotas.push((state.resource(&it.name), quota(subject, it, path)?));
+                quotas.push((
+                    state.resource(&resource.name),
+                    quota(subject, resource, path)?,
+                ));
             }
             flavors.push(core::FlavorQuotas {
                 flavor: state.flavor(&flavor.name),

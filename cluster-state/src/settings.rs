@@ -129,34 +129,37 @@ mod tests {
         let fair = |of: Value| json!({"algorithm": "FairSharing", "fairSharing": of});
         let one = || json!({"preemptionStrategies": ["LessThanInitialShare"]});
         check(json!({ "fairSharing": one() }), |_| {});
-        check(fair(json!({})), |it| {
-            it.algorithm = core::Algorithm::FairSharing(vec![
+        check(fair(json!({})), |options| {
+            options.algorithm = core::Algorithm::FairSharing(vec![
                 core::FairStrategy::LessThanOrEqualToFinalShare,
                 core::FairStrategy::LessThanInitialShare,
             ]);
         });
-        check(fair(one()), |it| {
+        check(fair(one()), |options| {
             let strategies = vec![core::FairStrategy::LessThanInitialShare];
-            it.algorithm = core::Algorithm::FairSharing(strategies);
+            options.algorithm = core::Algorithm::FairSharing(strategies);
         });
-        check(json!({"borrowingGate": "Cohort"}), |it| {
-            it.borrowing_gate = core::BorrowingGate::Cohort;
+        check(json!({"borrowingGate": "Cohort"}), |options| {
+            options.borrowing_gate = core::BorrowingGate::Cohort;
         });
-        check(json!({"compatibility": "kueue"}), |it| {
-            it.compatibility = core::Compatibility::Kueue;
-            it.damping = core::Damping::Off;
+        check(json!({"compatibility": "kueue"}), |options| {
+            options.compatibility = core::Compatibility::Kueue;
+            options.damping = core::Damping::Off;
         });
-        check(json!({"compatibility": "kueue", "damping": true}), |it| {
-            it.compatibility = core::Compatibility::Kueue;
+        check(
+            json!({"compatibility": "kueue", "damping": true}),
+            |options| {
+                options.compatibility = core::Compatibility::Kueue;
+            },
+        );
+        check(json!({"damping": false}), |options| {
+            options.damping = core::Damping::Off;
         });
-        check(json!({"damping": false}), |it| {
-            it.damping = core::Damping::Off;
+        check(json!({"partialAdmission": false}), |options| {
+            options.disable_partial_admission = true;
         });
-        check(json!({"partialAdmission": false}), |it| {
-            it.disable_partial_admission = true;
-        });
-        check(json!({"maxVictimsPerCycle": 7}), |it| {
-            it.victims_per_cycle_max = Some(7);
+        check(json!({"maxVictimsPerCycle": 7}), |options| {
+            options.victims_per_cycle_max = Some(7);
         });
     }
 
@@ -170,18 +173,18 @@ mod tests {
             );
         };
         check(json!({"enable": true}), |it| it.is_enabled = true);
-        check(json!({"timeout": "90s"}), |it| {
-            it.timeout = Duration::from_secs(90);
-            it.recovery_timeout = Some(Duration::from_secs(90));
+        check(json!({"timeout": "90s"}), |settings| {
+            settings.timeout = Duration::from_secs(90);
+            settings.recovery_timeout = Some(Duration::from_secs(90));
         });
-        check(json!({"recoveryTimeout": "1m"}), |it| {
-            it.recovery_timeout = Some(Duration::from_mins(1));
+        check(json!({"recoveryTimeout": "1m"}), |settings| {
+            settings.recovery_timeout = Some(Duration::from_mins(1));
         });
-        check(json!({"recoveryTimeout": "0s"}), |it| {
-            it.recovery_timeout = None;
+        check(json!({"recoveryTimeout": "0s"}), |settings| {
+            settings.recovery_timeout = None;
         });
-        check(json!({"blockAdmission": true}), |it| {
-            it.block_admission = true;
+        check(json!({"blockAdmission": true}), |settings| {
+            settings.block_admission = true;
         });
     }
 
@@ -191,37 +194,37 @@ mod tests {
             let given = json!({"waitForPodsReady": {"requeuingStrategy": given}});
             check(&given, requeue_settings, change);
         };
-        check(json!({"timestamp": "Creation"}), |it| {
-            it.timestamp = QueueOrderTimestamp::Creation;
+        check(json!({"timestamp": "Creation"}), |settings| {
+            settings.timestamp = QueueOrderTimestamp::Creation;
         });
-        check(json!({"backoffLimitCount": 0}), |it| {
-            it.backoff_limit_count = Some(0);
+        check(json!({"backoffLimitCount": 0}), |settings| {
+            settings.backoff_limit_count = Some(0);
         });
-        check(json!({"backoffLimitSeconds": 9}), |it| {
-            it.backoff_limit = Some(Duration::from_secs(9));
+        check(json!({"backoffLimitSeconds": 9}), |settings| {
+            settings.backoff_limit = Some(Duration::from_secs(9));
         });
-        check(json!({"backoffBaseSeconds": 0}), |it| {
-            it.backoff.base = Duration::ZERO;
+        check(json!({"backoffBaseSeconds": 0}), |settings| {
+            settings.backoff.base = Duration::ZERO;
         });
-        check(json!({"backoffFactor": 1.5}), |it| {
-            it.backoff.factor = Factor::new(150_000_000);
+        check(json!({"backoffFactor": 1.5}), |settings| {
+            settings.backoff.factor = Factor::new(150_000_000);
         });
-        check(json!({"backoffMaxSeconds": 10}), |it| {
-            it.backoff.cap = Some(Duration::from_secs(10));
+        check(json!({"backoffMaxSeconds": 10}), |settings| {
+            settings.backoff.cap = Some(Duration::from_secs(10));
         });
-        check(json!({"backoffMaxSeconds": 0}), |it| {
-            it.backoff.cap = None;
+        check(json!({"backoffMaxSeconds": 0}), |settings| {
+            settings.backoff.cap = None;
         });
-        check(json!({"preset": "kep-1282"}), |it| {
-            it.backoff = Backoff::kep_1282();
+        check(json!({"preset": "kep-1282"}), |settings| {
+            settings.backoff = Backoff::kep_1282();
         });
     }
 
     #[test]
     fn requeue_settings_follow_kueue_compatibility() {
         let given = json!({"preemption": {"compatibility": "kueue"}});
-        check(&given, requeue_settings, |it| {
-            it.compatibility = core::Compatibility::Kueue;
+        check(&given, requeue_settings, |settings| {
+            settings.compatibility = core::Compatibility::Kueue;
         });
     }
 }

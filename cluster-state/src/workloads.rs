@@ -40,16 +40,16 @@ pub fn pod_sets(
     let subject = Subject::new("Workload", &workload.metadata);
     let mut seen = BTreeSet::new();
     let mut out = Vec::with_capacity(workload.spec.pod_sets.len());
-    for (at, it) in workload.spec.pod_sets.iter().enumerate() {
-        if !seen.insert(it.name()) {
+    for (at, item) in workload.spec.pod_sets.iter().enumerate() {
+        if !seen.insert(item.name()) {
             let field = FieldPath::new("spec.podSets").index(at).field("name");
-            return Err(subject.error(&field, ObjectProblem::Duplicate(it.name().to_owned())));
+            return Err(subject.error(&field, ObjectProblem::Duplicate(item.name().to_owned())));
         }
-        let pod = it.template.spec.as_ref();
+        let pod = item.template.spec.as_ref();
         let kept_away = pod.map(|pod| ineligible_flavors(pod, groups, flavors));
         let kept_away = kept_away.into_iter().flatten();
         let kept_away = kept_away.map(|name| state.flavor(name)).collect();
-        out.push(pod_set(subject, state, it, at, kept_away)?);
+        out.push(pod_set(subject, state, item, at, kept_away)?);
     }
     Ok(out)
 }
@@ -72,17 +72,17 @@ pub fn reservation(
     let names: BTreeSet<&str> = names.collect();
     let mut seen = BTreeSet::new();
     let mut usage = BTreeMap::new();
-    for (at, it) in admission.pod_set_assignments.iter().enumerate() {
+    for (at, assignment) in admission.pod_set_assignments.iter().enumerate() {
         let path = || FieldPath::new("status.admission.podSetAssignments").index(at);
-        let name = || it.name.clone();
-        if !names.contains(it.name.as_str()) {
+        let name = || assignment.name.clone();
+        if !names.contains(assignment.name.as_str()) {
             return Err(subject.error(&path().field("name"), ObjectProblem::UnknownPodSet(name())));
         }
-        if !seen.insert(it.name.as_str()) {
+        if !seen.insert(assignment.name.as_str()) {
             return Err(subject.error(&path().field("name"), ObjectProblem::Duplicate(name())));
         }
         // The recorded amount, not the requests: partial admission may have reduced them.
-        add_usage(subject, state, &mut usage, it, path)?;
+        add_usage(subject, state, &mut usage, assignment, path)?;
     }
     let since = |of| condition(workload, of, "True").map(transition_time_s);
     let created = workload.metadata.creation_timestamp.as_ref();

@@ -181,10 +181,10 @@ impl JobView {
     /// The placement without flavors: the saved one, or else the current one.
     #[must_use]
     pub fn original_placement(&self) -> Vec<PodPlacement> {
-        let as_it_is = |it: &PodSetView| PodPlacement {
-            count: Some(it.count),
-            node_selector: it.node_selector().cloned().unwrap_or_default(),
-            tolerations: it.tolerations().to_vec(),
+        let as_it_is = |pod_set: &PodSetView| PodPlacement {
+            count: Some(pod_set.count),
+            node_selector: pod_set.node_selector().cloned().unwrap_or_default(),
+            tolerations: pod_set.tolerations().to_vec(),
         };
         let original = self.saved_placement.clone();
         original.unwrap_or_else(|| self.pod_sets.iter().map(as_it_is).collect())
@@ -266,9 +266,9 @@ fn job_controller(metadata: &ObjectMeta) -> Option<(usize, &OwnerReference)> {
     let owner = owners.next()?;
     // Without the version: an owner of another version of the kind is the same object.
     let group = owner.api_version.split('/').next().unwrap_or_default();
-    let kind = KINDS.iter().position(|it| {
-        let it = it.resource();
-        it.group == group && it.kind == owner.kind
+    let kind = KINDS.iter().position(|kind| {
+        let kind = kind.resource();
+        kind.group == group && kind.kind == owner.kind
     })?;
     Some((kind, owner))
 }

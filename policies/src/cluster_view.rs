@@ -175,8 +175,8 @@ pub trait ClusterView {
 
     /// The unfinished Workloads that use this PriorityClass.
     fn priority_class_referrers(&self, name: &str, limit: usize) -> Referrers {
-        self.fallback().map_or_else(Referrers::default, |it| {
-            it.priority_class_referrers(name, limit)
+        self.fallback().map_or_else(Referrers::default, |view| {
+            view.priority_class_referrers(name, limit)
         })
     }
 

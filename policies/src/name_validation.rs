@@ -166,10 +166,10 @@ pub(crate) fn selector(selector: &LabelSelector, field: &FieldPath, out: &mut Fi
         labels(map, &field.clone().field("matchLabels"), out);
     }
     let requirements = selector.match_expressions.iter().flatten();
-    for (at, it) in requirements.enumerate() {
+    for (at, requirement) in requirements.enumerate() {
         let field = field.clone().field("matchExpressions").index(at);
-        let values = it.values.as_deref().unwrap_or_default();
-        match it.operator.as_str() {
+        let values = requirement.values.as_deref().unwrap_or_default();
+        match requirement.operator.as_str() {
             "In" | "NotIn" if values.is_empty() => out.required(
                 field.clone().field("values"),
                 "must be specified when `operator` is 'In' or 'NotIn'",
@@ -185,8 +185,8 @@ pub(crate) fn selector(selector: &LabelSelector, field: &FieldPath, out: &mut Fi
                 "must be In, NotIn, Exists or DoesNotExist",
             ),
         }
-        for fault in label_key(&it.key) {
-            out.invalid(field.clone().field("key"), &it.key, fault);
+        for fault in label_key(&requirement.key) {
+            out.invalid(field.clone().field("key"), &requirement.key, fault);
         }
         for (at, value) in values.iter().enumerate() {
             for fault in label_value(value) {

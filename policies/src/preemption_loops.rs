@@ -72,8 +72,8 @@ pub fn loop_verdict(
     is_nested: bool,
     rules: PreemptionRules,
 ) -> LoopVerdict {
-    let preempts = |it: &&QueuePreemption| {
-        it.preempts_within_queue || it.cross_queue_scope != CrossQueueScope::Never
+    let preempts = |queue: &&QueuePreemption| {
+        queue.preempts_within_queue || queue.cross_queue_scope != CrossQueueScope::Never
     };
     let mut preemptors = queues.iter().filter(preempts).peekable();
     if preemptors.peek().is_none() {

@@ -62,10 +62,15 @@ fn update_equal(a: &PodSetUpdate, b: &PodSetUpdate) -> bool {
 }
 
 /// The fields of a toleration; only `tolerationSeconds` is a pointer in Go.
-fn toleration_key(it: &Toleration) -> ([&str; 4], Option<i64>) {
-    let texts = [&it.key, &it.operator, &it.value, &it.effect];
+fn toleration_key(toleration: &Toleration) -> ([&str; 4], Option<i64>) {
+    let texts = [
+        &toleration.key,
+        &toleration.operator,
+        &toleration.value,
+        &toleration.effect,
+    ];
     let texts = texts.map(|text| text.as_deref().unwrap_or_default());
-    (texts, it.toleration_seconds)
+    (texts, toleration.toleration_seconds)
 }
 
 fn template_value(template: &PodTemplateSpec) -> Option<Value> {

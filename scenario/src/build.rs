@@ -61,10 +61,10 @@ pub fn load(
     for cohort in &scenario.cohorts {
         let quotas = cohort.quotas.iter();
         let quotas = quotas
-            .map(|it| {
+            .map(|entry| {
                 (
-                    flavor_resource(&mut state, &it.flavor, &it.resource),
-                    quota(it),
+                    flavor_resource(&mut state, &entry.flavor, &entry.resource),
+                    quota(entry),
                 )
             })
             .collect();
@@ -168,10 +168,10 @@ impl LoadedScenario {
                 .collect();
             let asked = given.total_requests.iter();
             let asked: Vec<_> = asked
-                .map(|it| {
+                .map(|entry| {
                     (
-                        flavor_resource(state, &it.flavor, &it.resource),
-                        Amount::new(it.amount),
+                        flavor_resource(state, &entry.flavor, &entry.resource),
+                        Amount::new(entry.amount),
                     )
                 })
                 .collect();
@@ -314,9 +314,9 @@ fn preemption(policy: &Preemption, is_elastic: bool) -> core::Preemption {
 
 /// Usage that no workload of the scenario accounts for.
 fn set_usage(state: &mut State, queue: NodeId, usage: &[UsageAmount]) {
-    let usage = usage.iter().map(|it| {
-        let of = flavor_resource(state, &it.flavor, &it.resource);
-        (of, Amount::new(it.amount))
+    let usage = usage.iter().map(|entry| {
+        let of = flavor_resource(state, &entry.flavor, &entry.resource);
+        (of, Amount::new(entry.amount))
     });
     let held = Reservation {
         usage: usage.collect(),

@@ -117,8 +117,8 @@ fn check_cohort_cycles(scenario: &Scenario) -> Result<(), ScenarioError> {
         }
         // A walk to a root also ends at a cohort of the same walk, but that has no parent.
         if visited.get(name) == Some(&walk) && parents.contains_key(name) {
-            let around = std::iter::successors(Some(name), |it| {
-                parents.get(it).copied().filter(|it| *it != name)
+            let around = std::iter::successors(Some(name), |cohort| {
+                parents.get(cohort).copied().filter(|it| *it != name)
             });
             // Report the first cohort in the file that is on a cycle.
             first = around

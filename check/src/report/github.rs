@@ -42,9 +42,15 @@ impl Format for Github {
 
     fn exceptions(&self, all: &[ExceptionStatus]) -> String {
         let expired = all.iter().filter(|it| it.is_expired);
-        let annotations = expired.map(|it| {
+        let annotations = expired.map(|exception| {
             let warning = Severity::Warning;
-            annotation(warning, &it.file, None, "exception", &it.problem())
+            annotation(
+                warning,
+                &exception.file,
+                None,
+                "exception",
+                &exception.problem(),
+            )
         });
         annotations.collect()
     }

@@ -58,10 +58,10 @@ impl Format for Json {
 
     fn exceptions(&self, all: &[ExceptionStatus]) -> String {
         let expired = all.iter().filter(|it| it.is_expired);
-        let findings = expired.map(|it| {
+        let findings = expired.map(|exception| {
             json!({
-                "rule": null, "severity": "warning", "file": it.file, "line": null, "column": null,
-                "object": null, "field": null, "type": "ExceptionEnded", "message": it.problem(),
+                "rule": null, "severity": "warning", "file": exception.file, "line": null, "column": null,
+                "object": null, "field": null, "type": "ExceptionEnded", "message": exception.problem(),
                 "help": null, "related": [],
             })
         });

@@ -107,12 +107,14 @@ impl Format for Junit {
 
 /// A line for each finding. `file` is escaped already.
 fn finding_lines(file: &str, all: &[&ReportedFinding]) -> String {
-    let lines = all.iter().map(|it| {
-        let at = it.location.map(|it| format!(":{}:{}", it.line, it.column));
+    let lines = all.iter().map(|line| {
+        let at = line
+            .location
+            .map(|it| format!(":{}:{}", it.line, it.column));
         let at = at.unwrap_or_default();
-        let (word, rule) = (it.severity.word(), &it.finding.rule);
-        let text = escape_xml(&it.finding.text());
-        let reason = it.suppressed.as_ref();
+        let (word, rule) = (line.severity.word(), &line.finding.rule);
+        let text = escape_xml(&line.finding.text());
+        let reason = line.suppressed.as_ref();
         let reason = reason.map(|it| format!(" (suppressed: {})", escape_xml(it)));
         let reason = reason.unwrap_or_default();
         format!("{file}{at}: {word}[{rule}]: {text}{reason}")
@@ -123,17 +125,17 @@ fn finding_lines(file: &str, all: &[&ReportedFinding]) -> String {
 /// Escapes a text for elements and attributes. Characters that XML forbids are replaced.
 fn escape_xml(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
-    for it in text.chars() {
-        match it {
+    for letter in text.chars() {
+        match letter {
             '&' => out.push_str("&amp;"),
             '<' => out.push_str("&lt;"),
             '>' => out.push_str("&gt;"),
             '"' => out.push_str("&quot;"),
             '\n' => out.push_str("&#10;"),
-            '\t' => out.push(it),
+            '\t' => out.push(letter),
             '\u{fffe}' | '\u{ffff}' => out.push(char::REPLACEMENT_CHARACTER),
-            it if it.is_control() => out.push(char::REPLACEMENT_CHARACTER),
-            it => out.push(it),
+            letter if letter.is_control() => out.push(char::REPLACEMENT_CHARACTER),
+            letter => out.push(letter),
         }
     }
     out

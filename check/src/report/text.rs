@@ -222,12 +222,12 @@ fn excerpt(line: &str, location: SourceLocation) -> (String, String, String) {
         text.push('…');
     }
     let at = column.saturating_sub(skipped);
-    for it in kept.iter().take(at) {
-        match it {
+    for symbol in kept.iter().take(at) {
+        match symbol {
             // A tab is repeated, so that both lines align in every terminal.
             '\t' => before.push('\t'),
             // A wide character takes two columns.
-            it => before.push_str(&" ".repeat(width(*it))),
+            symbol => before.push_str(&" ".repeat(width(*symbol))),
         }
     }
     let field = kept.iter().skip(at).take(location.width);

@@ -282,9 +282,9 @@ mod tests {
         let kinds = registry.list_targets();
         let auditor = new_auditor(&client, &kinds).await;
         let mut names = Vec::new();
-        let consume = |it: CheckedFile, _| {
-            reports.add(&it);
-            names.push(it.name);
+        let consume = |file: CheckedFile, _| {
+            reports.add(&file);
+            names.push(file.name);
         };
         check_all(&client, &kinds, &auditor, consume).await.unwrap();
         assert_eq!(names, ["a", "b", "research/main"]);
@@ -322,11 +322,11 @@ mod tests {
         let kinds = registry.list_targets();
         let auditor = new_auditor(&client, &kinds).await;
         let mut found = Vec::new();
-        let consume = |it: CheckedFile, _| {
-            let objects = it.outcome.unwrap_or_default().objects;
+        let consume = |file: CheckedFile, _| {
+            let objects = file.outcome.unwrap_or_default().objects;
             let all = objects.into_iter().flat_map(|it| it.findings);
             let loops = all.filter(|it| it.finding.rule == "CQ024");
-            found.extend(loops.map(|finding| (it.name.clone(), finding.notes.len() > 3)));
+            found.extend(loops.map(|finding| (file.name.clone(), finding.notes.len() > 3)));
         };
         check_all(&client, &kinds, &auditor, consume).await.unwrap();
         assert_eq!(found, [("eager".to_owned(), true)]);

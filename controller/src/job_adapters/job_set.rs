@@ -79,9 +79,9 @@ impl JobKind for JobSet {
             status,
         } = decode("jobset", object)?;
         let jobs = &status.replicated_jobs_status;
-        let is_up = |it: &ReplicatedJob| {
-            let mut jobs = jobs.iter().filter(|of| of.name == it.name);
-            jobs.any(|of| of.ready.saturating_add(of.succeeded) >= it.replicas)
+        let is_up = |job: &ReplicatedJob| {
+            let mut jobs = jobs.iter().filter(|of| of.name == job.name);
+            jobs.any(|of| of.ready.saturating_add(of.succeeded) >= job.replicas)
         };
         let is_ready = spec.replicated_jobs.iter().all(is_up);
         let end = status.conditions.iter().filter(|it| it.status == "True");

@@ -29,10 +29,10 @@ pub fn strip_template(template: PodTemplateSpec) -> PodTemplateSpec {
     }
 }
 
-fn strip_container(it: Container) -> Container {
+fn strip_container(container: Container) -> Container {
     Container {
-        resources: it.resources,
-        restart_policy: it.restart_policy,
+        resources: container.resources,
+        restart_policy: container.restart_policy,
         ..Container::default()
     }
 }

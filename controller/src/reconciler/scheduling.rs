@@ -266,8 +266,10 @@ fn set_pending_reason(state: &mut ReconcilerState, key: &ObjectKey, reason: Pend
 /// Seconds since the workload was created.
 fn wait_seconds(workload: &Workload, now_ms: i64) -> i64 {
     let created = workload.metadata.creation_timestamp.as_ref();
-    let waited_s = created.map_or(0, |it| {
-        now_ms.div_euclid(1000).saturating_sub(epoch_seconds(it))
+    let waited_s = created.map_or(0, |created_at| {
+        now_ms
+            .div_euclid(1000)
+            .saturating_sub(epoch_seconds(created_at))
     });
     waited_s.max(0)
 }

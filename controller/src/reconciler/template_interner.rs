@@ -86,8 +86,8 @@ mod tests {
     fn template_interner_equal_templates_share_one_allocation() {
         let mut templates = TemplateInterner::default();
         let [mut first, mut same, mut other] = [1, 1, 2].map(workload);
-        for it in [&mut first, &mut same, &mut other] {
-            templates.intern(it);
+        for template in [&mut first, &mut same, &mut other] {
+            templates.intern(template);
         }
         let [first, same, other] = [&first, &same, &other].map(|it| &it.spec.pod_sets[0].template);
         assert!(Arc::ptr_eq(first, same));

@@ -45,12 +45,12 @@ fn redacted(value: &Value) -> Value {
                 .iter()
                 .map(|(key, it)| {
                     // Environment variables and annotations of pods may contain secrets.
-                    let it = if key == "template" {
+                    let shown = if key == "template" {
                         redacted_template(it)
                     } else {
                         redacted(it)
                     };
-                    (key.clone(), it)
+                    (key.clone(), shown)
                 })
                 .collect(),
         ),

@@ -45,14 +45,14 @@ impl Simulation {
     fn possible_weights(&self) -> [usize; 8] {
         let now_ms = self.api.now_ms;
         let mut is_possible = [false; 8];
-        for it in &self.processes {
-            let is_awake = it.wake_at_ms.is_some_and(|at_ms| at_ms <= now_ms);
-            is_possible[0] |= it.has_new_input || is_awake;
-            is_possible[1] |= it
+        for process in &self.processes {
+            let is_awake = process.wake_at_ms.is_some_and(|at_ms| at_ms <= now_ms);
+            is_possible[0] |= process.has_new_input || is_awake;
+            is_possible[1] |= process
                 .watches
                 .iter()
                 .any(|(kind, watch)| watch.is_behind(&self.api, *kind));
-            is_possible[3] |= !it.write_results.is_empty();
+            is_possible[3] |= !process.write_results.is_empty();
         }
         is_possible[2] = !self.in_flight.is_empty();
         is_possible[4] = !self.jobs_to_do.is_empty();

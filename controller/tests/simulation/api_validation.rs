@@ -37,18 +37,18 @@ pub fn validate(kind: Kind, before: Option<&Value>, after: &Value) -> Result<(),
 
 fn validate_conditions(object: &Value) -> Result<(), String> {
     let mut seen = Vec::new();
-    for it in list(object, "/status/conditions") {
-        let of = text(it, "/type");
+    for condition in list(object, "/status/conditions") {
+        let of = text(condition, "/type");
         if seen.contains(&of) {
             return Err(format!("condition {of} is duplicated"));
         }
         seen.push(of);
-        let reason = text(it, "/reason");
-        let is_word = |it: char| it.is_ascii_alphanumeric() || it == '_';
+        let reason = text(condition, "/reason");
+        let is_word = |condition: char| condition.is_ascii_alphanumeric() || condition == '_';
         if reason.is_empty() || !reason.chars().all(is_word) {
             return Err(format!("condition {of}: reason {reason:?}"));
         }
-        if !has(it, "/lastTransitionTime") || !has(it, "/message") || !has(it, "/status") {
+        if !has(condition, "/lastTransitionTime") || !has(condition, "/message") || !has(condition, "/status") {
             return Err(format!("condition {of} is incomplete"));
         }
     }

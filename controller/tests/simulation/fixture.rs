@@ -179,9 +179,9 @@ impl Fixture {
     pub fn conditions(&self, job: &str) -> Vec<String> {
         let workload = self.get(Kind::Workload, &self.workload_of(job));
         let conditions = list(workload, "/status/conditions").iter();
-        let line = |it: &Value| {
+        let line = |value: &Value| {
             let [of, status, reason, message] =
-                ["/type", "/status", "/reason", "/message"].map(|field| text(it, field));
+                ["/type", "/status", "/reason", "/message"].map(|field| text(value, field));
             format!("{of}={status} {reason}: {message}")
         };
         let mut lines: Vec<String> = conditions.map(line).collect();

@@ -206,8 +206,8 @@ impl InvariantChecker {
         let (_, from) = message.split_once("(UID: ").unwrap_or_default();
         let (preemptor, _) = from.split_once(',').unwrap_or_default();
         let mut workloads = api.all(Kind::Workload);
-        let it = workloads.find(|(_, it)| uid(it) == preemptor);
-        let generation = it.map(|(_, it)| number(it, "/metadata/generation"));
+        let found = workloads.find(|(_, it)| uid(it) == preemptor);
+        let generation = found.map(|(_, it)| number(it, "/metadata/generation"));
         self.preemptions.push(PreemptionRecord {
             victim: name.clone(),
             preemptor: preemptor.to_owned(),

@@ -160,14 +160,14 @@ fn pods_not_ready_in_time_requeues_then_deactivates() {
     let mut stage = Fixture::new(requeue, 2);
     stage.api.create(JOB, job("j", "mid")).unwrap();
     stage.settle();
-    let it = stage.workload_of("j");
+    let workload = stage.workload_of("j");
     set_job_running(&mut stage, "j", 1);
     let stopped = |stage: &mut Fixture| {
         set_job_stopped(stage, "j");
         stage.settle()
     };
     let evicted = [
-        format!("evict {it}"),
+        format!("evict {workload}"),
         "suspend_job j".into(),
         "event".into(),
     ];
@@ -175,35 +175,38 @@ fn pods_not_ready_in_time_requeues_then_deactivates() {
     let given_back = [
         "reset_job j".into(),
         "restore_job j".into(),
-        format!("release {it}"),
-        format!("pending_reason {it}"),
+        format!("release {workload}"),
+        format!("pending_reason {workload}"),
     ];
     assert_eq!(stopped(&mut stage), given_back);
     assert!(stage.conditions("j").contains(&format!(
-        "Requeued=False PodsReadyTimeout: Exceeded the PodsReady timeout team/{it}"
+        "Requeued=False PodsReadyTimeout: Exceeded the PodsReady timeout team/{workload}"
     )));
 
     let lines = stage.advance(61_000);
     let again = [
-        format!("requeue {it}"),
-        format!("admit {it}"),
+        format!("requeue {workload}"),
+        format!("admit {workload}"),
         "start_job j".into(),
     ];
     assert_eq!(lines, again);
     set_job_running(&mut stage, "j", 1);
     let lines = stage.advance(11_000);
     let given_up = [
-        format!("deactivate {it}"),
-        format!("deactivate {it}"),
+        format!("deactivate {workload}"),
+        format!("deactivate {workload}"),
         "event".into(),
-        format!("evict {it}"),
+        format!("evict {workload}"),
         "suspend_job j".into(),
         "event".into(),
     ];
     assert_eq!(lines, given_up);
     stopped(&mut stage);
     stage.advance(600_000);
-    assert_eq!(stage.get(Kind::Workload, &it)["spec"]["active"], false);
+    assert_eq!(
+        stage.get(Kind::Workload, &workload)["spec"]["active"],
+        false
+    );
     let why =
         "The workload is deactivated due to exceeding the maximum number of re-queuing retries";
     let conditions = stage.conditions("j");
@@ -212,12 +215,12 @@ fn pods_not_ready_in_time_requeues_then_deactivates() {
         assert!(conditions.contains(&expected), "{conditions:?}");
     }
 
-    reactivate_and_expect_restart(&mut stage, &it);
+    reactivate_and_expect_restart(&mut stage, &workload);
 }
 
 /// A user activates it again.
-fn reactivate_and_expect_restart(stage: &mut Fixture, it: &str) {
-    let name = ObjectKey::new(NAMESPACE, it);
+fn reactivate_and_expect_restart(stage: &mut Fixture, workload: &str) {
+    let name = ObjectKey::new(NAMESPACE, workload);
     let active = json!({"spec": {"active": true}});
     stage
         .api
@@ -225,8 +228,8 @@ fn reactivate_and_expect_restart(stage: &mut Fixture, it: &str) {
         .unwrap();
     let lines = stage.settle();
     let back = [
-        format!("requeue {it}"),
-        format!("admit {it}"),
+        format!("requeue {workload}"),
+        format!("admit {workload}"),
         "start_job j".into(),
     ];
     assert_eq!(lines, back);
@@ -249,10 +252,10 @@ fn job_set_placement_is_per_template_and_restored() {
     });
     stage.api.create(JOB_SET, set).unwrap();
     let lines = stage.settle();
-    let it = stage.workload_of("s");
+    let workload = stage.workload_of("s");
     let started = [
-        format!("create_workload {it}"),
-        format!("admit {it}"),
+        format!("create_workload {workload}"),
+        format!("admit {workload}"),
         "start_job s".into(),
     ];
     assert_eq!(lines, started);
@@ -262,7 +265,8 @@ fn job_set_placement_is_per_template_and_restored() {
         let pod = &spec["replicatedJobs"][at]["template"]["spec"]["template"]["spec"];
         assert_eq!(pod["nodeSelector"], json!({"disk": "fast", "kind": "spot"}));
     }
-    let admitted = &stage.get(Kind::Workload, &it)["status"]["admission"]["podSetAssignments"];
+    let admitted =
+        &stage.get(Kind::Workload, &workload)["status"]["admission"]["podSetAssignments"];
     assert_eq!(admitted[0]["resourceUsage"]["cpu"], "1");
     assert_eq!(admitted[1]["resourceUsage"]["cpu"], "2");
 
@@ -271,8 +275,8 @@ fn job_set_placement_is_per_template_and_restored() {
         {"name": "worker", "ready": 2, "succeeded": 0, "active": 2},
     ]});
     stage.status(JOB_SET, "s", &running);
-    assert_eq!(stage.settle(), [format!("pods_ready {it}")]);
-    let name = ObjectKey::new(NAMESPACE, &it);
+    assert_eq!(stage.settle(), [format!("pods_ready {workload}")]);
+    let name = ObjectKey::new(NAMESPACE, &workload);
     let inactive = json!({"spec": {"active": false}});
     stage
         .api
@@ -282,7 +286,7 @@ fn job_set_placement_is_per_template_and_restored() {
     assert_eq!(
         lines,
         [
-            format!("evict {it}"),
+            format!("evict {workload}"),
             "suspend_job s".into(),
             "event".into()
         ]
@@ -297,8 +301,8 @@ fn job_set_placement_is_per_template_and_restored() {
         lines,
         [
             "restore_job s".into(),
-            format!("release {it}"),
-            format!("pending_reason {it}")
+            format!("release {workload}"),
+            format!("pending_reason {workload}")
         ]
     );
     assert_eq!(stage.get(JOB_SET, "s")["spec"]["replicatedJobs"], jobs);

@@ -27,13 +27,13 @@ fn running_job(cpu: u32) -> (Fixture, String) {
     stage.settle();
     set_job_running(&mut stage, "j", 2);
     stage.settle();
-    let it = stage.workload_of("j");
-    (stage, it)
+    let name = stage.workload_of("j");
+    (stage, name)
 }
 
-fn stop_writes(it: &str) -> [String; 3] {
+fn stop_writes(workload: &str) -> [String; 3] {
     [
-        format!("evict {it}"),
+        format!("evict {workload}"),
         "suspend_job j".into(),
         "event".into(),
     ]
@@ -114,20 +114,20 @@ fn partially_admitted_job_keeps_parallelism_set_by_user() {
     assert_eq!(admitted_and_actual_pods(&stage), [json!(2), json!(2)]);
     set_job_running(&mut stage, "j", 2);
     stage.settle();
-    let it = stage.workload_of("j");
+    let name = stage.workload_of("j");
     scale(&mut stage, 3);
-    assert_eq!(stage.settle(), stop_writes(&it));
+    assert_eq!(stage.settle(), stop_writes(&name));
     set_job_stopped(&mut stage, "j");
     let again = [
         "reset_job j".into(),
         "restore_job j".into(),
-        format!("release {it}"),
-        format!("update_workload {it}"),
-        format!("admit {it}"),
+        format!("release {name}"),
+        format!("update_workload {name}"),
+        format!("admit {name}"),
         "start_job j".into(),
     ];
     assert_eq!(stage.settle(), again);
-    let workload = stage.get(Kind::Workload, &it);
+    let workload = stage.get(Kind::Workload, &name);
     assert_eq!(workload["spec"]["podSets"][0]["count"], 3);
     assert_eq!(admitted_and_actual_pods(&stage), [json!(2), json!(2)]);
 }

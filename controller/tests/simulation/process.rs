@@ -141,8 +141,8 @@ impl ControllerProcess {
     pub fn handle_next_event(&mut self, api: &Api, kind: Kind) -> Vec<String> {
         let told = self.watches.get_mut(&kind).unwrap().next(api, kind);
         let mut lines = Vec::new();
-        for it in told {
-            let (line, input) = match it {
+        for event in told {
+            let (line, input) = match event {
                 WatchEvent::Applied(name, object) => {
                     let version = text(&object, "/metadata/resourceVersion");
                     let line = format!("sees {kind:?} {name} at {version}");

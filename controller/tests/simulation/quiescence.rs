@@ -196,9 +196,9 @@ impl Simulation {
             let queue = self
                 .queue_if_schedulable(other)
                 .filter(|_| uid(other) != uid(workload));
-            queue.is_some_and(|it| {
-                text(it, "/spec/queueingStrategy") == "StrictFIFO"
-                    && tree.root(text(it, "/metadata/name")) == root
+            queue.is_some_and(|queue| {
+                text(queue, "/spec/queueingStrategy") == "StrictFIFO"
+                    && tree.root(text(queue, "/metadata/name")) == root
             })
         });
         if is_behind {
@@ -227,8 +227,8 @@ impl Simulation {
         let status = &queue["status"];
         let holders: Vec<&Value> = self
             .workloads()
-            .filter(|it| {
-                holds_quota(it) && text(it, "/status/admission/clusterQueue") == name.name()
+            .filter(|entry| {
+                holds_quota(entry) && text(entry, "/status/admission/clusterQueue") == name.name()
             })
             .collect();
         if is_deleted(queue) && holders.is_empty() {
@@ -243,10 +243,10 @@ impl Simulation {
             }
         }
         for flavor in list(status, "/flavorsReservation") {
-            for it in list(flavor, "/resources") {
-                let cell = (text(flavor, "/name").into(), text(it, "/name").into());
+            for resource in list(flavor, "/resources") {
+                let cell = (text(flavor, "/name").into(), text(resource, "/name").into());
                 let used = tree.usage_of(name.name(), &cell);
-                if milli_cpu(&it["total"]) != used {
+                if milli_cpu(&resource["total"]) != used {
                     return Err(format!(
                         "ClusterQueue {name}: {cell:?} is used {used}: {status}"
                     ));
@@ -291,30 +291,32 @@ impl Simulation {
 
     /// Checks that no preemption was useless.
     fn check_preemptions(&self) -> Result<(), String> {
-        for it in &self.invariants.preemptions {
+        for preemption in &self.invariants.preemptions {
             let watcher = &self.invariants;
             let later = watcher
                 .last_user_version
                 .max(watcher.last_leader_change_version);
             let later = later.max(watcher.last_arrival_version);
-            if it.version <= later {
+            if preemption.version <= later {
                 continue;
             }
             let mut workloads = self.workloads();
             let preemptor = workloads.find(|of| {
-                uid(of) == it.preemptor && number(of, "/metadata/generation") == it.generation
+                uid(of) == preemption.preemptor
+                    && number(of, "/metadata/generation") == preemption.generation
             });
-            let waits = preemptor.is_some_and(|it| {
-                !condition_is_true(it, "Finished")
-                    && it["spec"]["active"] != false
-                    && !condition_is_true(it, "Evicted")
+            let waits = preemptor.is_some_and(|preemptor| {
+                !condition_is_true(preemptor, "Finished")
+                    && preemptor["spec"]["active"] != false
+                    && !condition_is_true(preemptor, "Evicted")
             });
             let mut admitted = self.invariants.admissions.iter();
-            let is_admitted = admitted.any(|of| of.uid == it.preemptor && of.version > it.version);
+            let is_admitted = admitted
+                .any(|of| of.uid == preemption.preemptor && of.version > preemption.version);
             let mut admitted = self.invariants.admissions.iter();
-            let has_successor = admitted.any(|of| of.version > it.version);
+            let has_successor = admitted.any(|of| of.version > preemption.version);
             if waits && !is_admitted && !has_successor {
-                let (victim, preemptor) = (&it.victim, &it.preemptor);
+                let (victim, preemptor) = (&preemption.victim, &preemption.preemptor);
                 return Err(format!(
                     "{victim} was preempted for {preemptor}, which is still pending"
                 ));

@@ -44,9 +44,13 @@ fn cohort_node(name: &str) -> String {
 /// The usage of a workload, by flavor and resource.
 pub fn usage(workload: &Value) -> BTreeMap<Cell, i64> {
     let mut out = BTreeMap::new();
-    for it in list(workload, "/status/admission/podSetAssignments") {
-        for (resource, amount) in it["resourceUsage"].as_object().into_iter().flatten() {
-            let flavor = it["flavors"][resource.as_str()].as_str();
+    for assignment in list(workload, "/status/admission/podSetAssignments") {
+        for (resource, amount) in assignment["resourceUsage"]
+            .as_object()
+            .into_iter()
+            .flatten()
+        {
+            let flavor = assignment["flavors"][resource.as_str()].as_str();
             let cell = (flavor.unwrap_or_default().to_owned(), resource.clone());
             *out.entry(cell).or_default() += milli_cpu(amount);
         }
@@ -184,15 +188,15 @@ fn quotas(object: &Value) -> BTreeMap<Cell, Quota> {
     let mut out = BTreeMap::new();
     let groups = list(object, "/spec/resourceGroups").iter();
     for flavor in groups.flat_map(|it| list(it, "/flavors")) {
-        for it in list(flavor, "/resources") {
+        for resource in list(flavor, "/resources") {
             let cell = (
                 text(flavor, "/name").to_owned(),
-                text(it, "/name").to_owned(),
+                text(resource, "/name").to_owned(),
             );
             let quota = Quota {
-                nominal: milli_cpu(&it["nominalQuota"]),
-                borrowing: it.get("borrowingLimit").map(milli_cpu),
-                lending: it.get("lendingLimit").map(milli_cpu),
+                nominal: milli_cpu(&resource["nominalQuota"]),
+                borrowing: resource.get("borrowingLimit").map(milli_cpu),
+                lending: resource.get("lendingLimit").map(milli_cpu),
             };
             out.insert(cell, quota);
         }

@@ -76,11 +76,11 @@ fn rejected_admission_is_retried_when_workload_changes() {
     stage.rejects_prefix = Some("admit job-j-".to_owned());
     stage.settle();
     stage.advance(3_500);
-    let it = stage.workload_of("j");
+    let workload = stage.workload_of("j");
     stage.rejects_prefix = None;
     assert_eq!(stage.settle(), [""; 0]);
     let labels = json!({"metadata": {"labels": {"fixed": "yes"}}});
-    stage.change(Kind::Workload, &it, &labels);
+    stage.change(Kind::Workload, &workload, &labels);
     let lines = stage.settle();
-    assert_eq!(lines, [format!("admit {it}"), "start_job j".into()]);
+    assert_eq!(lines, [format!("admit {workload}"), "start_job j".into()]);
 }

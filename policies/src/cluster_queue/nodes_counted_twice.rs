@@ -31,8 +31,9 @@ fn check<T: QuotaFields>(object: &T, context: &Context<'_>, out: &mut Findings) 
     quota::visit_flavors(object.groups(), out, |flavor, path, out| {
         let both = tree.same_node_flavors(&flavor.name).find_map(|other| {
             let resource = counted_resource(flavor, |resource| {
-                own.iter().any(|it| {
-                    it.name == other && counted_resource(it, |name| name == resource).is_some()
+                own.iter().any(|candidate| {
+                    candidate.name == other
+                        && counted_resource(candidate, |name| name == resource).is_some()
                 }) || is_counted_elsewhere(tree, other, resource, (T::NODE, object.name()))
             })?;
             Some((other, resource))

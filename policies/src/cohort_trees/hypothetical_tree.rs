@@ -226,8 +226,9 @@ impl<'a> HypotheticalTree<'a> {
             .nodes
             .iter()
             .filter(|it| it.is_queue && !it.is_in_subtree);
-        others.any(|it| {
-            it.limits(of)
+        others.any(|other| {
+            other
+                .limits(of)
                 .is_some_and(|it| it.borrowing.is_none_or(|limit| !limit.is_zero()))
         })
     }

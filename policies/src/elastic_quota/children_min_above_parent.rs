@@ -33,12 +33,12 @@ fn check(quota: &ElasticQuota, context: &Context<'_>, out: &mut Findings) {
         return;
     }
     let below = amounts::total(children.iter().map(|(_, child)| &child.min));
-    for it in amounts::excesses(&below, &own) {
+    for excess in amounts::excesses(&below, &own) {
         let detail = format!(
             "the quotas below it have a min of {} together; must be at least that",
-            it.amount
+            excess.amount
         );
-        out.invalid(tree::min(it.resource), it.limit, detail);
+        out.invalid(tree::min(excess.resource), excess.limit, detail);
     }
 }
 
@@ -54,18 +54,18 @@ fn within_parent(
     let siblings = tree::siblings(quota, context);
     let others = amounts::total(siblings.iter().map(|(_, sibling)| &sibling.min));
     let all = amounts::total([&others, own]);
-    for it in amounts::excesses(&all, &parent.min) {
+    for excess in amounts::excesses(&all, &parent.min) {
         let detail = format!(
             "with {} of the other quotas below {} the sum is {}; it must be at most that quota's min \
              of {}",
-            amounts::amount_for(&others, it.resource),
+            amounts::amount_for(&others, excess.resource),
             quoted(quota.parent()),
-            it.amount,
-            it.limit,
+            excess.amount,
+            excess.limit,
         );
         out.invalid(
-            tree::min(it.resource),
-            amounts::amount_for(own, it.resource),
+            tree::min(excess.resource),
+            amounts::amount_for(own, excess.resource),
             detail,
         );
     }

@@ -41,17 +41,17 @@ fn check(quota: &ElasticQuota, context: &Context<'_>, out: &mut Findings) {
     let Some(shortage) = shortage(quota, amounts::largest(&own, &guaranteed), context) else {
         return;
     };
-    for it in amounts::excesses(&shortage.wanted, &shortage.guaranteed) {
+    for excess in amounts::excesses(&shortage.wanted, &shortage.guaranteed) {
         let detail = format!(
             "quota {} at the top of the tree would have to guarantee {}, and guarantees {}; lower the \
              min, or add to that quota first",
             quoted(&shortage.quota),
-            it.amount,
-            it.limit,
+            excess.amount,
+            excess.limit,
         );
         out.invalid(
-            tree::min(it.resource),
-            amounts::amount_for(&own, it.resource),
+            tree::min(excess.resource),
+            amounts::amount_for(&own, excess.resource),
             detail,
         );
     }

@@ -86,8 +86,8 @@ impl QueueFields for kueue::ClusterQueue {
 
     fn tries_all_flavors(&self) -> bool {
         let given = self.spec.flavor_fungibility.as_ref();
-        given.is_some_and(|it| {
-            [&it.when_can_borrow, &it.when_can_preempt]
+        given.is_some_and(|text| {
+            [&text.when_can_borrow, &text.when_can_preempt]
                 .iter()
                 .all(|it| *it == "TryNextFlavor")
         })

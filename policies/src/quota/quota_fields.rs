@@ -161,9 +161,9 @@ impl_quota_fields!(kueue::ClusterQueue, Kueue, Queue, spec => non_empty(&spec.co
 
     fn preempts_equals(&self) -> bool {
         let given = self.spec.preemption.as_ref();
-        given.is_some_and(|it| {
-            it.within_cluster_queue == "LowerOrNewerEqualPriority"
-                || it.reclaim_within_cohort == "Any"
+        given.is_some_and(|text| {
+            text.within_cluster_queue == "LowerOrNewerEqualPriority"
+                || text.reclaim_within_cohort == "Any"
         })
     }
 

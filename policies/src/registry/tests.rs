@@ -12,14 +12,14 @@ fn check(wanted: &[ForeignKinds], rules: &Value, expected: &[&str]) {
     let wanted = wanted.iter().copied().collect();
     let own = registrations(&BTreeSet::new(), &settings).len();
     let all = registrations(&wanted, &settings);
-    let foreign = all.iter().skip(own).map(|it| {
-        assert!(!it.own && it.defaulted_on.is_empty(), "{it:?}");
-        let operations: Vec<&str> = it.validated_on.iter().map(|it| it.as_str()).collect();
+    let foreign = all.iter().skip(own).map(|rule| {
+        assert!(!rule.own && rule.defaulted_on.is_empty(), "{rule:?}");
+        let operations: Vec<&str> = rule.validated_on.iter().map(|it| it.as_str()).collect();
         format!(
             "{}/{} {} {}",
-            it.group,
-            it.version,
-            it.plural,
+            rule.group,
+            rule.version,
+            rule.plural,
             operations.join(",")
         )
     });

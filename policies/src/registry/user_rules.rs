@@ -30,8 +30,8 @@ pub(super) fn add_registrations(out: &mut Vec<Registration>, settings: &Settings
     fold_versions(&mut missing);
     for (kind, operations) in missing.into_values() {
         // The API server must not send an object twice.
-        for it in out.iter_mut().filter(|it| matches_kind(it, kind)) {
-            it.validated_on.retain(|on| !operations.contains(on));
+        for entry in out.iter_mut().filter(|it| matches_kind(it, kind)) {
+            entry.validated_on.retain(|on| !operations.contains(on));
         }
         out.push(registration(kind, operations));
     }

@@ -95,30 +95,30 @@ pub(super) const RULE: Rule<ResourceFlavor> = Rule {
 };
 
 fn check(flavor: &ResourceFlavor, out: &mut Findings) {
-    for (position, it) in flavor.spec.tolerations.iter().enumerate() {
+    for (position, toleration) in flavor.spec.tolerations.iter().enumerate() {
         let field = |name| {
             FieldPath::new("spec.tolerations")
                 .index(position)
                 .field(name)
         };
-        let operator = it.operator.as_deref().unwrap_or_default();
-        if it.key.as_deref().unwrap_or_default().is_empty() && operator != EXISTS {
+        let operator = toleration.operator.as_deref().unwrap_or_default();
+        if toleration.key.as_deref().unwrap_or_default().is_empty() && operator != EXISTS {
             out.invalid(
                 field("operator"),
                 operator,
                 "must be Exists without a key, which tolerates all keys; or give a key",
             );
         }
-        let effect = it.effect.as_deref().unwrap_or_default();
-        if it.toleration_seconds.is_some() && effect != NO_EXECUTE {
+        let effect = toleration.effect.as_deref().unwrap_or_default();
+        if toleration.toleration_seconds.is_some() && effect != NO_EXECUTE {
             out.invalid(
                 field("effect"),
                 effect,
                 "must be NoExecute with tolerationSeconds; or leave out tolerationSeconds",
             );
         }
-        for fault in faults_of_value(it) {
-            let value = it.value.as_deref().unwrap_or_default();
+        for fault in faults_of_value(toleration) {
+            let value = toleration.value.as_deref().unwrap_or_default();
             out.invalid(field("value"), value, fault);
         }
     }

@@ -101,8 +101,11 @@ fn check_fields<T: PodGroupFields>(
 
 fn template_text(reference: &TemplateReference) -> String {
     let workload = reference.workload.as_ref();
-    let name = |it: &WorkloadTemplateReference| {
-        format!("{} of {}", it.pod_group_template_name, it.workload_name)
+    let name = |reference: &WorkloadTemplateReference| {
+        format!(
+            "{} of {}",
+            reference.pod_group_template_name, reference.workload_name
+        )
     };
     workload.map(name).unwrap_or_default()
 }

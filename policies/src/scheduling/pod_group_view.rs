@@ -285,8 +285,12 @@ fn visit_composites<'a>(
     if composite.len() > TEMPLATES_MAX {
         return;
     }
-    for (at, it) in composite.iter().enumerate() {
-        visit_composites(&composite_path(above, at, &it.name), &it.templates, visit);
+    for (at, template) in composite.iter().enumerate() {
+        visit_composites(
+            &composite_path(above, at, &template.name),
+            &template.templates,
+            visit,
+        );
     }
 }
 

@@ -63,10 +63,10 @@ fn check_v1beta1(
 ) {
     controller(change, out);
     let (old, new) = (&change.old.spec.templates, &change.new.spec.templates);
-    let given = |it: &Templates| {
+    let given = |templates: &Templates| {
         [
-            it.pod_group_templates.is_empty(),
-            it.composite_pod_group_templates.is_empty(),
+            templates.pod_group_templates.is_empty(),
+            templates.composite_pod_group_templates.is_empty(),
         ]
     };
     if given(old) != given(new) {

@@ -242,8 +242,9 @@ impl UserRule {
         Ok(Self {
             kinds: check_count("kinds", &front.kinds, KINDS_MAX)?
                 .iter()
-                .map(|it| {
-                    kind(it).map_err(|why| error_at(&front.kinds.referenced, Problem::Kind(why)))
+                .map(|location| {
+                    kind(location)
+                        .map_err(|why| error_at(&front.kinds.referenced, Problem::Kind(why)))
                 })
                 .collect::<Result<_, _>>()?,
             operations: check_count("operations", &front.operations, OPERATIONS_MAX)?

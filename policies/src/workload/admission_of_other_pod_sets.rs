@@ -58,13 +58,13 @@ fn check(change: &Change<'_, Workload>, _: &Context<'_>, out: &mut Findings) {
     }
     let pod_sets = names(change.new);
     let list = FieldPath::new("status.admission.podSetAssignments");
-    for (position, it) in assignments(change.new).iter().enumerate() {
-        if !pod_sets.contains(it.name.as_str()) {
-            let field = list.clone().item(position, &it.name).field("name");
+    for (position, assignment) in assignments(change.new).iter().enumerate() {
+        if !pod_sets.contains(assignment.name.as_str()) {
+            let field = list.clone().item(position, &assignment.name).field("name");
             let known = join_names(pod_sets.iter().copied());
             out.not_found(
                 field,
-                &it.name,
+                &assignment.name,
                 format!("the workload has the pod sets {known}"),
             );
         }

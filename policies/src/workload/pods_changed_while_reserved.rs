@@ -75,15 +75,15 @@ fn pod_sets(old: &[PodSet], new: &[PodSet], out: &mut Findings) {
         return;
     }
     let old = by_name(old);
-    for (position, it) in new.iter().enumerate() {
-        let Some(was) = old.get(it.name()) else {
+    for (position, pod_set) in new.iter().enumerate() {
+        let Some(was) = old.get(pod_set.name()) else {
             continue;
         };
-        let field = |name| path(position, it).field(name);
-        let [before, after] = [*was, it].map(|it| Some(count(it)));
+        let field = |name| path(position, pod_set).field(name);
+        let [before, after] = [*was, pod_set].map(|it| Some(count(it)));
         unchanged(field("count"), before, after, out);
-        unchanged(field("minCount"), was.min_count, it.min_count, out);
-        let [before, after] = [*was, it].map(|it| it.pod_group_name.as_deref());
+        unchanged(field("minCount"), was.min_count, pod_set.min_count, out);
+        let [before, after] = [*was, pod_set].map(|it| it.pod_group_name.as_deref());
         unchanged(field("podGroupName"), before, after, out);
     }
 }
@@ -94,16 +94,16 @@ fn pod_groups(old: &[PodGroup], new: &[PodGroup], out: &mut Findings) {
         return;
     }
     let old: BTreeMap<&str, &PodGroup> = old.iter().map(|it| (it.name.as_str(), it)).collect();
-    for (position, it) in new.iter().enumerate() {
-        let Some(was) = old.get(it.name.as_str()).copied() else {
+    for (position, group) in new.iter().enumerate() {
+        let Some(was) = old.get(group.name.as_str()).copied() else {
             continue;
         };
-        let place = FieldPath::new("spec.podGroups").item(position, &it.name);
+        let place = FieldPath::new("spec.podGroups").item(position, &group.name);
         let field = |name| place.clone().field(name);
-        let [before, after] = [was, it].map(|it| Some(replicas(it)));
+        let [before, after] = [was, group].map(|it| Some(replicas(it)));
         unchanged(field("replicas"), before, after, out);
-        unchanged(field("minCount"), was.min_count, it.min_count, out);
-        let [before, after] = [was, it].map(|it| Some(mode(it)));
+        unchanged(field("minCount"), was.min_count, group.min_count, out);
+        let [before, after] = [was, group].map(|it| Some(mode(it)));
         unchanged(field("disruptionMode"), before, after, out);
     }
 }

@@ -26,13 +26,15 @@ fn template(change: &Change<'_, Workload>, _: &Context<'_>, out: &mut Findings) 
         return;
     }
     let old = by_name(&change.old.spec.pod_sets);
-    for (position, it) in change.new.spec.pod_sets.iter().enumerate() {
+    for (position, pod_set) in change.new.spec.pod_sets.iter().enumerate() {
         // As in Kueue, `1000m` equals `1`, and a missing field an empty one.
-        let was = old.get(it.name());
-        if was.is_some_and(|was| !semantic_equality::templates_equal(&was.template, &it.template)) {
+        let was = old.get(pod_set.name());
+        if was.is_some_and(|was| {
+            !semantic_equality::templates_equal(&was.template, &pod_set.template)
+        }) {
             out.invalid(
-                path(position, it).field("template"),
-                it.name(),
+                path(position, pod_set).field("template"),
+                pod_set.name(),
                 "the pods of this pod set are immutable while quota is reserved; keep the template, or deactivate the \
                  workload first",
             );

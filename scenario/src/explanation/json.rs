@@ -102,21 +102,21 @@ pub(super) fn possibility(possibility: Possibility) -> &'static str {
 
 fn assignment_json(state: &State, workload: &str, assignment: &Assignment) -> Value {
     let names = pod_set_names(state, workload);
-    let pod_sets = assignment.pod_sets.iter().map(|it| {
-        let flavors = it.flavors.iter().map(|it| {
+    let pod_sets = assignment.pod_sets.iter().map(|pod_set| {
+        let flavors = pod_set.flavors.iter().map(|assigned| {
             let flavor = json!({
-                "flavor": state.flavor_name(it.flavor),
-                "mode": mode(it.mode),
-                "borrow": it.borrowing_level,
-                "triedFlavorIdx": it.tried_flavor_index.map_or(-1, |at| i64::try_from(at).unwrap_or(i64::MAX)),
+                "flavor": state.flavor_name(assigned.flavor),
+                "mode": mode(assigned.mode),
+                "borrow": assigned.borrowing_level,
+                "triedFlavorIdx": assigned.tried_flavor_index.map_or(-1, |at| i64::try_from(at).unwrap_or(i64::MAX)),
             });
-            (state.resource_name(it.resource).to_owned(), flavor)
+            (state.resource_name(assigned.resource).to_owned(), flavor)
         });
         let flavors: Map<String, Value> = flavors.collect();
         json!({
-            "name": names.get(it.pod_set),
-            "count": it.count,
-            "mode": mode(it.mode),
+            "name": names.get(pod_set.pod_set),
+            "count": pod_set.count,
+            "mode": mode(pod_set.mode),
             "flavors": flavors,
         })
     });
@@ -141,12 +141,12 @@ fn usage_json(state: &State, amounts: &[(FlavorResource, Amount)]) -> Value {
 }
 
 fn victims_json(state: &State, victims: &[Victim]) -> Value {
-    let victims = victims.iter().map(|it| {
-        let queue = state.workload_view(it.workload).queue();
+    let victims = victims.iter().map(|victim| {
+        let queue = state.workload_view(victim.workload).queue();
         json!({
-            "workload": state.workload_name(it.workload),
+            "workload": state.workload_name(victim.workload),
             "clusterQueue": queue.map(|id| state.node_view(id).name()),
-            "reason": it.reason.as_str(),
+            "reason": victim.reason.as_str(),
         })
     });
     victims.collect()

@@ -189,8 +189,8 @@ fn write_steps(out: &mut impl Write, state: &State, workload: &str, trace: &Trac
     }
     writeln!(out, "\nTrace, in order")?;
     let names = pod_set_names(state, workload);
-    for it in trace.steps() {
-        write_step(out, state, &names, it)?;
+    for step in trace.steps() {
+        write_step(out, state, &names, step)?;
     }
     Ok(())
 }

@@ -120,15 +120,15 @@ pub fn load(
     for (at, node) in scenario.nodes_without_duplicates() {
         add_host(world, node, at)?;
     }
-    for it in scenario
+    for object in scenario
         .composite_pod_groups
         .iter()
         .chain(&scenario.composite_pod_group)
     {
-        add_group(world, CoreKind::Composite, it, None);
+        add_group(world, CoreKind::Composite, object, None);
     }
-    for it in scenario.pod_groups.iter().chain(&scenario.pod_group) {
-        add_group(world, CoreKind::PodGroup, it, None);
+    for group in scenario.pod_groups.iter().chain(&scenario.pod_group) {
+        add_group(world, CoreKind::PodGroup, group, None);
     }
     for (at, budget) in scenario.pdbs.iter().enumerate() {
         let path = format!("pdbs[{at}].selector");
@@ -171,10 +171,10 @@ fn add_host(world: &mut GangCluster, node: &Node, at: usize) -> Result<HostId, G
     let allocatable = amounts(world, &node.allocatable);
     let labels = labels(world, &node.labels);
     let mut taints = Vec::new();
-    for (taint_at, it) in node.taints.iter().enumerate() {
-        taints.push(taint(world, it).ok_or_else(|| GangError::Effect {
+    for (taint_at, item) in node.taints.iter().enumerate() {
+        taints.push(taint(world, item).ok_or_else(|| GangError::Effect {
             at: format!("nodes[{at}].taints[{taint_at}].effect"),
-            effect: it.effect.clone(),
+            effect: item.effect.clone(),
         })?);
     }
     Ok(world.set_host(HostSpec {

@@ -188,13 +188,13 @@ fn unit_json(world: &GangCluster, id: UnitId) -> Value {
     let Some(unit) = world.units().get(id) else {
         return Value::Null;
     };
-    let pods = unit.pods().iter().map(|it| {
+    let pods = unit.pods().iter().map(|pod| {
         let host = world
             .cluster()
-            .pod(*it)
+            .pod(*pod)
             .and_then(lockkeeper_preemption::placement::Pod::host);
         let node = host.map(|it| world.cluster().host_name(it));
-        json!({"pod": world.pod_name(*it), "node": node})
+        json!({"pod": world.pod_name(*pod), "node": node})
     });
     json!({
         "unit": unit.name(),

@@ -24,12 +24,13 @@ pub fn pod_shape(world: &mut GangCluster, spec: &PodSpec) -> Shape {
         .affinity
         .as_ref()
         .and_then(|it| it.node_affinity.as_ref());
-    let required = of_nodes.and_then(|it| {
-        it.required_during_scheduling_ignored_during_execution
+    let required = of_nodes.and_then(|affinity| {
+        affinity
+            .required_during_scheduling_ignored_during_execution
             .as_ref()
     });
-    let affinity = required.map(|it| {
-        let terms = it.node_selector_terms.iter();
+    let affinity = required.map(|required| {
+        let terms = required.node_selector_terms.iter();
         Affinity(terms.map(|it| term(world, it)).collect())
     });
     let tolerations = spec.tolerations.iter().flatten();
@@ -44,9 +45,9 @@ pub fn pod_shape(world: &mut GangCluster, spec: &PodSpec) -> Shape {
 fn term(world: &mut GangCluster, term: &NodeSelectorTerm) -> AffinityTerm {
     let mut all = |list: &Option<Vec<NodeSelectorRequirement>>| {
         let list = list.iter().flatten();
-        list.map(|it| {
-            let values = it.values.as_deref().unwrap_or_default();
-            requirement(world, &it.key, &it.operator, values)
+        list.map(|terms| {
+            let values = terms.values.as_deref().unwrap_or_default();
+            requirement(world, &terms.key, &terms.operator, values)
         })
         .collect()
     };
@@ -99,12 +100,12 @@ pub(super) fn selector(
             condition: LabelCondition::In(Box::new([world.symbol(value)])),
         });
     }
-    for it in &selector.match_expressions {
-        let key = world.symbol(&it.key);
-        let condition = condition(world, &it.op, &it.values);
+    for requirement in &selector.match_expressions {
+        let key = world.symbol(&requirement.key);
+        let condition = condition(world, &requirement.op, &requirement.values);
         let condition = condition.ok_or_else(|| GangError::Operator {
             at: at.to_owned(),
-            operator: it.op.clone(),
+            operator: requirement.op.clone(),
         })?;
         all.push(Requirement { key, condition });
     }

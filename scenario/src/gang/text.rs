@@ -57,8 +57,8 @@ pub fn write_text(
             writeln!(out, "no victims, so no disruption budget is violated")
         }
         ScenarioAnswer::Budgets(victims) => {
-            for (at, it) in victims.iter().enumerate() {
-                match it.as_slice() {
+            for (at, victim) in victims.iter().enumerate() {
+                match victim.as_slice() {
                     [] => writeln!(out, "victim {at} violates no disruption budget")?,
                     broken => writeln!(
                         out,
@@ -123,12 +123,12 @@ fn write_decision(
         GangOutcome::Preempt(it) => write_plan(out, world, it)?,
         GangOutcome::Ineligible(_) => {}
         GangOutcome::Infeasible { domains } => {
-            for (host, it) in domains {
+            for (host, domain) in domains {
                 writeln!(
                     out,
                     "  {}: {}",
                     domain_text(world, *host),
-                    infeasible_text(world, it)
+                    infeasible_text(world, domain)
                 )?;
             }
         }
@@ -162,16 +162,16 @@ fn write_decision(
 fn write_dry_run(out: &mut impl Write, world: &GangCluster, run: &DryRun) -> fmt::Result {
     let candidates = count_noun(run.candidates.len(), "candidate node", "candidate nodes");
     writeln!(out, "{candidates}")?;
-    for it in &run.candidates {
-        writeln!(out, "\n{}", domain_text(world, it.host))?;
-        write_plan(out, world, it)?;
+    for candidate in &run.candidates {
+        writeln!(out, "\n{}", domain_text(world, candidate.host))?;
+        write_plan(out, world, candidate)?;
     }
-    for (host, it) in &run.infeasible {
+    for (host, reason) in &run.infeasible {
         writeln!(
             out,
             "\n{}: {}",
             domain_text(world, *host),
-            infeasible_text(world, it)
+            infeasible_text(world, reason)
         )?;
     }
     Ok(())
@@ -364,9 +364,9 @@ fn write_steps(out: &mut impl Write, world: &GangCluster, steps: &[GangStep]) ->
         return Ok(());
     }
     writeln!(out, "\nTrace")?;
-    for it in steps {
-        let text = step_text(world, it);
-        match it {
+    for step in steps {
+        let text = step_text(world, step);
+        match step {
             GangStep::Domain { .. }
             | GangStep::RetriedDomain
             | GangStep::Chosen { .. }

@@ -155,25 +155,27 @@ fn compare_all(definitions: &Path) {
     }
     let mut fates = CausesByObject::new();
     let mut filled: Vec<(&TestObject, Value)> = Vec::new();
-    for it in &given {
-        let file = it.file();
-        match api.dry_run(&it.object) {
+    for item in &given {
+        let file = item.file();
+        match api.dry_run(&item.object) {
             // Of pods and jobs `check` knows no schema.
             DryRunOutcome::Rejected(_)
-                if ["Pod", "Job"].iter().any(|kind| it.object["kind"] == *kind) => {}
+                if ["Pod", "Job"]
+                    .iter()
+                    .any(|kind| item.object["kind"] == *kind) => {}
             DryRunOutcome::Rejected(causes) => {
-                write(&refused, &file, &it.object);
+                write(&refused, &file, &item.object);
                 fates.insert(file, causes);
             }
             DryRunOutcome::Accepted(mut object) => {
-                keep_priority(&it.object, &mut object);
-                write(&taken, &file, &it.object);
-                filled.push((it, object));
+                keep_priority(&item.object, &mut object);
+                write(&taken, &file, &item.object);
+                filled.push((item, object));
             }
             // It is another project's, whose definitions are not here.
-            DryRunOutcome::UnknownKind if is_sent_to_webhook(&it.object) => {
-                write(&taken, &file, &it.object);
-                filled.push((it, it.object.clone()));
+            DryRunOutcome::UnknownKind if is_sent_to_webhook(&item.object) => {
+                write(&taken, &file, &item.object);
+                filled.push((item, item.object.clone()));
             }
             // What is wrong with the request and not with the object is not compared.
             DryRunOutcome::UnknownKind | DryRunOutcome::NotValidated => {}

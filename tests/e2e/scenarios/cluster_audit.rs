@@ -64,10 +64,13 @@ fn check(arguments: &[&str], kubeconfig: &Path) -> (Value, Option<i32>) {
 /// The rule, the severity, the object and the field of each finding.
 fn findings(told: &Value) -> Vec<String> {
     let all = told["findings"].as_array().unwrap().iter();
-    all.map(|it| {
+    all.map(|line| {
         let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
-        let [rule, severity, field] = ["rule", "severity", "field"].map(|key| text(&it[key]));
-        format!("{rule} {severity} {} {field}", text(&it["object"]["name"]))
+        let [rule, severity, field] = ["rule", "severity", "field"].map(|key| text(&line[key]));
+        format!(
+            "{rule} {severity} {} {field}",
+            text(&line["object"]["name"])
+        )
     })
     .collect()
 }
@@ -180,9 +183,12 @@ fn reports(kubectl: &Kubectl, select: &[&str]) {
         let results = report["results"].as_array().unwrap().clone();
         let fail = report["summary"]["fail"].as_u64().unwrap();
         assert_eq!(results.len(), usize::try_from(fail).unwrap(), "{report:#}");
-        let named = results.iter().map(|it| {
-            let resource = &it["resources"][0];
-            format!("{} {} {}", it["policy"], resource["kind"], resource["name"])
+        let named = results.iter().map(|result| {
+            let resource = &result["resources"][0];
+            format!(
+                "{} {} {}",
+                result["policy"], resource["kind"], resource["name"]
+            )
         });
         named.map(|it| it.replace('"', "")).collect::<BTreeSet<_>>()
     };

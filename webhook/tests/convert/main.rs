@@ -138,9 +138,9 @@ async fn converted_objects_keep_order() {
         .map(|it| it["metadata"]["name"].clone())
         .collect();
     assert_eq!(names, ["a", "b", "c", "d"]);
-    for it in all {
+    for item in all {
         assert_eq!(
-            (&it["apiVersion"], &it["kind"]),
+            (&item["apiVersion"], &item["kind"]),
             (&api_version("v1beta1").into(), &KIND.into())
         );
     }

@@ -74,11 +74,11 @@ impl KueueConversion {
     pub fn origin(&self, field: &FieldPath) -> FieldPath {
         let pointer = field.pointer();
         let mut all = self.renamed.iter();
-        let from = all.find_map(|it| {
-            let below = pointer.strip_prefix(&it.to)?;
+        let from = all.find_map(|name| {
+            let below = pointer.strip_prefix(&name.to)?;
             // `/spec/cohortName` begins with `/spec/cohort`, and is not below it.
             let is_below = below.is_empty() || below.starts_with('/');
-            is_below.then(|| format!("{}{below}", it.from))
+            is_below.then(|| format!("{}{below}", name.from))
         });
         from.map_or_else(|| field.clone(), |it| path_from_pointer(&it))
     }
@@ -123,8 +123,8 @@ pub fn convert(object: &Value) -> Option<KueueConversion> {
     match kind {
         "Workload" => convert_priority_class(&mut object, version, &mut out),
         "ClusterQueue" => {
-            for it in upgrade(&mut object) {
-                out.rename_field(it.from, it.to);
+            for field in upgrade(&mut object) {
+                out.rename_field(field.from, field.to);
             }
         }
         _ => {}
@@ -184,8 +184,8 @@ fn convert_priority_class(object: &mut Value, version: &str, out: &mut KueueConv
         return;
     };
     let name = class.get("name").filter(|it| has_content(it));
-    let known = class.as_object().filter(|it| {
-        let mut names = it.keys().map(String::as_str);
+    let known = class.as_object().filter(|class| {
+        let mut names = class.keys().map(String::as_str);
         names.all(|it| ["group", "kind", "name"].contains(&it))
     });
     match (known, name) {
@@ -204,9 +204,9 @@ fn convert_priority_class(object: &mut Value, version: &str, out: &mut KueueConv
 /// Replaces Kueue's finalizer by lockkeeper's.
 fn convert_finalizer(object: &mut Value) {
     let all = object.pointer_mut("/metadata/finalizers");
-    for it in all.and_then(Value::as_array_mut).into_iter().flatten() {
-        if it.as_str() == Some(RESOURCE_IN_USE) {
-            *it = Value::from(labels::RESOURCE_IN_USE);
+    for item in all.and_then(Value::as_array_mut).into_iter().flatten() {
+        if item.as_str() == Some(RESOURCE_IN_USE) {
+            *item = Value::from(labels::RESOURCE_IN_USE);
         }
     }
 }

@@ -40,32 +40,32 @@ pub(super) fn read<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<ResourceGro
 }
 
 impl From<GroupEntry> for ResourceGroup {
-    fn from(it: GroupEntry) -> Self {
-        let flavors = it.flavors.into_iter().flatten();
+    fn from(entry: GroupEntry) -> Self {
+        let flavors = entry.flavors.into_iter().flatten();
         Self {
-            covered_resources: it.covered_resources.unwrap_or_default(),
+            covered_resources: entry.covered_resources.unwrap_or_default(),
             flavors: flavors.map(FlavorQuotas::from).collect(),
         }
     }
 }
 
 impl From<FlavorEntry> for FlavorQuotas {
-    fn from(it: FlavorEntry) -> Self {
-        let resources = it.resources.into_iter().flatten();
+    fn from(entry: FlavorEntry) -> Self {
+        let resources = entry.resources.into_iter().flatten();
         Self {
-            name: it.name,
+            name: entry.name,
             resources: resources.map(ResourceQuota::from).collect(),
         }
     }
 }
 
 impl From<ResourceEntry> for ResourceQuota {
-    fn from(it: ResourceEntry) -> Self {
+    fn from(entry: ResourceEntry) -> Self {
         Self {
-            name: it.name,
-            nominal_quota: it.nominal.unwrap_or(Quantity::ZERO),
-            borrowing_limit: it.borrowing,
-            lending_limit: it.lending,
+            name: entry.name,
+            nominal_quota: entry.nominal.unwrap_or(Quantity::ZERO),
+            borrowing_limit: entry.borrowing,
+            lending_limit: entry.lending,
         }
     }
 }

@@ -53,8 +53,8 @@ pub(crate) fn observe_cluster_queue(
 /// Whether only the status of a ClusterQueue has changed; decisions do not depend on that.
 fn is_status_update(state: &ReconcilerState, name: &str, queue: &ClusterQueue) -> bool {
     let before = state.model.queues.cluster_queues.get(name);
-    before.is_some_and(|it| {
-        it.object.spec == queue.spec && is_same_object(&it.object.metadata, &queue.metadata)
+    before.is_some_and(|old| {
+        old.object.spec == queue.spec && is_same_object(&old.object.metadata, &queue.metadata)
     })
 }
 
@@ -81,9 +81,9 @@ pub(crate) fn observe_cohort(state: &mut ReconcilerState, change: Change<Box<Coh
         Change::Applied(cohort) => {
             let name = ObjectKey::from_metadata(&cohort.metadata).name().to_owned();
             let before = state.model.queues.cohorts.get(&name);
-            let is_status_update = before.is_some_and(|it| {
-                it.object.spec == cohort.spec
-                    && is_same_object(&it.object.metadata, &cohort.metadata)
+            let is_status_update = before.is_some_and(|old| {
+                old.object.spec == cohort.spec
+                    && is_same_object(&old.object.metadata, &cohort.metadata)
             });
             let rejection = if is_status_update {
                 before.and_then(|it| it.rejection.clone())

@@ -94,8 +94,10 @@ pub(crate) fn is_reported(
             .all(|of| !has_status(&workload.object, of, "True"));
     is_clean
         && has_priorities
-        && condition.is_some_and(|it| {
-            it.status == "False" && it.reason == reason.reason && it.message == reason.message
+        && condition.is_some_and(|condition| {
+            condition.status == "False"
+                && condition.reason == reason.reason
+                && condition.message == reason.message
         })
 }
 

@@ -33,54 +33,58 @@ pub(super) const RULE: Rule<Workload> = Rule {
 
 fn check(workload: &Workload, out: &mut Findings) {
     let mut seen = BTreeSet::new();
-    for (position, it) in workload.status.conditions.iter().enumerate() {
+    for (position, item) in workload.status.conditions.iter().enumerate() {
         if out.is_full() {
             return;
         }
-        let place = FieldPath::new("status.conditions").item(position, &it.type_);
-        if !seen.insert(it.type_.as_str()) {
+        let place = FieldPath::new("status.conditions").item(position, &item.type_);
+        if !seen.insert(item.type_.as_str()) {
             let field = place.clone().field("type");
-            out.duplicate(field, &it.type_, "give each type once");
+            out.duplicate(field, &item.type_, "give each type once");
         }
-        condition(it, &place, out);
+        condition(item, &place, out);
     }
 }
 
-fn condition(it: &Condition, place: &FieldPath, out: &mut Findings) {
+fn condition(condition: &Condition, place: &FieldPath, out: &mut Findings) {
     let field = |name| place.clone().field(name);
-    for fault in name_validation::label_key(&it.type_) {
-        out.invalid(field("type"), &it.type_, fault);
+    for fault in name_validation::label_key(&condition.type_) {
+        out.invalid(field("type"), &condition.type_, fault);
     }
-    if !STATUSES.contains(&it.status.as_str()) {
-        out.not_supported(field("status"), &it.status, &STATUSES);
+    if !STATUSES.contains(&condition.status.as_str()) {
+        out.not_supported(field("status"), &condition.status, &STATUSES);
     }
-    if it.observed_generation < 0 {
+    if condition.observed_generation < 0 {
         let detail = "must be 0 or more";
-        out.invalid(field("observedGeneration"), it.observed_generation, detail);
+        out.invalid(
+            field("observedGeneration"),
+            condition.observed_generation,
+            detail,
+        );
     }
-    let since = it.last_transition_time.as_ref();
+    let since = condition.last_transition_time.as_ref();
     if since.is_none_or(|it| it.0.as_second() == NO_TIME_SECONDS && it.0.subsec_nanosecond() == 0) {
         out.required(
             field("lastTransitionTime"),
             "set when the status last changed",
         );
     }
-    if it.reason.is_empty() {
+    if condition.reason.is_empty() {
         out.required(field("reason"), "set the reason, in one word");
     } else {
-        if !is_reason(&it.reason) {
+        if !is_reason(&condition.reason) {
             out.invalid(
                 field("reason"),
-                &it.reason,
+                &condition.reason,
                 "must start with a letter and go on with letters, digits, '_', ',' or ':', and not \
                  end in ',' or ':'",
             );
         }
-        if it.reason.len() > REASON_MAX {
+        if condition.reason.len() > REASON_MAX {
             out.too_long(field("reason"), "may have at most 1024 bytes");
         }
     }
-    if it.message.len() > MESSAGE_MAX {
+    if condition.message.len() > MESSAGE_MAX {
         out.too_long(field("message"), "may have at most 32768 bytes");
     }
 }

@@ -40,9 +40,13 @@ pub(super) fn place(name: &str) -> FieldPath {
 fn of_unknown_pod_set(workload: &Workload, out: &mut Findings) {
     let known = pod_set_names(workload);
     let accepted: Vec<&str> = known.iter().copied().collect();
-    for it in &workload.status.reclaimable_pods {
-        if !known.contains(it.name.as_str()) && !out.is_full() {
-            out.not_supported(place(&it.name).field("name"), &it.name, &accepted);
+    for reclaimable in &workload.status.reclaimable_pods {
+        if !known.contains(reclaimable.name.as_str()) && !out.is_full() {
+            out.not_supported(
+                place(&reclaimable.name).field("name"),
+                &reclaimable.name,
+                &accepted,
+            );
         }
     }
 }
@@ -58,14 +62,17 @@ fn above_count(versions: &Transition<'_, Workload>, context: &Context<'_>, out: 
         .flat_map(|it| &it.status.reclaimable_pods);
     let stored: BTreeSet<_> = stored.map(|it| (it.name.as_str(), it.count)).collect();
     let counts = pod_counts(workload);
-    for it in &workload.status.reclaimable_pods {
-        let Some(count) = counts.get(it.name.as_str()) else {
+    for reclaimable in &workload.status.reclaimable_pods {
+        let Some(count) = counts.get(reclaimable.name.as_str()) else {
             continue;
         };
-        if it.count > *count && !stored.contains(&(it.name.as_str(), it.count)) && !out.is_full() {
+        if reclaimable.count > *count
+            && !stored.contains(&(reclaimable.name.as_str(), reclaimable.count))
+            && !out.is_full()
+        {
             out.invalid(
-                place(&it.name).field("count"),
-                it.count,
+                place(&reclaimable.name).field("count"),
+                reclaimable.count,
                 format!("must be at most the count of the pod set, which is {count}"),
             );
         }

@@ -37,14 +37,14 @@ fn decreased(change: &Change<'_, Workload>, context: &Context<'_>, out: &mut Fin
     let Some(before) = reclaimable_while_reserved(change, context.settings) else {
         return;
     };
-    for it in &change.new.status.reclaimable_pods {
-        let Some(least) = before.get(it.name.as_str()) else {
+    for reclaimable in &change.new.status.reclaimable_pods {
+        let Some(least) = before.get(reclaimable.name.as_str()) else {
             continue;
         };
-        if it.count < *least && !out.is_full() {
+        if reclaimable.count < *least && !out.is_full() {
             out.invalid(
-                place(&it.name).field("count"),
-                it.count,
+                place(&reclaimable.name).field("count"),
+                reclaimable.count,
                 format!("must not go down while quota is reserved; {least} or more is accepted"),
             );
         }

@@ -40,11 +40,11 @@ impl Api {
         let name =
             |it: &str| json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": it}});
         // Some are no names, on purpose.
-        let is_name = |it: &str| {
-            let mut bytes = it.bytes();
-            it.len() < 64
+        let is_name = |name: &str| {
+            let mut bytes = name.bytes();
+            name.len() < 64
                 && bytes.all(|it| matches!(it, b'a'..=b'z' | b'0'..=b'9' | b'-'))
-                && !it.starts_with('-')
+                && !name.starts_with('-')
         };
         let spaces: Vec<Value> = spaces
             .into_iter()
@@ -72,9 +72,10 @@ impl Api {
             || {
                 self.kinds.clear();
                 let mut installed = all.iter().filter(installed);
-                let is_known = |it: &Registration| {
-                    let version = format!("{}/{}", it.group, it.version);
-                    self.resource("/apis", &version, &it.kind).is_some()
+                let is_known = |registration: &Registration| {
+                    let version = format!("{}/{}", registration.group, registration.version);
+                    self.resource("/apis", &version, &registration.kind)
+                        .is_some()
                 };
                 Ok(installed.all(is_known).then_some(()))
             },
@@ -132,10 +133,10 @@ impl Api {
             let all = known["resources"].as_array().into_iter().flatten();
             let whole = all.filter(|it| !it["name"].as_str().unwrap_or_default().contains('/'));
             let text = |it: &Value, key: &str| it[key].as_str().unwrap_or_default().to_owned();
-            let kinds = whole.map(|it| {
+            let kinds = whole.map(|item| {
                 (
-                    text(it, "kind"),
-                    (text(it, "name"), it["namespaced"] == true),
+                    text(item, "kind"),
+                    (text(item, "name"), item["namespaced"] == true),
                 )
             });
             self.kinds.insert(version.to_owned(), kinds.collect());

@@ -46,8 +46,8 @@ pub fn all() -> Vec<TestObject> {
     }
     let mut seen = BTreeSet::new();
     found.retain(|it| it.object["kind"].is_string() && seen.insert(it.object.to_string()));
-    for it in &mut found {
-        normalize(&mut it.object);
+    for object in &mut found {
+        normalize(&mut object.object);
     }
     make_names_unique(&mut found);
     found
@@ -98,18 +98,20 @@ const IMAGE: &str = "registry.example.com/train:1";
 /// Gives other names to objects of one name.
 fn make_names_unique(all: &mut [TestObject]) {
     let mut seen = BTreeMap::<String, usize>::new();
-    for it in all {
-        let name = it.object["metadata"]["name"].as_str().unwrap_or_default();
-        let version = it.object["apiVersion"].as_str().unwrap_or_default();
+    for object in all {
+        let name = object.object["metadata"]["name"]
+            .as_str()
+            .unwrap_or_default();
+        let version = object.object["apiVersion"].as_str().unwrap_or_default();
         let group = version.rsplit_once('/').map_or("", |(group, _)| group);
         let key = format!(
             "{group} {} {} {name}",
-            it.object["kind"], it.object["metadata"]["namespace"]
+            object.object["kind"], object.object["metadata"]["namespace"]
         );
         let count = seen.entry(key).or_default();
         *count += 1;
         if *count > 1 && !name.is_empty() {
-            it.object["metadata"]["name"] = format!("{name}-{count}").into();
+            object.object["metadata"]["name"] = format!("{name}-{count}").into();
         }
     }
 }

@@ -2,7 +2,6 @@
 
 use lockkeeper_testkit::assert_file_is_current;
 use std::path::Path;
-use std::{env, fs};
 
 use crate::ROOT;
 use crate::cluster::Cluster;

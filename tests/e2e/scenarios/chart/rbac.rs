@@ -252,8 +252,8 @@ fn job_changes_reach_workload(kubectl: &Kubectl) {
         "label job waits -n team lockkeeper.dev/max-exec-time-seconds=60",
     );
     let workload = format!("workloads.lockkeeper.dev {workload} -n team");
-    controlled::wait_until(kubectl, &workload, "it follows its job", |it| {
-        it["spec"]["maximumExecutionTimeSeconds"] == 60
+    controlled::wait_until(kubectl, &workload, "it follows its job", |object| {
+        object["spec"]["maximumExecutionTimeSeconds"] == 60
     });
 }
 

@@ -52,8 +52,8 @@ fn edited(stage: &mut Fixture) {
         &name,
         &json!({"spec": {"podSets": pod_sets, "queueName": "good"}}),
     );
-    site.objects.wait_until("Workload", &name, |it| {
-        it["spec"]["podSets"][0]["count"] == 1 && it["spec"]["queueName"] == "q"
+    site.objects.wait_until("Workload", &name, |workload| {
+        workload["spec"]["podSets"][0]["count"] == 1 && workload["spec"]["queueName"] == "q"
     });
     // Quota that a user adds to an admission counts as usage: no other workload is admitted.
     let workload = site.workload_name("runs");
@@ -64,8 +64,8 @@ fn edited(stage: &mut Fixture) {
         &workload,
         &json!({"status": {"admission": admission}}),
     );
-    site.objects.wait_until("ClusterQueue", "q", |it| {
-        it["status"]["flavorsUsage"][0]["resources"][0]["total"] == "3"
+    site.objects.wait_until("ClusterQueue", "q", |queue| {
+        queue["status"]["flavorsUsage"][0]["resources"][0]["total"] == "3"
     });
     others_are_admitted(&site);
     site.finish("runs");
@@ -111,8 +111,8 @@ fn deleted_queue(stage: &mut Fixture) {
     site.objects.wait_until_gone("ClusterQueue", "q");
     site.job("waits", "q", 1, "", &json!({}));
     let waits = site.wait_until_pending("waits", "Inadmissible");
-    let local = site.objects.wait_until("LocalQueue", "q", |it| {
-        render::has_status(it, "Active", "False") && it["status"]["pendingWorkloads"] == 1
+    let local = site.objects.wait_until("LocalQueue", "q", |queue| {
+        render::has_status(queue, "Active", "False") && queue["status"]["pendingWorkloads"] == 1
     });
     let text = render::render_workload(&waits) + &render::render_queue(&local);
     snapshot::check("control-deleted-queue", &text);
@@ -148,8 +148,8 @@ fn cohort_cycle(stage: &mut Fixture) {
     }
     site.queue("q", 2, &json!({"cohortName": "a"}));
     site.job("train", "q", 2, "", &json!({}));
-    let cohort = site.objects.wait_until("Cohort", "b", |it| {
-        render::has_status(it, "Misconfigured", "True")
+    let cohort = site.objects.wait_until("Cohort", "b", |cohort| {
+        render::has_status(cohort, "Misconfigured", "True")
     });
     let queue = site
         .objects
@@ -167,8 +167,8 @@ fn cohort_cycle(stage: &mut Fixture) {
         .patch("Cohort", "c", &json!({"spec": {"parentName": null}}));
     site.wait_until_running("train");
     for name in ["a", "b", "c"] {
-        site.objects.wait_until("Cohort", name, |it| {
-            render::has_status(it, "Misconfigured", "False")
+        site.objects.wait_until("Cohort", name, |cohort| {
+            render::has_status(cohort, "Misconfigured", "False")
         });
     }
     site.stop();

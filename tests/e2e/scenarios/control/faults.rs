@@ -110,9 +110,9 @@ pub fn wait_until_drained(objects: &Objects, count: usize) {
             let workloads = objects.list("Workload");
             left.clear();
             left.extend(jobs.iter().chain(&workloads).cloned());
-            left.retain(|it| {
-                !render::has_status(it, "Complete", "True")
-                    && !render::has_status(it, "Finished", "True")
+            left.retain(|workload| {
+                !render::has_status(workload, "Complete", "True")
+                    && !render::has_status(workload, "Finished", "True")
             });
             let all = jobs.len() == count && workloads.len() == count;
             Ok((all && left.is_empty()).then_some(()))
@@ -120,9 +120,12 @@ pub fn wait_until_drained(objects: &Objects, count: usize) {
         || format!("{count} Jobs are not done"),
     );
     found.unwrap_or_else(|e| {
-        let names = left.iter().map(|it| {
-            let (kind, name) = (&it["kind"], &it["metadata"]["name"]);
-            format!("{kind} {name}: {} {}", it["spec"]["suspend"], it["status"])
+        let names = left.iter().map(|workload| {
+            let (kind, name) = (&workload["kind"], &workload["metadata"]["name"]);
+            format!(
+                "{kind} {name}: {} {}",
+                workload["spec"]["suspend"], workload["status"]
+            )
         });
         panic!("{e}:\n{}", names.collect::<Vec<_>>().join("\n"))
     });
@@ -293,14 +296,14 @@ fn competing_writer(stage: &mut Fixture) {
             let mut number = 0_u64;
             while !is_over.load(Ordering::Relaxed) {
                 let all = client.get(&collection(kind)).unwrap().body;
-                for it in all["items"].as_array().unwrap() {
-                    if render::has_status(it, "Finished", "True")
-                        || render::has_status(it, "Complete", "True")
+                for item in all["items"].as_array().unwrap() {
+                    if render::has_status(item, "Finished", "True")
+                        || render::has_status(item, "Complete", "True")
                     {
                         continue;
                     }
                     number += 1;
-                    let name = it["metadata"]["name"].as_str().unwrap();
+                    let name = item["metadata"]["name"].as_str().unwrap();
                     let path = format!("{}/{name}", collection(kind));
                     let change =
                         json!({"metadata": {"annotations": {"touched": number.to_string()}}});

@@ -241,8 +241,9 @@ impl<'a> ControllerFixture<'a> {
     /// its quota.
     #[track_caller]
     pub fn wait_until_stopped(&self, job: &str) -> Value {
-        let workload = self.wait_for_workload(job, |it| {
-            render::has_status(it, "QuotaReserved", "False") && it["status"]["admission"].is_null()
+        let workload = self.wait_for_workload(job, |workload| {
+            render::has_status(workload, "QuotaReserved", "False")
+                && workload["status"]["admission"].is_null()
         });
         let object = self.objects.get("Job", job);
         assert_eq!(object["spec"]["suspend"], true, "{object:#}");
@@ -278,8 +279,8 @@ impl<'a> ControllerFixture<'a> {
     /// Waits until the workload of a Job is pending for this reason, and returns it.
     #[track_caller]
     pub fn wait_until_pending(&self, job: &str, reason: &str) -> Value {
-        self.wait_for_workload(job, |it| {
-            let condition = render::condition(it, "QuotaReserved");
+        self.wait_for_workload(job, |workload| {
+            let condition = render::condition(workload, "QuotaReserved");
             condition.is_some_and(|it| it["status"] == "False" && it["reason"] == reason)
         })
     }
@@ -288,9 +289,9 @@ impl<'a> ControllerFixture<'a> {
     #[track_caller]
     pub fn pods(&self, job: &str) -> Vec<Value> {
         let mut pods = self.objects.list("Pod");
-        pods.retain(|it| {
-            it["metadata"]["labels"]["job-name"] == job
-                && it["metadata"]["deletionTimestamp"].is_null()
+        pods.retain(|pod| {
+            pod["metadata"]["labels"]["job-name"] == job
+                && pod["metadata"]["deletionTimestamp"].is_null()
         });
         pods
     }
@@ -316,8 +317,8 @@ impl<'a> ControllerFixture<'a> {
     /// Waits until the status of a queue has these counts, and returns the object.
     #[track_caller]
     pub fn wait_for_counts(&self, kind: &str, name: &str, pending: u32, admitted: u32) -> Value {
-        self.objects.wait_until(kind, name, |it| {
-            let status = &it["status"];
+        self.objects.wait_until(kind, name, |object| {
+            let status = &object["status"];
             status["pendingWorkloads"] == pending && status["admittedWorkloads"] == admitted
         })
     }
@@ -339,9 +340,9 @@ impl<'a> ControllerFixture<'a> {
         let found = crate::wait::until(
             || {
                 let mut events = self.objects.list("Event");
-                events.retain(|it| {
-                    it["regarding"]["name"] == about
-                        && it["reportingController"] == "lockkeeper.dev/controller"
+                events.retain(|event| {
+                    event["regarding"]["name"] == about
+                        && event["reportingController"] == "lockkeeper.dev/controller"
                 });
                 last = events.iter().map(render::render_event).collect();
                 Ok((last.len() >= count).then_some(()))

@@ -126,8 +126,8 @@ fn job_created_unsuspended(stage: &mut Fixture) {
     site.wait_until_running("first");
     site.job("train", "q", 2, "", &json!({"spec": {"suspend": false}}));
     site.wait_until_pending("train", "WaitingForQuota");
-    site.objects.wait_until("Job", "train", |it| {
-        it["spec"]["suspend"] == true && it["status"]["active"].as_u64().unwrap_or(0) == 0
+    site.objects.wait_until("Job", "train", |job| {
+        job["spec"]["suspend"] == true && job["status"]["active"].as_u64().unwrap_or(0) == 0
     });
     site.wait_until_no_pods("train");
     site.finish("first");
@@ -203,8 +203,8 @@ fn workload_follows_job(stage: &mut Fixture) {
     let name = site.workload_name("train");
     let uid = workload["metadata"]["uid"].clone();
     site.objects.delete("Workload", &name);
-    site.objects.wait_until("Workload", &name, |it| {
-        it["metadata"]["uid"].is_string() && it["metadata"]["uid"] != uid
+    site.objects.wait_until("Workload", &name, |workload| {
+        workload["metadata"]["uid"].is_string() && workload["metadata"]["uid"] != uid
     });
     // No pod ran without quota meanwhile: the Job was stopped and started again.
     site.wait_until_running("train");
@@ -232,9 +232,9 @@ fn job_scaled_while_running(stage: &mut Fixture) {
 
     // A parallelism above the admitted one stops the Job; it starts again with the new value.
     parallelism(3);
-    let workload = site.wait_for_workload("train", |it| {
-        render::has_status(it, "PodsReady", "True")
-            && it["status"]["admission"]["podSetAssignments"][0]["count"] == 3
+    let workload = site.wait_for_workload("train", |workload| {
+        render::has_status(workload, "PodsReady", "True")
+            && workload["status"]["admission"]["podSetAssignments"][0]["count"] == 3
     });
     assert_eq!(workload["metadata"]["uid"], before["metadata"]["uid"]);
     assert_eq!(site.pods("train").len(), 3);
@@ -288,9 +288,9 @@ fn maximum_execution_time(stage: &mut Fixture) {
     site.job("train", "q", 2, "", &label);
     site.wait_for_workload("train", |it| it["spec"]["active"] == false);
     site.wait_until_stopped("train");
-    site.wait_for_workload("train", |it| {
-        render::has_status(it, "QuotaReserved", "False")
-            && render::message(it, "QuotaReserved").contains("spec.active is false")
+    site.wait_for_workload("train", |workload| {
+        render::has_status(workload, "QuotaReserved", "False")
+            && render::message(workload, "QuotaReserved").contains("spec.active is false")
     });
     site.check_workloads("control-too-long", &["train"]);
     let workload = site.workload_name("train");
@@ -361,8 +361,8 @@ fn jobset(stage: &mut Fixture) {
     };
     site.objects.patch_status("JobSet", "train", &status(1, 1));
     let name = site.workload_of("JobSet", "train");
-    let workload = site.objects.wait_until("Workload", &name, |it| {
-        render::has_status(it, "PodsReady", "True")
+    let workload = site.objects.wait_until("Workload", &name, |workload| {
+        render::has_status(workload, "PodsReady", "True")
     });
     snapshot::check("control-jobset", &render::render_workload(&workload));
 
@@ -440,10 +440,10 @@ fn dry_run(stage: &mut Fixture) {
             "Lease",
         ];
         let all = kinds.iter().flat_map(|kind| site.objects.list(kind));
-        let all = all.map(|it| {
+        let all = all.map(|item| {
             format!(
                 "{} {}",
-                it["metadata"]["uid"], it["metadata"]["resourceVersion"]
+                item["metadata"]["uid"], item["metadata"]["resourceVersion"]
             )
         });
         let mut all: Vec<String> = all.collect();
@@ -451,8 +451,8 @@ fn dry_run(stage: &mut Fixture) {
         all
     };
     // The job controller has updated the new Job.
-    site.objects.wait_until("Job", "waits", |it| {
-        render::has_status(it, "Suspended", "True")
+    site.objects.wait_until("Job", "waits", |job| {
+        render::has_status(job, "Suspended", "True")
     });
     let before = versions();
     let controller = {

@@ -54,8 +54,8 @@ fn other_flavor(stage: &mut Fixture) {
     site.job("blocker", "q", 2, "", &json!({}));
     site.wait_until_running("blocker");
     site.job("train", "q", 2, "", &json!({}));
-    let flavor_of = |it: &Value| {
-        let assigned = &it["status"]["admission"]["podSetAssignments"][0];
+    let flavor_of = |workload: &Value| {
+        let assigned = &workload["status"]["admission"]["podSetAssignments"][0];
         assigned["flavors"]["cpu"]
             .as_str()
             .unwrap_or_default()
@@ -88,9 +88,9 @@ fn deactivated_at_requeue_limit(stage: &mut Fixture) {
     site.queue("q", 2, &json!({}));
     site.job("train", "q", 2, "", &unschedulable_flavor());
     for (count, least_s) in [(1, 1), (2, 2)] {
-        let waits = site.wait_for_workload("train", |it| {
-            it["status"]["requeueState"]["count"] == count
-                && it["status"]["requeueState"]["requeueAt"].is_string()
+        let waits = site.wait_for_workload("train", |workload| {
+            workload["status"]["requeueState"]["count"] == count
+                && workload["status"]["requeueState"]["requeueAt"].is_string()
         });
         let evicted = render::condition(&waits, "Evicted").unwrap();
         let from = render::second(&evicted["lastTransitionTime"]);
@@ -149,8 +149,8 @@ fn requeue_position(stage: &mut Fixture, timestamp: &str, next: &str, last: &str
     site.job("third", "q", 2, "", &json!({}));
     site.wait_for_workload("first", |it| render::has_status(it, "Evicted", "True"));
     site.wait_until_running("second");
-    site.wait_for_workload("first", |it| {
-        render::reason(it, "Requeued") == "BackoffFinished"
+    site.wait_for_workload("first", |workload| {
+        render::reason(workload, "Requeued") == "BackoffFinished"
     });
     site.finish("second");
     site.wait_for_workload(next, |it| render::has_status(it, "QuotaReserved", "True"));

@@ -152,8 +152,8 @@ fn quota_reserved_while_victims_stop(stage: &mut Fixture, strategy: &str, gate: 
     site.job("owner", "a", 4, "low", &json!({}));
     site.wait_until_pending("owner", "WaitingForPreemptedWorkloads");
     site.job("borrower", "b", 2, "low", &json!({}));
-    site.wait_for_workload("borrower", |it| {
-        render::has_status(it, "QuotaReserved", "False")
+    site.wait_for_workload("borrower", |workload| {
+        render::has_status(workload, "QuotaReserved", "False")
     });
     site.check_workloads(&format!("control-owed-{gate}"), &["owner", "borrower"]);
 

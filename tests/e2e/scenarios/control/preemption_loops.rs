@@ -44,8 +44,8 @@ fn preemptor_is_admitted_before_its_victim(stage: &mut Fixture) {
                 .iter()
                 .filter(move |it| it["metadata"]["name"] == name.as_str())
         };
-        let number = |it: &Value| -> u64 {
-            let version = it["metadata"]["resourceVersion"].as_str();
+        let number = |workload: &Value| -> u64 {
+            let version = workload["metadata"]["resourceVersion"].as_str();
             version.unwrap().parse().unwrap()
         };
         let freed =

@@ -280,8 +280,8 @@ fn wait_until_full(watch: &Watch, count: usize) {
         || {
             let fresh = watch.versions_after(from);
             from += fresh.len();
-            for it in fresh.iter().filter(|it| invariants::holds_quota(it)) {
-                holders.insert(it["metadata"]["name"].to_string());
+            for workload in fresh.iter().filter(|it| invariants::holds_quota(it)) {
+                holders.insert(workload["metadata"]["name"].to_string());
             }
             Ok((holders.len() == count).then_some(()))
         },
@@ -304,12 +304,12 @@ fn finish_all(watch: &Watch, client: &mut Client, count: usize) {
         );
         let fresh: Vec<Value> = fresh.unwrap_or_else(|e| panic!("{e}"));
         from += fresh.len();
-        for it in fresh.iter().filter(|it| invariants::holds_quota(it)) {
-            let name = it["metadata"]["name"].as_str().unwrap();
+        for workload in fresh.iter().filter(|it| invariants::holds_quota(it)) {
+            let name = workload["metadata"]["name"].as_str().unwrap();
             if !done.insert(name.to_owned()) {
                 continue;
             }
-            let mut conditions = it["status"]["conditions"].clone();
+            let mut conditions = workload["status"]["conditions"].clone();
             conditions.as_array_mut().unwrap().push(json!({
                 "type": "Finished", "status": "True", "reason": "Succeeded", "message": "Done",
                 "lastTransitionTime": "2030-01-01T00:00:00Z",

@@ -67,7 +67,7 @@ pub fn render_workload(object: &Value) -> String {
     }
     text.push('\n');
     let admission = &status["admission"];
-    for it in admission["podSetAssignments"]
+    for assignment in admission["podSetAssignments"]
         .as_array()
         .into_iter()
         .flatten()
@@ -75,7 +75,11 @@ pub fn render_workload(object: &Value) -> String {
         writeln!(
             text,
             "  in {}: {} {} of {} with {}",
-            admission["clusterQueue"], it["name"], it["count"], it["flavors"], it["resourceUsage"]
+            admission["clusterQueue"],
+            assignment["name"],
+            assignment["count"],
+            assignment["flavors"],
+            assignment["resourceUsage"]
         )
         .unwrap();
     }
@@ -99,11 +103,11 @@ pub fn render_queue(object: &Value) -> String {
     }
     text.push('\n');
     for flavor in status["flavorsUsage"].as_array().into_iter().flatten() {
-        for it in flavor["resources"].as_array().into_iter().flatten() {
+        for resource in flavor["resources"].as_array().into_iter().flatten() {
             writeln!(
                 text,
                 "  {} {}: {} used, {} borrowed",
-                flavor["name"], it["name"], it["total"], it["borrowed"]
+                flavor["name"], resource["name"], resource["total"], resource["borrowed"]
             )
             .unwrap();
         }
@@ -124,23 +128,23 @@ fn render_conditions(object: &Value) -> String {
         .into_iter()
         .flatten()
         .collect();
-    let place = |it: &Value| {
-        let place = CONDITION_ORDER.iter().position(|of| it["type"] == *of);
+    let place = |object: &Value| {
+        let place = CONDITION_ORDER.iter().position(|of| object["type"] == *of);
         (
             place.unwrap_or(CONDITION_ORDER.len()),
-            it["type"].to_string(),
+            object["type"].to_string(),
         )
     };
     all.sort_by_key(|it| place(it));
     let generation = &object["metadata"]["generation"];
     let mut text = String::new();
-    for it in all {
-        let word = |key: &str| it[key].as_str().unwrap();
+    for object in all {
+        let word = |key: &str| object[key].as_str().unwrap();
         let (of, status, reason) = (word("type"), word("status"), word("reason"));
         writeln!(text, "  {of}={status} {reason}: {}", word("message")).unwrap();
         assert!(
-            it["observedGeneration"].as_u64() <= generation.as_u64(),
-            "{it:#} of generation {generation}"
+            object["observedGeneration"].as_u64() <= generation.as_u64(),
+            "{object:#} of generation {generation}"
         );
     }
     text

@@ -48,7 +48,10 @@ fn validate_conditions(object: &Value) -> Result<(), String> {
         if reason.is_empty() || !reason.chars().all(is_word) {
             return Err(format!("condition {of}: reason {reason:?}"));
         }
-        if !has(condition, "/lastTransitionTime") || !has(condition, "/message") || !has(condition, "/status") {
+        if !has(condition, "/lastTransitionTime")
+            || !has(condition, "/message")
+            || !has(condition, "/status")
+        {
             return Err(format!("condition {of} is incomplete"));
         }
     }

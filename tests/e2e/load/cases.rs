@@ -50,7 +50,7 @@ enum Action {
 enum Expected {
     /// It is accepted, and the answer holds this text at this place.
     Accepted(&'static str, String),
-    /// It is refused by this rule.
+    /// It is rejected by this rule.
     Rejected(&'static str),
 }
 
@@ -269,7 +269,7 @@ impl Expected {
                 let found = text_at(&answer.body, place);
                 Outcome::Unexpected(format!("{place} was to be {value}: {found:?}, {text}"))
             }
-            Self::Rejected(rule) => Outcome::Unexpected(format!("{rule} was to refuse: {text}")),
+            Self::Rejected(rule) => Outcome::Unexpected(format!("{rule} had to reject: {text}")),
         }
     }
 }

@@ -9,7 +9,7 @@ const EXAMPLES_MAX: usize = 5;
 pub enum Outcome {
     /// A good object was accepted, with its defaults.
     Accepted,
-    /// A bad object was refused by the rule that it breaks.
+    /// A bad object was rejected by the rule that it breaks.
     Rejected,
     /// An invalid object was accepted, a valid one rejected, or the reason was wrong.
     Unexpected(String),
@@ -23,7 +23,7 @@ pub struct LoadCounts {
     pub sent: u64,
     /// Good objects that were accepted.
     pub accepted: u64,
-    /// Bad objects that were refused by the right rule.
+    /// Bad objects that were rejected by the right rule.
     pub rejected: u64,
     /// Wrong responses.
     pub unexpected: u64,

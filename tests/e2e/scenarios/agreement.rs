@@ -150,7 +150,7 @@ fn compare_all(definitions: &Path) {
 
     let folder = stage.new_folder();
     let [refused, taken, world] = ["refused", "taken", "world"].map(|name| folder.join(name));
-    for folder in [&refused, &taken, &world] {
+    for folder in [&rejected, &taken, &world] {
         fs::create_dir_all(folder).unwrap();
     }
     let mut fates = CausesByObject::new();
@@ -164,7 +164,7 @@ fn compare_all(definitions: &Path) {
                     .iter()
                     .any(|kind| item.object["kind"] == *kind) => {}
             DryRunOutcome::Rejected(causes) => {
-                write(&refused, &file, &item.object);
+                write(&rejected, &file, &item.object);
                 fates.insert(file, causes);
             }
             DryRunOutcome::Accepted(mut object) => {
@@ -185,7 +185,7 @@ fn compare_all(definitions: &Path) {
     let config = folder.join("config.yaml");
     fs::write(&config, config_with_all_rules().to_string()).unwrap();
 
-    let mut wrong = schemas(&check(&refused, Some(&config)), &fates);
+    let mut wrong = schemas(&check(&rejected, Some(&config)), &fates);
     let checked = check(&taken, Some(&config));
     for (it, object) in &filled {
         let said = checked.get(&it.file()).into_iter().flatten();
@@ -208,12 +208,12 @@ fn keep_priority(written: &Value, filled: &mut Value) {
     }
 }
 
-/// What `check` says of the shape of objects that the API server refuses.
+/// What `check` says of the shape of objects that the API server rejects.
 #[track_caller]
-fn schemas(checked: &CausesByObject, refused: &CausesByObject) -> String {
+fn schemas(checked: &CausesByObject, rejected: &CausesByObject) -> String {
     let mut comparison = Comparison::default();
     let none = Vec::new();
-    for (file, causes) in refused {
+    for (file, causes) in rejected {
         let said = checked.get(file).unwrap_or(&none).iter();
         let said: Vec<ReportedCause> = said
             .filter(|it| is_of_api_server(&it.rule))

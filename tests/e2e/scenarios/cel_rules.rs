@@ -24,7 +24,7 @@ use crate::wait;
 use lockkeeper_testkit::Rng;
 
 pub fn scenarios() -> Vec<Scenario> {
-    let name = "schemas and admission policies say what rules say";
+    let name = "schemas and admission policies agree with the rules";
     vec![Scenario::new(name, cel_rules_match_native_rules).only(Protocol::Http1)]
 }
 
@@ -93,7 +93,7 @@ impl AgreementTally {
         assert!(self.disagreements.is_empty(), "{what} and the rules differ");
         assert!(
             self.rejected * 20 > self.requests,
-            "{what}: hardly anything was refused"
+            "{what}: hardly any object was rejected"
         );
     }
 }
@@ -316,7 +316,7 @@ fn has_warning(answer: &Response, case: &UpdateCase) -> bool {
     answer.warnings.iter().any(|it| it.contains(&id))
 }
 
-/// Whether an answer refuses for what the rule finds. For other rules it may be refused as well.
+/// Whether an answer rejects for what the rule finds. For other rules it may be rejected as well.
 #[track_caller]
 fn is_rejected_by(answer: &Response, case: &UpdateCase) -> bool {
     assert!([200, 201, 422].contains(&answer.status), "{answer:?}");

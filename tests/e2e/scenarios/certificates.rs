@@ -35,22 +35,25 @@ pub fn scenarios() -> Vec<Scenario> {
     vec![
         Scenario::new("servers that start together agree on one CA", one_ca),
         Scenario::new(
-            "a registration without a CA bundle gets it",
+            "a webhook configuration without a CA bundle gets it",
             inject_ca_bundle,
         ),
-        Scenario::new("a CRD's conversion gets it too", conversion),
+        Scenario::new(
+            "the conversion webhook of a CRD gets the CA bundle",
+            conversion,
+        ),
         Scenario::new("a CA is rotated while objects are written", rotate_ca),
         Scenario::new("an invalid Secret is repaired by the server", repair_secret),
         Scenario::new(
-            "a server that starts on garbage says so",
+            "a server with invalid stored certificates reports it",
             start_with_invalid_secret,
         ),
         Scenario::new(
-            "the installation gives no more rights than it must",
+            "the installation grants only the required permissions",
             least_privilege,
         ),
         Scenario::new(
-            "a certificate that cannot be is refused",
+            "an invalid certificate request is rejected",
             invalid_certificates,
         ),
     ]
@@ -317,7 +320,7 @@ fn rotate_ca(stage: &mut Fixture, protocol: Protocol) {
     servers.into_iter().for_each(CertificateServer::stop);
 }
 
-/// Writes an object that must be refused and one that must be filled in, by the right reason.
+/// Writes an object that must be rejected and one that must be filled in, by the right reason.
 #[track_caller]
 fn write(kubectl: &Kubectl) {
     let refused = kubectl.apply(VALIDATING_CONFIGURATION, &[]);

@@ -29,15 +29,15 @@ pub fn scenarios() -> Vec<Scenario> {
         let run = move |_: &mut Fixture, _| run();
         Scenario::new(name, run).only(Protocol::Http1)
     };
-    let shapes = "chart: what it renders has the shape that the API server publishes";
+    let shapes = "chart: its output matches the schemas of the API server";
     vec![
         Scenario::new(shapes, kubeconform::matches_published_schemas).only(Protocol::Http1),
         once(
-            "chart: it is installed, upgraded and taken away",
+            "chart: it is installed, upgraded and uninstalled",
             installed::release_lifecycle,
         ),
         once(
-            "chart: its accounts may do what they ask for and no more",
+            "chart: its service accounts have only the required permissions",
             rbac::granted_rights_are_used,
         ),
         once("chart: the kustomize base is accepted", kustomize::applied),

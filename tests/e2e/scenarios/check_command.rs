@@ -12,11 +12,11 @@ use crate::manifests::CLUSTER_OBJECTS;
 pub fn scenarios() -> Vec<Scenario> {
     vec![
         Scenario::new(
-            "what check fills in is what the cluster keeps",
+            "check sets the same defaults as the cluster",
             defaults_match_cluster,
         )
         .only(Protocol::Http1),
-        Scenario::new("what check makes of Kueue's objects is accepted", converted)
+        Scenario::new("Kueue's objects converted by check are accepted", converted)
             .only(Protocol::Http1),
     ]
 }

@@ -18,15 +18,15 @@ use crate::wait;
 pub fn scenarios() -> Vec<Scenario> {
     [
         Scenario::new(
-            "check knows from a cluster what is missing",
+            "check reports references that are missing on the cluster",
             references_resolved_from_cluster,
         ),
         Scenario::new(
-            "what is stored is judged, page by page",
+            "stored objects are checked, page by page",
             stored_objects_are_checked,
         ),
         Scenario::new(
-            "who may not list is told what is missing",
+            "a client without list permission gets the missing permission",
             missing_list_rights_are_reported,
         ),
     ]

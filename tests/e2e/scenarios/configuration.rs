@@ -23,10 +23,10 @@ pub fn scenarios() -> Vec<Scenario> {
             warning_rule_accepts,
         ),
         Scenario::new(
-            "a rule may warn in one namespace alone",
+            "a rule can warn in a single namespace",
             warning_in_one_namespace,
         ),
-        Scenario::new("the caps on priority hold", priority_caps),
+        Scenario::new("the limits on priority are enforced", priority_caps),
         Scenario::new(
             "an object older than a rule can still be changed",
             ratcheting,

@@ -8,7 +8,7 @@ use crate::ROOT;
 use crate::lockkeeper::Protocol;
 
 pub fn scenarios() -> Vec<Scenario> {
-    let demo = Scenario::new("the demo does what the README says", |_, _| {
+    let demo = Scenario::new("the demo shows what the README describes", |_, _| {
         matches_readme();
     });
     // Once is enough: it has a cluster of its own.

@@ -1,5 +1,5 @@
 //! The examples that users read: the good ones are accepted, the bad ones are
-//! refused with the message that is kept as a snapshot.
+//! rejected with the message that is kept as a snapshot.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -19,18 +19,18 @@ use crate::snapshot;
 const GOOD: &str = "examples/good";
 const BAD: &str = "examples/bad";
 
-/// How often an example is applied until it is refused; see [`refused`].
+/// How often an example is applied until it is rejected; see [`apply_until_rejected`].
 const ATTEMPTS_MAX: usize = 5;
 
 pub fn scenarios(root: &Path) -> Vec<Scenario> {
     let mut scenarios = vec![Scenario::new("the good examples are accepted", good)];
     scenarios.extend(files(root, BAD).into_iter().map(|file| {
-        Scenario::new(format!("{file} is refused"), move |stage, protocol| {
+        Scenario::new(format!("{file} is rejected"), move |stage, protocol| {
             bad(stage, protocol, &file);
         })
     }));
     scenarios.push(Scenario::new(
-        "the bad examples are refused together",
+        "the bad examples are rejected together",
         bad_together,
     ));
     scenarios.push(Scenario::new("every snapshot has its example", |_, _| {
@@ -76,22 +76,22 @@ fn stored(kubectl: &Kubectl, file: &str) -> String {
 }
 
 fn bad(stage: &mut Fixture, protocol: Protocol, file: &str) {
-    let reply = refused(stage, protocol, file, 1);
+    let reply = apply_until_rejected(stage, protocol, file, 1);
     snapshot::check(&name("bad", file), &reply.stderr);
 }
 
 fn bad_together(stage: &mut Fixture, protocol: Protocol) {
     let count = files(Path::new(ROOT), BAD).len();
     assert!(count > 0, "no file in {BAD}");
-    let reply = refused(stage, protocol, BAD, count);
+    let reply = apply_until_rejected(stage, protocol, BAD, count);
     snapshot::check("bad-together", &reply.stderr);
 }
 
-/// Applies bad examples until that many objects are refused at once. Of two pods of one job that
+/// Applies bad examples until that many objects are rejected at once. Of two pods of one job that
 /// arrive together the second may pass before the watch has told of the first, as PO001's page says;
-/// everything else is refused the first time.
+/// everything else is rejected the first time.
 #[track_caller]
-fn refused(stage: &mut Fixture, protocol: Protocol, path: &str, count: usize) -> KubectlOutput {
+fn apply_until_rejected(stage: &mut Fixture, protocol: Protocol, path: &str, count: usize) -> KubectlOutput {
     let pods_arrive_together = path == BAD || path.contains("po001");
     let attempts = if pods_arrive_together {
         ATTEMPTS_MAX

@@ -10,8 +10,14 @@ use crate::wait;
 pub fn scenarios() -> Vec<Scenario> {
     vec![
         Scenario::new("deleting a class in use warns", class_in_use),
-        Scenario::new("the pods of one job must agree", pods_of_one_job),
-        Scenario::new("a job of a queue is created suspended", job_of_a_queue),
+        Scenario::new(
+            "the labels of the pods of a job must be consistent",
+            pods_of_one_job,
+        ),
+        Scenario::new(
+            "a Job with a queue name is created suspended",
+            job_of_a_queue,
+        ),
     ]
 }
 
@@ -61,7 +67,7 @@ fn pods_of_one_job(stage: &mut Fixture, protocol: Protocol) {
             let reply = kubectl.apply(&second, &["--dry-run=server"]);
             Ok((reply.code != Some(0)).then_some(()))
         },
-        || "the second pod is never refused".to_owned(),
+        || "the second pod is never rejected".to_owned(),
     )
     .unwrap();
     let reply = kubectl.apply(&second, &[]).expect_rejected();

@@ -27,7 +27,9 @@ pub fn scenarios() -> Vec<Scenario> {
             "skipped: no CRDs of Kueue; LOCKKEEPER_CONFORMANCE_DIR names the folder with crds/"
         ),
     };
-    vec![Scenario::new("Kueue's objects are guarded and never held up", run).only(Protocol::Http1)]
+    vec![
+        Scenario::new("Kueue's objects are validated and never blocked", run).only(Protocol::Http1),
+    ]
 }
 
 fn beside_kueue(definitions: &Path, protocol: Protocol) {
@@ -164,14 +166,14 @@ fn wait_until_warned(kubectl: &Kubectl, object: &str, word: &str) {
 /// Waits until the API server has taken note of the registration.
 #[track_caller]
 fn wait_until_rejected(kubectl: &Kubectl, object: &str) {
-    let refused = wait::until(
+    let rejected = wait::until(
         || {
             let reply = kubectl.apply(object, &["--dry-run=server"]);
             Ok((reply.code != Some(0)).then_some(()))
         },
-        || "it is never refused".to_owned(),
+        || "it is never rejected".to_owned(),
     );
-    refused.unwrap_or_else(|e| panic!("{e}"));
+    rejected.unwrap_or_else(|e| panic!("{e}"));
 }
 
 /// Two queues, one of which takes back and borrows.
@@ -249,7 +251,7 @@ metadata: {name: fresh}
 spec: {nodeLabels: {pool: fresh}}
 ";
 
-/// It lends more than it has, which Kueue's own webhook would refuse, and one more thing.
+/// It lends more than it has, which Kueue's own webhook would reject, and one more thing.
 const BAD: &str = r#"
 apiVersion: kueue.x-k8s.io/v1beta2
 kind: ClusterQueue

@@ -10,13 +10,13 @@ use crate::wait;
 
 pub fn scenarios() -> Vec<Scenario> {
     vec![
-        Scenario::new("what is left out is filled in", defaulting),
-        Scenario::new("an update that breaks a rule is refused", broken_update),
-        Scenario::new("a change of the priority class is refused", class_change),
+        Scenario::new("missing fields get their defaults", defaulting),
+        Scenario::new("an update that violates a rule is rejected", broken_update),
+        Scenario::new("a change of the priority class is rejected", class_change),
         Scenario::new("objects can be deleted", deleted),
         Scenario::new("a dry run stores nothing", dry_run),
         Scenario::new(
-            "a class and its user are accepted in one file",
+            "a class and a workload of it are accepted in one file",
             class_and_user,
         ),
     ]

@@ -9,7 +9,7 @@ use crate::lockkeeper::{self, Protocol};
 use crate::wait;
 
 pub fn scenarios() -> Vec<Scenario> {
-    let name = "policies fill in what the webhook does";
+    let name = "policies set the same defaults as the webhook";
     vec![Scenario::new(name, policies_match_webhook_defaults).only(Protocol::Http1)]
 }
 

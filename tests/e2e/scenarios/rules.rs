@@ -9,7 +9,7 @@ use crate::manifests;
 use crate::wait;
 
 pub fn scenarios() -> Vec<Scenario> {
-    let name = "a user's rule covers any kind, and fails open";
+    let name = "a user rule covers any kind, and fails open";
     vec![Scenario::new(name, user_rules_for_any_kind).only(Protocol::Http1)]
 }
 
@@ -47,14 +47,14 @@ fn user_rules_for_any_kind(stage: &mut Fixture, _: Protocol) {
         .expect_accepted_without_warning();
 
     let create = ["create", "--dry-run=server", "-f", "-"];
-    let refused = wait::until(
+    let rejected = wait::until(
         || {
             let reply = kubectl.with_input(&create, POLICY);
             Ok(reply.stderr.contains("[TEAM100]").then_some(reply))
         },
         || "the webhook gets no request for a NetworkPolicy".to_owned(),
     );
-    let reply = refused.unwrap_or_else(|e| panic!("{e}")).expect_rejected();
+    let reply = rejected.unwrap_or_else(|e| panic!("{e}")).expect_rejected();
     assert!(
         reply.stderr.contains("spec.ingress: Invalid value"),
         "{}",

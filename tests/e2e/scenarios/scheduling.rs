@@ -21,11 +21,11 @@ use crate::cluster::FEATURES;
 use crate::fixture::{self, Fixture};
 use crate::lockkeeper::Protocol;
 
-/// No API server refuses what it finds.
+/// No API server rejects what it finds.
 const OURS: &str = "PG018";
 
 pub fn scenarios() -> Vec<Scenario> {
-    let name = "Kubernetes refuses of its workloads and pod groups what the rules refuse";
+    let name = "Kubernetes and the rules reject the same workloads and pod groups";
     vec![Scenario::new(name, examples_match_api_server).only(Protocol::Http1)]
 }
 

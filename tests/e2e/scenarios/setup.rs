@@ -14,7 +14,7 @@ pub fn scenarios() -> Vec<Scenario> {
             installed,
         ),
         Scenario::new(
-            "the server speaks the protocol that it should",
+            "the server uses the expected HTTP version",
             protocol_is_negotiated,
         ),
     ]
@@ -22,7 +22,7 @@ pub fn scenarios() -> Vec<Scenario> {
 
 /// Apart from the others, because it has to be the last one of its protocol.
 pub fn stop() -> Scenario {
-    Scenario::new("the server stops when it is asked to", |stage, protocol| {
+    Scenario::new("the server stops on a signal", |stage, protocol| {
         stage.with_server(protocol, DEFAULTS);
         stage.stop();
     })

@@ -24,35 +24,44 @@ pub fn scenarios() -> Vec<StandaloneTrial> {
     let trial = |name, run| StandaloneTrial { name, run };
     vec![
         trial(
-            "the lines that the server prints can be pasted",
+            "the commands that the server prints can be executed",
             startup_message,
         ),
         trial("a second server keeps the CA of the first", same_ca),
-        trial("a port in use is said so", port_in_use),
+        trial("a port in use is reported", port_in_use),
         trial(
-            "a wrong configuration is said with its place",
+            "an invalid configuration is reported with its location",
             configuration,
         ),
-        trial("a certificate of one's own is served", own_certificate),
+        trial("a certificate from files is served", own_certificate),
         trial(
-            "a certificate that does not fit its CA makes unready",
+            "a certificate from another CA makes the server unready",
             checked_certificate,
         ),
-        trial("one signal ends it well, and a second one at once", signals),
-        trial("metrics count what was answered", metrics),
-        trial("the printed configuration reads back equal", print_config),
-        trial("a metrics port in use is said so", metrics_port_in_use),
-        trial("the help says all exit codes", exit_codes),
-        trial("a world that cannot be read is named", invalid_world_file),
         trial(
-            "a kubeconfig that cannot be used is named",
-            invalid_kubeconfig,
+            "a signal stops the server gracefully, and a second one at once",
+            signals,
         ),
+        trial("metrics count the responses", metrics),
         trial(
-            "a configuration that is no file is named",
+            "the printed configuration can be parsed again",
+            print_config,
+        ),
+        trial("a metrics port in use is reported", metrics_port_in_use),
+        trial("the help lists all exit codes", exit_codes),
+        trial(
+            "an unreadable folder of objects is reported",
+            invalid_world_file,
+        ),
+        trial("an invalid kubeconfig is reported", invalid_kubeconfig),
+        trial(
+            "a configuration that is not a file is reported",
             config_path_not_a_file,
         ),
-        trial("a build without spans says so", tracing_feature_absent),
+        trial(
+            "a build without the feature otel rejects its flags",
+            tracing_feature_absent,
+        ),
     ]
 }
 
@@ -89,11 +98,11 @@ fn startup_message(folder: &Path) {
         let answer: Value = serde_json::from_slice(&output.stdout).unwrap();
         answers.push(answer["response"].clone());
     }
-    let [refused, filled] = answers.as_slice() else {
+    let [rejected, filled] = answers.as_slice() else {
         panic!("two lines to paste: {printed}");
     };
-    assert_eq!(refused["status"]["code"], 422);
-    let message = refused["status"]["message"].as_str().unwrap();
+    assert_eq!(rejected["status"]["code"], 422);
+    let message = rejected["status"]["message"].as_str().unwrap();
     assert!(
         message.contains("CQ001") && message.contains("CQ007"),
         "{message}"
@@ -288,7 +297,7 @@ fn metrics(folder: &Path) {
     let refused = "@examples/reviews/clusterqueue-refused.json";
     let kind = "Content-Type: application/json";
     let ca = path(server.ca());
-    curl(&["--cacert", ca, "-H", kind, "--data", refused, &review]);
+    curl(&["--cacert", ca, "-H", kind, "--data", rejected, &review]);
     let url = metrics_url(&server);
     let text = curl(&[&url]);
     for line in [

@@ -194,12 +194,12 @@ fn node_selects_fitting_pods(stage: &mut Fixture, protocol: Protocol) {
         .apply(&manifest, &[])
         .expect_accepted_without_warning();
     wait_for_job(&kubectl, |job| job["status"]["ready"] == 2);
-    let refused = |pod: &Value| {
+    let rejected = |pod: &Value| {
         let conditions = pod["status"]["conditions"].as_array();
         let mut conditions = conditions.into_iter().flatten();
         conditions.any(|one| one["reason"] == "Unschedulable")
     };
-    wait_for_pods(&kubectl, |pods| pods.iter().any(refused));
+    wait_for_pods(&kubectl, |pods| pods.iter().any(rejected));
 
     stage.cluster().add_nodes(&rack("second"));
     wait_for_job(&kubectl, |job| job["status"]["ready"] == 3);
@@ -232,8 +232,8 @@ spec:
         .expect_accepted_without_warning();
     let stored = kubectl.get(&["jobset", "train"]);
     assert_eq!(stored["spec"]["replicatedJobs"][0]["replicas"], 2);
-    let refused = kubectl.apply(&manifest.replace("replicas: 2", "replicas: many"), &[]);
-    assert!(refused.expect_rejected().stderr.contains("replicas"));
+    let rejected = kubectl.apply(&manifest.replace("replicas: 2", "replicas: many"), &[]);
+    assert!(rejected.expect_rejected().stderr.contains("replicas"));
 }
 
 fn account(stage: &mut Fixture, _: Protocol) {

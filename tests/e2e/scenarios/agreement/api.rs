@@ -20,7 +20,7 @@ pub enum DryRunOutcome {
     Rejected(Vec<ReportedCause>),
     /// The API server does not know the kind.
     UnknownKind,
-    /// It does not look at the object: it cannot read the request, or an admission plugin refuses it before.
+    /// It does not look at the object: it cannot read the request, or an admission plugin rejects it before.
     NotValidated,
 }
 

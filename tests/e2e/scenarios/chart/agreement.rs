@@ -19,16 +19,19 @@ pub fn trials_without_cluster() -> Vec<StandaloneTrial> {
     let trial = |name, run| StandaloneTrial { name, run };
     vec![
         trial(
-            "chart: it grants and runs what the examples do",
+            "chart: its permissions and Deployment equal those of the examples",
             same_as_examples,
         ),
         trial(
-            "chart: it registers what the binary would",
+            "chart: its webhook configurations equal those of the binary",
             same_webhook_configurations,
         ),
-        trial("chart: it defines what the binary would", same_definitions),
         trial(
-            "chart: the binary takes what it is given",
+            "chart: its CRDs equal those of the binary",
+            same_definitions,
+        ),
+        trial(
+            "chart: the binary accepts its flags and configuration",
             config_accepted_by_binary,
         ),
     ]
@@ -53,7 +56,7 @@ fn same_webhook_configurations(folder: &Path) {
     }
 }
 
-/// Configurations that leave rules to the webhook which refuse otherwise.
+/// Configurations that leave rules to the webhook which reject otherwise.
 const RELAXED_CONFIGS: [&str; 4] = [
     "{}\n",
     "rules: {actions: {CQ007: warn, CQ004: 'off', CO005: audit}}\n",

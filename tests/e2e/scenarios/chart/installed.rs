@@ -143,7 +143,7 @@ fn copy(from: &Path, to: &Path) {
     }
 }
 
-/// The pods of both Deployments pass where only restricted ones do; one that is not is refused.
+/// The pods of both Deployments pass where only restricted ones do; one that is not is rejected.
 fn restricted(place: &ReleaseFixture) {
     let manifest = place.manifest();
     for name in ["lockkeeper", "lockkeeper-controller"] {
@@ -158,10 +158,14 @@ fn restricted(place: &ReleaseFixture) {
             .with_input(&create, &pod.to_string())
             .expect_accepted_without_warning();
         pod["spec"]["securityContext"]["runAsNonRoot"] = json!(false);
-        let refused = kubectl
+        let rejected = kubectl
             .with_input(&create, &pod.to_string())
             .expect_rejected();
-        assert!(refused.stderr.contains("restricted"), "{}", refused.stderr);
+        assert!(
+            rejected.stderr.contains("restricted"),
+            "{}",
+            rejected.stderr
+        );
     }
 }
 
@@ -236,11 +240,11 @@ fn upgraded(place: &ReleaseFixture, before: &Value) {
 
 /// Without the webhook, objects of lockkeeper's kinds are rejected, and all others are accepted.
 fn assert_fail_closed_without_webhook(kubectl: &Kubectl) {
-    let refused = kubectl.apply(MUTATING_CONFIGURATION, &[]).expect_rejected();
+    let rejected = kubectl.apply(MUTATING_CONFIGURATION, &[]).expect_rejected();
     assert!(
-        refused.stderr.contains("failed calling webhook"),
+        rejected.stderr.contains("failed calling webhook"),
         "{}",
-        refused.stderr
+        rejected.stderr
     );
     kubectl.apply(CLASS, &[]).expect_accepted_without_warning();
 }

@@ -81,7 +81,7 @@ fn file(kind: &Value) -> String {
     format!("{}-{group}-{version}.json", word("kind"))
 }
 
-/// Makes every section refuse what it does not name.
+/// Makes every section reject what it does not name.
 fn tighten(schema: &mut Value) {
     match schema {
         Value::Object(map) => {

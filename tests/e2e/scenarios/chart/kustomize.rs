@@ -18,7 +18,7 @@ const HELM_LABELS: [&str; 3] = ["helm.sh/chart: ", "managed-by: Helm", "# Source
 
 pub fn trials_without_cluster() -> Vec<StandaloneTrial> {
     vec![StandaloneTrial {
-        name: "chart: the kustomize base is what it renders",
+        name: "chart: the kustomize base equals its output",
         run: same_as_chart,
     }]
 }

@@ -315,7 +315,7 @@ spec:
           resources: [{name: cpu, nominalQuota: 1}]
 ";
 
-/// What an account asked for, as a right that allows it. What it was refused is an error of the chart.
+/// What an account asked for, as a right that allows it. What it was rejected is an error of the chart.
 fn used_rights(audited: &str, account: &str) -> BTreeSet<Right> {
     let mut out = BTreeSet::new();
     for line in audited.lines() {
@@ -326,7 +326,7 @@ fn used_rights(audited: &str, account: &str) -> BTreeSet<Right> {
         if event["user"]["username"] == account {
             let code = &event["responseStatus"]["code"];
             // A conversion that failed has no status.
-            assert_ne!(*code, 403, "it was refused: {event:#}");
+            assert_ne!(*code, 403, "it was rejected: {event:#}");
             out.insert(right);
         }
     }

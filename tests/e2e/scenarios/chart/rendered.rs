@@ -98,7 +98,7 @@ pub const CASES: &[(&str, &str)] = &[
     ),
 ];
 
-/// Values that are refused, and what is said of them.
+/// Values that are rejected, and what is said of them.
 const REJECTED_VALUES: &[(&str, &str)] = &[
     (
         "replicas: 2\n",
@@ -150,9 +150,9 @@ const REJECTED_VALUES: &[(&str, &str)] = &[
 pub fn trials_without_cluster() -> Vec<StandaloneTrial> {
     let trial = |name, run| StandaloneTrial { name, run };
     vec![
-        trial("chart: helm has no remark", lint_is_clean),
-        trial("chart: each switch changes what it should", switches),
-        trial("chart: values that cannot be are refused", rejected_values),
+        trial("chart: helm lint reports nothing", lint_is_clean),
+        trial("chart: each value changes the rendered objects", switches),
+        trial("chart: invalid values are rejected", rejected_values),
     ]
 }
 

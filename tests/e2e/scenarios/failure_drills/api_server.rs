@@ -112,8 +112,8 @@ fn cache_catches_up(kubectl: &Kubectl, client: &mut Client) {
     let first = manifests::pod("first", true);
     kubectl.apply(&first, &[]).expect_accepted_without_warning();
 
-    let refused = || Ok((attempt(client, "early").status == 422).then_some(()));
-    wait::until(refused, || "the classes stay as they were".to_owned()).unwrap();
+    let rejected = || Ok((attempt(client, "early").status == 422).then_some(()));
+    wait::until(rejected, || "the classes stay as they were".to_owned()).unwrap();
     let delete = ["delete", "priorityclass", "late", "--dry-run=server"];
     let warned = || {
         let reply = kubectl.run(&delete).expect_accepted();
@@ -121,11 +121,11 @@ fn cache_catches_up(kubectl: &Kubectl, client: &mut Client) {
     };
     wait::until(warned, || "the workloads stay as they were".to_owned()).unwrap();
     let second = manifests::pod("second", false);
-    let refused = || {
+    let rejected = || {
         let reply = kubectl.apply(&second, &["--dry-run=server"]);
         Ok(reply.stderr.contains("PO001").then_some(()))
     };
-    wait::until(refused, || "the pods stay as they were".to_owned()).unwrap();
+    wait::until(rejected, || "the pods stay as they were".to_owned()).unwrap();
 }
 
 #[track_caller]

@@ -149,7 +149,7 @@ fn compare_all(definitions: &Path) {
     let mut api = Api::new(&kubectl, stage.cluster().client(), &given);
 
     let folder = stage.new_folder();
-    let [refused, taken, world] = ["refused", "taken", "world"].map(|name| folder.join(name));
+    let [rejected, taken, world] = ["refused", "taken", "world"].map(|name| folder.join(name));
     for folder in [&rejected, &taken, &world] {
         fs::create_dir_all(folder).unwrap();
     }

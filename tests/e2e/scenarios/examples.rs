@@ -91,7 +91,12 @@ fn bad_together(stage: &mut Fixture, protocol: Protocol) {
 /// arrive together the second may pass before the watch has told of the first, as PO001's page says;
 /// everything else is rejected the first time.
 #[track_caller]
-fn apply_until_rejected(stage: &mut Fixture, protocol: Protocol, path: &str, count: usize) -> KubectlOutput {
+fn apply_until_rejected(
+    stage: &mut Fixture,
+    protocol: Protocol,
+    path: &str,
+    count: usize,
+) -> KubectlOutput {
     let pods_arrive_together = path == BAD || path.contains("po001");
     let attempts = if pods_arrive_together {
         ATTEMPTS_MAX

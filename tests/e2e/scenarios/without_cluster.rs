@@ -38,28 +38,19 @@ pub fn scenarios() -> Vec<StandaloneTrial> {
             "a certificate from another CA makes the server unready",
             checked_certificate,
         ),
-        trial(
-            "a signal stops the server gracefully, and a second one at once",
-            signals,
-        ),
+        trial("a signal stops the server gracefully", signals),
         trial("metrics count the responses", metrics),
-        trial(
-            "the printed configuration can be parsed again",
-            print_config,
-        ),
+        trial("the printed configuration is valid", print_config),
         trial("a metrics port in use is reported", metrics_port_in_use),
         trial("the help lists all exit codes", exit_codes),
-        trial(
-            "an unreadable folder of objects is reported",
-            invalid_world_file,
-        ),
+        trial("an unreadable object file is reported", invalid_world_file),
         trial("an invalid kubeconfig is reported", invalid_kubeconfig),
         trial(
-            "a configuration that is not a file is reported",
+            "an unreadable configuration is reported",
             config_path_not_a_file,
         ),
         trial(
-            "a build without the feature otel rejects its flags",
+            "a build without otel rejects its flags",
             tracing_feature_absent,
         ),
     ]
@@ -294,7 +285,7 @@ fn metrics(folder: &Path) {
     let tls = folder.join("tls");
     let server = Lockkeeper::start_without_cluster(folder, &["--tls-dir", path(&tls)]).unwrap();
     let review = format!("{}/validate", server.url());
-    let refused = "@examples/reviews/clusterqueue-refused.json";
+    let rejected = "@examples/reviews/clusterqueue-refused.json";
     let kind = "Content-Type: application/json";
     let ca = path(server.ca());
     curl(&["--cacert", ca, "-H", kind, "--data", rejected, &review]);

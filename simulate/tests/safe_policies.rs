@@ -111,8 +111,8 @@ fn random_workloads(
                 .name
                 .clone()
                 .unwrap(),
-            priority: i32::try_from(rng.below(4)).unwrap(),
-            requests: BTreeMap::from([(cpu, i64::try_from(1 + rng.below(5)).unwrap() * 1000)]),
+            priority: rng.below(4),
+            requests: BTreeMap::from([(cpu, (1 + rng.below(5)) * 1000)]),
             arrives_when_idle: rng.below(2) == 0,
         })
         .collect()

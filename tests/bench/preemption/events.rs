@@ -79,7 +79,9 @@ fn events(what: &str, state: &mut State, held: &Reservation, name: impl Fn(usize
         state.release(id);
     });
     row("admit", &mut |state, id, held| state.reserve(id, held));
-    row("told", &mut |state, id, _| state.mark_evicted(id));
+    row("evict requested", &mut |state, id, _| {
+        state.mark_evicted(id);
+    });
     row("finish", &mut |state, id, _| {
         state.remove(id);
     });

@@ -171,7 +171,7 @@ pub fn print_table() {
     println!();
     println!(
         "{:24} {:>7} {:>9} {:>10} {:>12} {:>8} {:>6}",
-        "on nodes", "nodes", "running", "core us", "victims", "MB asked", "alloc"
+        "on nodes", "nodes", "running", "core us", "victims", "MB req", "alloc"
     );
     for nodes in [1_000, 5_000, 20_000] {
         gang("gang of 256", nodes, Strategy::FirstFit, false, false);

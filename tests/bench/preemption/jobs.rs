@@ -184,7 +184,7 @@ pub fn print() {
             full.job("quota", own, LabelValue::No, &[2]),
         ),
         (
-            "in vain",
+            "no victims suffice",
             full.job("vain", None, LabelValue::Missing, &[11]),
         ),
     ];

@@ -30,7 +30,7 @@ pub fn print() {
         let at = format!("{queues:7} {running:9}");
         for (what, asks) in [
             ("50 victims", PREEMPTOR),
-            ("in vain", world.infeasible_preemptor()),
+            ("no victims suffice", world.infeasible_preemptor()),
         ] {
             let id = pending(&mut state, what, asks);
             let (core_us, count) = search(&mut state, &mut plain, id, asks);
@@ -43,7 +43,7 @@ pub fn print() {
         let id = pending(&mut state, "preemptor", PREEMPTOR);
         nominate(&mut state, id, &at);
         fair(&world, &at);
-        print!("{:24} {at} {allocated:10} B asked for", "memory a workload");
+        print!("{:24} {at} {allocated:10} B requested", "memory a workload");
         if running < 100_000 {
             // Too small to separate from the memory that the process already had.
             println!();

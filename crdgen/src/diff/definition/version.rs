@@ -12,38 +12,21 @@ pub(super) fn compare(
     new: &CustomResourceDefinitionVersion,
 ) -> Vec<Change> {
     let mut changes = Vec::new();
+    let mut add = |field: &'static str, code: ChangeCode, what: &str| {
+        changes.push(version_change(name, new, field, code, what.to_owned()));
+    };
     match (old.served, new.served) {
-        (true, false) => {
-            let what = "the version is no longer served".to_owned();
-            changes.push(version_change(
-                name,
-                new,
-                "served",
-                ChangeCode::VersionNoLongerServed,
-                what,
-            ));
-        }
-        (false, true) => {
-            let what = "the version is served".to_owned();
-            changes.push(version_change(
-                name,
-                new,
-                "served",
-                ChangeCode::VersionServed,
-                what,
-            ));
-        }
+        (true, false) => add(
+            "served",
+            ChangeCode::VersionNoLongerServed,
+            "the version is no longer served",
+        ),
+        (false, true) => add("served", ChangeCode::VersionServed, "the version is served"),
         _ => {}
     }
     if !old.storage && new.storage {
-        let what = "objects are now stored in this version".to_owned();
-        changes.push(version_change(
-            name,
-            new,
-            "storage",
-            ChangeCode::StorageVersionChanged,
-            what,
-        ));
+        let what = "objects are now stored in this version";
+        add("storage", ChangeCode::StorageVersionChanged, what);
     }
     let deprecation = |version: &CustomResourceDefinitionVersion| {
         (
@@ -54,27 +37,17 @@ pub(super) fn compare(
     if deprecation(old) != deprecation(new) {
         let word = if deprecation(new).0 { "is" } else { "is not" };
         let what = format!("the version {word} deprecated");
-        changes.push(version_change(
-            name,
-            new,
-            "deprecated",
-            ChangeCode::DeprecationChanged,
-            what,
-        ));
+        add("deprecated", ChangeCode::DeprecationChanged, &what);
     }
+    let columns = |it: &CustomResourceDefinitionVersion| it.additional_printer_columns.clone();
+    let has_new_columns = columns(old).unwrap_or_default() != columns(new).unwrap_or_default();
     changes.extend(subresources(name, old, new));
     changes.extend(selectable(name, old, new));
-    let columns = |it: &CustomResourceDefinitionVersion| it.additional_printer_columns.clone();
-    if columns(old).unwrap_or_default() != columns(new).unwrap_or_default() {
+    if has_new_columns {
         let what = "the columns change".to_owned();
         let field = "additionalPrinterColumns";
-        changes.push(version_change(
-            name,
-            new,
-            field,
-            ChangeCode::ColumnsChanged,
-            what,
-        ));
+        let code = ChangeCode::ColumnsChanged;
+        changes.push(version_change(name, new, field, code, what));
     }
     changes.extend(schema::compare(
         name,

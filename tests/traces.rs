@@ -356,7 +356,7 @@ fn unavailable_collector_does_not_delay_reviews() {
         let taken = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
         format!("http://{}", taken.local_addr().unwrap())
     };
-    for (endpoint, said) in [
+    for (endpoint, message) in [
         (absent.as_str(), "cannot send spans"),
         (&silent.0, "the last spans were not exported"),
         ("http://[", "no spans are exported"),
@@ -370,6 +370,6 @@ fn unavailable_collector_does_not_delay_reviews() {
         }
         let begun = server.log();
         let log = server.stop();
-        assert!(log.contains(said), "{endpoint}: {begun}{log}");
+        assert!(log.contains(message), "{endpoint}: {begun}{log}");
     }
 }

@@ -27,8 +27,8 @@ pub fn admission(state: &State, id: WorkloadId, assignment: &Assignment) -> Opti
         for assigned in &given.flavors {
             let resource = state.resource_name(assigned.resource);
             let mut requests = pod_set.requests.iter();
-            let asked = requests.find(|(asked, _)| *asked == assigned.resource);
-            let amount = match asked {
+            let request = requests.find(|(request, _)| *request == assigned.resource);
+            let amount = match request {
                 // If pods are a counted resource, each pod uses one.
                 _ if assigned.resource == ResourceId::PODS => Amount::new(given.count),
                 // Partial admission may have reduced the count.

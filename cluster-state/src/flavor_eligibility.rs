@@ -91,8 +91,8 @@ fn node_selector_matches(
     // One matching term is enough; a term without known keys always matches.
     required.node_selector_terms.is_empty()
         || required.node_selector_terms.iter().any(|term| {
-            let mut asked = term.match_expressions.iter().flatten().filter(known);
-            asked.all(|requirement| {
+            let mut requirements = term.match_expressions.iter().flatten().filter(known);
+            requirements.all(|requirement| {
                 let value = labels.get(&requirement.key).map(String::as_str);
                 let values = requirement.values.as_deref().unwrap_or_default();
                 requirement_matches(&requirement.operator, value, values) == Some(true)

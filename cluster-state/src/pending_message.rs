@@ -20,7 +20,7 @@ pub fn pending_message(state: &State, entry: &Entry) -> String {
     let workload = state.workload_name(entry.workload);
     let names = pod_set_names(state, workload);
     let mut parts: Vec<String> = Vec::new();
-    let mut told = Vec::new();
+    let mut reported = Vec::new();
     for step in entry.trace.steps() {
         let Step::Flavor {
             pod_set,
@@ -32,10 +32,10 @@ pub fn pending_message(state: &State, entry: &Entry) -> String {
         };
         // The second evaluation, without quota held for lower priorities, has the same result with other numbers.
         let key = (*pod_set, *flavor, requested(verdict));
-        if !is_rejection(verdict) || told.contains(&key) {
+        if !is_rejection(verdict) || reported.contains(&key) {
             continue;
         }
-        told.push(key);
+        reported.push(key);
         let pod_set = names.get(*pod_set).copied().unwrap_or_default();
         let flavor = state.flavor_name(*flavor);
         let verdict = rejection_text(state, entry, verdict);

@@ -318,8 +318,8 @@ fn map(fields: Vec<(&'static str, BoxedStrategy<Value>)>) -> BoxedStrategy<Value
     values
         .prop_map(move |values| {
             let fields = keys.iter().zip(values);
-            let said = fields.filter_map(|(key, value)| Some(((*key).to_owned(), value?)));
-            said.collect::<Value>()
+            let present = fields.filter_map(|(key, value)| Some(((*key).to_owned(), value?)));
+            present.collect::<Value>()
         })
         .boxed()
 }

@@ -166,8 +166,8 @@ impl LoadedScenario {
             let needs: Vec<_> = needs
                 .map(|it| flavor_resource(state, &it.flavor, &it.resource))
                 .collect();
-            let asked = given.total_requests.iter();
-            let asked: Vec<_> = asked
+            let usage = given.total_requests.iter();
+            let usage: Vec<_> = usage
                 .map(|entry| {
                     (
                         flavor_resource(state, &entry.flavor, &entry.resource),
@@ -178,7 +178,7 @@ impl LoadedScenario {
             // Only the search for the given flavors is explained, not the nomination above.
             nomination.trace = Trace::on();
             nomination.victims =
-                WhatIf::new(state).search(id, &needs, &asked, &mut nomination.trace);
+                WhatIf::new(state).search(id, &needs, &usage, &mut nomination.trace);
             nomination.assignment = core::Assignment {
                 mode: if needs.is_empty() {
                     core::Mode::Fit
@@ -187,7 +187,7 @@ impl LoadedScenario {
                 },
                 borrowing_level: 0,
                 pod_sets: Vec::new(),
-                usage: asked,
+                usage: usage,
             };
         }
         Some(nomination)

@@ -34,10 +34,10 @@ pub(super) fn validate(scenario: &Scenario) -> Result<(), ScenarioError> {
             sums.add_usage(used, &format!("clusterQueues[{at}].usage[{used_at}]"))?;
         }
     }
-    let asked = scenario.assignment.iter().flat_map(|it| &it.total_requests);
-    for (at, asked) in asked.enumerate() {
+    let request = scenario.assignment.iter().flat_map(|it| &it.total_requests);
+    for (at, request) in request.enumerate() {
         let at = || format!("assignment.totalRequests[{at}].amount");
-        parse_amount(AmountText::Number(asked.amount), &asked.resource, at)?;
+        parse_amount(AmountText::Number(request.amount), &request.resource, at)?;
     }
     for (at, workload) in scenario.admitted.iter().enumerate() {
         let path = format!("admitted[{at}]");

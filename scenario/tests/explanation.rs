@@ -45,8 +45,8 @@ fn steps(name: &str, text: &str, seconds: i64) -> BTreeSet<String> {
     for round in 1..=12 {
         let cycle = state.next_cycle(scenario.now + round * seconds, true);
         for entry in &cycle.entries {
-            let told = explanation::entry_json(&state, entry);
-            for step in told["trace"].as_array().unwrap() {
+            let json = explanation::entry_json(&state, entry);
+            for step in json["trace"].as_array().unwrap() {
                 assert!(!step.to_string().contains("\"other\""), "{name}: {step}");
                 seen.insert(step["step"].as_str().unwrap().to_owned());
             }
@@ -57,8 +57,8 @@ fn steps(name: &str, text: &str, seconds: i64) -> BTreeSet<String> {
             let steps = entry.trace.steps().len();
             assert_eq!(lines, steps, "{name}: {steps} steps in\n{text}");
             if let Decision::Preempt(victims) = &entry.decision {
-                let told = victims.iter().map(|it| it.workload);
-                let new: Vec<_> = told.filter(|it| !leaving.contains(it)).collect();
+                let evicted = victims.iter().map(|it| it.workload);
+                let new: Vec<_> = evicted.filter(|it| !leaving.contains(it)).collect();
                 leaving.extend(new);
             }
         }

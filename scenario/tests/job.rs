@@ -83,9 +83,9 @@ fn job_preemption_text_matches_snapshot() {
 
 #[test]
 fn job_preemption_json_matches_snapshot() {
-    let told = decide(DEPARTMENT);
-    let mut text = serde_json::to_string_pretty(&told.decision).unwrap();
-    for step in &told.trace {
+    let answer = decide(DEPARTMENT);
+    let mut text = serde_json::to_string_pretty(&answer.decision).unwrap();
+    for step in &answer.trace {
         text.push('\n');
         text.push_str(&step.to_string());
     }
@@ -96,7 +96,7 @@ fn job_preemption_json_matches_snapshot() {
 fn rejections_state_a_reason() {
     let in_flight = format!("{LOW}\nprevious_round_in_flight: true");
     let never = "preemptionPolicy: Never";
-    let mut told = String::new();
+    let mut output = String::new();
     for (more, job) in [
         (in_flight.as_str(), ""),
         (LOW, never),
@@ -109,9 +109,9 @@ fn rejections_state_a_reason() {
         let case = decide(&one_node(more, job));
         assert_eq!(case.decision["preempt"], false);
         assert_eq!(case.decision["victims"], serde_json::json!([]));
-        writeln!(told, "{}\n{}", case.decision["why"], case.text).unwrap();
+        writeln!(output, "{}\n{}", case.decision["why"], case.text).unwrap();
     }
-    insta::assert_snapshot!("refusals", told);
+    insta::assert_snapshot!("refusals", output);
 }
 
 #[test]
@@ -160,7 +160,7 @@ job: {{name: j, preemptible: "{preemptible}", pods: [{{name: j-0, req: {{cpu: "2
 "#
         )
     };
-    let mut told = String::new();
+    let mut output = String::new();
     for text in [
         admission("true"),
         admission("false"),
@@ -169,9 +169,9 @@ job: {{name: j, preemptible: "{preemptible}", pods: [{{name: j-0, req: {{cpu: "2
         "{kind: runtime_quota, total: 9, quotas: [{name: b, min: 1, limited_request: 9, shared_weight: 1, allow_lent_resource: true}, {name: a, min: 2, limited_request: 1, shared_weight: 1, allow_lent_resource: false}]}".to_owned(),
     ] {
         let case = decide(&text);
-        writeln!(told, "{}\n{}", case.decision, case.text).unwrap();
+        writeln!(output, "{}\n{}", case.decision, case.text).unwrap();
     }
-    insta::assert_snapshot!("quotas", told);
+    insta::assert_snapshot!("quotas", output);
 }
 
 #[test]

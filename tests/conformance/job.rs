@@ -17,15 +17,15 @@ const SUMS: [&str; 5] = [
 
 /// The differences from the expected result. Fields that the case does not expect are not compared.
 pub fn check(value: &Value) -> Vec<String> {
-    let told = match Case::parse(value.clone()).and_then(|it| it.decide()) {
-        Ok(told) => told,
+    let answer = match Case::parse(value.clone()).and_then(|it| it.decide()) {
+        Ok(answer) => answer,
         Err(e) => return vec![e.to_string()],
     };
     let Some(expected) = value["expected"].as_object() else {
-        return Vec::from_iter(differ("decision", &told.decision, &value["expected"]));
+        return Vec::from_iter(differ("decision", &answer.decision, &value["expected"]));
     };
     let none = Map::new();
-    let got = told.decision.as_object().unwrap_or(&none);
+    let got = answer.decision.as_object().unwrap_or(&none);
     let mut problems = Vec::new();
     for (field, expected) in expected {
         if UNCOMPARED_FIELDS.contains(&field.as_str()) {

@@ -204,11 +204,11 @@ impl ProxyState {
         if let Ok((_, head)) = events.recv() {
             client.write_all(&head)?;
         }
-        for (told, (at, event)) in events.iter().enumerate() {
+        for (forwarded, (at, event)) in events.iter().enumerate() {
             let faults = *lock(&self.faults);
             self.delay(at, faults.latency_ms + faults.lag_ms);
             let is_meant = collection(&path).ends_with(faults.watches);
-            if is_meant && self.break_watch_if_due(told, &path, &event, &faults, client)? {
+            if is_meant && self.break_watch_if_due(forwarded, &path, &event, &faults, client)? {
                 return Ok(());
             }
             lock(&self.counts).events += 1;
@@ -246,13 +246,13 @@ impl ProxyState {
     /// Whether a watch breaks after as many events, instead of the next.
     fn break_watch_if_due(
         &self,
-        told: usize,
+        forwarded: usize,
         path: &str,
         line: &[u8],
         faults: &Faults,
         client: &TcpStream,
     ) -> io::Result<bool> {
-        if faults.gone > 0 && told >= faults.gone {
+        if faults.gone > 0 && forwarded >= faults.gone {
             let event: Value = serde_json::from_slice(line)?;
             let version = event["object"]["metadata"]["resourceVersion"].as_str();
             let version = version.and_then(|it| it.parse().ok()).unwrap_or_default();
@@ -269,7 +269,7 @@ impl ProxyState {
             }
             return Ok(true);
         }
-        if faults.cut > 0 && told >= faults.cut {
+        if faults.cut > 0 && forwarded >= faults.cut {
             lock(&self.counts).cut += 1;
             return Ok(true);
         }

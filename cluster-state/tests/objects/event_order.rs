@@ -305,10 +305,10 @@ fn earlier_version(dice: &mut Rng, value: &Value, world: &TestCluster) -> Value 
 
 fn decisions_json(state: &State, cycle: &Cycle) -> Vec<Value> {
     let entries = cycle.entries.iter().map(|entry| {
-        let mut told = explanation::entry_json(state, entry);
+        let mut entry_json = explanation::entry_json(state, entry);
         // The trace refers to flavors and resources by number, and depends on their order.
-        told.as_object_mut().unwrap().remove("trace");
-        told
+        entry_json.as_object_mut().unwrap().remove("trace");
+        entry_json
     });
     entries.collect()
 }

@@ -106,9 +106,9 @@ mod tests {
                 json!({"preconditions": {"uid": "0b5e"}}),
             ),
         ] {
-            let told = format!("{}", body(&verb));
-            assert!(!told.contains('\n'), "{told}");
-            assert_eq!(serde_json::from_str::<Value>(&told).unwrap(), expected);
+            let line = format!("{}", body(&verb));
+            assert!(!line.contains('\n'), "{line}");
+            assert_eq!(serde_json::from_str::<Value>(&line).unwrap(), expected);
         }
     }
 

@@ -47,9 +47,9 @@ impl SimulatedWatch {
             let before = std::mem::replace(&mut self.known, names);
             self.listing = None;
             let lost = before.into_iter().filter(|it| !self.known.contains(it));
-            let mut told: Vec<WatchEvent> = lost.map(WatchEvent::Deleted).collect();
-            told.push(WatchEvent::Listed);
-            return told;
+            let mut events: Vec<WatchEvent> = lost.map(WatchEvent::Deleted).collect();
+            events.push(WatchEvent::Listed);
+            return events;
         }
         let Some(event) = api.log(kind).get(self.log_position) else {
             return Vec::new();
@@ -139,9 +139,9 @@ impl ControllerProcess {
 
     /// Handles the next event of a watch, and returns its description.
     pub fn handle_next_event(&mut self, api: &Api, kind: Kind) -> Vec<String> {
-        let told = self.watches.get_mut(&kind).unwrap().next(api, kind);
+        let events = self.watches.get_mut(&kind).unwrap().next(api, kind);
         let mut lines = Vec::new();
-        for event in told {
+        for event in events {
             let (line, input) = match event {
                 WatchEvent::Applied(name, object) => {
                     let version = text(&object, "/metadata/resourceVersion");

@@ -126,9 +126,9 @@ impl Simulation {
                 Ok(())
             };
         }
-        let told = condition(workload, "QuotaReserved");
-        if !told.is_some_and(|it| it["status"] == "False" && it["message"] != "") {
-            return Err(format!("{name} has no pending reason: {told:?}"));
+        let quota_reserved = condition(workload, "QuotaReserved");
+        if !quota_reserved.is_some_and(|it| it["status"] == "False" && it["message"] != "") {
+            return Err(format!("{name} has no pending reason: {quota_reserved:?}"));
         }
         let class = text(workload, "/spec/priorityClassName");
         let has_class = class.is_empty() || self.has(Kind::PriorityClass, "", class);
@@ -210,9 +210,9 @@ impl Simulation {
             .sum();
         let fits = |cell: &Cell| tree.available(queue_name, cell) >= wanted;
         if cells(queue).iter().any(fits) {
-            let told = condition(workload, "QuotaReserved");
+            let quota_reserved = condition(workload, "QuotaReserved");
             return Err(format!(
-                "{name} fits into {queue_name} but is pending: {told:?}"
+                "{name} fits into {queue_name} but is pending: {quota_reserved:?}"
             ));
         }
         Ok(())

@@ -54,8 +54,8 @@ fn pod_group(group: &PodGroup, context: &Context<'_>, out: &mut Findings) {
         return;
     };
     let resolved = resolve(context.cluster, &group.base.priority_class_name).found();
-    let asked = resolved.and_then(|it| it.policy.zip(Some(it)));
-    if let Some((of_class, priority)) = asked.filter(|(of_class, _)| *of_class != policy) {
+    let class_policy = resolved.and_then(|it| it.policy.zip(Some(it)));
+    if let Some((of_class, priority)) = class_policy.filter(|(of_class, _)| *of_class != policy) {
         let (policy, of_class) = (policy.as_str(), of_class.as_str());
         let source = priority.source();
         let detail = match given {

@@ -292,10 +292,12 @@ fn update_reports_only_new_findings() {
             return Ok(());
         }
         // Each finding of the old object cancels one.
-        let mut said: Vec<&Finding> = all(&before).collect();
+        let mut unmatched: Vec<&Finding> = all(&before).collect();
         let mut is_preexisting = |found: &Finding| {
-            let place = said.iter().position(|old| identity(old) == identity(found));
-            place.map(|place| said.remove(place)).is_some()
+            let place = unmatched
+                .iter()
+                .position(|old| identity(old) == identity(found));
+            place.map(|place| unmatched.remove(place)).is_some()
         };
         for (seen, alone) in [
             (&verdict.denials, &after.denials),

@@ -77,18 +77,18 @@ impl Case {
     /// A [`CaseError`] with the field path: an unknown or missing field, an amount that is negative or too large, a
     /// duplicate name, or a reference to an unknown name.
     pub fn decide(&self) -> Result<CaseAnswer, CaseError> {
-        let asked = &self.fields;
+        let fields = &self.fields;
         match self.kind {
-            CaseKind::JobAdmission => quota_check::admission(asked),
-            CaseKind::MayTriggerPreemption => quota_check::trigger(asked),
-            CaseKind::PreemptionQuotaGate => quota_check::gate(asked),
-            CaseKind::JobPreemption => job_preemption::decide(asked),
-            CaseKind::Prefilter => per_pod::prefilter(asked),
-            CaseKind::PrefilterParent => per_pod::prefilter_parent(asked),
-            CaseKind::CanPreempt => per_pod::can_preempt(asked),
-            CaseKind::SelectVictimsOnNode => per_pod::victims_on_node(asked),
-            CaseKind::RuntimeQuota => runtime_quota::runtime(asked),
-            CaseKind::OveruseRevoke => runtime_quota::revoke(asked),
+            CaseKind::JobAdmission => quota_check::admission(fields),
+            CaseKind::MayTriggerPreemption => quota_check::trigger(fields),
+            CaseKind::PreemptionQuotaGate => quota_check::gate(fields),
+            CaseKind::JobPreemption => job_preemption::decide(fields),
+            CaseKind::Prefilter => per_pod::prefilter(fields),
+            CaseKind::PrefilterParent => per_pod::prefilter_parent(fields),
+            CaseKind::CanPreempt => per_pod::can_preempt(fields),
+            CaseKind::SelectVictimsOnNode => per_pod::victims_on_node(fields),
+            CaseKind::RuntimeQuota => runtime_quota::runtime(fields),
+            CaseKind::OveruseRevoke => runtime_quota::revoke(fields),
         }
     }
 }

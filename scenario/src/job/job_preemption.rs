@@ -39,8 +39,8 @@ struct PodToAdd<'a> {
     traits: JobPodSpec,
 }
 
-pub(super) fn decide(asked: &Value) -> Result<CaseAnswer, CaseError> {
-    let case: JobPreemptionCase = parse_case(asked)?;
+pub(super) fn decide(fields: &Value) -> Result<CaseAnswer, CaseError> {
+    let case: JobPreemptionCase = parse_case(fields)?;
     let mut builder = JobClusterBuilder::new(&case)?;
     builder.add_nodes()?;
     for (at, pod) in case.running.iter().enumerate() {

@@ -45,8 +45,8 @@ fn pod_quota(
     })
 }
 
-pub(super) fn prefilter(asked: &Value) -> Result<CaseAnswer, CaseError> {
-    let case: PrefilterCase = parse_case(asked)?;
+pub(super) fn prefilter(fields: &Value) -> Result<CaseAnswer, CaseError> {
+    let case: PrefilterCase = parse_case(fields)?;
     let mut resolver = NameResolver::default();
     let quota = pod_quota(&mut resolver, &case.quota, case.args.enable_runtime_quota)?;
     let names = resolver.limit(
@@ -66,8 +66,8 @@ pub(super) fn prefilter(asked: &Value) -> Result<CaseAnswer, CaseError> {
     Ok(prefilter_answer(message))
 }
 
-pub(super) fn prefilter_parent(asked: &Value) -> Result<CaseAnswer, CaseError> {
-    let case: PrefilterParentCase = parse_case(asked)?;
+pub(super) fn prefilter_parent(fields: &Value) -> Result<CaseAnswer, CaseError> {
+    let case: PrefilterParentCase = parse_case(fields)?;
     let mut resolver = NameResolver::default();
     let mut path = Vec::with_capacity(case.chain.len());
     for quota in &case.chain {
@@ -112,7 +112,7 @@ fn quota_message(
     exceeded: &QuotaExceeded,
 ) -> String {
     let list = |it: &ResourceList| resource_list_text(resolver, it);
-    let asked = list(request);
+    let request_text = list(request);
     let over = |over: &[ResourceId]| {
         let mut names: Vec<&str> = over.iter().map(|it| resolver.name(*it)).collect();
         names.sort_unstable();
@@ -130,7 +130,7 @@ fn quota_message(
                 format!("quotaNameTopo: [{}]", names.join(" "))
             };
             format!(
-                "Insufficient quotas, {place}, runtime: {}, used: {}, pod's request: {asked}, \
+                "Insufficient quotas, {place}, runtime: {}, used: {}, pod's request: {request_text}, \
                  exceedDimensions: [{}]",
                 list(&quota.limit),
                 list(&quota.used),
@@ -141,7 +141,7 @@ fn quota_message(
             let (name, quota) = path.first().unwrap_or(&unknown);
             format!(
                 "Insufficient non-preemptible quotas, quotaName: {name}, min: {}, \
-                 nonPreemptibleUsed: {}, pod's request: {asked}, exceedDimensions: [{}]",
+                 nonPreemptibleUsed: {}, pod's request: {request_text}, exceedDimensions: [{}]",
                 list(&quota.min),
                 list(&quota.non_preemptible_used),
                 over(of)
@@ -201,8 +201,8 @@ fn quota_pod(
     })
 }
 
-pub(super) fn can_preempt(asked: &Value) -> Result<CaseAnswer, CaseError> {
-    let case: CanPreemptCase = parse_case(asked)?;
+pub(super) fn can_preempt(fields: &Value) -> Result<CaseAnswer, CaseError> {
+    let case: CanPreemptCase = parse_case(fields)?;
     let (mut resolver, mut numbers) = (NameResolver::default(), QuotaNumbers::default());
     let [own, other] = [&case.preemptor_quota, &case.victim_quota].map(|it| numbers.number_for(it));
     let exempt = case.args.disable_default_quota_preemption;
@@ -219,8 +219,8 @@ pub(super) fn can_preempt(asked: &Value) -> Result<CaseAnswer, CaseError> {
     })
 }
 
-pub(super) fn victims_on_node(asked: &Value) -> Result<CaseAnswer, CaseError> {
-    let case: SelectVictimsCase = parse_case(asked)?;
+pub(super) fn victims_on_node(fields: &Value) -> Result<CaseAnswer, CaseError> {
+    let case: SelectVictimsCase = parse_case(fields)?;
     let (mut resolver, mut numbers) = (NameResolver::default(), QuotaNumbers::default());
     let mut number =
         |pod: &LabelledPod| numbers.number_for(pod.label(QUOTA_NAME).unwrap_or(DEFAULT_QUOTA));

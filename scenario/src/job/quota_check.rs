@@ -16,8 +16,8 @@ struct QuotaCheck {
     job: String,
 }
 
-fn check_quota(asked: &Value) -> Result<QuotaCheck, CaseError> {
-    let case: JobAdmissionCase = parse_case(asked)?;
+fn check_quota(fields: &Value) -> Result<QuotaCheck, CaseError> {
+    let case: JobAdmissionCase = parse_case(fields)?;
     let defaults = case.args.elastic_defaults();
     let mut resolver = NameResolver::default();
     let (mut tree, mut quotas) = quota_tree(&mut resolver, &case.quota, &case.quotas)?;
@@ -107,8 +107,8 @@ impl QuotaCheck {
     }
 }
 
-pub(super) fn admission(asked: &Value) -> Result<CaseAnswer, CaseError> {
-    let check = check_quota(asked)?;
+pub(super) fn admission(fields: &Value) -> Result<CaseAnswer, CaseError> {
+    let check = check_quota(fields)?;
     let decision = check.to_json();
     let verdict = if check.admission.has_quota() {
         "is admitted"
@@ -118,8 +118,8 @@ pub(super) fn admission(asked: &Value) -> Result<CaseAnswer, CaseError> {
     Ok(check.into_answer(decision, verdict))
 }
 
-pub(super) fn gate(asked: &Value) -> Result<CaseAnswer, CaseError> {
-    let check = check_quota(asked)?;
+pub(super) fn gate(fields: &Value) -> Result<CaseAnswer, CaseError> {
+    let check = check_quota(fields)?;
     let (admit, may) = (check.admission.has_quota(), check.admission.may_preempt());
     let decision = json!({"prefilter_admit": admit, "may_preempt": may});
     let verdict = match (admit, may) {
@@ -130,8 +130,8 @@ pub(super) fn gate(asked: &Value) -> Result<CaseAnswer, CaseError> {
     Ok(check.into_answer(decision, verdict))
 }
 
-pub(super) fn trigger(asked: &Value) -> Result<CaseAnswer, CaseError> {
-    let case: TriggerCase = parse_case(asked)?;
+pub(super) fn trigger(fields: &Value) -> Result<CaseAnswer, CaseError> {
+    let case: TriggerCase = parse_case(fields)?;
     let defaults: ElasticDefaults = case.args.elastic_defaults();
     let labels = preemption_labels(None, case.pod.can_preempt.as_deref(), case.pod.policy);
     let may = defaults.may_trigger_preemption(labels);

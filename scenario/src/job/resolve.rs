@@ -55,8 +55,8 @@ pub enum CaseError {
     },
 }
 
-pub(super) fn parse_case<T: DeserializeOwned>(asked: &Value) -> Result<T, CaseError> {
-    T::deserialize(asked).map_err(|e| CaseError::Shape(e.to_string()))
+pub(super) fn parse_case<T: DeserializeOwned>(fields: &Value) -> Result<T, CaseError> {
+    T::deserialize(fields).map_err(|e| CaseError::Shape(e.to_string()))
 }
 
 /// Keys of resources that include the unit.

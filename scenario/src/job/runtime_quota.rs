@@ -9,8 +9,8 @@ use lockkeeper_preemption::job::{ElasticDefaults, LabelValue, PreemptionLabels, 
 use serde_json::{Map, Value, json};
 use std::fmt::Write;
 
-pub(super) fn runtime(asked: &Value) -> Result<CaseAnswer, CaseError> {
-    let mut case: RuntimeQuotaCase = parse_case(asked)?;
+pub(super) fn runtime(fields: &Value) -> Result<CaseAnswer, CaseError> {
+    let mut case: RuntimeQuotaCase = parse_case(fields)?;
     case.quotas.sort_by(|a, b| a.name.cmp(&b.name));
     for pair in case.quotas.windows(2) {
         if let [a, b] = pair
@@ -33,12 +33,12 @@ pub(super) fn runtime(asked: &Value) -> Result<CaseAnswer, CaseError> {
     let mut text = format!("runtime quotas of {} in total\n", case.total);
     let mut runtimes_by_name = Map::new();
     for (quota, runtime) in case.quotas.iter().zip(runtimes) {
-        let (name, asked) = (&quota.name, quota.limited_request);
+        let (name, request) = (&quota.name, quota.limited_request);
         let least = quota.min.max(quota.guarantee);
         runtimes_by_name.insert(name.clone(), runtime.into());
         let _ = writeln!(
             text,
-            "  {name}: {runtime} (guaranteed {least}, requests {asked}, weight {})",
+            "  {name}: {runtime} (guaranteed {least}, requests {request}, weight {})",
             quota.shared_weight
         );
     }
@@ -49,8 +49,8 @@ pub(super) fn runtime(asked: &Value) -> Result<CaseAnswer, CaseError> {
     })
 }
 
-pub(super) fn revoke(asked: &Value) -> Result<CaseAnswer, CaseError> {
-    let case: RevokeCase = parse_case(asked)?;
+pub(super) fn revoke(fields: &Value) -> Result<CaseAnswer, CaseError> {
+    let case: RevokeCase = parse_case(fields)?;
     let mut resolver = NameResolver::default();
     let runtime = resolver.limit(&case.quota.runtime, "quota.runtime")?;
     let used = resolver.limit(&case.quota.used, "quota.used")?;

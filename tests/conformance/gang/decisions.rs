@@ -47,7 +47,7 @@ impl CaseComparison<'_> {
             .gang_cluster
             .decide(&self.loaded.preemption_request(), &mut GangTrace::off());
         let outcome = decision.outcome;
-        let said = scheduler_message(&self.loaded.gang_cluster, true, &outcome);
+        let message = scheduler_message(&self.loaded.gang_cluster, true, &outcome);
         self.ignore(&["pdb_violations", "pod_group_disruptions", "placement_calls"]);
         let is_search = matches!(outcome, GangOutcome::Preempt(_));
         let is_vain = matches!(
@@ -58,7 +58,7 @@ impl CaseComparison<'_> {
         if self.expected.get("placement_calls").is_some() {
             self.expect("placement_calls", u32::from(is_search || is_vain));
         }
-        self.expect("message", said);
+        self.expect("message", message);
         self.expect(
             "status",
             match &outcome {
@@ -110,8 +110,8 @@ impl CaseComparison<'_> {
             .gang_cluster
             .decide(&self.loaded.preemption_request(), &mut GangTrace::off());
         let outcome = decision.outcome;
-        let said = scheduler_message(&self.loaded.gang_cluster, false, &outcome);
-        self.expect("message", format!("preemption: {said}"));
+        let message = scheduler_message(&self.loaded.gang_cluster, false, &outcome);
+        self.expect("message", format!("preemption: {message}"));
         let plan = match &outcome {
             GangOutcome::Preempt(plan) => Some(plan.clone()),
             _ => None,
@@ -211,8 +211,8 @@ impl CaseComparison<'_> {
         self.expect("eligible", !refused);
         self.ignore(&["filter_status", "message"]);
         if refused {
-            let said = scheduler_message(&self.loaded.gang_cluster, false, &decision.outcome);
-            self.expect("message", said);
+            let message = scheduler_message(&self.loaded.gang_cluster, false, &decision.outcome);
+            self.expect("message", message);
             self.ignore(&["candidates", "rejected", "selected_any_of"]);
             return;
         }
@@ -301,7 +301,7 @@ impl CaseComparison<'_> {
                 Some(_) => "Unschedulable",
             },
         );
-        let said = why.map(|why| {
+        let message = why.map(|why| {
             let domains = vec![(None, why)];
             scheduler_message(
                 &self.loaded.gang_cluster,
@@ -309,7 +309,7 @@ impl CaseComparison<'_> {
                 &GangOutcome::Infeasible { domains },
             )
         });
-        self.expect("message", said.unwrap_or_default());
+        self.expect("message", message.unwrap_or_default());
     }
 
     fn run(&self) -> DryRun {

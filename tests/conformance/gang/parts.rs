@@ -15,12 +15,12 @@ impl CaseComparison<'_> {
             panic!("not a case of preemption eligibility");
         };
         self.expect("eligible", may.is_ok());
-        let said = match may {
+        let message = match may {
             Ok(()) => "",
             Err(IneligibleReason::PolicyNever) => "not eligible due to preemptionPolicy=Never.",
             Err(_) => "not eligible due to a terminating pod on the nominated node.",
         };
-        self.expect("message", said);
+        self.expect("message", message);
     }
 
     pub fn units(&mut self) {

@@ -86,19 +86,19 @@ impl Comparison {
         self.objects += 1;
         self.findings += one.1.len();
         let mut left: Vec<&ReportedCause> = other.1.iter().collect();
-        for said in one.1 {
-            match left.iter().position(|it| *it == said) {
+        for cause in one.1 {
+            match left.iter().position(|it| *it == cause) {
                 Some(at) => drop(left.swap_remove(at)),
-                None => self.add_difference(id, one.0, said),
+                None => self.add_difference(id, one.0, cause),
             }
         }
-        for said in left {
-            self.add_difference(id, other.0, said);
+        for cause in left {
+            self.add_difference(id, other.0, cause);
         }
     }
 
-    fn add_difference(&mut self, id: &str, only: Side, said: &ReportedCause) {
-        let line = format!("{only:?} alone: {said}");
+    fn add_difference(&mut self, id: &str, only: Side, cause: &ReportedCause) {
+        let line = format!("{only:?} alone: {cause}");
         let ids = self.differences.entry(line).or_default();
         ids.insert(id.to_owned());
     }
@@ -188,9 +188,9 @@ fn compare_all(definitions: &Path) {
     let mut wrong = schemas(&check(&rejected, Some(&config)), &fates);
     let checked = check(&taken, Some(&config));
     for (it, object) in &filled {
-        let said = checked.get(&it.file()).into_iter().flatten();
+        let causes = checked.get(&it.file()).into_iter().flatten();
         // A server does not start on a world that it cannot read.
-        if said.into_iter().all(|it| it.rule != decode_error::ID) {
+        if causes.into_iter().all(|it| it.rule != decode_error::ID) {
             write(&world, &it.file(), object);
         }
     }
@@ -214,15 +214,15 @@ fn schemas(checked: &CausesByObject, rejected: &CausesByObject) -> String {
     let mut comparison = Comparison::default();
     let none = Vec::new();
     for (file, causes) in rejected {
-        let said = checked.get(file).unwrap_or(&none).iter();
-        let said: Vec<ReportedCause> = said
+        let by_check = checked.get(file).unwrap_or(&none).iter();
+        let by_check: Vec<ReportedCause> = by_check
             .filter(|it| is_of_api_server(&it.rule))
             .map(|it| ReportedCause {
                 rule: String::new(),
                 ..it.clone()
             })
             .collect();
-        comparison.compare(file, (Side::ApiServer, causes), (Side::Check, &said));
+        comparison.compare(file, (Side::ApiServer, causes), (Side::Check, &by_check));
     }
     comparison.report("schemas")
 }
@@ -258,11 +258,16 @@ fn rules(
         .iter()
         .filter(|(it, _)| is_sent_to_webhook(&it.object))
     {
-        let said = checked.get(&it.file()).unwrap_or(&none).iter();
-        let said = said.filter(|it| it.rule != UNKNOWN_FIELD && !by_check_alone.contains(&it.rule));
-        let said: Vec<ReportedCause> = said.cloned().collect();
+        let by_check = checked.get(&it.file()).unwrap_or(&none).iter();
+        let by_check =
+            by_check.filter(|it| it.rule != UNKNOWN_FIELD && !by_check_alone.contains(&it.rule));
+        let by_check: Vec<ReportedCause> = by_check.cloned().collect();
         let found = webhook_causes(&mut client, object);
-        comparison.compare(&it.file(), (Side::Webhook, &found), (Side::Check, &said));
+        comparison.compare(
+            &it.file(),
+            (Side::Webhook, &found),
+            (Side::Check, &by_check),
+        );
     }
     server.stop().unwrap();
     comparison.report("rules")
@@ -304,10 +309,10 @@ fn check(folder: &Path, config: Option<&Path>) -> CausesByObject {
     }
     let output = lockkeeper::run(&arguments);
     let stderr = String::from_utf8_lossy(&output.stderr);
-    let told: Value =
+    let output: Value =
         serde_json::from_slice(&output.stdout).unwrap_or_else(|e| panic!("{e}: {stderr}"));
     let mut out = CausesByObject::new();
-    for finding in told["findings"].as_array().unwrap() {
+    for finding in output["findings"].as_array().unwrap() {
         let file = finding["file"].as_str().unwrap();
         let file = Path::new(file).file_name().unwrap().to_str().unwrap();
         let text = |key: &str| finding[key].as_str().unwrap_or_default().to_owned();

@@ -63,15 +63,15 @@ struct AgreementTally {
 impl AgreementTally {
     fn record(
         &mut self,
-        said: bool,
+        is_accepted: bool,
         expected: bool,
         case: &UpdateCase,
         what: &str,
         answer: &Response,
     ) {
         self.requests += 1;
-        self.rejected += usize::from(!said);
-        if said != expected {
+        self.rejected += usize::from(!is_accepted);
+        if is_accepted != expected {
             let text = format!(
                 "{} {what}: {}\nfrom {}\nanswer {answer:?}",
                 case.rule.id, case.new, case.old
@@ -125,16 +125,16 @@ fn cel_rules_match_native_rules(stage: &mut Fixture, _: Protocol) {
         );
         case.old = store(&mut client, &case.old);
         let answer = replace(&mut client, &case);
-        let said = !has_warning(&answer, &case);
+        let is_accepted = !has_warning(&answer, &case);
         // A policy knows neither how often a mistake stood there nor, of lists without keys, where.
-        let is_same = said == case.expected.is_update_allowed
+        let is_same = is_accepted == case.expected.is_update_allowed
             || (!case.expected.is_accepted && !case.expected.was_accepted);
         let expected = if is_same {
-            said
+            is_accepted
         } else {
             case.expected.is_update_allowed
         };
-        updated.record(said, expected, &case, "is changed", &answer);
+        updated.record(is_accepted, expected, &case, "is changed", &answer);
         kept.push(case);
     }
     made.report("admission policies, made");
@@ -176,12 +176,12 @@ fn schemas_match_native_rules(stage: &mut Fixture, client: &mut Client, cases: &
             &answer,
         );
         let answer = replace(client, case);
-        let said = !is_rejected_by(&answer, case);
+        let is_accepted = !is_rejected_by(&answer, case);
         // The API server validates a list again if its items have no keys.
         let is_validated_again =
-            case.expected.is_update_allowed && !said && !case.expected.is_accepted;
+            case.expected.is_update_allowed && !is_accepted && !case.expected.is_accepted;
         let expected = case.expected.is_update_allowed && !is_validated_again;
-        updated.record(said, expected, case, "is changed", &answer);
+        updated.record(is_accepted, expected, case, "is changed", &answer);
     }
     made.report("schemas, made");
     updated.report("schemas, changed");
@@ -229,12 +229,12 @@ fn cases(rule: &RuleInfo) -> Vec<UpdateCase> {
         if !schema.has_valid_shape(&new) || !schema.has_valid_shape(&old) {
             continue;
         }
-        let said = (
+        let results = (
             check(rule.id, &new, None),
             check(rule.id, &old, None),
             check(rule.id, &new, Some(&old)),
         );
-        let (Some(is_accepted), Some(was_accepted), Some(is_kept)) = said else {
+        let (Some(is_accepted), Some(was_accepted), Some(is_kept)) = results else {
             continue;
         };
         before = Some(new.clone());
@@ -263,9 +263,9 @@ fn wait_until_enforced(client: &mut Client, cases: &[UpdateCase]) {
             continue;
         }
         seen.push(&case.rule.kind);
-        let asked = || Ok(has_warning(&create(client, &case.new, true), case).then_some(()));
+        let is_enforced = || Ok(has_warning(&create(client, &case.new, true), case).then_some(()));
         let late = || format!("policies for {} do not hold", case.rule.kind);
-        wait::until(asked, late).unwrap_or_else(|e| panic!("{e}"));
+        wait::until(is_enforced, late).unwrap_or_else(|e| panic!("{e}"));
     }
 }
 

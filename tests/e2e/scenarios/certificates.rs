@@ -122,7 +122,7 @@ fn register(kubectl: &Kubectl, validating: &CertificateServer, mutating: &Certif
 #[track_caller]
 fn wait_until_webhook_called(kubectl: &Kubectl) {
     let mut last = String::new();
-    let asked = wait::until(
+    let result = wait::until(
         || {
             let validated = kubectl.apply(VALIDATING_CONFIGURATION, &["--dry-run=server"]);
             let mutated =
@@ -134,7 +134,7 @@ fn wait_until_webhook_called(kubectl: &Kubectl) {
         },
         || "the API server does not get through to the webhook".to_owned(),
     );
-    asked.unwrap_or_else(|e| panic!("{e}; last:\n{last}"));
+    result.unwrap_or_else(|e| panic!("{e}; last:\n{last}"));
 }
 
 #[track_caller]
@@ -397,16 +397,16 @@ fn start_with_invalid_secret(stage: &mut Fixture, protocol: Protocol) {
     patch_secret(&kubectl, r#"{"data":{"ca.crt":"Z2FyYmFnZQ=="}}"#);
     let before = data(&kubectl);
     let mut server = CertificateServer::start(stage, protocol);
-    let said = server.wait_for_log("ca.key is missing; put it right");
+    let line = server.wait_for_log("ca.key is missing; put it right");
     assert!(
-        said.contains(
+        line.contains(
             "not ready: certificates: cannot use Secret lockkeeper-system/lockkeeper-tls"
         ),
-        "{said}"
+        "{line}"
     );
     assert_eq!(data(&kubectl), before);
     // It says what to do, and that does it.
-    let (_, remedy) = said.split_once("a new CA is made: kubectl ").unwrap();
+    let (_, remedy) = line.split_once("a new CA is made: kubectl ").unwrap();
     let (words, rest) = remedy.split_once(" -p '").unwrap();
     let (patch, _) = rest.split_once('\'').unwrap();
     let mut words: Vec<&str> = words.split(' ').collect();
@@ -468,10 +468,10 @@ fn least_privilege(stage: &mut Fixture, protocol: Protocol) {
         !may("patch", "mutatingwebhookconfigurations/lockkeeper")
     });
     register(&kubectl, &server, &server);
-    let said = server.wait_for_log("does the account have patch on mutatingwebhookconfigurations?");
+    let line = server.wait_for_log("does the account have patch on mutatingwebhookconfigurations?");
     assert!(
-        said.contains("cannot change validatingwebhookconfigurations/lockkeeper"),
-        "{said}"
+        line.contains("cannot change validatingwebhookconfigurations/lockkeeper"),
+        "{line}"
     );
     fixture::install(&kubectl);
     server.wait_ready();

@@ -127,7 +127,7 @@ fn converted(stage: &mut Fixture, protocol: Protocol) {
     let folder = TempDir::new().unwrap();
     let (file, own) = (folder.path().join("a.yaml"), folder.path().join("b.yaml"));
     fs::write(&file, KUEUE).unwrap();
-    let told = lockkeeper::output(&[
+    let output = lockkeeper::output(&[
         "check",
         "--as",
         "lockkeeper.dev",
@@ -136,8 +136,8 @@ fn converted(stage: &mut Fixture, protocol: Protocol) {
         file.to_str().unwrap(),
     ]);
     assert!(
-        told.contains("spec.topologyName: Forbidden: it is lost"),
-        "{told}"
+        output.contains("spec.topologyName: Forbidden: it is lost"),
+        "{output}"
     );
     let own = fs::read_to_string(own).unwrap();
     kubectl.apply(&own, &[]).expect_accepted_without_warning();

@@ -53,17 +53,17 @@ fn check(arguments: &[&str], kubeconfig: &Path) -> (Value, Option<i32>) {
     let kubeconfig = kubeconfig.to_str().unwrap();
     let with = ["check", "--output", "json", "--kubeconfig", kubeconfig];
     let output = lockkeeper::run(&[&with[..], arguments].concat());
-    let told = serde_json::from_slice(&output.stdout);
+    let output = serde_json::from_slice(&output.stdout);
     let stderr = String::from_utf8_lossy(&output.stderr);
     (
-        told.unwrap_or_else(|e| panic!("{e}: {stderr}")),
+        output.unwrap_or_else(|e| panic!("{e}: {stderr}")),
         output.status.code(),
     )
 }
 
 /// The rule, the severity, the object and the field of each finding.
-fn findings(told: &Value) -> Vec<String> {
-    let all = told["findings"].as_array().unwrap().iter();
+fn findings(report: &Value) -> Vec<String> {
+    let all = report["findings"].as_array().unwrap().iter();
     all.map(|line| {
         let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
         let [rule, severity, field] = ["rule", "severity", "field"].map(|key| text(&line[key]));
@@ -88,19 +88,19 @@ fn references_resolved_from_cluster(stage: &mut Fixture, _: Protocol) {
     // Without a cluster the references are not checked.
     let alone = lockkeeper::run(&["check", path]);
     assert!(alone.status.success(), "{alone:?}");
-    let (told, code) = check(&[path], kubectl.kubeconfig());
+    let (report, code) = check(&[path], kubectl.kubeconfig());
     let missing = "WL004 error lost spec.priorityClassName";
     assert_eq!(
-        (findings(&told), code),
+        (findings(&report), code),
         (vec![missing.to_owned()], Some(1)),
-        "{told:#}"
+        "{report:#}"
     );
 
     // The same file is good when the class is there.
     let class = "apiVersion: scheduling.k8s.io/v1\nkind: PriorityClass\nmetadata: {name: highest}\nvalue: 2000\n";
     kubectl.apply(class, &[]).expect_accepted_without_warning();
-    let (told, code) = check(&[path], kubectl.kubeconfig());
-    assert_eq!((findings(&told), code), (vec![], Some(0)), "{told:#}");
+    let (report, code) = check(&[path], kubectl.kubeconfig());
+    assert_eq!((findings(&report), code), (vec![], Some(0)), "{report:#}");
 }
 
 fn stored_objects_are_checked(stage: &mut Fixture, _: Protocol) {
@@ -124,14 +124,14 @@ fn stored_objects_are_checked(stage: &mut Fixture, _: Protocol) {
         .expect_accepted_without_warning();
 
     let select = ["--stored", "--select", "RF002,WL004"];
-    let (told, code) = check(&select, kubectl.kubeconfig());
+    let (report, code) = check(&select, kubectl.kubeconfig());
     let expected = [
         "RF002 error a spec.nodeTaints[1]",
         "RF002 error z spec.nodeTaints[1]",
         "WL004 error lost spec.priorityClassName",
     ];
     assert_eq!(
-        (findings(&told), code),
+        (findings(&report), code),
         (expected.map(str::to_owned).to_vec(), Some(1))
     );
     let (all, _) = check(&["--stored"], kubectl.kubeconfig());

@@ -102,8 +102,8 @@ fn whole_cluster_is_checked(kubectl: &Kubectl) {
         let output = lockkeeper::run(&[&all[..], flags].concat());
         String::from_utf8(output.stdout).unwrap()
     };
-    let told = check(&["--select", "CQ024"]);
-    assert!(told.contains("repeats from step"), "{told}");
+    let output = check(&["--select", "CQ024"]);
+    assert!(output.contains("repeats from step"), "{output}");
     let own = check(&["--as", "lockkeeper.dev", "--converted", "-"]);
     let objects: Vec<serde_json::Value> = serde_saphyr::from_multiple(&own).unwrap();
     let names = objects.iter().filter(|it| it["kind"] == "ClusterQueue");
@@ -118,10 +118,10 @@ fn whole_cluster_is_checked(kubectl: &Kubectl) {
         !own.contains("kueue.x-k8s.io") && !own.contains("resourceVersion"),
         "{own}"
     );
-    let told = check(&["--as", "lockkeeper.dev", "--select", "SC007"]);
+    let output = check(&["--as", "lockkeeper.dev", "--select", "SC007"]);
     assert!(
-        told.contains("metadata.uid: Forbidden: it is lost"),
-        "{told}"
+        output.contains("metadata.uid: Forbidden: it is lost"),
+        "{output}"
     );
 }
 

@@ -32,11 +32,11 @@ fn policies_match_webhook_defaults(stage: &mut Fixture, _: Protocol) {
         .expect_accepted();
 
     let kubectl = stage.with_server(Protocol::Http1, DEFAULTS);
-    let asked = observed_results(&kubectl);
-    for (alone, asked) in alone.iter().zip(&asked) {
-        assert_eq!(alone, asked);
+    let by_webhook = observed_results(&kubectl);
+    for (alone, by_webhook) in alone.iter().zip(&by_webhook) {
+        assert_eq!(alone, by_webhook);
     }
-    assert_eq!(alone.len(), asked.len());
+    assert_eq!(alone.len(), by_webhook.len());
 }
 
 /// What becomes of objects when they are made, and of two when they are changed.

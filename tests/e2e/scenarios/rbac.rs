@@ -93,7 +93,7 @@ impl ControllerProcess {
 
 /// Whether the controller whose standard output this is has seen all there is.
 fn is_ready(stdout: &Path) -> bool {
-    let asked = || {
+    let read_status = || {
         let text = fs::read_to_string(stdout).ok()?;
         let (_, rest) = text.split_once("on http://")?;
         let (address, _) = rest.split_once('\n')?;
@@ -104,7 +104,7 @@ fn is_ready(stdout: &Path) -> bool {
         stream.read_to_string(&mut answer).ok()?;
         Some(answer.starts_with("HTTP/1.1 200"))
     };
-    asked().unwrap_or_default()
+    read_status().unwrap_or_default()
 }
 
 /// What it may not do the controller logs.

@@ -57,13 +57,13 @@ fn examples_match_api_server(stage: &mut Fixture, _: Protocol) {
         settings: &settings,
     };
     for example in examples() {
-        let (said, found) = match &example.old {
+        let (answer, found) = match &example.old {
             None => {
                 creates += 1;
                 let path = format!("{}?dryRun=All", collection(&example.new));
-                let said = client.create(&path, &example.new).unwrap();
+                let answer = client.create(&path, &example.new).unwrap();
                 (
-                    said,
+                    answer,
                     findings_by_kind(&example.kind, &example.new, None, &context),
                 )
             }
@@ -71,17 +71,17 @@ fn examples_match_api_server(stage: &mut Fixture, _: Protocol) {
                 updates += 1;
                 let (old, new) = store_and_default(&mut client, old, &example.new);
                 let path = format!("{}/{}?dryRun=All", collection(&old), "example");
-                let said = client.replace(&path, &new).unwrap();
+                let answer = client.replace(&path, &new).unwrap();
                 let found = findings_by_kind(&example.kind, &new, Some(&old), &context);
                 let path = format!("{}/example", collection(&old));
                 client.delete(&path).unwrap();
                 if old["metadata"]["finalizers"].is_array() {
                     fixture::remove_finalizers(&kubectl, &old);
                 }
-                (said, found)
+                (answer, found)
             }
         };
-        compare(&example, &said, &found);
+        compare(&example, &answer, &found);
     }
     for (name, class) in &classes {
         let path = format!("{}/{name}", collection(class));
@@ -227,26 +227,26 @@ fn findings_by_rules<T: ValidatedKind>(
 }
 
 #[track_caller]
-fn compare(example: &Example, said: &Response, found: &[Finding]) {
+fn compare(example: &Example, answer: &Response, found: &[Finding]) {
     let Example { rule, text, .. } = example;
     // Who cannot read an object, and who asks other objects, names no fields.
-    if said.status < 300 || matches!(said.status, 400 | 403) {
-        let is_refused = said.status >= 300;
+    if answer.status < 300 || matches!(answer.status, 400 | 403) {
+        let is_refused = answer.status >= 300;
         assert_eq!(
             !found.is_empty(),
             is_refused,
             "{rule}: {text}\n{}\n{found:#?}",
-            said.body
+            answer.body
         );
         return;
     }
-    let causes = said.body["details"]["causes"].as_array();
-    let causes = causes.unwrap_or_else(|| panic!("{rule}: {text}\n{}", said.body));
+    let causes = answer.body["details"]["causes"].as_array();
+    let causes = causes.unwrap_or_else(|| panic!("{rule}: {text}\n{}", answer.body));
     let cause = |it: &Value| json!([it["field"], it["reason"]]).to_string();
     let mut said_so: Vec<String> = causes.iter().map(cause).collect();
     let finding = |it: &Finding| json!([it.field.text(), it.kind.reason()]).to_string();
     let mut ours: Vec<String> = found.iter().map(finding).collect();
     said_so.sort();
     ours.sort();
-    assert_eq!(ours, said_so, "{rule}: {text}\n{}", said.body["message"]);
+    assert_eq!(ours, said_so, "{rule}: {text}\n{}", answer.body["message"]);
 }

@@ -456,10 +456,10 @@ fn tracing_feature_absent(folder: &Path) {
         command.env("OTEL_EXPORTER_OTLP_ENDPOINT", endpoint);
         command.output().unwrap()
     };
-    let said = "built without the feature otel";
-    assert_exit(&start("http://127.0.0.1:4318"), 1, &[said, "INFO"]);
+    let message = "built without the feature otel";
+    assert_exit(&start("http://127.0.0.1:4318"), 1, &[message, "INFO"]);
     let silent = text(&start("").stderr);
-    assert!(!silent.contains(said), "{silent}");
+    assert!(!silent.contains(message), "{silent}");
 }
 
 /// What a request is answered with.

@@ -66,20 +66,20 @@ fn invalid(workload: &Workload, context: &Context<'_>, out: &mut Findings) {
         return;
     }
     // A fault that several gates share is reported once, as in Kueue.
-    let (mut seen, mut said) = (BTreeSet::new(), BTreeSet::new());
+    let (mut seen, mut reported) = (BTreeSet::new(), BTreeSet::new());
     for gate in gates(value(workload)) {
         if !seen.insert(gate) && !gate.is_empty() {
-            if said.insert((gate, "twice")) {
+            if reported.insert((gate, "twice")) {
                 out.invalid(place(), gate, "is listed twice; list each gate once");
             }
             continue;
         }
         for (value, fault) in faults(gate) {
-            if said.insert((value, fault)) {
+            if reported.insert((value, fault)) {
                 out.invalid(place(), value, fault);
             }
         }
-        if gate.len() > NAME_MAX && said.insert(("", "long")) {
+        if gate.len() > NAME_MAX && reported.insert(("", "long")) {
             out.too_long(place(), "the name of a gate may have at most 63 bytes");
         }
     }

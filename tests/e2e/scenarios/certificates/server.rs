@@ -125,14 +125,14 @@ impl CertificateServer {
     #[track_caller]
     pub fn wait_for_log(&mut self, part: &str) -> String {
         let url = format!("{}/readyz", self.url());
-        let said = self.process.wait_ready(|| {
+        let body = self.process.wait_ready(|| {
             let output = Command::new("curl")
                 .args(["--silent", "--insecure", &url])
                 .output();
-            let said = text(&output.ok()?.stdout);
-            said.contains(part).then_some(said)
+            let body = text(&output.ok()?.stdout);
+            body.contains(part).then_some(body)
         });
-        said.unwrap_or_else(|e| panic!("{part}: {}\n{e}", self.readyz()))
+        body.unwrap_or_else(|e| panic!("{part}: {}\n{e}", self.readyz()))
     }
 
     #[track_caller]

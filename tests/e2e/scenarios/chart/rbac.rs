@@ -75,14 +75,14 @@ pub fn granted_rights_are_used() {
     assert!(!log.contains("forbidden"), "{log}");
     server.stop();
 
-    let asked = cluster.audit_log().unwrap_or_else(|e| panic!("{e}"));
+    let audited = cluster.audit_log().unwrap_or_else(|e| panic!("{e}"));
     for (account, role) in [
         (SERVER_ACCOUNT, "lockkeeper"),
         (CONTROLLER_ACCOUNT, "lockkeeper-controller"),
     ] {
         compare_rights(
             &rights(&rendered, role),
-            &used_rights(&asked, account),
+            &used_rights(&audited, account),
             role,
         );
     }
@@ -199,14 +199,14 @@ fn redirect_webhooks_to(kubectl: &Kubectl, url: &str) {
 }
 
 fn wait_until_webhook_called(kubectl: &Kubectl) {
-    let asked = wait::until(
+    let result = wait::until(
         || {
             let reply = kubectl.apply(VALIDATING_CONFIGURATION, &["--dry-run=server"]);
             Ok(reply.stderr.contains("WL001").then_some(()))
         },
         || "the API server does not ask the webhook".to_owned(),
     );
-    asked.unwrap_or_else(|e| panic!("{e}"));
+    result.unwrap_or_else(|e| panic!("{e}"));
 }
 
 /// What takes every right, one way or another.
@@ -358,14 +358,14 @@ fn compare_rights(granted: &BTreeSet<Right>, used: &BTreeSet<Right>, role: &str)
             && within(&right.name, &it.name)
             && within(&right.namespace, &it.namespace)
     };
-    let said = |right: &Right| {
+    let describe = |right: &Right| {
         let dot = if right.group.is_empty() { "" } else { "." };
         format!("{} {}{dot}{}", right.verb, right.resource, right.group)
     };
     let unused = granted
         .iter()
         .filter(|right| !used.iter().any(|it| allows(right, it)));
-    let unused: BTreeSet<String> = unused.map(said).collect();
+    let unused: BTreeSet<String> = unused.map(describe).collect();
     let explained: BTreeSet<String> = UNUSED_RIGHTS
         .iter()
         .filter(|(_, _, of)| *of == role)

@@ -464,7 +464,7 @@ fn dry_run(stage: &mut Fixture) {
     // The controller has decided and logs each write.
     let reported = |what: &str| logs_dry_run_write(&controller.log(), what);
     let all = ["evict", "create_workload", "queue_status", "pending_reason"];
-    let told = wait::until(
+    let result = wait::until(
         || Ok(all.iter().all(|it| reported(it)).then_some(())),
         || {
             format!(
@@ -473,7 +473,7 @@ fn dry_run(stage: &mut Fixture) {
             )
         },
     );
-    told.unwrap_or_else(|e| panic!("{e}"));
+    result.unwrap_or_else(|e| panic!("{e}"));
     controller.stop().unwrap();
     assert_eq!(versions(), before);
 }

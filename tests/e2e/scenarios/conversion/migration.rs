@@ -14,14 +14,14 @@ use crate::wait;
 #[track_caller]
 fn all(site: &ConversionFixture) -> Vec<Value> {
     let versions = ["v1alpha1", "v1beta1"].map(|version| site.list(version));
-    let said = versions.into_iter().flatten().map(|mut object| {
+    let objects = versions.into_iter().flatten().map(|mut object| {
         let metadata = object["metadata"].as_object_mut().unwrap();
         for key in ["resourceVersion", "managedFields"] {
             metadata.remove(key);
         }
         object
     });
-    said.collect()
+    objects.collect()
 }
 
 #[track_caller]

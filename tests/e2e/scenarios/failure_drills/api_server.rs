@@ -65,7 +65,7 @@ fn wait_for_broken_watches(server: &Lockkeeper) {
         let log = server.log();
         let lines = log.lines().filter(|line| line.contains("watch failed"));
         let lines: Vec<&str> = lines.collect();
-        let told = |store| lines.iter().any(|line| line.contains(store));
+        let is_reported = |store| lines.iter().any(|line| line.contains(store));
         let all = [
             "priorityclasses",
             "workloads",
@@ -76,7 +76,7 @@ fn wait_for_broken_watches(server: &Lockkeeper) {
             "localqueues",
         ]
         .into_iter()
-        .all(told);
+        .all(is_reported);
         Ok(all.then_some(()))
     };
     wait::until(broken, || "the watches did not break".to_owned()).unwrap();

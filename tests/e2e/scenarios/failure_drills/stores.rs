@@ -92,7 +92,7 @@ fn default_unknown(kubectl: &Kubectl, client: &mut Client) {
 #[track_caller]
 fn assert_unchecked(client: &mut Client) {
     let warning = "not checked: PriorityClass";
-    let told = || {
+    let is_warned = || {
         let answer = attempt(client, "low", "");
         Ok(answer
             .warnings
@@ -100,7 +100,7 @@ fn assert_unchecked(client: &mut Client) {
             .any(|it| it.contains(warning))
             .then_some(()))
     };
-    wait::until(told, || {
+    wait::until(is_warned, || {
         "a class is looked up without the right to".to_owned()
     })
     .unwrap();

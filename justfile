@@ -31,7 +31,7 @@ fmt-check:
 
 lint:
     cargo clippy --locked --workspace --all-targets -- -D warnings
-    cargo clippy --locked --package lockkeeper --test e2e -- -D warnings
+    cargo clippy --locked --workspace --test e2e -- -D warnings
     cargo clippy --locked --workspace --all-targets --features lockkeeper/otel,lockkeeper-webhook/otel -- -D warnings
 
 # Check licences, sources, duplicate versions and unused dependencies
@@ -80,6 +80,7 @@ mutants *flags:
 # Long versions of the CI checks; takes hours
 nightly: (fuzz "3600") (drills "2000") (control-drills "600") image
     LOCKKEEPER_CASES=5000 cargo test --locked --package lockkeeper-crdgen --test agreement
+    LOCKKEEPER_SEEDS=200000 cargo test --locked --package lockkeeper-controller --test simulation
     LOCKKEEPER_STEPS=1000000 LOCKKEEPER_SMALL_WORLDS=1 LOCKKEEPER_LOOP_WORLDS=200000 cargo test --locked --profile bench --package lockkeeper-preemption --test proofs
     just mutants
 

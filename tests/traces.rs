@@ -239,7 +239,7 @@ impl Server {
         fs::read_to_string(self.folder.path().join("stderr")).unwrap()
     }
 
-    /// Sends a review that is refused, as a caller that has begun a trace.
+    /// Sends a review that is rejected, as a client that has started a trace.
     fn review(&self) {
         let ca: PathBuf = self.folder.path().join("tls/ca.crt");
         let output = Command::new("curl")
@@ -247,7 +247,7 @@ impl Server {
             .arg(ca)
             .args(["--header", "Content-Type: application/json"])
             .args(["--header", &format!("traceparent: 00-{TRACE}-{PARENT}-01")])
-            .args(["--data", "@examples/reviews/clusterqueue-refused.json"])
+            .args(["--data", "@examples/reviews/clusterqueue-rejected.json"])
             .arg(format!("{}/validate", self.url))
             .current_dir(ROOT)
             .output()
@@ -293,7 +293,7 @@ fn spans_join_the_trace_of_the_caller() {
         assert_eq!((&*step.trace, &step.parent), (TRACE, &root.id));
     }
     let review =
-        fs::read_to_string(Path::new(ROOT).join("examples/reviews/clusterqueue-refused.json"));
+        fs::read_to_string(Path::new(ROOT).join("examples/reviews/clusterqueue-rejected.json"));
     assert!(review.unwrap().contains(CONTENT));
     for body in &*collector.bodies.lock().unwrap() {
         let has_content = body

@@ -22,11 +22,11 @@ pub fn flavor_verdict_text(state: &State, verdict: &FlavorVerdict) -> String {
         FlavorVerdict::NotNominated => "not among the flavors of its nomination".to_owned(),
         FlavorVerdict::ExceedsMaxQuota {
             of,
-            requested: asked,
+            requested,
             potential,
         } => format!(
             "requests {}, and the maximum capacity is {} (ExceedsMaxQuota)",
-            flavor_amount(state, *of, *asked),
+            flavor_amount(state, *of, *requested),
             flavor_amount(state, *of, *potential)
         ),
         FlavorVerdict::ExceedsMin { of, sum, min } => format!(
@@ -37,21 +37,21 @@ pub fn flavor_verdict_text(state: &State, verdict: &FlavorVerdict) -> String {
         FlavorVerdict::ExceedsMax {
             of,
             sum,
-            reserved: kept,
+            reserved,
             max,
         } => format!(
             "usage would be {}, including {} reserved for non-preemptible workloads, and max is {} (elastic)",
             flavor_amount(state, *of, *sum),
-            flavor_amount(state, *of, *kept),
+            flavor_amount(state, *of, *reserved),
             flavor_amount(state, *of, *max)
         ),
         FlavorVerdict::WaitingForQuota {
             of,
-            requested: asked,
+            requested,
             available,
         } => format!(
             "requests {}, {} is free, and preemption cannot help (WaitingForQuota)",
-            flavor_amount(state, *of, *asked),
+            flavor_amount(state, *of, *requested),
             flavor_amount(state, *of, *available)
         ),
         FlavorVerdict::Possible {

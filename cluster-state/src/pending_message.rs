@@ -60,16 +60,8 @@ const fn is_rejection(verdict: &FlavorVerdict) -> bool {
 /// The amount that was requested of a rejected flavor.
 const fn requested(verdict: &FlavorVerdict) -> Option<(FlavorResource, Amount)> {
     match verdict {
-        FlavorVerdict::WaitingForQuota {
-            of,
-            requested: asked,
-            ..
-        }
-        | FlavorVerdict::ExceedsMaxQuota {
-            of,
-            requested: asked,
-            ..
-        } => Some((*of, *asked)),
+        FlavorVerdict::WaitingForQuota { of, requested, .. }
+        | FlavorVerdict::ExceedsMaxQuota { of, requested, .. } => Some((*of, *requested)),
         _ => None,
     }
 }
@@ -77,7 +69,7 @@ const fn requested(verdict: &FlavorVerdict) -> Option<(FlavorResource, Amount)> 
 fn rejection_text(state: &State, entry: &Entry, verdict: &FlavorVerdict) -> String {
     if let FlavorVerdict::WaitingForQuota {
         of,
-        requested: asked,
+        requested,
         available,
     } = verdict
     {
@@ -85,7 +77,7 @@ fn rejection_text(state: &State, entry: &Entry, verdict: &FlavorVerdict) -> Stri
         if !room.held.is_empty() {
             return format!(
                 "requests {}, {} is free{}, and preemption cannot help (WaitingForQuota)",
-                flavor_amount(state, *of, *asked),
+                flavor_amount(state, *of, *requested),
                 flavor_amount(state, *of, *available),
                 held_quota(state, *of, &room)
             );
@@ -101,11 +93,11 @@ fn quota_shortage(state: &State, entry: &Entry) -> String {
     let usage = assignment.usage.iter();
     let short = usage.filter(|(of, _)| needs.contains(of));
     let short: Vec<String> = short
-        .map(|(of, asked)| {
+        .map(|(of, requested)| {
             let room = DampingView::new(state).headroom_for(entry.workload, *of);
             format!(
                 "requests {} of flavor {}, {} free{}",
-                flavor_amount(state, *of, *asked),
+                flavor_amount(state, *of, *requested),
                 state.flavor_name(of.flavor),
                 flavor_amount(state, *of, room.free),
                 held_quota(state, *of, &room)

@@ -54,7 +54,7 @@ pub fn generator() -> Generator {
     Generator::default().kind::<Reservation>()
 }
 
-/// Does what the command line asks for.
+/// Runs the command line.
 pub fn main() -> ExitCode {
     generator().main()
 }

@@ -81,7 +81,7 @@ pub struct Generator {
     definitions: Vec<Result<CustomResourceDefinition, check::NotStructural>>,
 }
 
-/// What the binary of a team is asked for.
+/// The command line of a generator that a team builds.
 #[derive(Debug, Parser)]
 #[command(
     about = "Emits CRDs as YAML",

@@ -221,12 +221,12 @@ fn request(stem: &str) -> (Value, Index) {
 
 #[test]
 fn example_reviews_match_their_names() {
-    let (queue, world) = request("clusterqueue-refused");
+    let (queue, world) = request("clusterqueue-rejected");
     assert_eq!(
         rejecting_rules(&queue["object"], &world),
         ["CQ001", "CQ007"]
     );
-    let (workload, world) = request("workload-refused");
+    let (workload, world) = request("workload-rejected");
     assert_eq!(rejecting_rules(&workload["object"], &world), ["WL001"]);
 
     let (request, world) = request("workload-defaulted");

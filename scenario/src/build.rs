@@ -187,7 +187,7 @@ impl LoadedScenario {
                 },
                 borrowing_level: 0,
                 pod_sets: Vec::new(),
-                usage: usage,
+                usage,
             };
         }
         Some(nomination)

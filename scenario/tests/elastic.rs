@@ -1,4 +1,4 @@
-//! Elastic ClusterQueues: what is told of them, and how objects become them.
+//! Elastic ClusterQueues: their explanations, and their conversion from objects.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,

@@ -34,8 +34,8 @@ pending:
 - {name: elastic, clusterQueue: owner, priority: 3, podSets: [{count: 3, minCount: 2, requests: {cpu: "3"}}]}
 "#;
 
-/// Some rounds, with damping; who is told to go does so one by one, the last one told first. Says which
-/// steps there were.
+/// Runs some cycles with damping. Preempted workloads stop one by one, the last preempted first. Returns the names of
+/// the steps.
 fn steps(name: &str, text: &str, seconds: i64) -> BTreeSet<String> {
     let mut scenario: Scenario = serde_saphyr::from_str(text).unwrap();
     scenario.damping = Some(true);

@@ -1,4 +1,4 @@
-//! What is told of jobs under elastic quotas, and what is refused.
+//! Jobs under elastic quotas: explanations and rejected scenarios.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -111,7 +111,7 @@ fn rejections_state_a_reason() {
         assert_eq!(case.decision["victims"], serde_json::json!([]));
         writeln!(output, "{}\n{}", case.decision["why"], case.text).unwrap();
     }
-    insta::assert_snapshot!("refusals", output);
+    insta::assert_snapshot!("rejections", output);
 }
 
 #[test]

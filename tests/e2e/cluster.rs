@@ -1,4 +1,4 @@
-//! etcd and kube-apiserver on free ports for one test run, and workers if a trial asks for them.
+//! etcd and kube-apiserver on free ports for one test run, and workers for trials that need them.
 
 use std::fs;
 use std::net::{Ipv4Addr, TcpListener, TcpStream};

@@ -1,7 +1,8 @@
 //! End-to-end tests: a real API server, the real binary, and kubectl as the user's client.
 //!
-//! `cargo test -p lockkeeper --test e2e` runs all trials; arguments after `--` select trials by name. The control
-//! plane starts with the first trial that needs it and stops at the end of the run. Snapshots use insta:
+//! `cargo test -p lockkeeper --test e2e` runs all trials; arguments after `--` select trials by name. As many trials
+//! run in parallel as there are cores, at most four; `--test-threads` changes that. Each thread has its own control
+//! plane, which starts with the first trial that needs it and stops at the end of the run. Snapshots use insta:
 //! `INSTA_UPDATE=always` accepts the current output.
 //!
 //! Environment: `LOCKKEEPER_MINICLUSTER` is the path of a built control plane. `KUBEBUILDER_ASSETS` is a folder with
@@ -27,6 +28,7 @@ mod client;
 mod cluster;
 mod controller;
 mod fixture;
+mod fixture_pool;
 mod handshake_client;
 mod helm;
 mod https;
@@ -49,11 +51,12 @@ mod workers;
 
 use std::path::Path;
 use std::process::ExitCode;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
+use std::thread;
 
 use libtest_mimic::{Arguments, Trial};
 
-use crate::fixture::Fixture;
+use crate::fixture_pool::FixturePool;
 use crate::lockkeeper::Protocol;
 use crate::scenarios::Scenario;
 use crate::scenarios::without_cluster::StandaloneTrial;
@@ -61,20 +64,21 @@ use crate::scenarios::without_cluster::StandaloneTrial;
 /// The root of the repository. kubectl runs there, so that the paths in its messages are the same on every machine.
 const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
 
+/// A control plane needs about a gigabyte of memory.
+const CONTROL_PLANES_MAX: usize = 4;
+
 fn main() -> ExitCode {
     let mut arguments = Arguments::from_args();
-    // The trials share one API server, and each trial deletes the objects of the one before.
-    arguments.test_threads = Some(1);
+    let threads = thread::available_parallelism().map_or(1, |cores| cores.get());
+    arguments
+        .test_threads
+        .get_or_insert(threads.min(CONTROL_PLANES_MAX));
 
-    let fixture = Arc::new(Mutex::new(Fixture::default()));
+    let fixtures = Arc::new(FixturePool::default());
     let mut all = trials_without_cluster();
-    all.extend(trials(&fixture));
+    all.extend(trials(&fixtures));
     let conclusion = libtest_mimic::run(&arguments, all);
-    // A failed trial panics with the lock held; the processes must be stopped anyway.
-    fixture
-        .lock()
-        .unwrap_or_else(PoisonError::into_inner)
-        .stop_all();
+    fixtures.stop_all();
     conclusion.exit_code()
 }
 
@@ -92,22 +96,22 @@ fn trials_without_cluster() -> Vec<Trial> {
 }
 
 /// Every scenario over HTTP/2, then every scenario over HTTP/1.1: this order restarts the server least often.
-fn trials(fixture: &Arc<Mutex<Fixture>>) -> Vec<Trial> {
+fn trials(fixtures: &Arc<FixturePool>) -> Vec<Trial> {
     [Protocol::Http2, Protocol::Http1]
         .into_iter()
         .flat_map(|protocol| {
             scenarios::all(Path::new(ROOT))
                 .into_iter()
                 .filter(move |scenario| scenario.only.is_none_or(|only| only == protocol))
-                .map(move |scenario| trial(fixture, protocol, scenario))
+                .map(move |scenario| trial(fixtures, protocol, scenario))
         })
         .collect()
 }
 
-fn trial(fixture: &Arc<Mutex<Fixture>>, protocol: Protocol, scenario: Scenario) -> Trial {
-    let fixture = Arc::clone(fixture);
+fn trial(fixtures: &Arc<FixturePool>, protocol: Protocol, scenario: Scenario) -> Trial {
+    let fixtures = Arc::clone(fixtures);
     Trial::test(format!("{} ({protocol})", scenario.name), move || {
-        let mut fixture = fixture.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut fixture = fixtures.take();
         (scenario.run)(&mut fixture, protocol);
         Ok(())
     })

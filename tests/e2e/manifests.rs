@@ -1,6 +1,6 @@
-//! The objects the scenarios start from.
+//! The objects that the scenarios start with.
 
-/// Two namespaces with a queue each, quota behind them, and two priority
+/// Two namespaces with a LocalQueue each, their quota, and two priority
 /// classes, `low` and `high`.
 pub const CLUSTER_OBJECTS: &str = r"
 apiVersion: v1
@@ -54,7 +54,7 @@ metadata: {name: main, namespace: dev}
 spec: {clusterQueue: research}
 ";
 
-/// A `ClusterQueue` that lends more than it has, outside any cohort.
+/// A `ClusterQueue` without a cohort that lends more than its nominal quota.
 pub const BAD_CLUSTER_QUEUE: &str = r"
 apiVersion: lockkeeper.dev/v1alpha1
 kind: ClusterQueue
@@ -68,7 +68,7 @@ spec:
             - {name: cpu, nominalQuota: 2, lendingLimit: 4}
 ";
 
-/// A class that new objects get where they name none.
+/// A class that is the global default.
 pub const GLOBAL_DEFAULT: &str = r"
 apiVersion: scheduling.k8s.io/v1
 kind: PriorityClass
@@ -77,7 +77,7 @@ value: 500
 globalDefault: true
 ";
 
-/// A Workload of one pod set that says as little as it can.
+/// A minimal Workload with one pod set.
 pub fn workload(namespace: &str, name: &str) -> String {
     format!(
         r"
@@ -106,7 +106,7 @@ pub fn workload_of_class(namespace: &str, name: &str, class: &str) -> String {
     )
 }
 
-/// A pod of the job `train` that says whether it may be a victim.
+/// A pod of the job `train` with the preemptible label.
 pub fn pod(name: &str, preemptible: bool) -> String {
     format!(
         r#"
@@ -126,8 +126,8 @@ spec:
     )
 }
 
-/// A Job in the namespace `team`. It names a queue if one is given, and says itself whether it is
-/// suspended if that is given.
+/// A Job in the namespace `team`, with a queue label if `queue` is given, and with the field `suspend`
+/// if that is given.
 pub fn job(name: &str, queue: Option<&str>, suspend: Option<bool>) -> String {
     let labels = queue.map_or_else(String::new, |queue| {
         format!("  labels: {{lockkeeper.dev/queue-name: {queue}}}\n")

@@ -1,17 +1,17 @@
-//! Fake nodes: objects that kwok makes ready, and on which it runs pods that are no more than objects.
+//! Fake nodes: kwok makes them ready and simulates their pods.
 
 use serde_json::{Map, Value, json};
 
 use crate::kubectl::Kubectl;
 
-/// Some nodes that are alike.
+/// A group of equal nodes.
 pub struct Nodes<'a> {
-    /// What their names begin with; a number follows.
+    /// The prefix of their names; a number follows.
     pub name: &'a str,
     pub count: usize,
-    /// Their labels, beside the name of the host.
+    /// Their labels, in addition to the host name.
     pub labels: &'a [(&'a str, &'a str)],
-    /// What each of them has: resources and quantities.
+    /// Their resources and quantities.
     pub capacity: &'a [(&'a str, &'a str)],
 }
 

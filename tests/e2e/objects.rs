@@ -10,7 +10,7 @@ use crate::wait;
 /// The namespace of all created objects.
 const NAMESPACE: &str = "default";
 
-/// Where the objects of a kind are.
+/// The path of the collection of a kind.
 pub fn collection(kind: &str) -> String {
     let space = format!("namespaces/{NAMESPACE}");
     let ours = "/apis/lockkeeper.dev/v1alpha1";
@@ -147,7 +147,7 @@ impl Objects {
         answer.body
     }
 
-    /// Deletes an object, and what it owns after it.
+    /// Deletes an object, and the objects that it owns.
     #[track_caller]
     pub fn delete(&self, kind: &str, name: &str) {
         let path = format!("{}/{name}?propagationPolicy=Background", collection(kind));
@@ -213,7 +213,7 @@ impl Objects {
     #[track_caller]
     fn delete_all(&self, kind: &str) {
         if kind == "PriorityClass" {
-            // Two are the API server's own.
+            // The API server creates two of them itself.
             for name in self.remaining(kind) {
                 self.delete(kind, &name);
             }
@@ -246,7 +246,7 @@ impl Objects {
     }
 }
 
-/// An object without the list of who wrote which of its fields, for messages.
+/// An object without `managedFields`, for messages.
 fn without_managed_fields(mut object: Value) -> String {
     if let Some(metadata) = object["metadata"].as_object_mut() {
         metadata.remove("managedFields");

@@ -1,4 +1,4 @@
-//! A server process that ends with its owner.
+//! A server process that stops with its owner.
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
@@ -50,8 +50,8 @@ impl Process {
         })
     }
 
-    /// Waits until `ready` gives a value; an error with the end of the log when
-    /// the process exits or the wait is too long.
+    /// Waits until `ready` returns a value; an error with the end of the log if
+    /// the process exits or after a timeout.
     pub fn wait_ready<T>(&mut self, mut ready: impl FnMut() -> Option<T>) -> Result<T, String> {
         let Self {
             name, child, log, ..
@@ -68,12 +68,12 @@ impl Process {
         )
     }
 
-    /// Whether it has not ended.
+    /// Whether it is still running.
     pub fn is_running(&mut self) -> bool {
         matches!(self.child.try_wait(), Ok(None))
     }
 
-    /// Asks the process to end, as Kubernetes does, and waits for it.
+    /// Sends SIGTERM, as Kubernetes does, and waits for the exit.
     pub fn terminate(self) -> Result<ExitStatus, String> {
         self.signal(Signal::TERM)?;
         self.wait()
@@ -86,21 +86,21 @@ impl Process {
             .map_err(|e| failure_with_log(&self.name, &format!("takes no signal: {e}"), &self.log))
     }
 
-    /// Waits until the process has ended.
+    /// Waits until the process has exited.
     pub fn wait(mut self) -> Result<ExitStatus, String> {
         let Self {
             name, child, log, ..
         } = &mut self;
         wait::until(
             || child.try_wait().map_err(|e| format!("{name} is lost: {e}")),
-            || failure_with_log(name, "did not end when asked", log),
+            || failure_with_log(name, "did not exit after SIGTERM", log),
         )
     }
 }
 
 impl Drop for Process {
     fn drop(&mut self) {
-        // Both fail only when the process is gone already.
+        // Both fail only if the process has exited already.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }

@@ -6,17 +6,17 @@ use std::process::{Command, Stdio};
 
 use crate::ROOT;
 
-/// Where the programs of the control plane come from.
+/// The source of the control plane's programs.
 #[derive(Clone)]
 pub enum Programs {
-    /// One binary; its first argument is the program.
+    /// One binary; its first argument is the name of the program.
     Minicluster(PathBuf),
-    /// A folder with a binary for each.
+    /// A folder with one binary for each.
     Folder(PathBuf),
 }
 
 impl Programs {
-    /// Those that the environment names, or else those built here.
+    /// The programs that the environment names, or those built here.
     pub fn find() -> Result<Self, String> {
         if let Some(path) = env::var_os("LOCKKEEPER_MINICLUSTER") {
             return Ok(Self::Minicluster(path.into()));
@@ -40,7 +40,7 @@ impl Programs {
         }
     }
 
-    /// An error that says what to do, unless all of `programs` are there.
+    /// An error with the remedy, unless all of `programs` exist.
     pub fn require(&self, programs: &[&str]) -> Result<(), String> {
         let Self::Folder(path) = self else {
             return Ok(());

@@ -35,7 +35,7 @@ struct ProxyState {
     is_stopping: AtomicBool,
     faults: Mutex<Faults>,
     counts: Mutex<FaultCounts>,
-    /// By path of a collection: older versions than this have expired.
+    /// The expired versions, by path of a collection: older ones than this have expired.
     oldest: Mutex<BTreeMap<String, u64>>,
     clients: Mutex<Vec<Arc<TcpStream>>>,
 }
@@ -71,7 +71,7 @@ impl Proxy {
         *lock(&self.shared.counts)
     }
 
-    /// Writes a kubeconfig that leads here into a folder.
+    /// Writes a kubeconfig for the proxy into a folder.
     pub fn kubeconfig(&self, folder: &Path) -> io::Result<PathBuf> {
         let kubeconfig = json!({
             "apiVersion": "v1",
@@ -93,7 +93,7 @@ impl Proxy {
 impl Drop for Proxy {
     fn drop(&mut self) {
         self.shared.is_stopping.store(true, Ordering::SeqCst);
-        // Wakes the thread that accepts.
+        // Wakes the accepting thread.
         let _ = TcpStream::connect((Ipv4Addr::LOCALHOST, self.port));
         if let Some(thread) = self.thread.take() {
             let _ = thread.join();
@@ -115,7 +115,7 @@ impl ProxyState {
             lock(&self.clients).push(Arc::clone(&client));
             let shared = Arc::clone(self);
             thread::spawn(move || {
-                // Ends when one of the two sides does, or when it is to break.
+                // Ends when one side closes, or when the proxy breaks the connection.
                 let _ = shared.serve(&client);
                 let _ = client.shutdown(Shutdown::Both);
                 lock(&shared.clients).retain(|it| !Arc::ptr_eq(it, &client));
@@ -123,7 +123,7 @@ impl ProxyState {
         }
     }
 
-    /// Answers the requests of one connection, until it breaks.
+    /// Handles the requests of one connection, until it breaks.
     fn serve(self: &Arc<Self>, client: &TcpStream) -> io::Result<()> {
         client.set_nodelay(true)?;
         let mut requests = BufReader::new(client);
@@ -162,12 +162,12 @@ impl ProxyState {
     fn delay(&self, since: Instant, latency_ms: u64) {
         if latency_ms > 0 {
             lock(&self.counts).late += 1;
-            // The very thing that goes wrong here.
+            // The injected fault.
             thread::sleep(Duration::from_millis(latency_ms).saturating_sub(since.elapsed()));
         }
     }
 
-    /// Passes a request on, over a connection that is kept.
+    /// Forwards a request over a persistent connection.
     fn forward(
         &self,
         request: &HttpMessage,
@@ -191,14 +191,14 @@ impl ProxyState {
         mut client: &TcpStream,
         mut request: HttpMessage,
     ) -> io::Result<()> {
-        // HTTP/1.0 has no chunks: what comes is lines.
+        // HTTP/1.0 has no chunked encoding: each event is a line.
         request.first = request.first.replace("HTTP/1.1", "HTTP/1.0");
         let (sender, events) = mpsc::channel();
         let shared = Arc::clone(self);
         let (head, path) = (request.head(), path(&request).to_owned());
         // A separate thread, so that a delayed event does not delay later ones.
         thread::spawn(move || {
-            // However it ends, the watch ends with it.
+            // The connection is closed in every case.
             let _ = shared.read_watch(&head, &sender);
         });
         if let Ok((_, head)) = events.recv() {
@@ -217,7 +217,7 @@ impl ProxyState {
         client.write_all(b"0\r\n\r\n")
     }
 
-    /// Sends the head of the answer as the first line, and then each event.
+    /// Sends the head of the response as the first line, and then each event.
     fn read_watch(&self, head: &str, sender: &mpsc::Sender<(Instant, Vec<u8>)>) -> io::Result<()> {
         let stream = self.server.endpoint().handshake(&["http/1.1"])?;
         let mut lines = BufReader::new(InterruptibleStream::new(stream, &self.is_stopping)?);
@@ -243,7 +243,7 @@ impl ProxyState {
         Ok(())
     }
 
-    /// Whether a watch breaks after as many events, instead of the next.
+    /// Whether a watch breaks after this many events, instead of the next.
     fn break_watch_if_due(
         &self,
         forwarded: usize,

@@ -1,4 +1,4 @@
-//! The scenarios: what a user does, and what the cluster says.
+//! The scenarios: actions of a user, and the responses of the cluster.
 
 mod agreement;
 mod cel_rules;
@@ -29,15 +29,15 @@ use std::path::Path;
 use crate::fixture::Fixture;
 use crate::lockkeeper::Protocol;
 
-/// One trial. It runs once for each protocol, unless the protocol is nothing to it.
+/// One trial. It runs once for each protocol, or for one protocol only.
 pub struct Scenario {
     pub name: Cow<'static, str>,
     pub run: Run,
-    /// The one protocol to run it with.
+    /// The one protocol that it runs with.
     pub only: Option<Protocol>,
 }
 
-/// What a trial does; it fails by panicking.
+/// The function of a trial; it fails by panicking.
 type Run = Box<dyn FnOnce(&mut Fixture, Protocol) + Send>;
 
 impl Scenario {
@@ -58,8 +58,8 @@ impl Scenario {
     }
 }
 
-/// All scenarios; those that need a configuration of their own, and with it
-/// another server, come late, and those that need workers last.
+/// All scenarios. Those with another configuration need another
+/// server and come late; those that need workers come last.
 pub fn all(root: &Path) -> Vec<Scenario> {
     let mut scenarios = setup::scenarios();
     scenarios.extend(examples::scenarios(root));

@@ -42,7 +42,7 @@ pub struct Watch {
 #[derive(Default)]
 struct ObservedVersions {
     versions: Vec<Value>,
-    /// Why it ended by itself.
+    /// The cause if it ended by itself.
     error: Option<String>,
 }
 
@@ -73,7 +73,7 @@ impl Watch {
         }
     }
 
-    /// All versions so far, in their order. One that is gone has `deletedVersion` in it.
+    /// All versions so far, in order. A deleted object has `deletedVersion`.
     #[track_caller]
     pub fn versions(&self) -> Vec<Value> {
         self.versions_after(0)
@@ -122,7 +122,7 @@ fn run(
     if let Some(it) = endpoint.token {
         token = format!("Authorization: Bearer {it}\r\n");
     }
-    // HTTP/1.0 has no chunks: what comes is lines.
+    // HTTP/1.0 has no chunked encoding: each event is a line.
     write!(
         lines.get_mut(),
         "GET {path}?watch=1&allowWatchBookmarks=true&resourceVersion={version} HTTP/1.0\r\n\
@@ -136,7 +136,7 @@ fn run(
         lines.read_line(&mut line)?;
     }
     if status != "200" {
-        // It is starting, or stopping.
+        // The API server is starting or stopping.
         return Err(io::ErrorKind::ConnectionRefused.into());
     }
     loop {

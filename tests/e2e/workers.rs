@@ -1,4 +1,4 @@
-//! What makes the pods of Jobs and runs them: the controller manager, the scheduler, and kwok in the
+//! The workers, which create and run the pods of Jobs: the controller manager, the scheduler, and kwok in
 //! place of kubelets.
 
 use std::fs;
@@ -16,25 +16,25 @@ const CONTROLLER_MANAGER: &str = "kube-controller-manager";
 const SCHEDULER: &str = "kube-scheduler";
 const KWOK: &str = "kwok";
 
-/// Of the controllers those that Jobs and namespaces need, and the one that migrates stored objects. No node controller is among them: nodes
-/// stay as kwok makes them.
+/// The controllers that Jobs and namespaces need, and the one that migrates stored objects. The node controllers are left
+/// out: nodes stay as kwok creates them.
 const CONTROLLERS: &str = "job-controller,garbage-collector-controller,namespace-controller,\
     serviceaccount-controller,disruption-controller,ttl-after-finished-controller,\
     podgroup-protection-controller,storage-version-migrator-controller";
 
-/// No program waits for its turn at the API server: what a trial measures is not to be that.
+/// Without client-side rate limits: they would be measured instead of the controller.
 const REQUESTS_PER_SECOND: u32 = 2000;
 
-/// How many Jobs are worked on at once.
+/// The number of Jobs that are processed at once.
 const JOB_SYNCS: u32 = 20;
 
-/// The three programs. Dropping it ends them.
+/// The three programs. Dropping it stops them.
 pub struct Workers {
     processes: [Process; 3],
 }
 
 impl Workers {
-    /// Starts them as the administrator of a cluster, and waits until they work.
+    /// Starts them as the administrator of a cluster, and waits until they are ready.
     pub fn start(programs: &Programs, admin: &Path, folder: &Path) -> Result<Self, String> {
         programs.require(&[CONTROLLER_MANAGER, SCHEDULER, KWOK])?;
         let ports = free_ports().map_err(|e| format!("no free port: {e}"))?;
@@ -44,7 +44,7 @@ impl Workers {
             let log = folder.join(name).with_extension("log");
             Process::start(name, command, &log, None)
         };
-        // All start at once, and then each is waited for.
+        // All start at once; then the test waits for each.
         let manager = controller_manager(programs, admin, folder, manager_port);
         let mut manager = start(CONTROLLER_MANAGER, manager)?;
         let scheduler = scheduler(programs, admin, folder, scheduler_port)?;
@@ -53,14 +53,14 @@ impl Workers {
 
         manager.wait_ready(|| is_healthy(folder, CONTROLLER_MANAGER, manager_port, "/healthz"))?;
         scheduler.wait_ready(|| is_healthy(folder, SCHEDULER, scheduler_port, "/readyz"))?;
-        // It listens when it has begun to watch.
+        // It listens once its watches are started.
         kwok.wait_ready(|| TcpStream::connect((Ipv4Addr::LOCALHOST, kwok_port)).ok())?;
         Ok(Self {
             processes: [manager, scheduler, kwok],
         })
     }
 
-    /// An error with the end of its log, if one of them has ended.
+    /// An error with the end of the log, if a program has exited.
     pub fn check(&mut self) -> Result<(), String> {
         for process in &mut self.processes {
             process.wait_ready(|| Some(()))?;
@@ -106,7 +106,7 @@ fn scheduler(
     Ok(command)
 }
 
-/// The flags that the two have in common.
+/// The flags that the controller manager and the scheduler have in common.
 fn serving(command: &mut Command, folder: &Path, name: &str, port: u16) {
     command
         .arg("--bind-address=127.0.0.1")
@@ -114,7 +114,7 @@ fn serving(command: &mut Command, folder: &Path, name: &str, port: u16) {
         .arg(format!("--cert-dir={}", folder.join(name).display()))
         // Only the health endpoints are used, which need no authorization.
         .arg("--authentication-skip-lookup=true")
-        // As the API server has it: pod groups.
+        // The same feature gates as the API server: pod groups.
         .arg("--feature-gates=GenericWorkload=true");
 }
 
@@ -129,7 +129,7 @@ fn kwok(programs: &Programs, admin: &Path, port: u16) -> Command {
     command
 }
 
-/// Whether a program says at `path` that it is well. It makes its certificate itself, as the API
+/// Whether a program's health endpoint at `path` returns 200. The program generates its certificate itself, as the API
 /// server does.
 fn is_healthy(folder: &Path, name: &str, port: u16, path: &str) -> Option<()> {
     let ca = folder.join(name).join(name).with_extension("crt");

@@ -320,7 +320,7 @@ mod tests {
     use serde::de::DeserializeOwned;
 
     #[track_caller]
-    fn refused<T: DeserializeOwned>(text: &str, key: &str) {
+    fn assert_rejected<T: DeserializeOwned>(text: &str, key: &str) {
         match from_str::<T>(text) {
             Err(DecodeError::DuplicateKey(found)) => assert_eq!(found, key, "{text}"),
             Err(DecodeError::Json(error)) => panic!("{text}: {error}"),
@@ -344,13 +344,13 @@ mod tests {
                 "nodeName",
             ),
         ] {
-            refused::<Pod>(text, key);
+            assert_rejected::<Pod>(text, key);
         }
-        refused::<ClusterQueue>(
+        assert_rejected::<ClusterQueue>(
             r#"{"metadata": {"name": "q"}, "spec": {}, "spec": {"cohortName": "c"}}"#,
             "spec",
         );
-        refused::<ClusterQueue>(
+        assert_rejected::<ClusterQueue>(
             r#"{"metadata": {}, "spec": {"cohortName": "c", "cohortName": "c"}}"#,
             "cohortName",
         );
@@ -366,7 +366,7 @@ mod tests {
             )
         };
         for key in ["k0", "k15", "k16", "k17", "k99"] {
-            refused::<Pod>(&many(&format!("{key:?}")), key);
+            assert_rejected::<Pod>(&many(&format!("{key:?}")), key);
         }
         assert!(from_str::<Pod>(&many(r#""k100""#)).is_ok());
     }

@@ -23,14 +23,14 @@ const SECOND: &str = "GET /livez HTTP/1.1\r\nhost: localhost\r\nconnection: clos
 #[derive(Debug, PartialEq, Eq)]
 enum Outcome {
     /// The first one is rejected, and the connection ends.
-    Refused,
+    Rejected,
     /// The first one gets a response, and the connection ends.
     Last,
     /// Both get a response: the end of the first one is unambiguous.
     Both,
 }
 
-use Outcome::{Both, Last, Refused};
+use Outcome::{Both, Last, Rejected};
 
 /// Sends a POST with these fields and this body, and [`SECOND`] directly after it.
 async fn outcome(webhook: &Webhook, fields: &str, body: &str) -> (Outcome, String) {
@@ -53,7 +53,7 @@ async fn sent(webhook: &Webhook, text: &str) -> (Outcome, String) {
         .skip(1)
         .map(|answer| answer.get(..3).unwrap());
     let outcome = match (codes.next(), codes.next(), codes.next()) {
-        (Some("400" | "431"), None, None) => Refused,
+        (Some("400" | "431"), None, None) => Rejected,
         (Some("200"), None, None) => Last,
         (Some("200"), Some("200"), None) => Both,
         other => panic!("{other:?} to {text}\n{answer}"),
@@ -145,7 +145,7 @@ async fn invalid_content_length_is_rejected() {
         "content-length: 18446744073709551615\r\n".to_owned(),
     ] {
         let seen = outcome(&webhook, &fields, &review).await;
-        assert_outcome(&seen, &Refused, &fields);
+        assert_outcome(&seen, &Rejected, &fields);
     }
 }
 
@@ -174,7 +174,7 @@ async fn transfer_coding_other_than_chunked_is_rejected() {
         "transfer-encoding: identity\r\ncontent-length: 5",
     ] {
         let seen = outcome(&webhook, &format!("{coding}\r\n"), &body).await;
-        assert_outcome(&seen, &Refused, coding);
+        assert_outcome(&seen, &Rejected, coding);
     }
     // HTTP/1.0 has no chunks.
     let old = format!(
@@ -220,7 +220,7 @@ async fn malformed_chunk_is_rejected() {
         format!("{}0\r\nx: \0\r\n\r\n", chunk(&review)),
     ] {
         let seen = outcome(&webhook, "transfer-encoding: chunked\r\n", &body).await;
-        assert_outcome(&seen, &Refused, &body);
+        assert_outcome(&seen, &Rejected, &body);
     }
 }
 
@@ -245,6 +245,6 @@ async fn malformed_head_is_rejected() {
         format!("\u{e4}: y\r\n{length}\r\n"),
     ] {
         let seen = outcome(&webhook, &fields, &review).await;
-        assert_outcome(&seen, &Refused, &fields);
+        assert_outcome(&seen, &Rejected, &fields);
     }
 }

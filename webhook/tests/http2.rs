@@ -49,7 +49,7 @@ fn reset(stream: u32, code: u32) -> Vec<u8> {
 }
 
 #[tokio::test]
-async fn stream_over_limit_is_refused_and_can_be_retried() {
+async fn stream_over_limit_is_rejected_and_can_be_retried() {
     let server = Server::with_limits(ConnectionLimits {
         streams_max: 2,
         ..ConnectionLimits::default()
@@ -57,8 +57,8 @@ async fn stream_over_limit_is_refused_and_can_be_retried() {
     .await;
     let mut connection = connect(&server).await;
     connection.send(&[open(1), open(3), open(5)].concat()).await;
-    let refused = connection.next_of(RST_STREAM).await.unwrap();
-    assert_eq!((refused.stream, refused.code()), (5, REFUSED_STREAM));
+    let frame = connection.next_of(RST_STREAM).await.unwrap();
+    assert_eq!((frame.stream, frame.code()), (5, REFUSED_STREAM));
     server.gate.wait_for_requests(2).await;
 
     // After the end of one stream, the rejected request is served on the same connection.
@@ -79,8 +79,8 @@ async fn repeated_streams_over_limit_close_connection() {
     connection.send(&open(1)).await;
     for stream in [3, 5, 7] {
         connection.send(&open(stream)).await;
-        let refused = connection.next_of(RST_STREAM).await.unwrap();
-        assert_eq!((refused.stream, refused.code()), (stream, REFUSED_STREAM));
+        let frame = connection.next_of(RST_STREAM).await.unwrap();
+        assert_eq!((frame.stream, frame.code()), (stream, REFUSED_STREAM));
     }
     connection.quiet().await;
     connection.send(&open(9)).await;

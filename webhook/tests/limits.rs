@@ -123,12 +123,12 @@ async fn request_over_limit_is_rejected_at_once() {
                 // The body never ends: the response does not wait for it.
                 let unbounded = stream::once(async { Ok::<_, Infallible>(Bytes::from("{")) });
                 let unbounded = Body::from_stream(unbounded.chain(stream::pending()));
-                let refused = webhook.post(alpn, "/mutate", unbounded).await;
-                assert_eq!(refused.status, StatusCode::TOO_MANY_REQUESTS);
-                let wait = refused.headers["retry-after"].to_str().unwrap();
+                let response = webhook.post(alpn, "/mutate", unbounded).await;
+                assert_eq!(response.status, StatusCode::TOO_MANY_REQUESTS);
+                let wait = response.headers["retry-after"].to_str().unwrap();
                 assert_eq!(wait, "3");
                 assert_eq!(
-                    refused.body,
+                    response.body,
                     "2 requests are in flight, which is the limit; try again in 3 s\n"
                 );
                 // The probes still get a response.
@@ -155,9 +155,9 @@ async fn bodies_over_total_limit_are_rejected() {
     .await;
     for alpn in PROTOCOLS {
         let large = workload("large", LARGE_BODY_BYTES);
-        let refused = webhook.post(alpn, "/mutate", large).await;
-        assert_eq!(refused.status, StatusCode::TOO_MANY_REQUESTS);
-        assert!(refused.headers.contains_key("retry-after"));
+        let response = webhook.post(alpn, "/mutate", large).await;
+        assert_eq!(response.status, StatusCode::TOO_MANY_REQUESTS);
+        assert!(response.headers.contains_key("retry-after"));
         let small = webhook.post(alpn, "/mutate", workload("small", 0)).await;
         assert_eq!(small.review()["uid"], "small");
     }

@@ -217,7 +217,7 @@ fn span_has_object_and_outcome_attributes() {
     ] {
         assert_eq!(attribute(root, key), value, "{key}");
     }
-    assert_eq!(root.status, Status::Unset, "a refusal is no failure");
+    assert_eq!(root.status, Status::Unset, "a rejection is no failure");
 }
 
 #[test]

@@ -459,13 +459,13 @@ async fn foreign_or_expired_client_certificate_is_rejected() {
         ca.sign("client", &[], true, 1..2),
         ca.sign("client", &[], false, -10..1),
     ];
-    let mut refused = 0;
+    let mut rejected = 0;
     for pair in &bad {
         for version in [&TLS12, &TLS13] {
             let client = server.client(version, Some(pair));
             assert_eq!(server.request_status(&client, "/validate").await, None);
-            refused += 1;
-            assert_eq!(server.status.rejected_clients(), refused);
+            rejected += 1;
+            assert_eq!(server.status.rejected_clients(), rejected);
         }
     }
 }

@@ -76,7 +76,7 @@ pub struct LimitSettings {
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct Http2Limits {
-    /// Concurrent requests on one connection. Further ones are refused and may be retried.
+    /// Concurrent requests on one connection. The server rejects further ones; clients may retry them.
     pub streams_max: BoundedInt<1, 65_536>,
     /// Requests that a client may open and reset before they are accepted. One more closes the connection
     /// (CVE-2023-44487).

@@ -131,7 +131,7 @@ annotations:
 
 {{- define "lockkeeper.podSpec" -}}
 serviceAccountName: {{ .name }}
-# Its process asks the API server.
+# Its process calls the API server.
 automountServiceAccountToken: true
 {{- with .root.Values.imagePullSecrets }}
 imagePullSecrets:

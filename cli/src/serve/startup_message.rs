@@ -12,7 +12,7 @@ use std::path::Path;
 const EXAMPLES: [(&str, &str, &str); 2] = [
     (
         "This object is rejected, and the response has the reasons:",
-        "examples/reviews/clusterqueue-refused.json",
+        "examples/reviews/clusterqueue-rejected.json",
         "validate",
     ),
     (

@@ -110,8 +110,8 @@ impl Fixture {
             let (_, name) = written_object(&write);
             let line = format!("{} {}", write.purpose.as_str(), name.name());
             let line = line.trim_end().to_owned();
-            let refuses = self.rejects_prefix.as_ref();
-            let is_refused = refuses.is_some_and(|it| line.starts_with(it.as_str()));
+            let prefix = self.rejects_prefix.as_ref();
+            let is_rejected = prefix.is_some_and(|it| line.starts_with(it.as_str()));
             if write.purpose != WritePurpose::QueueStatus {
                 self.write_lines.push(line);
             }
@@ -119,7 +119,7 @@ impl Fixture {
                 let fields = ["/regarding/kind", "/regarding/name", "/reason", "/note"];
                 self.events.push(fields.map(|it| text(event, it)).join(" "));
             }
-            let outcome = if is_refused {
+            let outcome = if is_rejected {
                 WriteResult::Rejected("rejected by the test".to_owned())
             } else {
                 execute(&mut self.api, &write).unwrap()

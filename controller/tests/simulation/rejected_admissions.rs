@@ -14,12 +14,12 @@ fn rejected_admission_leaves_quota_to_others() {
     stage.rejects_prefix = Some("admit job-first-".to_owned());
     let lines = stage.settle();
     let first = stage.workload_of("first");
-    let refused = [
+    let expected = [
         format!("create_workload {first}"),
         format!("admit {first}"),
         "event".into(),
     ];
-    assert_eq!(lines, refused);
+    assert_eq!(lines, expected);
 
     // No other workload needs the quota: it is retried with a growing pause.
     assert_eq!(stage.advance(900), [""; 0]);

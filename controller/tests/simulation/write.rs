@@ -25,7 +25,7 @@ pub fn execute(api: &mut Api, write: &WriteRequest) -> Result<WriteResult, Strin
         Err(Error::Conflict) => Ok(WriteResult::Conflict),
         Err(Error::Invalid(why)) => {
             let what = write.purpose.as_str();
-            Err(format!("{what} of {name} is refused: {why}"))
+            Err(format!("{what} of {name} is rejected: {why}"))
         }
     }
 }

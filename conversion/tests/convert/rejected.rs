@@ -1,4 +1,4 @@
-//! What is not converted, and what is said of it.
+//! Requests that are not converted, and their error messages.
 
 use lockkeeper_conversion::{Converters, Kind};
 use serde_json::{Value, json};

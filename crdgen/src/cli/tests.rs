@@ -184,7 +184,7 @@ fn invalid_command_lines_are_rejected() {
     }
 }
 
-/// What is said of a CA bundle with this content.
+/// Reads a CA bundle with this content.
 #[track_caller]
 fn bundle(content: &str) -> Result<String, String> {
     let folder = TempDir::new().unwrap();

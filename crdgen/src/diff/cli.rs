@@ -125,7 +125,7 @@ fn answer(
         verdicts.extend(found);
         skipped = skipped.saturating_add(others);
     }
-    verdicts.sort_by_key(|it| std::cmp::Reverse(it.fate));
+    verdicts.sort_by_key(|it| std::cmp::Reverse(it.outcome));
     let report = Report {
         changes: &changes,
         verdicts: (!arguments.objects.is_empty()).then_some(verdicts.as_slice()),
@@ -134,7 +134,7 @@ fn answer(
     write(&report.text(arguments.output, is_coloured())?, out)?;
     let failing = verdicts
         .iter()
-        .any(|it| it.fate > StoredObjectOutcome::LosesFields);
+        .any(|it| it.outcome > StoredObjectOutcome::LosesFields);
     Ok(if failing {
         ChangeClass::Breaking
     } else {

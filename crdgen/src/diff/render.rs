@@ -92,10 +92,10 @@ impl Report<'_> {
 
     fn human_stored_objects(&self, out: &mut String) -> fmt::Result {
         for verdict in self.verdicts.into_iter().flatten() {
-            if verdict.fate == StoredObjectOutcome::Passes {
+            if verdict.outcome == StoredObjectOutcome::Passes {
                 continue;
             }
-            writeln!(out, "{}  {}", verdict.object, verdict.fate.as_str())?;
+            writeln!(out, "{}  {}", verdict.object, verdict.outcome.as_str())?;
             for field in &verdict.dropped {
                 writeln!(out, "    loses {field}")?;
             }
@@ -118,7 +118,7 @@ impl Report<'_> {
         if let Some(verdicts) = self.verdicts {
             let failing = verdicts
                 .iter()
-                .filter(|it| it.fate > StoredObjectOutcome::LosesFields)
+                .filter(|it| it.outcome > StoredObjectOutcome::LosesFields)
                 .count();
             parts.push(format!(
                 "{failing} of {} objects would fail",
@@ -167,18 +167,18 @@ impl Report<'_> {
         }
         let failing = self.verdicts.into_iter().flatten();
         let mut failing = failing
-            .filter(|it| it.fate != StoredObjectOutcome::Passes)
+            .filter(|it| it.outcome != StoredObjectOutcome::Passes)
             .peekable();
         if failing.peek().is_some() {
             writeln!(
                 out,
-                "\n### Objects\n\n| object | fate | why |\n| --- | --- | --- |"
+                "\n### Objects\n\n| object | outcome | why |\n| --- | --- | --- |"
             )?;
         }
         for verdict in failing {
             let lost = verdict.dropped.iter().map(|it| format!("loses {it}"));
             let why: Vec<String> = lost.chain(verdict.on_create.iter().cloned()).collect();
-            let (object, outcome) = (&verdict.object, verdict.fate.as_str());
+            let (object, outcome) = (&verdict.object, verdict.outcome.as_str());
             writeln!(out, "| {object} | {outcome} | {} |", cell(&why.join("; ")))?;
         }
         Ok(())

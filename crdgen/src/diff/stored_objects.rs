@@ -18,7 +18,7 @@ pub enum StoredObjectOutcome {
     /// It could not be created again; updates pass that leave invalid values unchanged.
     PassesUntouched,
     /// Every update of it is rejected.
-    Refused,
+    RejectedOnUpdate,
     /// Its version is not served.
     Unserved,
 }
@@ -31,7 +31,7 @@ impl StoredObjectOutcome {
             Self::Passes => "passes",
             Self::LosesFields => "loses fields",
             Self::PassesUntouched => "passes until it is changed",
-            Self::Refused => "is rejected on every update",
+            Self::RejectedOnUpdate => "is rejected on every update",
             Self::Unserved => "has a version that is not served",
         }
     }
@@ -45,7 +45,7 @@ pub struct StoredObjectReport {
     /// The name of its definition.
     pub definition: String,
     /// The result.
-    pub fate: StoredObjectOutcome,
+    pub outcome: StoredObjectOutcome,
     /// The dropped fields.
     pub dropped: Vec<String>,
     /// The findings on creation, and before Kubernetes 1.33 on every update.
@@ -120,7 +120,7 @@ fn check_object(
     // The second check has the object as its own old version: only unchanged values.
     let (on_create, on_update) = (texts(None), texts(Some(&read)));
     let outcome = if !on_update.is_empty() {
-        StoredObjectOutcome::Refused
+        StoredObjectOutcome::RejectedOnUpdate
     } else if !on_create.is_empty() {
         StoredObjectOutcome::PassesUntouched
     } else if !dropped.is_empty() {
@@ -156,7 +156,7 @@ impl StoredObjectReport {
         Self {
             object: format!("{} {name}", definition.spec.names.kind),
             definition: name_of(definition),
-            fate: outcome,
+            outcome,
             dropped: Vec::new(),
             on_create: Vec::new(),
             on_update: Vec::new(),

@@ -30,7 +30,7 @@ use std::sync::Arc;
 use std::thread;
 
 /// The default number of objects per rule.
-const CASES: usize = 1000;
+const CASES: usize = 400;
 
 fn cases() -> usize {
     let value = std::env::var("LOCKKEEPER_CASES").ok();
@@ -185,7 +185,7 @@ fn tally_rule(rule: &RuleInfo) -> RuleTally {
     tally
 }
 
-/// An object that a rule, its schema and its policy are asked about.
+/// An object that a rule, its schema and its policy validate.
 struct RuleCase<'a> {
     rule: &'a RuleInfo,
     schema: &'a Schema,
@@ -241,7 +241,7 @@ fn to_yaml(object: &Value) -> String {
     serde_saphyr::to_string(object).unwrap()
 }
 
-/// What an admission policy asks for a rule.
+/// The expressions of an admission policy for one rule.
 struct Policy(Vec<Program>);
 
 fn policy(rule: &RuleInfo) -> Policy {

@@ -17,7 +17,7 @@ use serde_json::{Value, json};
 /// What a rule says of an object that is made, or changed from another.
 pub type RuleCheck = fn(&str, &Value, Option<&Value>) -> Option<bool>;
 
-/// Whether a rule accepts. Nothing is said of what is no object of the kind.
+/// Whether a rule accepts. Values that are not objects of the kind have no result.
 pub fn accepts<T: ValidatedKind>(rule: &str, new: &Value, old: Option<&Value>) -> Option<bool> {
     let read = |it: &Value| serde_json::from_value::<T>(it.clone()).ok();
     let new = read(new)?;

@@ -1,4 +1,4 @@
-//! Comparing CRDs: what is said of each change, and that what is called compatible is.
+//! Comparing CRDs: the report on each change, and a property test of the class compatible.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,

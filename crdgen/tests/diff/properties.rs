@@ -185,7 +185,7 @@ fn value() -> BoxedStrategy<Value> {
     .boxed()
 }
 
-/// A value that has the form that a schema asks for, whatever its bounds are.
+/// A value with the types of a schema; its bounds are ignored.
 fn value_of_shape(
     schema: &Value,
     seeds: &mut impl Iterator<Item = usize>,
@@ -228,7 +228,7 @@ fn value_of_shape(
     }
 }
 
-/// Its defaults are valid, as the API server asks, or it has none.
+/// Its defaults are valid, as the API server requires, or it has none.
 fn with_valid_defaults(mut schema: Value) -> Value {
     let fields = schema.get_mut("properties").and_then(Value::as_object_mut);
     for (_, child) in fields.into_iter().flatten() {

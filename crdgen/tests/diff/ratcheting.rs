@@ -1,4 +1,4 @@
-//! How long a stored object passes: what is said of each change, beside what the API server does.
+//! How long a stored object passes: compares the report on each change with the API server's validation.
 
 use lockkeeper_crdgen::diff::{ChangeClass, StoredObjectsEffect, compare_schemas};
 use serde::Deserialize;

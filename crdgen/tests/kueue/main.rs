@@ -77,7 +77,7 @@ impl FieldVerdict {
     }
 }
 
-/// What is said of a field.
+/// The comparison of one field.
 struct Row {
     kind: &'static str,
     path: String,
@@ -236,10 +236,10 @@ fn page(rows: &[Row], reasons: &[Reason]) -> String {
     };
     let mut out = format!(
         "# Our schemas beside Kueue's\n\n<!-- Made by UPDATE_DOCS=1 cargo test -p lockkeeper-crdgen --test kueue -->\n\n\
-         Field by field, what the schemas of the kinds that both have (here {}, in Kueue {VERSION}) accept. *Wider* and *only \
-         here* take all that Kueue's takes; *narrower*, *missing here* and *other default* have a reason. Nothing is said of \
-         expressions: what they ask for is in the [rules](rules/README.md). Fields below one that is missing or only here are \
-         not listed, nor those of the pod template, which has no schema here: the webhook reads it.\n",
+         This page compares the schemas of the kinds that both projects have, field by field (here {}, in Kueue {VERSION}). \
+         *Wider* and *only here* accept all values that Kueue accepts; *narrower*, *missing here* and *other default* have a \
+         reason. Expressions are not compared: they are in the [rules](rules/README.md). Fields below a field that is missing or \
+         only here are not listed. The pod template has no schema here: the webhook decodes it.\n",
         lockkeeper_api::VERSION
     );
     for (kind, _) in KINDS {

@@ -300,12 +300,12 @@ fn flavor_verdict_json(state: &State, verdict: &FlavorVerdict) -> Value {
         FlavorVerdict::NotNominated => json!({"verdict": "notNominated"}),
         FlavorVerdict::ExceedsMaxQuota {
             of,
-            requested: asked,
+            requested,
             potential,
         } => json!({
             "verdict": "ExceedsMaxQuota",
             "resource": state.resource_name(of.resource),
-            "asked": asked.get(),
+            "requested": requested.get(),
             "potential": potential.get(),
         }),
         FlavorVerdict::ExceedsMin { of, sum, min } => json!({
@@ -317,23 +317,23 @@ fn flavor_verdict_json(state: &State, verdict: &FlavorVerdict) -> Value {
         FlavorVerdict::ExceedsMax {
             of,
             sum,
-            reserved: kept,
+            reserved,
             max,
         } => json!({
             "verdict": "beyondMax",
             "resource": state.resource_name(of.resource),
             "sum": sum.get(),
-            "kept": kept.get(),
+            "reserved": reserved.get(),
             "max": max.get(),
         }),
         FlavorVerdict::WaitingForQuota {
             of,
-            requested: asked,
+            requested,
             available,
         } => json!({
             "verdict": "WaitingForQuota",
             "resource": state.resource_name(of.resource),
-            "asked": asked.get(),
+            "requested": requested.get(),
             "available": available.get(),
         }),
         FlavorVerdict::Possible {

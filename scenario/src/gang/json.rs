@@ -219,7 +219,7 @@ fn domain_json(world: &GangCluster, host: Option<HostId>, reason: &InfeasibleRea
 fn infeasible_json(world: &GangCluster, why: &InfeasibleReason) -> Value {
     let cluster = world.cluster();
     match why {
-        InfeasibleReason::Rejected(refusal) => match refusal {
+        InfeasibleReason::Rejected(rejection) => match rejection {
             FilterRejection::NodeNotFound => json!({"reason": "noSuchNode"}),
             FilterRejection::Unschedulable => json!({"reason": "unschedulable"}),
             FilterRejection::SelectorMismatch => json!({"reason": "notSelected"}),
@@ -228,15 +228,15 @@ fn infeasible_json(world: &GangCluster, why: &InfeasibleReason) -> Value {
             }
             FilterRejection::InsufficientAllocatable {
                 resource,
-                requested: asked,
+                requested,
                 allocatable,
             } => json!({
                 "reason": "tooSmall",
                 "resource": cluster.resource_name(*resource),
-                "asked": asked.get(),
+                "requested": requested.get(),
                 "allocatable": allocatable.get(),
             }),
-            _ => json!({"reason": "refused"}),
+            _ => json!({"reason": "rejectedByFilter"}),
         },
         InfeasibleReason::NoLowerPriority => json!({"reason": "noLowerPriorityPods"}),
         InfeasibleReason::InsufficientResources { resources: short } => {

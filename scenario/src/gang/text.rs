@@ -284,7 +284,7 @@ fn domain_text(world: &GangCluster, host: Option<HostId>) -> String {
 fn infeasible_text(world: &GangCluster, why: &InfeasibleReason) -> String {
     let cluster = world.cluster();
     match why {
-        InfeasibleReason::Rejected(refusal) => match refusal {
+        InfeasibleReason::Rejected(rejection) => match rejection {
             FilterRejection::NodeNotFound => "the node does not exist".to_owned(),
             FilterRejection::Unschedulable => "the node is cordoned".to_owned(),
             FilterRejection::SelectorMismatch => {
@@ -296,10 +296,10 @@ fn infeasible_text(world: &GangCluster, why: &InfeasibleReason) -> String {
             }
             FilterRejection::InsufficientAllocatable {
                 resource,
-                requested: asked,
+                requested,
                 allocatable,
             } => format!(
-                "{allocatable} of {} is allocatable, and {asked} is requested",
+                "{allocatable} of {} is allocatable, and {requested} is requested",
                 cluster.resource_name(*resource)
             ),
             _ => "a filter rejects the node".to_owned(),

@@ -284,9 +284,9 @@ fn blocked_text(blocked: BlockedReason) -> String {
 /// Why a job is not placed: the value of `why` in the cases, and a text.
 pub(super) fn rejection_reason(
     names: &NameLookup<'_>,
-    refusal: &JobRejection,
+    rejection: &JobRejection,
 ) -> (&'static str, String) {
-    match refusal {
+    match rejection {
         JobRejection::Blocked(blocked) => {
             ("previous round not finished", self::blocked_text(*blocked))
         }

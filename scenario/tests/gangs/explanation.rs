@@ -1,4 +1,4 @@
-//! What is told, as people and programs see it.
+//! Explanations as text and as JSON.
 
 use crate::evaluate_yaml;
 use insta::{assert_json_snapshot, assert_snapshot};

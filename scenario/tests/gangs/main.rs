@@ -1,4 +1,4 @@
-//! Scenarios of pods and gangs: what is told of them, and what is refused.
+//! Scenarios of pods and gangs: explanations and rejected scenarios.
 #![allow(
     clippy::unwrap_used,
     clippy::panic,

@@ -26,7 +26,7 @@ pub struct BorrowingCluster {
     pub jobs: Vec<Job>,
 }
 
-/// Priority 10, asks for 50 cpus and 50 GiB: 50 victims.
+/// Priority 10, requests 50 CPUs and 50 GiB: 50 victims.
 pub const PREEMPTOR: (i32, i64) = (10, 50);
 
 impl BorrowingCluster {
@@ -48,7 +48,7 @@ impl BorrowingCluster {
         Self { nominal, jobs }
     }
 
-    /// Priority 1, asks for a quarter of all quota: no workload is preempted for it.
+    /// Priority 1, requests a quarter of all quota: no workload is preempted for it.
     pub fn infeasible_preemptor(&self) -> (i32, i64) {
         (1, i64::try_from(self.jobs.len() / 4).unwrap())
     }
@@ -140,7 +140,7 @@ fn pairs(state: &mut State) -> [FlavorResource; 2] {
     })
 }
 
-/// A pod set that asks for this many cpus and GiB.
+/// A pod set that requests this many CPUs and GiB.
 pub fn pod_set(state: &mut State, units: i64) -> PodSet {
     let requests = [("cpu", 1000), ("memory", GIB)];
     let requests = requests

@@ -28,14 +28,14 @@ pub fn print() {
         let resident = (resident() - before) / world.jobs.len();
         let mut plain = world.reference_search();
         let at = format!("{queues:7} {running:9}");
-        for (what, asks) in [
+        for (what, request) in [
             ("50 victims", PREEMPTOR),
             ("no victims suffice", world.infeasible_preemptor()),
         ] {
-            let id = pending(&mut state, what, asks);
-            let (core_us, count) = search(&mut state, &mut plain, id, asks);
+            let id = pending(&mut state, what, request);
+            let (core_us, count) = search(&mut state, &mut plain, id, request);
             let plain_us = median_us(3, || {
-                plain.search(asks.0, asks.1);
+                plain.search(request.0, request.1);
             });
             let ratio = plain_us / core_us;
             println!("{what:24} {at} {core_us:10.1} {plain_us:12.1} {ratio:8.1} {count:6}");

@@ -169,7 +169,7 @@ impl CaseComparison<'_> {
             );
             if !is_still {
                 self.problems
-                    .push(format!("asked again: {:?}", again.outcome));
+                    .push(format!("second decision: {:?}", again.outcome));
             }
         }
     }
@@ -207,10 +207,10 @@ impl CaseComparison<'_> {
             .loaded
             .gang_cluster
             .decide(&self.loaded.preemption_request(), &mut GangTrace::off());
-        let refused = matches!(decision.outcome, GangOutcome::Ineligible(_));
-        self.expect("eligible", !refused);
+        let is_ineligible = matches!(decision.outcome, GangOutcome::Ineligible(_));
+        self.expect("eligible", !is_ineligible);
         self.ignore(&["filter_status", "message"]);
-        if refused {
+        if is_ineligible {
             let message = scheduler_message(&self.loaded.gang_cluster, false, &decision.outcome);
             self.expect("message", message);
             self.ignore(&["candidates", "rejected", "selected_any_of"]);

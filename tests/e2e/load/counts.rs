@@ -38,15 +38,15 @@ impl fmt::Display for LoadCounts {
         let Self {
             sent,
             accepted,
-            rejected: refused,
-            unexpected: wrong,
-            without_response: lost,
+            rejected,
+            unexpected,
+            without_response,
             unavailable,
         } = self;
         write!(
             f,
-            "sent {sent}, accepted {accepted}, refused {refused}, wrong {wrong}, lost {lost}, \
-             unavailable {unavailable}"
+            "sent {sent}, accepted {accepted}, rejected {rejected}, unexpected {unexpected}, \
+             without response {without_response}, unavailable {unavailable}"
         )
     }
 }

@@ -9,23 +9,23 @@ use crate::client::HttpMessage;
 /// The faults. A number n means the first and every n-th request or event after it; 0 means never.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Faults {
-    /// By how much each request is late, and each event of a watch.
+    /// The delay of each request, and of each event of a watch.
     pub latency_ms: u64,
-    /// By how much more an event is.
+    /// The additional delay of an event.
     pub lag_ms: u64,
-    /// Writes that are answered 429 and not done.
+    /// Writes that get 429 and are not done.
     pub busy: usize,
-    /// Writes that are answered 500 or 503, in turns, and not done.
+    /// Writes that get 500 or 503, in turns, and are not done.
     pub broken: usize,
-    /// Writes that are done, and the connection breaks instead of an answer.
+    /// Writes that are done; the connection breaks before the response.
     pub lost: usize,
-    /// Writes of a status that are answered 409 and not done.
+    /// Writes of a status that get 409 and are not done.
     pub conflict: usize,
-    /// How many requests for a further page of a listing are answered 410, until the rest is not.
+    /// The number of requests for a further page of a list that get 410; later ones succeed.
     pub pages: usize,
-    /// The collection whose watches break; an empty name is all.
+    /// The collection whose watches break; all collections if empty.
     pub watches: &'static str,
-    /// A watch breaks instead of its next event after as many.
+    /// A watch breaks after this many events.
     pub cut: usize,
     /// Like the above, and the resource version has expired: the client gets 410 in the stream or, alternately, when
     /// it watches again.
@@ -38,7 +38,7 @@ pub struct FaultCounts {
     pub requests: usize,
     pub writes: usize,
     pub events: usize,
-    /// Requests and events that were late.
+    /// Delayed requests and events.
     pub late: usize,
     pub busy: usize,
     pub broken: usize,
@@ -50,7 +50,7 @@ pub struct FaultCounts {
     pub cut: usize,
     pub gone_in_stream: usize,
     pub gone_at_start: usize,
-    /// Writes under way, and the most there were at once.
+    /// Writes in flight, and their maximum.
     pub in_flight: usize,
     pub max_in_flight: usize,
 }
@@ -61,7 +61,7 @@ pub(super) enum Disposition {
     Forward,
     /// The request is forwarded, and the response is dropped.
     DropResponse,
-    /// It is answered with this code and reason instead.
+    /// The response has this code and reason instead.
     Respond(u16, &'static str),
 }
 
@@ -127,12 +127,12 @@ impl FaultCounts {
     }
 }
 
-/// Whether the one of this number is among every so many.
+/// Whether a number is a multiple of the interval.
 fn is_due(number: usize, every: usize) -> bool {
     every > 0 && number.is_multiple_of(every)
 }
 
-/// Counts one more, and says whether it is among every so many.
+/// Increments a counter, and returns whether its value is a multiple of the interval.
 fn count_and_check_due(count: &mut usize, every: usize) -> bool {
     *count += 1;
     is_due(*count - 1, every)
@@ -155,7 +155,7 @@ pub(super) fn collection(path: &str) -> &str {
     path.split('?').next().unwrap_or_default()
 }
 
-/// The version that a watch begins with.
+/// The version at which a watch starts.
 fn version(path: &str) -> u64 {
     let version = path.split("resourceVersion=").nth(1);
     let version = version.and_then(|it| it.split('&').next());

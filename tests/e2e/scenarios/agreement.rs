@@ -39,7 +39,7 @@ pub fn scenarios() -> Vec<Scenario> {
     vec![Scenario::new(name, run).only(Protocol::Http1)]
 }
 
-/// Who says something that another one does not.
+/// The side that reports a cause that the other side does not.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Side {
     ApiServer,
@@ -47,7 +47,7 @@ enum Side {
     Webhook,
 }
 
-/// Something that one says of an object. The API server names no rules.
+/// A cause that one side reports for an object. The API server names no rules.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct ReportedCause {
     rule: String,
@@ -64,7 +64,7 @@ impl fmt::Display for ReportedCause {
     }
 }
 
-/// What was said, by object.
+/// The causes, by object.
 type CausesByObject = BTreeMap<String, Vec<ReportedCause>>;
 
 #[derive(Default)]
@@ -76,7 +76,7 @@ struct Comparison {
 }
 
 impl Comparison {
-    /// Holds what two say of one object against each other. What is said twice counts twice.
+    /// Compares the causes of two sides for one object. A repeated cause counts twice.
     fn compare(
         &mut self,
         id: &str,
@@ -103,7 +103,7 @@ impl Comparison {
         ids.insert(id.to_owned());
     }
 
-    /// What is not listed, and what is listed and no longer so.
+    /// The differences that are not listed, and the listed ones that no longer occur.
     fn report(mut self, what: &str) -> String {
         println!(
             "{what}: {} objects, {} findings compared, {} differences",
@@ -149,7 +149,7 @@ fn compare_all(definitions: &Path) {
     let mut api = Api::new(&kubectl, stage.cluster().client(), &given);
 
     let folder = stage.new_folder();
-    let [rejected, taken, world] = ["refused", "taken", "world"].map(|name| folder.join(name));
+    let [rejected, taken, world] = ["rejected", "accepted", "world"].map(|name| folder.join(name));
     for folder in [&rejected, &taken, &world] {
         fs::create_dir_all(folder).unwrap();
     }
@@ -158,7 +158,7 @@ fn compare_all(definitions: &Path) {
     for item in &given {
         let file = item.file();
         match api.dry_run(&item.object) {
-            // Of pods and jobs `check` knows no schema.
+            // `check` has no schema for pods and jobs.
             DryRunOutcome::Rejected(_)
                 if ["Pod", "Job"]
                     .iter()
@@ -172,12 +172,12 @@ fn compare_all(definitions: &Path) {
                 write(&taken, &file, &item.object);
                 filled.push((item, object));
             }
-            // It is another project's, whose definitions are not here.
+            // It belongs to another project, and its CRDs are not in this repository.
             DryRunOutcome::UnknownKind if is_sent_to_webhook(&item.object) => {
                 write(&taken, &file, &item.object);
                 filled.push((item, item.object.clone()));
             }
-            // What is wrong with the request and not with the object is not compared.
+            // Errors of the request, not of the object, are not compared.
             DryRunOutcome::UnknownKind | DryRunOutcome::NotValidated => {}
         }
     }
@@ -189,7 +189,7 @@ fn compare_all(definitions: &Path) {
     let checked = check(&taken, Some(&config));
     for (it, object) in &filled {
         let causes = checked.get(&it.file()).into_iter().flatten();
-        // A server does not start on a world that it cannot read.
+        // The server does not start if it cannot decode the other objects.
         if causes.into_iter().all(|it| it.rule != decode_error::ID) {
             write(&world, &it.file(), object);
         }
@@ -199,7 +199,7 @@ fn compare_all(definitions: &Path) {
     assert!(wrong.is_empty(), "{wrong}");
 }
 
-/// The priority of a pod as it was written: the API server fills it in by its own classes.
+/// The original priority of a pod: the API server sets it from its own classes.
 fn keep_priority(written: &Value, filled: &mut Value) {
     if filled["kind"] == "Pod" {
         for key in ["priority", "preemptionPolicy"] {
@@ -208,7 +208,7 @@ fn keep_priority(written: &Value, filled: &mut Value) {
     }
 }
 
-/// What `check` says of the shape of objects that the API server rejects.
+/// The schema errors of `check` for the objects that the API server rejects.
 #[track_caller]
 fn schemas(checked: &CausesByObject, rejected: &CausesByObject) -> String {
     let mut comparison = Comparison::default();
@@ -227,16 +227,16 @@ fn schemas(checked: &CausesByObject, rejected: &CausesByObject) -> String {
     comparison.report("schemas")
 }
 
-/// Whether a rule says what an API server says by itself: by a schema, or of a PriorityClass.
+/// Whether the API server itself reports the same as a rule: by a schema, or for a PriorityClass.
 fn is_of_api_server(rule: &str) -> bool {
     let of_class = |it: RuleInfo| it.kind == "PriorityClass" && it.action == Action::Off;
     rule != UNKNOWN_FIELD && (rule.starts_with("SC") || registry::find(rule).is_some_and(of_class))
 }
 
-/// An unknown field is dropped with a warning, unless kubectl asks for more.
+/// An unknown field is dropped with a warning, unless kubectl requests strict validation.
 const UNKNOWN_FIELD: &str = "SC005";
 
-/// What rules say of objects that the API server takes.
+/// The findings of rules for the objects that the API server accepts.
 #[track_caller]
 fn rules(
     folder: &Path,
@@ -273,7 +273,7 @@ fn rules(
     comparison.report("rules")
 }
 
-/// The rules that only `check` asks.
+/// The rules that only `check` evaluates.
 fn check_only_rules() -> BTreeSet<String> {
     let all = registry::all().into_iter();
     let alone = all.filter(|rule| matches!(rule.layers, [Layer::Check]));
@@ -299,7 +299,7 @@ fn write(folder: &Path, file: &str, object: &Value) {
     fs::write(folder.join(file), object.to_string()).unwrap();
 }
 
-/// What `check` says of the objects in a folder; what is there and in no file does not exist.
+/// The result of `check` for the objects in a folder; other objects of the cluster do not exist for it.
 #[track_caller]
 fn check(folder: &Path, config: Option<&Path>) -> CausesByObject {
     let path = folder.to_str().unwrap();
@@ -325,7 +325,7 @@ fn check(folder: &Path, config: Option<&Path>) -> CausesByObject {
     out
 }
 
-/// What the webhook says of an object that is made.
+/// The result of the webhook for a created object.
 #[track_caller]
 fn webhook_causes(client: &mut Client, object: &Value) -> Vec<ReportedCause> {
     let version = object["apiVersion"].as_str().unwrap();

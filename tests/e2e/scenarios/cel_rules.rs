@@ -1,7 +1,7 @@
-//! What rules say in Kubernetes' CEL, a real API server answers as the rules do: by the schemas of lockkeeper's kinds, and
-//! by admission policies, when objects are made and when they are changed.
+//! A real API server returns the same results for the CEL form of the rules as the rules in Rust, for the schemas of
+//! lockkeeper's kinds and for admission policies, on creation and on update.
 //!
-//! `LOCKKEEPER_ASKED` says how many objects there are for each rule.
+//! `LOCKKEEPER_DRY_RUNS` is the number of objects for each rule.
 
 #[path = "../../../crdgen/tests/agreement/generator.rs"]
 mod generator;
@@ -31,28 +31,28 @@ pub fn scenarios() -> Vec<Scenario> {
 /// Number of objects for each rule, unless the environment overrides it.
 const CASES_PER_RULE_DEFAULT: usize = 200;
 
-/// An update of a rule's kind, and what the rule says.
+/// An update of an object of a rule's kind, and the result of the rule.
 struct UpdateCase {
     rule: RuleInfo,
-    /// Whether the schema says all that the rule does. What it cannot afford is for policies alone.
+    /// Whether the schema contains the complete rule. Expressions over the cost limit are only in policies.
     is_for_schema: bool,
     new: Value,
-    /// As it is stored.
+    /// The stored object.
     old: Value,
     expected: ExpectedResult,
 }
 
-/// What a rule says of an update.
+/// The result of a rule for an update.
 struct ExpectedResult {
-    /// Whether the new object could be made.
+    /// Whether the new object could be created.
     is_accepted: bool,
-    /// Whether the old one could.
+    /// Whether the old object could be created.
     was_accepted: bool,
-    /// Whether the one may become the other.
+    /// Whether the update is allowed.
     is_update_allowed: bool,
 }
 
-/// What was asked, and what was answered otherwise than the rules do.
+/// The number of requests, and the responses that differ from the rules.
 #[derive(Default)]
 struct AgreementTally {
     requests: usize,
@@ -82,7 +82,7 @@ impl AgreementTally {
 
     fn report(&self, what: &str) {
         println!(
-            "{what}: {} asked, {} refused, {} disagreements",
+            "{what}: {} requests, {} rejected, {} disagreements",
             self.requests,
             self.rejected,
             self.disagreements.len()
@@ -102,7 +102,7 @@ fn cel_rules_match_native_rules(stage: &mut Fixture, _: Protocol) {
     let kubectl = stage.without_webhook_and_rules();
     fixture::sweep(&kubectl);
     let mut client = stage.cluster().client();
-    // What is soft is in no schema, and policies warn of it.
+    // Rules with the action `warn` are in no schema, and policies return warnings for them.
     let soft = fixture::warn_only_config(&stage.new_folder());
     let policies = lockkeeper::output(&["crds", "policies", "--config", soft.to_str().unwrap()]);
     let policies = without_mutating_policies(&policies);
@@ -126,7 +126,7 @@ fn cel_rules_match_native_rules(stage: &mut Fixture, _: Protocol) {
         case.old = store(&mut client, &case.old);
         let answer = replace(&mut client, &case);
         let is_accepted = !has_warning(&answer, &case);
-        // A policy knows neither how often a mistake stood there nor, of lists without keys, where.
+        // A policy does not count repeated mistakes, and does not know their positions in lists without keys.
         let is_same = is_accepted == case.expected.is_update_allowed
             || (!case.expected.is_accepted && !case.expected.was_accepted);
         let expected = if is_same {
@@ -187,7 +187,7 @@ fn schemas_match_native_rules(stage: &mut Fixture, client: &mut Client, cases: &
     updated.report("schemas, changed");
 }
 
-/// Policies, but for those that fill in: objects are judged here as they are.
+/// All policies except the mutating ones: the objects must not be changed here.
 fn without_mutating_policies(policies: &str) -> String {
     let all = policies.split("---\n");
     let judging: Vec<&str> = all
@@ -196,9 +196,9 @@ fn without_mutating_policies(policies: &str) -> String {
     judging.join("---\n")
 }
 
-/// Updates of objects of a rule's kind, near what it allows. Pods are not asked about: theirs may not be changed so.
+/// Updates of objects of a rule's kind, near the limits of the rule. Pods are left out: most of their fields are immutable.
 fn cases(rule: &RuleInfo) -> Vec<UpdateCase> {
-    let given = env::var("LOCKKEEPER_ASKED").ok();
+    let given = env::var("LOCKKEEPER_DRY_RUNS").ok();
     let count = given.map_or(CASES_PER_RULE_DEFAULT, |it| it.parse().expect("a number"));
     let mut out = Vec::new();
     if rule.group != lockkeeper_api::GROUP {
@@ -253,7 +253,7 @@ fn cases(rule: &RuleInfo) -> Vec<UpdateCase> {
     out
 }
 
-/// Waits until policies are asked: they hold a moment after they are stored.
+/// Waits until policies are evaluated: the API server loads them a moment after they are stored.
 #[track_caller]
 fn wait_until_enforced(client: &mut Client, cases: &[UpdateCase]) {
     let mut seen: Vec<&str> = Vec::new();
@@ -277,7 +277,7 @@ fn create(client: &mut Client, object: &Value, is_dry: bool) -> Response {
     client.create(&path, &object).unwrap()
 }
 
-/// Stores an object, with its status: that is not taken when it is made.
+/// Stores an object with its status, which a creation ignores.
 #[track_caller]
 fn store(client: &mut Client, object: &Value) -> Value {
     let made = create(client, object, false);
@@ -303,7 +303,7 @@ fn replace(client: &mut Client, case: &UpdateCase) -> Response {
     client.replace(&path, &object).unwrap()
 }
 
-/// Whether an answer warns of what the rule finds. It must be an answer to an object of the right shape.
+/// Whether a response has the rule's warning. The object must have a valid schema.
 #[track_caller]
 fn has_warning(answer: &Response, case: &UpdateCase) -> bool {
     assert!(
@@ -316,7 +316,7 @@ fn has_warning(answer: &Response, case: &UpdateCase) -> bool {
     answer.warnings.iter().any(|it| it.contains(&id))
 }
 
-/// Whether an answer rejects for what the rule finds. For other rules it may be rejected as well.
+/// Whether a response is a rejection by the rule. Other rules may reject the object as well.
 #[track_caller]
 fn is_rejected_by(answer: &Response, case: &UpdateCase) -> bool {
     assert!([200, 201, 422].contains(&answer.status), "{answer:?}");

@@ -59,7 +59,7 @@ pub fn scenarios() -> Vec<Scenario> {
     ]
 }
 
-/// A cluster where nothing is reviewed and the Secret is empty.
+/// A cluster without registered webhooks, with an empty Secret.
 #[track_caller]
 fn start_cluster(stage: &mut Fixture) -> Kubectl {
     let kubectl = stage.without_webhook();
@@ -82,13 +82,13 @@ fn patch_secret(kubectl: &Kubectl, patch: &str) {
     kubectl.run(&words).expect_accepted();
 }
 
-/// What the Secret holds.
+/// The data of the Secret.
 #[track_caller]
 fn data(kubectl: &Kubectl) -> Value {
     kubectl.get(&["secret", "lockkeeper-tls", "-n", NAMESPACE])["data"].clone()
 }
 
-/// One of the parts as a file, and how many certificates are in it.
+/// Writes one key of the Secret to a file, and returns the number of certificates in it.
 #[track_caller]
 fn part(kubectl: &Kubectl, name: &str, folder: &Path) -> (PathBuf, usize) {
     let template = format!("go-template={{{{index .data {name:?} | base64decode}}}}");
@@ -118,7 +118,7 @@ fn register(kubectl: &Kubectl, validating: &CertificateServer, mutating: &Certif
     }
 }
 
-/// Waits until the API server asks both and trusts them.
+/// Waits until the API server calls both and trusts them.
 #[track_caller]
 fn wait_until_webhook_called(kubectl: &Kubectl) {
     let mut last = String::new();
@@ -164,7 +164,7 @@ fn one_ca(stage: &mut Fixture, protocol: Protocol) {
         };
         assert_eq!(endpoint.get("/readyz"), Some((200, "ok\n".to_owned())));
     }
-    // The first one wrote, the second one took over.
+    // The first server wrote the bundle of its configuration, and the second one took over.
     let written = servers
         .iter()
         .map(|server| server.log().matches("\"step\":\"Create\"").count());
@@ -187,14 +187,14 @@ fn inject_ca_bundle(stage: &mut Fixture, protocol: Protocol) {
     // A missing registration does not make the server unready.
     server.wait_ready();
     register(&kubectl, &server, &server);
-    // As the README waits for it.
+    // The wait command of the README.
     let bundle = "--for=jsonpath={.webhooks[0].clientConfig.caBundle}";
     let object = "validatingwebhookconfiguration/lockkeeper";
     kubectl
         .run(&["wait", object, bundle, "--timeout=60s"])
         .expect_accepted_without_warning();
     wait_until_webhook_called(&kubectl);
-    // Made again without a bundle, and with another one.
+    // The configuration is recreated without a bundle, and with another one.
     for kind in CONFIGURATIONS {
         kubectl
             .run(&["delete", kind, "lockkeeper"])
@@ -295,7 +295,7 @@ fn rotate_ca(stage: &mut Fixture, protocol: Protocol) {
             || "the CA is never rotated".to_owned(),
         );
         is_done.store(true, Ordering::Relaxed);
-        // A failed write tells more than that it failed.
+        // The message of a failed write has the cause.
         if let Err(panic) = writing.join() {
             std::panic::resume_unwind(panic);
         }
@@ -320,11 +320,11 @@ fn rotate_ca(stage: &mut Fixture, protocol: Protocol) {
     servers.into_iter().for_each(CertificateServer::stop);
 }
 
-/// Writes an object that must be rejected and one that must be filled in, by the right reason.
+/// Writes one object that must be rejected and one that must be defaulted, and checks the reasons.
 #[track_caller]
 fn write(kubectl: &Kubectl) {
-    let refused = kubectl.apply(VALIDATING_CONFIGURATION, &[]);
-    assert!(refused.stderr.contains("WL001"), "{}", refused.stderr);
+    let output = kubectl.apply(VALIDATING_CONFIGURATION, &[]);
+    assert!(output.stderr.contains("WL001"), "{}", output.stderr);
     let filled = kubectl.apply(MUTATING_CONFIGURATION, &["--dry-run=server", "-o", "json"]);
     let is_filled = filled.stdout.contains("lockkeeper.dev/resource-in-use");
     assert!(is_filled, "{}", filled.stderr);
@@ -344,8 +344,8 @@ fn repair_secret(stage: &mut Fixture, protocol: Protocol) {
         wait_until("what was served is written back", || data(&kubectl) == good);
         assert_eq!(server.readyz(), "ok\n");
     }
-    let refused = server.metric("certificate_reloads_total{result=\"rejected\"}");
-    assert!(refused >= 3, "{refused}");
+    let rejected = server.metric("certificate_reloads_total{result=\"rejected\"}");
+    assert!(rejected >= 3, "{rejected}");
     assert!(
         server.log().contains("tls.key is not PEM"),
         "{}",
@@ -364,7 +364,7 @@ fn repair_secret(stage: &mut Fixture, protocol: Protocol) {
     fixture::install(&kubectl);
     wait_until("what was served is written back", || data(&kubectl) == good);
 
-    // A pair of another CA that fits together is taken over.
+    // A valid pair of another CA is accepted.
     server.wait_ready();
     let other = stage.new_folder();
     let path = other.to_str().unwrap();
@@ -405,7 +405,7 @@ fn start_with_invalid_secret(stage: &mut Fixture, protocol: Protocol) {
         "{line}"
     );
     assert_eq!(data(&kubectl), before);
-    // It says what to do, and that does it.
+    // The message has a remedy, and the remedy works.
     let (_, remedy) = line.split_once("a new CA is made: kubectl ").unwrap();
     let (words, rest) = remedy.split_once(" -p '").unwrap();
     let (patch, _) = rest.split_once('\'').unwrap();
@@ -442,7 +442,7 @@ fn least_privilege(stage: &mut Fixture, protocol: Protocol) {
         }
     }
 
-    // Without the right to change what it must, it is not ready, and says which one it lacks.
+    // Without a required right the server is not ready, and its message names the right.
     let mut server = CertificateServer::start(stage, protocol);
     server.wait_ready();
     let role = kubectl.get(&["clusterrole", "lockkeeper"]);

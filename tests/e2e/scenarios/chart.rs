@@ -1,7 +1,7 @@
-//! The chart, with the real helm: what it renders, what it installs, and what it grants.
+//! The chart, with helm: the rendered objects, the installation and its rights.
 //!
-//! There is no kubelet, so the pods of the Deployments do not run: what is looked at is that every object is accepted,
-//! without a warning. Where processes are asked for, they run beside the cluster, by the accounts of the chart.
+//! There is no kubelet, so the pods of the Deployments do not run: the trials check that every object is accepted
+//! without a warning. Trials that need processes run them beside the cluster, with the accounts of the chart.
 
 mod agreement;
 mod installed;
@@ -15,7 +15,7 @@ use super::without_cluster::StandaloneTrial;
 use crate::fixture::Fixture;
 use crate::lockkeeper::Protocol;
 
-/// What needs no cluster.
+/// Trials that need no cluster.
 pub fn trials_without_cluster() -> Vec<StandaloneTrial> {
     let mut all = rendered::trials_without_cluster();
     all.extend(agreement::trials_without_cluster());
@@ -24,7 +24,7 @@ pub fn trials_without_cluster() -> Vec<StandaloneTrial> {
 }
 
 pub fn scenarios() -> Vec<Scenario> {
-    // Each has a cluster of its own: on that of the other trials the objects of the chart are there already.
+    // Each has its own cluster: on the shared cluster the objects of the chart exist already.
     let once = |name: &'static str, run: fn()| {
         let run = move |_: &mut Fixture, _| run();
         Scenario::new(name, run).only(Protocol::Http1)

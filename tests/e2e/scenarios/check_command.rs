@@ -1,4 +1,4 @@
-//! What `lockkeeper check` writes is what the cluster takes and keeps.
+//! The cluster accepts the objects that `lockkeeper check` writes, without changes.
 
 use serde_json::Value;
 use std::fs;
@@ -74,7 +74,7 @@ fn defaults_match_cluster(stage: &mut Fixture, protocol: Protocol) {
         let mut place = vec![&*kind, text("/metadata/name").unwrap()];
         place.extend(text("/metadata/namespace").map_or(Vec::new(), |it| vec!["-n", it]));
         let mut stored = kubectl.get(&place);
-        // It is the controller's to change, so it is not in the file.
+        // The controller sets it, so it is not in the file.
         stored["spec"].as_object_mut().unwrap().remove("active");
         assert_eq!(stored["spec"], object["spec"], "{place:?}");
     }

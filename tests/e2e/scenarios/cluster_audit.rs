@@ -1,4 +1,4 @@
-//! `check` with a cluster: what it knows of references from there, and what it says of what is stored.
+//! `check` with a cluster: references are resolved on the cluster, and stored objects are validated.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -38,7 +38,7 @@ pub fn scenarios() -> Vec<Scenario> {
 /// More than two pages of 250.
 const FLAVORS: usize = 510;
 
-/// A cluster with the definitions and no webhook, and the things that are there in every trial.
+/// A cluster with the CRDs and without the webhook, and the objects that every trial needs.
 #[track_caller]
 fn start_without_webhook(stage: &mut Fixture) -> Kubectl {
     let kubectl = stage.without_webhook_and_rules();
@@ -47,16 +47,16 @@ fn start_without_webhook(stage: &mut Fixture) -> Kubectl {
     kubectl
 }
 
-/// What `check` prints as JSON, and its exit code.
+/// Runs `check` with JSON output; returns the report and the exit code.
 #[track_caller]
 fn check(arguments: &[&str], kubeconfig: &Path) -> (Value, Option<i32>) {
     let kubeconfig = kubeconfig.to_str().unwrap();
     let with = ["check", "--output", "json", "--kubeconfig", kubeconfig];
     let output = lockkeeper::run(&[&with[..], arguments].concat());
-    let output = serde_json::from_slice(&output.stdout);
+    let report = serde_json::from_slice(&output.stdout);
     let stderr = String::from_utf8_lossy(&output.stderr);
     (
-        output.unwrap_or_else(|e| panic!("{e}: {stderr}")),
+        report.unwrap_or_else(|e| panic!("{e}: {stderr}")),
         output.status.code(),
     )
 }
@@ -96,7 +96,7 @@ fn references_resolved_from_cluster(stage: &mut Fixture, _: Protocol) {
         "{report:#}"
     );
 
-    // The same file is good when the class is there.
+    // The same file is valid if the class exists.
     let class = "apiVersion: scheduling.k8s.io/v1\nkind: PriorityClass\nmetadata: {name: highest}\nvalue: 2000\n";
     kubectl.apply(class, &[]).expect_accepted_without_warning();
     let (report, code) = check(&[path], kubectl.kubeconfig());
@@ -111,7 +111,7 @@ fn stored_objects_are_checked(stage: &mut Fixture, _: Protocol) {
     for number in 0..FLAVORS {
         objects.create(&flavor(&format!("f{number:03}"), &json!([])));
     }
-    // They were made before anybody guarded them: the last of a list, and the first.
+    // They were created before the webhook was installed: the last of a list, and the first.
     let taint = json!({"key": "gpu", "effect": "NoSchedule"});
     for name in ["a", "z"] {
         objects.create(&flavor(name, &json!([taint, taint])));
@@ -148,7 +148,7 @@ fn stored_objects_are_checked(stage: &mut Fixture, _: Protocol) {
     fixture::sweep(&kubectl);
 }
 
-/// What is printed as reports is what an API server takes.
+/// An API server accepts the printed reports.
 #[track_caller]
 fn reports(kubectl: &Kubectl, select: &[&str]) {
     let definitions: String = ["PolicyReport", "ClusterPolicyReport"]
@@ -201,7 +201,7 @@ fn reports(kubectl: &Kubectl, select: &[&str]) {
     );
     let workloads = results(&["policyreports.wgpolicyk8s.io", "lockkeeper", "-n", "team"]);
     assert_eq!(workloads, ["WL004 Workload lost".to_owned()].into());
-    // An hour later nothing has changed, and nothing is to be written.
+    // After an hour without changes there is nothing to write.
     kubectl
         .apply(&text, &["--server-side"])
         .expect_accepted_without_warning();
@@ -231,7 +231,7 @@ fn missing_list_rights_are_reported(stage: &mut Fixture, _: Protocol) {
         }
     }
 
-    // The right that it names is what is missing, one after another. The API server takes note of it a moment later.
+    // The missing rights are granted one by one. The API server loads them a moment later.
     let mut given = BTreeSet::new();
     let mut last = String::new();
     let code = wait::until(
@@ -260,7 +260,7 @@ fn missing_list_rights_are_reported(stage: &mut Fixture, _: Protocol) {
         .expect_accepted();
 }
 
-/// The right to list these, for the stranger.
+/// The right to list these, for the account without rights.
 fn role(given: &BTreeSet<(String, String)>) -> String {
     let rules: Vec<Value> = given
         .iter()
@@ -281,7 +281,7 @@ fn flavor(name: &str, taints: &Value) -> Value {
         "metadata": {"name": name}, "spec": {"nodeTaints": taints}})
 }
 
-/// A definition of the reports of the Policy working group, as strict as its own where we write.
+/// A CRD of the Policy working group's reports, as strict as its own in the fields that lockkeeper writes.
 fn definition(kind: &str) -> String {
     let singular = kind.to_lowercase();
     let scope = if kind == "PolicyReport" {

@@ -1,4 +1,4 @@
-//! Servers with a configuration of their own, and objects older than a rule.
+//! Servers with other configurations, and objects that are older than a rule.
 
 use super::Scenario;
 use crate::fixture::{DEFAULTS, Fixture};
@@ -84,8 +84,8 @@ fn priority_caps(stage: &mut Fixture, protocol: Protocol) {
     snapshot::check("preemption-too-far-above-scheduling", &reply.stderr);
 }
 
-/// The object names a class that does not exist, from a time when the rule was
-/// off. What it already had is not held against it; what is new is.
+/// The object names a class that does not exist; it was created while the rule was
+/// off. Its old errors are not reported, and new ones are.
 fn ratcheting(stage: &mut Fixture, protocol: Protocol) {
     let kubectl = stage.with_server(protocol, OFF);
     kubectl
@@ -112,7 +112,7 @@ fn ratcheting(stage: &mut Fixture, protocol: Protocol) {
     assert_eq!(stored["spec"]["active"], false);
 }
 
-/// Two pod sets, of which one says that it may be a victim and one that it may not.
+/// Two pod sets: one is preemptible and one is not.
 const MIXED_POD_SETS: &str = r#"{"spec":{"podSets":[
     {"name":"main","template":{
         "metadata":{"labels":{"quota.scheduling.koordinator.sh/preemptible":"true"}},

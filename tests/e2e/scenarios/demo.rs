@@ -11,7 +11,7 @@ pub fn scenarios() -> Vec<Scenario> {
     let demo = Scenario::new("the demo shows what the README describes", |_, _| {
         matches_readme();
     });
-    // Once is enough: it has a cluster of its own.
+    // One protocol is enough, because it has its own cluster.
     vec![demo.only(Protocol::Http1)]
 }
 
@@ -45,7 +45,7 @@ fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
 
-/// The lines that the README shows of it: the first block of its section.
+/// The demo's lines in the README: the first block of its section.
 fn readme_transcript(readme: &str) -> Vec<String> {
     let (_, section) = readme.split_once("## Watch a preemption").unwrap();
     let (_, block) = section.split_once("```\n").unwrap();
@@ -53,7 +53,7 @@ fn readme_transcript(readme: &str) -> Vec<String> {
     block.lines().map(str::to_owned).collect()
 }
 
-/// A line without what differs from run to run: ages, uids, and the ends of names.
+/// A line without the parts that differ between runs: ages, uids and name suffixes.
 fn masked(line: &str) -> String {
     let words = line.split_whitespace().map(|word| {
         let is_part = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '…';

@@ -1,5 +1,5 @@
-//! The examples that users read: the good ones are accepted, the bad ones are
-//! rejected with the message that is kept as a snapshot.
+//! The examples for users: the good ones are accepted, and the bad ones are
+//! rejected with the message in a snapshot.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -53,7 +53,7 @@ fn good(stage: &mut Fixture, protocol: Protocol) {
     }
 }
 
-/// What the API server has of a file: what the user wrote and what was filled in.
+/// The stored form of a file: the user's fields and the defaults.
 fn stored(kubectl: &Kubectl, file: &str) -> String {
     let reply = kubectl.get(&["-f", file]);
     let objects = match &reply["items"] {
@@ -87,9 +87,9 @@ fn bad_together(stage: &mut Fixture, protocol: Protocol) {
     snapshot::check("bad-together", &reply.stderr);
 }
 
-/// Applies bad examples until that many objects are rejected at once. Of two pods of one job that
-/// arrive together the second may pass before the watch has told of the first, as PO001's page says;
-/// everything else is rejected the first time.
+/// Applies bad examples until that many objects are rejected at once. If two pods of one job
+/// arrive together, the second may pass before the watch has delivered the first, as the page of PO001 says;
+/// all others are rejected the first time.
 #[track_caller]
 fn apply_until_rejected(
     stage: &mut Fixture,
@@ -107,11 +107,11 @@ fn apply_until_rejected(
         let kubectl = stage.with_server(protocol, DEFAULTS);
         let reply = kubectl.run(&["apply", "-f", path]);
         let errors = ["Error from server", "The "];
-        let refusals = reply
+        let rejections = reply
             .stderr
             .lines()
             .filter(|line| errors.iter().any(|e| line.starts_with(e)));
-        if refusals.count() == count {
+        if rejections.count() == count {
             return reply.expect_rejected();
         }
     }
@@ -119,7 +119,7 @@ fn apply_until_rejected(
     kubectl.run(&["apply", "-f", path]).expect_rejected()
 }
 
-/// A snapshot of an example that is gone would never be looked at again.
+/// Fails for a snapshot without an example.
 fn orphans() {
     let root = Path::new(ROOT);
     let expected: BTreeSet<String> = files(root, GOOD)

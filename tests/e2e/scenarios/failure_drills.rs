@@ -1,8 +1,8 @@
-//! Drills: things break under load, and nothing is lost that need not be, and nothing is answered
-//! wrongly.
+//! Drills: failures under load. No request is lost that need not be, and no response has a wrong
+//! result.
 //!
-//! Each prints what came of its requests. `LOCKKEEPER_DRILL_REQUESTS` says how many are sent in each
-//! step. `docs/reliability.md` holds what was measured and what cannot be promised.
+//! Each drill prints the counts of its requests. `LOCKKEEPER_DRILL_REQUESTS` is the number of requests in each
+//! step. `docs/reliability.md` has the measurements and the limits.
 
 mod api_server;
 mod certificates;
@@ -18,7 +18,7 @@ pub fn scenarios() -> Vec<Scenario> {
     let drill = |name: &'static str, run: fn(&mut Fixture, Protocol)| {
         Scenario::new(format!("drill: {name}"), run)
     };
-    // Behind a Service the API server speaks HTTP/1.1.
+    // For a webhook behind a Service the API server uses HTTP/1.1.
     let once = |name, run| drill(name, run).only(Protocol::Http1);
     vec![
         drill("the certificate is rotated twice", certificates::rotated),

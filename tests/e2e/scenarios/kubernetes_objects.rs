@@ -1,4 +1,4 @@
-//! Kubernetes' own objects, which lockkeeper guards and does not own.
+//! Kubernetes' own kinds, which the webhook validates.
 
 use super::Scenario;
 use crate::fixture::{DEFAULTS, Fixture};
@@ -31,7 +31,7 @@ fn class_in_use(stage: &mut Fixture, protocol: Protocol) {
         .apply(&workload, &[])
         .expect_accepted_without_warning();
 
-    // The webhook hears of the workload a moment after it was made.
+    // The webhook observes the workload a moment after its creation.
     let dry_run = ["delete", "priorityclass", "high", "--dry-run=server"];
     wait::until(
         || Ok((!kubectl.run(&dry_run).expect_accepted().stderr.is_empty()).then_some(())),
@@ -60,7 +60,7 @@ fn pods_of_one_job(stage: &mut Fixture, protocol: Protocol) {
         .apply(&manifests::pod("first", true), &[])
         .expect_accepted_without_warning();
 
-    // The webhook hears of the first pod a moment after it was made.
+    // The webhook observes the first pod a moment after its creation.
     let second = manifests::pod("second", false);
     wait::until(
         || {
@@ -83,7 +83,7 @@ fn job_of_a_queue(stage: &mut Fixture, protocol: Protocol) {
     kubectl
         .apply(CLUSTER_OBJECTS, &[])
         .expect_accepted_without_warning();
-    // The API server itself makes `false` of what is not said.
+    // The API server itself sets `false` by default.
     for (name, queue, suspend, expected) in [
         ("queued", Some("main"), None, true),
         ("hasty", Some("main"), Some(false), true),

@@ -34,7 +34,7 @@ pub fn scenarios() -> Vec<Scenario> {
 
 fn beside_kueue(definitions: &Path, protocol: Protocol) {
     let mut stage = Fixture::default();
-    // Ready, although there is nothing to watch yet.
+    // The server is ready although there are no kinds to watch yet.
     let kubectl = stage.with_server(protocol, BESIDE);
     let log = stage.server().log();
     assert_eq!(
@@ -48,7 +48,7 @@ fn beside_kueue(definitions: &Path, protocol: Protocol) {
     kubectl.apply(GOOD, &[]).expect_accepted_without_warning();
     let reply = kubectl.apply(INEFFECTIVE_FIELD, &[]).expect_accepted();
     snapshot::check("kueue-queue-that-only-warns", &reply.stderr);
-    // An object of the older version is sent as one of the version that rules read.
+    // The API server converts an object of the older version to the version of the rules.
     let older = INEFFECTIVE_FIELD.replace("v1beta2", "v1beta1");
     let older = older.replace("alone", "older");
     let reply = kubectl
@@ -56,11 +56,11 @@ fn beside_kueue(definitions: &Path, protocol: Protocol) {
         .expect_accepted();
     assert!(reply.stderr.contains("CQ022"), "{}", reply.stderr);
 
-    // By now the kinds are there, and are found.
+    // The kinds exist now, and the server discovers them.
     wait_until_warned(&kubectl, MISSING_REFERENCE, "CQ014");
     let reply = kubectl.apply(MISSING_REFERENCE, &[]).expect_accepted();
     snapshot::check("kueue-queue-of-a-lost-flavor", &reply.stderr);
-    // What was made a moment ago is there.
+    // Objects created a moment ago are known.
     let both = format!(
         "{FLAVOR}---\n{}",
         MISSING_REFERENCE.replace("lost", "fresh")
@@ -81,7 +81,7 @@ fn beside_kueue(definitions: &Path, protocol: Protocol) {
     assert_eq!(stage.server().metric(synced), 1);
     wait_until_rejected(&kubectl, BAD);
     let reply = kubectl.apply(BAD, &[]).expect_rejected();
-    snapshot::check("kueue-queue-refused", &reply.stderr);
+    snapshot::check("kueue-queue-rejected", &reply.stderr);
     assert!(kubectl.absent(&["clusterqueues.kueue.x-k8s.io", "bad"]));
     kubectl.apply(GOOD, &[]).expect_accepted_without_warning();
 
@@ -92,7 +92,7 @@ fn beside_kueue(definitions: &Path, protocol: Protocol) {
     stage.stop_all();
 }
 
-/// What `lockkeeper check --stored` says of Kueue's objects, as they are and as lockkeeper's.
+/// The result of `lockkeeper check --stored` for Kueue's objects, as they are and converted to lockkeeper's kinds.
 #[track_caller]
 fn whole_cluster_is_checked(kubectl: &Kubectl) {
     kubectl.apply(PREEMPTION_LOOP_QUEUES, &[]).expect_accepted();
@@ -149,7 +149,7 @@ pub fn install(kubectl: &Kubectl, definitions: &Path) {
     }
 }
 
-/// Waits until there is this word in what is said of an object.
+/// Waits until the response for an object contains this word.
 #[track_caller]
 fn wait_until_warned(kubectl: &Kubectl, object: &str, word: &str) {
     let mut last = String::new();
@@ -163,7 +163,7 @@ fn wait_until_warned(kubectl: &Kubectl, object: &str, word: &str) {
     warned.unwrap_or_else(|e| panic!("{e}; last:\n{last}"));
 }
 
-/// Waits until the API server has taken note of the registration.
+/// Waits until the API server has loaded the webhook configuration.
 #[track_caller]
 fn wait_until_rejected(kubectl: &Kubectl, object: &str) {
     let rejected = wait::until(
@@ -176,7 +176,7 @@ fn wait_until_rejected(kubectl: &Kubectl, object: &str) {
     rejected.unwrap_or_else(|e| panic!("{e}"));
 }
 
-/// Two queues, one of which takes back and borrows.
+/// Two queues; one reclaims and borrows.
 const PREEMPTION_LOOP_QUEUES: &str = "
 apiVersion: kueue.x-k8s.io/v1beta2
 kind: ClusterQueue
@@ -251,7 +251,7 @@ metadata: {name: fresh}
 spec: {nodeLabels: {pool: fresh}}
 ";
 
-/// It lends more than it has, which Kueue's own webhook would reject, and one more thing.
+/// It lends more than its nominal quota, which Kueue's own webhook would reject, and has a second error.
 const BAD: &str = r#"
 apiVersion: kueue.x-k8s.io/v1beta2
 kind: ClusterQueue

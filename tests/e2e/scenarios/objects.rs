@@ -1,4 +1,4 @@
-//! lockkeeper's own objects through their lives.
+//! The lifecycle of lockkeeper's own objects.
 
 use super::Scenario;
 use crate::fixture::{self, DEFAULTS, Fixture};
@@ -35,7 +35,7 @@ fn defaulting(stage: &mut Fixture, protocol: Protocol) {
     kubectl
         .apply(GLOBAL_DEFAULT, &[])
         .expect_accepted_without_warning();
-    // The webhook hears of a default class a moment after it was made.
+    // The webhook observes a default class a moment after its creation.
     let workload = manifests::workload("team", "train");
     wait::until(
         || {

@@ -1,4 +1,4 @@
-//! What the API server fills in by admission policies, while no webhook is there, is what the webhook does.
+//! Without the webhook, admission policies set the same defaults as the webhook.
 
 use serde_json::{Value, json};
 
@@ -22,8 +22,8 @@ fn policies_match_webhook_defaults(stage: &mut Fixture, _: Protocol) {
     kubectl
         .apply(&policies, &["--server-side"])
         .expect_accepted_without_warning();
-    let flavor = object("ResourceFlavor", "asked", &json!({}));
-    // Policies hold a moment after they are stored.
+    let flavor = object("ResourceFlavor", "defaulted", &json!({}));
+    // Policies take effect a moment after they are stored.
     let fills = || Ok((!finalizers(&dry_run_create(&kubectl, &flavor)).is_empty()).then_some(()));
     wait::until(fills, || "the policies fill in nothing".to_owned()).unwrap();
     let alone = observed_results(&kubectl);
@@ -39,7 +39,7 @@ fn policies_match_webhook_defaults(stage: &mut Fixture, _: Protocol) {
     assert_eq!(alone.len(), by_webhook.len());
 }
 
-/// What becomes of objects when they are made, and of two when they are changed.
+/// The stored result of creations, and of two updates.
 fn observed_results(kubectl: &Kubectl) -> Vec<Value> {
     let preemptions = [
         json!({}),
@@ -76,7 +76,7 @@ fn observed_results(kubectl: &Kubectl) -> Vec<Value> {
     kubectl
         .apply(&named.to_string(), &["--server-side"])
         .expect_accepted();
-    // Who replaces it without the classes does not mean to change them.
+    // A replacement without the classes must not change them.
     let reply = kubectl.with_input(
         &["replace", "--dry-run=server", "-o", "json", "-f", "-"],
         &workload(json!({})).to_string(),
@@ -109,7 +109,7 @@ fn dry_run_create(kubectl: &Kubectl, object: &Value) -> Value {
     )
 }
 
-/// What of an object is filled in.
+/// The defaulted fields of an object.
 fn defaulted_fields(text: &str) -> Value {
     let object: Value = serde_json::from_str(text).unwrap();
     json!({"kind": object["kind"], "name": object["metadata"]["name"],

@@ -1,4 +1,4 @@
-//! What `examples/install/controller.yaml` grants: enough for all that the controller does, and no more.
+//! The rights of `examples/install/controller.yaml`: enough for the controller, and no more.
 
 use std::fs;
 use std::io::{Read, Write};
@@ -16,8 +16,8 @@ use crate::nodes::Nodes;
 use crate::process::{self, Process};
 use crate::wait;
 
-/// What the controller does that the trial below does not bring about, or not each time: the job
-/// controller may be the first to take a start time away.
+/// Rights that the trial below does not always use: the job controller may remove a start
+/// time first.
 const GRANTED_ROLE: [&str; 5] = [
     "patch jobs.batch --subresource=status -n team",
     "delete workloads.lockkeeper.dev -n team",
@@ -45,7 +45,7 @@ const WITHHELD_RIGHTS: [&str; 14] = [
 ];
 
 pub fn scenarios() -> Vec<Scenario> {
-    // Workers run once, with the last protocol of a run.
+    // Workers are started once, with the last protocol of a run.
     let once = |name: &'static str, run: fn(&mut Fixture, Protocol)| {
         Scenario::new(name, run).only(Protocol::Http1)
     };
@@ -58,7 +58,7 @@ pub fn scenarios() -> Vec<Scenario> {
     ]
 }
 
-/// A running `lockkeeper controller`, with the account that the installation gives it.
+/// A running `lockkeeper controller` with the account of the installation.
 pub struct ControllerProcess {
     process: Process,
     log: std::path::PathBuf,
@@ -81,7 +81,7 @@ impl ControllerProcess {
         Self { process, log }
     }
 
-    /// Stops it, and gives what it has logged.
+    /// Stops the controller, and returns its log.
     #[track_caller]
     pub fn stop(self) -> String {
         let status = self.process.terminate().unwrap_or_else(|e| panic!("{e}"));
@@ -91,7 +91,7 @@ impl ControllerProcess {
     }
 }
 
-/// Whether the controller whose standard output this is has seen all there is.
+/// Whether the controller with this standard output has observed all objects.
 fn is_ready(stdout: &Path) -> bool {
     let read_status = || {
         let text = fs::read_to_string(stdout).ok()?;
@@ -107,7 +107,7 @@ fn is_ready(stdout: &Path) -> bool {
     read_status().unwrap_or_default()
 }
 
-/// What it may not do the controller logs.
+/// The controller logs forbidden requests.
 fn rights_are_sufficient(stage: &mut Fixture, protocol: Protocol) {
     let kubectl = stage.with_server_and_workers(protocol, DEFAULTS);
     stage.cluster().add_nodes(&Nodes::default());
@@ -144,7 +144,7 @@ fn rights_are_sufficient(stage: &mut Fixture, protocol: Protocol) {
     });
 }
 
-/// It starts, is stopped, starts again and ends.
+/// The Job starts, is stopped, starts again and ends.
 #[track_caller]
 pub fn job(kubectl: &Kubectl) {
     let job = "job train -n team";
@@ -154,7 +154,7 @@ pub fn job(kubectl: &Kubectl) {
         .apply(&manifest, &[])
         .expect_accepted_without_warning();
     wait_until(kubectl, job, "it runs", |job| job["status"]["ready"] == 1);
-    // Kubernetes has a kind of this name, too.
+    // Kubernetes has a kind with the same name.
     let workloads = kubectl.get(&["workloads.lockkeeper.dev", "-n", "team"]);
     let name = workloads["items"][0]["metadata"]["name"].as_str().unwrap();
     let workload = format!("workloads.lockkeeper.dev {name} -n team");
@@ -176,7 +176,7 @@ pub fn job(kubectl: &Kubectl) {
     });
 }
 
-/// The webhook suspends it, and the controller starts it.
+/// The webhook suspends the Job, and the controller starts it.
 #[track_caller]
 pub fn job_set(kubectl: &Kubectl) {
     let create = ["create", "-o", "json", "-f", "-"];
@@ -188,7 +188,7 @@ pub fn job_set(kubectl: &Kubectl) {
     });
 }
 
-/// The queues say what they hold, and an event that a workload was stopped.
+/// The queues report their usage, and an event reports the eviction.
 #[track_caller]
 pub fn assert_events_recorded(kubectl: &Kubectl) {
     for queue in [
@@ -256,7 +256,7 @@ spec:
                   resources: {requests: {cpu: 1}}
 ";
 
-/// Runs kubectl with these words.
+/// Runs kubectl with these arguments.
 #[track_caller]
 pub fn run(kubectl: &Kubectl, words: &str) {
     let words: Vec<&str> = words.split(' ').collect();
@@ -269,7 +269,7 @@ pub fn patch(kubectl: &Kubectl, object: &str, patch: &str) {
     run(kubectl, &format!("patch {object} --type=merge -p {patch}"));
 }
 
-/// Waits until `holds` of what `kubectl get` prints.
+/// Waits until `holds` is true for the output of `kubectl get`.
 #[track_caller]
 pub fn wait_until(kubectl: &Kubectl, what: &str, when: &str, holds: impl Fn(&Value) -> bool) {
     let words: Vec<&str> = what.split(' ').collect();

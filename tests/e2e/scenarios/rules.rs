@@ -1,4 +1,4 @@
-//! Rules that users wrote, about kinds that lockkeeper does not know.
+//! User rules for kinds that lockkeeper does not know.
 
 use std::fs;
 
@@ -21,7 +21,7 @@ fn user_rules_for_any_kind(stage: &mut Fixture, _: Protocol) {
     fs::create_dir_all(&rules).unwrap();
     fs::write(rules.join("open.md"), OPEN).unwrap();
     fs::write(rules.join("queue.md"), QUEUE).unwrap();
-    // It is off: nothing is sent for it.
+    // The rule is off: no requests are sent for it.
     fs::write(rules.join("secret.md"), SECRET).unwrap();
     let config = folder.join("config.yaml");
     fs::write(&config, "rules: {actions: {TEAM102: off}}\n").unwrap();
@@ -64,11 +64,11 @@ fn user_rules_for_any_kind(stage: &mut Fixture, _: Protocol) {
     kubectl
         .apply(&narrow, &[])
         .expect_accepted_without_warning();
-    // On a deletion too.
+    // On a deletion as well.
     let delete = ["delete", "networkpolicy", "open", "--dry-run=server"];
     kubectl.run(&delete).expect_accepted();
 
-    // A Job without the label by which ours are known.
+    // A Job without the queue label.
     let job = manifests::job("free", None, None).replace("namespace: team", "namespace: default");
     let reply = kubectl.with_input(&create, &job).expect_accepted();
     assert!(

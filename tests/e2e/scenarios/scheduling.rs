@@ -1,4 +1,4 @@
-//! Kubernetes' own Workload and PodGroup: what the rules' pages show of `v1beta1` is what an API server says.
+//! Kubernetes' own Workload and PodGroup: the examples of `v1beta1` on the rule pages have the same results on an API server.
 
 use std::collections::BTreeMap;
 
@@ -21,7 +21,7 @@ use crate::cluster::FEATURES;
 use crate::fixture::{self, Fixture};
 use crate::lockkeeper::Protocol;
 
-/// No API server rejects what it finds.
+/// Findings that no API server rejects.
 const OURS: &str = "PG018";
 
 pub fn scenarios() -> Vec<Scenario> {
@@ -35,7 +35,7 @@ struct Example {
     kind: String,
     old: Option<Value>,
     new: Value,
-    /// What it is about, in the page's own words.
+    /// The description of the example on the page.
     text: String,
 }
 
@@ -91,7 +91,7 @@ fn examples_match_api_server(stage: &mut Fixture, _: Protocol) {
     println!("{creates} creates and {updates} updates are answered alike");
 }
 
-/// Settings with each of these rules and each feature on.
+/// Settings with all of these rules and features on.
 fn settings_with_everything_on() -> Settings {
     let mut config = Config::default();
     let rules = registry::all().into_iter();
@@ -108,7 +108,7 @@ fn is_checked_by_api_server(id: &str) -> bool {
     (id.starts_with("KW") || id.starts_with("PG")) && id != OURS
 }
 
-/// The classes that the pages speak of, by their names. A default one would be that of every example.
+/// The classes that the examples name. A default class would apply to every example.
 fn classes() -> BTreeMap<String, Value> {
     let rules = registry::all()
         .into_iter()
@@ -125,7 +125,7 @@ fn documents(yaml: &str) -> Vec<Value> {
     serde_saphyr::from_multiple(yaml).unwrap()
 }
 
-/// All examples of the version that the API server has.
+/// All examples for the version that the API server serves.
 fn examples() -> Vec<Example> {
     let mut seen = BTreeMap::new();
     for rule in registry::all() {
@@ -180,7 +180,7 @@ fn collection(object: &Value) -> String {
     }
 }
 
-/// The old object as the API server stores it, and the new one with what was filled in.
+/// The old object as the API server stores it, and the new one with defaults.
 fn store_and_default(client: &mut Client, old: &Value, new: &Value) -> (Value, Value) {
     let made = client.create(&collection(old), old).unwrap();
     assert_eq!(made.status, 201, "{}", made.body);
@@ -229,7 +229,7 @@ fn findings_by_rules<T: ValidatedKind>(
 #[track_caller]
 fn compare(example: &Example, answer: &Response, found: &[Finding]) {
     let Example { rule, text, .. } = example;
-    // Who cannot read an object, and who asks other objects, names no fields.
+    // A side that cannot decode an object, or that looks up other objects, names no fields.
     if answer.status < 300 || matches!(answer.status, 400 | 403) {
         let is_refused = answer.status >= 300;
         assert_eq!(

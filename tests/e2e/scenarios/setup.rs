@@ -1,4 +1,4 @@
-//! The cluster, the CRDs, the registration, and the server's own manners.
+//! The cluster, the CRDs, the webhook configurations, and the server's start and stop.
 
 use serde_json::Value;
 
@@ -20,7 +20,7 @@ pub fn scenarios() -> Vec<Scenario> {
     ]
 }
 
-/// Apart from the others, because it has to be the last one of its protocol.
+/// It is separate from the others, because it must be the last one of its protocol.
 pub fn stop() -> Scenario {
     Scenario::new("the server stops on a signal", |stage, protocol| {
         stage.with_server(protocol, DEFAULTS);
@@ -66,7 +66,7 @@ fn installed(stage: &mut Fixture, protocol: Protocol) {
     ];
     assert_eq!(names, kinds.map(|kind| format!("{kind}.lockkeeper.dev")));
 
-    // Each kind is reached by the category.
+    // Each kind is in the category.
     kubectl
         .run(&["get", "lockkeeper", "--all-namespaces"])
         .expect_accepted();

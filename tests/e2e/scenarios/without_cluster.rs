@@ -1,4 +1,4 @@
-//! The server without a cluster: what the README shows first, and what goes wrong first.
+//! The server without a cluster: the first command of the README, and common mistakes.
 
 use rustix::process::Signal;
 use serde_json::Value;
@@ -19,7 +19,7 @@ pub struct StandaloneTrial {
     pub run: fn(&Path),
 }
 
-/// All of them.
+/// All trials without a cluster.
 pub fn scenarios() -> Vec<StandaloneTrial> {
     let trial = |name, run| StandaloneTrial { name, run };
     vec![
@@ -56,7 +56,7 @@ pub fn scenarios() -> Vec<StandaloneTrial> {
     ]
 }
 
-/// Runs one in a folder of its own.
+/// Runs a trial in its own folder.
 pub fn run(alone: &StandaloneTrial) {
     let folder = TempDir::with_prefix("lockkeeper-alone-").unwrap();
     (alone.run)(folder.path());
@@ -183,7 +183,7 @@ fn own_certificate(folder: &Path) {
     let flags = ["--tls-cert", path(&chain), "--tls-key", path(&key)];
     let server = Lockkeeper::start_without_cluster(folder, &flags).unwrap();
     server.stop().unwrap();
-    // The key of another certificate is not served.
+    // A key that does not belong to the certificate is rejected.
     let other = folder.join("other");
     certificate(&names, &other);
     let key = other.join("tls.key");
@@ -191,7 +191,7 @@ fn own_certificate(folder: &Path) {
     assert_exit(&lockkeeper::run(&flags), 1, &["tls.key"]);
 }
 
-/// With `--tls-ca` the server is ready only with a certificate of that CA and for that name.
+/// With `--tls-ca` the server is ready only with a certificate of that CA for that name.
 fn checked_certificate(folder: &Path) {
     let (own, other) = (folder.join("tls"), folder.join("other"));
     certificate(
@@ -206,7 +206,7 @@ fn checked_certificate(folder: &Path) {
         (&own, &["--tls-name", "lockkeeper.team.svc"][..], true),
         (&own, &["--tls-name", "127.0.0.1"], true),
         (&own, &["--tls-name", "example.com"], false),
-        // `localhost` is expected, and the certificate does not have it.
+        // The expected name `localhost` is not in the certificate.
         (&own, &[], false),
         (&other, &["--tls-name", "lockkeeper.team.svc"], false),
     ] {
@@ -228,7 +228,7 @@ fn checked_certificate(folder: &Path) {
     assert_exit(&lockkeeper::run(&alone), 2, &["--tls-cert"]);
 }
 
-/// Signals that are sent while a request is in work, and how the server ends.
+/// Signals while a request is in flight, and the exit of the server.
 fn signals(folder: &Path) {
     for (number, first, second, code) in [
         (1, Signal::TERM, None, 0),
@@ -247,7 +247,7 @@ fn signals(folder: &Path) {
         let flags = ["--tls-dir", path(&tls), "--config", path(&config)];
         let mut server = Lockkeeper::start_without_cluster(&home, &flags).unwrap();
 
-        // The server does not end before it has the other half of the body.
+        // The server waits for the second half of the body.
         let file = Path::new(ROOT).join("examples/reviews/workload-defaulted.json");
         let review = fs::read(file).unwrap();
         let (half, rest) = review.split_at(review.len() / 2);
@@ -285,7 +285,7 @@ fn metrics(folder: &Path) {
     let tls = folder.join("tls");
     let server = Lockkeeper::start_without_cluster(folder, &["--tls-dir", path(&tls)]).unwrap();
     let review = format!("{}/validate", server.url());
-    let rejected = "@examples/reviews/clusterqueue-refused.json";
+    let rejected = "@examples/reviews/clusterqueue-rejected.json";
     let kind = "Content-Type: application/json";
     let ca = path(server.ca());
     curl(&["--cacert", ca, "-H", kind, "--data", rejected, &review]);
@@ -309,7 +309,7 @@ fn metrics(folder: &Path) {
     server.stop().unwrap();
 }
 
-/// The flags go before the file, and what is printed is a file that says both.
+/// Flags take precedence over the file, and the printed configuration includes both.
 fn print_config(folder: &Path) {
     let file = folder.join("config.yaml");
     let yaml = "rules: {actions: {CQ007: warn}}\nwebhook: {metricsListen: off, drainSeconds: 1}\n";
@@ -330,7 +330,7 @@ fn print_config(folder: &Path) {
     assert_eq!(lockkeeper::output(&arguments), printed);
 }
 
-/// Where the server says that its metrics are.
+/// The metrics address in the server's output.
 fn metrics_url(server: &Lockkeeper) -> String {
     let printed = server.stdout();
     let (_, rest) = printed.split_once("metrics      ").unwrap();
@@ -361,7 +361,7 @@ fn exit_codes(_: &Path) {
     assert_exit(&lockkeeper::run(&[]), 2, &["Usage"]);
 }
 
-/// What `serve` says of these flags, which no server can start with.
+/// The message of `serve` for these invalid flags.
 fn serve_rejects_flags(folder: &Path, flags: &[&str]) -> Output {
     let tls = folder.join("tls");
     let serve = [
@@ -446,7 +446,7 @@ fn config_path_not_a_file(folder: &Path) {
     assert_exit(&output, 2, &[path(&file), "UTF-8"]);
 }
 
-/// A user who sets the variable expects spans; a log line says that this build has none.
+/// A user who sets the variable expects spans; a log message states that this build does not support them.
 fn tracing_feature_absent(folder: &Path) {
     let absent = folder.join("absent");
     let start = |endpoint: &str| {
@@ -462,7 +462,7 @@ fn tracing_feature_absent(folder: &Path) {
     assert!(!silent.contains(message), "{silent}");
 }
 
-/// What a request is answered with.
+/// The response to a request.
 #[track_caller]
 fn curl(arguments: &[&str]) -> String {
     let output = Command::new("curl")

@@ -1,4 +1,4 @@
-//! The test cluster's own manners, where pods run: what the trials of a controller build on.
+//! The test cluster with running pods, which the controller trials need.
 
 use serde_json::Value;
 
@@ -19,7 +19,7 @@ pub fn scenarios() -> Vec<Scenario> {
         once("a Job runs to completion on fake nodes", completes),
         once("a Job fails where its pods are to fail", fails),
         once("a suspended Job has no pods, however often", suspended),
-        once("a pod is unready for as long as it is told", unready),
+        once("a pod is unready for the annotated time", unready),
         once(
             "a pod that lingers is active until it is gone",
             lingering_pod_is_active,
@@ -33,7 +33,7 @@ pub fn scenarios() -> Vec<Scenario> {
     ]
 }
 
-/// An empty cluster with two nodes, and Jobs are made pods of.
+/// An empty cluster with two nodes; the workers create pods for Jobs.
 #[track_caller]
 fn start_cluster(stage: &mut Fixture, protocol: Protocol) -> Kubectl {
     let kubectl = stage.with_server_and_workers(protocol, DEFAULTS);
@@ -77,7 +77,7 @@ fn completes(stage: &mut Fixture, protocol: Protocol) {
     let status = wait_for_job(&kubectl, |job| has_condition(job, "Complete"));
     assert_eq!(status["succeeded"], 3, "{status:#}");
 
-    // The scheduler has chosen among the nodes, and deleting the Job deletes the pods.
+    // The scheduler has selected nodes, and deleting the Job deletes the pods.
     for pod in pods(&kubectl) {
         let node = pod["spec"]["nodeName"].as_str().unwrap();
         assert!(node.starts_with("node-"), "{node}");
@@ -108,7 +108,7 @@ fn suspended(stage: &mut Fixture, protocol: Protocol) {
     kubectl
         .apply(&job(true, ""), &[])
         .expect_accepted_without_warning();
-    // The controller has seen it: it says so, and has made no pods before.
+    // The controller has observed the Job: its status says so, and there were no pods before.
     let status = wait_for_job(&kubectl, |job| has_condition(job, "Suspended"));
     assert!(status["startTime"].is_null(), "{status:#}");
     assert!(pods(&kubectl).is_empty());
@@ -123,7 +123,7 @@ fn suspended(stage: &mut Fixture, protocol: Protocol) {
     });
     wait_for_pods(&kubectl, <[Value]>::is_empty);
 
-    // Without the annotation its pods run until they are told to end.
+    // Without the annotation its pods run until they are deleted.
     suspend(&kubectl, false);
     wait_for_job(&kubectl, |job| job["status"]["ready"] == 3);
     annotate(&kubectl, "test.lockkeeper.dev/run-for=0s");
@@ -139,7 +139,7 @@ fn unready(stage: &mut Fixture, protocol: Protocol) {
     wait_for_pods(&kubectl, |pods| {
         pods.len() == 3 && pods.iter().all(|pod| pod["status"]["phase"] == "Running")
     });
-    // Another pod, made later, gets all the way on the same nodes: these would have by now.
+    // A later pod becomes ready on the same nodes, so these would be ready by now.
     let other = job(false, "test.lockkeeper.dev/run-for: 0s").replace("name: train", "name: other");
     kubectl.apply(&other, &[]).expect_accepted_without_warning();
     let wait = [
@@ -284,7 +284,7 @@ fn wait_for_pods(kubectl: &Kubectl, holds: impl Fn(&[Value]) -> bool) {
     found.unwrap_or_else(|e| panic!("{e}"));
 }
 
-/// Waits until `holds` of the Job, and gives its status.
+/// Waits until `holds` of the Job, and returns its status.
 #[track_caller]
 fn wait_for_job(kubectl: &Kubectl, holds: impl Fn(&Value) -> bool) -> Value {
     let mut last = Value::Null;

@@ -70,8 +70,8 @@ fn buffered_bodies_share_one_limit() {
     let load = load(1, 4);
     let (mut first, mut second) = (BufferedBody::new(&load), BufferedBody::new(&load));
     first.push(Bytes::from_static(b"abc")).unwrap();
-    let refused = second.push(Bytes::from_static(b"de"));
-    assert_eq!(refused.unwrap_err().limit, LoadLimit::Bytes(4));
+    let result = second.push(Bytes::from_static(b"de"));
+    assert_eq!(result.unwrap_err().limit, LoadLimit::Bytes(4));
     assert_eq!(load.shed(), 1);
     drop(first);
     second.push(Bytes::from_static(b"de")).unwrap();

@@ -26,10 +26,11 @@ impl TextFormat {
             let name = parts.next().unwrap_or_default();
             // A quality of 0 excludes a format (RFC 9110, section 12.4.2).
             let quality = parts.find_map(|part| part.strip_prefix("q="));
-            let refused = quality.is_some_and(|q| q.parse::<f32>().is_ok_and(|q| q <= 0.0));
-            (name, refused)
+            let is_excluded = quality.is_some_and(|q| q.parse::<f32>().is_ok_and(|q| q <= 0.0));
+            (name, is_excluded)
         });
-        if ranges.any(|(name, refused)| name.eq_ignore_ascii_case(OPENMETRICS) && !refused) {
+        if ranges.any(|(name, is_excluded)| name.eq_ignore_ascii_case(OPENMETRICS) && !is_excluded)
+        {
             return Self::OpenMetrics;
         }
         Self::Prometheus

@@ -1,4 +1,4 @@
-//! What the API server fills in is what the webhook does. The patches are asked as maps: kube-cel has no type for them.
+//! The policies set the same defaults as the webhook. The patches are evaluated as maps: kube-cel has no type for them.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,

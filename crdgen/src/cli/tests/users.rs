@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// A page with this expression. Nothing else is asked of Nodes.
+/// A rule page with this expression. No other rule applies to Nodes.
 fn page(expression: &str) -> String {
     format!(
         "---\nid: TEAM001\nname: node-without-owner\nkinds: [{{version: v1, kind: Node, plural: nodes}}]\n\

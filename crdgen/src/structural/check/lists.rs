@@ -87,7 +87,7 @@ fn check_list_type(schema: &JSONSchemaProps, at: &FieldPath, found: &mut Finding
         }
     }
     if has_null {
-        let detail = "cannot be nullable where items are told apart";
+        let detail = "cannot be nullable: it is a key of the list";
         found.forbidden(below.field("nullable"), detail);
     }
 }

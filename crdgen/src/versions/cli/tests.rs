@@ -51,7 +51,7 @@ fn run_crdgen(text: &str, words: &[&str]) -> String {
     format!("exit code {code}\n{}", output.replace(path, "CRD"))
 }
 
-/// Everything that is told of some definitions, in both forms.
+/// The complete output for some definitions, in both formats.
 fn transcript(cases: &[(&str, String)], words: &[&str]) -> String {
     let mut out = String::new();
     for (title, text) in cases {

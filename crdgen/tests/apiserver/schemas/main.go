@@ -45,7 +45,7 @@ func main() {
 			fmt.Println("  CONVERT", err)
 			continue
 		}
-		// The conversion of a single version's schema moves it to the top, where pruning has to be said.
+		// The conversion of a single version's schema moves it to the top, where pruning must be requested.
 		prunes := false
 		in.Spec.PreserveUnknownFields = &prunes
 		for _, e := range validation.ValidateCustomResourceDefinition(context.Background(), &in) {

@@ -1,7 +1,7 @@
 //! A fake API server with any number of objects, from which the stores are filled.
 //!
-//! Lists come in pages, watches stay silent, and a single PriorityClass can be asked for. The objects
-//! have the size of real ones. Pods are given as metadata only, as they are asked for.
+//! Lists come in pages, watches stay silent, and a single PriorityClass can be read. The objects
+//! have the size of real ones. Pods are served as metadata only, as the webhook requests them.
 #![allow(clippy::print_stdout, reason = "prints when it is ready")]
 
 use anyhow::{Result, ensure};

@@ -117,7 +117,7 @@ async fn start(binary: &Path, folder: &Path) -> Result<Times> {
     out.read_line(&mut greeting)?;
     let listening = begun.elapsed();
     let address = greeting.trim_end().strip_prefix("serving on https://");
-    let address = address.with_context(|| format!("the server said {greeting:?}"))?;
+    let address = address.with_context(|| format!("the server printed {greeting:?}"))?;
     let cacert = tls.join("ca.crt");
     let ready = wait_ready(address.parse()?, &cacert);
     tokio::time::timeout(TIMEOUT, ready).await??;

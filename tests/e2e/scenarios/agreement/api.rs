@@ -1,4 +1,4 @@
-//! What an API server without webhooks makes of an object.
+//! The result of an API server without webhooks for an object.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,34 +12,34 @@ use crate::client::Client;
 use crate::kubectl::Kubectl;
 use crate::wait;
 
-/// What becomes of an object.
+/// The result for an object.
 pub enum DryRunOutcome {
-    /// It would be stored so.
+    /// The API server would store this object.
     Accepted(Value),
-    /// It is invalid, for these causes.
+    /// The object is invalid, for these causes.
     Rejected(Vec<ReportedCause>),
     /// The API server does not know the kind.
     UnknownKind,
-    /// It does not look at the object: it cannot read the request, or an admission plugin rejects it before.
+    /// The object is not validated: the request cannot be decoded, or an admission plugin rejects it first.
     NotValidated,
 }
 
-/// The API server, and where it has the objects of its kinds.
+/// The API server, and the paths of its kinds.
 pub struct Api {
     client: Client,
-    /// The plurals and whether there are namespaces, by API version and kind; an unknown version has none.
+    /// The plural of each kind and whether it is namespaced, by API version and kind; an unknown version has none.
     kinds: BTreeMap<String, BTreeMap<String, (String, bool)>>,
 }
 
 impl Api {
-    /// With the namespaces that objects are in.
+    /// Creates the namespaces of the objects.
     #[track_caller]
     pub fn new(kubectl: &Kubectl, client: Client, given: &[TestObject]) -> Self {
         let spaces = given.iter().map(|it| &it.object["metadata"]["namespace"]);
         let spaces: BTreeSet<&str> = spaces.filter_map(Value::as_str).collect();
         let name =
             |it: &str| json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": it}});
-        // Some are no names, on purpose.
+        // Some are invalid names, on purpose.
         let is_name = |name: &str| {
             let mut bytes = name.bytes();
             name.len() < 64
@@ -84,7 +84,7 @@ impl Api {
         known.unwrap_or_else(|e| panic!("{e}"));
     }
 
-    /// What would become of an object, as a dry run.
+    /// The result of a dry run of a creation.
     pub fn dry_run(&mut self, object: &Value) -> DryRunOutcome {
         let Some(path) = self.path(object) else {
             return DryRunOutcome::UnknownKind;
@@ -127,7 +127,7 @@ impl Api {
 
     fn resource(&mut self, root: &str, version: &str, kind: &str) -> Option<(String, bool)> {
         if !self.kinds.contains_key(version) {
-            // Of a version that it does not have it says so in plain text.
+            // For an unknown version the response is plain text.
             let answer = self.client.get(&format!("{root}/{version}"));
             let known = answer.map(|it| it.body).unwrap_or_default();
             let all = known["resources"].as_array().into_iter().flatten();
@@ -151,7 +151,7 @@ fn is_incomplete_validation_note(cause: &Value) -> bool {
     message.contains("some validation rules were not checked")
 }
 
-/// A cause of a refusal.
+/// A cause of a rejection.
 pub fn reported_cause(cause: &Value) -> ReportedCause {
     let text = |key: &str| cause[key].as_str().unwrap_or_default().to_owned();
     ReportedCause {

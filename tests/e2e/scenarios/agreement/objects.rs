@@ -1,4 +1,4 @@
-//! The objects that all are asked about.
+//! The objects that all sides validate.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::env;
@@ -10,9 +10,9 @@ use serde_json::{Value, json};
 
 use crate::ROOT;
 
-/// An object, and where it is from.
+/// An object and its source.
 pub struct TestObject {
-    /// A name that no other one has.
+    /// A unique name.
     id: String,
     pub object: Value,
 }
@@ -24,7 +24,7 @@ impl TestObject {
     }
 }
 
-/// A folder of the published cases, if it is there.
+/// A folder of the published cases, if it exists.
 pub fn folder(name: &str) -> Option<PathBuf> {
     let given = env::var_os("LOCKKEEPER_CONFORMANCE_DIR");
     let data = given.map_or_else(|| PathBuf::from("../shared/data"), PathBuf::from);
@@ -32,8 +32,8 @@ pub fn folder(name: &str) -> Option<PathBuf> {
     folder.is_dir().then_some(folder)
 }
 
-/// The examples, those of the rules' pages, and the published manifests and cases. Objects of one name get others, so
-/// that each is one for itself.
+/// The examples, those of the rule pages, and the published manifests and cases. Objects with the same name are renamed, so
+/// that each object is independent.
 pub fn all() -> Vec<TestObject> {
     let mut found = Vec::new();
     documents(&Path::new(ROOT).join("examples"), "example", &mut found);
@@ -53,10 +53,10 @@ pub fn all() -> Vec<TestObject> {
     found
 }
 
-/// Says of an object what depends on where it comes to, and of pods what no rule is about.
+/// Sets the fields of an object that depend on the cluster, and the fields of pods that no rule is about.
 fn normalize(object: &mut Value) {
     if let Some(fields) = object.as_object_mut() {
-        // It is written apart.
+        // It is compared separately.
         fields.remove("status");
     }
     let is_namespaced = registry::known_registrations()
@@ -95,7 +95,7 @@ fn normalize(object: &mut Value) {
 
 const IMAGE: &str = "registry.example.com/train:1";
 
-/// Gives other names to objects of one name.
+/// Renames objects that have the same name.
 fn make_names_unique(all: &mut [TestObject]) {
     let mut seen = BTreeMap::<String, usize>::new();
     for object in all {
@@ -153,7 +153,7 @@ fn collect(objects: Vec<Value>, prefix: &str, out: &mut Vec<TestObject>) {
     }
 }
 
-/// The good and bad examples of the rules' pages, and the objects around them.
+/// The good and bad examples of the rule pages, and their other objects.
 fn pages(out: &mut Vec<TestObject>) {
     let mut seen = BTreeSet::new();
     let guarded = registry::known_registrations();
@@ -189,7 +189,7 @@ fn pages(out: &mut Vec<TestObject>) {
     }
 }
 
-/// The objects of the published cases that are made.
+/// The created objects of the published cases.
 fn cases(folder: &Path, out: &mut Vec<TestObject>) {
     let mut paths: Vec<PathBuf> = folder
         .read_dir()

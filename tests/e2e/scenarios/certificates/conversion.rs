@@ -7,7 +7,7 @@ use crate::lockkeeper::Protocol;
 
 const CRD: &str = "things.example.com";
 
-/// A CRD with two versions, and the rights on it that the documentation asks for.
+/// A CRD with two versions, and the rights on it that the documentation lists.
 const OBJECTS: &str = r"
 apiVersion: apiextensions.k8s.io/v1
 kind: CustomResourceDefinition
@@ -42,7 +42,7 @@ subjects:
 - {kind: ServiceAccount, name: lockkeeper, namespace: lockkeeper-system}
 ";
 
-/// It is put in, and put back, and nothing else of the CRD changes.
+/// The bundle is set and restored, and the rest of the CRD does not change.
 pub fn conversion(stage: &mut Fixture, protocol: Protocol) {
     let kubectl = start_cluster(stage);
     kubectl.apply(OBJECTS, &[]).expect_accepted();

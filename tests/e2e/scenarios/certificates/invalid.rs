@@ -1,4 +1,4 @@
-//! Command lines, settings and folders that no certificate can come of.
+//! Command lines, settings and folders without usable certificates.
 
 use std::fs;
 use std::path::Path;
@@ -8,7 +8,7 @@ use super::{SECRET, text};
 use crate::fixture::Fixture;
 use crate::lockkeeper::{self, Protocol};
 
-/// What cannot be is said before anything is served.
+/// The server reports invalid settings before it serves.
 pub fn invalid_certificates(stage: &mut Fixture, _: Protocol) {
     let folder = stage.new_folder();
     fs::create_dir_all(&folder).unwrap();
@@ -72,7 +72,7 @@ pub fn invalid_certificates(stage: &mut Fixture, _: Protocol) {
     folders(&folder);
 }
 
-/// A directory that is none, one that others may enter, and a disk that takes nothing more.
+/// A file in place of the directory, a directory that other users may read, and a full disk.
 #[track_caller]
 fn folders(folder: &Path) {
     let file = folder.join("file");
@@ -87,7 +87,7 @@ fn folders(folder: &Path) {
     assert_fails(&run, 1, "run: chmod 700");
     let full = folder.join("full");
     let run = Command::new("sh")
-        // A limit on the size of files that is told like a full disk: the write fails.
+        // A limit on the size of files: the write fails as on a full disk.
         .args(["-c", "trap '' XFSZ; ulimit -f 0; exec \"$@\"", "sh"])
         .arg(lockkeeper::binary().get_program())
         .args(["serve", "--tls-dir", full.to_str().unwrap()])

@@ -9,7 +9,7 @@ use crate::fixture::Fixture;
 use crate::lockkeeper::{self, Protocol};
 use crate::process::{self, Process};
 
-/// Long enough for the API server to hear of a bundle on a busy machine, and short enough to wait
+/// Long enough for the API server to load a bundle on a busy machine, and short enough to wait
 /// for twice.
 const OVERLAP: &str = "webhook: {certificates: {overlapSeconds: 5}}\n";
 
@@ -21,7 +21,7 @@ pub struct CertificateServer {
 }
 
 impl CertificateServer {
-    /// Starts it and waits until it listens; it need not be ready.
+    /// Starts a server and waits until it listens; it need not be ready.
     #[track_caller]
     pub fn start(stage: &mut Fixture, protocol: Protocol) -> Self {
         Self::wait(Self::start_unready(stage, protocol))
@@ -32,7 +32,7 @@ impl CertificateServer {
         Self::start_unready_with_flags(stage, protocol, &[])
     }
 
-    /// With more on its command line.
+    /// Like `start`, with more flags.
     #[track_caller]
     pub fn start_unready_with_flags(
         stage: &mut Fixture,
@@ -47,7 +47,7 @@ impl CertificateServer {
         Self::start_unready_as(stage.cluster().server(), folder, OVERLAP, &flags)
     }
 
-    /// With these credentials and this configuration file.
+    /// Like `start`, with these credentials and this configuration file.
     #[track_caller]
     pub fn start_unready_as(
         kubeconfig: &Path,
@@ -89,7 +89,7 @@ impl CertificateServer {
         fs::read_to_string(self.folder.join("stderr")).unwrap()
     }
 
-    /// What `/readyz` says, to a client that trusts anybody.
+    /// The response of `/readyz`, without verification of the certificate.
     #[track_caller]
     pub fn readyz(&self) -> String {
         let url = format!("{}/readyz", self.url());
@@ -99,7 +99,7 @@ impl CertificateServer {
         text(&output.unwrap().stdout)
     }
 
-    /// One of its numbers.
+    /// The value of a metric.
     #[track_caller]
     pub fn metric(&self, name: &str) -> u64 {
         let printed = fs::read_to_string(self.folder.join("stdout")).unwrap();
@@ -121,7 +121,7 @@ impl CertificateServer {
         self.wait_for_log("ok\n");
     }
 
-    /// Waits until `/readyz` says this, among other things.
+    /// Waits until the response of `/readyz` contains this text.
     #[track_caller]
     pub fn wait_for_log(&mut self, part: &str) -> String {
         let url = format!("{}/readyz", self.url());

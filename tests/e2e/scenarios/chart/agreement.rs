@@ -1,4 +1,4 @@
-//! The chart and `examples/install` give the same rights, and run the same processes.
+//! The chart and `examples/install` grant the same rights, and run the same processes.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -12,7 +12,7 @@ use crate::helm::{self, Helm};
 use crate::lockkeeper;
 use crate::scenarios::without_cluster::StandaloneTrial;
 
-/// With everything on that takes a right.
+/// Values with every feature that needs a right.
 pub const ALL_RIGHTS: &str = "foreignKinds: [koordinator, kueue]\n";
 
 pub fn trials_without_cluster() -> Vec<StandaloneTrial> {
@@ -37,7 +37,7 @@ pub fn trials_without_cluster() -> Vec<StandaloneTrial> {
     ]
 }
 
-/// Configurations, of which it follows what is sent of other projects' kinds.
+/// Configurations that decide which kinds of other projects are sent to the webhook.
 const CONFIGURATIONS: [&str; 6] = [
     "{}\n",
     "webhook: {foreignKinds: [koordinator, kueue]}\n",
@@ -56,7 +56,7 @@ fn same_webhook_configurations(folder: &Path) {
     }
 }
 
-/// Configurations that leave rules to the webhook which reject otherwise.
+/// Configurations that disable rules in the policies, so that only the webhook enforces them.
 const RELAXED_CONFIGS: [&str; 4] = [
     "{}\n",
     "rules: {actions: {CQ007: warn, CQ004: 'off', CO005: audit}}\n",
@@ -71,7 +71,7 @@ fn same_definitions(folder: &Path) {
     }
 }
 
-/// With this configuration, the chart renders as many objects of a kind as `command` prints, and the same.
+/// With this configuration, the chart renders the same objects of a kind as `command` prints.
 #[track_caller]
 fn same_objects(folder: &Path, config: &str, command: &[&str], kind: &str, count: usize) {
     let indented = config.lines().map(|line| format!("  {line}\n"));
@@ -88,7 +88,7 @@ fn same_objects(folder: &Path, config: &str, command: &[&str], kind: &str, count
     assert_eq!(of_kind(&rendered, kind), printed, "{config}");
 }
 
-/// The objects whose kind ends like this, without what is Helm's, by kind and name.
+/// The objects whose kind has this suffix, without Helm's labels, by kind and name.
 fn of_kind(yaml: &str, kind: &str) -> BTreeMap<[String; 2], Value> {
     let all = helm::objects(yaml).into_iter().filter_map(|mut object| {
         let its = object["kind"].as_str()?.to_owned();
@@ -102,7 +102,7 @@ fn of_kind(yaml: &str, kind: &str) -> BTreeMap<[String; 2], Value> {
     all.collect()
 }
 
-/// A list of expressions that every one has left is none.
+/// An empty list of expressions is the same as no list.
 fn without_empty(value: Value) -> Value {
     match value {
         Value::Object(map) => {
@@ -117,20 +117,20 @@ fn without_empty(value: Value) -> Value {
     }
 }
 
-/// One thing that a role grants.
+/// One granted right.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Right {
     pub group: String,
     /// With its subresource.
     pub resource: String,
-    /// The one object, if it is one.
+    /// The name of the object, if the right is limited to one.
     pub name: Option<String>,
     pub verb: String,
-    /// The one namespace, if the role is of one.
+    /// The namespace of the role, if it has one.
     pub namespace: Option<String>,
 }
 
-/// What the roles among these objects grant, by the name of the role.
+/// The rights of the roles among these objects, by role name.
 pub fn rights(objects: &[Value], role: &str) -> BTreeSet<Right> {
     let of = |object: &&Value| {
         let kind = object["kind"].as_str().unwrap_or_default();
@@ -194,7 +194,7 @@ fn same_as_examples(folder: &Path) {
     }
 }
 
-/// The flags and the configuration file of every case are ones that the processes take.
+/// The processes accept the flags and the configuration file of every case.
 fn config_accepted_by_binary(folder: &Path) {
     let helm = Helm::without_cluster(folder);
     let file = folder.join("config.yaml");
@@ -222,7 +222,7 @@ fn config_accepted_by_binary(folder: &Path) {
     }
 }
 
-/// What both Deployments have in the same way.
+/// The fields that both Deployments have in common.
 const SAME_FIELDS: [&str; 8] = [
     "/spec/replicas",
     "/spec/template/spec/terminationGracePeriodSeconds",

@@ -1,4 +1,4 @@
-//! The life of a release: installed over an older one, upgraded, rolled back, taken away.
+//! The life of a release: installed over an older one, upgraded, rolled back and uninstalled.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -20,7 +20,7 @@ const CONFIGURATIONS: [&str; 2] = [
     "mutatingwebhookconfigurations",
 ];
 
-/// A cluster, and helm on it.
+/// A cluster, and helm for it.
 struct ReleaseFixture {
     cluster: Cluster,
     kubectl: Kubectl,
@@ -43,14 +43,14 @@ impl ReleaseFixture {
         }
     }
 
-    /// One run of helm on the release. The API server has no remark.
+    /// Runs helm on the release. The API server must not return a warning.
     #[track_caller]
     fn helm(&self, verb: &str, more: &[&str]) -> String {
         let flags = [&[verb, RELEASE, "--namespace", NAMESPACE], more].concat();
         self.helm.run(&flags).assert_silent().stdout
     }
 
-    /// The entries of both configurations.
+    /// The entries of both webhook configurations.
     #[track_caller]
     fn entries(&self) -> Vec<Value> {
         let one = |kind: &&str| {
@@ -60,7 +60,7 @@ impl ReleaseFixture {
         CONFIGURATIONS.iter().flat_map(one).collect()
     }
 
-    /// The objects of the release as it stands.
+    /// The objects of the current release.
     #[track_caller]
     fn manifest(&self) -> Vec<Value> {
         let flags = ["get", "manifest", RELEASE, "--namespace", NAMESPACE];
@@ -72,14 +72,14 @@ pub fn release_lifecycle() {
     let place = ReleaseFixture::new();
     let older = older_chart(&place.cluster.folder().join("older"));
     place.helm("install", &[older.to_str().unwrap()]);
-    // The definitions, the policies, and what the processes need.
+    // The CRDs, the policies, and the objects that the processes need.
     assert_eq!(place.manifest().len(), 38);
     restricted(&place);
 
     let server = start_release_webhook(&place);
     let before = state_written_by_processes(&place);
     let notes = place.helm("upgrade", &[CHART, "--set", "webhook.replicas=3"]);
-    assert!(notes.contains("Until the webhook answers"), "{notes}");
+    assert!(notes.contains("Until the webhook is ready"), "{notes}");
     upgraded(&place, &before);
     server.stop();
     // Later helm commands keep what the processes wrote; the server is stopped and cannot repair it.
@@ -105,8 +105,8 @@ pub fn release_lifecycle() {
     take_over_ownership(&place);
 }
 
-/// The chart as a release before this one might have been: another version, a short name that has changed since, and
-/// a registration under another name.
+/// An earlier release of the chart: another version, a short name that has changed since, and
+/// a webhook configuration under another name.
 fn older_chart(folder: &Path) -> PathBuf {
     let chart = Path::new(ROOT).join(CHART);
     copy(&chart, folder);
@@ -143,7 +143,7 @@ fn copy(from: &Path, to: &Path) {
     }
 }
 
-/// The pods of both Deployments pass where only restricted ones do; one that is not is rejected.
+/// The namespace enforces the level `restricted`: it accepts the pods of both Deployments, and rejects another one.
 fn restricted(place: &ReleaseFixture) {
     let manifest = place.manifest();
     for name in ["lockkeeper", "lockkeeper-controller"] {
@@ -169,8 +169,8 @@ fn restricted(place: &ReleaseFixture) {
     }
 }
 
-/// A replica of the webhook beside the cluster, with the rights that the release gives it. It fills the Secret, and
-/// puts its CA bundle where it belongs.
+/// A replica of the webhook beside the cluster, with the rights of the release. It fills the Secret and
+/// injects its CA bundle.
 fn start_release_webhook(place: &ReleaseFixture) -> CertificateServer {
     let folder = place.cluster.folder().join("keeper");
     let begun = CertificateServer::start_unready_as(place.cluster.server(), folder, "", &[]);
@@ -193,7 +193,7 @@ fn start_release_webhook(place: &ReleaseFixture) -> CertificateServer {
     server
 }
 
-/// What processes have written into objects of the release.
+/// The data that processes have written into objects of the release.
 #[track_caller]
 fn state_written_by_processes(place: &ReleaseFixture) -> Value {
     let kubectl = &place.kubectl;
@@ -208,7 +208,7 @@ fn state_written_by_processes(place: &ReleaseFixture) -> Value {
     json!({"secret": secret["data"], "lease": lease["spec"], "bundles": bundles})
 }
 
-/// What there is now of what was there before: without entries that are new.
+/// The current data for the keys of the former data.
 fn without_new_bundles(before: &Value, now: &Value) -> Value {
     let mut now = now.clone();
     let bundles = now["bundles"].as_object_mut().unwrap();
@@ -216,7 +216,7 @@ fn without_new_bundles(before: &Value, now: &Value) -> Value {
     now
 }
 
-/// The definitions are the new ones, what processes wrote is kept, and the entry that is new gets its bundle.
+/// The CRDs are new, data of processes is kept, and the new entry gets its bundle.
 fn upgraded(place: &ReleaseFixture, before: &Value) {
     let kubectl = &place.kubectl;
     let definition = kubectl.get(&["crd", "workloads.lockkeeper.dev"]);
@@ -256,7 +256,7 @@ metadata: {name: high}
 value: 1000
 ";
 
-/// Nothing is left but the definitions and their objects, and nothing holds anybody up.
+/// Only the CRDs and their objects are left, and the API server admits other objects.
 fn uninstall(place: &ReleaseFixture) {
     let objects = place.manifest();
     let kubectl = &place.kubectl;
@@ -284,7 +284,7 @@ fn uninstall(place: &ReleaseFixture) {
         .expect_accepted_without_warning();
 }
 
-/// The next release takes the definitions over, with what is in them; told not to keep them, it takes all along.
+/// The next release adopts the CRDs and their objects; with `keep: false` an uninstallation deletes all of them.
 fn reinstall(place: &ReleaseFixture) {
     place.helm("install", &[CHART]);
     assert!(!place.kubectl.absent(&["resourceflavor", "probe"]));
@@ -298,7 +298,7 @@ fn reinstall(place: &ReleaseFixture) {
     .unwrap();
 }
 
-/// What was installed without Helm is taken over, with what processes have written.
+/// An installation without Helm is adopted, including the data that processes have written.
 fn take_over_ownership(place: &ReleaseFixture) {
     let kubectl = &place.kubectl;
     let definitions = lockkeeper::output(&["crds", "definitions"]);

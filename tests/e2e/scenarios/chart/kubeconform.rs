@@ -1,4 +1,4 @@
-//! What is rendered has the shape that the API server publishes: kubeconform, with schemas made of its `OpenAPI`.
+//! The rendered objects match the schemas of the API server: kubeconform, with schemas generated from its `OpenAPI`.
 
 use std::fs;
 use std::path::Path;
@@ -11,7 +11,7 @@ use crate::helm::{Helm, kubeconform};
 use crate::kubectl::Kubectl;
 use crate::lockkeeper::Protocol;
 
-/// Kinds of projects whose definitions are not on the cluster: nothing says what shape they have.
+/// Kinds of projects whose CRDs are not on the cluster, so there is no schema for them.
 const UNPUBLISHED: &[&str] = &["Certificate", "Issuer", "ServiceMonitor"];
 
 pub fn matches_published_schemas(stage: &mut Fixture, _: Protocol) {
@@ -43,7 +43,7 @@ pub fn matches_published_schemas(stage: &mut Fixture, _: Protocol) {
     );
 }
 
-/// A file for each kind that the API server serves.
+/// Writes a schema file for each kind that the API server serves.
 fn write_schemas(kubectl: &Kubectl, folder: &Path) {
     fs::create_dir_all(folder).unwrap();
     let raw = |path: &str| -> Value {
@@ -69,7 +69,7 @@ fn write_schemas(kubectl: &Kubectl, folder: &Path) {
     }
 }
 
-/// As kubeconform asks for it: a kind of the core group is of the group of its version.
+/// The key that kubeconform expects: for a kind of the core group, the version takes the place of the group.
 fn file(kind: &Value) -> String {
     let word = |key: &str| kind[key].as_str().unwrap().to_lowercase();
     let (group, version) = (word("group"), word("version"));
@@ -81,7 +81,7 @@ fn file(kind: &Value) -> String {
     format!("{}-{group}-{version}.json", word("kind"))
 }
 
-/// Makes every section reject what it does not name.
+/// Makes every object schema reject unknown fields.
 fn tighten(schema: &mut Value) {
     match schema {
         Value::Object(map) => {

@@ -1,4 +1,4 @@
-//! The kustomize base: what the chart renders by default, without Helm's marks.
+//! The kustomize base: the chart's output with default values, without Helm's labels.
 
 use lockkeeper_testkit::assert_file_is_current;
 use std::path::Path;
@@ -10,10 +10,10 @@ use crate::scenarios::without_cluster::StandaloneTrial;
 
 const BASE: &str = "deploy/kustomize/base";
 
-/// Nothing uninstalls it but `kubectl delete -k`, which is told to delete.
+/// Only `kubectl delete -k` uninstalls it.
 const VALUES: &str = "crds: {keep: false}\n";
 
-/// What stands in a line that is Helm's.
+/// Parts of lines that only Helm needs.
 const HELM_LABELS: [&str; 3] = ["helm.sh/chart: ", "managed-by: Helm", "# Source: "];
 
 pub fn trials_without_cluster() -> Vec<StandaloneTrial> {
@@ -41,7 +41,7 @@ fn same_as_chart(folder: &Path) {
     assert_file_is_current(&path, &base, command);
 }
 
-/// It is applied, applied again and deleted, and the namespace lets only restricted pods in.
+/// The base is applied twice and deleted. The namespace enforces the level `restricted`.
 pub fn applied() {
     let cluster = Cluster::start().unwrap_or_else(|e| panic!("no cluster: {e}"));
     let kubectl = cluster.kubectl();

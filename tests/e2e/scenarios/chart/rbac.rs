@@ -1,4 +1,4 @@
-//! The rights that the chart gives, held against what the processes ask for, as the API server has written it down.
+//! Compares the rights that the chart grants with the requests of the processes in the audit log.
 
 use std::collections::BTreeSet;
 
@@ -15,11 +15,11 @@ use crate::scenarios::certificates::server::CertificateServer;
 use crate::scenarios::rbac::{self as controlled, ControllerProcess};
 use crate::wait;
 
-/// Rights that are granted and were not used, as verb, resource and group, and why they are granted.
+/// Rights that are granted and not used here, as verb, resource and group, with the reason.
 const UNUSED_RIGHTS: &[(&str, &str, &str)] = &[
     (
         "update jobs/finalizers.batch",
-        "the API server asks whether it is there, where OwnerReferencesPermissionEnforcement is on",
+        "the API server checks it with the admission plugin OwnerReferencesPermissionEnforcement",
         "lockkeeper-controller",
     ),
     (
@@ -29,7 +29,7 @@ const UNUSED_RIGHTS: &[(&str, &str, &str)] = &[
     ),
 ];
 
-/// Rights that are used or not, as it happens.
+/// Rights whose use depends on timing.
 const OCCASIONALLY_USED_RIGHTS: &[(&str, &str)] = &[
     (
         "patch jobs/status.batch",
@@ -88,7 +88,7 @@ pub fn granted_rights_are_used() {
     }
 }
 
-/// The kinds of other projects, as far as watching them goes.
+/// The rights to watch kinds of other projects.
 fn third_party_crds() -> String {
     let all = [
         (
@@ -140,7 +140,7 @@ fn third_party_crds() -> String {
             "kind": "CustomResourceDefinition",
             "metadata": {
                 "name": format!("{plural}.{group}"),
-                // The groups are Kubernetes' own, which asks for this.
+                // Kubernetes itself requires these groups.
                 "annotations": {"api-approved.kubernetes.io": "unapproved, for a test"},
             },
             "spec": {
@@ -157,7 +157,7 @@ fn third_party_crds() -> String {
     json!({"apiVersion": "v1", "kind": "List", "items": items}).to_string()
 }
 
-/// Installs the chart, and gives what it rendered.
+/// Installs the chart, and returns the rendered objects.
 fn install(kubectl: &Kubectl, helm: &Helm) -> Vec<Value> {
     kubectl
         .apply(fixture::NAMESPACE, &[])
@@ -178,7 +178,7 @@ fn install(kubectl: &Kubectl, helm: &Helm) -> Vec<Value> {
     helm::objects(&rendered)
 }
 
-/// Lets both registrations lead to a server beside the cluster; the bundle stays what it put in.
+/// Points both webhook configurations at a server beside the cluster; the bundle stays the injected one.
 fn redirect_webhooks_to(kubectl: &Kubectl, url: &str) {
     for kind in [
         "validatingwebhookconfigurations",
@@ -209,7 +209,7 @@ fn wait_until_webhook_called(kubectl: &Kubectl) {
     result.unwrap_or_else(|e| panic!("{e}"));
 }
 
-/// What takes every right, one way or another.
+/// A right to everything, by wildcard or by escalation.
 fn exercise_rights(kubectl: &Kubectl) {
     kubectl
         .apply(CLUSTER_OBJECTS, &[])
@@ -236,7 +236,7 @@ fn exercise_rights(kubectl: &Kubectl) {
     );
 }
 
-/// A job that waits is changed, and its Workload with it.
+/// A pending job is changed, and its Workload with it.
 fn job_changes_reach_workload(kubectl: &Kubectl) {
     let mut waits = manifests::job("waits", Some("main"), None);
     waits.push_str("          resources: {requests: {cpu: 100}}\n");
@@ -257,7 +257,7 @@ fn job_changes_reach_workload(kubectl: &Kubectl) {
     });
 }
 
-/// The name of that job's Workload.
+/// The name of the Workload of that job.
 fn owned_workload_name(all: &Value) -> Option<String> {
     let mut all = all["items"].as_array()?.iter();
     let its = all.find(|it| it["metadata"]["ownerReferences"][0]["name"] == "waits")?;
@@ -270,7 +270,7 @@ fn trigger_lookups(kubectl: &Kubectl) {
     kubectl
         .apply(&unknown, &["--dry-run=server"])
         .expect_rejected();
-    // Nothing is missed where there is nothing at all.
+    // On an empty cluster there are no references.
     let theirs = "kueue.x-k8s.io/v1beta2";
     let known = EXISTING_OBJECTS.replace("GROUP", theirs);
     kubectl.apply(&known, &[]).expect_accepted_without_warning();
@@ -315,7 +315,7 @@ spec:
           resources: [{name: cpu, nominalQuota: 1}]
 ";
 
-/// What an account asked for, as a right that allows it. What it was rejected is an error of the chart.
+/// A request of an account, as the rule that allows it. A forbidden request is an error of the chart.
 fn used_rights(audited: &str, account: &str) -> BTreeSet<Right> {
     let mut out = BTreeSet::new();
     for line in audited.lines() {
@@ -325,7 +325,7 @@ fn used_rights(audited: &str, account: &str) -> BTreeSet<Right> {
         };
         if event["user"]["username"] == account {
             let code = &event["responseStatus"]["code"];
-            // A conversion that failed has no status.
+            // A failed conversion has no status.
             assert_ne!(*code, 403, "it was rejected: {event:#}");
             out.insert(right);
         }
@@ -349,7 +349,7 @@ fn right_from_audit_event(event: &Value) -> Option<Right> {
     })
 }
 
-/// Each right is used, but for those that are explained, and of these one in two is never.
+/// Each right is used, except for those with a reason; of two alternatives with a reason one may be used.
 #[track_caller]
 fn compare_rights(granted: &BTreeSet<Right>, used: &BTreeSet<Right>, role: &str) {
     let allows = |right: &Right, it: &Right| {

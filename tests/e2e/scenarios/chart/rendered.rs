@@ -1,4 +1,4 @@
-//! What the chart renders: each switch, by what it changes.
+//! The output of the chart: the effect of each value.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -10,10 +10,10 @@ use crate::helm::{CHART, Helm, NAMESPACE, RELEASE};
 use crate::scenarios::without_cluster::StandaloneTrial;
 use crate::snapshot;
 
-/// Values without the definitions, which are committed as they are made.
+/// Values without the CRDs, which are committed as generated.
 const PLAIN: &str = "crds: {install: false}\n";
 
-/// A name, and the values. The snapshot of a case is what it changes.
+/// A name and values. The snapshot of a case is the difference from the default output.
 pub const CASES: &[(&str, &str)] = &[
     (
         "image",
@@ -34,7 +34,7 @@ pub const CASES: &[(&str, &str)] = &[
         "foreign-fail",
         "foreignKinds: [koordinator]\nwebhook: {foreignFailurePolicy: Fail}\n",
     ),
-    // CQ014 and its like on, in one namespace, or not at all: what is sent follows.
+    // CQ014 and similar rules on, in one namespace, or off: the sent kinds follow.
     (
         "foreign-rules",
         "config:\n  webhook: {foreignKinds: [koordinator]}\n  rules:\n    actions: {EQ021: 'off', EQ022: 'off'}\n    \
@@ -85,7 +85,7 @@ pub const CASES: &[(&str, &str)] = &[
          podAnnotations: {team: platform}\n",
     ),
     ("no-policies", "policies: {enabled: false}\n"),
-    // Each rule of a policy is softened somewhere, or excepted, and the policy goes with the last of them.
+    // Each rule of a policy is softened or exempted somewhere, and the policy is omitted with the last of them.
     (
         "softened",
         "config:\n  rules:\n    actions: {CQ005: warn}\n    \
@@ -98,7 +98,7 @@ pub const CASES: &[(&str, &str)] = &[
     ),
 ];
 
-/// Values that are rejected, and what is said of them.
+/// Values that are rejected, and the error messages.
 const REJECTED_VALUES: &[(&str, &str)] = &[
     (
         "replicas: 2\n",
@@ -190,7 +190,7 @@ fn switches(folder: &Path) {
         assert_ne!(diff, "", "{name} changes nothing");
         snapshot::check(&format!("chart-{name}"), &without_namespaces(&diff));
     }
-    // The definitions are all that is left out above, and the annotation all that keeps them.
+    // The CRDs are left out above; the annotation keeps them.
     let all = helm.template("").assert_silent().stdout;
     let dropped = helm
         .template("crds: {keep: false}\n")
@@ -208,7 +208,7 @@ fn switches(folder: &Path) {
     other_namespace(&helm, &all);
 }
 
-/// In another namespace all is the same, but for its name and what is made of it.
+/// In another namespace only the name and values derived from it change.
 fn other_namespace(helm: &Helm, here: &str) {
     let flags = ["template", RELEASE, CHART, "--namespace", "elsewhere"];
     let there = helm.run(&flags).assert_silent().stdout;
@@ -245,7 +245,7 @@ fn every_value_has_a_case() {
     };
     let rows = values::rows().into_iter().map(|[key, ..]| key);
     let missing: BTreeSet<String> = rows.filter(|key| !has(key)).collect();
-    // These two are looked at by themselves.
+    // These two have their own tests.
     assert_eq!(
         missing.into_iter().collect::<Vec<_>>(),
         ["`crds.install`", "`crds.keep`", "`crds`"]

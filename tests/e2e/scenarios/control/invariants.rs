@@ -88,7 +88,7 @@ struct Checker<'a> {
     jobs: BTreeMap<String, ObjectVersion>,
     /// Workloads with quota: the queue, and the cpus.
     usage_by_workload: BTreeMap<String, (String, u64)>,
-    /// Preemptors whose victims were told to stop, and the version of the preemption.
+    /// Preemptors whose victims were preempted, and the version of the preemption.
     pending_preemptors: BTreeMap<String, u64>,
     counts: HistoryCounts,
 }

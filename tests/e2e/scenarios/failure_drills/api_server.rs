@@ -15,8 +15,8 @@ use crate::wait;
 
 const CLASSES: &str = "/apis/scheduling.k8s.io/v1/priorityclasses";
 
-/// The webhook stays up and ready, takes its watches up again by itself, and answers rightly about
-/// what was changed before it had them.
+/// The webhook stays ready, restarts its watches, and returns correct results for objects
+/// that changed before its watches were restored.
 pub fn restarted(stage: &mut Fixture, protocol: Protocol) {
     let mut site = DrillFixture::open(stage, protocol, DEFAULTS, 1);
     class(&mut site.stage.cluster().client(), "early");
@@ -51,7 +51,7 @@ pub fn restarted(stage: &mut Fixture, protocol: Protocol) {
     assert!(counts.unavailable > 0);
 }
 
-/// The classes while the API server is away: two of Kubernetes' own, those of the load, and `early`.
+/// The classes while the API server is down: two of Kubernetes, those of the load, and `early`.
 const BEFORE: u64 = 5;
 
 fn stored_classes(server: &Lockkeeper) -> u64 {
@@ -82,7 +82,7 @@ fn wait_for_broken_watches(server: &Lockkeeper) {
     wait::until(broken, || "the watches did not break".to_owned()).unwrap();
 }
 
-/// The same process as ever, and ready: its stores have listed everything once.
+/// The same process is still ready: its stores have listed everything once.
 #[track_caller]
 fn assert_ready(server: &mut Lockkeeper) {
     assert!(server.is_running());
@@ -90,7 +90,7 @@ fn assert_ready(server: &mut Lockkeeper) {
     assert_eq!(answer, Some((200, "ok\n".to_owned())));
 }
 
-/// Right after the return, before a watch has told of anything: a class that is new is looked up.
+/// Right after the restart, before a watch has delivered an event: a new class is looked up.
 #[track_caller]
 fn reviewed_immediately(client: &mut Client) {
     class(client, "late");
@@ -102,7 +102,7 @@ fn reviewed_immediately(client: &mut Client) {
     assert_eq!(answer.status, 422, "{answer:?}");
 }
 
-/// Waits until each of the three watches has told of a change that came after the return.
+/// Waits until each of the three watches has delivered a change from after the restart.
 #[track_caller]
 fn cache_catches_up(kubectl: &Kubectl, client: &mut Client) {
     let deleted = client.delete(&format!("{CLASSES}/early")).unwrap();
@@ -140,7 +140,7 @@ fn class(client: &mut Client, name: &str) {
     assert_eq!(answer.status, 201, "{answer:?}");
 }
 
-/// What would come of a workload of this class.
+/// The result for a workload of this class.
 #[track_caller]
 fn attempt(client: &mut Client, class: &str) -> Response {
     let path = format!("{}?dryRun=All", load::WORKLOADS);

@@ -1,4 +1,4 @@
-//! The serving certificate changes, well and badly.
+//! The serving certificate changes to a valid and to an invalid one.
 
 use super::fixture::DrillFixture;
 use crate::fixture::{DEFAULTS, Fixture};
@@ -7,10 +7,10 @@ use crate::load::Load;
 use crate::lockkeeper::Protocol;
 use crate::wait;
 
-/// Looks at the files that found nothing to serve.
-const REFUSED: &str = r#"certificate_reloads_total{result="rejected"}"#;
+/// The metric for rejected certificate files.
+const REJECTED_RELOADS: &str = r#"certificate_reloads_total{result="rejected"}"#;
 
-/// New connections get the new certificate, open ones go on, and the API server takes both.
+/// New connections get the new certificate, open ones continue, and the API server accepts both.
 pub fn rotated(stage: &mut Fixture, protocol: Protocol) {
     let mut site = DrillFixture::open(stage, protocol, DEFAULTS, 1);
     let load = site.load();
@@ -20,7 +20,7 @@ pub fn rotated(stage: &mut Fixture, protocol: Protocol) {
     for _ in 0..2 {
         let pair = site.rotate();
         dialler.wait_for(&pair.der);
-        // On connections that began with the old one.
+        // On connections that started with the old certificate.
         load.wait_for_requests();
         with_new_connections(&site, &load);
         last = Some(pair);
@@ -42,9 +42,9 @@ pub fn broken(stage: &mut Fixture, protocol: Protocol) {
         ("no certificate", "no key"),
         (&other.certificate, &served.key),
     ] {
-        let failures = site.replicas[0].metric(REFUSED);
+        let failures = site.replicas[0].metric(REJECTED_RELOADS);
         site.volume.write(certificate, key);
-        let counted = || Ok((site.replicas[0].metric(REFUSED) > failures).then_some(()));
+        let counted = || Ok((site.replicas[0].metric(REJECTED_RELOADS) > failures).then_some(()));
         wait::until(counted, || "no failure is counted".to_owned()).unwrap();
         with_new_connections(&site, &load);
         dialler.wait_for(&served.der);

@@ -22,7 +22,7 @@ pub struct DrillFixture<'a> {
 }
 
 impl<'a> DrillFixture<'a> {
-    /// Starts that many replicas with `config`, has the API server ask them, and makes what the load
+    /// Starts that many replicas with `config`, registers them with the API server, and creates the objects that the load
     /// needs.
     #[track_caller]
     pub fn open(
@@ -41,7 +41,7 @@ impl<'a> DrillFixture<'a> {
         site
     }
 
-    /// A site without a replica.
+    /// A fixture without a replica.
     #[track_caller]
     pub fn without_replicas(
         stage: &'a mut Fixture,
@@ -65,7 +65,7 @@ impl<'a> DrillFixture<'a> {
         }
     }
 
-    /// Removes what earlier trials left, and makes what the load needs.
+    /// Removes the objects of earlier trials, and creates the objects that the load needs.
     #[track_caller]
     pub fn create_objects(&self) {
         fixture::sweep(&self.kubectl);
@@ -115,13 +115,13 @@ impl<'a> DrillFixture<'a> {
         pair
     }
 
-    /// Has the API server open new connections.
+    /// Makes the API server open new connections.
     #[track_caller]
     pub fn renew_connections(&self, load: &Load) {
         load.paused_while(|| self.balancer.close_connections());
     }
 
-    /// How a drill is named where its counts are printed.
+    /// The name of a drill in the printed counts.
     pub fn title(&self, name: &str) -> String {
         format!("{name} ({})", self.protocol)
     }

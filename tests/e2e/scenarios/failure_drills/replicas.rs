@@ -5,7 +5,7 @@ use crate::fixture::{DEFAULTS, Fixture};
 use crate::lockkeeper::Protocol;
 use crate::wait;
 
-/// Unready for a second before it closes, which is ten probes of the balancer. In a pod it is five.
+/// Unready for a second before it closes: ten probes of the balancer. In a pod it is five seconds.
 const SHUTDOWN_DELAY: &str = "webhook: {shutdownDelaySeconds: 1}\n";
 
 /// A rolling update as a Deployment does it with `maxSurge: 1, maxUnavailable: 0`.
@@ -20,12 +20,12 @@ pub fn updated(stage: &mut Fixture, protocol: Protocol) {
         old.stop().unwrap_or_else(|e| panic!("{e}"));
         load.wait_for_requests();
     }
-    assert!(connections(&site) > 0, "the new replicas were never asked");
+    assert!(connections(&site) > 0, "the new replicas got no request");
     let counts = load.finish(&site.title("two replicas updated in turn"));
     assert_eq!((counts.unexpected, counts.without_response), (0, 0));
 }
 
-/// What is under way at a replica that is killed is lost; nothing that comes after it is.
+/// Requests in flight at a killed replica are lost; later requests are not.
 pub fn killed(stage: &mut Fixture, protocol: Protocol) {
     let mut site = DrillFixture::open(stage, protocol, DEFAULTS, 2);
     let load = site.load();
@@ -39,7 +39,7 @@ pub fn killed(stage: &mut Fixture, protocol: Protocol) {
     wait::until(gone, || "broken connections stay open".to_owned()).unwrap();
     let concerned = load.requests_started() - answered;
     site.balancer.wait_ready(&site.ports());
-    // Those that were under way have heard by now.
+    // The requests that were in flight have failed by now.
     load.paused_while(|| {});
     let lost = load.counts().without_response;
     load.wait_for_requests();

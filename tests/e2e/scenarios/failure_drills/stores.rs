@@ -11,13 +11,13 @@ use crate::lockkeeper::{Lockkeeper, Protocol};
 use crate::manifests::{self, GLOBAL_DEFAULT};
 use crate::wait;
 
-/// It may look up a class by its name and list nothing.
+/// The account may get a class by its name, and list nothing.
 const GET_ONLY_RULES: &str = "
 - {apiGroups: [scheduling.k8s.io], resources: [priorityclasses], verbs: [get]}";
 
 const NO_RULES: &str = " []";
 
-/// What `examples/install/server.yaml` grants.
+/// The rights of `examples/install/server.yaml`.
 const ALL_RULES: &str = "
 - {apiGroups: [scheduling.k8s.io], resources: [priorityclasses], verbs: [get, list, watch]}
 - {apiGroups: [lockkeeper.dev], resources: [workloads, cohorts, localqueues], verbs: [list, watch]}
@@ -27,7 +27,7 @@ const ALL_RULES: &str = "
 const NOT_READY: &str = "not ready: still listing priorityclasses, workloads, pods, clusterqueues, cohorts, \
                          resourceflavors, localqueues\n";
 
-/// Rights come one after the other, and the server takes what it gets without a restart.
+/// The rights are granted one by one, and the server uses each of them without a restart.
 pub fn stores_without_rights(stage: &mut Fixture, protocol: Protocol) {
     let mut site = DrillFixture::without_replicas(stage, protocol, DEFAULTS);
     let kubectl = site.kubectl.clone();
@@ -36,7 +36,7 @@ pub fn stores_without_rights(stage: &mut Fixture, protocol: Protocol) {
     site.add_replica_as(&stranger);
     let server = &site.replicas[0];
     wait_for_readiness(server, 503, NOT_READY);
-    // No balancer would send it anything; the API server is told to.
+    // A balancer would not send it requests, so the API server is configured to.
     fixture::register_webhook(&kubectl, &server.url(), server.ca());
     site.create_objects();
 
@@ -70,7 +70,7 @@ fn wait_for_readiness(server: &Lockkeeper, code: u16, text: &str) {
     wait::until(answered, late).unwrap_or_else(|e| panic!("{e}"));
 }
 
-/// Only a list tells which class is the global default.
+/// Without a list the class with the global default is unknown.
 #[track_caller]
 fn default_unknown(kubectl: &Kubectl, client: &mut Client) {
     kubectl
@@ -88,7 +88,7 @@ fn default_unknown(kubectl: &Kubectl, client: &mut Client) {
         .expect_accepted_without_warning();
 }
 
-/// What cannot be looked up is let through, and named. The other rules hold.
+/// References that cannot be resolved are admitted with a warning. The other rules are enforced.
 #[track_caller]
 fn assert_unchecked(client: &mut Client) {
     let warning = "not checked: PriorityClass";
@@ -120,7 +120,7 @@ fn assert_checked(client: &mut Client) {
     check(client, "", "", 201, None);
 }
 
-/// What would come of a workload with these classes, and what is said along with it.
+/// The response for a workload with these classes, and its warnings.
 #[track_caller]
 fn check(client: &mut Client, class: &str, preemption: &str, status: u16, warning: Option<&str>) {
     let answer = attempt(client, class, preemption);
@@ -141,7 +141,7 @@ fn attempt(client: &mut Client, class: &str, preemption: &str) -> Response {
     client.create(&path, &workload).unwrap()
 }
 
-/// Gives the stranger these rights and no others.
+/// Grants the account these rights and no others.
 #[track_caller]
 fn grant(kubectl: &Kubectl, rules: &str) {
     let account = UNPRIVILEGED_ACCOUNT;

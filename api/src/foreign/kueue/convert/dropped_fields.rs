@@ -86,9 +86,7 @@ pub(super) fn label_advice(name: &str) -> &'static str {
         it if it.starts_with("pod-group-") => {
             "lockkeeper starts and stops Jobs and JobSets; make one of these pods"
         }
-        "elastic-job" => {
-            "a Job of lockkeeper's that asks for more is stopped and queues again; remove it"
-        }
+        "elastic-job" => "lockkeeper stops and requeues a Job that requests more; remove it",
         _ => "lockkeeper reads nothing like it here; remove it, or leave the object with Kueue",
     }
 }

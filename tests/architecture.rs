@@ -11,7 +11,7 @@ use cargo_metadata::{DependencyKind, Metadata, MetadataCommand};
 use std::collections::BTreeSet;
 use std::process::Command;
 
-/// Who may use whom. A crate that is not here may not exist.
+/// The allowed dependencies of each crate. A crate that is not listed here may not exist.
 const ALLOWED_DEPENDENCIES: &[(&str, &[&str])] = &[
     ("lockkeeper-api", &[]),
     ("lockkeeper-conversion", &["lockkeeper-api"]),

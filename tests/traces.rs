@@ -1,4 +1,4 @@
-//! The binary with spans, and a collector that takes what it sends: OTLP over HTTP.
+//! The binary with spans, and a collector that receives them: OTLP over HTTP.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -33,7 +33,7 @@ const PARENT: &str = "b7ad6b7169203331";
 /// A word of the object in the review that is sent.
 const CONTENT: &str = "borrowWithinCohort";
 
-/// A collector on this machine: it keeps what is posted to `/v1/traces`.
+/// A collector on this machine: it stores the requests to `/v1/traces`.
 struct Collector {
     url: String,
     bodies: Arc<Mutex<Vec<Vec<u8>>>>,

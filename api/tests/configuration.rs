@@ -56,7 +56,7 @@ fn rows(schema: &Value, root: &Value, key: &str, default: &Value, out: &mut Vec<
 
 fn row(property: &Value, root: &Value, key: &str, default: &Value, out: &mut Vec<[String; 4]>) {
     let description = property["description"].as_str().expect(key);
-    // What is absent by default has what its schema says.
+    // The default of an absent field is the default in its schema.
     let shown = match (default, &property["default"]) {
         (Value::Null, Value::Null) => String::new(),
         (Value::Null, value) | (value, _) => format!("`{value}`"),
@@ -68,7 +68,7 @@ fn row(property: &Value, root: &Value, key: &str, default: &Value, out: &mut Vec
     rows(property, root, key, default, out);
 }
 
-/// What a value looks like.
+/// The text of a value in the documentation.
 fn kind(schema: &Value, root: &Value) -> String {
     let schema = resolved(schema, root);
     if let Some(values) = words(schema) {
@@ -91,7 +91,7 @@ fn kind(schema: &Value, root: &Value) -> String {
     }
 }
 
-/// The range is that of the schema, so that it stands in one place.
+/// The range is the schema's, so that it is defined once.
 fn number(name: &str, schema: &Value) -> String {
     match (&schema["minimum"], &schema["maximum"]) {
         (Value::Number(least), Value::Number(most)) => format!("{name}, {least} to {most}"),

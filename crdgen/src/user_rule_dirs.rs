@@ -17,7 +17,7 @@ pub enum Error {
     Folder {
         /// The folder.
         path: PathBuf,
-        /// What the system says.
+        /// The error of the operating system.
         source: io::Error,
     },
     /// There is no page in a folder.
@@ -31,7 +31,7 @@ pub enum Error {
     Page {
         /// The file.
         name: String,
-        /// What the system says.
+        /// The error of the operating system.
         source: io::Error,
     },
     /// Invalid rules, one line for each error.

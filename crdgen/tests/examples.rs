@@ -1,5 +1,5 @@
-//! The examples are what they say: the good ones are accepted, each bad one is rejected by the rule
-//! that it is named after and by nothing else.
+//! The good examples are accepted, and each bad one is rejected only by the rule
+//! in its name.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,

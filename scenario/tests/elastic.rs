@@ -18,7 +18,7 @@ use lockkeeper_scenario::explanation;
 use lockkeeper_scenario::{Scenario, load};
 use std::fmt::Write;
 
-/// `owner` may use 4 and borrow 2 more; `guest` has nothing of its own and has borrowed what was idle.
+/// `owner` may use 4 and borrow 2 more; `guest` has no nominal quota and has borrowed the idle quota.
 const ELASTIC_QUEUES: &str = r#"
 clusterQueues:
 - name: owner

@@ -54,7 +54,7 @@ job:
 assumed_pods: [train-0]
 "#;
 
-/// One full node. What is inserted makes of it what is wanted.
+/// One full node. Each case inserts the fields that it tests.
 fn one_node(more: &str, job: &str) -> String {
     format!(
         r#"

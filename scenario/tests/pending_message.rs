@@ -1,4 +1,4 @@
-//! The line that a condition says of who waits, for states in which quota is held for a preemptor and for
+//! The message of the condition of a pending workload, for states in which quota is held for a preemptor and for
 //! others in which it is not.
 #![allow(
     clippy::unwrap_used,
@@ -134,7 +134,7 @@ fn over_victim_limit() -> String {
     )
 }
 
-/// What is held in another tree is none of its business.
+/// Quota that is held in another cohort tree is not reported.
 fn separate_cohorts() -> String {
     one_victim_left(BORROWS, 2, 0)
         .replace("other, cohort: all", "other, cohort: apart")

@@ -470,7 +470,7 @@ fn resource_total_overflow_is_rejected() {
         {"name": "f", "resources": [{"name": "cpu", "nominalQuota": half}]}]}]});
     let cohort: Cohort = object(&lockkeeper_object("Cohort", None, "all", &cohort));
     assert!(objects.set_cohort(&cohort).is_err());
-    // What is unlimited is no number.
+    // An unlimited quota has no number.
     let unlimited = format!("{}m", Amount::UNLIMITED.get());
     objects.set_cluster_queue(queue("b", &unlimited)).unwrap();
     objects.set_cluster_queue(queue("c", half)).unwrap();

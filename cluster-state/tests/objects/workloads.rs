@@ -347,7 +347,7 @@ fn order_time_follows_timestamp_strategy() {
 /// Flavor, resource and amount; since when; whether it is evicted.
 type ReservationFields = (Vec<(String, String, Amount)>, i64, bool);
 
-/// What a workload with the pod sets `main` and `b` holds.
+/// The usage of a workload with the pod sets `main` and `b`.
 fn read_reservation(
     admission: &Value,
     conditions: &[Value],

@@ -37,7 +37,7 @@ fn try_convert(object: &Value, version: &str) -> ConversionResult {
     converted.unwrap_or_else(|e| panic!("{e}"))
 }
 
-/// What is kept in an object, in the order of the places.
+/// The preserved fields of an object, ordered by path.
 fn preserved_values(object: &Value) -> Vec<Value> {
     let annotations = object["metadata"]["annotations"].as_object();
     let all = annotations.into_iter().flatten();

@@ -1,4 +1,4 @@
-//! What is kept, and when it is put back.
+//! Preserved fields, and when a conversion restores them.
 
 use lockkeeper_conversion::{PRESERVED_ANNOTATION_PREFIX, PRESERVED_MAX_BYTES};
 use serde_json::{Value, json};
@@ -57,7 +57,7 @@ fn fields_convert_between_all_versions() {
     assert_eq!(preserved, expected);
 }
 
-/// Their names say what they are to people, are ones that Kubernetes takes, and stay the same.
+/// The names of the annotations are readable, valid in Kubernetes, and stable.
 #[test]
 fn annotations_are_named_after_field_paths() {
     let mut object = newer();
@@ -85,7 +85,7 @@ fn annotations_are_named_after_field_paths() {
 
 #[test]
 fn changes_in_other_version_are_kept() {
-    // (the field of the version that was edited, what it is set to, what the other one shows, and what comes of the rest)
+    // (the edited field of one version, its new value, the field in the other version, and the remaining annotations)
     let edits: [(&str, Value, &str, Value); 6] = [
         (
             "/spec/minutes",
@@ -244,7 +244,7 @@ fn forged_annotation_does_not_override_own_fields() {
     }
     let converted = convert_object(&object, "v1beta1");
     assert_eq!(converted["spec"]["cpu"], "16");
-    // What v1alpha1 has no field for may be put in by who may write the object; it could be written in v1beta1 as well.
+    // A client with write access may set the fields that v1alpha1 does not have; it could set them in v1beta1 as well.
     assert_eq!(converted["spec"]["tolerant"], true);
     let mut back = convert_object(&converted, "v1alpha1");
     back["metadata"]

@@ -13,7 +13,7 @@ proptest! {
     fn round_trip_through_any_versions_is_lossless(object in any_object()) {
         let checked = check_round_trip(&kind(), &object);
         prop_assert_eq!(checked, Ok(()));
-        // Nothing is left over where nothing was kept before.
+        // No annotation is left if no field was preserved.
         for version in VERSIONS {
             let converted = convert_object(&object, version);
             let from = object["apiVersion"].as_str().unwrap().rsplit('/').next().unwrap();
@@ -21,7 +21,7 @@ proptest! {
         }
     }
 
-    /// Who edits the newer version finds the edit again, and the older keeps what the newer cannot say.
+    /// An edit of the newer version is kept, and the older version preserves the fields that it does not have.
     #[test]
     fn edit_in_newer_version_is_kept_without_loss(old in older(), edit in newer()) {
         let before = object("v1alpha1", "a", &old);
@@ -30,7 +30,7 @@ proptest! {
         let stored = convert_object(&changed, "v1alpha1");
         prop_assert_eq!(&convert_object(&stored, "v1beta1")["spec"], &changed["spec"]);
         prop_assert_eq!(check_round_trip(&kind(), &stored), Ok(()));
-        // What the newer version has no field for is as it was.
+        // The fields that the newer version does not have are unchanged.
         prop_assert_eq!(&stored["spec"]["note"], &before["spec"]["note"]);
     }
 
@@ -53,7 +53,7 @@ proptest! {
         }
     }
 
-    /// Whatever stands in the annotation, the object says what it says without it.
+    /// For every content of the annotation, the fields of the object itself are unchanged.
     #[test]
     fn annotations_do_not_change_own_fields(object in any_object(), texts in annotations()) {
         for version in VERSIONS {

@@ -1,6 +1,6 @@
-//! What expressions cost by the estimate of the API server's own library.
+//! The cost of expressions as the API server's own library estimates it.
 //!
-//! `tests/apiserver/run` writes the estimates down. Here it is seen, without Go, whether they are of what is emitted.
+//! `tests/apiserver/run` writes the estimates. This test checks, without Go, that they belong to the emitted expressions.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -20,13 +20,13 @@ use std::fmt::Write as _;
 use std::path::Path;
 use std::{env, fs};
 
-/// What the API server allows, as in `apiextensions/validation` (an expression and a definition), and while an expression
+/// The limits of the API server, as in `apiextensions/validation` (per expression and per definition), and at run time
 /// of a policy is evaluated, as in `apis/cel`.
 const EXPRESSION_MAX: u64 = 10_000_000;
 const DEFINITION_MAX: u64 = 100_000_000;
 const CALL_MAX: u64 = 1_000_000;
 
-/// What a write of a day may allocate for its expressions, in KiB: all else in a write takes some 600.
+/// The memory that expressions may allocate in one write, in KiB; the rest of a write allocates about 600.
 const WRITE_MAX: u64 = 256;
 
 const STALE_HINT: &str = "is out of date; run crdgen/tests/apiserver/run, which needs Go, and then \
@@ -41,7 +41,7 @@ struct CostRecord {
     costs: Vec<CostEstimate>,
 }
 
-/// What is allocated for the expressions of a definition when an object is written.
+/// The memory allocated for the expressions of a definition during one write.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct WriteAllocation {
@@ -307,7 +307,7 @@ fn tables(record: &CostRecord) -> String {
     out
 }
 
-/// A share with one digit behind the point; what is less than that is not nothing.
+/// A share with one decimal; a smaller share is not shown as zero.
 fn share(cost: u64, of: u64) -> String {
     let thousandths = (1000 * cost + of / 2) / of;
     if thousandths == 0 && cost > 0 {

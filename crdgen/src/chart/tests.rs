@@ -138,7 +138,7 @@ fn values_are_documented() {
     for line in text.lines() {
         let indent = line.len() - line.trim_start().len();
         let is_key = !line.is_empty() && !line.trim_start().starts_with(['#', '-']);
-        // What a user names: the resources of a container.
+        // Names that users choose, such as the resources of a container.
         let is_named = indent > section;
         if !is_named {
             section = usize::MAX;

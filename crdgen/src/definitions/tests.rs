@@ -134,7 +134,7 @@ fn fields_are_described() {
     });
 }
 
-/// What has no bound has no bound on what it costs to check.
+/// A field without a bound has an unbounded validation cost.
 #[test]
 fn lists_maps_and_strings_are_bounded() {
     each_node(|path, node| {

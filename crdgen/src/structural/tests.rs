@@ -93,7 +93,7 @@ fn json_schema_becomes_structural() {
     );
 }
 
-/// What the types of Kubernetes do not know is dropped when a schema is read; nothing may be.
+/// The types of Kubernetes drop unknown fields when a schema is decoded; there must be none.
 #[test]
 fn schema_conversion_to_json_schema_props_is_lossless() {
     fn check<T: JsonSchema>() {

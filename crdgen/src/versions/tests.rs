@@ -324,7 +324,7 @@ fn migration_names_storage_version() {
 #[test]
 fn removal_of_unserved_unstored_version_is_allowed() {
     let name = "reservations.samples.example.com";
-    // (is v1alpha1 served, what was stored, the version that is to go, why it may not)
+    // (whether v1alpha1 is served, the stored versions, the version to remove, the reason against it)
     for (served, stored, version, why) in [
         (
             true,

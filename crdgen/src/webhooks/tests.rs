@@ -233,7 +233,7 @@ fn url_endpoint_has_path() {
     }
 }
 
-/// What is registered for these kinds of a user's rule, apart from what is registered without it.
+/// The entries that a user rule with these kinds adds to the webhook configurations.
 #[track_caller]
 fn check_users(kinds: &str, operations: &str, config: &Value, expected: &[&str]) {
     let text = format!(

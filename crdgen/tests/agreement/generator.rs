@@ -25,7 +25,7 @@ pub fn examples(page: &str, version: &str, kind: &str) -> Vec<Value> {
     named.collect()
 }
 
-/// Changes an object in some places. `schema` says what it may have.
+/// Changes some fields of an object at random. `schema` has the possible fields.
 pub fn random_change(object: &Value, schema: &Value, draw: &mut Rng) -> Value {
     let mut out = object.clone();
     for _ in 0..=draw.below(3) {
@@ -37,7 +37,7 @@ pub fn random_change(object: &Value, schema: &Value, draw: &mut Rng) -> Value {
             .iter()
             .filter(|it| held.contains(&it.as_str()))
             .collect();
-        // Nothing is known of metadata but what pages show.
+        // For metadata only the fields of the examples are known.
         let name = if named.len() > 1 && !out["metadata"]["labels"].is_null() && draw.one_in(3) {
             "metadata"
         } else {
@@ -51,7 +51,7 @@ pub fn random_change(object: &Value, schema: &Value, draw: &mut Rng) -> Value {
     out
 }
 
-/// What stands in an object already: values that may meet.
+/// The values that an object contains, so that fields may become equal.
 struct Pool {
     texts: Vec<String>,
     numbers: Vec<i64>,

@@ -1,7 +1,7 @@
-//! What rules say in Kubernetes' CEL is what they say in Rust, object by object: in the schemas of lockkeeper's kinds and
-//! in admission policies, when objects are made and when they are changed.
+//! For random objects, the CEL form of each rule has the same result as the rule in Rust: in the schemas of lockkeeper's kinds and
+//! in admission policies, on creation and on update.
 //!
-//! `LOCKKEEPER_CASES` says how many objects there are for each rule.
+//! `LOCKKEEPER_CASES` is the number of objects for each rule.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -225,8 +225,8 @@ impl RuleCase<'_> {
         }
         let passes = self.policy.accepts(object, Some(old));
         let was_accepted = rule_check(self.rule)(self.rule.id, old, None) == Some(true);
-        // Both judge by what an update makes worse, and differ in what is the same mistake: a policy knows neither
-        // how often one stood there nor, of lists without keys, where.
+        // Both report only what an update makes worse. They differ for repeated mistakes: a policy does not count
+        // them, and does not know their positions in lists without keys.
         if passes && !is_kept && !is_accepted && !was_accepted {
             tally.looser += 1;
         } else if !passes && is_kept && !is_accepted && !was_accepted {

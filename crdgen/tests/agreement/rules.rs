@@ -1,4 +1,4 @@
-//! The rules that say something in CEL, what they say in Rust, and the schemas of their kinds.
+//! The rules that have a CEL form, their results in Rust, and the schemas of their kinds.
 
 use k8s_openapi::api::core::v1::Pod;
 use lockkeeper_api::config::{Action, Config};
@@ -14,7 +14,7 @@ use lockkeeper_policies::schema::StructuralSchema;
 use lockkeeper_policies::validated_kind::ValidatedKind;
 use serde_json::{Value, json};
 
-/// What a rule says of an object that is made, or changed from another.
+/// The result of a rule for a created or an updated object.
 pub type RuleCheck = fn(&str, &Value, Option<&Value>) -> Option<bool>;
 
 /// Whether a rule accepts. Values that are not objects of the kind have no result.
@@ -78,7 +78,7 @@ pub fn cel_expressions(rule: &RuleInfo) -> Vec<CelRule> {
     expressions.flatten().collect()
 }
 
-/// The schema of a kind with the expressions of one rule, and what it says of shapes.
+/// The schema of a kind with the expressions of one rule, and its validation without expressions.
 pub struct Schema {
     pub plain: Value,
     pub shape: StructuralSchema,
@@ -88,7 +88,7 @@ pub struct Schema {
 }
 
 impl Schema {
-    /// That of lockkeeper's kinds; of others what the examples of a page need.
+    /// The schema of one of lockkeeper's kinds; for other kinds, the fields that the examples of a page need.
     pub fn for_rule(rule: &RuleInfo) -> Self {
         let all = lockkeeper_crdgen::plain_definitions();
         let own = all

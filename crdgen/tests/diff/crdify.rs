@@ -1,4 +1,4 @@
-//! What crdify says of the same changes, and why it is something else where it is. `docs/crd-diff.md` has the tables.
+//! The verdicts of crdify on the same changes, and the reasons for differences. `docs/crd-diff.md` has the tables.
 
 use crate::cases;
 use crate::crdify_record::{Crdify, read_record};

@@ -1,4 +1,4 @@
-//! What is called compatible is: no object that was valid and stored is rejected.
+//! A change of the class compatible rejects no object that was valid and stored.
 
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::JSONSchemaProps;
 use lockkeeper_crdgen::diff::{ChangeClass, Effect, compare_schemas};
@@ -338,7 +338,7 @@ fn is_compatible(old: &Value, new: &Value) -> bool {
     changes.iter().all(|it| it.class == ChangeClass::Compatible)
 }
 
-/// The heart of it all. It counts how often it has something to say, so that it cannot hold by saying nothing.
+/// The main property. It counts the rejected objects, so that it cannot pass without any.
 #[test]
 fn compatible_changes_keep_values_valid() {
     let (compatible, rejected) = (Cell::new(0), Cell::new(0));

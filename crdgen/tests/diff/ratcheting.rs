@@ -16,7 +16,7 @@ struct Case {
     new: Value,
 }
 
-/// The part of a pointer to what is wrong that leads to the place, which is there or above.
+/// The longest prefix of a pointer that exists in the object.
 fn pointer<'a>(place: &str, at: &'a str) -> &'a str {
     let steps = place
         .replace("[]", ".[]")

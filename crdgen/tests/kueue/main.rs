@@ -202,7 +202,7 @@ fn rows(kind: &'static str, plural: &str) -> Vec<Row> {
     paths(&ours, &SchemaPath::default(), &mut all);
     let mut rows: Vec<Row> = Vec::new();
     for path in all.iter().map(ToString::to_string) {
-        // What is below a field that only one has, only that one has.
+        // If one side lacks a field, it lacks the fields below it as well.
         let is_alone =
             |it: &Row| it.verdict == FieldVerdict::Missing || it.verdict == FieldVerdict::OnlyHere;
         let is_below = |row: &Row| {

@@ -14,7 +14,7 @@ use lockkeeper_scenario::gang::{
     GangError, GangScenario, LoadedGangScenario, ScenarioAnswer, evaluate, load, options,
 };
 
-/// A scenario in YAML, and what is answered to it.
+/// A scenario in YAML, and its explanation.
 fn evaluate_yaml(
     yaml: &str,
     compatibility: Option<SchedulerCompatibility>,

@@ -19,7 +19,7 @@ pub struct Job {
 }
 
 /// One flat cohort, cpu and memory of one flavor. The first queue is idle and lends all it has; the
-/// others are full and borrow half of what they use.
+/// others are full and borrow half of their usage.
 pub struct BorrowingCluster {
     /// In units of one cpu and one GiB, by queue.
     nominal: Vec<usize>,
@@ -34,7 +34,7 @@ impl BorrowingCluster {
         let each = running / (queues - 1);
         let running = each * (queues - 1);
         let mut nominal = vec![each / 2; queues];
-        // What half of an odd number leaves is borrowed too.
+        // The remainder of an odd number is borrowed, too.
         nominal[0] = running - (each / 2) * (queues - 1);
         let mut random = Random(7);
         let jobs = (0..running).map(|at| Job {

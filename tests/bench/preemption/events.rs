@@ -6,7 +6,7 @@ use crate::measure::{allocations, median_us, us};
 use lockkeeper_preemption::{Reservation, State, WorkloadId};
 
 const RUNNING: usize = 100_000;
-/// How many events of a kind are measured: enough that what is amortised shows.
+/// The number of measured events per kind: enough to include amortised work.
 const EVENTS: usize = 20_000;
 
 pub fn print() {

@@ -18,7 +18,7 @@ const CPU_MILLI: i64 = 32_000;
 /// The priority of the preemptor; running pods have a lower one.
 const PRIORITY: i32 = 100;
 
-/// What runs: the nodes are full, of pods of ten priorities; a fifth are in replicas of eight that go together.
+/// The running pods: the nodes are full, with ten priorities; a fifth of the pods are in replicas of eight that are preempted together.
 struct FullNodes {
     cluster: GangCluster,
     cpu: ResourceId,

@@ -5,7 +5,7 @@ use crate::clusters::{GIB, Job};
 use std::cmp::Reverse;
 
 pub struct ReferenceSearch<'a> {
-    /// By queue, the nominal quota and what is used of cpu and memory.
+    /// By queue, the nominal quota and the usage of cpu and memory.
     queues: Vec<([i64; 2], [i64; 2])>,
     jobs: &'a [Job],
 }

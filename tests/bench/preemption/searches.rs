@@ -53,7 +53,7 @@ pub fn print() {
     }
 }
 
-/// Fair sharing in the same states. What is searched for fits into nominal quota, so every tournament of
+/// Fair sharing in the same states. The request fits into nominal quota, so every tournament of
 /// the shares has all queues in it.
 fn fair(world: &BorrowingCluster, at: &str) {
     let strategies = vec![

@@ -247,7 +247,7 @@ impl ExpectedField {
 }
 
 impl Expected {
-    /// What the answer means.
+    /// The meaning of the response.
     fn outcome(&self, answer: io::Result<Response>) -> Outcome {
         let answer = match answer {
             Ok(answer) => answer,
@@ -274,7 +274,7 @@ impl Expected {
     }
 }
 
-/// The string or the number at this place; empty where there is none.
+/// The string or the number at this path; empty if it does not exist.
 fn text_at(object: &Value, place: &str) -> String {
     match object.pointer(place) {
         Some(Value::String(text)) => text.clone(),

@@ -27,7 +27,7 @@ fn schema(kind: &str) -> StructuralSchema {
     StructuralSchema::new(&versions[0]["schema"]["openAPIV3Schema"]).unwrap()
 }
 
-/// What a patch adds to an object.
+/// The fields that a patch adds to an object.
 fn added(expression: &str, object: &Value, old: Option<&Value>) -> Vec<(String, Value)> {
     let text = expression.replace("JSONPatch{op: 'add', path:", "{'path':");
     let text = text.replace(", value: ", ", 'value': ");
@@ -60,7 +60,7 @@ fn plain(result: &CelValue) -> Value {
     }
 }
 
-/// Adds as RFC 6902 does: what a field stands in has to be there.
+/// Adds a value as RFC 6902 does: the parent must exist.
 fn add_to(object: &mut Value, path: &str, value: Value) {
     let (above, name) = path.rsplit_once('/').unwrap();
     match object.pointer_mut(above).expect(path) {
@@ -170,7 +170,7 @@ fn workload_policy_keeps_priority_classes() {
     check_agreement::<Workload>(&specs, &specs);
 }
 
-/// What no schema default and no filling does is none of the object: the global default class alone.
+/// Only the global default class is neither a schema default nor set by a policy.
 #[test]
 fn defaulted_kinds_have_mutating_policies() {
     let kinds = registry::built_in(&BTreeSet::new(), &Settings::default());

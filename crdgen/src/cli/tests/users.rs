@@ -10,7 +10,7 @@ fn page(expression: &str) -> String {
     )
 }
 
-/// What a command says with a page and a configuration, or why it says nothing.
+/// The output of a command with a rule page and a configuration, or its error.
 fn emitted(command: &[&str], page: Option<&str>, config: &str) -> Result<String, String> {
     let folder = TempDir::new().unwrap();
     let (rules, file) = (

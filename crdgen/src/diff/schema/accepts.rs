@@ -1,4 +1,4 @@
-//! What a schema node accepts.
+//! The values that a schema node accepts.
 
 use super::cursor::{entries, preserves_unknown_fields, property};
 use crate::diff::Effect;

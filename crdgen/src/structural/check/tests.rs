@@ -50,7 +50,7 @@ fn version(case: &Case) -> Value {
     })
 }
 
-/// The paths that stand in `text`, which has lines such as `  path: what is wrong` under the name of each case.
+/// The paths in `text`, which has lines such as `  path: message` under the name of each case.
 fn paths(text: &str) -> BTreeMap<&str, BTreeSet<&str>> {
     let mut all: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
     let mut name = "";
@@ -67,7 +67,7 @@ fn paths(text: &str) -> BTreeMap<&str, BTreeSet<&str>> {
     all
 }
 
-/// `apiserver.txt` is what the API server's own library says of the same cases; `tests/apiserver/run` writes it.
+/// `apiserver.txt` has the results of the API server's own library for the same cases; `tests/apiserver/run` writes it.
 #[test]
 fn rejections_match_api_server_paths() {
     let mut out = String::new();

@@ -34,7 +34,7 @@ fn definition(name: &str, is_served: bool, stored: Option<Value>) -> String {
     out.to_string()
 }
 
-/// How a command ends and what it says, with this file in the place of `CRD`.
+/// The exit code and the output of a command, with this file in place of `CRD`.
 fn run_crdgen(text: &str, words: &[&str]) -> String {
     let folder = TempDir::new().unwrap();
     let file = folder.path().join("crd.yaml");

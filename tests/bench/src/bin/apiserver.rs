@@ -43,7 +43,7 @@ const PODS_PER_JOB: usize = 8;
 /// The Workload that all are copies of.
 const REVIEW: &str = include_str!("../../payloads/workload.json");
 
-/// Who wrote which fields of a Workload, as the API server keeps it. Of that size also for a pod.
+/// The `managedFields` of a Workload as the API server stores them. Pods get the same size.
 const MANAGED_FIELDS: &str = include_str!("../../payloads/managed-fields.json");
 
 /// Answers lists and watches as an API server does.

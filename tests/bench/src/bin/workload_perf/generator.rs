@@ -94,7 +94,7 @@ impl Generator {
         out
     }
 
-    /// Makes as many workloads of it, in the same proportions.
+    /// Scales the number of workloads and keeps the proportions.
     pub fn scale(&mut self, workloads: usize) {
         let total = self.total().max(1);
         let queues = self.cohorts.iter_mut().flat_map(|it| &mut it.queues_sets);

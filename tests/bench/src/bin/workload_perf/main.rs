@@ -50,7 +50,7 @@ enum Command {
         /// Do not end those that are admitted: ends when all are
         #[arg(long)]
         admit_only: bool,
-        /// Those that were made before are not made again
+        /// Workloads that exist already are not created again
         #[arg(long)]
         made: bool,
         /// Longest to wait, in seconds

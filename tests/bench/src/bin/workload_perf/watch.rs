@@ -38,7 +38,7 @@ struct WorkloadProgress {
     is_admitted: bool,
     runs: usize,
     has_ended: bool,
-    /// What was seen last.
+    /// The last observed state.
     version: String,
     conditions: Vec<Value>,
 }
@@ -82,7 +82,7 @@ impl ProgressWatch {
         }
     }
 
-    /// Waits until all have ended (or were admitted, if none is ended), and prints what was seen.
+    /// Waits until all have finished (or were admitted, if none finishes), and prints the observed times.
     pub async fn finish(self, begun: Instant, patience: Duration) -> Result<(), Error> {
         loop {
             tokio::time::sleep(Duration::from_millis(100)).await;
@@ -150,7 +150,7 @@ fn print(progress: &Progress, begun: Instant, done: usize) {
     }
 }
 
-/// Notes what is new of a workload; which run of it begins, and for how long, if one does.
+/// Records the changes of a workload; returns the run that starts, and its duration.
 fn record(progress: &Mutex<Progress>, object: &WorkloadStatusView) -> Option<(usize, Duration)> {
     let mut progress = progress.lock().unwrap_or_else(PoisonError::into_inner);
     let now = Instant::now();
@@ -186,7 +186,7 @@ fn record(progress: &Mutex<Progress>, object: &WorkloadStatusView) -> Option<(us
     Some((run, Duration::from_millis(runtime.unwrap_or(0))))
 }
 
-/// Ends a run the way a controller does: a merge patch of the status, guarded by the version that it is made of.
+/// Finishes a run as a controller does: by a merge patch of the status, with the resource version as a precondition.
 async fn finish_workload(
     api: &Api<WorkloadStatusView>,
     places: &Semaphore,

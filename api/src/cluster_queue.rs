@@ -24,7 +24,7 @@ use crate::schema;
     selectable = ".spec.cohortName",
     status = "ClusterQueueStatus",
     derive = "PartialEq",
-    doc = "Quota for the workloads of a team, and who may preempt whom for it.",
+    doc = "The quota of a team's workloads, and the preemption policies for it.",
     printcolumn(name = "Cohort", type_ = "string", json_path = ".spec.cohortName"),
     printcolumn(
         name = "Strategy",

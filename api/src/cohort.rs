@@ -20,7 +20,7 @@ use crate::schema;
     selectable = ".spec.parentName",
     status = "CohortStatus",
     derive = "PartialEq",
-    doc = "Queues and cohorts that lend each other what they leave unused.",
+    doc = "Queues and cohorts that lend unused quota to each other.",
     printcolumn(name = "Parent", type_ = "string", json_path = ".spec.parentName"),
     printcolumn(
         name = "Age",

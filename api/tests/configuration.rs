@@ -18,13 +18,13 @@ use std::{env, fs};
 const HEAD: &str = "# Configuration
 
 `lockkeeper serve` and `lockkeeper controller` read one YAML file, `--config FILE`. Every key is optional; an
-unknown key or a value that cannot be is an error that says file, line and column. Flags go before the
-file. `--print-config` prints what holds in the end, as a file that reads back the same.
+unknown key or an invalid value is an error with file, line and column. Flags take precedence over the
+file. `--print-config` prints the resulting configuration as a valid file.
 
 The server reads the file again when it changes, within five seconds (`webhook.configPollSeconds`), also
-when it is a mounted ConfigMap. What is under `rules`, `priority` and `job` then holds for the next request;
-what is under `webhook` needs a restart, and the log says so. A file that is broken changes nothing: the log
-says what is wrong with it, and `lockkeeper_webhook_config_reloads_total{result=\"rejected\"}` goes up. The pages of
+when it is a mounted ConfigMap. Changes under `rules`, `priority` and `job` apply to the next request;
+changes under `webhook` need a restart, and a log message says so. An invalid file changes nothing: the log
+reports the error, and `lockkeeper_webhook_config_reloads_total{result=\"rejected\"}` is incremented. The pages of
 `--rules` ([user-rules.md](user-rules.md)) are read again with it. An exception (`rules.exceptions`) ends at its time,
 without a reload.
 `waitForPodsReady`, `preemption` and `controller` are for the controller, which reads the file once, when it

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""An image as an OCI layout, made of static binaries and checked, with Python's standard library alone.
+"""Builds and checks an image as an OCI layout from static binaries, with Python's standard library only.
 
   oci.py make --version V --revision COMMIT --created SECONDS --amd64 FILE --arm64 FILE FOLDER
   oci.py check [--output json] FOLDER
 
-The same binaries give the same bytes. index.json leads to one image index with both architectures, as other builders
-do it, so that tools which want one image by its name find it. Exit codes: 0 done, 1 findings, 2 wrong usage or a file
+The same binaries give the same bytes. index.json names one image index with both architectures, as other builders
+do, so that tools find the image by its name. Exit codes: 0 done, 1 findings, 2 wrong usage or a file
 that cannot be read.
 """
 
@@ -48,12 +48,12 @@ CREATED = "org.opencontainers.image.created"
 
 
 class Unreadable(Exception):
-    """A file that is missing, or is not what it should be."""
+    """A missing or invalid file."""
 
 
 @dataclasses.dataclass(frozen=True)
 class Release:
-    """What is said of the image."""
+    """The metadata of the image."""
 
     version: str
     revision: str
@@ -136,7 +136,7 @@ def make(folder: pathlib.Path, binaries: dict[str, pathlib.Path], release: Relea
 
 @dataclasses.dataclass
 class Check:
-    """A layout, and what is wrong with it."""
+    """A layout and the findings about it."""
 
     folder: pathlib.Path
     findings: list[str] = dataclasses.field(default_factory=list)
@@ -148,7 +148,7 @@ class Check:
             self.findings.append(f"{what} is {found!r}, not {expected!r}")
 
     def read(self, what: str, descriptor: dict, media_type: str) -> bytes | None:
-        """The blob that a descriptor leads to, if it is what the descriptor says."""
+        """The blob of a descriptor, if digest and size match."""
         self.equal(f"{what}: mediaType", descriptor.get("mediaType"), media_type)
         name = str(descriptor.get("digest", "")).removeprefix("sha256:")
         path = self.folder / "blobs" / "sha256" / name

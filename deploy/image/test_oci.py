@@ -1,4 +1,4 @@
-"""The layout is made of small binaries, and broken in each way that the check is to see."""
+"""Builds a layout from small binaries, and breaks it in each way that the check detects."""
 
 import contextlib
 import gzip
@@ -13,7 +13,7 @@ import oci
 
 
 def elf(machine: int, segments: tuple[tuple[int, bytes], ...] = ()) -> bytes:
-    """A 64-bit ELF file with these segments: a kind, and what is in it."""
+    """A 64-bit ELF file with these segments: a type, and the contents."""
     head = b"\x7fELF\x02\x01\x01" + bytes(9)
     head += struct.pack("<HHIQQQIHHHHHH", 2, machine, 1, 0, 64, 0, 0, 64, 56, len(segments), 0, 0, 0)
     at = 64 + 56 * len(segments)

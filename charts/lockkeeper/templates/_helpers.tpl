@@ -1,8 +1,8 @@
-{{- /* Names are fixed, not made of the release: the kinds and the registrations are the cluster's, so there is one
-       release in a cluster, and its account has rights on objects by name. */}}
+{{- /* Names are fixed and do not depend on the release: CRDs and webhook configurations are cluster-scoped, so a cluster
+       has one release, and its account has rights on objects by name. */}}
 
 {{- define "lockkeeper.labels" -}}
-{{- /* The selector's labels are given where the object has a name of its own. */ -}}
+{{- /* The selector's labels are set where the object has its own name. */ -}}
 app.kubernetes.io/instance: {{ .Release.Name }}
 app.kubernetes.io/managed-by: {{ .Release.Service }}
 app.kubernetes.io/part-of: lockkeeper
@@ -87,8 +87,8 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 {{- if not (without $actions .action) -}}true{{- end -}}
 {{- end }}
 
-{{- /* The CA bundle where it is given. The webhook and cert-manager put it in themselves: then the field is not there,
-       and an upgrade leaves what they wrote. */}}
+{{- /* The CA bundle if it is given. Otherwise the webhook or cert-manager injects it: the field is left out,
+       so an upgrade keeps the injected bundle. */}}
 {{- define "lockkeeper.caBundle" -}}
 {{- if eq .Values.certificates.mode "given" -}}
 {{- $bundle := .Values.certificates.caBundle -}}
@@ -117,7 +117,7 @@ lockkeeper-cert-manager-tls
 {{- end -}}
 {{- end }}
 
-{{- /* What the pods of both Deployments have in common; `name` is which, `values` its section. */}}
+{{- /* The metadata of the pods of both Deployments; `name` is the Deployment, `values` its section. */}}
 {{- define "lockkeeper.podMetadata" -}}
 labels:
   app.kubernetes.io/name: {{ .name }}
@@ -174,7 +174,7 @@ name: lockkeeper
 image: {{ include "lockkeeper.image" .root | quote }}
 imagePullPolicy: {{ .root.Values.image.pullPolicy }}
 env:
-# What is freed goes back to the node at once: a third less memory after a list of many objects.
+# Freed memory is returned at once: a third less memory after a list of many objects.
 - name: MIMALLOC_PURGE_DELAY
   value: "0"
 {{- with .root.Values.logFilter }}

@@ -49,6 +49,7 @@ mod wait;
 mod watcher;
 mod workers;
 
+use std::num::NonZero;
 use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -69,7 +70,7 @@ const CONTROL_PLANES_MAX: usize = 4;
 
 fn main() -> ExitCode {
     let mut arguments = Arguments::from_args();
-    let threads = thread::available_parallelism().map_or(1, |cores| cores.get());
+    let threads = thread::available_parallelism().map_or(1, NonZero::get);
     arguments
         .test_threads
         .get_or_insert(threads.min(CONTROL_PLANES_MAX));

@@ -34,8 +34,8 @@ pub(super) fn validate(scenario: &Scenario) -> Result<(), ScenarioError> {
             sums.add_usage(used, &format!("clusterQueues[{at}].usage[{used_at}]"))?;
         }
     }
-    let request = scenario.assignment.iter().flat_map(|it| &it.total_requests);
-    for (at, request) in request.enumerate() {
+    let requests = scenario.assignment.iter().flat_map(|it| &it.total_requests);
+    for (at, request) in requests.enumerate() {
         let at = || format!("assignment.totalRequests[{at}].amount");
         parse_amount(AmountText::Number(request.amount), &request.resource, at)?;
     }

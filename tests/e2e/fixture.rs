@@ -1,4 +1,4 @@
-//! The state that trials share: one cluster, and the server registered with it.
+//! The state that the trials of one thread share: a cluster, and the server registered with it.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -72,9 +72,9 @@ impl Fixture {
 
     /// Like `with_server`, with workers: Jobs get pods, and nodes run them. There are no nodes yet.
     ///
-    /// All trials share one cluster, because a second one would cost as much again as the workers do. The next
-    /// `with_server` stops the workers, and the next call of this method starts them: trials that need workers run
-    /// one after another.
+    /// The workers run on the cluster of the fixture, because a second cluster would cost as much as the workers. The
+    /// next `with_server` stops them, and the next call of this method starts them again: trials that need workers are
+    /// next to each other in the list.
     #[track_caller]
     pub fn with_server_and_workers(&mut self, protocol: Protocol, config: &str) -> Kubectl {
         let kubectl = self.swept_with_server(protocol, config);

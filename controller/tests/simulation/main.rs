@@ -44,7 +44,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 /// The default number of seeds.
-const SEEDS: u64 = 4_000;
+const SEEDS: u64 = 10_000;
 
 /// The number of failures after which the test stops.
 const FAILURES_SHOWN_MAX: usize = 8;

@@ -30,7 +30,7 @@ use std::sync::Arc;
 use std::thread;
 
 /// The default number of objects per rule.
-const CASES: usize = 400;
+const CASES: usize = 1000;
 
 fn cases() -> usize {
     let value = std::env::var("LOCKKEEPER_CASES").ok();

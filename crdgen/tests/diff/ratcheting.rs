@@ -16,7 +16,7 @@ struct Case {
     new: Value,
 }
 
-/// The longest prefix of a pointer that exists in the object.
+/// The prefix of the pointer `at` with as many steps as `place`.
 fn pointer<'a>(place: &str, at: &'a str) -> &'a str {
     let steps = place
         .replace("[]", ".[]")

@@ -127,12 +127,12 @@ impl FaultCounts {
     }
 }
 
-/// Whether a number is a multiple of the interval.
+/// Whether the fault occurs at this number, counted from 0: at every multiple of `every`; never if that is 0.
 fn is_due(number: usize, every: usize) -> bool {
     every > 0 && number.is_multiple_of(every)
 }
 
-/// Increments a counter, and returns whether its value is a multiple of the interval.
+/// Increments a counter, and returns whether the fault occurs at its former value.
 fn count_and_check_due(count: &mut usize, every: usize) -> bool {
     *count += 1;
     is_due(*count - 1, every)

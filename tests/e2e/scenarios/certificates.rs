@@ -164,7 +164,7 @@ fn one_ca(stage: &mut Fixture, protocol: Protocol) {
         };
         assert_eq!(endpoint.get("/readyz"), Some((200, "ok\n".to_owned())));
     }
-    // The first server wrote the bundle of its configuration, and the second one took over.
+    // One server has created the certificates, and the other uses them.
     let written = servers
         .iter()
         .map(|server| server.log().matches("\"step\":\"Create\"").count());

@@ -87,7 +87,7 @@ fn check_list_type(schema: &JSONSchemaProps, at: &FieldPath, found: &mut Finding
         }
     }
     if has_null {
-        let detail = "cannot be nullable: it is a key of the list";
+        let detail = "items of a list of type set or map cannot be nullable";
         found.forbidden(below.field("nullable"), detail);
     }
 }

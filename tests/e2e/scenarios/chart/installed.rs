@@ -284,7 +284,7 @@ fn uninstall(place: &ReleaseFixture) {
         .expect_accepted_without_warning();
 }
 
-/// The next release adopts the CRDs and their objects; with `keep: false` an uninstallation deletes all of them.
+/// The next release adopts the CRDs and their objects; with `crds.keep=false` an uninstallation deletes all of them.
 fn reinstall(place: &ReleaseFixture) {
     place.helm("install", &[CHART]);
     assert!(!place.kubectl.absent(&["resourceflavor", "probe"]));

@@ -33,7 +33,7 @@ const UNUSED_RIGHTS: &[(&str, &str, &str)] = &[
 const OCCASIONALLY_USED_RIGHTS: &[(&str, &str)] = &[
     (
         "patch jobs/status.batch",
-        "the job controller may be the first to take a start time away",
+        "the job controller may remove a start time first",
     ),
     (
         "get validatingwebhookconfigurations.admissionregistration.k8s.io",
@@ -349,7 +349,7 @@ fn right_from_audit_event(event: &Value) -> Option<Right> {
     })
 }
 
-/// Each right is used, except for those with a reason; of two alternatives with a reason one may be used.
+/// Each granted right is used, except for [`UNUSED_RIGHTS`], which are never used, and [`OCCASIONALLY_USED_RIGHTS`].
 #[track_caller]
 fn compare_rights(granted: &BTreeSet<Right>, used: &BTreeSet<Right>, role: &str) {
     let allows = |right: &Right, it: &Right| {

@@ -8,6 +8,9 @@
     reason = "tests fail by panicking"
 )]
 
+mod documentation;
+mod scrape;
+
 use axum::Router;
 use axum::body::Body;
 use axum::http::Request;
@@ -15,31 +18,20 @@ use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use http_body_util::BodyExt;
 use lockkeeper_api::config::Config;
-use lockkeeper_kube_support::probe_server::ProbeServerLimits;
 use lockkeeper_policies::cluster_view::PriorityClassFacts;
 use lockkeeper_policies::index::{Index, IndexedKind};
 use lockkeeper_policies::registry;
 use lockkeeper_policies::settings::Settings;
-use lockkeeper_policies::user_rules;
-use lockkeeper_testkit::assert_file_is_current;
 use lockkeeper_webhook::app_state::AppState;
 use lockkeeper_webhook::http::{router, router_with};
 use lockkeeper_webhook::live_lookup::ObjectLookup;
 use lockkeeper_webhook::load_shedding::{LoadLimits, LoadShedder};
 use lockkeeper_webhook::metrics::CertificateProbe;
-use lockkeeper_webhook::metrics_server;
 use lockkeeper_webhook::stores::StoreReadiness;
 use serde_json::{Value, json};
-use std::collections::{BTreeMap, BTreeSet};
-use std::fmt::Write as _;
-use std::io::ErrorKind;
-use std::net::SocketAddr;
-use std::path::Path;
+use std::collections::BTreeMap;
 use std::sync::{Arc, RwLock};
-use std::time::Duration;
-use std::{env, fs};
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::{TcpListener, TcpStream};
+use tokio::io::AsyncReadExt;
 use tower::ServiceExt;
 
 const BODY_LIMIT_BYTES: usize = 64 * 1024;
@@ -313,216 +305,4 @@ async fn live_lookups_are_counted_by_result() {
         (&denied, "2"),
     ];
     check(&moved, &expected);
-}
-
-/// One exchange with the port for scrapers.
-async fn scrape(path: &str, accept: &str) -> String {
-    let tcp = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let address = tcp.local_addr().unwrap();
-    let server = tokio::spawn(metrics_server::serve(
-        tcp,
-        app(&json!({})),
-        ProbeServerLimits::default(),
-    ));
-    let mut client = TcpStream::connect(address).await.unwrap();
-    let head = format!("GET {path} HTTP/1.1\r\nHost: h\r\nAccept: {accept}\r\n\r\n");
-    client.write_all(head.as_bytes()).await.unwrap();
-    let mut answer = String::new();
-    // The server closes: each connection has one request.
-    client.read_to_string(&mut answer).await.unwrap();
-    server.abort();
-    answer
-}
-
-#[tokio::test]
-async fn metrics_server_serves_both_formats_only() {
-    let plain = scrape("/metrics", "*/*").await;
-    assert!(
-        plain.contains("content-type: text/plain; version=0.0.4; charset=utf-8"),
-        "{plain}"
-    );
-    assert!(
-        plain.contains("# TYPE lockkeeper_webhook_requests_total counter\n"),
-        "{plain}"
-    );
-    assert!(plain.contains("\nlockkeeper_webhook_certificate_not_after_seconds 1800000000\n"));
-    assert!(
-        plain.contains("\nlockkeeper_webhook_certificate_reloads_total{result=\"applied\"} 3\n")
-    );
-    assert!(plain.contains("\nlockkeeper_webhook_store_synced{store=\"pods\"} 1\n"));
-    let open = scrape("/metrics", "application/openmetrics-text; version=1.0.0").await;
-    assert!(
-        open.contains("content-type: application/openmetrics-text"),
-        "{open}"
-    );
-    assert!(open.ends_with("# EOF\n"), "{open}");
-    assert!(scrape("/healthz", "*/*").await.ends_with("\r\n\r\nok\n"));
-    for path in ["/", "/validate", "/readyz"] {
-        assert!(
-            scrape(path, "*/*").await.starts_with("HTTP/1.1 404 "),
-            "{path}"
-        );
-    }
-}
-
-/// A timeout that the test exceeds.
-const SHORT: Duration = Duration::from_millis(200);
-
-/// Starts a metrics port with these limits.
-async fn start_metrics_server(limits: ProbeServerLimits) -> SocketAddr {
-    let tcp = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let address = tcp.local_addr().unwrap();
-    tokio::spawn(metrics_server::serve(tcp, app(&json!({})), limits));
-    address
-}
-
-#[tokio::test]
-async fn slow_scraper_is_disconnected() {
-    let head_late = ProbeServerLimits {
-        header_timeout: SHORT,
-        connection_timeout: Duration::MAX,
-        ..ProbeServerLimits::default()
-    };
-    let all_late = ProbeServerLimits {
-        header_timeout: Duration::from_hours(1),
-        connection_timeout: SHORT,
-        ..ProbeServerLimits::default()
-    };
-    for limits in [head_late, all_late] {
-        let mut client = TcpStream::connect(start_metrics_server(limits).await)
-            .await
-            .unwrap();
-        client.write_all(b"GET /metrics HT").await.unwrap();
-        let mut answer = Vec::new();
-        // The wait ends, whichever way the connection is dropped.
-        let _ = client.read_to_end(&mut answer).await;
-        assert!(!answer.starts_with(b"HTTP/1.1 200"));
-    }
-}
-
-#[tokio::test]
-async fn scraper_over_limit_waits_for_free_connection() {
-    let address = start_metrics_server(ProbeServerLimits {
-        connections_max: 1,
-        ..ProbeServerLimits::default()
-    })
-    .await;
-    let mut first = TcpStream::connect(address).await.unwrap();
-    first.write_all(b"GET /healthz HTTP/1.1\r\n").await.unwrap();
-    let mut second = TcpStream::connect(address).await.unwrap();
-    let whole = b"GET /healthz HTTP/1.1\r\nhost: h\r\n\r\n";
-    second.write_all(whole).await.unwrap();
-    // Many more iterations than a response needs.
-    for _ in 0..10_000 {
-        tokio::task::yield_now().await;
-    }
-    let early = second.try_read(&mut [0]).unwrap_err();
-    assert_eq!(
-        early.kind(),
-        ErrorKind::WouldBlock,
-        "it waits for its place"
-    );
-    drop(first);
-    let mut answer = String::new();
-    second.read_to_string(&mut answer).await.unwrap();
-    assert!(answer.ends_with("ok\n"), "{answer}");
-}
-
-/// Returns the documentation of the metrics as two tables.
-fn described(text: &str) -> String {
-    let mut metrics: Vec<(String, String, String)> = Vec::new();
-    let mut labels: BTreeMap<String, BTreeMap<String, BTreeSet<String>>> = BTreeMap::new();
-    let mut help = String::new();
-    for line in text.lines() {
-        if let Some(rest) = line.strip_prefix("# HELP ") {
-            rest.split_once(' ').unwrap().1.clone_into(&mut help);
-        } else if let Some(rest) = line.strip_prefix("# TYPE ") {
-            let (name, kind) = rest.split_once(' ').unwrap();
-            metrics.push((name.to_owned(), kind.to_owned(), help.clone()));
-        } else if let Some((_, rest)) = line.split_once('{') {
-            let of = labels.entry(metrics.last().unwrap().0.clone()).or_default();
-            for pair in rest.split_once('}').unwrap().0.split(',') {
-                let (label, value) = pair.split_once('=').unwrap();
-                let values = of.entry(label.to_owned()).or_default();
-                values.insert(value.trim_matches('"').to_owned());
-            }
-        }
-    }
-    metrics.sort();
-    let mut out = String::from("| metric | type | labels | meaning |\n| --- | --- | --- | --- |\n");
-    let mut values: BTreeMap<&str, BTreeMap<String, Vec<&str>>> = BTreeMap::new();
-    for (name, kind, help) in &metrics {
-        let of = labels.get(name).into_iter().flatten();
-        let of: Vec<_> = of.filter(|(label, _)| *label != "le").collect();
-        for (label, known) in &of {
-            let known = placeholder(label, known);
-            values
-                .entry(label)
-                .or_default()
-                .entry(known)
-                .or_default()
-                .push(name);
-        }
-        let of: Vec<String> = of.iter().map(|(label, _)| format!("`{label}`")).collect();
-        writeln!(out, "| `{name}` | {kind} | {} | {help} |", of.join(", ")).unwrap();
-    }
-    out.push_str("\n| label | values |\n| --- | --- |\n");
-    for (label, known) in values {
-        let differs = known.len() > 1;
-        for (known, names) in known {
-            let of = if differs {
-                format!(" of `{}`", names.join("`, `"))
-            } else {
-                String::new()
-            };
-            writeln!(out, "| `{label}`{of} | {known} |").unwrap();
-        }
-    }
-    out
-}
-
-/// Returns settings with one user rule.
-fn settings_with_user_rule(config: &Value) -> Settings {
-    let config: Config = serde_json::from_value(config.clone()).unwrap();
-    let text = "---\nid: TEAM001\nname: a\nkinds: [{version: v1, kind: Pod}]\nvalidations: [{expression: 'true'}]\n---\n";
-    let source = user_rules::Source {
-        name: "a.md".to_owned(),
-        text: text.to_owned(),
-    };
-    let rules = Arc::new(
-        user_rules::UserRules::parse(&[source], &lockkeeper_policies::registry::all()).unwrap(),
-    );
-    registry::settings_with(&config, rules).unwrap()
-}
-
-fn placeholder(label: &str, known: &BTreeSet<String>) -> String {
-    match label {
-        "version" => "the version of lockkeeper".to_owned(),
-        "rule" => "the ids of all rules".to_owned(),
-        "exception" => "the names of the exceptions".to_owned(),
-        _ => {
-            let known: Vec<String> = known.iter().map(|value| format!("`{value}`")).collect();
-            known.join(", ")
-        }
-    }
-}
-
-/// `UPDATE_DOCS=1` updates the tables.
-#[test]
-fn documented_metrics_match_exposed_metrics() {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/metrics.md");
-    let old = fs::read_to_string(&path).unwrap();
-    let (begin, end) = ("<!-- begin generated -->\n\n", "\n<!-- end generated -->");
-    let (head, rest) = old.split_once(begin).expect(begin);
-    let (_, tail) = rest.split_once(end).expect(end);
-    // These series exist only for configured rules and exceptions.
-    let config = json!({"rules": {"exceptions": [
-        {"rules": ["CQ007"], "selector": {"names": ["a"]}, "reason": "r", "expires": "9999-12-31"},
-    ]}});
-    let named = app(&config);
-    named.set_settings(settings_with_user_rule(&config));
-    let tables = described(&named.metrics().prometheus());
-    let new = format!("{head}{begin}{tables}{end}{tail}");
-    let command = "cargo test -p lockkeeper-webhook --test metrics";
-    assert_file_is_current(&path, &new, command);
 }

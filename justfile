@@ -81,7 +81,7 @@ mutants *flags:
 nightly: (fuzz "3600") (drills "2000") (control-drills "600") image
     LOCKKEEPER_CASES=5000 cargo test --locked --package lockkeeper-crdgen --test agreement
     LOCKKEEPER_SEEDS=200000 cargo test --locked --package lockkeeper-controller --test simulation
-    LOCKKEEPER_STEPS=1000000 LOCKKEEPER_SMALL_WORLDS=1 LOCKKEEPER_LOOP_WORLDS=200000 cargo test --locked --profile bench --package lockkeeper-preemption --test proofs
+    LOCKKEEPER_STEPS=1000000 LOCKKEEPER_SMALL_CLUSTERS=1 LOCKKEEPER_LOOP_CLUSTERS=200000 cargo test --locked --profile bench --package lockkeeper-preemption --test proofs
     just mutants
 
 # Regenerate the derived files of the chart and the kustomize base

@@ -46,6 +46,12 @@ impl Defaults {
         &self.items
     }
 
+    /// Returns the defaults in the order in which they must be applied.
+    #[must_use]
+    pub fn into_items(self) -> Vec<DefaultedField> {
+        self.items
+    }
+
     /// Sets a field with an existing parent.
     pub(crate) fn set(&mut self, field: FieldPath, value: impl Serialize) {
         let pointer = field.pointer();

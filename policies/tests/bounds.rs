@@ -21,9 +21,9 @@ fn queue(spec: &Value) -> ClusterQueue {
 }
 
 fn review_queue(subject: &ReviewSubject<'_, ClusterQueue>) -> Verdict {
-    let (world, settings) = (Index::default(), Settings::default());
+    let (index, settings) = (Index::default(), Settings::default());
     let context = Context {
-        cluster: &world,
+        cluster: &index,
         settings: &settings,
     };
     review(subject, &context)

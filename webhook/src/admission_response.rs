@@ -144,25 +144,25 @@ impl AdmissionResponse {
     }
 
     /// Adds the defaults as a JSON patch (RFC 6902). Without defaults there is no patch.
-    pub(crate) fn set_patch(&mut self, defaults: &Defaults) -> Result<(), PatchError> {
+    pub(crate) fn set_patch(&mut self, defaults: Defaults) -> Result<(), PatchError> {
         if defaults.items().is_empty() {
             return Ok(());
         }
-        let operations = defaults.items().iter().map(|item| {
+        let fields: Vec<String> = defaults
+            .items()
+            .iter()
+            .map(|item| item.field.to_string())
+            .collect();
+        let operations = defaults.into_items().into_iter().map(|item| {
             let operation = AddOperation {
-                path: PointerBuf::parse(item.pointer.as_str())?,
-                value: item.value.clone(),
+                path: PointerBuf::parse(item.pointer)?,
+                value: item.value,
             };
             Ok(PatchOperation::Add(operation))
         });
         let patch = Patch(operations.collect::<Result<_, PatchError>>()?);
         self.patch = Some(BASE64_STANDARD.encode(serde_json::to_vec(&patch)?));
         self.patch_type = Some("JSONPatch");
-        let fields: Vec<String> = defaults
-            .items()
-            .iter()
-            .map(|item| item.field.to_string())
-            .collect();
         self.annotate("defaulted", &fields.join(","));
         Ok(())
     }

@@ -272,7 +272,7 @@ fn remove(objects: &mut ClusterState, value: &Value) {
 }
 
 /// A possible earlier version of the same object.
-fn earlier_version(dice: &mut Rng, value: &Value, world: &TestCluster) -> Value {
+fn earlier_version(dice: &mut Rng, value: &Value, cluster: &TestCluster) -> Value {
     let mut value = value.clone();
     match value["kind"].as_str().unwrap() {
         "ClusterQueue" => {
@@ -292,7 +292,7 @@ fn earlier_version(dice: &mut Rng, value: &Value, world: &TestCluster) -> Value 
             value["status"] = json!({"priority": 9});
             value["spec"]["queueName"] = "q1".into();
             // With the spec or status of another workload.
-            let others = world.objects.iter().filter(|it| it["kind"] == "Workload");
+            let others = cluster.objects.iter().filter(|it| it["kind"] == "Workload");
             let others: Vec<&Value> = others.collect();
             let other = dice.pick(&others);
             value["spec"]["podSets"] = other["spec"]["podSets"].clone();
@@ -354,8 +354,8 @@ fn cluster_state_event_order_does_not_change_decisions() {
     let (mut preempted, mut admitted) = (0, 0);
     for seed in 0..CLUSTERS {
         let mut dice = Rng::new(seed);
-        let mut world = random_cluster(&mut dice);
-        let scenario: Scenario = object(&world.scenario);
+        let mut cluster = random_cluster(&mut dice);
+        let scenario: Scenario = object(&cluster.scenario);
         let mut expected = load(&scenario, Compatibility::Lockkeeper).unwrap();
         let options = Options {
             damping: match scenario.damping {
@@ -367,20 +367,20 @@ fn cluster_state_event_order_does_not_change_decisions() {
         let mut got =
             ClusterState::new(options, RequeueSettings::default(), Completeness::Complete);
         got.set_now(1_000_000);
-        let mut objects = std::mem::take(&mut world.objects);
+        let mut objects = std::mem::take(&mut cluster.objects);
         dice.shuffle(&mut objects);
-        world.objects = objects;
-        for at in 0..world.objects.len() {
-            let value = &world.objects[at];
+        cluster.objects = objects;
+        for at in 0..cluster.objects.len() {
+            let value = &cluster.objects[at];
             if dice.one_in(3) {
-                apply(&mut got, &earlier_version(&mut dice, value, &world));
+                apply(&mut got, &earlier_version(&mut dice, value, &cluster));
             }
             if dice.one_in(4) {
                 remove(&mut got, value);
             }
             apply(&mut got, value);
             // An object that is delivered again, and one that exists only temporarily.
-            let other = *dice.pick(&world.objects.iter().collect::<Vec<_>>()[..=at]);
+            let other = *dice.pick(&cluster.objects.iter().collect::<Vec<_>>()[..=at]);
             if dice.one_in(4) {
                 remove(&mut got, other);
             }
@@ -395,7 +395,7 @@ fn cluster_state_event_order_does_not_change_decisions() {
             assert_eq!(
                 decisions_json(got, &other),
                 told_one,
-                "world {seed}, cycle {turn}"
+                "cluster {seed}, cycle {turn}"
             );
             let decisions = one.entries.iter().map(|it| &it.decision);
             preempted += decisions

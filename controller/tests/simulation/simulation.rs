@@ -78,7 +78,7 @@ impl Simulation {
             weight(&mut dice, 1),
         ];
         let slow = [Kind::Workload, JOB, Kind::ClusterQueue];
-        let mut world = Self {
+        let mut simulation = Self {
             api: Api::new(BEGIN_MS),
             processes: Vec::new(),
             in_flight: Vec::new(),
@@ -98,9 +98,9 @@ impl Simulation {
             is_verbose: is_told,
             rng: dice,
         };
-        world.invariants.has_faults = world.faults_left > 0;
-        world.populate();
-        world
+        simulation.invariants.has_faults = simulation.faults_left > 0;
+        simulation.populate();
+        simulation
     }
 
     fn populate(&mut self) {

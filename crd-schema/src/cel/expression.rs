@@ -88,13 +88,13 @@ impl Expression {
         // The generated parser can panic; a user's text must not end the process.
         let compiled = catch_unwind(|| Program::compile(text));
         let Ok(compiled) = compiled else {
-            return Err("it is no CEL".to_owned().into());
+            return Err("it is not a CEL expression".to_owned().into());
         };
         let program = compiled.map_err(|errors| {
             let first = errors.errors.first();
             ParseError {
                 place: first.map(|it| it.pos),
-                reason: first.map_or_else(|| "it is no CEL".to_owned(), |it| first_line(&it.msg)),
+                reason: first.map_or_else(|| "it is not a CEL expression".to_owned(), |it| first_line(&it.msg)),
             }
         })?;
         let priced = meter(program.expression().clone())?;
@@ -295,7 +295,7 @@ impl EvaluationInput {
         match self.evaluate(expression, total)? {
             Cel::Bool(answer) => Ok(answer),
             other => Err(EvaluationError::Failed(format!(
-                "it gives a {}, not true or false",
+                "it returns a value of type {}, not a boolean",
                 other.type_of()
             ))),
         }
@@ -311,7 +311,7 @@ fn error_text(error: &ExecutionError) -> String {
     match error {
         ExecutionError::NoSuchKey(key) => {
             format!(
-                "there is no field or key {:?}; ask has() first",
+                "there is no field or key {:?}; check with has() first",
                 truncate(key)
             )
         }

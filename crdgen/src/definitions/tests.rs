@@ -289,9 +289,9 @@ fn default_by_schema(value: &mut Value, node: &Value) {
 /// Fills in what the webhook would.
 fn default_by_webhook<T: ValidatedKind>(value: &mut Value) {
     let object: T = serde_json::from_value(value.clone()).unwrap();
-    let (world, settings) = (Index::default(), Settings::default());
+    let (index, settings) = (Index::default(), Settings::default());
     let context = Context {
-        cluster: &world,
+        cluster: &index,
         settings: &settings,
     };
     for filled in T::defaults(&object, None, &context).items() {

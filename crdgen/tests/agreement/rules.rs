@@ -11,59 +11,71 @@ use lockkeeper_policies::index::Index;
 use lockkeeper_policies::registry;
 use lockkeeper_policies::rule::{Change, Context, Layer, RuleInfo};
 use lockkeeper_policies::schema::StructuralSchema;
+use lockkeeper_policies::settings::Settings;
 use lockkeeper_policies::validated_kind::ValidatedKind;
 use serde_json::{Value, json};
 
-/// The result of a rule for a created or an updated object.
-pub type RuleCheck = fn(&str, &Value, Option<&Value>) -> Option<bool>;
-
-/// Whether a rule accepts. Values that are not objects of the kind have no result.
-pub fn accepts<T: ValidatedKind>(rule: &str, new: &Value, old: Option<&Value>) -> Option<bool> {
-    let read = |it: &Value| serde_json::from_value::<T>(it.clone()).ok();
-    let new = read(new)?;
-    let old = match old {
-        Some(old) => Some(read(old)?),
-        None => None,
-    };
-    let mut config = Config::default();
-    // A verdict has room for so many findings, so others say nothing.
-    for other in registry::all() {
-        config
-            .rules
-            .actions
-            .insert(other.id.to_owned(), Action::Off);
-    }
-    config
-        .rules
-        .actions
-        .insert(rule.to_owned(), Action::Enforce);
-    let settings = registry::settings(&config).unwrap();
-    let index = Index::default();
-    let context = Context {
-        cluster: &index,
-        settings: &settings,
-    };
-    let verdict = match &old {
-        Some(old) => review(&ReviewSubject::Update(Change { old, new: &new }), &context),
-        None => review(&ReviewSubject::Create(&new), &context),
-    };
-    Some(!verdict.denials.iter().any(|it| it.rule == rule))
+/// A rule in Rust, with settings that turn off all others.
+pub struct RustRule {
+    id: &'static str,
+    settings: Settings,
+    check: fn(&Self, &Value, Option<&Value>) -> Option<bool>,
 }
 
-pub fn rule_check(rule: &RuleInfo) -> RuleCheck {
-    match rule.kind.as_str() {
-        "ClusterQueue" => accepts::<ClusterQueue>,
-        "Cohort" => accepts::<Cohort>,
-        "ResourceFlavor" => accepts::<ResourceFlavor>,
-        "LocalQueue" => accepts::<LocalQueue>,
-        "Workload" => accepts::<Workload>,
-        "Pod" => accepts::<Pod>,
-        "ElasticQuota" => accepts::<ElasticQuota>,
-        other => panic!("no kind {other}"),
+impl RustRule {
+    pub fn new(rule: &RuleInfo) -> Self {
+        let mut config = Config::default();
+        // The number of findings in a verdict is limited, so the other rules must not report any.
+        for other in registry::all() {
+            let action = if other.id == rule.id {
+                Action::Enforce
+            } else {
+                Action::Off
+            };
+            config.rules.actions.insert(other.id.to_owned(), action);
+        }
+        Self {
+            id: rule.id,
+            settings: registry::settings(&config).unwrap(),
+            check: match rule.kind.as_str() {
+                "ClusterQueue" => Self::check::<ClusterQueue>,
+                "Cohort" => Self::check::<Cohort>,
+                "ResourceFlavor" => Self::check::<ResourceFlavor>,
+                "LocalQueue" => Self::check::<LocalQueue>,
+                "Workload" => Self::check::<Workload>,
+                "Pod" => Self::check::<Pod>,
+                "ElasticQuota" => Self::check::<ElasticQuota>,
+                other => panic!("no kind {other}"),
+            },
+        }
+    }
+
+    /// Whether the rule accepts a created or an updated object. Values that are not objects of the kind have no result.
+    pub fn accepts(&self, new: &Value, old: Option<&Value>) -> Option<bool> {
+        (self.check)(self, new, old)
+    }
+
+    fn check<T: ValidatedKind>(&self, new: &Value, old: Option<&Value>) -> Option<bool> {
+        let decode = |it: &Value| serde_json::from_value::<T>(it.clone()).ok();
+        let new = decode(new)?;
+        let old = match old {
+            Some(old) => Some(decode(old)?),
+            None => None,
+        };
+        let index = Index::default();
+        let context = Context {
+            cluster: &index,
+            settings: &self.settings,
+        };
+        let verdict = match &old {
+            Some(old) => review(&ReviewSubject::Update(Change { old, new: &new }), &context),
+            None => review(&ReviewSubject::Create(&new), &context),
+        };
+        Some(!verdict.denials.iter().any(|it| it.rule == self.id))
     }
 }
 
-/// The rules that say something in CEL, once for each kind that they hold for; those of Kueue's kinds are the same.
+/// The rules with a CEL form, once for each of their kinds. Those of Kueue's kinds are the same.
 pub fn rules() -> Vec<RuleInfo> {
     let mut all = registry::all();
     all.retain(|rule| rule.group != kueue::GROUP && !cel_expressions(rule).is_empty());
@@ -83,7 +95,7 @@ pub struct Schema {
     pub plain: Value,
     pub shape: StructuralSchema,
     pub of_rule: Option<StructuralSchema>,
-    /// Whether the schema can afford all that the rule says; policies say the rest.
+    /// Whether the schema has the whole rule. Policies have what exceeds its cost limit.
     pub is_whole: bool,
 }
 
@@ -120,7 +132,7 @@ impl Schema {
         }
     }
 
-    /// Whether the API server would ask rules about an object at all.
+    /// Whether the API server would evaluate rules on an object.
     pub fn has_valid_shape(&self, object: &Value) -> bool {
         self.shape.check_shape(object, None).is_empty()
     }
@@ -130,7 +142,7 @@ pub fn root(crd: &Value) -> Value {
     crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"].clone()
 }
 
-/// Pods and ElasticQuotas, as far as the rules look at them.
+/// The fields of Pods and ElasticQuotas that rules read.
 pub fn foreign() -> Value {
     let amounts =
         json!({"type": "object", "additionalProperties": {"x-kubernetes-int-or-string": true}});

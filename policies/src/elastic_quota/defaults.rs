@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 
 /// The parent, its tree and the shared weight, as Koordinator does (`fillQuotaDefaultInformation`). Values that
 /// Koordinator rejects while defaulting stay unchanged, so that the rules reject them.
-pub(super) fn defaults(quota: &ElasticQuota, world: &dyn ClusterView) -> Defaults {
+pub(super) fn defaults(quota: &ElasticQuota, cluster: &dyn ClusterView) -> Defaults {
     let mut out = Defaults::default();
     if quota.name() == ROOT_QUOTA {
         return out;
@@ -21,7 +21,7 @@ pub(super) fn defaults(quota: &ElasticQuota, world: &dyn ClusterView) -> Default
     }
     if quota.label(TREE_ID).is_empty()
         && quota.parent() != ROOT_QUOTA
-        && let Some(parent) = world.quota(quota.parent()).found()
+        && let Some(parent) = cluster.quota(quota.parent()).found()
         && !parent.tree_id.is_empty()
     {
         labels.push((TREE_ID, parent.tree_id.clone()));

@@ -21,13 +21,14 @@ pub(super) const RULE: Rule<Pod> = Rule {
 };
 
 fn check(pod: &Pod, context: &Context<'_>, out: &mut Findings) {
-    let world = context.cluster;
+    let cluster = context.cluster;
     let says = facts::pod_preemption_labels(pod);
-    let Some(own) = value(&says.priority, world) else {
+    let Some(own) = value(&says.priority, cluster) else {
         return;
     };
-    let differs =
-        |says: &PodPreemptionLabels| value(&says.priority, world).is_some_and(|other| other != own);
+    let differs = |says: &PodPreemptionLabels| {
+        value(&says.priority, cluster).is_some_and(|other| other != own)
+    };
     let Some(other) = super::job_pod(pod, context, &differs) else {
         return;
     };
@@ -41,18 +42,18 @@ fn check(pod: &Pod, context: &Context<'_>, out: &mut Findings) {
          together, so give them one priority",
         quoted(other.name),
         quoted(other.job),
-        value(&other.labels.priority, world).unwrap_or_default(),
+        value(&other.labels.priority, cluster).unwrap_or_default(),
     );
     out.invalid(FieldPath::new(field), seen, detail);
 }
 
 /// The priority that a pod has, or will get on creation; `None` if it is unknown.
-fn value(priority: &PodPriority, world: &dyn ClusterView) -> Option<i32> {
+fn value(priority: &PodPriority, cluster: &dyn ClusterView) -> Option<i32> {
     match priority {
         PodPriority::Unknown => None,
         PodPriority::Value(value) => Some(*value),
-        PodPriority::Class(name) => Some(priorities::class(world, name).found()?.value),
-        PodPriority::Unset => match world.global_default() {
+        PodPriority::Class(name) => Some(priorities::class(cluster, name).found()?.value),
+        PodPriority::Unset => match cluster.global_default() {
             Lookup::Found((_, facts)) => Some(facts.value),
             Lookup::Absent => Some(0),
             Lookup::Unknown => None,

@@ -141,10 +141,10 @@ fn failed_evaluation_follows_failure_policy() {
     for (expression, part) in [
         (
             "object.data.m == 1",
-            "there is no field or key \"m\"; ask has() first",
+            "there is no field or key \"m\"; check with has() first",
         ),
         ("object.data.n / 0 == 1", "divides by zero"),
-        ("object.data.n + 1", "it gives a int, not true or false"),
+        ("object.data.n + 1", "it returns a value of type int, not a boolean"),
         ("object.data.n == 1 || object.data.n > 'a'", "do not"),
         ("object.data.list[7] == 1", "no such item"),
         (

@@ -5,9 +5,9 @@ use crate::priority_admission::system_class;
 use lockkeeper_api::Workload;
 
 /// The PriorityClass of this name; the two system classes always exist.
-pub(crate) fn class(world: &dyn ClusterView, name: &str) -> Lookup<PriorityClassFacts> {
+pub(crate) fn class(cluster: &dyn ClusterView, name: &str) -> Lookup<PriorityClassFacts> {
     match system_class(name) {
-        None => world.priority_class(name),
+        None => cluster.priority_class(name),
         Some(facts) => Lookup::Found(facts),
     }
 }
@@ -38,7 +38,7 @@ impl SeparatePriorities<'_> {
 /// known.
 pub(super) fn separate_priorities<'a>(
     workload: &'a Workload,
-    world: &dyn ClusterView,
+    cluster: &dyn ClusterView,
 ) -> Option<SeparatePriorities<'a>> {
     let spec = &workload.spec;
     let scheduling_class = spec.priority_class_name.as_deref();
@@ -47,8 +47,8 @@ pub(super) fn separate_priorities<'a>(
         return None;
     }
     // Both classes are looked up before either is reported missing, so that a live lookup fetches both.
-    let scheduling = scheduling_class.map(|name| class(world, name).found());
-    let preemption = class(world, preemption_class).found()?;
+    let scheduling = scheduling_class.map(|name| class(cluster, name).found());
+    let preemption = class(cluster, preemption_class).found()?;
     Some(SeparatePriorities {
         scheduling_class,
         scheduling: match scheduling {

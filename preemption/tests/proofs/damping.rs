@@ -1,6 +1,6 @@
 //! With damping every cluster becomes quiescent; without damping some clusters have preemption loops.
 
-use crate::model::choices::{Choices, WORLD_BYTES, cases_from_env, check};
+use crate::model::choices::{Choices, MODEL_BYTES, cases_from_env, check};
 use crate::model::cluster_model::ClusterModel;
 use crate::model::generate::{GeneratorOptions, contended_cluster, with_pending_workloads};
 use crate::model::live::LiveState;
@@ -24,30 +24,30 @@ const ARRIVAL_CYCLE: usize = 10;
 /// Cycles without a change after which a run is quiescent: a search over the flavors may continue over several cycles.
 const QUIET_CYCLES: usize = 8;
 
-fn world(tape: &[u8], damping: Damping) -> ClusterModel {
+fn cluster_model(tape: &[u8], damping: Damping) -> ClusterModel {
     let kind = GeneratorOptions {
         may_overcommit: false,
         ..GeneratorOptions::ANY
     };
     let mut dice = Choices::new(tape);
     let is_scarce = dice.one_in(2);
-    let mut world = if is_scarce {
+    let mut cluster_model = if is_scarce {
         contended_cluster(&mut dice, kind)
     } else {
         with_pending_workloads(&mut dice, kind)
     };
-    world.options.damping = damping;
+    cluster_model.options.damping = damping;
     // Kueue admits over the quota while victims are still terminating.
-    world.options.compatibility = Compatibility::Lockkeeper;
+    cluster_model.options.compatibility = Compatibility::Lockkeeper;
     if is_scarce {
-        make_contended(&mut dice, &mut world);
+        make_contended(&mut dice, &mut cluster_model);
     }
-    world
+    cluster_model
 }
 
 /// Reduces the quotas, and lets almost every queue preempt in others.
-fn make_contended(dice: &mut Choices<'_>, world: &mut ClusterModel) {
-    for queue in world.queues.values_mut() {
+fn make_contended(dice: &mut Choices<'_>, cluster_model: &mut ClusterModel) {
+    for queue in cluster_model.queues.values_mut() {
         queue.preemption.within_cluster_queue = dice.pick(&[
             WithinClusterQueue::LowerPriority,
             WithinClusterQueue::LowerOrNewerEqualPriority,
@@ -73,13 +73,13 @@ fn make_contended(dice: &mut Choices<'_>, world: &mut ClusterModel) {
 /// The number of cycles until nothing changes any more, if each victim terminates at its own pace and no workload
 /// finishes; `None` if there is no such cycle. Checks the state after each cycle.
 fn cycles_until_quiescent(
-    world: &ClusterModel,
+    cluster_model: &ClusterModel,
     pace: &[u8],
     mut look: impl FnMut(&mut LiveState) -> Result<(), TestCaseError>,
 ) -> Result<Option<usize>, TestCaseError> {
     // Every other workload arrives after the first ones are admitted or pending.
-    let mut early = world.clone();
-    let late = world.names(false).into_iter().step_by(2);
+    let mut early = cluster_model.clone();
+    let late = cluster_model.names(false).into_iter().step_by(2);
     let late: Vec<_> = late.filter_map(|it| early.workloads.remove(&it)).collect();
     let mut live = LiveState::from_model(&early);
     let mut pace = pace.iter().cycle();
@@ -128,9 +128,9 @@ fn cycles_until_quiescent(
 #[test]
 fn damping_with_any_policy_reaches_quiescence() {
     let (loop_count, preempted) = (Cell::new(0_u32), Cell::new(0_u64));
-    let tapes = (vec(any::<u8>(), WORLD_BYTES), vec(any::<u8>(), 1..16));
+    let tapes = (vec(any::<u8>(), MODEL_BYTES), vec(any::<u8>(), 1..16));
     check(CASES, &tapes, |(tape, pace)| {
-        let damped = world(&tape, Damping::On);
+        let damped = cluster_model(&tape, Damping::On);
         let mut repeats = lockkeeper_preemption::RepeatStats::default();
         let rest = cycles_until_quiescent(&damped, &pace, |live| {
             repeats = DampingView::new(&live.state).repeat_stats();
@@ -138,7 +138,7 @@ fn damping_with_any_policy_reaches_quiescence() {
         })?;
         prop_assert!(rest.is_some(), "{repeats:?} in {damped:?}");
         preempted.set(preempted.get() + repeats.preempted);
-        let undamped = world(&tape, Damping::Off);
+        let undamped = cluster_model(&tape, Damping::Off);
         let rest = cycles_until_quiescent(&undamped, &pace, |_| Ok(()))?;
         loop_count.set(loop_count.get() + u32::from(rest.is_none()));
         Ok(())
@@ -154,8 +154,11 @@ fn damping_with_any_policy_reaches_quiescence() {
     );
 }
 
-fn roots_are_within_quota(world: &ClusterModel, live: &mut LiveState) -> Result<(), TestCaseError> {
-    let tree = Tree::new(world);
+fn roots_are_within_quota(
+    cluster_model: &ClusterModel,
+    live: &mut LiveState,
+) -> Result<(), TestCaseError> {
+    let tree = Tree::new(cluster_model);
     for (name, usage) in live.usage() {
         let of_name = tree.nodes.iter().position(|it| it.name == name);
         let Some(root) = of_name.filter(|at| tree.nodes[*at].parent.is_none()) else {
@@ -165,7 +168,7 @@ fn roots_are_within_quota(world: &ClusterModel, live: &mut LiveState) -> Result<
             let subtree = tree.subtree(root, pair);
             prop_assert!(
                 amount <= subtree,
-                "{name} {pair:?}: {amount} of {subtree} in {world:?}"
+                "{name} {pair:?}: {amount} of {subtree} in {cluster_model:?}"
             );
         }
     }

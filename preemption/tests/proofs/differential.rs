@@ -60,7 +60,7 @@ fn check_same<T: Debug>(
 fn state_decisions_match_the_reference() {
     let kinds = RefCell::new(BTreeSet::new());
     check(CASES, &tapes(24), |tapes| {
-        let mut both = Comparison::new(&tapes.world, GeneratorOptions::ANY);
+        let mut both = Comparison::new(&tapes.cluster_model, GeneratorOptions::ANY);
         for tape in &tapes.events {
             let answers = both.step(tape);
             check_same(&both, "the cycle", &answers)?;

@@ -337,19 +337,26 @@ impl ElasticModel {
 #[test]
 fn elastic_queues_respect_min_and_max() {
     let preemptions = Cell::new(0);
-    check(CASES, &tapes(EVENTS_MAX), |Tapes { world, events }| {
-        let mut mirror = ElasticModel::random(&mut Choices::new(&world));
-        for event in &events {
-            mirror.apply_random_event(&mut Choices::new(event))?;
-        }
-        mirror.cycle()?;
-        let more = mirror.workloads.keys().map(|name| {
-            let id = mirror.state.workload(name).unwrap();
-            mirror.state.workload_view(id).preemption_count()
-        });
-        preemptions.set(preemptions.get() + more.sum::<u32>());
-        Ok(())
-    });
+    check(
+        CASES,
+        &tapes(EVENTS_MAX),
+        |Tapes {
+             cluster_model,
+             events,
+         }| {
+            let mut mirror = ElasticModel::random(&mut Choices::new(&cluster_model));
+            for event in &events {
+                mirror.apply_random_event(&mut Choices::new(event))?;
+            }
+            mirror.cycle()?;
+            let more = mirror.workloads.keys().map(|name| {
+                let id = mirror.state.workload(name).unwrap();
+                mirror.state.workload_view(id).preemption_count()
+            });
+            preemptions.set(preemptions.get() + more.sum::<u32>());
+            Ok(())
+        },
+    );
     println!("{} preemptions", preemptions.get());
     assert!(cases_from_env().is_some() || preemptions.get() > 50);
 }

@@ -1,6 +1,6 @@
 //! All clusters of a small grammar: two queues in a cohort, one flavor, and one pending workload.
 //!
-//! `LOCKKEEPER_SMALL_WORLDS=1` runs larger clusters, 2 runs millions of them.
+//! `LOCKKEEPER_SMALL_CLUSTERS=1` runs larger clusters, 2 runs millions of them.
 
 use crate::model::choices::number_from_env;
 use crate::model::cluster_model::{
@@ -41,7 +41,7 @@ impl ClusterBounds {
             sizes_max: 2,
             priorities: &[1],
         };
-        match number_from_env("LOCKKEEPER_SMALL_WORLDS") {
+        match number_from_env("LOCKKEEPER_SMALL_CLUSTERS") {
             None => small,
             Some(1) => Self {
                 nominal_max: 2,
@@ -170,7 +170,7 @@ fn workload(name: String, queue: usize, priority: i32, size: i64) -> Workload {
 }
 
 /// All clusters: quotas, and running workloads within them.
-fn worlds(grammar: &ClusterBounds) -> Vec<ClusterModel> {
+fn cluster_models(grammar: &ClusterBounds) -> Vec<ClusterModel> {
     let mut all = Vec::new();
     let running = grammar.running();
     for first in grammar.limits() {
@@ -181,7 +181,7 @@ fn worlds(grammar: &ClusterBounds) -> Vec<ClusterModel> {
                 empty.queues.insert((*name).to_owned(), queue(name, limits));
             }
             for some in &running {
-                let mut world = empty.clone();
+                let mut cluster_model = empty.clone();
                 for (at, (queue, priority, size)) in some.iter().enumerate() {
                     let mut admitted = workload(format!("r{at}"), *queue, *priority, *size);
                     // Some running workloads are older than the preemptor, some newer.
@@ -191,10 +191,12 @@ fn worlds(grammar: &ClusterBounds) -> Vec<ClusterModel> {
                         reserved_at_s: i64::try_from(at).unwrap(),
                         is_evicted: false,
                     });
-                    world.workloads.insert(admitted.name.clone(), admitted);
+                    cluster_model
+                        .workloads
+                        .insert(admitted.name.clone(), admitted);
                 }
-                if check_all_limits(&Tree::new(&world)).is_ok() {
-                    all.push(world);
+                if check_all_limits(&Tree::new(&cluster_model)).is_ok() {
+                    all.push(cluster_model);
                 }
             }
         }
@@ -202,8 +204,8 @@ fn worlds(grammar: &ClusterBounds) -> Vec<ClusterModel> {
     all
 }
 
-fn has_room(world: &ClusterModel, size: i64) -> bool {
-    let tree = Tree::new(world);
+fn has_room(cluster_model: &ClusterModel, size: i64) -> bool {
+    let tree = Tree::new(cluster_model);
     let queue = tree.index(QUEUES[0], true);
     size <= tree.available(queue, PAIR) || size > tree.potential(queue, PAIR)
 }
@@ -219,18 +221,18 @@ fn check_nomination(
         check_victims_suffice(case)?;
         check_victims_are_needed(case)?;
         check_victims_within_policy(case)?;
-        let mut world = case.world.clone();
+        let mut cluster_model = case.cluster_model.clone();
         for (name, _) in &case.nominated.victims {
-            world.workloads.remove(name);
+            cluster_model.workloads.remove(name);
         }
         if case.nominated.plan.mode == Mode::Preempt && !case.nominated.victims.is_empty() {
-            world.workloads.get_mut("asks").unwrap().reservation = Some(ModelReservation {
+            cluster_model.workloads.get_mut("asks").unwrap().reservation = Some(ModelReservation {
                 usage: case.nominated.plan.usage.clone(),
                 reserved_at_s: 99,
                 is_evicted: false,
             });
         }
-        check_all_limits(&Tree::new(&world))
+        check_all_limits(&Tree::new(&cluster_model))
     };
     check()?;
     Ok(!case.nominated.victims.is_empty())
@@ -240,24 +242,24 @@ fn check_nomination(
 fn small_clusters_all_match_the_reference() {
     let grammar = ClusterBounds::from_env();
     let (mut checked, mut preempting, mut skipped) = (0_u64, 0_u64, 0_u64);
-    for mut world in worlds(&grammar) {
+    for mut cluster_model in cluster_models(&grammar) {
         for size in 1..=grammar.sizes_max {
-            if has_room(&world, size) {
+            if has_room(&cluster_model, size) {
                 // No preemption: the request fits, or is more than the queue can ever use.
                 skipped += 1;
                 continue;
             }
             for priority in grammar.priorities {
                 let asks = workload("asks".to_owned(), 0, *priority, size);
-                world.workloads.insert(asks.name.clone(), asks);
+                cluster_model.workloads.insert(asks.name.clone(), asks);
                 for algorithm in algorithms() {
-                    world.options = Options {
+                    cluster_model.options = Options {
                         algorithm,
-                        ..world.options
+                        ..cluster_model.options
                     };
-                    preempting += all_policies(&mut world, &mut checked);
+                    preempting += all_policies(&mut cluster_model, &mut checked);
                 }
-                world.workloads.remove("asks");
+                cluster_model.workloads.remove("asks");
             }
         }
     }
@@ -266,26 +268,29 @@ fn small_clusters_all_match_the_reference() {
 }
 
 /// Checks the cluster with all policies; returns the number of nominations with victims.
-fn all_policies(world: &mut ClusterModel, checked: &mut u64) -> u64 {
-    let live = LiveState::from_model(world);
-    let mut plain = Scheduler::new(world.options.clone());
-    plain.world = world.clone();
-    let is_fair = world.options.algorithm != Algorithm::Classical;
+fn all_policies(cluster_model: &mut ClusterModel, checked: &mut u64) -> u64 {
+    let live = LiveState::from_model(cluster_model);
+    let mut plain = Scheduler::new(cluster_model.options.clone());
+    plain.cluster_model = cluster_model.clone();
+    let is_fair = cluster_model.options.algorithm != Algorithm::Classical;
     let mut preempting = 0;
     for policy in policies() {
         if is_fair && policy.borrow_within_cohort != BorrowWithinCohort::Never {
             // Fair sharing ignores this policy.
             continue;
         }
-        let own = world.queues.get_mut(QUEUES[0]).unwrap();
+        let own = cluster_model.queues.get_mut(QUEUES[0]).unwrap();
         own.preemption = policy;
         let mut live = live.clone();
         live.set_queue(own);
-        plain.world.queues.insert(own.name.clone(), own.clone());
-        let case = NominationCase::new(world, live, "asks");
+        plain
+            .cluster_model
+            .queues
+            .insert(own.name.clone(), own.clone());
+        let case = NominationCase::new(cluster_model, live, "asks");
         match check_nomination(&case, &plain) {
             Ok(has_victims) => preempting += u64::from(has_victims),
-            Err(e) => panic!("{world:?}\n{e}"),
+            Err(e) => panic!("{cluster_model:?}\n{e}"),
         }
         *checked += 1;
     }

@@ -84,18 +84,18 @@ fn victims_since(
     asks: PreemptionLimits,
     runs: PreemptionLimits,
 ) -> (Vec<NamedVictim>, Trace) {
-    let mut world = ClusterModel::default();
+    let mut cluster_model = ClusterModel::default();
     let own = if runs_in == "q0" { asks } else { runs };
     for (name, nominal, limits) in [("q0", 1, asks), ("q1", 0, own)] {
         let queue = queue(name, nominal, preempts_equals(limits));
-        world.queues.insert(name.to_owned(), queue);
+        cluster_model.queues.insert(name.to_owned(), queue);
     }
     let mut runs = workload("runs", runs_in, priority, Some(NOW_S - 100));
     runs.order_time = order_time;
-    world.workloads.insert("runs".to_owned(), runs);
+    cluster_model.workloads.insert("runs".to_owned(), runs);
     let asks = workload("asks", "q0", 5, None);
-    world.workloads.insert("asks".to_owned(), asks);
-    let mut live = LiveState::from_model(&world);
+    cluster_model.workloads.insert("asks".to_owned(), asks);
+    let mut live = LiveState::from_model(&cluster_model);
     live.state.set_now(NOW_S);
     let (nominated, trace) = live.nominate("asks", Trace::on());
     (nominated.victims, trace)

@@ -1,6 +1,6 @@
 //! Properties of every decision, in every random cluster.
 
-use crate::model::choices::{Choices, WORLD_BYTES, cases_from_env, check, tapes};
+use crate::model::choices::{Choices, MODEL_BYTES, cases_from_env, check, tapes};
 use crate::model::cluster_model::ClusterModel;
 use crate::model::events::{ComparedAnswers, Comparison};
 use crate::model::generate::{GeneratorOptions, with_pending_workloads};
@@ -23,7 +23,7 @@ const CASES: u32 = 500;
 
 /// The nomination of one workload, with its trace.
 pub struct NominationCase {
-    pub world: ClusterModel,
+    pub cluster_model: ClusterModel,
     tree: Tree,
     preemptor: Preemptor,
     pub nominated: NamedNomination,
@@ -34,29 +34,29 @@ pub struct NominationCase {
 impl NominationCase {
     /// Nominates every pending workload of a random cluster, each by itself.
     fn all(tape: &[u8]) -> Vec<Self> {
-        let world = with_pending_workloads(&mut Choices::new(tape), GeneratorOptions::ANY);
-        let names = world.names(false);
+        let cluster_model = with_pending_workloads(&mut Choices::new(tape), GeneratorOptions::ANY);
+        let names = cluster_model.names(false);
         let cases = names
             .iter()
-            .map(|it| Self::new(&world, LiveState::from_model(&world), it));
+            .map(|it| Self::new(&cluster_model, LiveState::from_model(&cluster_model), it));
         cases.collect()
     }
 
     /// Nominates one workload in a state with all objects of a cluster.
-    pub fn new(world: &ClusterModel, mut live: LiveState, name: &str) -> Self {
-        let tree = Tree::new(world);
+    pub fn new(cluster_model: &ClusterModel, mut live: LiveState, name: &str) -> Self {
+        let tree = Tree::new(cluster_model);
         let (nominated, trace) = live.nominate(name, Trace::on());
-        let workload = &world.workloads[name];
+        let workload = &cluster_model.workloads[name];
         let preemptor = Preemptor {
             queue: tree.index(&workload.queue, true),
             priority: workload.priority,
             order_time: workload.order_time,
-            policy: world.queues[&workload.queue].preemption,
+            policy: cluster_model.queues[&workload.queue].preemption,
             needs: needs(&nominated.plan),
             request: nominated.plan.usage.clone(),
         };
         Self {
-            world: world.clone(),
+            cluster_model: cluster_model.clone(),
             tree,
             preemptor,
             nominated,
@@ -67,13 +67,13 @@ impl NominationCase {
 
     /// Whether the preemptor fits without these workloads.
     fn fits_without(&self, gone: &[&NamedVictim], may_borrow: bool) -> bool {
-        let mut world = self.world.clone();
+        let mut cluster_model = self.cluster_model.clone();
         for (name, _) in gone {
-            world.workloads.remove(name);
+            cluster_model.workloads.remove(name);
         }
         // A queue without a spec, known only by its workloads, may be absent from the new tree: positions are looked up
         // by name.
-        let tree = Tree::new(&world);
+        let tree = Tree::new(&cluster_model);
         let name = &self.tree.nodes[self.preemptor.queue].name;
         let preemptor = Preemptor {
             queue: tree.index(name, true),
@@ -87,11 +87,12 @@ impl NominationCase {
 /// environment reduces the number of cases.
 fn on_nominations(property: impl Fn(&NominationCase) -> TestCaseResult) {
     let with_victims = Cell::new(0_u32);
-    check(CASES, &vec(any::<u8>(), WORLD_BYTES), |tape| {
+    check(CASES, &vec(any::<u8>(), MODEL_BYTES), |tape| {
         for case in NominationCase::all(&tape) {
             let found = !case.nominated.victims.is_empty();
             with_victims.set(with_victims.get() + u32::from(found));
-            property(&case).map_err(|e| TestCaseError::fail(format!("{:?}\n{e}", case.world)))?;
+            property(&case)
+                .map_err(|e| TestCaseError::fail(format!("{:?}\n{e}", case.cluster_model)))?;
         }
         Ok(())
     });
@@ -155,11 +156,11 @@ pub fn check_victims_within_policy(case: &NominationCase) -> TestCaseResult {
 
 fn is_within_policy(case: &NominationCase, (name, reason): &NamedVictim) -> TestCaseResult {
     let (tree, preemptor) = (&case.tree, &case.preemptor);
-    let victim = &case.world.workloads[name];
+    let victim = &case.cluster_model.workloads[name];
     let held = victim.reservation.as_ref();
     let queue = tree.index(&victim.queue, true);
     let is_own = queue == preemptor.queue;
-    let is_fair = case.world.options.algorithm != Algorithm::Classical;
+    let is_fair = case.cluster_model.options.algorithm != Algorithm::Classical;
     prop_assert!(held.is_some(), "{} does not run", name);
     prop_assert!(preemptor.may_preempt(victim, is_own), "{victim:?}");
     let mut needs = preemptor.needs.iter();
@@ -194,7 +195,7 @@ fn trace_matches_the_decision() {
 #[test]
 fn nomination_repeated_is_equal() {
     on_nominations(|case| {
-        let name = case.world.names(false);
+        let name = case.cluster_model.names(false);
         for name in name {
             let mut live = case.live.clone();
             let (first, trace) = live.nominate(&name, Trace::on());
@@ -210,8 +211,11 @@ fn nomination_repeated_is_equal() {
 }
 
 /// The nominations of all pending workloads, then four cycles whose victims release their quota immediately.
-fn decisions(mut live: LiveState, world: &ClusterModel) -> (Vec<NamedNomination>, Vec<NamedCycle>) {
-    let names = world.names(false);
+fn decisions(
+    mut live: LiveState,
+    cluster_model: &ClusterModel,
+) -> (Vec<NamedNomination>, Vec<NamedCycle>) {
+    let names = cluster_model.names(false);
     let nominate = |it: &String| live.nominate(it, Trace::off()).0;
     let nominated = names.iter().map(nominate).collect();
     let mut cycles = Vec::new();
@@ -228,33 +232,43 @@ fn decisions(mut live: LiveState, world: &ClusterModel) -> (Vec<NamedNomination>
 
 #[test]
 fn decisions_with_shuffled_input_are_equal() {
-    let tapes = (vec(any::<u8>(), WORLD_BYTES), vec(any::<u8>(), 30));
+    let tapes = (vec(any::<u8>(), MODEL_BYTES), vec(any::<u8>(), 30));
     check(CASES, &tapes, |(tape, order)| {
-        let mut world = with_pending_workloads(&mut Choices::new(&tape), GeneratorOptions::ANY);
+        let mut cluster_model =
+            with_pending_workloads(&mut Choices::new(&tape), GeneratorOptions::ANY);
         if order[0] % 2 == 1 {
-            world.options.damping = Damping::On;
+            cluster_model.options.damping = Damping::On;
         }
-        let (nominated, cycles) = decisions(LiveState::from_model(&world), &world);
-        let (other, others) = decisions(LiveState::from_model_in_order(&world, &order), &world);
-        prop_assert_eq!(nominated, other, "{:?}", world);
-        prop_assert_eq!(cycles, others, "{:?}", world);
+        let (nominated, cycles) = decisions(LiveState::from_model(&cluster_model), &cluster_model);
+        let (other, others) = decisions(
+            LiveState::from_model_in_order(&cluster_model, &order),
+            &cluster_model,
+        );
+        prop_assert_eq!(nominated, other, "{:?}", cluster_model);
+        prop_assert_eq!(cycles, others, "{:?}", cluster_model);
         Ok(())
     });
 }
 
 #[test]
 fn decisions_with_same_input_are_equal() {
-    check(CASES, &vec(any::<u8>(), WORLD_BYTES), |tape| {
-        let mut world = with_pending_workloads(&mut Choices::new(&tape), GeneratorOptions::ANY);
-        world.options.damping = Damping::On;
-        let live = LiveState::from_model(&world);
-        let first = decisions(live.clone(), &world);
-        prop_assert_eq!(&first, &decisions(live, &world), "{:?}", world);
+    check(CASES, &vec(any::<u8>(), MODEL_BYTES), |tape| {
+        let mut cluster_model =
+            with_pending_workloads(&mut Choices::new(&tape), GeneratorOptions::ANY);
+        cluster_model.options.damping = Damping::On;
+        let live = LiveState::from_model(&cluster_model);
+        let first = decisions(live.clone(), &cluster_model);
         prop_assert_eq!(
             &first,
-            &decisions(LiveState::from_model(&world), &world),
+            &decisions(live, &cluster_model),
             "{:?}",
-            world
+            cluster_model
+        );
+        prop_assert_eq!(
+            &first,
+            &decisions(LiveState::from_model(&cluster_model), &cluster_model),
+            "{:?}",
+            cluster_model
         );
         Ok(())
     });
@@ -268,13 +282,13 @@ fn quota_limits_hold_after_every_event() {
         ..GeneratorOptions::ANY
     };
     check(CASES / 8, &tapes(24), |tapes| {
-        let mut both = Comparison::new(&tapes.world, kind);
+        let mut both = Comparison::new(&tapes.cluster_model, kind);
         for tape in &tapes.events {
             both.step(tape);
             let used = both.compare_usage();
             let is_same = matches!(used, ComparedAnswers::Same);
             prop_assert!(is_same, "{}\n{used:?}", both.event_log.join("\n"));
-            check_all_limits(&Tree::new(both.world()))
+            check_all_limits(&Tree::new(both.cluster_model()))
                 .map_err(|e| TestCaseError::fail(format!("{}\n{e}", both.event_log.join("\n"))))?;
         }
         Ok(())

@@ -39,9 +39,11 @@ pub enum ScenarioAnswer {
 /// Evaluates a scenario. Without a preemptor and a kind, the result is the list of disruption units.
 #[must_use]
 pub fn evaluate(scenario: &GangScenario, loaded: &LoadedGangScenario) -> ScenarioAnswer {
-    let world = &loaded.gang_cluster;
+    let gang_cluster = &loaded.gang_cluster;
     match scenario.kind {
-        Some(Kind::PdbSplit) => ScenarioAnswer::Budgets(world.budget_violations(&loaded.victims)),
+        Some(Kind::PdbSplit) => {
+            ScenarioAnswer::Budgets(gang_cluster.budget_violations(&loaded.victims))
+        }
         Some(Kind::MoreImportant) => {
             let mut ranks = loaded.ranks.iter();
             let both = ranks.next().zip(ranks.next());
@@ -51,8 +53,8 @@ pub fn evaluate(scenario: &GangScenario, loaded: &LoadedGangScenario) -> Scenari
             let pod = loaded.pod.unwrap_or_default();
             ScenarioAnswer::Priorities {
                 pod,
-                scheduling: world.workloads().scheduling_priority(pod),
-                preemption: world.workloads().preemption_priority(pod),
+                scheduling: gang_cluster.workloads().scheduling_priority(pod),
+                preemption: gang_cluster.workloads().preemption_priority(pod),
             }
         }
         Some(Kind::ResolvePreemptionPolicy) => {
@@ -62,11 +64,11 @@ pub fn evaluate(scenario: &GangScenario, loaded: &LoadedGangScenario) -> Scenari
             let unresolvable = Some(FilterStatus::UnschedulableAndUnresolvable);
             let is_unresolvable = scenario.nominated_node_status == unresolvable;
             let pod = loaded.pods.first().copied().unwrap_or_default();
-            ScenarioAnswer::MayPreempt(check_eligibility(world, pod, is_unresolvable))
+            ScenarioAnswer::MayPreempt(check_eligibility(gang_cluster, pod, is_unresolvable))
         }
         Some(Kind::DryRun | Kind::SelectBest) => {
             let mut trace = GangTrace::on();
-            let run = world.dry_run(&loaded.preemption_request(), &mut trace);
+            let run = gang_cluster.dry_run(&loaded.preemption_request(), &mut trace);
             ScenarioAnswer::DryRun(run, trace)
         }
         _ if loaded.pods.is_empty() => ScenarioAnswer::Units(units_by_importance(loaded)),
@@ -77,15 +79,15 @@ pub fn evaluate(scenario: &GangScenario, loaded: &LoadedGangScenario) -> Scenari
 impl ScenarioAnswer {
     fn decide(scenario: &GangScenario, loaded: &LoadedGangScenario) -> Self {
         let mut trace = GangTrace::on();
-        let (world, ask) = (&loaded.gang_cluster, loaded.preemption_request());
+        let (gang_cluster, ask) = (&loaded.gang_cluster, loaded.preemption_request());
         if !scenario.pod_by_pod {
-            let decision = world.decide(&ask, &mut trace);
+            let decision = gang_cluster.decide(&ask, &mut trace);
             return Self::Decision(decision, trace);
         }
-        let outcome: GangOutcome = world.decide_pod_by_pod(&ask, &mut trace);
+        let outcome: GangOutcome = gang_cluster.decide_pod_by_pod(&ask, &mut trace);
         let not_matching = loaded
             .group
-            .map(|it| world.workloads().pods_not_matching_priority(it));
+            .map(|it| gang_cluster.workloads().pods_not_matching_priority(it));
         let decision = GangDecision {
             outcome,
             dropped: None,
@@ -98,34 +100,34 @@ impl ScenarioAnswer {
 /// The preemption policy of the group of the scenario. Its pods need not name the group.
 fn group_policy(scenario: &GangScenario, loaded: &LoadedGangScenario) -> PodPreemption {
     use lockkeeper_preemption::gang::{GroupKey, PreemptionUnitKind as CoreKind};
-    let mut world = loaded.gang_cluster.clone();
+    let mut gang_cluster = loaded.gang_cluster.clone();
     let kinds = [
         (CoreKind::PodGroup, &scenario.pod_group),
         (CoreKind::Composite, &scenario.composite_pod_group),
     ];
     let group = kinds.iter().find_map(|(kind, group)| {
         let group = group.as_ref()?;
-        Some(world.group_id(GroupKey {
+        Some(gang_cluster.group_id(GroupKey {
             kind: *kind,
             namespace: &group.namespace,
             name: &group.name,
         }))
     });
-    let pods: Vec<PodId> = world.cluster().pods().map(|(id, _)| id).collect();
-    world
+    let pods: Vec<PodId> = gang_cluster.cluster().pods().map(|(id, _)| id).collect();
+    gang_cluster
         .workloads()
         .group_preemption_policy(group.unwrap_or_default(), &pods)
 }
 
 fn units_by_importance(loaded: &LoadedGangScenario) -> Vec<UnitId> {
-    let world = &loaded.gang_cluster;
+    let gang_cluster = &loaded.gang_cluster;
     let mut units: Vec<UnitId> = match &loaded.hosts {
         Some(hosts) => hosts
             .iter()
-            .flat_map(|it| world.units().on_host(*it))
+            .flat_map(|it| gang_cluster.units().on_host(*it))
             .collect(),
-        None => world.units().iter().map(|(id, _)| id).collect(),
+        None => gang_cluster.units().iter().map(|(id, _)| id).collect(),
     };
-    units.sort_by_cached_key(|id| world.units().get(*id).map(|it| it.importance(*id)));
+    units.sort_by_cached_key(|id| gang_cluster.units().get(*id).map(|it| it.importance(*id)));
     units
 }

@@ -116,27 +116,27 @@ pub fn load(
         victims: Vec::new(),
         ranks: Vec::new(),
     };
-    let world = &mut loaded.gang_cluster;
+    let gang_cluster = &mut loaded.gang_cluster;
     for (at, node) in scenario.nodes_without_duplicates() {
-        add_host(world, node, at)?;
+        add_host(gang_cluster, node, at)?;
     }
     for object in scenario
         .composite_pod_groups
         .iter()
         .chain(&scenario.composite_pod_group)
     {
-        add_group(world, CoreKind::Composite, object, None);
+        add_group(gang_cluster, CoreKind::Composite, object, None);
     }
     for group in scenario.pod_groups.iter().chain(&scenario.pod_group) {
-        add_group(world, CoreKind::PodGroup, group, None);
+        add_group(gang_cluster, CoreKind::PodGroup, group, None);
     }
     for (at, budget) in scenario.pdbs.iter().enumerate() {
         let path = format!("pdbs[{at}].selector");
         let given = budget.selector.clone().unwrap_or_default();
-        let selector = selector(world, &given, &path)?;
+        let selector = selector(gang_cluster, &given, &path)?;
         let place = format!("pdbs[{at}]");
         let name = Some(budget.name.as_str()).filter(|it| !it.is_empty());
-        world.set_budget(BudgetSpec {
+        gang_cluster.set_budget(BudgetSpec {
             namespace: &budget.namespace,
             name: name.unwrap_or(&place),
             selector,
@@ -148,7 +148,7 @@ pub fn load(
     for (at, pod) in scenario.pods.iter().enumerate() {
         let group = pod.pod_group.as_deref().or(group);
         add_pod(
-            world,
+            gang_cluster,
             pod,
             group,
             pod.node.as_deref(),
@@ -157,7 +157,13 @@ pub fn load(
     }
     if let Some(pod) = &scenario.pod {
         let group = pod.pod_group.as_deref();
-        loaded.pod = Some(add_pod(world, pod, group, pod.node.as_deref(), "pod")?);
+        loaded.pod = Some(add_pod(
+            gang_cluster,
+            pod,
+            group,
+            pod.node.as_deref(),
+            "pod",
+        )?);
     }
     if let Some(preemptor) = &scenario.preemptor {
         set_preemptor(&mut loaded, preemptor)?;
@@ -167,17 +173,17 @@ pub fn load(
     Ok(loaded)
 }
 
-fn add_host(world: &mut GangCluster, node: &Node, at: usize) -> Result<HostId, GangError> {
-    let allocatable = amounts(world, &node.allocatable);
-    let labels = labels(world, &node.labels);
+fn add_host(gang_cluster: &mut GangCluster, node: &Node, at: usize) -> Result<HostId, GangError> {
+    let allocatable = amounts(gang_cluster, &node.allocatable);
+    let labels = labels(gang_cluster, &node.labels);
     let mut taints = Vec::new();
     for (taint_at, item) in node.taints.iter().enumerate() {
-        taints.push(taint(world, item).ok_or_else(|| GangError::Effect {
+        taints.push(taint(gang_cluster, item).ok_or_else(|| GangError::Effect {
             at: format!("nodes[{at}].taints[{taint_at}].effect"),
             effect: item.effect.clone(),
         })?);
     }
-    Ok(world.set_host(HostSpec {
+    Ok(gang_cluster.set_host(HostSpec {
         name: &node.name,
         position: u32::try_from(at).unwrap_or(u32::MAX),
         allocatable,
@@ -188,7 +194,7 @@ fn add_host(world: &mut GangCluster, node: &Node, at: usize) -> Result<HostId, G
 }
 
 fn add_group(
-    world: &mut GangCluster,
+    gang_cluster: &mut GangCluster,
     kind: CoreKind,
     group: &Group,
     preemption: Option<Policy>,
@@ -199,9 +205,9 @@ fn add_group(
         name,
     };
     let parent = group.parent.as_deref();
-    let parent = parent.map(|it| world.group_id(key(CoreKind::Composite, it)));
+    let parent = parent.map(|it| gang_cluster.group_id(key(CoreKind::Composite, it)));
     let gang = group.policy.as_ref().and_then(|it| it.gang.as_ref());
-    world.set_group(&GroupSpec {
+    gang_cluster.set_group(&GroupSpec {
         key: key(kind, &group.name),
         parent,
         mode: match group.disruption_mode {
@@ -218,26 +224,28 @@ fn add_group(
 }
 
 fn add_pod(
-    world: &mut GangCluster,
+    gang_cluster: &mut GangCluster,
     pod: &Pod,
     group: Option<&str>,
     node: Option<&str>,
     path: &str,
 ) -> Result<PodId, GangError> {
     let mut shape = match &pod.spec {
-        Some(spec) => pod_shape(world, spec),
+        Some(spec) => pod_shape(gang_cluster, spec),
         None => Shape::default(),
     };
-    shape.requests = amounts(world, &pod.requests);
+    shape.requests = amounts(gang_cluster, &pod.requests);
     if let Some(spec) = &pod.spec {
         for (resource, amount) in pod_spec_requests(pod, spec, path)? {
-            shape.requests.push((world.resource(&resource), amount));
+            shape
+                .requests
+                .push((gang_cluster.resource(&resource), amount));
         }
     }
-    let shape = world.shape(shape);
-    let labels = labels(world, &pod.labels);
+    let shape = gang_cluster.shape(shape);
+    let labels = labels(gang_cluster, &pod.labels);
     let group = group.map(|name| {
-        world.group_id(GroupKey {
+        gang_cluster.group_id(GroupKey {
             kind: CoreKind::PodGroup,
             namespace: &pod.namespace,
             name,
@@ -246,10 +254,10 @@ fn add_pod(
     let disruption = pod.disruption_target.as_ref();
     let is_preempted =
         |reason: &str, status: &str| reason == "PreemptionByScheduler" && status == "True";
-    let host = node.map(|it| world.host_id(it));
+    let host = node.map(|it| gang_cluster.host_id(it));
     let nominated = pod.nominated_node.as_deref().filter(|it| !it.is_empty());
-    let nominated = nominated.map(|it| world.host_id(it));
-    Ok(world.set_pod(MemberSpec {
+    let nominated = nominated.map(|it| gang_cluster.host_id(it));
+    Ok(gang_cluster.set_pod(MemberSpec {
         pod: CorePod {
             namespace: &pod.namespace,
             name: &pod.name,
@@ -271,26 +279,28 @@ fn add_pod(
 }
 
 fn set_preemptor(loaded: &mut LoadedGangScenario, preemptor: &Preemptor) -> Result<(), GangError> {
-    let world = &mut loaded.gang_cluster;
+    let gang_cluster = &mut loaded.gang_cluster;
     let policy = preemptor.preemption_policy;
     if let Some(group) = &preemptor.pod_group {
-        loaded.group = Some(add_group(world, CoreKind::PodGroup, group, policy));
+        loaded.group = Some(add_group(gang_cluster, CoreKind::PodGroup, group, policy));
     }
     if let Some(group) = &preemptor.composite_pod_group {
-        loaded.group = Some(add_group(world, CoreKind::Composite, group, policy));
+        loaded.group = Some(add_group(gang_cluster, CoreKind::Composite, group, policy));
     }
     let own = preemptor.pod_group.as_ref().map(|it| it.name.as_str());
     for (at, pod) in preemptor.pods.iter().enumerate() {
         let group = pod.pod_group.as_deref().or(own);
         let path = format!("preemptor.pods[{at}]");
-        loaded.pods.push(add_pod(world, pod, group, None, &path)?);
+        loaded
+            .pods
+            .push(add_pod(gang_cluster, pod, group, None, &path)?);
     }
     if let Some(pod) = &preemptor.pod {
         let group = pod.pod_group.as_deref();
         // A running preemptor is resized in place: its current requests on the node count as free.
-        let host = pod.node.as_deref().map(|it| world.host_id(it));
+        let host = pod.node.as_deref().map(|it| gang_cluster.host_id(it));
         loaded.hosts = host.map(|it| vec![it]);
-        let pod = add_pod(world, pod, group, None, "preemptor.pod")?;
+        let pod = add_pod(gang_cluster, pod, group, None, "preemptor.pod")?;
         loaded.pods.push(pod);
     }
     Ok(())
@@ -298,7 +308,7 @@ fn set_preemptor(loaded: &mut LoadedGangScenario, preemptor: &Preemptor) -> Resu
 
 /// Adds listed victims. Those with named pods run on a separate node.
 fn set_victims(loaded: &mut LoadedGangScenario, victims: &[Victim]) -> Result<(), GangError> {
-    let world = &mut loaded.gang_cluster;
+    let gang_cluster = &mut loaded.gang_cluster;
     for (at, victim) in victims.iter().enumerate() {
         let name = format!("victims[{at}]");
         let kind = match victim.kind {
@@ -325,12 +335,12 @@ fn set_victims(loaded: &mut LoadedGangScenario, victims: &[Victim]) -> Result<()
             priority: Some(victim.priority),
             ..Group::default()
         };
-        add_group(world, CoreKind::PodGroup, &group, None);
+        add_group(gang_cluster, CoreKind::PodGroup, &group, None);
         let mut unit = None;
         for (pod_at, pod) in victim.pods.iter().enumerate() {
             let path = format!("{name}.pods[{pod_at}]");
-            let pod = add_pod(world, pod, Some(&name), Some("somewhere"), &path)?;
-            unit = world.workloads().unit_of(pod);
+            let pod = add_pod(gang_cluster, pod, Some(&name), Some("somewhere"), &path)?;
+            unit = gang_cluster.workloads().unit_of(pod);
         }
         loaded.victims.extend(unit);
     }
@@ -416,16 +426,20 @@ fn preemption_policy(policy: Policy) -> PodPreemption {
     }
 }
 
-fn labels(world: &mut GangCluster, labels: &BTreeMap<String, String>) -> Labels {
+fn labels(gang_cluster: &mut GangCluster, labels: &BTreeMap<String, String>) -> Labels {
     let pairs = labels.iter();
-    Labels::from_pairs(pairs.map(|(key, value)| (world.symbol(key), world.symbol(value))))
+    Labels::from_pairs(
+        pairs.map(|(key, value)| (gang_cluster.symbol(key), gang_cluster.symbol(value))),
+    )
 }
 
 fn amounts(
-    world: &mut GangCluster,
+    gang_cluster: &mut GangCluster,
     amounts: &BTreeMap<String, AmountText>,
 ) -> Vec<(ResourceId, Amount)> {
     let all = amounts.iter().map(|(key, text)| parse_amount(key, *text));
-    all.filter_map(|(resource, number)| Some((world.resource(resource), Amount::new(number?))))
-        .collect()
+    all.filter_map(|(resource, number)| {
+        Some((gang_cluster.resource(resource), Amount::new(number?)))
+    })
+    .collect()
 }

@@ -13,16 +13,24 @@ use serde_json::{Value, json};
 /// Encodes a result, with names instead of ids.
 #[must_use]
 pub fn to_json(loaded: &LoadedGangScenario, answer: &ScenarioAnswer) -> Value {
-    let world = &loaded.gang_cluster;
+    let gang_cluster = &loaded.gang_cluster;
     match answer {
         ScenarioAnswer::Decision(it, trace) => {
-            let mut object = decision_json(world, loaded, it);
-            insert_key(&mut object, "trace", steps_json(world, trace.steps()));
+            let mut object = decision_json(gang_cluster, loaded, it);
+            insert_key(
+                &mut object,
+                "trace",
+                steps_json(gang_cluster, trace.steps()),
+            );
             object
         }
         ScenarioAnswer::DryRun(run, trace) => {
-            let mut object = dry_run_json(world, run);
-            insert_key(&mut object, "trace", steps_json(world, trace.steps()));
+            let mut object = dry_run_json(gang_cluster, run);
+            insert_key(
+                &mut object,
+                "trace",
+                steps_json(gang_cluster, trace.steps()),
+            );
             object
         }
         ScenarioAnswer::MayPreempt(may) => json!({
@@ -35,16 +43,16 @@ pub fn to_json(loaded: &LoadedGangScenario, answer: &ScenarioAnswer) -> Value {
             scheduling,
             preemption,
         } => json!({
-            "pod": world.pod_name(*pod),
+            "pod": gang_cluster.pod_name(*pod),
             "priority": scheduling,
             "preemptionPriority": preemption,
         }),
         ScenarioAnswer::Units(units) => {
-            let all = units.iter().map(|it| unit_json(world, *it));
+            let all = units.iter().map(|it| unit_json(gang_cluster, *it));
             json!({"units": all.collect::<Vec<_>>()})
         }
         ScenarioAnswer::Budgets(victims) => {
-            let each = victims.iter().map(|it| budget_violations(world, it));
+            let each = victims.iter().map(|it| budget_violations(gang_cluster, it));
             json!({"victims": each.collect::<Vec<_>>()})
         }
         ScenarioAnswer::IsMoreImportant(is) => json!({"firstIsMoreImportant": is}),
@@ -52,16 +60,16 @@ pub fn to_json(loaded: &LoadedGangScenario, answer: &ScenarioAnswer) -> Value {
 }
 
 fn decision_json(
-    world: &GangCluster,
+    gang_cluster: &GangCluster,
     loaded: &LoadedGangScenario,
     decision: &GangDecision,
 ) -> Value {
     let preemptor = match loaded.group {
-        Some(group) => world.group_name(group).to_owned(),
+        Some(group) => gang_cluster.group_name(group).to_owned(),
         None => loaded
             .pods
             .first()
-            .map(|it| world.pod_name(*it))
+            .map(|it| gang_cluster.pod_name(*it))
             .unwrap_or_default(),
     };
     let mut object = json!({
@@ -70,11 +78,11 @@ fn decision_json(
     });
     match &decision.outcome {
         GangOutcome::Fits { placement: it } | GangOutcome::AwaitingVictims { placement: it } => {
-            insert_key(&mut object, "placement", placement_json(world, it));
+            insert_key(&mut object, "placement", placement_json(gang_cluster, it));
         }
         GangOutcome::Preempt(it) => {
             if let (Some(object), Value::Object(plan)) =
-                (object.as_object_mut(), plan_json(world, it))
+                (object.as_object_mut(), plan_json(gang_cluster, it))
             {
                 object.extend(plan);
             }
@@ -85,15 +93,15 @@ fn decision_json(
         GangOutcome::Infeasible { domains } => {
             let all = domains
                 .iter()
-                .map(|(host, it)| domain_json(world, *host, it));
+                .map(|(host, it)| domain_json(gang_cluster, *host, it));
             insert_key(&mut object, "domains", all.collect());
         }
     }
     if let Some(it) = &decision.dropped {
         let dropped = json!({
-            "pod": world.pod_name(it.pod),
-            "node": world.cluster().host_name(it.host),
-            "why": infeasible_json(world, &it.reason),
+            "pod": gang_cluster.pod_name(it.pod),
+            "node": gang_cluster.cluster().host_name(it.host),
+            "why": infeasible_json(gang_cluster, &it.reason),
         });
         insert_key(&mut object, "droppedNomination", dropped);
     }
@@ -101,17 +109,17 @@ fn decision_json(
         let names = decision
             .pods_not_matching_priority
             .iter()
-            .map(|it| world.pod_name(*it));
+            .map(|it| gang_cluster.pod_name(*it));
         insert_key(&mut object, "podsNotMatchingPriority", names.collect());
     }
     object
 }
 
-fn dry_run_json(world: &GangCluster, run: &DryRun) -> Value {
+fn dry_run_json(gang_cluster: &GangCluster, run: &DryRun) -> Value {
     let infeasible = run.infeasible.iter();
     json!({
-        "candidates": run.candidates.iter().map(|it| plan_json(world, it)).collect::<Vec<_>>(),
-        "domains": infeasible.map(|(host, it)| domain_json(world, *host, it)).collect::<Vec<_>>(),
+        "candidates": run.candidates.iter().map(|it| plan_json(gang_cluster, it)).collect::<Vec<_>>(),
+        "domains": infeasible.map(|(host, it)| domain_json(gang_cluster, *host, it)).collect::<Vec<_>>(),
     })
 }
 
@@ -153,11 +161,11 @@ pub(super) fn kind_name(kind: PreemptionUnitKind) -> &'static str {
     }
 }
 
-fn plan_json(world: &GangCluster, plan: &GangPlan) -> Value {
+fn plan_json(gang_cluster: &GangCluster, plan: &GangPlan) -> Value {
     json!({
-        "node": plan.host.map(|it| world.cluster().host_name(it)),
-        "placement": placement_json(world, &plan.placement),
-        "victims": plan.victims.iter().map(|it| unit_json(world, *it)).collect::<Vec<_>>(),
+        "node": plan.host.map(|it| gang_cluster.cluster().host_name(it)),
+        "placement": placement_json(gang_cluster, &plan.placement),
+        "victims": plan.victims.iter().map(|it| unit_json(gang_cluster, *it)).collect::<Vec<_>>(),
         "budgetViolations": plan.violations,
         "groupDisruptions": plan.group_disruptions,
         "upToPriority": plan.max_priority,
@@ -176,25 +184,25 @@ fn score_json(score: &Score) -> Value {
     })
 }
 
-fn placement_json(world: &GangCluster, placement: &[(PodId, Option<HostId>)]) -> Value {
+fn placement_json(gang_cluster: &GangCluster, placement: &[(PodId, Option<HostId>)]) -> Value {
     let each = placement.iter().map(|(pod, host)| {
-        let node = host.map(|it| world.cluster().host_name(it));
-        json!({"pod": world.pod_name(*pod), "node": node})
+        let node = host.map(|it| gang_cluster.cluster().host_name(it));
+        json!({"pod": gang_cluster.pod_name(*pod), "node": node})
     });
     each.collect()
 }
 
-fn unit_json(world: &GangCluster, id: UnitId) -> Value {
-    let Some(unit) = world.units().get(id) else {
+fn unit_json(gang_cluster: &GangCluster, id: UnitId) -> Value {
+    let Some(unit) = gang_cluster.units().get(id) else {
         return Value::Null;
     };
     let pods = unit.pods().iter().map(|pod| {
-        let host = world
+        let host = gang_cluster
             .cluster()
             .pod(*pod)
             .and_then(lockkeeper_preemption::placement::Pod::host);
-        let node = host.map(|it| world.cluster().host_name(it));
-        json!({"pod": world.pod_name(*pod), "node": node})
+        let node = host.map(|it| gang_cluster.cluster().host_name(it));
+        json!({"pod": gang_cluster.pod_name(*pod), "node": node})
     });
     json!({
         "unit": unit.name(),
@@ -204,20 +212,24 @@ fn unit_json(world: &GangCluster, id: UnitId) -> Value {
     })
 }
 
-fn budget_violations(world: &GangCluster, breaks: &[(PodId, BudgetId)]) -> Value {
+fn budget_violations(gang_cluster: &GangCluster, breaks: &[(PodId, BudgetId)]) -> Value {
     let each = breaks.iter().map(
-        |(pod, budget)| json!({"pod": world.pod_name(*pod), "budget": world.budget_name(*budget)}),
+        |(pod, budget)| json!({"pod": gang_cluster.pod_name(*pod), "budget": gang_cluster.budget_name(*budget)}),
     );
     each.collect()
 }
 
-fn domain_json(world: &GangCluster, host: Option<HostId>, reason: &InfeasibleReason) -> Value {
-    let node = host.map(|it| world.cluster().host_name(it));
-    json!({"node": node, "why": infeasible_json(world, reason)})
+fn domain_json(
+    gang_cluster: &GangCluster,
+    host: Option<HostId>,
+    reason: &InfeasibleReason,
+) -> Value {
+    let node = host.map(|it| gang_cluster.cluster().host_name(it));
+    json!({"node": node, "why": infeasible_json(gang_cluster, reason)})
 }
 
-fn infeasible_json(world: &GangCluster, why: &InfeasibleReason) -> Value {
-    let cluster = world.cluster();
+fn infeasible_json(gang_cluster: &GangCluster, why: &InfeasibleReason) -> Value {
+    let cluster = gang_cluster.cluster();
     match why {
         InfeasibleReason::Rejected(rejection) => match rejection {
             FilterRejection::NodeNotFound => json!({"reason": "noSuchNode"}),
@@ -249,7 +261,7 @@ fn infeasible_json(world: &GangCluster, why: &InfeasibleReason) -> Value {
             count_min,
         } => json!({
             "reason": "noPlacement",
-            "pod": pod.map(|it| world.pod_name(it)),
+            "pod": pod.map(|it| gang_cluster.pod_name(it)),
             "placed": placed,
             "minCount": count_min,
         }),
@@ -257,33 +269,33 @@ fn infeasible_json(world: &GangCluster, why: &InfeasibleReason) -> Value {
     }
 }
 
-fn steps_json(world: &GangCluster, steps: &[GangStep]) -> Value {
-    steps.iter().map(|it| step_json(world, it)).collect()
+fn steps_json(gang_cluster: &GangCluster, steps: &[GangStep]) -> Value {
+    steps.iter().map(|it| step_json(gang_cluster, it)).collect()
 }
 
-fn step_json(world: &GangCluster, step: &GangStep) -> Value {
-    let node = |host: &HostId| world.cluster().host_name(*host).to_owned();
-    let name = |id: &UnitId| world.units().get(*id).map(|it| it.name().to_owned());
+fn step_json(gang_cluster: &GangCluster, step: &GangStep) -> Value {
+    let node = |host: &HostId| gang_cluster.cluster().host_name(*host).to_owned();
+    let name = |id: &UnitId| gang_cluster.units().get(*id).map(|it| it.name().to_owned());
     match step {
-        GangStep::Pod { pod } => json!({"step": "pod", "pod": world.pod_name(*pod)}),
+        GangStep::Pod { pod } => json!({"step": "pod", "pod": gang_cluster.pod_name(*pod)}),
         GangStep::NominationStands => json!({"step": "stands"}),
         GangStep::NominationDropped { pod, host, reason } => json!({
             "step": "dropped",
-            "pod": world.pod_name(*pod),
+            "pod": gang_cluster.pod_name(*pod),
             "node": node(host),
-            "why": infeasible_json(world, reason),
+            "why": infeasible_json(gang_cluster, reason),
         }),
         GangStep::RetriedDomain => json!({"step": "again"}),
         GangStep::DoesNotFit => json!({"step": "noRoom"}),
         GangStep::Domain { host } => json!({"step": "domain", "node": host.as_ref().map(node)}),
         GangStep::Infeasible { reason } => {
-            json!({"step": "infeasible", "why": infeasible_json(world, reason)})
+            json!({"step": "infeasible", "why": infeasible_json(gang_cluster, reason)})
         }
         GangStep::Placed { placement: it } => {
-            json!({"step": "placed", "placement": placement_json(world, it)})
+            json!({"step": "placed", "placement": placement_json(gang_cluster, it)})
         }
         GangStep::PlacedAgain { placement: it } => {
-            json!({"step": "placedAnew", "placement": placement_json(world, it)})
+            json!({"step": "placedAnew", "placement": placement_json(gang_cluster, it)})
         }
         GangStep::Protected {
             unit,
@@ -291,7 +303,7 @@ fn step_json(world: &GangCluster, step: &GangStep) -> Value {
         } => json!({
             "step": "protected",
             "unit": name(unit),
-            "breaks": budget_violations(world, broken),
+            "breaks": budget_violations(gang_cluster, broken),
         }),
         GangStep::CutoffTried {
             max_priority: most,
@@ -313,7 +325,7 @@ fn step_json(world: &GangCluster, step: &GangStep) -> Value {
             "step": "taken",
             "unit": name(unit),
             "node": node(host),
-            "short": world.cluster().resource_name(*resource),
+            "short": gang_cluster.cluster().resource_name(*resource),
         }),
         GangStep::Scored { score: it } => json!({"step": "scored", "score": score_json(it)}),
         GangStep::Chosen { host } => json!({"step": "chosen", "node": host.as_ref().map(node)}),

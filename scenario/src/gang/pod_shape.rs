@@ -13,11 +13,11 @@ use lockkeeper_preemption::placement::{
 /// The node selector, the required node affinity and the tolerations of a pod; the caller adds its requests. A term
 /// that Kubernetes would reject matches no node; a toleration with `Gt` or `Lt` tolerates no taint.
 #[must_use]
-pub fn pod_shape(world: &mut GangCluster, spec: &PodSpec) -> Shape {
+pub fn pod_shape(gang_cluster: &mut GangCluster, spec: &PodSpec) -> Shape {
     let selector = spec.node_selector.iter().flatten();
     let selector = selector.map(|(key, value)| Requirement {
-        key: world.symbol(key),
-        condition: LabelCondition::In(Box::new([world.symbol(value)])),
+        key: gang_cluster.symbol(key),
+        condition: LabelCondition::In(Box::new([gang_cluster.symbol(value)])),
     });
     let selector = Selector(selector.collect());
     let of_nodes = spec
@@ -31,23 +31,25 @@ pub fn pod_shape(world: &mut GangCluster, spec: &PodSpec) -> Shape {
     });
     let affinity = required.map(|required| {
         let terms = required.node_selector_terms.iter();
-        Affinity(terms.map(|it| term(world, it)).collect())
+        Affinity(terms.map(|it| term(gang_cluster, it)).collect())
     });
     let tolerations = spec.tolerations.iter().flatten();
     Shape {
         requests: Vec::new(),
         selector,
         affinity,
-        tolerations: tolerations.filter_map(|it| toleration(world, it)).collect(),
+        tolerations: tolerations
+            .filter_map(|it| toleration(gang_cluster, it))
+            .collect(),
     }
 }
 
-fn term(world: &mut GangCluster, term: &NodeSelectorTerm) -> AffinityTerm {
+fn term(gang_cluster: &mut GangCluster, term: &NodeSelectorTerm) -> AffinityTerm {
     let mut all = |list: &Option<Vec<NodeSelectorRequirement>>| {
         let list = list.iter().flatten();
         list.map(|terms| {
             let values = terms.values.as_deref().unwrap_or_default();
-            requirement(world, &terms.key, &terms.operator, values)
+            requirement(gang_cluster, &terms.key, &terms.operator, values)
         })
         .collect()
     };
@@ -58,7 +60,7 @@ fn term(world: &mut GangCluster, term: &NodeSelectorTerm) -> AffinityTerm {
 }
 
 fn requirement(
-    world: &mut GangCluster,
+    gang_cluster: &mut GangCluster,
     key: &str,
     operator: &str,
     values: &[String],
@@ -66,18 +68,22 @@ fn requirement(
     let nothing = LabelCondition::In(Box::new([]));
     let number = values.first().and_then(|it| it.parse::<i64>().ok());
     Requirement {
-        key: world.symbol(key),
+        key: gang_cluster.symbol(key),
         condition: match operator {
             "Gt" => number.map_or(nothing, LabelCondition::GreaterThan),
             "Lt" => number.map_or(nothing, LabelCondition::LessThan),
-            _ => condition(world, operator, values).unwrap_or(nothing),
+            _ => condition(gang_cluster, operator, values).unwrap_or(nothing),
         },
     }
 }
 
 /// A requirement of a label selector; `None` if its operator is unknown.
-fn condition(world: &mut GangCluster, operator: &str, values: &[String]) -> Option<LabelCondition> {
-    let mut words = || values.iter().map(|it| world.symbol(it)).collect();
+fn condition(
+    gang_cluster: &mut GangCluster,
+    operator: &str,
+    values: &[String],
+) -> Option<LabelCondition> {
+    let mut words = || values.iter().map(|it| gang_cluster.symbol(it)).collect();
     match operator {
         "In" => Some(LabelCondition::In(words())),
         "NotIn" => Some(LabelCondition::NotIn(words())),
@@ -89,20 +95,20 @@ fn condition(world: &mut GangCluster, operator: &str, values: &[String]) -> Opti
 
 /// A label selector.
 pub(super) fn selector(
-    world: &mut GangCluster,
+    gang_cluster: &mut GangCluster,
     selector: &super::scenario::Selector,
     at: &str,
 ) -> Result<Selector, GangError> {
     let mut all = Vec::new();
     for (key, value) in &selector.match_labels {
         all.push(Requirement {
-            key: world.symbol(key),
-            condition: LabelCondition::In(Box::new([world.symbol(value)])),
+            key: gang_cluster.symbol(key),
+            condition: LabelCondition::In(Box::new([gang_cluster.symbol(value)])),
         });
     }
     for requirement in &selector.match_expressions {
-        let key = world.symbol(&requirement.key);
-        let condition = condition(world, &requirement.op, &requirement.values);
+        let key = gang_cluster.symbol(&requirement.key);
+        let condition = condition(gang_cluster, &requirement.op, &requirement.values);
         let condition = condition.ok_or_else(|| GangError::Operator {
             at: at.to_owned(),
             operator: requirement.op.clone(),
@@ -113,22 +119,22 @@ pub(super) fn selector(
 }
 
 /// A taint of a node; `None` if its effect is unknown.
-pub(super) fn taint(world: &mut GangCluster, taint: &Taint) -> Option<CoreTaint> {
+pub(super) fn taint(gang_cluster: &mut GangCluster, taint: &Taint) -> Option<CoreTaint> {
     Some(CoreTaint {
-        key: world.symbol(&taint.key),
-        value: world.symbol(taint.value.as_deref().unwrap_or_default()),
+        key: gang_cluster.symbol(&taint.key),
+        value: gang_cluster.symbol(taint.value.as_deref().unwrap_or_default()),
         effect: effect(&taint.effect)?,
     })
 }
 
-fn toleration(world: &mut GangCluster, toleration: &Toleration) -> Option<CoreToleration> {
+fn toleration(gang_cluster: &mut GangCluster, toleration: &Toleration) -> Option<CoreToleration> {
     let key = toleration.key.as_deref().filter(|it| !it.is_empty());
     let given = toleration.effect.as_deref().filter(|it| !it.is_empty());
     let value = toleration.value.as_deref().unwrap_or_default();
     Some(CoreToleration {
-        key: key.map(|it| world.symbol(it)),
+        key: key.map(|it| gang_cluster.symbol(it)),
         condition: match toleration.operator.as_deref().unwrap_or_default() {
-            "" | "Equal" => TolerationCondition::Equal(world.symbol(value)),
+            "" | "Equal" => TolerationCondition::Equal(gang_cluster.symbol(value)),
             "Exists" => TolerationCondition::Exists,
             _ => return None,
         },

@@ -9,9 +9,13 @@ const NOT_HELPFUL: &str = "Preemption is not helpful for scheduling";
 /// The message of kube-scheduler v1.37 for a decision on a pod or group: the text of events and of
 /// `status.conditions`, without the plugin name as a prefix.
 #[must_use]
-pub fn scheduler_message(world: &GangCluster, is_gang: bool, outcome: &GangOutcome) -> String {
+pub fn scheduler_message(
+    gang_cluster: &GangCluster,
+    is_gang: bool,
+    outcome: &GangOutcome,
+) -> String {
     let pods = |units: &[lockkeeper_preemption::UnitId]| {
-        let units = units.iter().filter_map(|it| world.units().get(*it));
+        let units = units.iter().filter_map(|it| gang_cluster.units().get(*it));
         units.map(|it| it.pods().len()).sum::<usize>()
     };
     match outcome {
@@ -21,7 +25,7 @@ pub fn scheduler_message(world: &GangCluster, is_gang: bool, outcome: &GangOutco
             match plan.host {
                 Some(host) => format!(
                     "found a potential placement for pod on node {}, preempting {victims} victims",
-                    world.cluster().host_name(host)
+                    gang_cluster.cluster().host_name(host)
                 ),
                 None => format!("found a placement for podgroup, preempting {victims} victims"),
             }
@@ -39,16 +43,16 @@ pub fn scheduler_message(world: &GangCluster, is_gang: bool, outcome: &GangOutco
             }
             _ => "placement infeasible".to_owned(),
         },
-        GangOutcome::Infeasible { domains } => unavailable_nodes(world, domains),
+        GangOutcome::Infeasible { domains } => unavailable_nodes(gang_cluster, domains),
     }
 }
 
 /// The number of unsuitable nodes by reason. Source: kube-scheduler v1.37, `FitError.Error`.
 fn unavailable_nodes(
-    world: &GangCluster,
+    gang_cluster: &GangCluster,
     domains: &[(Option<lockkeeper_preemption::HostId>, InfeasibleReason)],
 ) -> String {
-    let all = world.cluster().hosts().count();
+    let all = gang_cluster.cluster().hosts().count();
     let mut reasons: BTreeMap<String, usize> = BTreeMap::new();
     let mut add = |reason: String, more: usize| {
         let count = reasons.entry(reason).or_default();
@@ -60,7 +64,7 @@ fn unavailable_nodes(
             continue;
         }
         seen = seen.saturating_add(1);
-        for reason in node_reasons(world, why) {
+        for reason in node_reasons(gang_cluster, why) {
             add(reason, 1);
         }
     }
@@ -78,7 +82,7 @@ fn unavailable_nodes(
 
 /// The reasons of the filters for a node, or of the search for victims on it.
 #[must_use]
-pub fn node_reasons(world: &GangCluster, why: &InfeasibleReason) -> Vec<String> {
+pub fn node_reasons(gang_cluster: &GangCluster, why: &InfeasibleReason) -> Vec<String> {
     match why {
         InfeasibleReason::NoLowerPriority => {
             vec!["No preemption victims found for incoming pod".to_owned()]
@@ -86,7 +90,10 @@ pub fn node_reasons(world: &GangCluster, why: &InfeasibleReason) -> Vec<String> 
         InfeasibleReason::InsufficientResources { resources: short } => {
             let each = short.iter().map(|it| match *it {
                 ResourceId::PODS => "Too many pods".to_owned(),
-                resource => format!("Insufficient {}", world.cluster().resource_name(resource)),
+                resource => format!(
+                    "Insufficient {}",
+                    gang_cluster.cluster().resource_name(resource)
+                ),
             });
             each.collect()
         }

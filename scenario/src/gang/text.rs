@@ -21,15 +21,15 @@ pub fn write_text(
     loaded: &LoadedGangScenario,
     answer: &ScenarioAnswer,
 ) -> fmt::Result {
-    let world = &loaded.gang_cluster;
+    let gang_cluster = &loaded.gang_cluster;
     match answer {
         ScenarioAnswer::Decision(it, trace) => {
             write_decision(out, loaded, it)?;
-            write_steps(out, world, trace.steps())
+            write_steps(out, gang_cluster, trace.steps())
         }
         ScenarioAnswer::DryRun(it, trace) => {
-            write_dry_run(out, world, it)?;
-            write_steps(out, world, trace.steps())
+            write_dry_run(out, gang_cluster, it)?;
+            write_steps(out, gang_cluster, trace.steps())
         }
         ScenarioAnswer::MayPreempt(Ok(())) => writeln!(out, "it may preempt"),
         ScenarioAnswer::MayPreempt(Err(it)) => {
@@ -44,12 +44,12 @@ pub fn write_text(
         } => writeln!(
             out,
             "{} is scheduled with priority {scheduling} and preempted by priority {preemption}",
-            world.pod_name(*pod)
+            gang_cluster.pod_name(*pod)
         ),
         ScenarioAnswer::Units(units) => {
             writeln!(out, "Disruption units, the most important first")?;
             for id in units {
-                writeln!(out, "  {}", unit_text(world, *id))?;
+                writeln!(out, "  {}", unit_text(gang_cluster, *id))?;
             }
             Ok(())
         }
@@ -63,7 +63,7 @@ pub fn write_text(
                     broken => writeln!(
                         out,
                         "victim {at} violates {}",
-                        budget_violations(world, broken)
+                        budget_violations(gang_cluster, broken)
                     )?,
                 }
             }
@@ -99,18 +99,18 @@ fn write_decision(
     loaded: &LoadedGangScenario,
     decision: &GangDecision,
 ) -> fmt::Result {
-    let world = &loaded.gang_cluster;
+    let gang_cluster = &loaded.gang_cluster;
     let first = loaded.pods.first();
     let (name, what, priority) = match (loaded.group, first) {
         (Some(group), _) => (
-            world.group_name(group).to_owned(),
+            gang_cluster.group_name(group).to_owned(),
             count_noun(loaded.pods.len(), "pending pod", "pending pods"),
-            world.workloads().group_priority(group),
+            gang_cluster.workloads().group_priority(group),
         ),
         (None, Some(pod)) => (
-            world.pod_name(*pod),
+            gang_cluster.pod_name(*pod),
             "a pod".to_owned(),
-            world.workloads().scheduling_priority(*pod),
+            gang_cluster.workloads().scheduling_priority(*pod),
         ),
         (None, None) => return writeln!(out, "no preemptor"),
     };
@@ -118,26 +118,26 @@ fn write_decision(
     writeln!(out, "{name} ({what}, priority {priority}) {verdict}")?;
     match &decision.outcome {
         GangOutcome::Fits { placement: it } | GangOutcome::AwaitingVictims { placement: it } => {
-            write_placement(out, world, it)?;
+            write_placement(out, gang_cluster, it)?;
         }
-        GangOutcome::Preempt(it) => write_plan(out, world, it)?,
+        GangOutcome::Preempt(it) => write_plan(out, gang_cluster, it)?,
         GangOutcome::Ineligible(_) => {}
         GangOutcome::Infeasible { domains } => {
             for (host, domain) in domains {
                 writeln!(
                     out,
                     "  {}: {}",
-                    domain_text(world, *host),
-                    infeasible_text(world, domain)
+                    domain_text(gang_cluster, *host),
+                    infeasible_text(gang_cluster, domain)
                 )?;
             }
         }
     }
     if let Some(it) = &decision.dropped {
-        let node = world.cluster().host_name(it.host);
+        let node = gang_cluster.cluster().host_name(it.host);
         let (pod, why) = (
-            world.pod_name(it.pod),
-            dropped_nomination(world, &it.reason),
+            gang_cluster.pod_name(it.pod),
+            dropped_nomination(gang_cluster, &it.reason),
         );
         writeln!(
             out,
@@ -148,30 +148,30 @@ fn write_decision(
         let names: Vec<String> = decision
             .pods_not_matching_priority
             .iter()
-            .map(|it| world.pod_name(*it))
+            .map(|it| gang_cluster.pod_name(*it))
             .collect();
         writeln!(out, "  PodsNotMatchingPriority: {}", names.join(", "))?;
     }
-    if world.options().compatibility == SchedulerCompatibility::KubeScheduler {
-        let message = scheduler_message(world, loaded.group.is_some(), &decision.outcome);
+    if gang_cluster.options().compatibility == SchedulerCompatibility::KubeScheduler {
+        let message = scheduler_message(gang_cluster, loaded.group.is_some(), &decision.outcome);
         writeln!(out, "  kube-scheduler message: {message}")?;
     }
     Ok(())
 }
 
-fn write_dry_run(out: &mut impl Write, world: &GangCluster, run: &DryRun) -> fmt::Result {
+fn write_dry_run(out: &mut impl Write, gang_cluster: &GangCluster, run: &DryRun) -> fmt::Result {
     let candidates = count_noun(run.candidates.len(), "candidate node", "candidate nodes");
     writeln!(out, "{candidates}")?;
     for candidate in &run.candidates {
-        writeln!(out, "\n{}", domain_text(world, candidate.host))?;
-        write_plan(out, world, candidate)?;
+        writeln!(out, "\n{}", domain_text(gang_cluster, candidate.host))?;
+        write_plan(out, gang_cluster, candidate)?;
     }
     for (host, reason) in &run.infeasible {
         writeln!(
             out,
             "\n{}: {}",
-            domain_text(world, *host),
-            infeasible_text(world, reason)
+            domain_text(gang_cluster, *host),
+            infeasible_text(gang_cluster, reason)
         )?;
     }
     Ok(())
@@ -191,14 +191,14 @@ fn ineligible_text(reason: IneligibleReason) -> &'static str {
     }
 }
 
-fn write_plan(out: &mut impl Write, world: &GangCluster, plan: &GangPlan) -> fmt::Result {
-    write_placement(out, world, &plan.placement)?;
+fn write_plan(out: &mut impl Write, gang_cluster: &GangCluster, plan: &GangPlan) -> fmt::Result {
+    write_placement(out, gang_cluster, &plan.placement)?;
     if plan.victims.is_empty() {
         return Ok(());
     }
     writeln!(out, "\nVictims")?;
     for id in &plan.victims {
-        writeln!(out, "  {}", unit_text(world, *id))?;
+        writeln!(out, "  {}", unit_text(gang_cluster, *id))?;
     }
     writeln!(
         out,
@@ -214,16 +214,16 @@ fn write_plan(out: &mut impl Write, world: &GangCluster, plan: &GangPlan) -> fmt
 
 fn write_placement(
     out: &mut impl Write,
-    world: &GangCluster,
+    gang_cluster: &GangCluster,
     placement: &[(PodId, Option<HostId>)],
 ) -> fmt::Result {
     for (pod, host) in placement {
-        let pod = world.pod_name(*pod);
+        let pod = gang_cluster.pod_name(*pod);
         match host {
             Some(host) => writeln!(
                 out,
                 "  {pod} is placed on {}",
-                world.cluster().host_name(*host)
+                gang_cluster.cluster().host_name(*host)
             )?,
             None => writeln!(
                 out,
@@ -234,17 +234,17 @@ fn write_placement(
     Ok(())
 }
 
-fn unit_text(world: &GangCluster, id: UnitId) -> String {
-    let Some(unit) = world.units().get(id) else {
+fn unit_text(gang_cluster: &GangCluster, id: UnitId) -> String {
+    let Some(unit) = gang_cluster.units().get(id) else {
         return "a deleted unit".to_owned();
     };
     let mut hosts: Vec<&str> = Vec::new();
     for pod in unit.pods() {
-        let host = world
+        let host = gang_cluster
             .cluster()
             .pod(*pod)
             .and_then(lockkeeper_preemption::placement::Pod::host);
-        let name = host.map_or("", |it| world.cluster().host_name(it));
+        let name = host.map_or("", |it| gang_cluster.cluster().host_name(it));
         if !hosts.contains(&name) {
             hosts.push(name);
         }
@@ -267,22 +267,26 @@ fn unit_text(world: &GangCluster, id: UnitId) -> String {
     )
 }
 
-fn budget_violations(world: &GangCluster, breaks: &[(PodId, BudgetId)]) -> String {
-    let each = breaks
-        .iter()
-        .map(|(pod, budget)| format!("{} by {}", world.budget_name(*budget), world.pod_name(*pod)));
+fn budget_violations(gang_cluster: &GangCluster, breaks: &[(PodId, BudgetId)]) -> String {
+    let each = breaks.iter().map(|(pod, budget)| {
+        format!(
+            "{} by {}",
+            gang_cluster.budget_name(*budget),
+            gang_cluster.pod_name(*pod)
+        )
+    });
     each.collect::<Vec<_>>().join(", ")
 }
 
-fn domain_text(world: &GangCluster, host: Option<HostId>) -> String {
+fn domain_text(gang_cluster: &GangCluster, host: Option<HostId>) -> String {
     match host {
-        Some(host) => format!("node {}", world.cluster().host_name(host)),
+        Some(host) => format!("node {}", gang_cluster.cluster().host_name(host)),
         None => "the cluster".to_owned(),
     }
 }
 
-fn infeasible_text(world: &GangCluster, why: &InfeasibleReason) -> String {
-    let cluster = world.cluster();
+fn infeasible_text(gang_cluster: &GangCluster, why: &InfeasibleReason) -> String {
+    let cluster = gang_cluster.cluster();
     match why {
         InfeasibleReason::Rejected(rejection) => match rejection {
             FilterRejection::NodeNotFound => "the node does not exist".to_owned(),
@@ -319,7 +323,7 @@ fn infeasible_text(world: &GangCluster, why: &InfeasibleReason) -> String {
             placed,
             count_min,
         } => {
-            let pod = pod.map(|it| world.pod_name(it)).unwrap_or_default();
+            let pod = pod.map(|it| gang_cluster.pod_name(it)).unwrap_or_default();
             format!(
                 "{placed} of at least {count_min} pods can be placed after preempting every candidate; \
                  {pod} is the first that cannot"
@@ -330,13 +334,13 @@ fn infeasible_text(world: &GangCluster, why: &InfeasibleReason) -> String {
 }
 
 /// Why the nominated node of a pod is no longer suitable.
-fn dropped_nomination(world: &GangCluster, reason: &InfeasibleReason) -> String {
+fn dropped_nomination(gang_cluster: &GangCluster, reason: &InfeasibleReason) -> String {
     let InfeasibleReason::InsufficientResources { resources: short } = reason else {
-        return infeasible_text(world, reason);
+        return infeasible_text(gang_cluster, reason);
     };
     let names: Vec<&str> = short
         .iter()
-        .map(|it| world.cluster().resource_name(*it))
+        .map(|it| gang_cluster.cluster().resource_name(*it))
         .collect();
     format!(
         "insufficient {}, even after its victims terminate",
@@ -359,13 +363,17 @@ fn score_text(score: &Score) -> String {
     )
 }
 
-fn write_steps(out: &mut impl Write, world: &GangCluster, steps: &[GangStep]) -> fmt::Result {
+fn write_steps(
+    out: &mut impl Write,
+    gang_cluster: &GangCluster,
+    steps: &[GangStep],
+) -> fmt::Result {
     if steps.is_empty() {
         return Ok(());
     }
     writeln!(out, "\nTrace")?;
     for step in steps {
-        let text = step_text(world, step);
+        let text = step_text(gang_cluster, step);
         match step {
             GangStep::Domain { .. }
             | GangStep::RetriedDomain
@@ -380,40 +388,40 @@ fn write_steps(out: &mut impl Write, world: &GangCluster, steps: &[GangStep]) ->
     Ok(())
 }
 
-fn unit_name(world: &GangCluster, id: UnitId) -> String {
-    let unit = world.units().get(id);
+fn unit_name(gang_cluster: &GangCluster, id: UnitId) -> String {
+    let unit = gang_cluster.units().get(id);
     unit.map(|unit| unit.name().to_owned()).unwrap_or_default()
 }
 
-fn placements_text(world: &GangCluster, placement: &[(PodId, Option<HostId>)]) -> String {
-    let node = |host: &HostId| world.cluster().host_name(*host).to_owned();
+fn placements_text(gang_cluster: &GangCluster, placement: &[(PodId, Option<HostId>)]) -> String {
+    let node = |host: &HostId| gang_cluster.cluster().host_name(*host).to_owned();
     let each = placement.iter().map(|(pod, host)| {
         let host = host.as_ref().map_or_else(|| "nowhere".to_owned(), node);
-        format!("{} to {host}", world.pod_name(*pod))
+        format!("{} to {host}", gang_cluster.pod_name(*pod))
     });
     each.collect::<Vec<_>>().join(", ")
 }
 
-fn step_text(world: &GangCluster, step: &GangStep) -> String {
-    let node = |host: &HostId| world.cluster().host_name(*host).to_owned();
-    let name = |id: &UnitId| unit_name(world, *id);
-    let places = |placement: &[(PodId, Option<HostId>)]| placements_text(world, placement);
+fn step_text(gang_cluster: &GangCluster, step: &GangStep) -> String {
+    let node = |host: &HostId| gang_cluster.cluster().host_name(*host).to_owned();
+    let name = |id: &UnitId| unit_name(gang_cluster, *id);
+    let places = |placement: &[(PodId, Option<HostId>)]| placements_text(gang_cluster, placement);
     match step {
-        GangStep::Pod { pod } => format!("considering {}", world.pod_name(*pod)),
+        GangStep::Pod { pod } => format!("considering {}", gang_cluster.pod_name(*pod)),
         GangStep::NominationStands => {
             "the nominated nodes are still suitable, so there are no further victims".to_owned()
         }
         GangStep::NominationDropped { pod, host, reason } => format!(
             "{} no longer fits on {}: {}",
-            world.pod_name(*pod),
+            gang_cluster.pod_name(*pod),
             node(host),
-            dropped_nomination(world, reason)
+            dropped_nomination(gang_cluster, reason)
         ),
         GangStep::RetriedDomain => "retried with the other placement strategy".to_owned(),
         GangStep::DoesNotFit => "it does not fit without preemption".to_owned(),
-        GangStep::Domain { host } => domain_text(world, *host),
+        GangStep::Domain { host } => domain_text(gang_cluster, *host),
         GangStep::Infeasible { reason } => {
-            format!("infeasible: {}", infeasible_text(world, reason))
+            format!("infeasible: {}", infeasible_text(gang_cluster, reason))
         }
         GangStep::Placed { placement } => {
             format!(
@@ -428,7 +436,7 @@ fn step_text(world: &GangCluster, step: &GangStep) -> String {
         } => format!(
             "{} is protected: {}",
             name(unit),
-            budget_violations(world, broken)
+            budget_violations(gang_cluster, broken)
         ),
         GangStep::CutoffTried {
             max_priority: most,
@@ -454,11 +462,11 @@ fn step_text(world: &GangCluster, step: &GangStep) -> String {
         } => format!(
             "{} is a victim; insufficient {} on {} for both",
             name(unit),
-            world.cluster().resource_name(*resource),
+            gang_cluster.cluster().resource_name(*resource),
             node(host)
         ),
         GangStep::Scored { score: it } => score_text(it),
-        GangStep::Chosen { host } => format!("{} is selected", domain_text(world, *host)),
+        GangStep::Chosen { host } => format!("{} is selected", domain_text(gang_cluster, *host)),
         _ => String::new(),
     }
 }

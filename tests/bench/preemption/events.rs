@@ -27,21 +27,21 @@ pub fn print() {
             format!("default/pending-{at:06}")
         });
     }
-    let world = BorrowingCluster::new(1_000, RUNNING);
-    let mut state = world.empty_state();
-    world.fill(&mut state);
+    let cluster = BorrowingCluster::new(1_000, RUNNING);
+    let mut state = cluster.empty_state();
+    cluster.fill(&mut state);
     let of = reservation(&mut state, "default");
-    changes(&world, &mut state);
+    changes(&cluster, &mut state);
     events("1000 queues", &mut state, &of, |at| {
         format!("default/running-{at:07}")
     });
 }
 
 /// A queue is changed, and takes effect.
-fn changes(world: &BorrowingCluster, state: &mut State) {
+fn changes(cluster: &BorrowingCluster, state: &mut State) {
     let root = state.queue("queue-0000").unwrap();
     let mut change = || {
-        world.touch(state, 500);
+        cluster.touch(state, 500);
         state.reactivate(root);
     };
     let time = median_us(11, &mut change);

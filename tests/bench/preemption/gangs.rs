@@ -27,13 +27,16 @@ struct FullNodes {
 
 impl FullNodes {
     fn new(nodes: usize, strategy: Strategy, is_protected: bool) -> Self {
-        let mut world = GangCluster::new(GangOptions {
+        let mut gang_cluster = GangCluster::new(GangOptions {
             strategy,
             ..GangOptions::default()
         });
-        let (cpu, memory) = (world.resource("cpu"), world.resource("memory"));
+        let (cpu, memory) = (
+            gang_cluster.resource("cpu"),
+            gang_cluster.resource("memory"),
+        );
         let mut full = Self {
-            cluster: world,
+            cluster: gang_cluster,
             cpu,
             memory,
         };
@@ -160,8 +163,8 @@ impl FullNodes {
     }
 }
 
-fn decide(world: &GangCluster, ask: &PreemptionRequest<'_>) -> usize {
-    match world.decide(ask, &mut GangTrace::off()).outcome {
+fn decide(gang_cluster: &GangCluster, ask: &PreemptionRequest<'_>) -> usize {
+    match gang_cluster.decide(ask, &mut GangTrace::off()).outcome {
         GangOutcome::Preempt(plan) => plan.victims.len(),
         outcome => panic!("{outcome:?}"),
     }
@@ -195,13 +198,13 @@ fn gang(what: &str, nodes: usize, strategy: Strategy, is_protected: bool, is_mix
         group: Some(group),
         ..PreemptionRequest::default()
     };
-    let world = &full.cluster;
-    let victims = decide(world, &ask);
+    let gang_cluster = &full.cluster;
+    let victims = decide(gang_cluster, &ask);
     let us = median_us(11, || {
-        assert_eq!(decide(world, &ask), victims);
+        assert_eq!(decide(gang_cluster, &ask), victims);
     });
     let count = allocations(|| {
-        decide(world, &ask);
+        decide(gang_cluster, &ask);
     });
     row(what, nodes, us, victims, memory, count);
 }
@@ -220,13 +223,13 @@ fn pods(nodes: usize, is_protected: bool) {
             )
         })
         .collect();
-    let world = &full.cluster;
+    let gang_cluster = &full.cluster;
     let each = |pods: &[PodId]| {
         let asks = pods.chunks(1).map(|pods| PreemptionRequest {
             pods,
             ..PreemptionRequest::default()
         });
-        asks.map(|ask| decide(world, &ask)).sum::<usize>()
+        asks.map(|ask| decide(gang_cluster, &ask)).sum::<usize>()
     };
     let victims = each(&pods);
     let us = median_us(5, || {

@@ -26,8 +26,8 @@ struct FullHosts {
 
 impl FullHosts {
     fn new(hosts: usize) -> Self {
-        let mut world = JobCluster::new(ElasticDefaults::default());
-        let [cpu, memory] = ["cpu", "memory"].map(|name| world.resource(name));
+        let mut job_cluster = JobCluster::new(ElasticDefaults::default());
+        let [cpu, memory] = ["cpu", "memory"].map(|name| job_cluster.resource(name));
         let amounts = |units: usize| {
             let units = i64::try_from(units).unwrap();
             [
@@ -42,10 +42,10 @@ impl FullHosts {
                 min: ResourceList::from_pairs(amounts(most)),
                 max: ResourceList::from_pairs(amounts(most)),
             };
-            world.add_quota(None, limits)
+            job_cluster.add_quota(None, limits)
         });
         let mut full = Self {
-            cluster: world,
+            cluster: job_cluster,
             own,
             cpu,
             memory,

@@ -21,16 +21,16 @@ pub fn print() {
         "search", "queues", "running", "core us", "plain us", "ratio", "alloc"
     );
     for (queues, running) in SIZES {
-        let world = BorrowingCluster::new(queues, running);
-        let mut state = world.empty_state();
+        let cluster = BorrowingCluster::new(queues, running);
+        let mut state = cluster.empty_state();
         let before = resident();
-        let allocated = bytes(|| world.fill(&mut state)) / world.jobs.len();
-        let resident = (resident() - before) / world.jobs.len();
-        let mut plain = world.reference_search();
+        let allocated = bytes(|| cluster.fill(&mut state)) / cluster.jobs.len();
+        let resident = (resident() - before) / cluster.jobs.len();
+        let mut plain = cluster.reference_search();
         let at = format!("{queues:7} {running:9}");
         for (what, request) in [
             ("50 victims", PREEMPTOR),
-            ("no victims suffice", world.infeasible_preemptor()),
+            ("no victims suffice", cluster.infeasible_preemptor()),
         ] {
             let id = pending(&mut state, what, request);
             let (core_us, count) = search(&mut state, &mut plain, id, request);
@@ -42,7 +42,7 @@ pub fn print() {
         }
         let id = pending(&mut state, "preemptor", PREEMPTOR);
         nominate(&mut state, id, &at);
-        fair(&world, &at);
+        fair(&cluster, &at);
         print!("{:24} {at} {allocated:10} B requested", "memory a workload");
         if running < 100_000 {
             // Too small to separate from the memory that the process already had.
@@ -55,13 +55,13 @@ pub fn print() {
 
 /// Fair sharing in the same states. The request fits into nominal quota, so every tournament of
 /// the shares has all queues in it.
-fn fair(world: &BorrowingCluster, at: &str) {
+fn fair(cluster: &BorrowingCluster, at: &str) {
     let strategies = vec![
         FairStrategy::LessThanOrEqualToFinalShare,
         FairStrategy::LessThanInitialShare,
     ];
-    let mut state = world.empty_state_with(Algorithm::FairSharing(strategies));
-    world.fill(&mut state);
+    let mut state = cluster.empty_state_with(Algorithm::FairSharing(strategies));
+    cluster.fill(&mut state);
     let id = pending(&mut state, "preemptor", PREEMPTOR);
     let assignment = WhatIf::new(&mut state)
         .assign(id, &mut Trace::off())
@@ -168,9 +168,9 @@ type SearchInput = (
 );
 
 fn state_with_running(running: usize) -> (State, WorkloadId, SearchInput) {
-    let world = BorrowingCluster::new(100, running);
-    let mut state = world.empty_state();
-    world.fill(&mut state);
+    let cluster = BorrowingCluster::new(100, running);
+    let mut state = cluster.empty_state();
+    cluster.fill(&mut state);
     let id = pending(&mut state, "preemptor", PREEMPTOR);
     let assignment = WhatIf::new(&mut state)
         .assign(id, &mut Trace::off())

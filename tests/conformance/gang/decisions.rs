@@ -259,14 +259,14 @@ impl CaseComparison<'_> {
     }
 
     fn rejected(&mut self, run: &DryRun) {
-        let world = &self.loaded.gang_cluster;
+        let gang_cluster = &self.loaded.gang_cluster;
         let each = run.infeasible.iter().map(|(host, why)| {
             let code = match why {
                 InfeasibleReason::NoLowerPriority => UNRESOLVABLE,
                 InfeasibleReason::PreemptionNotHelpful => "Error",
                 _ => "Unschedulable",
             };
-            let reasons = json!({"code": code, "reasons": node_reasons(world, why)});
+            let reasons = json!({"code": code, "reasons": node_reasons(gang_cluster, why)});
             (self.node(*host), reasons)
         });
         let got = each.collect::<Map<_, _>>();
@@ -358,9 +358,9 @@ impl CaseComparison<'_> {
     }
 
     pub fn pods_of(&self, unit: UnitId) -> Vec<String> {
-        let world = &self.loaded.gang_cluster;
-        let pods = world.units().get(unit).unwrap().pods().iter();
-        pods.map(|it| world.cluster().pod(*it).unwrap().name().to_owned())
+        let gang_cluster = &self.loaded.gang_cluster;
+        let pods = gang_cluster.units().get(unit).unwrap().pods().iter();
+        pods.map(|it| gang_cluster.cluster().pod(*it).unwrap().name().to_owned())
             .collect()
     }
 

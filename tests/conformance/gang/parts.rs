@@ -34,11 +34,11 @@ impl CaseComparison<'_> {
                 it["nodes"] = sorted_field(it, "nodes");
             }
         }
-        let world = &self.loaded.gang_cluster;
+        let gang_cluster = &self.loaded.gang_cluster;
         let has = |field: &str| expected.iter().any(|it| it.get(field).is_some());
         let (has_type, has_nodes) = (has("type"), has("nodes"));
         let each = units.iter().map(|id| {
-            let unit = world.units().get(*id).unwrap();
+            let unit = gang_cluster.units().get(*id).unwrap();
             let pods: Vec<Value> = self.pods_of(*id).into_iter().map(Value::from).collect();
             let mut it = json!({"priority": unit.priority(), "pods": sorted(pods)});
             if has_type {
@@ -53,7 +53,7 @@ impl CaseComparison<'_> {
                 let pods = unit
                     .pods()
                     .iter()
-                    .map(|it| world.cluster().pod(*it).unwrap());
+                    .map(|it| gang_cluster.cluster().pod(*it).unwrap());
                 let mut nodes: Vec<Value> = pods.map(|it| self.node(it.host()).into()).collect();
                 nodes.sort_by_key(Value::to_string);
                 nodes.dedup();

@@ -40,10 +40,10 @@ pub fn settings_with(case: &Value, is_asked: impl Fn(&RuleInfo) -> bool) -> Sett
 pub fn evaluate<T: ValidatedKind>(
     case: &Value,
     settings: &Settings,
-    world: &dyn ClusterView,
+    cluster: &dyn ClusterView,
 ) -> Result<Verdict, serde_json::Error> {
     let context = Context {
-        cluster: world,
+        cluster: cluster,
         settings,
     };
     let new: T = serde_json::from_value(case["object"].clone())?;

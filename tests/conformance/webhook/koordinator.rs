@@ -110,9 +110,9 @@ fn check_inner(case: &Value, operation: &str) -> Vec<String> {
 /// Checks the object after defaulting, and that a rule rejects the objects that Koordinator does not default.
 fn check_defaults(case: &Value) -> Vec<String> {
     let settings = compare::settings(case, &[]);
-    let world = cluster_index(&case["state"]);
+    let index = cluster_index(&case["state"]);
     let context = Context {
-        cluster: &world,
+        cluster: &index,
         settings: &settings,
     };
     if case["allowed"] == false {

@@ -25,12 +25,12 @@ pub fn check(case: &Value) -> Vec<String> {
 /// The expected result of Kueue's webhook function.
 fn evaluate_case(case: &Value) -> Result<Verdict, serde_json::Error> {
     let settings = settings(case, &[kueue::GROUP]);
-    let world = Index::default();
+    let index = Index::default();
     match case["kind"].as_str().unwrap() {
-        "ClusterQueue" => evaluate::<kueue::ClusterQueue>(case, &settings, &world),
-        "Cohort" => evaluate::<kueue::Cohort>(case, &settings, &world),
-        "ResourceFlavor" => evaluate::<kueue::ResourceFlavor>(case, &settings, &world),
-        "Workload" => evaluate::<kueue::Workload>(case, &settings, &world),
+        "ClusterQueue" => evaluate::<kueue::ClusterQueue>(case, &settings, &index),
+        "Cohort" => evaluate::<kueue::Cohort>(case, &settings, &index),
+        "ResourceFlavor" => evaluate::<kueue::ResourceFlavor>(case, &settings, &index),
+        "Workload" => evaluate::<kueue::Workload>(case, &settings, &index),
         // Kueue has no webhook for these kinds.
         "LocalQueue" | "WorkloadPriorityClass" => Ok(Verdict::default()),
         other => panic!("unknown kind {other}"),

@@ -43,7 +43,7 @@ pub(super) fn mutate<T: ValidatedKind>(
             "not defaulted: the PriorityClass that is the global default is unknown".to_owned(),
         );
     }
-    match response.set_patch(&defaults) {
+    match response.set_patch(defaults) {
         Ok(()) => response,
         Err(error) => AdmissionResponse::bad_request(
             &request.uid,

@@ -161,16 +161,16 @@ impl ModelCluster {
     }
 
     pub fn build_with(&self, options: GangOptions, order: &[usize]) -> BuiltCluster {
-        let mut world = GangCluster::new(options);
+        let mut gang_cluster = GangCluster::new(options);
         let mut hosts = Vec::new();
         for (at, host) in self.hosts.iter().enumerate() {
-            hosts.push(set_host(&mut world, at, host));
+            hosts.push(set_host(&mut gang_cluster, at, host));
         }
         for (at, (label, allowed)) in self.budgets.iter().enumerate() {
-            set_budget(&mut world, at, *label, *allowed);
+            set_budget(&mut gang_cluster, at, *label, *allowed);
         }
         let mut built = BuiltCluster {
-            cluster: world,
+            cluster: gang_cluster,
             hosts,
             groups: vec![None; self.jobs.len()],
             pods: vec![Vec::new(); self.jobs.len()],
@@ -257,18 +257,18 @@ pub fn is_within(asks: Requests, free: Requests) -> bool {
     (0..2).all(|at| asks[at] == 0 || asks[at] <= free[at])
 }
 
-pub fn set_host(world: &mut GangCluster, at: usize, host: &ModelHost) -> HostId {
-    let cpu = world.resource("cpu");
-    let memory = world.resource("memory");
+pub fn set_host(gang_cluster: &mut GangCluster, at: usize, host: &ModelHost) -> HostId {
+    let cpu = gang_cluster.resource("cpu");
+    let memory = gang_cluster.resource("memory");
     let mut taints = Vec::new();
     if host.is_tainted {
         taints.push(Taint {
-            key: world.symbol("dedicated"),
-            value: world.symbol(""),
+            key: gang_cluster.symbol("dedicated"),
+            value: gang_cluster.symbol(""),
             effect: TaintEffect::NoSchedule,
         });
     }
-    world.set_host(HostSpec {
+    gang_cluster.set_host(HostSpec {
         name: &format!("h{at}"),
         position: u32::try_from(at).unwrap(),
         allocatable: vec![
@@ -281,10 +281,18 @@ pub fn set_host(world: &mut GangCluster, at: usize, host: &ModelHost) -> HostId 
     })
 }
 
-pub fn set_budget(world: &mut GangCluster, at: usize, label: usize, allowed: i32) -> BudgetId {
-    let (key, value) = (world.symbol("app"), world.symbol(&label.to_string()));
+pub fn set_budget(
+    gang_cluster: &mut GangCluster,
+    at: usize,
+    label: usize,
+    allowed: i32,
+) -> BudgetId {
+    let (key, value) = (
+        gang_cluster.symbol("app"),
+        gang_cluster.symbol(&label.to_string()),
+    );
     let condition = LabelCondition::In(Box::new([value]));
-    world.set_budget(BudgetSpec {
+    gang_cluster.set_budget(BudgetSpec {
         namespace: "",
         name: &at.to_string(),
         selector: Selector(Box::new([Requirement { key, condition }])),
@@ -305,10 +313,10 @@ impl BuiltCluster {
     /// Adds or updates a job.
     pub fn set_job(&mut self, at: usize, job: &ModelJob) {
         self.pods[at].clear();
-        let world = &mut self.cluster;
+        let gang_cluster = &mut self.cluster;
         let name = format!("job{at}");
         self.groups[at] = job.mode.map(|mode| {
-            world.set_group(&GroupSpec {
+            gang_cluster.set_group(&GroupSpec {
                 key: GroupKey {
                     kind: PreemptionUnitKind::PodGroup,
                     namespace: "",
@@ -322,9 +330,14 @@ impl BuiltCluster {
                 count_min: Some(u32::try_from(job.count_min).unwrap()),
             })
         });
-        let (cpu, memory) = (world.resource("cpu"), world.resource("memory"));
-        let app = world.symbol("app");
-        let label = job.label.map(|it| (app, world.symbol(&it.to_string())));
+        let (cpu, memory) = (
+            gang_cluster.resource("cpu"),
+            gang_cluster.resource("memory"),
+        );
+        let app = gang_cluster.symbol("app");
+        let label = job
+            .label
+            .map(|it| (app, gang_cluster.symbol(&it.to_string())));
         for (pod_at, pod) in job.pods.iter().enumerate() {
             let mut shape = Shape {
                 requests: vec![
@@ -340,8 +353,8 @@ impl BuiltCluster {
                     effect: None,
                 });
             }
-            let shape = world.shape(shape);
-            let id = world.set_pod(MemberSpec {
+            let shape = gang_cluster.shape(shape);
+            let id = gang_cluster.set_pod(MemberSpec {
                 pod: PodSpec {
                     namespace: "",
                     name: &format!("{name}-{pod_at}"),

@@ -1,7 +1,7 @@
 //! Properties of every decision.
 
 use super::clusters::{BuiltCluster, ClusterSize, ModelCluster, SMALL, is_within};
-use crate::model::choices::{Choices, WORLD_BYTES, check};
+use crate::model::choices::{Choices, MODEL_BYTES, check};
 use lockkeeper_preemption::gang::{
     DisruptionMode, GangOutcome, GangPlan, GangTrace, SchedulerCompatibility,
 };
@@ -17,7 +17,7 @@ const BOTH: [SchedulerCompatibility; 2] = [
 ];
 
 pub fn cluster_tapes() -> impl Strategy<Value = Vec<u8>> {
-    vec(any::<u8>(), WORLD_BYTES)
+    vec(any::<u8>(), MODEL_BYTES)
 }
 
 /// Decides on every pending job.

@@ -1,7 +1,7 @@
 //! The same with random objects and events.
 
 use super::{cpu, queue, workload};
-use crate::model::choices::{Choices, WORLD_BYTES, check};
+use crate::model::choices::{Choices, MODEL_BYTES, check};
 use lockkeeper_preemption::{
     Algorithm, Amount, CohortSpec, Damping, Options, PodSet, Quota, Reservation, State, Trace,
     WhatIf, WorkloadId, WorkloadSpec,
@@ -119,7 +119,7 @@ fn apply_random_event(dice: &mut Choices<'_>, state: &mut State, ids: &mut Vec<W
 
 #[test]
 fn no_event_panics() {
-    check(CASES, &vec(any::<u8>(), WORLD_BYTES), |tape| {
+    check(CASES, &vec(any::<u8>(), MODEL_BYTES), |tape| {
         let mut dice = Choices::new(&tape);
         let mut state = State::new(Options {
             algorithm: dice.pick(&[Algorithm::Classical, Algorithm::FairSharing(Vec::new())]),

@@ -1,7 +1,7 @@
 //! No amount, priority or time makes a round panic.
 
 use super::model::{Built, Model};
-use crate::model::choices::{Choices, WORLD_BYTES, check};
+use crate::model::choices::{Choices, MODEL_BYTES, check};
 use lockkeeper_preemption::Trace;
 use lockkeeper_preemption::job::runtime_quota::{ChildQuota, runtime_quotas, scaled_mins};
 use lockkeeper_preemption::job::{JobOutcome, RoundLimits, RoundsInFlight, plan_round};
@@ -43,11 +43,11 @@ fn invalid_model(dice: &mut Choices<'_>) -> Model {
 
 #[test]
 fn plan_round_with_invalid_input_never_panics() {
-    check(CASES, &vec(any::<u8>(), WORLD_BYTES), |tape| {
+    check(CASES, &vec(any::<u8>(), MODEL_BYTES), |tape| {
         let mut dice = Choices::new(&tape);
         let model = invalid_model(&mut dice);
         let Built {
-            cluster: mut world,
+            cluster: mut job_cluster,
             job,
             excluded,
         } = model.build();
@@ -57,18 +57,18 @@ fn plan_round_with_invalid_input_never_panics() {
         });
         let now_s = extreme(&mut dice);
         let mut trace = Trace::on();
-        let outcome = plan_round(&world, &rounds, job, &excluded, now_s, &mut trace);
+        let outcome = plan_round(&job_cluster, &rounds, job, &excluded, now_s, &mut trace);
         if let JobOutcome::Preempt(plan) = &outcome {
             rounds.begin(job, plan.awaited(), now_s);
         }
         rounds.expire(extreme(&mut dice));
-        for pod in world.pods_of(job) {
-            world.remove_pod(pod);
+        for pod in job_cluster.pods_of(job) {
+            job_cluster.remove_pod(pod);
             rounds.pod_removed(pod);
         }
-        prop_assert!(world.pods_of(job).is_empty());
+        prop_assert!(job_cluster.pods_of(job).is_empty());
         let after = plan_round(
-            &world,
+            &job_cluster,
             &RoundsInFlight::default(),
             job,
             &excluded,

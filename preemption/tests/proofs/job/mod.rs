@@ -4,7 +4,7 @@ mod invalid_input;
 mod model;
 mod reference;
 
-use crate::model::choices::{Choices, WORLD_BYTES, check};
+use crate::model::choices::{Choices, MODEL_BYTES, check};
 use lockkeeper_preemption::Trace;
 use lockkeeper_preemption::job::{
     BlockedReason, JobOutcome, JobPlan, JobRejection, JobStep, Preemptibility, RoundsInFlight,
@@ -21,7 +21,7 @@ use std::collections::BTreeSet;
 const CASES: u32 = 4_000;
 
 fn for_each_model(test: impl Fn(&Model) -> TestCaseResult) {
-    check(CASES, &vec(any::<u8>(), WORLD_BYTES), |tape| {
+    check(CASES, &vec(any::<u8>(), MODEL_BYTES), |tape| {
         test(&Model::random(&mut Choices::new(&tape)))
     });
 }

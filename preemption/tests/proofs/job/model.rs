@@ -189,8 +189,8 @@ impl Model {
     }
 
     pub fn build(&self) -> Built {
-        let mut world = JobCluster::new(self.elastic_defaults);
-        let [cpu, memory] = ["cpu", "memory"].map(|name| world.resource(name));
+        let mut job_cluster = JobCluster::new(self.elastic_defaults);
+        let [cpu, memory] = ["cpu", "memory"].map(|name| job_cluster.resource(name));
         let resources = |limit: Limit| {
             let pairs = [(cpu, limit[0]), (memory, limit[1])].into_iter();
             ResourceList::from_pairs(pairs.filter_map(|(of, most)| Some((of, Amount::new(most?)))))
@@ -201,7 +201,7 @@ impl Model {
                 min: resources(quota.min),
                 max: resources(quota.max),
             };
-            quotas.push(world.add_quota(quota.parent.map(|at| quotas[at]), limits));
+            quotas.push(job_cluster.add_quota(quota.parent.map(|at| quotas[at]), limits));
         }
         let mut excluded = BTreeSet::new();
         let pair = |amounts: Amounts| -> Vec<(ResourceId, Amount)> {
@@ -212,7 +212,7 @@ impl Model {
         };
         let mut hosts = Vec::new();
         for (at, host) in self.hosts.iter().enumerate() {
-            let id = world.set_host(HostSpec {
+            let id = job_cluster.set_host(HostSpec {
                 name: &host.name,
                 position: u32::try_from(at).unwrap(),
                 allocatable: pair(host.allocatable),
@@ -223,9 +223,9 @@ impl Model {
             hosts.push(id);
             excluded.extend(host.is_excluded.then_some(id));
         }
-        let name = world.symbol("ours");
+        let name = job_cluster.symbol("ours");
         for pod in &self.pods {
-            let shape = world.shape(Shape {
+            let shape = job_cluster.shape(Shape {
                 requests: pair(pod.request),
                 ..Shape::default()
             });
@@ -247,11 +247,11 @@ impl Model {
                 nominated: pod.nominated.map(|at| hosts[at]),
                 is_evicted: pod.is_leaving,
             };
-            world.set_pod(spec, traits);
+            job_cluster.set_pod(spec, traits);
         }
-        let namespace = world.symbol("x");
+        let namespace = job_cluster.symbol("x");
         Built {
-            cluster: world,
+            cluster: job_cluster,
             job: JobId::Group { namespace, name },
             excluded,
         }

@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 /// the quota first. **Answered**: every preemptor is admitted, and is a victim later. **Chain**: some preemptors are
 /// admitted, and the victims of the others make room for the first ones again.
 pub fn loop_kinds(found: &Loop) -> BTreeSet<String> {
-    let algorithm = match &found.world.options.algorithm {
+    let algorithm = match &found.cluster_model.options.algorithm {
         Algorithm::Classical => "classical",
         Algorithm::FairSharing(_) => "fair",
     };

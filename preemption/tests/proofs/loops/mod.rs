@@ -4,7 +4,7 @@
 //! Kueue's rules allow some loops, and so do lockkeeper's without damping. `tests/conformance/loops` has a scenario of
 //! each kind that was found; its README explains the causes.
 //!
-//! `LOCKKEEPER_LOOP_WORLDS` sets the number of random clusters and uses other ones than by default; `LOCKKEEPER_STEPS`
+//! `LOCKKEEPER_LOOP_CLUSTERS` sets the number of random clusters and uses other ones than by default; `LOCKKEEPER_STEPS`
 //! sets the number of steps.
 
 mod kind;
@@ -12,7 +12,7 @@ mod run;
 mod scenario_export;
 mod shrink;
 
-use crate::model::choices::{Choices, WORLD_BYTES, number_from_env};
+use crate::model::choices::{Choices, MODEL_BYTES, number_from_env};
 use crate::model::cluster_model::{COHORTS, ClusterModel, Pods, Workload};
 use crate::model::generate::{self, GeneratorOptions};
 use crate::properties::check_all_limits;
@@ -35,7 +35,7 @@ const CYCLES_MAX: usize = 40;
 const QUIESCENCE_CYCLES_MAX: usize = 400;
 
 /// The number of random clusters, unless the environment sets another one.
-const WORLDS: u64 = 1500;
+const CLUSTERS: u64 = 1500;
 
 /// The number of steps, unless the environment sets another one.
 const STEPS: u64 = 30_000;
@@ -66,7 +66,7 @@ const RECORDED_LOOPS: &[(&str, &str)] = &[
 
 /// A cluster to run until it loops or becomes quiescent.
 struct LoopSetup {
-    world: ClusterModel,
+    cluster_model: ClusterModel,
     /// Workloads that are created during the run.
     later_arrivals: Vec<Workload>,
     pace: EvictionPace,
@@ -76,20 +76,20 @@ impl LoopSetup {
     fn from_tape(tape: &[u8], kind: GeneratorOptions, damping: Damping) -> Self {
         let mut dice = Choices::new(tape);
         let pace = dice.pick(&[EvictionPace::Immediate, EvictionPace::OnePerCycle]);
-        let mut world = generate::contended_cluster(&mut dice, kind);
+        let mut cluster_model = generate::contended_cluster(&mut dice, kind);
         if dice.one_in(2) {
-            make_scarce(&mut dice, &mut world, kind);
+            make_scarce(&mut dice, &mut cluster_model, kind);
         }
-        world.options = Options {
-            algorithm: world.options.algorithm,
+        cluster_model.options = Options {
+            algorithm: cluster_model.options.algorithm,
             compatibility: Compatibility::Lockkeeper,
             damping,
             ..Options::default()
         };
         let mut later_arrivals = Vec::new();
-        for name in world.names(false) {
+        for name in cluster_model.names(false) {
             if dice.one_in(2) {
-                later_arrivals.extend(world.workloads.remove(&name));
+                later_arrivals.extend(cluster_model.workloads.remove(&name));
             }
         }
         if dice.one_in(2) {
@@ -97,21 +97,21 @@ impl LoopSetup {
             later_arrivals.sort_by_key(|it| it.priority);
         }
         Self {
-            world,
+            cluster_model,
             later_arrivals,
             pace,
         }
     }
 
     fn run(&self) -> LoopRun {
-        LoopRun::new(&self.world, &self.later_arrivals, self.pace)
+        LoopRun::new(&self.cluster_model, &self.later_arrivals, self.pace)
     }
 }
 
 /// Reduces the quotas, and permits more preemption.
-fn make_scarce(dice: &mut Choices<'_>, world: &mut ClusterModel, kind: GeneratorOptions) {
+fn make_scarce(dice: &mut Choices<'_>, cluster_model: &mut ClusterModel, kind: GeneratorOptions) {
     let is_flat = dice.one_in(2);
-    for queue in world.queues.values_mut() {
+    for queue in cluster_model.queues.values_mut() {
         let flavors = queue.groups.iter_mut().flat_map(|it| &mut it.flavors);
         for limits in flavors.flat_map(|(_, limits)| limits) {
             limits.nominal = dice.amount(0, 4);
@@ -129,7 +129,7 @@ fn make_scarce(dice: &mut Choices<'_>, world: &mut ClusterModel, kind: Generator
         }
     }
     for number in 110..110 + dice.below(5) {
-        let mut workload = generate::workload(dice, number, world);
+        let mut workload = generate::workload(dice, number, cluster_model);
         workload.is_in_scope = true;
         workload.pods.truncate(1);
         workload.pods[0] = Pods {
@@ -138,9 +138,11 @@ fn make_scarce(dice: &mut Choices<'_>, world: &mut ClusterModel, kind: Generator
             requests: vec![(1, 1)],
             ineligible: Vec::new(),
         };
-        world.workloads.insert(workload.name.clone(), workload);
+        cluster_model
+            .workloads
+            .insert(workload.name.clone(), workload);
     }
-    for workload in world.workloads.values_mut() {
+    for workload in cluster_model.workloads.values_mut() {
         for (_, amount) in &mut workload.pods[0].requests {
             *amount = dice.amount(1, 5);
         }
@@ -156,7 +158,7 @@ fn tapes(are_others: bool) -> impl Iterator<Item = Vec<u8>> {
     };
     let mut rng = runner.new_rng();
     std::iter::repeat_with(move || {
-        let mut tape = vec![0; WORLD_BYTES];
+        let mut tape = vec![0; MODEL_BYTES];
         rng.fill_bytes(&mut tape);
         tape
     })
@@ -164,8 +166,8 @@ fn tapes(are_others: bool) -> impl Iterator<Item = Vec<u8>> {
 
 /// The setups of the configured number of random clusters.
 fn setups(kind: GeneratorOptions, damping: Damping) -> impl Iterator<Item = LoopSetup> {
-    let from_env = number_from_env("LOCKKEEPER_LOOP_WORLDS");
-    let count = usize::try_from(from_env.unwrap_or(WORLDS)).unwrap();
+    let from_env = number_from_env("LOCKKEEPER_LOOP_CLUSTERS");
+    let count = usize::try_from(from_env.unwrap_or(CLUSTERS)).unwrap();
     let tapes = tapes(from_env.is_some()).take(count);
     tapes.map(move |tape| LoopSetup::from_tape(&tape, kind, damping))
 }
@@ -183,7 +185,7 @@ fn found_loops_are_of_recorded_kinds() {
                 let small = scenario_export::export_scenario(&small);
                 panic!(
                     "{kind} has no scenario file yet:\n{small}\n{:?}",
-                    found_loop.world
+                    found_loop.cluster_model
                 );
             }
             *found.entry(kind).or_default() += 1;
@@ -224,21 +226,21 @@ fn smallest_violation(run: &LoopRun) -> String {
             pace: run.pace,
             start: run.start.clone(),
             lead_in: Vec::new(),
-            world: run.world.clone(),
+            cluster_model: run.cluster_model.clone(),
             cycles: run.cycles.iter().take(12).cloned().collect(),
         };
         format!("{what}\n{}", scenario_export::export_scenario(&story))
     };
-    let again = |world: &ClusterModel, pace| {
-        check_all_limits(&Tree::new(world)).ok()?;
-        let mut run = LoopRun::new(world, &[], pace);
+    let again = |cluster_model: &ClusterModel, pace| {
+        check_all_limits(&Tree::new(cluster_model)).ok()?;
+        let mut run = LoopRun::new(cluster_model, &[], pace);
         let what = violation(&mut run)?;
         Some(shown(&run, &what))
     };
     let mut together = run.start.clone();
     let late = run.arrived.iter().map(|it| (it.name.clone(), it.clone()));
     together.workloads.extend(late);
-    let small = [&together, &run.world]
+    let small = [&together, &run.cluster_model]
         .into_iter()
         .find_map(|it| shrink::smallest(it, run.pace, again));
     small.unwrap_or_else(|| format!("{:?}\n{:?}\n{:#?}", run.start, run.arrived, run.cycles))
@@ -269,13 +271,18 @@ fn strict_priority_policies_have_no_preemption_loop() {
     let (mut steps, mut preemptions) = (0, 0);
     while steps < from_env.unwrap_or(STEPS) {
         let mut stage = LoopSetup::from_tape(&tapes.next().unwrap(), kind, Damping::Off);
-        for queue in stage.world.queues.values_mut() {
+        for queue in stage.cluster_model.queues.values_mut() {
             queue.preemption.borrow_within_cohort = BorrowWithinCohort::Never;
         }
         let mut run = stage.run();
         while !run.is_quiescent() {
             run.run_cycle();
-            assert!(!run.has_repeated(), "{:?}\n{:#?}", stage.world, run.cycles);
+            assert!(
+                !run.has_repeated(),
+                "{:?}\n{:#?}",
+                stage.cluster_model,
+                run.cycles
+            );
         }
         steps += u64::try_from(run.cycles.len()).unwrap();
         preemptions += run.preemptions();

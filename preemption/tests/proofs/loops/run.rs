@@ -43,7 +43,7 @@ pub struct LoopRun {
     later_arrivals: VecDeque<Workload>,
     pub start: ClusterModel,
     pub arrived: Vec<Workload>,
-    pub world: ClusterModel,
+    pub cluster_model: ClusterModel,
     pub pace: EvictionPace,
     evicting: VecDeque<String>,
     now_s: i64,
@@ -61,19 +61,19 @@ pub struct Loop {
     /// The cycles before the loop.
     pub lead_in: Vec<CycleEvents>,
     /// The cluster at the start of the loop.
-    pub world: ClusterModel,
+    pub cluster_model: ClusterModel,
     /// The cycles of the loop.
     pub cycles: Vec<CycleEvents>,
 }
 
 impl LoopRun {
-    pub fn new(world: &ClusterModel, late: &[Workload], pace: EvictionPace) -> Self {
+    pub fn new(cluster_model: &ClusterModel, late: &[Workload], pace: EvictionPace) -> Self {
         Self {
-            live: LiveState::from_model(world),
+            live: LiveState::from_model(cluster_model),
             later_arrivals: late.iter().cloned().collect(),
-            start: world.clone(),
+            start: cluster_model.clone(),
             arrived: Vec::new(),
-            world: world.clone(),
+            cluster_model: cluster_model.clone(),
             pace,
             evicting: VecDeque::new(),
             now_s: START_S,
@@ -88,7 +88,9 @@ impl LoopRun {
         {
             self.live.add(&workload);
             self.arrived.push(workload.clone());
-            self.world.workloads.insert(workload.name.clone(), workload);
+            self.cluster_model
+                .workloads
+                .insert(workload.name.clone(), workload);
         }
         self.state_keys.push(self.state_key());
         let mut round = CycleEvents::default();
@@ -122,7 +124,7 @@ impl LoopRun {
     }
 
     fn workload(&mut self, name: &str) -> &mut Workload {
-        self.world.workloads.get_mut(name).expect(name)
+        self.cluster_model.workloads.get_mut(name).expect(name)
     }
 
     /// Evicts the victims at the configured pace.
@@ -152,16 +154,16 @@ impl LoopRun {
 
     fn state_key(&self) -> StateKey {
         let times: BTreeSet<i64> = self
-            .world
+            .cluster_model
             .admitted()
             .map(|(_, held)| held.reserved_at_s)
             .collect();
-        let running = self.world.admitted().map(|(workload, held)| {
+        let running = self.cluster_model.admitted().map(|(workload, held)| {
             let rank = times.range(..held.reserved_at_s).count();
             let holds = (held.usage.clone(), rank, held.is_evicted);
             (workload.name.clone(), holds)
         });
-        let queues = self.world.queues.keys();
+        let queues = self.cluster_model.queues.keys();
         StateKey {
             running: running.collect(),
             places: queues.map(|it| self.live.queue_contents(it)).collect(),
@@ -192,7 +194,7 @@ impl LoopRun {
     }
 
     pub fn tree(&self) -> Tree {
-        Tree::new(&self.world)
+        Tree::new(&self.cluster_model)
     }
 
     pub fn preemptions(&self) -> usize {
@@ -203,7 +205,7 @@ impl LoopRun {
     fn current_loop(&mut self) -> Option<Loop> {
         let (lead, rounds) = self.cycles.split_at(self.repeats_cycle()?);
         let (lead, rounds) = (lead.to_vec(), rounds.to_vec());
-        let world = self.world.clone();
+        let cluster_model = self.cluster_model.clone();
         for _ in 0..2 {
             for expected in &rounds {
                 self.run_cycle();
@@ -216,7 +218,7 @@ impl LoopRun {
             pace: self.pace,
             start: self.start.clone(),
             lead_in: lead,
-            world,
+            cluster_model,
             cycles: rounds,
         })
     }

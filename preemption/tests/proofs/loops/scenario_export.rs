@@ -9,8 +9,8 @@ use std::fmt::Write;
 
 pub fn export_scenario(found: &Loop) -> String {
     let mut text = String::new();
-    let world = &found.start;
-    if let Algorithm::FairSharing(strategies) = &world.options.algorithm {
+    let cluster_model = &found.start;
+    if let Algorithm::FairSharing(strategies) = &cluster_model.options.algorithm {
         let strategies = format!("{strategies:?}");
         let _ = writeln!(text, "algorithm: fair");
         let _ = writeln!(text, "fairSharing: {{preemptionStrategies: {strategies}}}");
@@ -20,7 +20,7 @@ pub fn export_scenario(found: &Loop) -> String {
         let _ = writeln!(text, "victimsGo: oneARound");
     }
     let _ = writeln!(text, "cohorts:");
-    for cohort in world.cohorts.values() {
+    for cohort in cluster_model.cohorts.values() {
         let _ = writeln!(text, "- name: {}", cohort.name);
         if let Some(parent) = &cohort.parent {
             let _ = writeln!(text, "  parent: {parent}");
@@ -35,9 +35,12 @@ pub fn export_scenario(found: &Loop) -> String {
         }
     }
     let _ = writeln!(text, "clusterQueues:");
-    world.queues.values().for_each(|it| queue(&mut text, it));
+    cluster_model
+        .queues
+        .values()
+        .for_each(|it| queue(&mut text, it));
     for (key, is_running) in [("admitted", true), ("pending", false)] {
-        let all = world.workloads.values();
+        let all = cluster_model.workloads.values();
         let mut all = all
             .filter(|it| it.reservation.is_some() == is_running)
             .peekable();

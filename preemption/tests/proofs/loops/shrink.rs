@@ -14,25 +14,25 @@ const CYCLES_MAX: usize = 16;
 /// Simplifies the cluster of a loop step by step, as long as the kind of the loop stays the same.
 pub fn shrink(found: &Loop) -> Option<Loop> {
     let kinds = loop_kinds(found);
-    smallest(&found.world, found.pace, |world, pace| {
-        let candidate = LoopRun::new(world, &[], pace).find_loop(CYCLES_MAX)?;
+    smallest(&found.cluster_model, found.pace, |cluster_model, pace| {
+        let candidate = LoopRun::new(cluster_model, &[], pace).find_loop(CYCLES_MAX)?;
         (loop_kinds(&candidate) == kinds).then_some(candidate)
     })
 }
 
 /// Simplifies a cluster as long as `shows` returns a result; returns the last result.
 pub fn smallest<T>(
-    world: &ClusterModel,
+    cluster_model: &ClusterModel,
     pace: EvictionPace,
     shows: impl Fn(&ClusterModel, EvictionPace) -> Option<T>,
 ) -> Option<T> {
-    let mut best = shows(world, pace)?;
-    let mut now = (world.clone(), pace);
+    let mut best = shows(cluster_model, pace)?;
+    let mut now = (cluster_model.clone(), pace);
     loop {
-        let worlds = steps(&now.0).into_iter().map(|it| (it, now.1));
+        let cluster_models = steps(&now.0).into_iter().map(|it| (it, now.1));
         let faster = std::iter::once((now.0.clone(), EvictionPace::Immediate));
         let faster = faster.filter(|_| now.1 == EvictionPace::OnePerCycle);
-        let mut all = worlds.chain(faster);
+        let mut all = cluster_models.chain(faster);
         let Some((smaller, next)) = all.find_map(|it| Some((shows(&it.0, it.1)?, it))) else {
             return Some(best);
         };
@@ -41,9 +41,9 @@ pub fn smallest<T>(
 }
 
 /// All clusters that are one step simpler.
-fn steps(world: &ClusterModel) -> Vec<ClusterModel> {
+fn steps(cluster_model: &ClusterModel) -> Vec<ClusterModel> {
     let mut all = Steps {
-        world,
+        cluster_model,
         smaller: Vec::new(),
     };
     all.fewer_objects();
@@ -54,76 +54,78 @@ fn steps(world: &ClusterModel) -> Vec<ClusterModel> {
 }
 
 struct Steps<'a> {
-    world: &'a ClusterModel,
+    cluster_model: &'a ClusterModel,
     smaller: Vec<ClusterModel>,
 }
 
 impl Steps<'_> {
     fn step(&mut self, change: impl FnOnce(&mut ClusterModel)) {
-        let mut world = self.world.clone();
-        change(&mut world);
-        self.smaller.push(world);
+        let mut cluster_model = self.cluster_model.clone();
+        change(&mut cluster_model);
+        self.smaller.push(cluster_model);
     }
 
     fn fewer_objects(&mut self) {
-        let world = self.world;
-        for name in world.queues.keys() {
-            self.step(|world| {
-                world.queues.remove(name);
-                world.workloads.retain(|_, it| it.queue != *name);
+        let cluster_model = self.cluster_model;
+        for name in cluster_model.queues.keys() {
+            self.step(|cluster_model| {
+                cluster_model.queues.remove(name);
+                cluster_model.workloads.retain(|_, it| it.queue != *name);
             });
         }
-        for name in world.workloads.keys() {
-            self.step(|world| {
-                world.workloads.remove(name);
+        for name in cluster_model.workloads.keys() {
+            self.step(|cluster_model| {
+                cluster_model.workloads.remove(name);
             });
         }
-        for (name, cohort) in &world.cohorts {
-            self.step(|world| {
-                world.cohorts.remove(name);
-                let cohorts = world.cohorts.values_mut().map(|it| &mut it.parent);
-                let queues = world.queues.values_mut().map(|it| &mut it.cohort);
+        for (name, cohort) in &cluster_model.cohorts {
+            self.step(|cluster_model| {
+                cluster_model.cohorts.remove(name);
+                let cohorts = cluster_model.cohorts.values_mut().map(|it| &mut it.parent);
+                let queues = cluster_model.queues.values_mut().map(|it| &mut it.cohort);
                 for parent in cohorts.chain(queues).filter(|it| it.as_ref() == Some(name)) {
                     parent.clone_from(&cohort.parent);
                 }
             });
             if !cohort.quotas.is_empty() {
-                self.step(|world| cohort_of(world, name).quotas.clear());
+                self.step(|cluster_model| cohort_of(cluster_model, name).quotas.clear());
             }
         }
     }
 
     fn simpler_rules(&mut self) {
-        if let Algorithm::FairSharing(strategies) = &self.world.options.algorithm {
+        if let Algorithm::FairSharing(strategies) = &self.cluster_model.options.algorithm {
             for at in 0..strategies.len() {
                 let mut fewer = strategies.clone();
                 fewer.remove(at);
-                self.step(|world| world.options.algorithm = Algorithm::FairSharing(fewer));
+                self.step(|cluster_model| {
+                    cluster_model.options.algorithm = Algorithm::FairSharing(fewer)
+                });
             }
         }
-        for (name, workload) in &self.world.workloads {
+        for (name, workload) in &self.cluster_model.workloads {
             if workload.priority > 0 {
-                self.step(|world| workload_of(world, name).priority -= 1);
-                self.step(|world| workload_of(world, name).priority = 0);
+                self.step(|cluster_model| workload_of(cluster_model, name).priority -= 1);
+                self.step(|cluster_model| workload_of(cluster_model, name).priority = 0);
             }
             if workload.order_time > 1000 {
-                self.step(|world| workload_of(world, name).order_time = 1000);
-                self.step(|world| workload_of(world, name).order_time -= 1);
+                self.step(|cluster_model| workload_of(cluster_model, name).order_time = 1000);
+                self.step(|cluster_model| workload_of(cluster_model, name).order_time -= 1);
             }
             if workload.uid != workload.name {
-                self.step(|world| workload_of(world, name).uid.clone_from(name));
+                self.step(|cluster_model| workload_of(cluster_model, name).uid.clone_from(name));
             }
         }
     }
 
     fn simpler_queues(&mut self) {
-        for (name, queue) in &self.world.queues {
+        for (name, queue) in &self.cluster_model.queues {
             let mut change = |change: &dyn Fn(&mut Queue)| {
                 let mut simpler = queue.clone();
                 change(&mut simpler);
                 if simpler != *queue {
-                    self.step(|world| {
-                        world.queues.insert(name.clone(), simpler);
+                    self.step(|cluster_model| {
+                        cluster_model.queues.insert(name.clone(), simpler);
                     });
                 }
             };
@@ -145,25 +147,25 @@ impl Steps<'_> {
     }
 
     fn smaller_amounts(&mut self) {
-        for (name, cohort) in &self.world.cohorts {
+        for (name, cohort) in &self.cluster_model.cohorts {
             for (pair, limits) in &cohort.quotas {
                 for smaller in smaller_limits(*limits) {
-                    self.step(|world| {
-                        cohort_of(world, name).quotas.insert(*pair, smaller);
+                    self.step(|cluster_model| {
+                        cohort_of(cluster_model, name).quotas.insert(*pair, smaller);
                     });
                 }
             }
             if cohort.weight.to_bits() != 1.0_f64.to_bits() {
-                self.step(|world| cohort_of(world, name).weight = 1.0);
+                self.step(|cluster_model| cohort_of(cluster_model, name).weight = 1.0);
             }
         }
-        for (name, queue) in &self.world.queues {
+        for (name, queue) in &self.cluster_model.queues {
             for (group_at, group) in queue.groups.iter().enumerate() {
                 for (at, (_, limits)) in group.flavors.iter().enumerate() {
                     for (resource, limits) in limits.iter().enumerate() {
                         for smaller in smaller_limits(*limits) {
-                            self.step(|world| {
-                                let queue = world.queues.get_mut(name).expect(name);
+                            self.step(|cluster_model| {
+                                let queue = cluster_model.queues.get_mut(name).expect(name);
                                 queue.groups[group_at].flavors[at].1[resource] = smaller;
                             });
                         }
@@ -171,22 +173,22 @@ impl Steps<'_> {
                 }
             }
         }
-        for (name, workload) in &self.world.workloads {
+        for (name, workload) in &self.cluster_model.workloads {
             if let Some(Pods { requests, .. }) = workload.pods.first() {
                 for at in 0..requests.len() {
-                    self.step(|world| reduce_request(world, name, at));
+                    self.step(|cluster_model| reduce_request(cluster_model, name, at));
                 }
             }
         }
     }
 }
 
-fn cohort_of<'a>(world: &'a mut ClusterModel, name: &str) -> &'a mut Cohort {
-    world.cohorts.get_mut(name).expect(name)
+fn cohort_of<'a>(cluster_model: &'a mut ClusterModel, name: &str) -> &'a mut Cohort {
+    cluster_model.cohorts.get_mut(name).expect(name)
 }
 
-fn workload_of<'a>(world: &'a mut ClusterModel, name: &str) -> &'a mut Workload {
-    world.workloads.get_mut(name).expect(name)
+fn workload_of<'a>(cluster_model: &'a mut ClusterModel, name: &str) -> &'a mut Workload {
+    cluster_model.workloads.get_mut(name).expect(name)
 }
 
 fn smaller_limits(limits: Limits) -> Vec<Limits> {
@@ -213,8 +215,8 @@ fn smaller_limits(limits: Limits) -> Vec<Limits> {
 }
 
 /// Reduces a request by one, and the usage with it.
-fn reduce_request(world: &mut ClusterModel, name: &str, at: usize) {
-    let workload = workload_of(world, name);
+fn reduce_request(cluster_model: &mut ClusterModel, name: &str, at: usize) {
+    let workload = workload_of(cluster_model, name);
     let (resource, amount) = &mut workload.pods[0].requests[at];
     *amount -= 1;
     let (resource, is_nothing) = (*resource, *amount == 0);

@@ -6,7 +6,7 @@ use proptest::test_runner::{Config, RngAlgorithm, TestCaseResult, TestRng, TestR
 use std::fmt;
 
 /// Enough choices for the largest cluster.
-pub const WORLD_BYTES: usize = 500;
+pub const MODEL_BYTES: usize = 500;
 
 /// A tape of choices; after its end every choice is the first one.
 pub struct Choices<'a> {
@@ -44,7 +44,7 @@ impl<'a> Choices<'a> {
 /// The input of a run: a cluster, and events.
 #[derive(Clone)]
 pub struct Tapes {
-    pub world: Vec<u8>,
+    pub cluster_model: Vec<u8>,
     pub events: Vec<Vec<u8>>,
 }
 
@@ -58,8 +58,12 @@ impl fmt::Debug for Tapes {
 /// Tapes with at most this number of events.
 pub fn tapes(events_max: usize) -> impl Strategy<Value = Tapes> {
     let event = vec(any::<u8>(), 28);
-    (vec(any::<u8>(), WORLD_BYTES), vec(event, 1..=events_max))
-        .prop_map(|(world, events)| Tapes { world, events })
+    (vec(any::<u8>(), MODEL_BYTES), vec(event, 1..=events_max)).prop_map(
+        |(cluster_model, events)| Tapes {
+            cluster_model,
+            events,
+        },
+    )
 }
 
 /// Runs a property on this number of cases, the same ones in each run. `LOCKKEEPER_PROPTEST_CASES` sets another number:

@@ -46,32 +46,38 @@ fn compare<T: PartialEq>(live: T, plain: T) -> ComparedAnswers<T> {
 impl Comparison {
     pub fn new(tape: &[u8], kind: GeneratorOptions) -> Self {
         let mut dice = Choices::new(tape);
-        let world = if dice.one_in(2) {
+        let cluster_model = if dice.one_in(2) {
             generate::contended_cluster(&mut dice, kind)
         } else {
             generate::with_pending_workloads(&mut dice, kind)
         };
-        let mut reference = Scheduler::new(world.options.clone());
-        world
+        let mut reference = Scheduler::new(cluster_model.options.clone());
+        cluster_model
             .cohorts
             .values()
             .for_each(|it| reference.set_cohort(it));
-        world.queues.values().for_each(|it| reference.set_queue(it));
-        world.workloads.values().for_each(|it| reference.add(it));
+        cluster_model
+            .queues
+            .values()
+            .for_each(|it| reference.set_queue(it));
+        cluster_model
+            .workloads
+            .values()
+            .for_each(|it| reference.add(it));
         Self {
-            live: LiveState::from_model(&world),
+            live: LiveState::from_model(&cluster_model),
             reference,
             kind,
             now_s: START_S,
             workloads_created: 200,
             layout: dice.below(5),
-            event_log: vec![format!("{world:?}")],
+            event_log: vec![format!("{cluster_model:?}")],
             compared_kinds: BTreeSet::new(),
         }
     }
 
-    pub fn world(&self) -> &ClusterModel {
-        &self.reference.world
+    pub fn cluster_model(&self) -> &ClusterModel {
+        &self.reference.cluster_model
     }
 
     fn log_event(&mut self, what: String) {
@@ -140,12 +146,13 @@ impl Comparison {
 
     /// Adds a workload, or changes an existing one.
     fn arrive(&mut self, dice: &mut Choices<'_>, is_running: bool) {
-        let mut workload = generate::workload(dice, self.workloads_created, self.world());
+        let mut workload = generate::workload(dice, self.workloads_created, self.cluster_model());
         self.workloads_created += 1;
         if is_running {
-            workload.reservation = Some(generate::reservation(dice, &workload, self.world()));
+            workload.reservation =
+                Some(generate::reservation(dice, &workload, self.cluster_model()));
         }
-        let known: Vec<String> = self.world().workloads.keys().cloned().collect();
+        let known: Vec<String> = self.cluster_model().workloads.keys().cloned().collect();
         if dice.one_in(8)
             && let Some(name) = Self::pick_name(dice, &known)
         {
@@ -157,7 +164,7 @@ impl Comparison {
     }
 
     fn remove_workload(&mut self, dice: &mut Choices<'_>) {
-        let known: Vec<String> = self.world().workloads.keys().cloned().collect();
+        let known: Vec<String> = self.cluster_model().workloads.keys().cloned().collect();
         if let Some(name) = Self::pick_name(dice, &known) {
             self.log_event(format!("{name} is gone"));
             let id = self.live.id(&name);
@@ -167,13 +174,13 @@ impl Comparison {
     }
 
     fn release(&mut self, dice: &mut Choices<'_>) {
-        if let Some(name) = Self::pick_name(dice, &self.world().names(true)) {
+        if let Some(name) = Self::pick_name(dice, &self.cluster_model().names(true)) {
             self.release_now(&name);
         }
     }
 
     fn evict(&mut self, dice: &mut Choices<'_>) {
-        if let Some(name) = Self::pick_name(dice, &self.world().names(true)) {
+        if let Some(name) = Self::pick_name(dice, &self.cluster_model().names(true)) {
             self.log_event(format!("{name} is evicted"));
             let id = self.live.id(&name);
             self.live.state.mark_evicted(id);
@@ -182,7 +189,7 @@ impl Comparison {
     }
 
     fn hold(&mut self, dice: &mut Choices<'_>) {
-        if let Some(name) = Self::pick_name(dice, &self.world().names(false)) {
+        if let Some(name) = Self::pick_name(dice, &self.cluster_model().names(false)) {
             let until_s = self.now_s + dice.amount(0, 6);
             self.log_event(format!("{name} is in backoff until {until_s}"));
             let id = self.live.id(&name);
@@ -192,10 +199,10 @@ impl Comparison {
     }
 
     fn reserve(&mut self, dice: &mut Choices<'_>) {
-        let known: Vec<String> = self.world().workloads.keys().cloned().collect();
+        let known: Vec<String> = self.cluster_model().workloads.keys().cloned().collect();
         if let Some(name) = Self::pick_name(dice, &known) {
-            let workload = self.world().workloads[&name].clone();
-            let held = generate::reservation(dice, &workload, self.world());
+            let workload = self.cluster_model().workloads[&name].clone();
+            let held = generate::reservation(dice, &workload, self.cluster_model());
             self.log_event(format!("{name} gets {held:?}"));
             let id = self.live.id(&name);
             let reservation = self.live.reservation(&held);
@@ -207,7 +214,7 @@ impl Comparison {
     fn change_queue(&mut self, dice: &mut Choices<'_>) {
         let name = dice.pick(&QUEUES);
         let mut queue = generate::queue(dice, name, self.layout, self.kind);
-        let cohorts: Vec<String> = self.world().cohort_names().into_iter().collect();
+        let cohorts: Vec<String> = self.cluster_model().cohort_names().into_iter().collect();
         queue.cohort = Self::pick_name(dice, &cohorts);
         self.log_event(format!("{queue:?}"));
         self.live.set_queue(&queue);
@@ -239,11 +246,11 @@ impl Comparison {
 
     /// Nominates every pending workload.
     pub fn compare_nominations(&mut self) -> ComparedAnswers<BTreeMap<String, NamedNomination>> {
-        let mut names = self.world().names(false);
+        let mut names = self.cluster_model().names(false);
         names.retain(|name| {
-            self.world()
+            self.cluster_model()
                 .queues
-                .contains_key(&self.world().workloads[name].queue)
+                .contains_key(&self.cluster_model().workloads[name].queue)
         });
         let plain = names
             .iter()
@@ -259,11 +266,11 @@ impl Comparison {
     /// Searches victims for a random request.
     pub fn compare_search(&mut self, tape: &[u8]) -> ComparedAnswers<Vec<NamedVictim>> {
         let mut dice = Choices::new(tape);
-        let mut names = self.world().names(false);
+        let mut names = self.cluster_model().names(false);
         names.retain(|name| {
-            self.world()
+            self.cluster_model()
                 .queues
-                .contains_key(&self.world().workloads[name].queue)
+                .contains_key(&self.cluster_model().workloads[name].queue)
         });
         let Some(name) = Self::pick_name(&mut dice, &names) else {
             return ComparedAnswers::Same;

@@ -79,7 +79,7 @@ pub fn options(dice: &mut Choices<'_>, kind: GeneratorOptions) -> Options {
 
 /// A cluster with queues, cohorts and running workloads.
 pub fn cluster_model(dice: &mut Choices<'_>, kind: GeneratorOptions) -> ClusterModel {
-    let mut world = ClusterModel {
+    let mut cluster_model = ClusterModel {
         options: options(dice, kind),
         ..ClusterModel::default()
     };
@@ -89,7 +89,7 @@ pub fn cluster_model(dice: &mut Choices<'_>, kind: GeneratorOptions) -> ClusterM
         let parent = dice.below(at + 1).checked_sub(1);
         let mut cohort = cohort(dice, name, layout);
         cohort.parent = parent.map(|it| COHORTS[it].to_owned());
-        world.cohorts.insert(cohort.name.clone(), cohort);
+        cluster_model.cohorts.insert(cohort.name.clone(), cohort);
     }
     for name in &QUEUES[..=dice.below(QUEUES.len())] {
         let mut queue = queue(dice, name, layout, kind);
@@ -97,34 +97,38 @@ pub fn cluster_model(dice: &mut Choices<'_>, kind: GeneratorOptions) -> ClusterM
         if dice.one_in(8) {
             queue.cohort = None;
         }
-        world.queues.insert(queue.name.clone(), queue);
+        cluster_model.queues.insert(queue.name.clone(), queue);
     }
     for number in 0..dice.below(16) {
-        let mut workload = workload(dice, number, &world);
-        workload.reservation = Some(reservation(dice, &workload, &world));
+        let mut workload = workload(dice, number, &cluster_model);
+        workload.reservation = Some(reservation(dice, &workload, &cluster_model));
         let may_overcommit = kind.may_overcommit && dice.one_in(5);
-        if may_overcommit || fits(&world, &workload) {
-            world.workloads.insert(workload.name.clone(), workload);
+        if may_overcommit || fits(&cluster_model, &workload) {
+            cluster_model
+                .workloads
+                .insert(workload.name.clone(), workload);
         }
     }
-    world
+    cluster_model
 }
 
 /// A cluster with some pending workloads, named from `w100` on.
 pub fn with_pending_workloads(dice: &mut Choices<'_>, kind: GeneratorOptions) -> ClusterModel {
-    let mut world = cluster_model(dice, kind);
+    let mut cluster_model = cluster_model(dice, kind);
     for number in 100..=100 + dice.below(6) {
-        let workload = workload(dice, number, &world);
-        if world.queues.contains_key(&workload.queue) {
-            world.workloads.insert(workload.name.clone(), workload);
+        let workload = workload(dice, number, &cluster_model);
+        if cluster_model.queues.contains_key(&workload.queue) {
+            cluster_model
+                .workloads
+                .insert(workload.name.clone(), workload);
         }
     }
-    world
+    cluster_model
 }
 
 /// A few queues and as many pending workloads that compete for the same quota.
 pub fn contended_cluster(dice: &mut Choices<'_>, kind: GeneratorOptions) -> ClusterModel {
-    let mut world = ClusterModel {
+    let mut cluster_model = ClusterModel {
         options: options(dice, kind),
         ..ClusterModel::default()
     };
@@ -134,16 +138,16 @@ pub fn contended_cluster(dice: &mut Choices<'_>, kind: GeneratorOptions) -> Clus
         let mut cohort = cohort(dice, name, layout);
         cohort.parent = (at > 0).then(|| COHORTS[dice.below(at)].to_owned());
         cohort.weight = 1.0;
-        world.cohorts.insert(cohort.name.clone(), cohort);
+        cluster_model.cohorts.insert(cohort.name.clone(), cohort);
     }
     for name in &QUEUES[..2 + dice.below(3)] {
         let mut queue = queue(dice, name, layout, kind);
         queue.cohort = Some(COHORTS[dice.below(cohorts)].to_owned());
         queue.is_active = true;
-        world.queues.insert(queue.name.clone(), queue);
+        cluster_model.queues.insert(queue.name.clone(), queue);
     }
     for number in 100..102 + dice.below(5) {
-        let mut workload = workload(dice, number, &world);
+        let mut workload = workload(dice, number, &cluster_model);
         workload.is_in_scope = true;
         workload.pods.truncate(1);
         let pods = &mut workload.pods[0];
@@ -155,13 +159,15 @@ pub fn contended_cluster(dice: &mut Choices<'_>, kind: GeneratorOptions) -> Clus
             pods.requests.truncate(1);
         }
         pods.requests.retain(|(_, amount)| *amount != 0);
-        world.workloads.insert(workload.name.clone(), workload);
+        cluster_model
+            .workloads
+            .insert(workload.name.clone(), workload);
     }
-    world
+    cluster_model
 }
 
-fn fits(world: &ClusterModel, workload: &Workload) -> bool {
-    let tree = Tree::new(world);
+fn fits(cluster_model: &ClusterModel, workload: &Workload) -> bool {
+    let tree = Tree::new(cluster_model);
     let queue = tree.index(&workload.queue, true);
     let usage = &workload.reservation.as_ref().unwrap().usage;
     let mut usage = usage.iter();
@@ -277,8 +283,8 @@ pub fn preemption(dice: &mut Choices<'_>, kind: GeneratorOptions) -> Preemption 
 }
 
 /// A workload of some queue of the cluster.
-pub fn workload(dice: &mut Choices<'_>, number: usize, world: &ClusterModel) -> Workload {
-    let mut names: Vec<String> = world.queues.keys().cloned().collect();
+pub fn workload(dice: &mut Choices<'_>, number: usize, cluster_model: &ClusterModel) -> Workload {
+    let mut names: Vec<String> = cluster_model.queues.keys().cloned().collect();
     names.push(QUEUES[0].to_owned());
     let queue = dice.pick(&names);
     let sets = 1 + usize::from(dice.one_in(4));
@@ -320,10 +326,10 @@ fn pods(dice: &mut Choices<'_>) -> Pods {
 pub fn reservation(
     dice: &mut Choices<'_>,
     workload: &Workload,
-    world: &ClusterModel,
+    cluster_model: &ClusterModel,
 ) -> ModelReservation {
     let mut usage: BTreeMap<Pair, i64> = BTreeMap::new();
-    let groups = world
+    let groups = cluster_model
         .queues
         .get(&workload.queue)
         .map(|it| it.groups.clone());

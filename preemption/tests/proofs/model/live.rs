@@ -61,17 +61,17 @@ impl LiveState {
     }
 
     /// A state with all objects of a cluster.
-    pub fn from_model(world: &ClusterModel) -> Self {
-        Self::from_model_in_order(world, &[])
+    pub fn from_model(cluster_model: &ClusterModel) -> Self {
+        Self::from_model_in_order(cluster_model, &[])
     }
 
     /// The same, in the order that the tape determines.
-    pub fn from_model_in_order(world: &ClusterModel, tape: &[u8]) -> Self {
+    pub fn from_model_in_order(cluster_model: &ClusterModel, tape: &[u8]) -> Self {
         let first = usize::from(tape.first().copied().unwrap_or(0)) % FLAVORS.len();
-        let mut live = Self::new(world.options.clone(), first);
-        let cohorts = world.cohorts.values().map(Object::Cohort);
-        let queues = world.queues.values().map(Object::Queue);
-        let workloads = world.workloads.values().map(Object::Workload);
+        let mut live = Self::new(cluster_model.options.clone(), first);
+        let cohorts = cluster_model.cohorts.values().map(Object::Cohort);
+        let queues = cluster_model.queues.values().map(Object::Queue);
+        let workloads = cluster_model.workloads.values().map(Object::Workload);
         let all: Vec<Object<'_>> = cohorts.chain(queues).chain(workloads).collect();
         let mut order: Vec<usize> = (0..all.len()).collect();
         order.sort_by_key(|at| (tape.get(*at).copied().unwrap_or(0), *at));

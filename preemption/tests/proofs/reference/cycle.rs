@@ -26,12 +26,15 @@ struct EntryProcessor<'a> {
 }
 
 /// Decides on heads with their tried flavors, in the order of their queues' names.
-pub fn decide(world: &ClusterModel, heads: &[(String, TriedFlavors)]) -> Vec<ProcessedEntry> {
-    let snapshot = Snapshot::new(world);
+pub fn decide(
+    cluster_model: &ClusterModel,
+    heads: &[(String, TriedFlavors)],
+) -> Vec<ProcessedEntry> {
+    let snapshot = Snapshot::new(cluster_model);
     let mut waiting: Vec<NominatedEntry<'_>> = heads
         .iter()
         .map(|(name, marker)| {
-            let workload = &world.workloads[name];
+            let workload = &cluster_model.workloads[name];
             NominatedEntry {
                 workload,
                 nominated: nominate(&snapshot, workload, marker, None),
@@ -58,7 +61,7 @@ impl<'a> EntryProcessor<'a> {
         let mut nominee = nominee;
         let mut recomputed = None;
         let mut decided = None;
-        let may_recompute = !self.snapshot.world.options.disable_recomputation;
+        let may_recompute = !self.snapshot.cluster_model.options.disable_recomputation;
         if self.has_overlapping_victims(&nominee.nominated.victims) && may_recompute {
             let mut without = self.snapshot.clone();
             self.victims.iter().for_each(|it| without.remove(it));
@@ -78,7 +81,7 @@ impl<'a> EntryProcessor<'a> {
             self.victims.extend(names);
         }
         let plan = &nominee.nominated.plan;
-        if self.snapshot.world.options.borrowing_gate == BorrowingGate::Cohort
+        if self.snapshot.cluster_model.options.borrowing_gate == BorrowingGate::Cohort
             && plan.level == 0
             && plan.mode != Mode::NoFit
         {
@@ -149,7 +152,8 @@ impl<'a> EntryProcessor<'a> {
             let fits_now = |(pair, amount): (&Pair, &i64)| {
                 *amount <= self.admitted_tree.available(queue, *pair).max(0)
             };
-            let is_kueue = self.snapshot.world.options.compatibility == Compatibility::Kueue;
+            let is_kueue =
+                self.snapshot.cluster_model.options.compatibility == Compatibility::Kueue;
             if is_kueue || self.victims.is_empty() || plan.usage.iter().all(fits_now) {
                 NamedDecision::Admit
             } else {
@@ -166,7 +170,7 @@ impl<'a> EntryProcessor<'a> {
         nominee: &NominatedEntry<'_>,
         decided: &NamedDecision,
     ) -> BTreeMap<Pair, i64> {
-        let world = self.snapshot.world;
+        let cluster_model = self.snapshot.cluster_model;
         let queue = self.queue(nominee);
         let plan = &nominee.nominated.plan;
         let mut reserved = match decided {
@@ -175,7 +179,7 @@ impl<'a> EntryProcessor<'a> {
             }
             NamedDecision::Skip(_) | NamedDecision::NoFit => BTreeMap::new(),
             NamedDecision::NoCandidates => {
-                let policy = world.queues[&nominee.workload.queue].preemption;
+                let policy = cluster_model.queues[&nominee.workload.queue].preemption;
                 if policy.reclaim_within_cohort == ReclaimWithinCohort::Any {
                     BTreeMap::new()
                 } else {
@@ -215,7 +219,7 @@ impl<'a> EntryProcessor<'a> {
         let held = limits
             .borrowing
             .map_or(amount, |limit| amount.min(limits.nominal + limit - used));
-        if self.snapshot.world.options.compatibility == Compatibility::Kueue {
+        if self.snapshot.cluster_model.options.compatibility == Compatibility::Kueue {
             held
         } else {
             held.max(0)

@@ -263,7 +263,7 @@ impl Search<'_, '_> {
     /// The order of the first candidates of several queues: evicted first, then those of other queues, then the general
     /// candidate order.
     fn front_key(&self, lists: &Lists, queue: usize) -> impl Ord + use<> {
-        let workload = &self.snapshot.world.workloads[&lists[&queue][0]];
+        let workload = &self.snapshot.cluster_model.workloads[&lists[&queue][0]];
         let held = workload.reservation.as_ref().unwrap();
         let (not_evicted, priority, newest, uid) = candidate_order(workload, held);
         let is_own = queue == self.preemptor.queue;

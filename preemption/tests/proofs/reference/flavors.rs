@@ -227,7 +227,7 @@ fn evaluate_flavor(
             }
         })
         .unwrap();
-    if snapshot.world.options.compatibility == Compatibility::Lockkeeper {
+    if snapshot.cluster_model.options.compatibility == Compatibility::Lockkeeper {
         // The worst over all resources, independent of the preference.
         outlook.0 = all.map(|(possibility, _)| possibility).min().unwrap();
     }
@@ -255,7 +255,7 @@ fn granular_mode(
         return (Possibility::Fit, level);
     }
     let policy = applicant.queue.preemption;
-    let is_fair = snapshot.world.options.algorithm != Algorithm::Classical;
+    let is_fair = snapshot.cluster_model.options.algorithm != Algorithm::Classical;
     let while_borrowing = policy.borrow_within_cohort != BorrowWithinCohort::Never
         || (is_fair && policy.reclaim_within_cohort != ReclaimWithinCohort::Never);
     if amount > tree.nominal(queue, pair) && !may_reclaim && !while_borrowing {

@@ -24,31 +24,31 @@ use tree::Tree;
 /// The input of a decision.
 #[derive(Clone)]
 pub struct Snapshot<'a> {
-    pub world: &'a ClusterModel,
+    pub cluster_model: &'a ClusterModel,
     pub tree: Tree,
     /// Running workloads that are treated as removed.
     pub removed: BTreeSet<String>,
 }
 
 impl<'a> Snapshot<'a> {
-    pub fn new(world: &'a ClusterModel) -> Self {
+    pub fn new(cluster_model: &'a ClusterModel) -> Self {
         Self {
-            world,
-            tree: Tree::new(world),
+            cluster_model,
+            tree: Tree::new(cluster_model),
             removed: BTreeSet::new(),
         }
     }
 
     pub fn admitted(&self) -> impl Iterator<Item = (&'a Workload, &'a ModelReservation)> {
-        let world = self.world;
-        world
+        let cluster_model = self.cluster_model;
+        cluster_model
             .admitted()
             .filter(|(it, _)| !self.removed.contains(&it.name))
     }
 
     /// Subtracts the usage of a running workload.
     pub fn remove(&mut self, workload: &str) {
-        let workload = &self.world.workloads[workload];
+        let workload = &self.cluster_model.workloads[workload];
         let queue = self.tree.index(&workload.queue, true);
         for (pair, amount) in &workload.reservation.as_ref().unwrap().usage {
             self.tree.remove(queue, *pair, *amount);
@@ -56,7 +56,7 @@ impl<'a> Snapshot<'a> {
     }
 
     pub fn restore(&mut self, workload: &str) {
-        let workload = &self.world.workloads[workload];
+        let workload = &self.cluster_model.workloads[workload];
         let queue = self.tree.index(&workload.queue, true);
         for (pair, amount) in &workload.reservation.as_ref().unwrap().usage {
             self.tree.add(queue, *pair, *amount);
@@ -115,7 +115,7 @@ pub fn candidate_order<'a>(
 
 /// The victims; empty if even all candidates do not make enough room.
 pub fn search(snapshot: &Snapshot<'_>, preemptor: &Preemptor) -> Vec<NamedVictim> {
-    match &snapshot.world.options.algorithm {
+    match &snapshot.cluster_model.options.algorithm {
         Algorithm::Classical => classical::search(snapshot, preemptor),
         Algorithm::FairSharing(strategies) => fair::search(snapshot, preemptor, strategies),
     }

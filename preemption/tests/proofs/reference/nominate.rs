@@ -18,7 +18,7 @@ pub fn nominate(
     if is_sufficient(&whole) {
         return whole;
     }
-    let options = &snapshot.world.options;
+    let options = &snapshot.cluster_model.options;
     let fewer = if options.disable_partial_admission {
         None
     } else {
@@ -41,7 +41,7 @@ fn attempt(
 ) -> NamedNomination {
     let applicant = AssignmentRequest {
         workload,
-        queue: &snapshot.world.queues[&workload.queue],
+        queue: &snapshot.cluster_model.queues[&workload.queue],
         counts,
         tried_flavors: marker,
         allowed_flavors: only,

@@ -16,7 +16,7 @@ pub struct NominatedEntry<'a> {
 
 /// The index of the next entry. `waiting` is in the order of the queues' names.
 pub fn next(snapshot: &Snapshot<'_>, waiting: &[NominatedEntry<'_>]) -> usize {
-    if snapshot.world.options.algorithm == Algorithm::Classical {
+    if snapshot.cluster_model.options.algorithm == Algorithm::Classical {
         let key = |entry: &NominatedEntry<'_>| {
             let workload = entry.workload;
             let level = entry.nominated.plan.level;

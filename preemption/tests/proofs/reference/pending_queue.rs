@@ -64,13 +64,13 @@ impl PendingQueue {
     /// Names in queue order; the workload that the queue waits for comes first, where that applies.
     pub fn order(
         &self,
-        world: &ClusterModel,
+        cluster_model: &ClusterModel,
         names: &BTreeSet<String>,
         strategy: QueueingStrategy,
     ) -> Vec<String> {
         let mut names: Vec<String> = names.iter().cloned().collect();
         names.sort_by_key(|name| {
-            let workload = &world.workloads[name];
+            let workload = &cluster_model.workloads[name];
             let is_first =
                 strategy == QueueingStrategy::BestEffortFifo && self.sticky.as_ref() == Some(name);
             let uid = workload.uid.clone();
@@ -85,12 +85,12 @@ impl PendingQueue {
     }
 
     /// Marks a workload and its equivalence class as inadmissible, until something changes.
-    pub fn mark_inadmissible(&mut self, world: &ClusterModel, workload: &Workload) {
+    pub fn mark_inadmissible(&mut self, cluster_model: &ClusterModel, workload: &Workload) {
         let class = equivalence_class(workload);
         self.active.remove(&workload.name);
         self.inadmissible.insert(workload.name.clone());
         for name in self.active.clone() {
-            if self::equivalence_class(&world.workloads[&name]) == class {
+            if self::equivalence_class(&cluster_model.workloads[&name]) == class {
                 self.active.remove(&name);
                 self.inadmissible.insert(name);
             }
@@ -99,10 +99,10 @@ impl PendingQueue {
     }
 
     /// Makes the inadmissible workloads active after a change.
-    pub fn reactivate(&mut self, world: &ClusterModel) {
+    pub fn reactivate(&mut self, cluster_model: &ClusterModel) {
         self.inadmissible_classes.clear();
         for name in std::mem::take(&mut self.inadmissible) {
-            if world.workloads[&name].is_in_scope {
+            if cluster_model.workloads[&name].is_in_scope {
                 self.active.insert(name);
             } else {
                 self.inadmissible.insert(name);

@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 
 #[derive(Clone, Debug, Default)]
 pub struct Scheduler {
-    pub world: ClusterModel,
+    pub cluster_model: ClusterModel,
     pub(super) pending_queues: BTreeMap<String, PendingQueue>,
     pub(super) cycle: u64,
 }
@@ -19,7 +19,7 @@ pub struct Scheduler {
 impl Scheduler {
     pub fn new(options: Options) -> Self {
         let mut scheduler = Self::default();
-        scheduler.world.options = options;
+        scheduler.cluster_model.options = options;
         scheduler
     }
 
@@ -29,7 +29,7 @@ impl Scheduler {
 
     /// The queues of the tree of a node.
     fn queues_in_tree(&self, name: &str, is_queue: bool) -> Vec<String> {
-        let tree = Tree::new(&self.world);
+        let tree = Tree::new(&self.cluster_model);
         let mut nodes = tree.nodes.iter();
         let node = nodes.position(|it| it.name == name && it.is_queue == is_queue);
         let Some(node) = node else {
@@ -47,7 +47,7 @@ impl Scheduler {
     fn reactivate(&mut self, queues: &[String]) {
         for queue in queues {
             let line = self.pending_queues.entry(queue.clone()).or_default();
-            line.reactivate(&self.world);
+            line.reactivate(&self.cluster_model);
         }
     }
 
@@ -55,7 +55,7 @@ impl Scheduler {
     /// inadmissible workloads become active again.
     fn change(&mut self, name: &str, is_queue: bool, change: impl FnOnce(&mut ClusterModel)) {
         let before = self.queues_in_tree(name, is_queue);
-        change(&mut self.world);
+        change(&mut self.cluster_model);
         for queues in [before, self.queues_in_tree(name, is_queue)] {
             for queue in &queues {
                 self.pending_queue(queue).generation += 1;
@@ -65,26 +65,30 @@ impl Scheduler {
     }
 
     pub fn set_queue(&mut self, queue: &Queue) {
-        self.change(&queue.name, true, |world| {
-            world.queues.insert(queue.name.clone(), queue.clone());
+        self.change(&queue.name, true, |cluster_model| {
+            cluster_model
+                .queues
+                .insert(queue.name.clone(), queue.clone());
         });
     }
 
     pub fn remove_queue(&mut self, name: &str) {
-        self.change(name, true, |world| {
-            world.queues.remove(name);
+        self.change(name, true, |cluster_model| {
+            cluster_model.queues.remove(name);
         });
     }
 
     pub fn set_cohort(&mut self, cohort: &Cohort) {
-        self.change(&cohort.name, false, |world| {
-            world.cohorts.insert(cohort.name.clone(), cohort.clone());
+        self.change(&cohort.name, false, |cluster_model| {
+            cluster_model
+                .cohorts
+                .insert(cohort.name.clone(), cohort.clone());
         });
     }
 
     pub fn remove_cohort(&mut self, name: &str) {
-        self.change(name, false, |world| {
-            world.cohorts.remove(name);
+        self.change(name, false, |cluster_model| {
+            cluster_model.cohorts.remove(name);
         });
     }
 
@@ -92,7 +96,7 @@ impl Scheduler {
     pub fn add(&mut self, workload: &Workload) {
         self.remove(&workload.name);
         let (name, queue) = (workload.name.clone(), workload.queue.clone());
-        self.world.workloads.insert(name, workload.clone());
+        self.cluster_model.workloads.insert(name, workload.clone());
         if workload.reservation.is_some() {
             self.pending_queue(&queue).generation += 1;
         } else {
@@ -101,7 +105,7 @@ impl Scheduler {
     }
 
     pub fn reserve(&mut self, name: &str, held: &ModelReservation) {
-        let workload = self.world.workloads.get_mut(name).unwrap();
+        let workload = self.cluster_model.workloads.get_mut(name).unwrap();
         let mut held = held.clone();
         held.usage.retain(|_, amount| *amount != 0);
         workload.reservation = Some(held);
@@ -112,12 +116,12 @@ impl Scheduler {
     }
 
     pub fn mark_evicted(&mut self, name: &str) {
-        let workload = self.world.workloads.get_mut(name).unwrap();
+        let workload = self.cluster_model.workloads.get_mut(name).unwrap();
         workload.reservation.as_mut().unwrap().is_evicted = true;
     }
 
     pub fn release(&mut self, name: &str) {
-        let workload = self.world.workloads.get_mut(name).unwrap();
+        let workload = self.cluster_model.workloads.get_mut(name).unwrap();
         workload.reservation = None;
         let workload = workload.clone();
         let line = self.pending_queue(&workload.queue);
@@ -128,11 +132,11 @@ impl Scheduler {
     }
 
     pub fn remove(&mut self, name: &str) {
-        let Some(workload) = self.world.workloads.get(name).cloned() else {
+        let Some(workload) = self.cluster_model.workloads.get(name).cloned() else {
             return;
         };
         let tree = self.queues_in_tree(&workload.queue, true);
-        self.world.workloads.remove(name);
+        self.cluster_model.workloads.remove(name);
         let line = self.pending_queue(&workload.queue);
         line.remove(name);
         if workload.reservation.is_some() {
@@ -142,7 +146,7 @@ impl Scheduler {
     }
 
     pub fn set_backoff(&mut self, name: &str, until_s: i64) {
-        let queue = self.world.workloads[name].queue.clone();
+        let queue = self.cluster_model.workloads[name].queue.clone();
         let line = self.pending_queue(&queue);
         line.dequeue(name);
         line.backing_off.insert(name.to_owned(), until_s);
@@ -153,15 +157,18 @@ impl Scheduler {
         let Some(line) = self.pending_queues.get(queue) else {
             return (Vec::new(), Vec::new());
         };
-        let declared = self.world.queues.get(queue);
+        let declared = self.cluster_model.queues.get(queue);
         let strategy = declared.map_or(QueueingStrategy::default(), |it| it.strategy);
-        let active = line.order(&self.world, &line.active, strategy);
+        let active = line.order(&self.cluster_model, &line.active, strategy);
         let in_line = QueueingStrategy::StrictFifo;
-        (active, line.order(&self.world, &line.inadmissible, in_line))
+        (
+            active,
+            line.order(&self.cluster_model, &line.inadmissible, in_line),
+        )
     }
 
     pub fn usage(&self) -> BTreeMap<String, BTreeMap<Pair, i64>> {
-        usage(&Tree::new(&self.world))
+        usage(&Tree::new(&self.cluster_model))
     }
 
     pub(super) fn tried_flavors(&self, workload: &Workload) -> TriedFlavors {
@@ -180,8 +187,8 @@ impl Scheduler {
     }
 
     pub fn nominate(&self, name: &str) -> NamedNomination {
-        let workload = &self.world.workloads[name];
-        let snapshot = Snapshot::new(&self.world);
+        let workload = &self.cluster_model.workloads[name];
+        let snapshot = Snapshot::new(&self.cluster_model);
         nominate::nominate(&snapshot, workload, &self.tried_flavors(workload), None)
     }
 
@@ -192,11 +199,11 @@ impl Scheduler {
         needs: &[Pair],
         request: &BTreeMap<Pair, i64>,
     ) -> Vec<NamedVictim> {
-        let workload = &self.world.workloads[name];
-        let snapshot = Snapshot::new(&self.world);
+        let workload = &self.cluster_model.workloads[name];
+        let snapshot = Snapshot::new(&self.cluster_model);
         let applicant = AssignmentRequest {
             workload,
-            queue: &self.world.queues[&workload.queue],
+            queue: &self.cluster_model.queues[&workload.queue],
             counts: &[],
             tried_flavors: &TriedFlavors::new(),
             allowed_flavors: None,

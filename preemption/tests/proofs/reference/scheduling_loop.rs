@@ -16,7 +16,7 @@ impl Scheduler {
             let held = line.backing_off.clone();
             for (name, _) in held.iter().filter(|(_, until_s)| **until_s <= now_s) {
                 line.backing_off.remove(name);
-                line.push(&self.world.workloads[name]);
+                line.push(&self.cluster_model.workloads[name]);
             }
         }
     }
@@ -26,29 +26,29 @@ impl Scheduler {
         self.requeue_expired_backoffs(now_s);
         let mut result = NamedCycle::default();
         let mut heads = Vec::new();
-        let tree = Tree::new(&self.world);
-        for (name, queue) in self.world.queues.clone() {
-            let world = self.world.clone();
+        let tree = Tree::new(&self.cluster_model);
+        for (name, queue) in self.cluster_model.queues.clone() {
+            let cluster_model = self.cluster_model.clone();
             let line = self.pending_queue(&name);
             if !queue.is_active || tree.nodes[tree.index(&name, true)].is_misconfigured {
                 continue;
             }
-            let order = line.order(&world, &line.active, queue.strategy);
+            let order = line.order(&cluster_model, &line.active, queue.strategy);
             let Some(head) = order.first() else {
                 continue;
             };
             line.active.remove(head);
-            if world.workloads[head].is_in_scope {
+            if cluster_model.workloads[head].is_in_scope {
                 let is_sticky = line.sticky.as_ref() == Some(head);
                 result.heads.push((head.clone(), is_sticky));
-                let marker = self.tried_flavors(&world.workloads[head]);
+                let marker = self.tried_flavors(&cluster_model.workloads[head]);
                 heads.push((head.clone(), marker));
             } else {
                 line.inadmissible.insert(head.clone());
                 result.out_of_scope.push(head.clone());
             }
         }
-        let done = cycle::decide(&self.world, &heads);
+        let done = cycle::decide(&self.cluster_model, &heads);
         for cycle::ProcessedEntry {
             mut entry,
             tried_flavors: marker,
@@ -90,9 +90,9 @@ impl Scheduler {
         } else {
             marker
         };
-        let workload = self.world.workloads[&entry.workload].clone();
-        let strategy = self.world.queues[&workload.queue].strategy;
-        let (world, cycle) = (self.world.clone(), self.cycle);
+        let workload = self.cluster_model.workloads[&entry.workload].clone();
+        let strategy = self.cluster_model.queues[&workload.queue].strategy;
+        let (cluster_model, cycle) = (self.cluster_model.clone(), self.cycle);
         let line = self.pending_queue(&workload.queue);
         line.last_assignments.remove(&workload.name);
         if is_pending {
@@ -106,7 +106,7 @@ impl Scheduler {
             line.push(&workload);
             RequeueDestination::Active
         } else {
-            line.mark_inadmissible(&world, &workload);
+            line.mark_inadmissible(&cluster_model, &workload);
             RequeueDestination::Inadmissible
         };
         if !marker.is_empty() {

@@ -29,9 +29,9 @@ fn at(amounts: &[BTreeMap<Pair, i64>], node: usize, pair: Pair) -> i64 {
 }
 
 impl Tree {
-    pub fn new(world: &ClusterModel) -> Self {
+    pub fn new(cluster_model: &ClusterModel) -> Self {
         let mut tree = Self {
-            nodes: Rc::new(nodes(world)),
+            nodes: Rc::new(nodes(cluster_model)),
             subtree: Rc::default(),
             usage: Vec::new(),
         };
@@ -41,7 +41,7 @@ impl Tree {
         }
         tree.subtree = Rc::new(subtree);
         tree.usage = vec![BTreeMap::new(); tree.nodes.len()];
-        for (workload, held) in world.admitted() {
+        for (workload, held) in cluster_model.admitted() {
             let queue = tree.index(&workload.queue, true);
             for (pair, amount) in &held.usage {
                 *tree.usage[queue].entry(*pair).or_default() += amount;
@@ -202,10 +202,10 @@ impl Tree {
     }
 }
 
-fn nodes(world: &ClusterModel) -> Vec<Node> {
+fn nodes(cluster_model: &ClusterModel) -> Vec<Node> {
     let mut nodes = Vec::new();
-    for name in world.cohort_names() {
-        let declared = world.cohorts.get(&name);
+    for name in cluster_model.cohort_names() {
+        let declared = cluster_model.cohorts.get(&name);
         nodes.push(Node {
             is_queue: false,
             parent: None,
@@ -217,12 +217,12 @@ fn nodes(world: &ClusterModel) -> Vec<Node> {
         });
     }
     let cohorts = nodes.len();
-    let mut names: Vec<&String> = world.queues.keys().collect();
-    names.extend(world.workloads.values().map(|it| &it.queue));
+    let mut names: Vec<&String> = cluster_model.queues.keys().collect();
+    names.extend(cluster_model.workloads.values().map(|it| &it.queue));
     names.sort();
     names.dedup();
     for name in names {
-        let declared = world.queues.get(name);
+        let declared = cluster_model.queues.get(name);
         nodes.push(Node {
             name: name.clone(),
             is_queue: true,
@@ -240,9 +240,9 @@ fn nodes(world: &ClusterModel) -> Vec<Node> {
         .iter()
         .map(|node| {
             let parent = if node.is_queue {
-                world.queues.get(&node.name)?.cohort.as_ref()
+                cluster_model.queues.get(&node.name)?.cohort.as_ref()
             } else {
-                world.cohorts.get(&node.name)?.parent.as_ref()
+                cluster_model.cohorts.get(&node.name)?.parent.as_ref()
             };
             parent.and_then(cohort_at)
         })

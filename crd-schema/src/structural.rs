@@ -37,7 +37,7 @@ impl StructuralSchema {
     }
 
     /// Removes unknown fields and reports them: at most a hundred findings. The API server drops them without a
-    /// message, unless the request asks for strict field validation.
+    /// message, unless the request sets strict field validation.
     pub fn prune(&self, object: &mut Value) -> Vec<Finding> {
         defaults_and_pruning::prune(&self.root, object)
     }

@@ -256,14 +256,14 @@ impl ProxyState {
             let event: Value = serde_json::from_slice(line)?;
             let version = event["object"]["metadata"]["resourceVersion"].as_str();
             let version = version.and_then(|it| it.parse().ok()).unwrap_or_default();
-            let is_told = {
+            let is_in_stream = {
                 let mut counts = lock(&self.counts);
-                let is_told = counts.gone_in_stream <= counts.gone_at_start;
-                counts.gone_in_stream += usize::from(is_told);
-                is_told
+                let is_in_stream = counts.gone_in_stream <= counts.gone_at_start;
+                counts.gone_in_stream += usize::from(is_in_stream);
+                is_in_stream
             };
             lock(&self.oldest).insert(collection(path).to_owned(), version);
-            if is_told {
+            if is_in_stream {
                 let event = json!({"type": "ERROR", "object": status(410, "Expired")});
                 chunk(client, format!("{event}\n").as_bytes())?;
             }

@@ -207,7 +207,7 @@ mod tests {
             let mut status = json!({});
             if let Some(it) = condition {
                 status["conditions"] = json!([{
-                    "type": "Suspended", "status": it, "reason": "Told", "message": "",
+                    "type": "Suspended", "status": it, "reason": "Updated", "message": "",
                     "lastTransitionTime": "2024-05-01T00:00:00Z",
                 }]);
             }

@@ -42,7 +42,7 @@ pub fn set_job_running(stage: &mut Fixture, name: &str, ready: u32) {
 
 fn suspended_condition(is_so: &str) -> Value {
     json!([{
-        "type": "Suspended", "status": is_so, "reason": "Told", "message": "",
+        "type": "Suspended", "status": is_so, "reason": "Updated", "message": "",
         "lastTransitionTime": "2023-11-14T22:13:20Z",
     }])
 }

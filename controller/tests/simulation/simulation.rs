@@ -62,7 +62,7 @@ pub struct Simulation {
 }
 
 impl Simulation {
-    pub fn new(seed: u64, is_told: bool) -> Self {
+    pub fn new(seed: u64, is_verbose: bool) -> Self {
         let mut dice = seeded_rng(seed);
         let mut settings = settings(&mut dice);
         settings.seed = seed;
@@ -95,7 +95,7 @@ impl Simulation {
             is_calm: false,
             last_process_number: 0,
             last_name_number: 0,
-            is_verbose: is_told,
+            is_verbose,
             rng: dice,
         };
         simulation.invariants.has_faults = simulation.faults_left > 0;

@@ -94,7 +94,10 @@ impl Expression {
             let first = errors.errors.first();
             ParseError {
                 place: first.map(|it| it.pos),
-                reason: first.map_or_else(|| "it is not a CEL expression".to_owned(), |it| first_line(&it.msg)),
+                reason: first.map_or_else(
+                    || "it is not a CEL expression".to_owned(),
+                    |it| first_line(&it.msg),
+                ),
             }
         })?;
         let priced = meter(program.expression().clone())?;

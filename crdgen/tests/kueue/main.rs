@@ -235,7 +235,7 @@ fn page(rows: &[Row], reasons: &[Reason]) -> String {
         reason.map_or("", |it| it.why.as_str())
     };
     let mut out = format!(
-        "# Our schemas beside Kueue's\n\n<!-- Made by UPDATE_DOCS=1 cargo test -p lockkeeper-crdgen --test kueue -->\n\n\
+        "# Schemas compared with Kueue's\n\n<!-- Made by UPDATE_DOCS=1 cargo test -p lockkeeper-crdgen --test kueue -->\n\n\
          This page compares the schemas of the kinds that both projects have, field by field (here {}, in Kueue {VERSION}). \
          *Wider* and *only here* accept all values that Kueue accepts; *narrower*, *missing here* and *other default* have a \
          reason. Expressions are not compared: they are in the [rules](rules/README.md). Fields below a field that is missing or \

@@ -99,9 +99,10 @@ fn nearest(key: &str) -> Option<&'static str> {
     });
     let scored = of_domains.flat_map(|(known_domain, keys, is_near)| {
         keys.iter().filter_map(move |(known_name, (known, _))| {
-            let is_told = is_near || (name == *known_name && name.len() >= DISTINCTIVE_LENGTH_MIN);
+            let is_scored =
+                is_near || (name == *known_name && name.len() >= DISTINCTIVE_LENGTH_MIN);
             // The given domain is more likely than another one.
-            let score = is_told.then(|| similarity(name, known_name))?;
+            let score = is_scored.then(|| similarity(name, known_name))?;
             Some((domain == known_domain, score?, *known))
         })
     });

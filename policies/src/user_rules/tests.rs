@@ -144,7 +144,10 @@ fn failed_evaluation_follows_failure_policy() {
             "there is no field or key \"m\"; check with has() first",
         ),
         ("object.data.n / 0 == 1", "divides by zero"),
-        ("object.data.n + 1", "it returns a value of type int, not a boolean"),
+        (
+            "object.data.n + 1",
+            "it returns a value of type int, not a boolean",
+        ),
         ("object.data.n == 1 || object.data.n > 'a'", "do not"),
         ("object.data.list[7] == 1", "no such item"),
         (

@@ -79,12 +79,12 @@ pub fn evaluate(scenario: &GangScenario, loaded: &LoadedGangScenario) -> Scenari
 impl ScenarioAnswer {
     fn decide(scenario: &GangScenario, loaded: &LoadedGangScenario) -> Self {
         let mut trace = GangTrace::on();
-        let (gang_cluster, ask) = (&loaded.gang_cluster, loaded.preemption_request());
+        let (gang_cluster, request) = (&loaded.gang_cluster, loaded.preemption_request());
         if !scenario.pod_by_pod {
-            let decision = gang_cluster.decide(&ask, &mut trace);
+            let decision = gang_cluster.decide(&request, &mut trace);
             return Self::Decision(decision, trace);
         }
-        let outcome: GangOutcome = gang_cluster.decide_pod_by_pod(&ask, &mut trace);
+        let outcome: GangOutcome = gang_cluster.decide_pod_by_pod(&request, &mut trace);
         let not_matching = loaded
             .group
             .map(|it| gang_cluster.workloads().pods_not_matching_priority(it));

@@ -85,7 +85,7 @@ fn cluster_view() -> Result<Index> {
     Ok(index)
 }
 
-/// As many objects of each kind that rules ask for. All Workloads use one class.
+/// As many objects of each kind that rules look up. All Workloads use one class.
 fn fill(index: &mut Index, count: usize) {
     for number in 0..count {
         let named = |namespace: &str, name| ObjectName {

@@ -12,7 +12,7 @@ pub(super) const CONVERTIBLE_KINDS: [&str; 6] = [
 
 const CHECKS_ADVICE: &str = "lockkeeper has no admission checks; provision before a workload is queued, or leave the queue with Kueue";
 const TOPOLOGY_ADVICE: &str =
-    "lockkeeper admits by quota, not by topology; ask for it in the affinity of the pods";
+    "lockkeeper admits by quota, not by topology; set it in the affinity of the pods";
 const SERVER_ADVICE: &str = "the API server sets it; remove it";
 
 /// The kind, the pointer, and the remedy. An empty kind means all kinds; `*` is any item of a list. The table has the

@@ -298,7 +298,7 @@ fn pure_crates_depend_on_no_io() {
         assert!(tree.starts_with(name), "{tree}");
         for line in tree.lines() {
             let below = line.split(' ').next().unwrap();
-            assert!(!IMPURE.contains(&below), "{name} stands on {below}");
+            assert!(!IMPURE.contains(&below), "{name} depends on {below}");
         }
     }
 }

@@ -271,7 +271,7 @@ impl From<i64> for Quantity {
 /// The canonical form: the largest suffix of its kind that leaves a whole number.
 ///
 /// This is what `Quantity.String` of Kubernetes computes. For some texts, such as `+5` or `1.123`,
-/// Kubernetes keeps what it parsed and prints that; we print the canonical form always.
+/// Kubernetes keeps and prints the parsed text; this type always prints the canonical form.
 impl fmt::Display for Quantity {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.is_zero() {

@@ -28,7 +28,7 @@ pub struct ReservationSpec {
     pub selector: Option<Vec<Requirement>>,
 }
 
-/// Who else may use what is reserved.
+/// Other users of the reservation.
 #[derive(Clone, Copy, Debug, Default, Deserialize, Serialize, JsonSchema)]
 pub enum Sharing {
     /// No workload.

@@ -119,7 +119,7 @@ if [[ ! -f $crd ]]; then
   module=$(cd / && GOWORK=off "$go" mod download -json "sigs.k8s.io/jobset@$JOBSET_VERSION") ||
     die "JobSet cannot be fetched: $(field Error <<<"$module")"
   [[ $(field Sum <<<"$module") == "$JOBSET_SUM" ]] ||
-    die "JobSet $JOBSET_VERSION is not what it was: $(field Sum <<<"$module"), not $JOBSET_SUM"
+    die "JobSet $JOBSET_VERSION has another checksum: $(field Sum <<<"$module"), not $JOBSET_SUM"
   temporary=$(mktemp "$cache/jobset.XXXXXX")
   trap 'rm -f "$temporary"' EXIT
   cat "$(field Dir <<<"$module")/config/components/crd/bases/jobset.x-k8s.io_jobsets.yaml" >"$temporary"

@@ -76,7 +76,7 @@ impl ObservedSecret {
         };
         let (namespace, secret) = (name.namespace(), name.name());
         Some(format!(
-            "cannot use Secret {name}: {error}; put it right, or remove what it holds, and a new CA \
+            "cannot use Secret {name}: {error}; correct it, or remove its data, and a new CA \
              is made: kubectl -n {namespace} patch secret {secret} --type=merge -p '{{\"data\":null}}'"
         ))
     }

@@ -46,7 +46,7 @@ impl RenewalTask {
                         let directory = self.directory.display().to_string();
                         warn!(
                             directory,
-                            reason, "cannot renew the certificates; what is there is served on"
+                            reason, "cannot renew the certificates; the present ones remain in use"
                         );
                     }
                 }

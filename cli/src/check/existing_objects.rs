@@ -100,7 +100,7 @@ async fn list_facts(client: &Client) -> Result<Index, ListError> {
             let _ = facts::ingest(&mut index, &object);
         })
         .await?;
-        // Without this mark a rule could not tell an absent object from an unknown one.
+        // Without this mark a rule could not distinguish an absent object from an unknown one.
         index.mark_complete(kind);
     }
     Ok(index)

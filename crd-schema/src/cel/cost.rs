@@ -419,7 +419,7 @@ mod tests {
     fn meter_loop_step_pays_for_its_reads() {
         let priced =
             priced("object.a.all(x, object.b.exists(y, y == x && y != object.c))").unwrap();
-        // What runs once: the outer range, and what is around it.
+        // The outer range and its surroundings run once.
         assert_eq!(priced.cost.roots, ["object.a"]);
         let text = format!("{:?}", priced.expression);
         assert_eq!(text.matches(COST_STEP).count(), 2, "{text}");

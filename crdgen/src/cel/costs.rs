@@ -272,7 +272,7 @@ fn tables(record: &CostRecord) -> String {
         )
         .unwrap();
         for row in costs {
-            // The object itself stands below its version.
+            // The object itself is a child of its version.
             let place = row.place.split_once('.').map_or(".", |(_, place)| place);
             writeln!(
                 out,

@@ -214,7 +214,7 @@ impl RuleCase<'_> {
         tally.changed_rejected += usize::from(!is_kept);
         if let Some(of_rule) = &self.schema.of_rule {
             let passes = of_rule.check(object, Some(old)).is_empty();
-            // The API server validates a list again if it cannot tell its items apart.
+            // The API server validates a list again if it cannot distinguish its items.
             if is_kept && !passes && !is_accepted {
                 tally.stricter += 1;
             } else {

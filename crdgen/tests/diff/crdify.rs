@@ -82,8 +82,8 @@ fn tables() -> String {
     let all = recorded.verdicts.len();
     writeln!(
         out,
-        "\n## Beside crdify\n\nOf {all} changes crdify judges {} as this does, and {differing} otherwise. Its verdicts are \
-         those of v0.5.0; `crdgen/tests/crdify/run` holds them to it. Breaking stands beside an error of crdify.\n\n| change | here | crdify | why |\n| --- | --- | --- | --- |",
+        "\n## Compared with crdify\n\nOf {all} changes crdify v0.5.0 classifies {} in the same way, and {differing} differently; \
+         `crdgen/tests/crdify/run` checks this. Breaking corresponds to an error of crdify.\n\n| change | here | crdify | why |\n| --- | --- | --- | --- |",
         all - differing
     )
     .unwrap();

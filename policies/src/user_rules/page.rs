@@ -390,7 +390,7 @@ const NAME_LENGTH_MAX: usize = 63;
 
 fn kind(yaml: &KindYaml) -> Result<Kind, String> {
     if yaml.kind.is_empty() || yaml.kind == ANY {
-        return Err("a kind must be named; there is none that stands for all".to_owned());
+        return Err("a kind must be named; there is no wildcard".to_owned());
     }
     if yaml.version.is_empty() || yaml.version.contains('/') || yaml.group == ANY {
         return Err(format!(

@@ -1,4 +1,4 @@
-// A TLS server that drops what it reads and answers with a constant: what a Go webhook costs before it
+// A TLS server that drops the body and answers with a constant: the cost of a Go webhook before it
 // decides anything. Its cost tells how fast a machine is beside the one that others measured on.
 package main
 

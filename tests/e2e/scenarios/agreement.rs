@@ -133,7 +133,7 @@ impl Comparison {
             let gone = gone.join("\n");
             writeln!(
                 out,
-                "{what}: deviations.md lists what is no longer so:\n{gone}"
+                "{what}: deviations.md lists differences that no longer exist:\n{gone}"
             )
             .unwrap();
         }

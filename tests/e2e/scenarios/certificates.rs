@@ -300,7 +300,7 @@ fn rotate_ca(stage: &mut Fixture, protocol: Protocol) {
             std::panic::resume_unwind(panic);
         }
         rotated.unwrap();
-        assert!(both, "both CAs stood in the bundle");
+        assert!(both, "the bundle has both CAs");
     });
     assert!(writes.load(Ordering::Relaxed) > 2);
     for server in &mut servers {
@@ -341,7 +341,7 @@ fn repair_secret(stage: &mut Fixture, protocol: Protocol) {
         r#"{"data":null}"#,
     ] {
         patch_secret(&kubectl, patch);
-        wait_until("what was served is written back", || data(&kubectl) == good);
+        wait_until("the served certificate is written back", || data(&kubectl) == good);
         assert_eq!(server.readyz(), "ok\n");
     }
     let rejected = server.metric("certificate_reloads_total{result=\"rejected\"}");
@@ -362,7 +362,7 @@ fn repair_secret(stage: &mut Fixture, protocol: Protocol) {
     });
     assert_eq!(server.readyz(), "ok\n");
     fixture::install(&kubectl);
-    wait_until("what was served is written back", || data(&kubectl) == good);
+    wait_until("the served certificate is written back", || data(&kubectl) == good);
 
     // A valid pair of another CA is accepted.
     server.wait_ready();

@@ -11,7 +11,7 @@ fuzz_target!(|text: &str| {
     };
     // As --print-config does it.
     let printed = serde_saphyr::to_string(&config).expect("a configuration has a YAML form");
-    let again: Config = serde_saphyr::from_str(&printed).expect("what was printed is read");
+    let again: Config = serde_saphyr::from_str(&printed).expect("the printed configuration is valid");
     assert_eq!(again, config, "{printed}");
     let known = registry::settings(&config).is_ok();
     assert_eq!(registry::settings(&again).is_ok(), known);

@@ -399,7 +399,7 @@ impl RotationCluster {
                     let trusted = trusted.filter(|all| !all.is_empty());
                     assert!(
                         trusted.is_none_or(|all| all.contains(signer)),
-                        "API server {server} does not trust what is served, by target {target}"
+                        "API server {server} does not trust the served certificate, by target {target}"
                     );
                 }
             }

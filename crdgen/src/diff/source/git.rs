@@ -13,7 +13,7 @@ pub(super) fn show_texts(from: &Path, revision: &str, path: &str) -> Result<Vec<
         let message = "not a revision".to_owned();
         return Err(Error::Git { place, message });
     }
-    // The object type, `blob` or `tree`, tells a file from a folder.
+    // The object type, `blob` or `tree`, distinguishes a file from a folder.
     let sort = run_git(from, &["cat-file", "-t", &place], &place)?;
     if sort.trim() == "blob" {
         let text = run_git(from, &["cat-file", "blob", &place], &place)?;

@@ -114,7 +114,7 @@ fn lockkeeper_definitions_are_structural() {
     }
 }
 
-/// Whatever an API server takes every day is taken: `policies` brings the schemas of Kueue's kinds along.
+/// Accepts schemas in daily use: `policies` has the schemas of Kueue's kinds.
 #[test]
 fn kueue_schemas_are_structural() {
     let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../policies/src/kueue/schemas");

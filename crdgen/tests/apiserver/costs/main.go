@@ -28,14 +28,14 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// Cost is one expression, where it stands, and what it is estimated to cost.
+// Cost is one expression, its place in the schema, and its estimated cost.
 type Cost struct {
 	Definition string `json:"definition"`
 	// Policy is the name of the policy; empty if the expression is in the schema.
 	Policy     string `json:"policy,omitempty"`
 	Place      string `json:"place"`
 	Expression string `json:"expression"`
-	// Message is what stands beside it, by which the rule is known.
+	// Message is the message of the rule, which identifies it.
 	Message string `json:"message"`
 	// Often is how many values there are at most at the place.
 	Often uint64 `json:"often"`
@@ -47,7 +47,7 @@ type Cost struct {
 	Halved  uint64   `json:"halved,omitempty"`
 }
 
-// Record is what is written down: with the limits, it is seen without Go when it is behind.
+// Record is the committed result: the tests detect an outdated one by the limits, without Go.
 type Record struct {
 	Library string                      `json:"library"`
 	Limits  map[string]map[string]int64 `json:"limits"`

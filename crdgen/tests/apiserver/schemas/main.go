@@ -1,4 +1,4 @@
-// Asks the API server's own library about the schemas in a file of cases, and prints what it would say of each.
+// Validates the schemas in a file of cases with the API server's own library, and prints its errors for each.
 package main
 
 import (

@@ -3,7 +3,7 @@
 //! The time starts before the process is created and ends when `/readyz` returns 200 over TLS. One series of runs
 //! generates the certificates, the other finds existing ones. The CPU time of the process until then is printed as
 //! well: it is reliable on a busy machine.
-#![allow(clippy::print_stdout, reason = "it prints what it measured")]
+#![allow(clippy::print_stdout, reason = "it prints its measurements")]
 
 use anyhow::{Context, Result, ensure};
 use axum::body::Bytes;

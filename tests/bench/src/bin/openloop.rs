@@ -3,7 +3,7 @@
 //! The load is open: each request has its time, whether or not earlier ones were answered, and its
 //! latency counts from that time. So a server that stalls is charged for every request that came due
 //! meanwhile, where a client that waits for each answer would have sent none (coordinated omission).
-#![allow(clippy::print_stdout, reason = "it prints what it measured")]
+#![allow(clippy::print_stdout, reason = "it prints its measurements")]
 
 use anyhow::{Result, bail};
 use axum::body::Bytes;

@@ -1,5 +1,5 @@
 //! A server without the rights to list what its rules need: it is not ready, and if it is called anyway, it reports
-//! what it did not check.
+//! objects that it did not check.
 
 use super::fixture::DrillFixture;
 use crate::client::{Client, Response};

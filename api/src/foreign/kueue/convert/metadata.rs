@@ -151,7 +151,7 @@ fn convert_metadata(object: &mut Value, at: &FieldPath, is_home: bool, out: &mut
                     out.rename_field(field.pointer(), to);
                 }
                 (Some(_), _) => {
-                    out.drop_field(field, "lockkeeper's label stands here already; remove it");
+                    out.drop_field(field, "lockkeeper's label exists already; remove this one");
                 }
                 (None, _) => out.drop_field(field, dropped_fields::label_advice(short)),
             }

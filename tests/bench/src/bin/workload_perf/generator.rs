@@ -48,7 +48,7 @@ pub struct WorkloadClass {
     pub request: u64,
 }
 
-/// One queue, and where it stands.
+/// One queue and its progress.
 pub struct Queue<'a> {
     pub cohort: String,
     pub name: String,

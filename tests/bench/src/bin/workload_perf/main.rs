@@ -4,7 +4,7 @@
 //! Source of the pattern: Kueue `test/performance/scheduler`, its generator's configuration.
 #![allow(
     clippy::print_stdout,
-    reason = "a program that measures prints what it measured"
+    reason = "it prints its measurements"
 )]
 
 mod api_server_baseline;

@@ -222,17 +222,20 @@ fn run_settings(config: &Config, rules: Rules) -> RunSettings {
         },
     });
     let interval = controller.status_interval_seconds.seconds();
+    let ms = |pause: Duration| i64::try_from(pause.as_millis()).unwrap_or(i64::MAX);
     RunSettings {
         reconciler: Settings {
             options: settings::scheduling_options(config),
             requeue: settings::requeue_settings(config),
             rules,
             writes_max: controller.writes_max.count(),
-            status_interval_ms: i64::try_from(interval.as_millis()).unwrap_or(i64::MAX),
+            status_interval_ms: ms(interval),
             pending_reason_writes_per_second: controller
                 .pending_reason_writes_per_second
                 .count_u32(),
             eviction_events_per_second: controller.eviction_events_per_second.count_u32(),
+            job_response_ms: ms(controller.job_response_seconds.seconds()),
+            stuck_eviction_ms: ms(controller.stuck_eviction_seconds.seconds()),
             job_kinds: Vec::new(),
             seed: u64::try_from(unix_time().as_millis()).unwrap_or(1),
             instance: identity,

@@ -113,6 +113,31 @@ impl ClusterState {
         }
     }
 
+    /// Whether an evicted workload (`namespace/name`) does not release its quota. Then it is no candidate for
+    /// preemption: no other workload may count on its quota.
+    pub fn set_stuck(&mut self, key: &str, is_stuck: bool) {
+        let stored = self.workloads.key(key);
+        if is_stuck {
+            self.workloads.stuck.insert(stored);
+            self.sync().mark_stuck(key);
+        } else if !self.workloads.stuck.remove(&stored) {
+            return;
+        }
+        let Some(id) = self.state.workload(key) else {
+            return;
+        };
+        let view = self.state.workload_view(id);
+        let (queue, reservation) = (view.queue(), view.reservation());
+        if let Some(reservation) = reservation.filter(|_| !is_stuck) {
+            // It is a candidate again.
+            self.state.reserve(id, &reservation);
+        }
+        // Other workloads may find other victims now.
+        if let Some(queue) = queue {
+            self.state.reactivate(queue);
+        }
+    }
+
     /// Adds or updates a ClusterQueue.
     ///
     /// # Errors

@@ -25,6 +25,8 @@ pub(crate) struct WorkloadStore {
     pub(crate) assumed: BTreeSet<WorkloadKey>,
     /// Workloads that are not tried again before this time, in seconds since 1970.
     pub(crate) held_until: BTreeMap<WorkloadKey, i64>,
+    /// Evicted workloads that do not release their quota.
+    pub(crate) stuck: BTreeSet<WorkloadKey>,
 }
 
 impl WorkloadStore {
@@ -56,6 +58,7 @@ impl WorkloadStore {
     pub(crate) fn remove(&mut self, key: &str) {
         self.assumed.remove(key);
         self.held_until.remove(key);
+        self.stuck.remove(key);
         if let Some(entry) = self.entries.remove(key) {
             self.remove_from_local_queue(key, &entry.object);
         }

@@ -47,8 +47,20 @@ impl WorkloadSync<'_> {
         };
         let object = Arc::clone(&entry.object);
         let phase = self.sync_state(key, &object).map_err(Box::new);
+        if self.workloads.stuck.contains(key) {
+            self.mark_stuck(key);
+        }
         if let Some(entry) = self.workloads.entries.get_mut(key) {
             entry.phase = phase;
+        }
+    }
+
+    /// Takes an admitted workload out of the candidates.
+    pub(crate) fn mark_stuck(&mut self, key: &str) {
+        if let Some(id) = self.state.workload(key)
+            && self.state.workload_view(id).reservation().is_some()
+        {
+            self.state.mark_stuck(id);
         }
     }
 

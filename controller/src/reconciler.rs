@@ -18,6 +18,7 @@ mod dispatch;
 mod event_recorder;
 mod in_flight;
 mod input;
+mod job_stop;
 mod job_sync;
 mod job_writes;
 mod model;
@@ -34,11 +35,15 @@ mod state;
 mod status;
 mod template_interner;
 mod work_queue;
+mod workload_owner;
+mod workload_removal;
 mod write_tracker;
 
 pub use counters::Counters;
 pub use input::{Change, Input};
-pub use output::{ObjectRef, Output, WriteId, WriteOp, WritePurpose, WriteRequest, WriteResult};
+pub use output::{
+    JobRead, ObjectRef, Output, WriteId, WriteOp, WritePurpose, WriteRequest, WriteResult,
+};
 pub use settings::Settings;
 
 use lockkeeper_cluster_state::ClusterState;
@@ -97,6 +102,12 @@ impl Reconciler {
     #[must_use]
     pub fn in_flight_writes(&self) -> usize {
         self.state.in_flight.len()
+    }
+
+    /// The workloads that have not released their quota within the bound after their eviction.
+    #[must_use]
+    pub const fn stuck_evictions(&self) -> usize {
+        self.state.model.stuck_workloads()
     }
 
     /// Whether the initial lists of all kinds are complete.

@@ -1,6 +1,7 @@
 //! The async runtime around the reconciler: watches, writes, leader election, metrics.
 
 mod event_loop;
+mod job_reader;
 mod leader_election;
 mod lease;
 mod metrics;

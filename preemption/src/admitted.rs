@@ -48,6 +48,8 @@ pub(crate) struct UsageGroup {
     pub(crate) cells: Vec<CellId>,
     pub(crate) evicted: CandidateList,
     pub(crate) not_evicted: CandidateList,
+    /// Evicted workloads that do not release their quota. They are no candidates.
+    pub(crate) stuck: CandidateList,
 }
 
 impl UsageGroup {
@@ -57,7 +59,7 @@ impl UsageGroup {
     }
 
     pub(crate) const fn is_empty(&self) -> bool {
-        self.evicted.is_empty() && self.not_evicted.is_empty()
+        self.evicted.is_empty() && self.not_evicted.is_empty() && self.stuck.is_empty()
     }
 
     fn candidates_mut(&mut self, is_evicted: bool) -> &mut CandidateList {
@@ -74,6 +76,7 @@ static EMPTY_GROUP: UsageGroup = UsageGroup {
     cells: Vec::new(),
     evicted: CandidateList::new(),
     not_evicted: CandidateList::new(),
+    stuck: CandidateList::new(),
 };
 
 /// Usage by flavor, resource and priority.
@@ -186,6 +189,7 @@ impl AdmittedIndex {
         if let Some(group) = self.group_mut(admitted) {
             let ranked = group.candidates_mut(admitted.is_evicted);
             ranked.remove(&admitted.candidate_key(id, uids), uids);
+            group.stuck.remove(&admitted.candidate_key(id, uids), uids);
         }
     }
 
@@ -201,6 +205,21 @@ impl AdmittedIndex {
                 .not_evicted
                 .remove(&admitted.candidate_key(id, uids), uids);
             group.evicted.insert(admitted.candidate_key(id, uids), uids);
+        }
+    }
+
+    /// Moves an evicted workload out of the candidates of its group.
+    pub(crate) fn mark_stuck(
+        &mut self,
+        uids: &impl UidLookup,
+        id: WorkloadId,
+        admitted: &AdmittedWorkload,
+    ) {
+        if let Some(group) = self.group_mut(admitted) {
+            group
+                .evicted
+                .remove(&admitted.candidate_key(id, uids), uids);
+            group.stuck.insert(admitted.candidate_key(id, uids), uids);
         }
     }
 

@@ -31,6 +31,13 @@ pub struct ControllerSettings {
     /// Events emitted per second for evictions (burst ×10). Further evictions are summarised once a minute
     /// per LocalQueue. The conditions of each evicted workload state the reason in any case.
     pub eviction_events_per_second: BoundedInt<0, 1_000>,
+    /// How long the controller waits for the controller of a job to acknowledge a start before it suspends the job
+    /// of an evicted workload, in seconds; and then for the acknowledgement of the stop, before it releases the
+    /// quota of a job whose status counts no pods.
+    pub job_response_seconds: BoundedInt<1, 3_600>,
+    /// How long after its eviction a workload may hold its quota, in seconds. Then it gets the condition
+    /// `EvictionStuck`, and other workloads are preempted instead.
+    pub stuck_eviction_seconds: BoundedInt<1, 86_400>,
     /// How long a stopping process waits for writes in flight, in seconds.
     pub shutdown_seconds: BoundedInt<0, 3_600>,
     /// Decide and report, but write nothing.
@@ -49,6 +56,10 @@ impl Default for ControllerSettings {
             pending_reason_writes_per_second: const { BoundedInt::from_default(5) },
             // Each is a write, and hundreds of single events are not readable.
             eviction_events_per_second: const { BoundedInt::from_default(5) },
+            // A job controller that works responds within a second; this covers its restart.
+            job_response_seconds: const { BoundedInt::from_default(60) },
+            // Both acknowledgements may take the time above.
+            stuck_eviction_seconds: const { BoundedInt::from_default(120) },
             shutdown_seconds: const { BoundedInt::from_default(10) },
             dry_run: false,
         }

@@ -36,3 +36,16 @@ fn strip_container(container: Container) -> Container {
         ..Container::default()
     }
 }
+
+/// Whether two pods have the same requests; where they may run is not compared. Both are stripped templates.
+pub(crate) fn has_same_requests(one: Option<&PodSpec>, other: Option<&PodSpec>) -> bool {
+    match (one, other) {
+        (Some(one), Some(other)) => {
+            one.containers == other.containers
+                && one.init_containers == other.init_containers
+                && one.overhead == other.overhead
+                && one.resources == other.resources
+        }
+        (one, other) => one.is_none() && other.is_none(),
+    }
+}

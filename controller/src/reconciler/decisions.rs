@@ -4,8 +4,6 @@ use super::model::PendingDecision;
 use super::output::ObjectRef;
 use super::state::ReconcilerState;
 use crate::key::ObjectKey;
-use lockkeeper_api::Workload;
-use std::sync::Arc;
 
 /// Drops the decisions of earlier limits, so that the next cycle decides under the new ones.
 pub(super) fn drop_stale_decisions(state: &mut ReconcilerState) {
@@ -45,10 +43,7 @@ fn drop_decisions_of(state: &mut ReconcilerState, keys: Vec<ObjectKey>) {
         let Some(decision) = state.model.take_decision(&key) else {
             continue;
         };
-        if let Some(workload) = state.model.workloads.get(&key) {
-            let object = Arc::clone(&workload.object);
-            revert_decision(state, &key, &decision, object);
-        }
+        revert_decision(state, &key, &decision);
     }
 }
 
@@ -58,13 +53,11 @@ pub(super) fn revert_decision(
     state: &mut ReconcilerState,
     key: &ObjectKey,
     decision: &PendingDecision,
-    object: Arc<Workload>,
 ) {
     if matches!(decision, PendingDecision::Admit(_)) {
         revert_admission(state, key);
     }
-    // An object that the core rejects gets the error as its pending reason.
-    let _ = state.cluster.set_workload(object);
+    state.sync_workload(key);
 }
 
 /// Releases the quota that an assumed admission holds; the workload is pending again.

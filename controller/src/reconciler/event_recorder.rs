@@ -338,7 +338,9 @@ impl EventRecorder {
                 }
                 EventDraft::normal(&subject, reason, note.clone())
             }
-            WritePurpose::Deactivate => EventDraft::warning(&subject, reason, note.clone()),
+            WritePurpose::Deactivate | WritePurpose::StuckEviction => {
+                EventDraft::warning(&subject, reason, note.clone())
+            }
             _ => return,
         };
         self.record(draft);
@@ -370,6 +372,7 @@ impl EventRecorder {
         let verb = match purpose {
             WritePurpose::Admit => "admit",
             WritePurpose::Evict => "evict",
+            WritePurpose::ReadJob => "read the job of",
             _ => return,
         };
         let note = format!("Cannot {verb} the workload: {why}");

@@ -7,7 +7,7 @@ use crate::key::{Kind, ObjectKey};
 use k8s_openapi::api::core::v1::Namespace;
 use k8s_openapi::api::scheduling::v1::PriorityClass;
 use lockkeeper_api::workload::WorkloadStatus;
-use lockkeeper_api::{ClusterQueue, Cohort, LocalQueue, ResourceFlavor, Workload};
+use lockkeeper_api::{ClusterQueue, Cohort, LocalQueue, ResourceFlavor, Workload, labels};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 use std::sync::Arc;
@@ -48,6 +48,8 @@ pub enum Input {
     WriteFinished(WriteId, WriteResult),
     /// The cluster has the kind of job with this index; its jobs will be listed.
     JobKindAvailable(usize),
+    /// The cluster does not have the kind of job with this index.
+    JobKindMissing(usize),
     /// Whether this process is the leader from now on, and may write.
     Leadership(bool),
 }
@@ -92,7 +94,9 @@ impl Input {
 
 /// Removes the fields that the reconciler does not read, to save memory.
 fn strip_workload(mut workload: Workload) -> Workload {
-    workload.metadata.labels = None;
+    if let Some(own) = &mut workload.metadata.labels {
+        own.retain(|key, _| key == labels::JOB_UID);
+    }
     workload.metadata.annotations = None;
     if has_status(&workload, "Finished", "True") {
         // Finished workloads stay until they are deleted; only their condition is read.

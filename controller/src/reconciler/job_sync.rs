@@ -1,11 +1,10 @@
 //! Pure functions over a job and its workload: comparison, and the fields derived from each other.
 
 use super::model::TrackedWorkload;
-use crate::job_adapters::{JobView, KINDS, PodPlacement, PodSetView};
+use crate::job_adapters::{JobView, KINDS, PodPlacement, PodSetView, has_same_requests};
 use crate::key::JobKey;
-use k8s_openapi::api::core::v1::PodSpec;
 use lockkeeper_api::workload::{Admission, PodSet, PodSetAssignment};
-use lockkeeper_api::{GROUP, VERSION};
+use lockkeeper_api::{GROUP, VERSION, labels};
 use lockkeeper_cluster_state::ClusterState;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
@@ -41,13 +40,34 @@ pub(super) fn has_same_priority_classes(workload: &TrackedWorkload, job: &JobVie
         )
 }
 
-/// Whether a suspended job is the one that its workload was admitted for.
+/// Whether a suspended job is the one that its workload was admitted for, and its own controller runs it.
 pub(super) fn can_start(job: &JobView, workload: &TrackedWorkload) -> bool {
+    if job.foreign_manager.is_some() {
+        return false;
+    }
     if job.saved_placement.is_some() {
-        exceeds_admission(job, workload).is_none()
+        admission_mismatch(job, workload).is_none()
     } else {
         matches_job(workload, job)
     }
+}
+
+/// The change of a started job that its admission does not cover: more pods, other requests, another queue.
+pub(super) fn admission_mismatch(job: &JobView, workload: &TrackedWorkload) -> Option<String> {
+    if let Some(excess) = exceeds_admission(job, workload) {
+        return Some(format!(
+            "The job requests more than was admitted; it is queued again: {excess}"
+        ));
+    }
+    let is_started = !job.is_suspended || job.saved_placement.is_some();
+    let admitted = workload.object.spec.queue_name.as_deref();
+    let admitted = admitted.unwrap_or_default();
+    (is_started && admitted != job.queue).then(|| {
+        let queue = &job.queue;
+        format!(
+            "The job names another LocalQueue; it is queued again: {queue}, and it was admitted through {admitted}"
+        )
+    })
 }
 
 /// What a started job requests beyond its admission: more pods, or pods with other requests. Fewer pods
@@ -55,7 +75,7 @@ pub(super) fn can_start(job: &JobView, workload: &TrackedWorkload) -> bool {
 ///
 /// Source: Kueue `pkg/controller/jobframework`, which stops such a job (`NoMatchingWorkload`), and one with
 /// fewer pods too.
-pub(super) fn exceeds_admission(job: &JobView, workload: &TrackedWorkload) -> Option<String> {
+fn exceeds_admission(job: &JobView, workload: &TrackedWorkload) -> Option<String> {
     // Not started yet: a changed job is compared by `can_start`.
     if job.is_suspended && job.saved_placement.is_none() {
         return None;
@@ -72,25 +92,12 @@ pub(super) fn exceeds_admission(job: &JobView, workload: &TrackedWorkload) -> Op
         }
         let mut stored = workload.object.spec.pod_sets.iter();
         let stored = stored.find(|it| it.name() == name)?;
-        let is_other = !same_requests(
+        let is_other = !has_same_requests(
             pod_set.template.spec.as_ref(),
             stored.template.spec.as_ref(),
         );
         is_other.then(|| format!("the pods of pod set {name} have other resource requests"))
     })
-}
-
-/// Whether two pods have the same requests; where they may run is not compared. Both are stripped templates.
-fn same_requests(one: Option<&PodSpec>, other: Option<&PodSpec>) -> bool {
-    match (one, other) {
-        (Some(one), Some(other)) => {
-            one.containers == other.containers
-                && one.init_containers == other.init_containers
-                && one.overhead == other.overhead
-                && one.resources == other.resources
-        }
-        (one, other) => one.is_none() && other.is_none(),
-    }
 }
 
 fn admission_of(workload: &TrackedWorkload) -> Option<&Admission> {
@@ -181,6 +188,7 @@ pub(super) fn workload_manifest(key: &JobKey, job: &JobView) -> Option<Value> {
         "metadata": {
             "name": workload.name(),
             "namespace": workload.namespace(),
+            "labels": {labels::JOB_UID: job.uid},
             "ownerReferences": [{
                 "apiVersion": resource.api_version(),
                 "kind": resource.kind,

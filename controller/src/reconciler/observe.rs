@@ -22,14 +22,19 @@ pub(super) fn handle_input(state: &mut ReconcilerState, now_ms: i64, input: Inpu
         Input::ResourceFlavor(change) => queue::observe_flavor(state, change),
         Input::PriorityClass(change) => observe_priority_class(state, change),
         Input::Namespace(change) => observe_namespace(state, change),
-        Input::Workload(change) => workload::observe_workload(state, change),
-        Input::Job(kind, change) => job::observe_job(state, kind, change),
+        Input::Workload(change) => workload::observe_workload(state, change, now_ms),
+        Input::Job(kind, change) => job::observe_job(state, kind, change, now_ms),
         Input::Unreadable(kind, key, error) => observe_unreadable(state, kind, &key, &error),
         Input::Listed(kind) => observe_listed(state, kind),
         Input::WriteFinished(id, result) => {
             write_result::observe_write_result(state, id, &result, now_ms);
         }
         Input::JobKindAvailable(kind) => state.model.add_job_kind(kind),
+        Input::JobKindMissing(kind) => {
+            state.model.remove_job_kind(kind);
+            state.cycle.is_due = true;
+            state.enqueue_all();
+        }
         Input::Leadership(is_leading) => observe_leadership(state, is_leading),
     }
 }

@@ -1,5 +1,6 @@
 //! Outputs of the reconciler: writes, and their results.
 
+use crate::job_adapters::JobView;
 use crate::key::{JobKey, ObjectKey};
 use serde_json::Value;
 
@@ -41,6 +42,10 @@ pub enum WritePurpose {
     Evict,
     /// Release the quota of an evicted workload.
     Release,
+    /// Read a job that is not watched any more, while its workload holds quota. Nothing is written.
+    ReadJob,
+    /// Report that a workload has not released its quota within the bound.
+    StuckEviction,
     /// Requeue a workload, or change its requeue state.
     Requeue,
     /// Deactivate a workload, or mark it for deactivation.
@@ -69,13 +74,15 @@ pub enum WritePurpose {
 
 impl WritePurpose {
     /// All purposes.
-    pub const ALL: [Self; 18] = [
+    pub const ALL: [Self; 20] = [
         Self::CreateWorkload,
         Self::UpdateWorkload,
         Self::DeleteWorkload,
         Self::Admit,
         Self::Evict,
         Self::Release,
+        Self::ReadJob,
+        Self::StuckEviction,
         Self::Requeue,
         Self::Deactivate,
         Self::PodsReady,
@@ -100,6 +107,8 @@ impl WritePurpose {
             Self::Admit => "admit",
             Self::Evict => "evict",
             Self::Release => "release",
+            Self::ReadJob => "read_job",
+            Self::StuckEviction => "stuck_eviction",
             Self::Requeue => "requeue",
             Self::Deactivate => "deactivate",
             Self::PodsReady => "pods_ready",
@@ -124,6 +133,7 @@ impl WritePurpose {
     pub(super) const fn priority(self) -> WritePriority {
         match self {
             Self::Release
+            | Self::ReadJob
             | Self::Finish
             | Self::SuspendJob
             | Self::ResetJob
@@ -131,9 +141,11 @@ impl WritePurpose {
             | Self::DeleteWorkload => WritePriority(0),
             Self::Evict | Self::Deactivate => WritePriority(1),
             Self::Admit | Self::StartJob => WritePriority(2),
-            Self::CreateWorkload | Self::UpdateWorkload | Self::Requeue | Self::PodsReady => {
-                WritePriority(3)
-            }
+            Self::CreateWorkload
+            | Self::UpdateWorkload
+            | Self::Requeue
+            | Self::PodsReady
+            | Self::StuckEviction => WritePriority(3),
             Self::Finalizer => WritePriority(4),
             Self::QueueStatus => WritePriority(5),
             Self::Event => WritePriority(6),
@@ -160,6 +172,30 @@ pub enum WriteOp {
         /// The uid of the object to delete.
         uid: String,
     },
+    /// Read the job with this uid. If it does not exist, search for its pods: those that are not terminating, and
+    /// have not ended.
+    ReadJob {
+        /// The kind of the job.
+        kind: usize,
+        /// The name of the job, if it is known.
+        name: Option<ObjectKey>,
+        /// The namespace of the pods.
+        namespace: String,
+        /// The uid of the job.
+        uid: String,
+    },
+}
+
+/// The result of reading a job.
+#[derive(Clone, Debug, PartialEq)]
+pub enum JobRead {
+    /// The job exists; with the index of its kind.
+    Exists(usize, Box<JobView>),
+    /// The job does not exist.
+    Gone {
+        /// Whether it has left pods.
+        has_pods: bool,
+    },
 }
 
 /// One write.
@@ -176,10 +212,12 @@ pub struct WriteRequest {
 }
 
 /// The result of a write.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub enum WriteResult {
     /// Success; the object has this resource version now.
     Done(u64),
+    /// The job was read; nothing was written.
+    Read(JobRead),
     /// Not written: the object has changed since the write was planned.
     Conflict,
     /// Not created: an object of this name exists.

@@ -70,8 +70,12 @@ pub(super) enum WorkloadAction<'a> {
     Admit(&'a AdmissionDecision),
     /// Evict for the quota of a preemptor.
     Preempt(&'a PreemptionDecision),
-    /// Evict because the job requests more than was admitted; the text says how.
+    /// Evict because the job has changed; with the message.
     EvictForJobChange(String),
+    /// Read the state of the job, which is not watched, or search for its pods.
+    ReadJob,
+    /// Report that the quota was not released within the bound.
+    ReportStuckEviction,
     /// A step of the lifecycle that depends on no decision.
     Lifecycle(LifecycleStep),
     /// Mark for deactivation: the workload has run for its maximum execution time.
@@ -97,6 +101,8 @@ impl WorkloadAction<'_> {
                 LifecycleStep::SetDeactivationTarget(_) | LifecycleStep::Deactivate,
             ) => WritePurpose::Deactivate,
             Self::Lifecycle(_) => WritePurpose::Requeue,
+            Self::ReadJob => WritePurpose::ReadJob,
+            Self::ReportStuckEviction => WritePurpose::StuckEviction,
             Self::ReleaseQuota => WritePurpose::Release,
             Self::PodsReady(_) => WritePurpose::PodsReady,
             Self::PendingReason(_) => WritePurpose::PendingReason,

@@ -56,6 +56,7 @@ impl WriteTracker {
         match result {
             // The workload of a job has its own versions.
             WriteResult::Done(_) | WriteResult::DryRun if is_create => {}
+            WriteResult::Read(_) => self.backoff.succeeded(),
             WriteResult::Done(version) => self.min_version = self.min_version.max(*version),
             // The watch will show the workload; if it was deleted since, it is created again.
             WriteResult::AlreadyExists if is_create => self.backoff.failed(now_ms, random),

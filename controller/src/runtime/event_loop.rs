@@ -8,7 +8,8 @@ use super::write_log::{log_dry_run, log_result};
 use super::writer::execute;
 use crate::job_adapters::KINDS;
 use crate::{
-    Input, Kind, ObjectRef, Reconciler, Settings, WriteId, WritePurpose, WriteRequest, WriteResult,
+    Input, Kind, ObjectRef, Reconciler, Settings, WriteId, WriteOp, WritePurpose, WriteRequest,
+    WriteResult,
 };
 use k8s_openapi::jiff::Timestamp;
 use kube::Client;
@@ -26,6 +27,9 @@ const WRITE_TIMEOUT: Duration = Duration::from_secs(15);
 
 /// How often discovery looks for further kinds of jobs.
 const KIND_DISCOVERY_INTERVAL: Duration = Duration::from_secs(30);
+
+/// The pause before discovery is tried again as long as it has not responded.
+const KIND_DISCOVERY_RETRY: Duration = Duration::from_secs(1);
 
 /// The longest pause between two polls.
 const IDLE_MAX: Duration = Duration::from_secs(10);
@@ -125,7 +129,9 @@ pub async fn run(
     };
     started(health.clone());
     let mut reconciler = settings.reconciler.clone();
-    reconciler.job_kinds = (0..KINDS.len()).filter(|at| is_built_in(*at)).collect();
+    // Discovery removes those that the cluster does not have: until then no decision is written, because a job
+    // may belong to one of such a kind.
+    reconciler.job_kinds = (0..KINDS.len()).collect();
     let (inputs, from_watches) = mpsc::channel(INPUTS_MAX);
     for kind in Kind::FIXED {
         start_watch(&client, kind, inputs.clone());
@@ -280,7 +286,8 @@ impl EventLoop {
     }
 
     fn start_write(&self, write: WriteRequest) {
-        if self.is_dry_run {
+        let is_read = matches!(write.op, WriteOp::ReadJob { .. });
+        if self.is_dry_run && !is_read {
             log_dry_run(&write);
             self.send_result(&write, WriteResult::DryRun, Duration::ZERO);
             return;
@@ -386,11 +393,16 @@ fn watch_when_installed(client: &Client, at: usize, inputs: Sender<Input>) {
     let client = client.clone();
     let resource = job_resource(at);
     tokio::spawn(async move {
+        let mut is_known_missing = false;
         while !inputs.is_closed() {
             let request = client.list_api_group_resources(&resource.api_version);
-            if let Ok(Ok(list)) = timeout(KIND_DISCOVERY_INTERVAL, request).await
-                && list.resources.iter().any(|it| it.name == resource.plural)
-            {
+            let response = timeout(KIND_DISCOVERY_INTERVAL, request).await;
+            let is_installed = match &response {
+                Ok(Ok(list)) => Some(list.resources.iter().any(|it| it.name == resource.plural)),
+                Ok(Err(kube::Error::Api(status))) if status.code == 404 => Some(false),
+                _ => None,
+            };
+            if is_installed == Some(true) {
                 tracing::info!(kind = %resource.kind, "kind of job found; watching it");
                 // Before the watch, so that no decision is written until its list is complete. A closed
                 // channel means that the controller has stopped.
@@ -398,7 +410,17 @@ fn watch_when_installed(client: &Client, at: usize, inputs: Sender<Input>) {
                 start_watch(&client, Kind::Job(at), inputs);
                 return;
             }
-            sleep(KIND_DISCOVERY_INTERVAL).await;
+            if is_installed == Some(false) && !is_known_missing {
+                is_known_missing = true;
+                let _ = inputs.send(Input::JobKindMissing(at)).await;
+            }
+            // Before the first response no decision is written.
+            sleep(if is_known_missing {
+                KIND_DISCOVERY_INTERVAL
+            } else {
+                KIND_DISCOVERY_RETRY
+            })
+            .await;
         }
     });
 }

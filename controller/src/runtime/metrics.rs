@@ -79,6 +79,7 @@ pub(super) struct Metrics {
     preemption_steps: Family<PreemptionStepLabels, Gauge>,
     pending: Family<QueueLabels, Gauge>,
     reserving: Family<QueueLabels, Gauge>,
+    stuck_evictions: Gauge,
     leading: Gauge,
     in_flight: Gauge,
     last_counters: Counters,
@@ -101,6 +102,7 @@ impl Metrics {
             preemption_steps: Family::default(),
             pending: Family::default(),
             reserving: Family::default(),
+            stuck_evictions: Gauge::default(),
             leading: Gauge::default(),
             in_flight: Gauge::default(),
             last_counters: Counters::default(),
@@ -135,6 +137,9 @@ impl Metrics {
         all.register("pending_workloads", help, self.pending.clone());
         let help = "Workloads with reserved quota, by ClusterQueue";
         all.register("reserving_workloads", help, self.reserving.clone());
+        let help =
+            "Workloads that have not released their quota within the bound after their eviction";
+        all.register("stuck_evictions", help, self.stuck_evictions.clone());
         let help = "1 while this process is the leader";
         all.register("leading", help, self.leading.clone());
         let help = "In-flight writes";
@@ -192,7 +197,7 @@ impl Metrics {
 
     pub(super) fn record_write(&self, what: WritePurpose, result: &WriteResult, took: Duration) {
         let result = Text(match result {
-            WriteResult::Done(_) => "done",
+            WriteResult::Done(_) | WriteResult::Read(_) => "done",
             WriteResult::Conflict => "conflict",
             WriteResult::AlreadyExists => "already_exists",
             WriteResult::NotFound => "not_found",
@@ -269,6 +274,9 @@ impl Metrics {
                 .get_or_create(&labels)
                 .set(number(state.node_view(queue).admitted_count()));
         }
+        let stuck = reconciler.stuck_evictions();
+        self.stuck_evictions
+            .set(i64::try_from(stuck).unwrap_or(i64::MAX));
         let repeats = DampingView::new(state).repeat_stats();
         for (name, number) in [
             ("preempted", repeats.preempted),

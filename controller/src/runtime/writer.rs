@@ -1,10 +1,13 @@
 //! Executes writes at the API server.
 
+use super::job_reader::read_job;
 use super::watch::job_resource;
 use crate::{JobKey, ObjectKey, ObjectRef, WriteOp, WritePurpose, WriteRequest, WriteResult};
 use http::header::ACCEPT;
 use http::{HeaderValue, Request};
-use kube::api::{DeleteParams, Patch, PatchParams, PostParams, Preconditions, ValidationDirective};
+use kube::api::{
+    DeleteParams, GetParams, Patch, PatchParams, PostParams, Preconditions, ValidationDirective,
+};
 use kube::core::{ApiResource, DynamicObject, Request as Builder};
 use kube::{Client, Error};
 use lockkeeper_api::{ClusterQueue, Cohort, LocalQueue, ResourceFlavor, Workload};
@@ -22,6 +25,9 @@ const METADATA_ONLY: &str =
 
 /// Executes a write within `limit`.
 pub(super) async fn execute(client: &Client, write: &WriteRequest, limit: Duration) -> WriteResult {
+    if let WriteOp::ReadJob { .. } = &write.op {
+        return read_job(client, write, limit).await;
+    }
     let request = match build_request(write) {
         Ok(request) => request,
         Err(error) => return WriteResult::Rejected(error.to_string()),
@@ -52,7 +58,7 @@ struct ResponseMetadata {
     resource_version: Option<String>,
 }
 
-fn result_from_error(write: &WriteRequest, error: Error) -> WriteResult {
+pub(super) fn result_from_error(write: &WriteRequest, error: Error) -> WriteResult {
     let Error::Api(status) = error else {
         // No response, or an invalid one: the outcome is unknown.
         return WriteResult::Failed(error.to_string());
@@ -97,6 +103,8 @@ fn build_request(write: &WriteRequest) -> Result<Request<Vec<u8>>, kube::core::r
         WriteOp::PatchStatus(patch) => {
             builder.patch_subresource("status", &name, &by, &merge_patch(patch))?
         }
+        // It is no write.
+        WriteOp::ReadJob { .. } => builder.get(&name, &GetParams::default())?,
         WriteOp::Delete { uid } => {
             // A workload that was created again under this name has another uid, and is kept.
             let only = DeleteParams::background().preconditions(Preconditions {

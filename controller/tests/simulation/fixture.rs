@@ -61,6 +61,8 @@ impl Fixture {
             status_interval_ms: 1000,
             pending_reason_writes_per_second: 100,
             eviction_events_per_second: 5,
+            job_response_ms: 60_000,
+            stuck_eviction_ms: 120_000,
             job_kinds: vec![0, 1],
             seed: 1,
             instance: "stage".to_owned(),
@@ -148,6 +150,10 @@ impl Fixture {
 
     pub const fn counters(&self) -> Counters {
         self.process.reconciler.counters()
+    }
+
+    pub const fn stuck_evictions(&self) -> usize {
+        self.process.reconciler.stuck_evictions()
     }
 
     /// Changes an object as its user.

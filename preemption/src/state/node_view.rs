@@ -67,7 +67,10 @@ impl<'a> NodeView<'a> {
     #[must_use]
     pub fn admitted_count(self) -> usize {
         let groups = self.state.admitted_index.groups(self.node).iter();
-        let each = groups.map(|it| it.evicted.len().saturating_add(it.not_evicted.len()));
+        let each = groups.map(|it| {
+            let candidates = it.evicted.len().saturating_add(it.not_evicted.len());
+            candidates.saturating_add(it.stuck.len())
+        });
         each.fold(0, usize::saturating_add)
     }
 

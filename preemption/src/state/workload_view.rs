@@ -24,6 +24,13 @@ impl<'a> WorkloadView<'a> {
         self.state.workloads.get(self.id).map(|row| row.queue)
     }
 
+    /// Returns its uid; empty if it is unknown.
+    #[must_use]
+    pub fn uid(self) -> &'a str {
+        let row = self.state.workloads.get(self.id);
+        row.map_or("", |row| &*row.uid)
+    }
+
     /// Returns its priority; 0 if it is unknown.
     #[must_use]
     pub fn priority(self) -> i32 {

@@ -11,6 +11,7 @@ mod preemption;
 mod preemption_loops;
 mod proxy_faults;
 mod render;
+mod tenant;
 
 use super::Scenario;
 use crate::fixture::Fixture;
@@ -31,6 +32,7 @@ pub fn scenarios() -> Vec<Scenario> {
     add("pods ready", &pods_ready::TRIALS);
     add("jobs", &jobs::TRIALS);
     add("bad input", &bad_input::TRIALS);
+    add("tenant", &tenant::TRIALS);
     add("faults", &faults::TRIALS);
     add("faults", &proxy_faults::TRIALS);
     scenarios

@@ -6,7 +6,7 @@ use crate::reconciler::model::{PendingReason, TrackedWorkload};
 use crate::reconciler::state::View;
 use lockkeeper_api::workload::WorkloadStatus;
 use lockkeeper_cluster_state::{NotQueuedReason, WorkloadPhase, pending_message};
-use lockkeeper_preemption::{Decision, Entry, SkipReason, State};
+use lockkeeper_preemption::{Decision, Entry, SkipReason, State, Victim};
 
 /// The reason while the workload waits for quota.
 const PENDING: &str = "Pending";
@@ -22,10 +22,17 @@ pub(crate) fn pending_reason_for_entry(state: &State, entry: &Entry) -> PendingR
     let (reason, message) = match &entry.decision {
         Decision::Admit => ("QuotaReserved", String::new()),
         Decision::Preempt(victims) => {
-            let mut names: Vec<&str> = victims
-                .iter()
-                .map(|it| state.workload_name(it.workload))
-                .collect();
+            let own = namespace_of(state.workload_name(entry.workload));
+            let name_or_uid = |it: &Victim| {
+                let name = state.workload_name(it.workload);
+                // A name would tell a tenant about the objects of another.
+                if namespace_of(name) == own {
+                    name
+                } else {
+                    state.workload_view(it.workload).uid()
+                }
+            };
+            let mut names: Vec<&str> = victims.iter().map(name_or_uid).collect();
             let more = names.len().saturating_sub(NAMES_MAX);
             names.truncate(NAMES_MAX);
             let more = match more {
@@ -50,6 +57,11 @@ pub(crate) fn pending_reason_for_entry(state: &State, entry: &Entry) -> PendingR
         }
     };
     PendingReason { reason, message }
+}
+
+/// The namespace of a workload in the core's state.
+fn namespace_of(key: &str) -> &str {
+    key.split_once('/').map_or("", |(namespace, _)| namespace)
 }
 
 const fn skip_message(reason: SkipReason) -> &'static str {
@@ -120,6 +132,13 @@ pub(crate) fn pending_reason(view: View<'_>, workload: &TrackedWorkload) -> Pend
         reason: INADMISSIBLE,
         message,
     };
+    let job = view.model.job_of(workload);
+    if let Some(manager) = job.and_then(|it| it.view.foreign_manager.as_ref()) {
+        return inadmissible(format!(
+            "The job is managed by another controller, {manager}, which may never stop it; create the job without \
+             spec.managedBy"
+        ));
+    }
     match view.cluster.phase(workload.key.key()) {
         Some(Err(error)) => inadmissible(error.to_string()),
         Some(Ok(WorkloadPhase::NotQueued(reason))) => {

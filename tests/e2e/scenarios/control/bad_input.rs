@@ -195,16 +195,20 @@ fn relabelled(stage: &mut Fixture) {
     let workload = site.wait_until_running("waits");
     assert_eq!(workload["status"]["admission"]["clusterQueue"], "other");
 
-    // A running Job keeps its quota.
+    // A running Job is stopped, and waits for the queue that its label names.
     site.objects.patch("Job", "runs", &label(Some("nowhere")));
     others_are_admitted(&site);
-    let workload = site.wait_until_running("runs");
-    assert_eq!(workload["status"]["admission"]["clusterQueue"], "q");
+    site.wait_until_pending("runs", "Inadmissible");
+    let runs = site.wait_until_stopped("runs");
+    assert_eq!(runs["spec"]["queueName"], "nowhere");
 
-    // Without the label the controller does not manage the Job: its quota is released.
+    // Without the label a running Job is stopped before its quota is released.
     let name = site.workload_name("waits");
     site.objects.patch("Job", "waits", &label(None));
     site.objects.wait_until_gone("Workload", &name);
+    let waits = site.objects.get("Job", "waits");
+    assert_eq!(waits["spec"]["suspend"], true, "{waits:#}");
+    assert_eq!(site.pods("waits").len(), 0);
     site.wait_for_counts("ClusterQueue", "other", 0, 0);
     site.stop();
 }

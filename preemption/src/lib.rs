@@ -115,6 +115,7 @@
 mod admitted;
 mod amount;
 mod assignment;
+mod assignment_request;
 mod candidate_list;
 mod cycle;
 mod damping;

@@ -3,7 +3,8 @@
 use crate::amount::Amount;
 use crate::assignment::{Assignment, Mode};
 use crate::elastic::ElasticGate;
-use crate::flavor_assigner::{AssignmentRequest, Oracle, VictimSearchOracle, assign};
+use crate::assignment_request::{AssignmentRequest, Oracle, VictimSearchOracle};
+use crate::flavor_assigner::assign;
 use crate::ids::{FlavorResource, NodeId, ResourceId, WorkloadId};
 use crate::non_preemptible::NonPreemptibleUsage;
 use crate::policy::{Algorithm, Preemption, QueueingStrategy};
@@ -212,7 +213,8 @@ impl<'a> NominationContext<'a> {
         }
         // `needs` are the parts in mode Preempt; the request includes those that fit, as in Kueue.
         let needs = assignment.needs();
-        let request = demands(view, &assignment.usage, self.row.queue);
+        let gate = assignment_request.elastic_gate.as_ref();
+        let request = demands(view, &assignment.usage, self.row.queue, gate);
         let preemptor = assignment_request.preemptor(&needs, &request);
         let victims = victims::search(view, &context, &preemptor, trace);
         (assignment, victims)
@@ -336,16 +338,19 @@ pub(crate) fn demands(
     view: &View<'_>,
     usage: &[(FlavorResource, Amount)],
     queue: NodeId,
+    gate: Option<&ElasticGate<'_>>,
 ) -> Vec<Demand> {
     let node = view.tree.node(queue);
     usage
         .iter()
         .filter(|(_, amount)| amount.get() != 0)
         .filter_map(|(of, amount)| {
+            let cell = node.cell(*of)?;
             Some(Demand {
                 of: *of,
-                cell: node.cell(*of)?,
+                cell,
                 amount: *amount,
+                own_usage_max: gate.and_then(|it| it.own_usage_max(view, cell, *of, *amount)),
             })
         })
         .collect()

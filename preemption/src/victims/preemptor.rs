@@ -39,4 +39,6 @@ pub(crate) struct Demand {
     /// The cell of the preemptor's queue.
     pub(crate) cell: CellId,
     pub(crate) amount: Amount,
+    /// If set, the usage of the preemptor's queue must fall to this amount: the max of an elastic queue requires it.
+    pub(crate) own_usage_max: Option<Amount>,
 }

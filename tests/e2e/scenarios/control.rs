@@ -2,6 +2,7 @@
 
 mod bad_input;
 mod borrowing;
+mod elastic;
 mod faults;
 mod fixture;
 mod invariants;
@@ -29,6 +30,7 @@ pub fn scenarios() -> Vec<Scenario> {
     add("preemption", &preemption::TRIALS);
     add("borrowing", &borrowing::TRIALS);
     add("preemption", &preemption_loops::TRIALS);
+    add("elastic", &elastic::TRIALS);
     add("pods ready", &pods_ready::TRIALS);
     add("jobs", &jobs::TRIALS);
     add("bad input", &bad_input::TRIALS);

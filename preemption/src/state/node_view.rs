@@ -191,4 +191,47 @@ mod tests {
         assert_eq!(state.node_view(queue).admitted_count(), 1);
         assert_eq!(state.node_view(queue).borrowed(of), Amount::new(5));
     }
+
+    /// A stuck workload counts as admitted and uses its quota, but is in no list of candidates.
+    #[test]
+    fn mark_stuck_keeps_quota_without_candidate() {
+        let mut state = State::default();
+        let (flavor, resource) = (state.flavor("f"), state.resource("cpu"));
+        let of = FlavorResource { flavor, resource };
+        let held = Reservation {
+            usage: vec![(of, Amount::new(5))],
+            reserved_at_s: 0,
+            is_evicted: false,
+        };
+        let spec = WorkloadSpec {
+            name: "one",
+            uid: "one",
+            queue: "q",
+            priority: 0,
+            order_time: 0,
+            pod_sets: Vec::new(),
+            is_in_scope: true,
+            preemption_labels: crate::job::PreemptionLabels::default(),
+        };
+        let id = state.add_admitted(spec, &held);
+        let queue = state.queue("q").unwrap();
+        let candidates = |state: &State| {
+            let groups = state.admitted_index.groups(queue).iter();
+            let each = groups.map(|it| it.evicted.len() + it.not_evicted.len());
+            each.sum::<usize>()
+        };
+        assert_eq!(candidates(&state), 1);
+        for _ in 0..2 {
+            state.mark_stuck(id);
+            assert_eq!(candidates(&state), 0);
+            assert_eq!(state.node_view(queue).admitted_count(), 1);
+            assert_eq!(state.node_view(queue).usage(), [(of, Amount::new(5))]);
+        }
+        state.reserve(id, &held);
+        assert_eq!(candidates(&state), 1);
+        state.mark_stuck(id);
+        state.release(id);
+        assert_eq!(candidates(&state), 0);
+        assert_eq!(state.node_view(queue).admitted_count(), 0);
+    }
 }

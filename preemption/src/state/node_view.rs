@@ -114,7 +114,9 @@ impl<'a> NodeView<'a> {
 #[cfg(test)]
 mod tests {
     use super::PendingCounts;
-    use crate::{Amount, CohortSpec, FlavorResource, Reservation, State, TreeView, WorkloadSpec};
+    use crate::{
+        Amount, CohortSpec, FlavorResource, Reservation, State, TreeView, WorkloadSpec, mark_stuck,
+    };
 
     fn cohort(state: &mut State, name: &str, parent: Option<&str>) {
         state.set_cohort(CohortSpec {
@@ -222,14 +224,14 @@ mod tests {
         };
         assert_eq!(candidates(&state), 1);
         for _ in 0..2 {
-            state.mark_stuck(id);
+            mark_stuck(&mut state, id);
             assert_eq!(candidates(&state), 0);
             assert_eq!(state.node_view(queue).admitted_count(), 1);
             assert_eq!(state.node_view(queue).usage(), [(of, Amount::new(5))]);
         }
         state.reserve(id, &held);
         assert_eq!(candidates(&state), 1);
-        state.mark_stuck(id);
+        mark_stuck(&mut state, id);
         state.release(id);
         assert_eq!(candidates(&state), 0);
         assert_eq!(state.node_view(queue).admitted_count(), 0);

@@ -113,31 +113,6 @@ impl ClusterState {
         }
     }
 
-    /// Whether an evicted workload (`namespace/name`) does not release its quota. Then it is no candidate for
-    /// preemption: no other workload may count on its quota.
-    pub fn set_stuck(&mut self, key: &str, is_stuck: bool) {
-        let stored = self.workloads.key(key);
-        if is_stuck {
-            self.workloads.stuck.insert(stored);
-            self.sync().mark_stuck(key);
-        } else if !self.workloads.stuck.remove(&stored) {
-            return;
-        }
-        let Some(id) = self.state.workload(key) else {
-            return;
-        };
-        let view = self.state.workload_view(id);
-        let (queue, reservation) = (view.queue(), view.reservation());
-        if let Some(reservation) = reservation.filter(|_| !is_stuck) {
-            // It is a candidate again.
-            self.state.reserve(id, &reservation);
-        }
-        // Other workloads may find other victims now.
-        if let Some(queue) = queue {
-            self.state.reactivate(queue);
-        }
-    }
-
     /// Adds or updates a ClusterQueue.
     ///
     /// # Errors
@@ -414,6 +389,31 @@ impl ClusterState {
             let keys = self.workloads.keys_in_local_queue(&local_queue);
             self.sync().sync_all(&keys);
         }
+    }
+}
+
+/// Sets whether an evicted workload (`namespace/name`) does not release its quota. Then it is no candidate for
+/// preemption: no other workload may count on its quota.
+pub fn set_stuck(cluster: &mut ClusterState, key: &str, is_stuck: bool) {
+    let stored = cluster.workloads.key(key);
+    if is_stuck {
+        cluster.workloads.stuck.insert(stored);
+        cluster.sync().mark_stuck(key);
+    } else if !cluster.workloads.stuck.remove(&stored) {
+        return;
+    }
+    let Some(id) = cluster.state.workload(key) else {
+        return;
+    };
+    let view = cluster.state.workload_view(id);
+    let (queue, reservation) = (view.queue(), view.reservation());
+    if let Some(reservation) = reservation.filter(|_| !is_stuck) {
+        // It is a candidate again.
+        cluster.state.reserve(id, &reservation);
+    }
+    // Other workloads may find other victims now.
+    if let Some(queue) = queue {
+        cluster.state.reactivate(queue);
     }
 }
 

@@ -12,7 +12,7 @@ use lockkeeper_api::Workload;
 use lockkeeper_api::cluster_queue::StopPolicy;
 use lockkeeper_api::field_path::FieldPath;
 use lockkeeper_preemption::requeue::RequeueSettings;
-use lockkeeper_preemption::{Reservation, State, WorkloadId, WorkloadSpec};
+use lockkeeper_preemption::{Reservation, State, WorkloadId, WorkloadSpec, mark_stuck};
 use std::sync::Arc;
 
 /// The properties of a workload that depend on other objects.
@@ -60,7 +60,7 @@ impl WorkloadSync<'_> {
         if let Some(id) = self.state.workload(key)
             && self.state.workload_view(id).reservation().is_some()
         {
-            self.state.mark_stuck(id);
+            mark_stuck(self.state, id);
         }
     }
 

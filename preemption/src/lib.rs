@@ -160,7 +160,7 @@ pub use quota::{FlavorQuotas, Quota, ResourceGroup};
 pub use spec::{
     BorrowingGate, CohortSpec, KueueBugs, Options, QueueSpec, Reservation, WorkloadSpec,
 };
-pub use state::{DampingView, NodeView, PendingCounts, State, TreeView, WorkloadView};
+pub use state::{DampingView, NodeView, PendingCounts, State, TreeView, WorkloadView, mark_stuck};
 pub use trace::{CandidateVerdict, FlavorVerdict, Possibility, QueueVerdict, Step, Trace};
 pub use victim::{PreemptionReason, Protection, Victim};
 pub use what_if::{Nomination, WhatIf};

@@ -13,6 +13,7 @@ use super::status::workload::{EventOnSuccess, build_workload_write};
 use super::workload_owner::is_orphan;
 use super::workload_removal::forget_workload;
 use crate::key::ObjectKey;
+use lockkeeper_cluster_state::set_stuck;
 
 /// Plans the objects that have changed.
 pub(super) fn plan_dirty(state: &mut ReconcilerState, now_ms: i64) {
@@ -64,7 +65,7 @@ fn update_stuck(state: &mut ReconcilerState, key: &ObjectKey, now_ms: i64) {
     let is_stuck = at_ms.is_some_and(|at_ms| at_ms <= now_ms);
     if workload.is_some_and(|it| it.is_stuck() != is_stuck) {
         state.model.set_stuck(key, is_stuck);
-        state.cluster.set_stuck(key.key(), is_stuck);
+        set_stuck(&mut state.cluster, key.key(), is_stuck);
         state.cycle.is_due = true;
     }
 }

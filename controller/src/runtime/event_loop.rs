@@ -1,6 +1,7 @@
 //! The event loop: feeds inputs to the reconciler and starts its writes.
 
 use super::RunError;
+use super::job_reader::read_job;
 use super::leader_election::{self, LeaderUntil, LeaseSettings};
 use super::metrics::Metrics;
 use super::watch::{job_resource, start_watch};
@@ -303,7 +304,11 @@ impl EventLoop {
         let (client, answers) = (self.client.clone(), self.results.clone());
         tokio::spawn(async move {
             let begun = Instant::now();
-            let outcome = execute(&client, &write, limit).await;
+            let outcome = if is_read {
+                read_job(&client, &write, limit).await
+            } else {
+                execute(&client, &write, limit).await
+            };
             log_result(&write, &outcome);
             let _ = answers.send(FinishedWrite {
                 id: write.id,

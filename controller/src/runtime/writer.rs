@@ -1,6 +1,5 @@
 //! Executes writes at the API server.
 
-use super::job_reader::read_job;
 use super::watch::job_resource;
 use crate::{JobKey, ObjectKey, ObjectRef, WriteOp, WritePurpose, WriteRequest, WriteResult};
 use http::header::ACCEPT;
@@ -25,9 +24,6 @@ const METADATA_ONLY: &str =
 
 /// Executes a write within `limit`.
 pub(super) async fn execute(client: &Client, write: &WriteRequest, limit: Duration) -> WriteResult {
-    if let WriteOp::ReadJob { .. } = &write.op {
-        return read_job(client, write, limit).await;
-    }
     let request = match build_request(write) {
         Ok(request) => request,
         Err(error) => return WriteResult::Rejected(error.to_string()),

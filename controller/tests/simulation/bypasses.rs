@@ -1,11 +1,11 @@
-//! What a tenant may try with the rights on Jobs, and partly on Workloads: pods never run without quota, and quota that
-//! is not released blocks no other workload.
+//! Attempts of a tenant with rights on Jobs, and partly on Workloads, to run pods without quota or to keep quota from
+//! others.
 
 use crate::fields::{text, uid};
 use crate::fixture::Fixture;
 use crate::job_lifecycle::{job, set_job_running, set_job_stopped};
 use crate::jobs::JOB;
-use crate::objects::{NAMESPACE, class, local_queue};
+use crate::objects::{NAMESPACE, local_queue};
 use crate::pods::OrphanedPods;
 use lockkeeper_controller::{Kind, ObjectKey};
 use lockkeeper_preemption::requeue::RequeueSettings;
@@ -270,14 +270,58 @@ fn workload(name: &str, class: &str) -> Value {
     })
 }
 
+/// A child of a JobSet that is not in the watch yet is a Job like any other.
+#[test]
+fn job_that_arrives_before_its_job_set_is_left_to_it() {
+    let mut stage = Fixture::new(RequeueSettings::default(), 4);
+    let probe = json!({"metadata": {"name": "probe"}});
+    stage.api.create(Kind::Namespace, probe).unwrap();
+    let probe = stage.api.get(Kind::Namespace, &ObjectKey::new("", "probe"));
+    // The API server of the simulation counts uids: the child gets the next one, and the JobSet that after it.
+    let number: u64 = uid(probe.unwrap())
+        .trim_start_matches("uid-")
+        .parse()
+        .unwrap();
+    let set_uid = format!("uid-{}", number + 2);
+    let mut child = job("s-w-0", "mid");
+    child["spec"]["suspend"] = json!(false);
+    let owner = fake_owner("JobSet", "s", &set_uid);
+    child["metadata"]["ownerReferences"] = owner["metadata"]["ownerReferences"].clone();
+    stage.api.create(JOB, child).unwrap();
+    set_job_running(&mut stage, "s-w-0", 2);
+    stage.settle();
+    assert!(is_suspended(&stage, "s-w-0"));
+
+    let template = job("s-w-0", "mid")["spec"].clone();
+    let set = json!({
+        "metadata": {"name": "s", "namespace": NAMESPACE, "labels": {"lockkeeper.dev/queue-name": "main"}},
+        "spec": {"suspend": true, "replicatedJobs": [{
+            "name": "w", "replicas": 1, "template": {"spec": template},
+        }]},
+    });
+    stage.api.create(Kind::Job(1), set).unwrap();
+    assert_eq!(uid(stage.get(Kind::Job(1), "s")), set_uid);
+    stage.settle();
+    assert_eq!(stage.get(Kind::Job(1), "s")["spec"]["suspend"], false);
+    // Its controller resumes the child: the quota of the JobSet covers it.
+    stage.change(JOB, "s-w-0", &json!({"spec": {"suspend": false}}));
+    stage.advance(120_000);
+    assert!(!is_suspended(&stage, "s-w-0"));
+    assert_eq!(stage.api.all(Kind::Workload).count(), 1);
+    // A further Job with the same owner reference is not covered.
+    let mut other = job("s-w-1", "mid");
+    other["spec"]["suspend"] = json!(false);
+    other["metadata"]["ownerReferences"] = owner["metadata"]["ownerReferences"].clone();
+    stage.api.create(JOB, other).unwrap();
+    set_job_running(&mut stage, "s-w-1", 2);
+    stage.settle();
+    assert!(is_suspended(&stage, "s-w-1"));
+}
+
 /// A preemptor and its victim in two namespaces learn the uid of each other, and no name.
 #[test]
 fn conditions_name_no_objects_of_other_namespaces() {
     let mut stage = Fixture::new(RequeueSettings::default(), 2);
-    stage
-        .api
-        .create(Kind::PriorityClass, class("top", 5_000))
-        .unwrap();
     stage.api.create(JOB, job("victim", "low")).unwrap();
     stage.settle();
     set_job_running(&mut stage, "victim", 2);

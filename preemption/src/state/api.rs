@@ -157,16 +157,6 @@ impl State {
         }
     }
 
-    /// Takes an admitted workload out of the candidates: it does not release its quota, so no preemptor may count on
-    /// it. It keeps its quota until [`Self::release`]. Reserving quota for it again makes it a candidate again.
-    pub fn mark_stuck(&mut self, id: WorkloadId) {
-        self.mark_evicted(id);
-        if let Some(admitted) = self.workloads.admitted(id) {
-            self.admitted_index
-                .mark_stuck(&self.workloads, id, admitted);
-        }
-    }
-
     /// Releases the quota of an admitted workload, which becomes pending. The inadmissible workloads of its
     /// tree become active.
     pub fn release(&mut self, id: WorkloadId) {

@@ -6,6 +6,7 @@ use super::non_preemptible::{add_non_preemptible_usage, remove_non_preemptible_u
 use super::reactivation::{reactivate, reactivate_where_holds_ended};
 use super::usage::{dequeue, enqueue, release_usage, reserve_usage};
 use super::workload_view::WorkloadView;
+use crate::admitted::AdmittedLookup;
 use crate::ids::WorkloadId;
 use crate::spec::WorkloadSpec;
 use crate::workload_table::WorkloadRow;
@@ -123,6 +124,17 @@ pub(crate) fn update_workload(state: &mut State, id: WorkloadId, spec: WorkloadS
         reactivate(state, freed);
     }
     reactivate_where_holds_ended(state);
+}
+
+/// Takes an admitted workload out of the candidates: it does not release its quota, so no preemptor may count on it.
+/// It keeps its quota until [`State::release`]. Reserving quota for it again makes it a candidate again.
+pub fn mark_stuck(state: &mut State, id: WorkloadId) {
+    state.mark_evicted(id);
+    if let Some(admitted) = state.workloads.admitted(id) {
+        state
+            .admitted_index
+            .mark_stuck(&state.workloads, id, admitted);
+    }
 }
 
 #[cfg(test)]

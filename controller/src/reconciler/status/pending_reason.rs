@@ -25,7 +25,7 @@ pub(crate) fn pending_reason_for_entry(state: &State, entry: &Entry) -> PendingR
             let own = namespace_of(state.workload_name(entry.workload));
             let name_or_uid = |it: &Victim| {
                 let name = state.workload_name(it.workload);
-                // A name would tell a tenant about the objects of another.
+                // A name would reveal an object of another tenant.
                 if namespace_of(name) == own {
                     name
                 } else {

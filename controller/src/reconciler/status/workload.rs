@@ -197,7 +197,7 @@ fn write_preemption(
     // The paths complete the text of Kueue's `preemptionMessage`.
     let [from, to] = &decision.queue_paths;
     let namespace = workload.metadata.namespace.as_deref().unwrap_or_default();
-    // A name would tell a tenant about the objects of another.
+    // A name would reveal an object of another tenant.
     let preemptor = if decision.preemptor.namespace() == namespace {
         decision.preemptor.key()
     } else {

@@ -10,7 +10,7 @@ use super::fixture::{self, ControllerFixture};
 use super::invariants::{holds_quota, pod_cpu, queue_and_cpu};
 use super::render;
 use crate::fixture::Fixture;
-use crate::kubectl::KubectlOutput;
+use crate::kubectl::{Kubectl, KubectlOutput};
 use crate::objects::merge;
 use crate::wait;
 
@@ -25,7 +25,10 @@ pub const TRIALS: [Trial; 9] = [
         "an owner added to a running Job releases nothing",
         owner_added,
     ),
-    ("an invented JobSet exempts nothing", invented_job_set),
+    (
+        "a JobSet that is not managed exempts nothing",
+        unmanaged_job_set,
+    ),
     (
         "a Job owned by a Job is suspended again and again",
         owned_by_job,
@@ -45,8 +48,8 @@ const TENANT: &str = "--as=tenant1";
 
 /// Two queues of 8 cpu in one cohort, and a tenant who may create, change and delete Jobs.
 #[track_caller]
-fn open(stage: &mut Fixture) -> ControllerFixture<'_> {
-    let site = ControllerFixture::open_without_webhook(stage, BOUNDS);
+fn open(stage: &mut Fixture) -> (ControllerFixture<'_>, Kubectl) {
+    let mut site = ControllerFixture::open_without_webhook(stage, BOUNDS);
     site.flavor("default");
     site.classes();
     let more = json!({
@@ -67,37 +70,39 @@ fn open(stage: &mut Fixture) -> ControllerFixture<'_> {
         "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": "tenant"},
         "subjects": [{"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": "tenant1"}],
     });
-    let kubectl = site.stage.cluster().kubectl();
+    let kubectl = site.stage.cluster().kubectl().clone();
     for object in [role, binding] {
         kubectl.apply(&object.to_string(), &[]).expect_accepted();
     }
-    site
+    (site, kubectl)
 }
 
 /// Runs kubectl as the tenant.
 #[track_caller]
-fn tenant(site: &ControllerFixture<'_>, arguments: &[&str]) -> KubectlOutput {
+fn as_tenant(kubectl: &Kubectl, arguments: &[&str]) -> KubectlOutput {
     let mut all = arguments.to_vec();
     all.push(TENANT);
-    site.stage.cluster().kubectl().run(&all).expect_accepted()
+    kubectl.run(&all).expect_accepted()
 }
 
 #[track_caller]
-fn patch(site: &ControllerFixture<'_>, job: &str, change: &Value) {
+fn patch(kubectl: &Kubectl, job: &str, change: &Value) {
     let change = change.to_string();
-    tenant(site, &["patch", "job", job, "--type=merge", "-p", &change]);
+    as_tenant(
+        kubectl,
+        &["patch", "job", job, "--type=merge", "-p", &change],
+    );
 }
 
 /// Creates a Job of `pods` pods of one cpu as the tenant.
 #[track_caller]
-fn submit(site: &ControllerFixture<'_>, name: &str, queue: &str, pods: u32, more: &Value) {
+fn submit(kubectl: &Kubectl, name: &str, queue: &str, pods: u32, more: &Value) {
     let mut job = fixture::job(name, queue, 1, "low", &json!({}));
     merge(
         &mut job,
         &json!({"spec": {"parallelism": pods, "completions": pods}}),
     );
     merge(&mut job, more);
-    let kubectl = site.stage.cluster().kubectl();
     let arguments = ["create", "-f", "-", TENANT];
     kubectl
         .with_input(&arguments, &job.to_string())
@@ -139,36 +144,36 @@ fn is_suspended(site: &ControllerFixture<'_>, job: &str) -> bool {
 }
 
 fn foreign_manager(stage: &mut Fixture) {
-    let mut site = open(stage);
+    let (mut site, kubectl) = open(stage);
     let squat = json!({"spec": {"managedBy": "example.com/none"}});
-    submit(&site, "squat", "qa", 16, &squat);
+    submit(&kubectl, "squat", "qa", 16, &squat);
     let workload = site.wait_until_pending("squat", "Inadmissible");
     let message = render::message(&workload, "QuotaReserved");
     assert!(message.contains("example.com/none"), "{message}");
     // The owner of the quota, and both priorities in the queue of the squatter, are not affected.
-    submit(&site, "owner", "qb", 8, &json!({}));
+    submit(&kubectl, "owner", "qb", 8, &json!({}));
     site.wait_until_running("owner");
-    submit(&site, "low", "qa", 8, &json!({}));
+    submit(&kubectl, "low", "qa", 8, &json!({}));
     site.wait_until_running("low");
     let high = json!({"metadata": {"labels": {"lockkeeper.dev/priority-class": "high"}}});
-    submit(&site, "high", "qa", 8, &high);
+    submit(&kubectl, "high", "qa", 8, &high);
     site.wait_until_running("high");
     site.wait_until_stopped("low");
     site.stop();
 }
 
 fn label_removed(stage: &mut Fixture) {
-    let mut site = open(stage);
-    submit(&site, "runs", "qa", 8, &json!({}));
+    let (mut site, kubectl) = open(stage);
+    submit(&kubectl, "runs", "qa", 8, &json!({}));
     site.wait_until_running("runs");
     let workload = site.workload_name("runs");
-    submit(&site, "fills", "qb", 8, &json!({}));
+    submit(&kubectl, "fills", "qb", 8, &json!({}));
     site.wait_until_running("fills");
-    tenant(
-        &site,
+    as_tenant(
+        &kubectl,
         &["label", "job", "runs", "lockkeeper.dev/queue-name-"],
     );
-    submit(&site, "second", "qa", 8, &json!({}));
+    submit(&kubectl, "second", "qa", 8, &json!({}));
     wait_within_quota(&site, "the stop", || is_suspended(&site, "runs"));
     wait_within_quota(&site, "the start of the next Job", || {
         !is_suspended(&site, "second")
@@ -179,11 +184,11 @@ fn label_removed(stage: &mut Fixture) {
 }
 
 fn label_changed(stage: &mut Fixture) {
-    let mut site = open(stage);
-    submit(&site, "runs", "qa", 2, &json!({}));
+    let (mut site, kubectl) = open(stage);
+    submit(&kubectl, "runs", "qa", 2, &json!({}));
     site.wait_until_running("runs");
     patch(
-        &site,
+        &kubectl,
         "runs",
         &json!({"metadata": {"labels": {"lockkeeper.dev/queue-name": "qb"}}}),
     );
@@ -204,15 +209,19 @@ fn owned_by(version: &str, kind: &str, name: &str, uid: &Value) -> Value {
 }
 
 fn owner_added(stage: &mut Fixture) {
-    let mut site = open(stage);
-    submit(&site, "runs", "qa", 8, &json!({}));
+    let (mut site, kubectl) = open(stage);
+    submit(&kubectl, "runs", "qa", 8, &json!({}));
     site.wait_until_running("runs");
-    submit(&site, "anchor", "qa", 16, &json!({}));
+    submit(&kubectl, "anchor", "qa", 16, &json!({}));
     site.wait_until_pending("anchor", "WaitingForQuota");
     let uid = site.objects.get("Job", "anchor")["metadata"]["uid"].clone();
-    patch(&site, "runs", &owned_by("batch/v1", "Job", "anchor", &uid));
+    patch(
+        &kubectl,
+        "runs",
+        &owned_by("batch/v1", "Job", "anchor", &uid),
+    );
     // The queue has handled the change once a later Job waits for its quota.
-    submit(&site, "second", "qa", 9, &json!({}));
+    submit(&kubectl, "second", "qa", 9, &json!({}));
     site.wait_until_pending("second", "WaitingForQuota");
     wait_within_quota(&site, "the count", || {
         let (_, held) = pods_and_quota(&site);
@@ -221,16 +230,20 @@ fn owner_added(stage: &mut Fixture) {
     site.stop();
 }
 
-fn invented_job_set(stage: &mut Fixture) {
-    let mut site = open(stage);
-    let mut more = owned_by(
-        "jobset.x-k8s.io/v1alpha2",
-        "JobSet",
-        "nope",
-        &json!("00000000-0000-0000-0000-000000000000"),
-    );
+/// The JobSet exists, so that the garbage collector keeps the Job, but the controller does not manage it.
+fn unmanaged_job_set(stage: &mut Fixture) {
+    stage.without_webhook();
+    stage.cluster_mut().install_jobset();
+    let (mut site, kubectl) = open(stage);
+    let set = site.objects.create(&json!({
+        "apiVersion": "jobset.x-k8s.io/v1alpha2", "kind": "JobSet",
+        "metadata": {"name": "anchor", "namespace": "default"},
+        "spec": {"replicatedJobs": []},
+    }));
+    let uid = &set["metadata"]["uid"];
+    let mut more = owned_by("jobset.x-k8s.io/v1alpha2", "JobSet", "anchor", uid);
     merge(&mut more, &json!({"spec": {"suspend": false}}));
-    submit(&site, "fake", "nowhere", 8, &more);
+    submit(&kubectl, "fake", "nowhere", 8, &more);
     site.objects
         .wait_until("Job", "fake", |it| it["spec"]["suspend"] == true);
     site.wait_until_no_pods("fake");
@@ -239,17 +252,14 @@ fn invented_job_set(stage: &mut Fixture) {
 }
 
 fn owned_by_job(stage: &mut Fixture) {
-    let mut site = open(stage);
-    let more = owned_by(
-        "batch/v1",
-        "Job",
-        "nope",
-        &json!("00000000-0000-0000-0000-000000000000"),
-    );
-    submit(&site, "fake", "nowhere", 8, &more);
+    let (mut site, kubectl) = open(stage);
+    submit(&kubectl, "anchor", "nowhere", 1, &json!({}));
+    let uid = site.objects.get("Job", "anchor")["metadata"]["uid"].clone();
+    let more = owned_by("batch/v1", "Job", "anchor", &uid);
+    submit(&kubectl, "fake", "nowhere", 8, &more);
     site.wait_until_pending("fake", "Inadmissible");
     for _ in 0..2 {
-        patch(&site, "fake", &json!({"spec": {"suspend": false}}));
+        patch(&kubectl, "fake", &json!({"spec": {"suspend": false}}));
         site.objects
             .wait_until("Job", "fake", |it| it["spec"]["suspend"] == true);
         site.wait_until_no_pods("fake");
@@ -259,7 +269,7 @@ fn owned_by_job(stage: &mut Fixture) {
 
 /// The tenant may also create Workloads here.
 fn unknown_owner(stage: &mut Fixture) {
-    let mut site = open(stage);
+    let (mut site, kubectl) = open(stage);
     let template = fixture::job("x", "qa", 1, "", &json!({}))["spec"]["template"].clone();
     let mut squat = json!({
         "apiVersion": "lockkeeper.dev/v1alpha1", "kind": "Workload",
@@ -272,15 +282,15 @@ fn unknown_owner(stage: &mut Fixture) {
     site.objects.wait_until("Workload", "squat", |it| {
         render::has_status(it, "QuotaReserved", "True")
     });
-    submit(&site, "owner", "qb", 8, &json!({}));
+    submit(&kubectl, "owner", "qb", 8, &json!({}));
     site.wait_until_running("owner");
     site.stop();
 }
 
 /// The tenant may also change Workloads here.
 fn detached_workload(stage: &mut Fixture) {
-    let mut site = open(stage);
-    submit(&site, "runs", "qa", 1, &json!({}));
+    let (mut site, kubectl) = open(stage);
+    submit(&kubectl, "runs", "qa", 1, &json!({}));
     site.wait_until_running("runs");
     let name = site.workload_name("runs");
     let before = site.objects.get("Workload", &name)["metadata"]["uid"].clone();
@@ -291,7 +301,7 @@ fn detached_workload(stage: &mut Fixture) {
     );
     site.objects
         .wait_until("Job", "runs", |it| it["spec"]["suspend"] == true);
-    patch(&site, "runs", &json!({"spec": {"parallelism": 50}}));
+    patch(&kubectl, "runs", &json!({"spec": {"parallelism": 50}}));
     wait_within_quota(&site, "another workload", || {
         let workload = site.objects.find("Workload", &name).unwrap_or_default();
         workload["metadata"]["uid"].is_string() && workload["metadata"]["uid"] != before
@@ -300,16 +310,16 @@ fn detached_workload(stage: &mut Fixture) {
 }
 
 fn orphaned_job(stage: &mut Fixture) {
-    let mut site = open(stage);
-    submit(&site, "runs", "qa", 8, &json!({}));
+    let (mut site, kubectl) = open(stage);
+    submit(&kubectl, "runs", "qa", 8, &json!({}));
     site.wait_until_running("runs");
-    submit(&site, "fills", "qb", 8, &json!({}));
+    submit(&kubectl, "fills", "qb", 8, &json!({}));
     site.wait_until_running("fills");
     let workload = site.workload_name("runs");
-    tenant(&site, &["delete", "job", "runs", "--cascade=orphan"]);
+    as_tenant(&kubectl, &["delete", "job", "runs", "--cascade=orphan"]);
     // Another Job of a higher priority needs the quota: the pods cannot be stopped, which is reported.
     let high = json!({"metadata": {"labels": {"lockkeeper.dev/priority-class": "high"}}});
-    submit(&site, "second", "qa", 8, &high);
+    submit(&kubectl, "second", "qa", 8, &high);
     site.objects.wait_until("Workload", &workload, |it| {
         render::has_status(it, "EvictionStuck", "True")
     });

@@ -226,6 +226,7 @@ fn run_settings(config: &Config, rules: Rules) -> RunSettings {
         reconciler: Settings {
             options: settings::scheduling_options(config),
             requeue: settings::requeue_settings(config),
+            excluded_resource_prefixes: config.resources.exclude_prefixes.clone(),
             rules,
             writes_max: controller.writes_max.count(),
             status_interval_ms: i64::try_from(interval.as_millis()).unwrap_or(i64::MAX),

@@ -29,8 +29,8 @@ pub use listen::{AddressError, ListenAddress, OptionalListen};
 pub use namespaced_name::{NameError, NamespacedName};
 pub use pods_ready::{BackoffPreset, RequeuingStrategy, RequeuingTimestamp, WaitForPodsReady};
 pub use preemption::{
-    Algorithm, BorrowingGate, Compatibility, FairSharing, FairStrategies, FairStrategiesError,
-    FairStrategy, PreemptionSettings,
+    Algorithm, BorrowingGate, Compatibility, DefaultPreemptionLimits, FairSharing, FairStrategies,
+    FairStrategiesError, FairStrategy, PreemptionSettings, SECONDS_MAX,
 };
 
 use bounded::deserialize_in_range;
@@ -75,6 +75,8 @@ pub struct Config {
     pub wait_for_pods_ready: WaitForPodsReady,
     /// Admission and preemption settings for all queues.
     pub preemption: PreemptionSettings,
+    /// Which requested resources need quota.
+    pub resources: ResourceSettings,
     /// The controller, which admits workloads.
     pub controller: ControllerSettings,
 }
@@ -149,6 +151,15 @@ pub struct JobSettings {
     /// Treat pods without the label `quota.scheduling.koordinator.sh/preemptible` as non-preemptible. By
     /// default they are preemptible.
     pub disable_default_preemptiable: bool,
+}
+
+/// Which requested resources need quota.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+pub struct ResourceSettings {
+    /// Prefixes of the names of resources that need no quota, such as `example.com/`. Requests of these resources are
+    /// ignored (Kueue: `resources.excludeResourcePrefixes`).
+    pub exclude_prefixes: Vec<String>,
 }
 
 /// The webhook server.

@@ -227,6 +227,7 @@ fn run_settings(config: &Config, rules: Rules) -> RunSettings {
         reconciler: Settings {
             options: settings::scheduling_options(config),
             requeue: settings::requeue_settings(config),
+            excluded_resource_prefixes: config.resources.exclude_prefixes.clone(),
             rules,
             writes_max: controller.writes_max.count(),
             status_interval_ms: ms(interval),

@@ -38,17 +38,21 @@ pub(crate) struct ClusterQueueEntry {
     pub(crate) object: Arc<ClusterQueue>,
 }
 
-/// Value and default flag of a PriorityClass.
+/// Value, default flag and preemption policy of a PriorityClass.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct PriorityClassEntry {
     pub(crate) value: i32,
     pub(crate) is_default: bool,
+    /// Whether its `preemptionPolicy` is `Never`.
+    pub(crate) never_preempts: bool,
 }
 
 /// ClusterQueues, Cohorts, `ResourceFlavors`, LocalQueues, namespaces and PriorityClasses.
 #[derive(Clone, Debug, Default)]
 pub struct ObjectStore {
     pub(crate) completeness: Completeness,
+    /// Resources whose names start with one of these need no quota.
+    pub(crate) excluded_resource_prefixes: Vec<String>,
     pub(crate) cluster_queues: BTreeMap<String, ClusterQueueEntry>,
     pub(crate) cohorts: BTreeMap<String, CohortSpec>,
     pub(crate) flavors: Flavors,
@@ -111,6 +115,15 @@ impl ObjectStore {
         // A file or a watch may lack the classes that the API server creates itself.
         let system = SYSTEM_PRIORITY_CLASSES.iter().find(|it| it.0 == name);
         class.or(system.map(|(_, value)| *value))
+    }
+
+    /// Whether the `preemptionPolicy` of a PriorityClass is `Never`; without a name, that of the default class.
+    pub(crate) fn class_never_preempts(&self, name: Option<&str>) -> bool {
+        let class = match name {
+            Some(name) => self.priority_classes.get(name),
+            None => self.priority_classes.values().find(|it| it.is_default),
+        };
+        class.is_some_and(|it| it.never_preempts)
     }
 
     /// Whether a ClusterQueue admits workloads.

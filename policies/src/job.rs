@@ -2,7 +2,7 @@
 
 use crate::defaulting::Defaults;
 use crate::job_suspend;
-use crate::labels::{misplaced_key, misspelt_key, unparsable_label_value};
+use crate::labels::{disruption_mode_unused, misplaced_key, misspelt_key, unparsable_label_value};
 use crate::rule::{Context, Operation, Rule};
 use crate::validated_kind::{ValidatedKind, implement_type_mismatch};
 use k8s_openapi::api::batch::v1::Job;
@@ -13,6 +13,7 @@ static RULES: &[Rule<Job>] = &[
     misspelt_key::rule(Action::Warn),
     misplaced_key::rule(Action::Warn),
     unparsable_label_value::rule(),
+    disruption_mode_unused::rule(),
 ];
 
 impl ValidatedKind for Job {

@@ -2,7 +2,7 @@
 
 use crate::defaulting::Defaults;
 use crate::job_suspend;
-use crate::labels::{misplaced_key, misspelt_key, unparsable_label_value};
+use crate::labels::{disruption_mode_unused, misplaced_key, misspelt_key, unparsable_label_value};
 use crate::rule::{Context, Operation, Rule};
 use crate::validated_kind::{ValidatedKind, implement_type_mismatch};
 use lockkeeper_api::JobSet;
@@ -13,6 +13,7 @@ static RULES: &[Rule<JobSet>] = &[
     misspelt_key::rule(Action::Warn),
     misplaced_key::rule(Action::Warn),
     unparsable_label_value::rule(),
+    disruption_mode_unused::rule(),
 ];
 
 impl ValidatedKind for JobSet {

@@ -28,6 +28,8 @@ pub(crate) struct AssignmentRequest<'a> {
     /// Whether fair sharing is on.
     pub(crate) is_fair: bool,
     pub(crate) may_preempt: bool,
+    /// The second from which the workload may preempt, if it has not waited long enough.
+    pub(crate) delayed_until_s: Option<i64>,
     /// The gate of the queue, if it is elastic.
     pub(crate) elastic_gate: Option<ElasticGate<'a>>,
 }
@@ -44,6 +46,7 @@ impl AssignmentRequest<'_> {
             order_time: self.order_time,
             policy: self.settings.preemption,
             may_preempt: self.may_preempt,
+            delayed_until_s: self.delayed_until_s,
             needs,
             request,
         }

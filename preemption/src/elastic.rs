@@ -133,9 +133,10 @@ impl QueueSettings {
         class == Some(Preemptibility::NonPreemptible)
     }
 
-    /// Returns whether workloads with these labels may preempt.
+    /// Returns whether workloads with these labels may preempt: not with the policy `Never`, whatever the queue, and in
+    /// an elastic queue only those that may trigger preemption.
     pub(crate) fn may_preempt(&self, labels: crate::job::PreemptionLabels) -> bool {
-        self.elastic
-            .is_none_or(|it| it.may_trigger_preemption(labels))
+        let elastic = self.elastic;
+        !labels.never_preempts && elastic.is_none_or(|it| it.may_trigger_preemption(labels))
     }
 }

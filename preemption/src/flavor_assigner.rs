@@ -149,6 +149,9 @@ impl FlavorSearch<'_, '_> {
                 if amount == Amount::ZERO {
                     continue;
                 }
+                let pod_set = self.pod_set_index;
+                self.trace
+                    .record(|| Step::ResourceNotCovered { pod_set, resource });
                 return fails(assignment);
             };
             let Some(mode) = self.assign_group(group, &mut assignment.flavors) else {
@@ -339,14 +342,7 @@ impl FlavorSearch<'_, '_> {
         }
         let is_within_nominal = requested <= self.view.tree.cell(cell).nominal;
         if is_within_nominal || may_reclaim || self.may_preempt_while_borrowing() {
-            let assignment_request = self.assignment_request;
-            return self.oracle.possibility(
-                self.view,
-                assignment_request,
-                demand,
-                level,
-                self.trace,
-            );
+            return self.search_victims(demand, level);
         }
         self.trace.record(|| Step::Flavor {
             pod_set,
@@ -369,14 +365,7 @@ impl FlavorSearch<'_, '_> {
         verdict: FlavorVerdict,
     ) -> GranularMode {
         if demand.own_usage_max.is_some() && self.assignment_request.may_preempt {
-            let assignment_request = self.assignment_request;
-            let found = self.oracle.possibility(
-                self.view,
-                assignment_request,
-                demand,
-                level,
-                self.trace,
-            );
+            let found = self.search_victims(demand, level);
             if found.0 > Possibility::NoCandidates {
                 return found;
             }
@@ -388,6 +377,12 @@ impl FlavorSearch<'_, '_> {
             verdict,
         });
         (Possibility::NoFit, 0)
+    }
+
+    fn search_victims(&mut self, demand: Demand, level: u32) -> GranularMode {
+        let assignment_request = self.assignment_request;
+        self.oracle
+            .possibility(self.view, assignment_request, demand, level, self.trace)
     }
 
     fn may_preempt_while_borrowing(&self) -> bool {

@@ -2,8 +2,8 @@
 
 use crate::amount::Amount;
 use crate::assignment::Assignment;
-use crate::cycle::{NominationContext, NominationOptions, demands, nominate_with_holds};
 use crate::assignment_request::{AssignmentRequest, Oracle};
+use crate::cycle::{NominationContext, NominationOptions, demands, nominate_with_holds};
 use crate::ids::{FlavorResource, WorkloadId};
 use crate::quota::View;
 use crate::state::{State, apply_changes, apply_holds, ensure_cell};

@@ -86,7 +86,8 @@ mod tests {
     const CASES: usize = 2_000;
 
     fn random_container(rng: &mut Rng) -> Value {
-        let mut container = json!({"name": "a", "image": "registry.example.com/train:1", "env": [{"name": "A"}]});
+        let mut container =
+            json!({"name": "a", "image": "registry.example.com/train:1", "env": [{"name": "A"}]});
         if !rng.one_in(4) {
             let list = if rng.one_in(3) { "limits" } else { "requests" };
             let resources = json!({list: {"cpu": rng.range(0, 4), "memory": "1Gi"}});
@@ -117,7 +118,8 @@ mod tests {
             spec["tolerations"] = json!([{"key": "spot", "operator": "Exists"}]);
         }
         if rng.one_in(3) {
-            let term = json!({"matchExpressions": [{"key": "zone", "operator": "In", "values": ["a"]}]});
+            let term =
+                json!({"matchExpressions": [{"key": "zone", "operator": "In", "values": ["a"]}]});
             spec["affinity"] = json!({
                 "nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [term]}},
                 "podAntiAffinity": {},
@@ -165,12 +167,20 @@ mod tests {
             pod_set.template = Arc::new(strip_template((*pod_set.template).clone()));
             let read = |workload: &Workload| {
                 let groups = &queue.spec.resource_groups;
-                let pods = pod_sets(workload, &mut State::default(), groups, &flavors).unwrap();
+                let mut state = State::default();
+                for name in ["cpu", "memory"] {
+                    state.resource(name);
+                }
+                let pods = pod_sets(workload, &mut state, groups, &flavors, &[]).unwrap();
                 (pods, preemption_labels(workload))
             };
             assert_eq!(read(&whole), read(&stripped), "case {case}: {template:#}");
             classes.insert(preemption_labels(&whole));
         }
-        assert_eq!(classes.len(), 18, "every combination of labels and policy occurs");
+        assert_eq!(
+            classes.len(),
+            18,
+            "every combination of labels and policy occurs"
+        );
     }
 }

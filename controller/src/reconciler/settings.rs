@@ -11,6 +11,8 @@ pub struct Settings {
     pub options: Options,
     /// `waitForPodsReady`.
     pub requeue: RequeueSettings,
+    /// Prefixes of the resources that need no quota (`resources.excludePrefixes`).
+    pub excluded_resource_prefixes: Vec<String>,
     /// Rules that stored queues and cohorts are validated with; the first finding is reported in
     /// the condition `Misconfigured`.
     pub rules: RuleSettings,

@@ -54,6 +54,7 @@ impl ReconcilerState {
             settings.requeue.clone(),
             Completeness::Complete,
         );
+        cluster.exclude_resources(std::mem::take(&mut settings.excluded_resource_prefixes));
         // An unwritten admission is preempted first: withdrawing it costs no write.
         cluster.state_mut().treat_new_as_newest();
         Self {

@@ -56,6 +56,7 @@ impl Fixture {
         let settings = Settings {
             options: Options::default(),
             requeue,
+            excluded_resource_prefixes: Vec::new(),
             rules: RuleSettings::default(),
             writes_max: 8,
             status_interval_ms: 1000,

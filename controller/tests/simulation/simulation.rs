@@ -325,6 +325,7 @@ fn settings(dice: &mut Rng) -> Settings {
     Settings {
         options,
         requeue,
+        excluded_resource_prefixes: Vec::new(),
         rules: RuleSettings::default(),
         writes_max: *dice.pick(&[1, 2, 4, 16]),
         status_interval_ms: *dice.pick(&[0, 100, 1000]),

@@ -341,7 +341,9 @@ fn repair_secret(stage: &mut Fixture, protocol: Protocol) {
         r#"{"data":null}"#,
     ] {
         patch_secret(&kubectl, patch);
-        wait_until("the served certificate is written back", || data(&kubectl) == good);
+        wait_until("the served certificate is written back", || {
+            data(&kubectl) == good
+        });
         assert_eq!(server.readyz(), "ok\n");
     }
     let rejected = server.metric("certificate_reloads_total{result=\"rejected\"}");
@@ -362,7 +364,9 @@ fn repair_secret(stage: &mut Fixture, protocol: Protocol) {
     });
     assert_eq!(server.readyz(), "ok\n");
     fixture::install(&kubectl);
-    wait_until("the served certificate is written back", || data(&kubectl) == good);
+    wait_until("the served certificate is written back", || {
+        data(&kubectl) == good
+    });
 
     // A valid pair of another CA is accepted.
     server.wait_ready();

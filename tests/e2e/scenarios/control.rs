@@ -7,6 +7,7 @@ mod faults;
 mod fixture;
 mod invariants;
 mod jobs;
+mod limits;
 mod pods_ready;
 mod preemption;
 mod preemption_loops;
@@ -31,6 +32,7 @@ pub fn scenarios() -> Vec<Scenario> {
     add("borrowing", &borrowing::TRIALS);
     add("preemption", &preemption_loops::TRIALS);
     add("elastic", &elastic::TRIALS);
+    add("limits", &limits::TRIALS);
     add("pods ready", &pods_ready::TRIALS);
     add("jobs", &jobs::TRIALS);
     add("bad input", &bad_input::TRIALS);

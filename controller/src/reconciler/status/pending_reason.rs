@@ -5,7 +5,9 @@ use super::priorities::effective_priorities;
 use crate::reconciler::model::{PendingReason, TrackedWorkload};
 use crate::reconciler::state::View;
 use lockkeeper_api::workload::WorkloadStatus;
-use lockkeeper_cluster_state::{NotQueuedReason, WorkloadPhase, pending_message};
+use lockkeeper_cluster_state::{
+    NotQueuedReason, WorkloadPhase, pending_message, uncovered_resources_message,
+};
 use lockkeeper_preemption::{Decision, Entry, SkipReason, State, Victim};
 
 /// The reason while the workload waits for quota.
@@ -13,6 +15,9 @@ const PENDING: &str = "Pending";
 
 /// The reason when only a change of an object helps.
 const INADMISSIBLE: &str = "Inadmissible";
+
+/// The reason when the ClusterQueue does not cover a requested resource.
+const RESOURCE_NOT_COVERED: &str = "ResourceNotCovered";
 
 /// The most victims that a message names.
 const NAMES_MAX: usize = 5;
@@ -73,7 +78,9 @@ const fn skip_message(reason: SkipReason) -> &'static str {
         SkipReason::BorrowingGate => {
             "Borrowing in its cohort is not allowed in this cycle: a workload that does not borrow came first"
         }
-        SkipReason::VictimLimit => "The limit on preemptions per cycle is reached",
+        SkipReason::VictimLimit => {
+            "The limit on preemptions per cycle is reached (maxVictimsPerCycle)"
+        }
     }
 }
 
@@ -142,7 +149,7 @@ pub(crate) fn pending_reason(view: View<'_>, workload: &TrackedWorkload) -> Pend
     match view.cluster.phase(workload.key.key()) {
         Some(Err(error)) => inadmissible(error.to_string()),
         Some(Ok(WorkloadPhase::NotQueued(reason))) => {
-            inadmissible(not_queued_message(workload, reason))
+            inadmissible(not_queued_message(view, workload, reason))
         }
         // The next cycle ends the backoff; the time alone may be over before.
         Some(Ok(WorkloadPhase::OnHold(until_s)))
@@ -150,14 +157,28 @@ pub(crate) fn pending_reason(view: View<'_>, workload: &TrackedWorkload) -> Pend
         {
             requeue_backoff(workload)
         }
-        _ => match (
-            cluster_queue_inactive_reason(view, workload),
-            &workload.pending_reason,
-        ) {
-            (Some(message), _) => inadmissible(message),
-            (None, Some(reason)) => (**reason).clone(),
-            (None, None) => awaiting_turn(view, workload),
-        },
+        _ => queued_reason(view, workload),
+    }
+}
+
+/// The pending reason of a workload in its queue.
+fn queued_reason(view: View<'_>, workload: &TrackedWorkload) -> PendingReason {
+    if let Some(message) = cluster_queue_inactive_reason(view, workload) {
+        return PendingReason {
+            reason: INADMISSIBLE,
+            message,
+        };
+    }
+    // Only the first of equal workloads is considered in a cycle, so the result of a cycle does not suffice.
+    if let Some(message) = uncovered_resources_message(view.cluster, &workload.object) {
+        return PendingReason {
+            reason: RESOURCE_NOT_COVERED,
+            message,
+        };
+    }
+    match &workload.pending_reason {
+        Some(reason) => (**reason).clone(),
+        None => awaiting_turn(view, workload),
     }
 }
 
@@ -183,14 +204,6 @@ fn awaiting_turn(view: View<'_>, workload: &TrackedWorkload) -> PendingReason {
     );
     let queue = view.cluster.objects().local_queue(namespace, local_queue);
     let queue = queue.map_or("", |it| &it.cluster_queue);
-    if !view.cluster.objects().has_cluster_queue(queue) {
-        return PendingReason {
-            reason: INADMISSIBLE,
-            message: format!(
-                "ClusterQueue {queue} of LocalQueue {local_queue} does not exist or is invalid"
-            ),
-        };
-    }
     let how = if view.settings.blocks_admission() {
         "; workloads are admitted one at a time, once all admitted pods are ready \
          (waitForPodsReady.blockAdmission)"
@@ -217,7 +230,11 @@ fn requeue_backoff(workload: &TrackedWorkload) -> PendingReason {
     }
 }
 
-fn not_queued_message(workload: &TrackedWorkload, reason: NotQueuedReason) -> String {
+fn not_queued_message(
+    view: View<'_>,
+    workload: &TrackedWorkload,
+    reason: NotQueuedReason,
+) -> String {
     let spec = &workload.object.spec;
     match reason {
         NotQueuedReason::Finished => "The workload has finished".to_owned(),
@@ -228,13 +245,32 @@ fn not_queued_message(workload: &TrackedWorkload, reason: NotQueuedReason) -> St
             Some(name) => format!("LocalQueue {name} does not exist in its namespace"),
             None => "No LocalQueue is set (spec.queueName)".to_owned(),
         },
+        NotQueuedReason::NoClusterQueue => no_cluster_queue_message(view, workload),
         NotQueuedReason::LocalQueueStopped => format!(
             "LocalQueue {} is stopped (spec.stopPolicy)",
             spec.queue_name.as_deref().unwrap_or_default()
         ),
-        NotQueuedReason::NoPriorityClass => format!(
-            "PriorityClass {} does not exist",
-            spec.priority_class_name.as_deref().unwrap_or_default()
-        ),
+        NotQueuedReason::NoPriorityClass => {
+            let class = spec.priority_class_name.as_deref();
+            let objects = view.cluster.objects();
+            let missing = match objects.priority_for_class(class) {
+                None => class,
+                Some(_) => spec.preemption_priority_class_name.as_deref(),
+            };
+            format!(
+                "PriorityClass {} does not exist",
+                missing.unwrap_or_default()
+            )
+        }
     }
+}
+
+fn no_cluster_queue_message(view: View<'_>, workload: &TrackedWorkload) -> String {
+    let namespace = workload.object.metadata.namespace.as_deref();
+    let local_queue = workload.object.spec.queue_name.as_deref();
+    let local_queue = local_queue.unwrap_or_default();
+    let objects = view.cluster.objects();
+    let queue = objects.local_queue(namespace.unwrap_or_default(), local_queue);
+    let queue = queue.map_or("", |it| it.cluster_queue.as_str());
+    format!("ClusterQueue {queue} of LocalQueue {local_queue} does not exist or is invalid")
 }

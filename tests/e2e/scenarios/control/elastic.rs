@@ -45,7 +45,11 @@ fn pods(count: u32) -> Value {
 #[track_caller]
 fn assert_never_evicted(site: &ControllerFixture<'_>, job: &str) {
     let workload = site.objects.get("Workload", &site.workload_name(job));
-    assert_eq!(render::condition(&workload, "Evicted"), None, "{workload:#}");
+    assert_eq!(
+        render::condition(&workload, "Evicted"),
+        None,
+        "{workload:#}"
+    );
 }
 
 fn non_preemptible_stays(stage: &mut Fixture) {

@@ -2,10 +2,7 @@
 //! they are admitted, and end. Or: how many bare status patches the same server takes.
 //!
 //! Source of the pattern: Kueue `test/performance/scheduler`, its generator's configuration.
-#![allow(
-    clippy::print_stdout,
-    reason = "it prints its measurements"
-)]
+#![allow(clippy::print_stdout, reason = "it prints its measurements")]
 
 mod api_server_baseline;
 mod generator;

@@ -276,7 +276,7 @@ fn invalid_configuration_error_names_file() {
             "rules: {actions: {XX001: warn}}\n",
             "rules.actions: there is no rule \"XX001\"",
         ),
-        ("webhook: [\n", "at line 1, column 10"),
+        ("webhook: [\n", "1:10: "),
     ] {
         let error = foreign(&[], config).unwrap_err();
         assert!(

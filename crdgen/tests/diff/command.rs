@@ -196,7 +196,7 @@ fn invalid_input_error_names_source() {
         error_of(&one.replace("io/v1\n", "io/v1beta1\n")),
         "NEW: the definition things.example.com is of apiextensions.k8s.io/v1beta1; write it as apiextensions.k8s.io/v1"
     );
-    assert!(error_of("a: [").starts_with("NEW is neither YAML nor JSON: "));
+    assert!(error_of("a: [").starts_with("NEW:1:4: unclosed bracket"));
 
     let folder = TempDir::new().unwrap();
     let empty = folder.path().to_str().unwrap();
@@ -207,7 +207,7 @@ fn invalid_input_error_names_source() {
         ),
         (
             ["main", "v1"],
-            "main needs a path: give it as main:PATH, or the other side as a file or folder"
+            "main is neither a file nor a folder; for a revision of git, give main:PATH, or the other side as a file or folder"
                 .to_owned(),
         ),
         (

@@ -26,7 +26,7 @@ const GENERATED: &str = "templates/generated";
 const HEAD: &str = "{{- /* Made by `crdgen chart`: change what it is made from. */}}\n";
 
 /// The only label of the chart that objects also have outside it.
-const PART_OF: &str = "app.kubernetes.io/part-of";
+pub(crate) const PART_OF: &str = "app.kubernetes.io/part-of";
 
 /// A file of the chart.
 #[derive(Clone, Debug, PartialEq, Eq)]

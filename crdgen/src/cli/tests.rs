@@ -47,6 +47,8 @@ fn default_command_emits_definitions() {
     assert_eq!(text, printed(&["definitions"]));
     assert_eq!(kinds(&text), ["CustomResourceDefinition"; 5]);
     assert_eq!(text.matches("\n---\n").count(), 4);
+    let label = "app.kubernetes.io/part-of: lockkeeper\n";
+    assert_eq!(text.matches(label).count(), 5, "{text}");
 }
 
 #[test]

@@ -11,7 +11,7 @@ use crate::files::{Document, FileEncodeError};
 use crate::json_schemas;
 use crate::user_rule_dirs::{self, RuleDirs};
 use crate::versions::cli as versions;
-use crate::webhooks::{CaSource, Endpoint, configurations};
+use crate::webhooks::{CaSource, Endpoint, NAME, configurations};
 use crate::yaml;
 use clap::{ArgGroup, Args, Subcommand};
 use error::CERTIFICATE;
@@ -291,7 +291,10 @@ fn definition_documents(arguments: &Definitions) -> Result<Vec<Document>, Error>
         arguments.config.as_deref(),
         &user_rule_dirs::compile(&arguments.rules.pages()?)?,
     )?;
-    let each = definitions(&settings)?.into_iter().map(|definition| {
+    let each = definitions(&settings)?.into_iter().map(|mut definition| {
+        // Uninstalling selects by this label, as the objects of the chart have it.
+        let labels = definition.metadata.labels.get_or_insert_default();
+        labels.insert(chart::PART_OF.to_owned(), NAME.to_owned());
         let (group, plural) = (&definition.spec.group, &definition.spec.names.plural);
         Ok(Document::from_object(
             format!("{group}_{plural}.yaml"),

@@ -2,6 +2,7 @@
 
 use crate::logging::LogFormat;
 use crate::signals::Signals;
+use crate::standard_output::StandardOutput;
 use crate::user_rules::RuleDirs;
 use crate::{Failure, configuration, kubeconfig, serve};
 use anyhow::{Context, Error, anyhow};
@@ -19,7 +20,7 @@ use lockkeeper_controller::{Health, LeaseSettings, LeaseTiming, RunSettings, Set
 use lockkeeper_kube_support::probe_server::{ProbeServerLimits, serve_router};
 use lockkeeper_policies::settings::Settings as Rules;
 use std::env;
-use std::io::{Write, stdout};
+use std::io::Write;
 use std::path::PathBuf;
 use std::process;
 use std::sync::{Arc, OnceLock};
@@ -104,7 +105,7 @@ impl ControllerArguments {
 
 /// Runs the controller until a signal stops it.
 pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
-    arguments.log_format.start();
+    arguments.log_format.start().map_err(Failure::Usage)?;
     let read = configuration::read(arguments.config.as_deref(), &arguments.rules);
     let loaded = read.map_err(Failure::Usage)?;
     let mut config = loaded.config;
@@ -112,6 +113,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     if arguments.print_config {
         return configuration::print(&config);
     }
+    kubeconfig::validate(arguments.kubeconfig.as_deref()).map_err(Failure::Usage)?;
     // One thread suffices: waking other threads costs more than the work itself.
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
@@ -179,14 +181,19 @@ async fn client(kubeconfig: Option<PathBuf>) -> Result<Client, Error> {
     if let Some(path) = kubeconfig {
         return kubeconfig::client(&path).await;
     }
-    let config = kube::Config::incluster()
-        .map_err(|error| anyhow!("no cluster: set --kubeconfig, or run in a pod ({error})"))?;
+    // As kubectl: a file in the environment or the home directory, then the pod's service account.
+    if kubeconfig::has_default() {
+        return Ok(kubeconfig::connect(None, None).await?.client);
+    }
+    let config = kube::Config::incluster().map_err(|error| {
+        anyhow!("no cluster: set --kubeconfig or KUBECONFIG, or run in a pod ({error})")
+    })?;
     Ok(Client::try_from(config)?)
 }
 
 /// Prints the startup message. Programs parse the first line: it does not change.
 fn print_startup_message(config: &Config, port: Option<&TcpListener>) -> Result<(), Error> {
-    let mut out = stdout().lock();
+    let mut out = StandardOutput::new();
     match port {
         Some(port) => writeln!(
             out,

@@ -19,6 +19,7 @@ use lockkeeper_certs::tls::{CertificateStatus, ClientVerification, TlsOptions, W
 use lockkeeper_kube_support::health::{self, Health};
 use lockkeeper_kube_support::probe_server::ProbeServerLimits;
 use lockkeeper_policies::index::Index;
+use lockkeeper_policies::reference::entries;
 use lockkeeper_policies::settings::Settings;
 use lockkeeper_webhook::app_state::AppState;
 use lockkeeper_webhook::listener::{self, ConnectionLimits};
@@ -77,7 +78,7 @@ pub(crate) fn run_with(
     apply: impl FnOnce(&mut Config),
     beside: Option<impl Future<Output = Result<(), Error>>>,
 ) -> Result<(), Failure> {
-    arguments.log_format.start();
+    arguments.log_format.start().map_err(Failure::Usage)?;
     let read = configuration::read(arguments.config.as_deref(), &arguments.rules);
     let loaded = read.map_err(Failure::Usage)?;
     let mut config = loaded.config.clone();
@@ -88,6 +89,7 @@ pub(crate) fn run_with(
     if arguments.print_config {
         return configuration::print(&config);
     }
+    kubeconfig::validate(arguments.kubeconfig.as_deref()).map_err(Failure::Usage)?;
     certificates::validate(arguments, &config)?;
     let traces = Traces::start();
     let runtime = tokio::runtime::Runtime::new()?;
@@ -128,7 +130,10 @@ async fn serve(
     let signals = Signals::install()?;
     let address = tcp.local_addr()?;
     let metrics_address = metrics.as_ref().map(TcpListener::local_addr).transpose()?;
-    startup_message::print(address, metrics_address, &certificates, &source)?;
+    let rule_count = entries()
+        .len()
+        .saturating_add(loaded.settings.user_rules.iter().count());
+    startup_message::print(address, metrics_address, &certificates, &source, rule_count)?;
     let limits = &config.webhook.limits;
     let app = build_app(loaded.settings.clone(), source, &config.webhook)?;
     let app = app.with_certificate(certificate_probe(&serving.status()));
@@ -217,6 +222,11 @@ async fn object_source(arguments: &Arguments) -> Result<ObjectSource, Error> {
     }
     let folder = match &arguments.world {
         Some(folder) => folder.clone(),
+        // Not the file in the home directory: without any setting the examples are served, without a cluster.
+        None if kubeconfig::is_in_environment() => {
+            let connection = kubeconfig::connect(None, None).await?;
+            return Ok(ObjectSource::Cluster(connection.client));
+        }
         None if env::var_os(IN_CLUSTER_VARIABLE).is_some() => {
             let config =
                 kube::Config::incluster().context("cannot use the pod's service account")?;

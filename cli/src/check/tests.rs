@@ -424,7 +424,8 @@ fn select_and_ignore_choose_rule_groups() {
 fn config_sets_severity_of_schema_findings() {
     let folder = TempDir::new().unwrap();
     let config = folder.path().join("config.yaml");
-    fs::write(&config, "rules: {actions: {SC005: warn, SC003: off}}\n").unwrap();
+    let actions = "rules: {actions: {SC005: warn, SC003: off, CQ002: off}}\n";
+    fs::write(&config, actions).unwrap();
     let flags = ["--config", config.to_str().unwrap()];
     let (text, code) = run(&[("queue.yaml", QUEUE)], &flags);
     assert!(

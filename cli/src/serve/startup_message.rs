@@ -2,9 +2,9 @@
 
 use super::ObjectSource;
 use super::certificates::CertificateSource;
+use crate::standard_output::StandardOutput;
 use lockkeeper_policies::index::IndexedKind;
-use lockkeeper_policies::reference::entries;
-use std::io::{Result, Write, stdout};
+use std::io::{Result, Write};
 use std::net::SocketAddr;
 use std::path::Path;
 
@@ -28,8 +28,9 @@ pub(super) fn print(
     metrics: Option<SocketAddr>,
     certificates: &CertificateSource,
     source: &ObjectSource,
+    rule_count: usize,
 ) -> Result<()> {
-    let mut out = stdout().lock();
+    let mut out = StandardOutput::new();
     writeln!(out, "serving on https://{address}")?;
     let (certificate, ca) = certificates.description();
     writeln!(out, "  certificate  {certificate}")?;
@@ -38,7 +39,7 @@ pub(super) fn print(
         None => writeln!(out, "  metrics      off")?,
     }
     writeln!(out, "  world        {}", describe_source(source))?;
-    writeln!(out, "  rules        {}", entries().len())?;
+    writeln!(out, "  rules        {rule_count}")?;
     let there = EXAMPLES
         .iter()
         .all(|(_, review, _)| Path::new(review).is_file());

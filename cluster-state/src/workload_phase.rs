@@ -26,4 +26,6 @@ pub enum NotQueuedReason {
     LocalQueueStopped,
     /// Its PriorityClass does not exist.
     NoPriorityClass,
+    /// Its queues do not allow one of its PriorityClasses.
+    PriorityClassNotAllowed,
 }

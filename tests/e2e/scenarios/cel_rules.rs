@@ -14,7 +14,7 @@ use lockkeeper_policies::rule::RuleInfo;
 use serde_json::Value;
 
 use self::generator::{examples, random_change};
-use self::rules::{Schema, rule_check, version};
+use self::rules::{RustRule, Schema, version};
 use super::Scenario;
 use crate::client::{Client, Response};
 use crate::fixture::{self, Fixture};
@@ -205,7 +205,7 @@ fn cases(rule: &RuleInfo) -> Vec<UpdateCase> {
         return out;
     }
     let schema = Schema::for_rule(rule);
-    let check = rule_check(rule);
+    let check = RustRule::new(rule);
     let seeds = examples(rule.doc, version(rule), &rule.kind);
     let mut draw = Rng::new(11);
     let mut before: Option<Value> = None;
@@ -230,9 +230,9 @@ fn cases(rule: &RuleInfo) -> Vec<UpdateCase> {
             continue;
         }
         let results = (
-            check(rule.id, &new, None),
-            check(rule.id, &old, None),
-            check(rule.id, &new, Some(&old)),
+            check.accepts(&new, None),
+            check.accepts(&old, None),
+            check.accepts(&new, Some(&old)),
         );
         let (Some(is_accepted), Some(was_accepted), Some(is_kept)) = results else {
             continue;

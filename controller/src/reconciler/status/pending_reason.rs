@@ -123,7 +123,7 @@ pub(crate) fn pending_reason(view: View<'_>, workload: &TrackedWorkload) -> Pend
     match view.cluster.phase(workload.key.key()) {
         Some(Err(error)) => inadmissible(error.to_string()),
         Some(Ok(WorkloadPhase::NotQueued(reason))) => {
-            inadmissible(not_queued_message(workload, reason))
+            inadmissible(not_queued_message(view, workload, reason))
         }
         // The next cycle ends the backoff; the time alone may be over before.
         Some(Ok(WorkloadPhase::OnHold(until_s)))
@@ -136,8 +136,9 @@ pub(crate) fn pending_reason(view: View<'_>, workload: &TrackedWorkload) -> Pend
             &workload.pending_reason,
         ) {
             (Some(message), _) => inadmissible(message),
-            (None, Some(reason)) => (**reason).clone(),
-            (None, None) => awaiting_turn(view, workload),
+            // The result of a cycle is stale once the queue is gone.
+            (None, Some(reason)) if has_cluster_queue(view, workload) => (**reason).clone(),
+            (None, _) => awaiting_turn(view, workload),
         },
     }
 }
@@ -153,6 +154,15 @@ fn cluster_queue_inactive_reason(view: View<'_>, workload: &TrackedWorkload) -> 
         .cluster_queue;
     let why = view.model.queues.inactive_reason(queue)?;
     Some(format!("ClusterQueue {queue} is inactive: {why}"))
+}
+
+/// Whether the ClusterQueue of a workload exists and is valid.
+fn has_cluster_queue(view: View<'_>, workload: &TrackedWorkload) -> bool {
+    let namespace = workload.object.metadata.namespace.as_deref();
+    let name = workload.object.spec.queue_name.as_deref();
+    let objects = view.cluster.objects();
+    let queue = objects.local_queue(namespace.unwrap_or_default(), name.unwrap_or_default());
+    queue.is_some_and(|it| objects.has_cluster_queue(&it.cluster_queue))
 }
 
 fn awaiting_turn(view: View<'_>, workload: &TrackedWorkload) -> PendingReason {
@@ -198,7 +208,7 @@ fn requeue_backoff(workload: &TrackedWorkload) -> PendingReason {
     }
 }
 
-fn not_queued_message(workload: &TrackedWorkload, reason: NotQueuedReason) -> String {
+fn not_queued_message(view: View<'_>, workload: &TrackedWorkload, reason: NotQueuedReason) -> String {
     let spec = &workload.object.spec;
     match reason {
         NotQueuedReason::Finished => "The workload has finished".to_owned(),
@@ -217,5 +227,13 @@ fn not_queued_message(workload: &TrackedWorkload, reason: NotQueuedReason) -> St
             "PriorityClass {} does not exist",
             spec.priority_class_name.as_deref().unwrap_or_default()
         ),
+        NotQueuedReason::PriorityClassNotAllowed => {
+            let objects = view.cluster.objects();
+            format!(
+                "PriorityClass {} is not allowed in LocalQueue {} (spec.allowedPriorityClasses of both queues); use another",
+                objects.disallowed_priority_class(&workload.object).unwrap_or_default(),
+                spec.queue_name.as_deref().unwrap_or_default()
+            )
+        }
     }
 }

@@ -27,6 +27,16 @@ use crate::schema;
     doc = "The quota of a team's workloads, and the preemption policies for it.",
     printcolumn(name = "Cohort", type_ = "string", json_path = ".spec.cohortName"),
     printcolumn(
+        name = "Active",
+        type_ = "string",
+        json_path = ".status.conditions[?(@.type=='Active')].status"
+    ),
+    printcolumn(
+        name = "Reason",
+        type_ = "string",
+        json_path = ".status.conditions[?(@.type=='Active')].reason"
+    ),
+    printcolumn(
         name = "Strategy",
         type_ = "string",
         json_path = ".spec.queueingStrategy"
@@ -97,6 +107,12 @@ pub struct ClusterQueueSpec {
     /// together the nominal quota plus the borrowing limit (max).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub elastic: Option<Elastic>,
+
+    /// The PriorityClasses that workloads may use, for scheduling and preemption. Absent allows all classes except
+    /// those that begin with `system-`. Name the global default class, too: workloads without a class get it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(schema_with = "schema::priority_class_names")]
+    pub allowed_priority_classes: Option<Vec<String>>,
 }
 
 /// The order in which pending workloads are tried.

@@ -28,4 +28,6 @@ pub enum NotQueuedReason {
     LocalQueueStopped,
     /// One of its PriorityClasses does not exist.
     NoPriorityClass,
+    /// Its queues do not allow one of its PriorityClasses.
+    PriorityClassNotAllowed,
 }

@@ -218,6 +218,9 @@ impl WorkloadSync<'_> {
             }
             (None, _) => self.cluster_queue_for(workload)?,
         };
+        if !is_admitted && self.objects.disallowed_priority_class(workload).is_some() {
+            return Err(NotQueuedReason::PriorityClassNotAllowed);
+        }
         let priority = match self.workload_priority(workload) {
             Some(priority) => priority,
             // The quota of an admitted workload counts, with or without a priority.

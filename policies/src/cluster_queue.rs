@@ -84,7 +84,7 @@ impl ValidatedKind for ClusterQueue {
         RULES
     }
 
-    fn defaults(object: &Self, old: Option<&Self>, _: &Context<'_>) -> Defaults {
-        defaults::defaults(object, old)
+    fn defaults(object: &Self, _: Option<&Self>, context: &Context<'_>) -> Defaults {
+        defaults::defaults(object, context.settings)
     }
 }

@@ -41,6 +41,13 @@ pub(super) struct ExistingObjects {
     pub(super) policy_report: Option<PathBuf>,
 }
 
+impl ExistingObjects {
+    /// Whether there are no objects but those that are checked or in --world.
+    pub(super) const fn is_closed(&self) -> bool {
+        self.closed
+    }
+}
+
 /// The facts of the existing objects, and the files that cannot be read.
 pub(super) fn load_index(
     arguments: &ExistingObjects,

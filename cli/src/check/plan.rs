@@ -12,8 +12,8 @@ use lockkeeper_check::collect::collect_facts;
 use lockkeeper_check::report::{self, CheckedFile, Format, Tally, pluralize};
 use lockkeeper_check::{
     Checker, Converter, Fixer, KindRegistry, LoopFindings, LoopSearchInput, ParsedSource,
-    PriorityClassValues, ReadError, RuleSelection, SourceCache, append_yaml, offline_settings,
-    worker_pool,
+    PriorityClassValues, ReadError, RuleSelection, SourceCache, append_yaml, enforce_queue_rules,
+    offline_settings, worker_pool,
 };
 use lockkeeper_policies::index::Index;
 use lockkeeper_policies::preemption_loops;
@@ -52,7 +52,11 @@ impl<'a> Plan<'a> {
         let selection = RuleSelection::new(&arguments.select, &arguments.ignore, &user_rules)
             .map_err(|error| Failure::Usage(error.into()))?;
         let now = configuration::unix_now_seconds();
-        let settings = offline_settings(loaded.config.clone(), user_rules, &selection, now)
+        let mut config = loaded.config.clone();
+        if arguments.existing.is_closed() {
+            enforce_queue_rules(&mut config);
+        }
+        let settings = offline_settings(config, user_rules, &selection, now)
             .map_err(|error| Failure::Usage(error.into()))?;
         Ok(Self {
             arguments,

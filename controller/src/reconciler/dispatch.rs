@@ -156,7 +156,8 @@ fn build_write(
         (ObjectRef::Event(number), Action::Event) => {
             state.event_recorder.build_write(*number, now_ms)?
         }
-        (_, Action::RemoveFinalizer) => build_finalizer_write(state, object)?,
+        (_, Action::RemoveFinalizer) => build_finalizer_write(state, object, false)?,
+        (_, Action::AddFinalizer) => build_finalizer_write(state, object, true)?,
         (_, Action::QueueStatus) => build_queue_status_write(state, object, now_ms)?,
         _ => return None,
     };

@@ -66,7 +66,7 @@ pub enum WritePurpose {
     RestoreJob,
     /// Write the status of a queue or cohort.
     QueueStatus,
-    /// Remove our finalizer from a deleted object that is no longer in use.
+    /// Remove our finalizer from a deleted object that is no longer in use, or restore it on an object in use.
     Finalizer,
     /// Write an event.
     Event,

@@ -44,6 +44,8 @@ pub(super) enum Action<'a> {
     /// because that takes time in proportion to the workloads.
     QueueStatus,
     RemoveFinalizer,
+    /// Restore the finalizer of an object in use.
+    AddFinalizer,
     Event,
 }
 
@@ -53,7 +55,7 @@ impl Action<'_> {
             Self::Workload(action) => action.purpose(),
             Self::Job(action) => action.purpose(),
             Self::QueueStatus => WritePurpose::QueueStatus,
-            Self::RemoveFinalizer => WritePurpose::Finalizer,
+            Self::RemoveFinalizer | Self::AddFinalizer => WritePurpose::Finalizer,
             Self::Event => WritePurpose::Event,
         }
     }

@@ -5,6 +5,7 @@ use crate::fields::{list, text};
 use crate::objects;
 use crate::process::ControllerProcess;
 use crate::write::{execute, written_object};
+use lockkeeper_api::labels;
 use lockkeeper_controller::{
     Counters, Kind, ObjectKey, Settings, WriteOp, WritePurpose, WriteRequest, WriteResult,
 };
@@ -35,15 +36,18 @@ impl Fixture {
     pub fn new(requeue: Requeue, cpu: u32) -> Self {
         let mut api = Api::new(BEGIN_MS);
         api.create(Kind::Namespace, objects::namespace()).unwrap();
-        api.create(Kind::ResourceFlavor, objects::flavor("spot"))
-            .unwrap();
+        // As the webhook creates them.
+        let finalizers = json!([labels::RESOURCE_IN_USE]);
+        let mut spot = objects::flavor("spot");
+        spot["metadata"]["finalizers"] = finalizers.clone();
+        api.create(Kind::ResourceFlavor, spot).unwrap();
         for (name, value) in objects::CLASSES {
             api.create(Kind::PriorityClass, objects::class(name, value))
                 .unwrap();
         }
         let flavor = json!({"name": "spot", "resources": [{"name": "cpu", "nominalQuota": cpu}]});
         let queue = json!({
-            "metadata": {"name": "main"},
+            "metadata": {"name": "main", "finalizers": finalizers},
             "spec": {
                 "namespaceSelector": {},
                 "resourceGroups": [{"coveredResources": ["cpu"], "flavors": [flavor]}],

@@ -11,6 +11,7 @@ const WHILE_PREFIX: &str = "while=";
 const END: &str = "end";
 const UNLESS_PREFIX: &str = "unless=";
 const EMPTY: &str = "empty";
+const WITH_CONTROLLER: &str = "with-controller";
 
 /// The start of an action of a template.
 const ACTION: &str = "{{";
@@ -38,6 +39,12 @@ pub(super) enum Placeholder {
     ForeignFailurePolicy,
     /// The operations of the rules that are on.
     Operations,
+    /// The condition that a request is not from the controller.
+    NotByController,
+    /// The condition that a request is from no user whose jobs need no queue.
+    NotByExemptUser,
+    /// The selector of the namespaces that require a queue.
+    QueueRequiredNamespaces,
 }
 
 /// The replacement of a placeholder.
@@ -49,7 +56,7 @@ enum Replacement {
 }
 
 impl Placeholder {
-    const ALL: [Self; 7] = [
+    const ALL: [Self; 10] = [
         Self::Labels,
         Self::KeepPolicy,
         Self::CertManager,
@@ -57,6 +64,9 @@ impl Placeholder {
         Self::Namespace,
         Self::ForeignFailurePolicy,
         Self::Operations,
+        Self::NotByController,
+        Self::NotByExemptUser,
+        Self::QueueRequiredNamespaces,
     ];
 
     /// The mark in the object: a value, or a key.
@@ -99,6 +109,15 @@ impl Placeholder {
                 Replacement::Inline("{{ .Values.webhook.foreignFailurePolicy }}")
             }
             Self::Operations => Replacement::Inline("{{ $operations }}"),
+            Self::NotByController => {
+                Replacement::Inline(r#"{{ include "lockkeeper.notByController" . | toJson }}"#)
+            }
+            Self::NotByExemptUser => {
+                Replacement::Inline(r#"{{ include "lockkeeper.notByExemptUser" . | toJson }}"#)
+            }
+            Self::QueueRequiredNamespaces => {
+                Replacement::Inline("{{ toJson .Values.policies.queueRequired.namespaceSelector }}")
+            }
         }
     }
 }
@@ -106,6 +125,11 @@ impl Placeholder {
 /// The mark before a list item that is rendered only while a rule has this default action.
 pub(super) fn while_default(rule: &str, action: &str) -> Value {
     Value::String(format!("{MARK}{WHILE_PREFIX}{rule}={action}"))
+}
+
+/// The mark before a list item that is rendered only if the controller is installed.
+pub(super) fn while_controller() -> Value {
+    Value::String(format!("{MARK}{WITH_CONTROLLER}"))
 }
 
 /// The mark after such an item.
@@ -177,6 +201,9 @@ fn render_line(line: &str) -> String {
 fn render_item(mark: &str, indent: usize) -> Option<String> {
     if mark == END {
         return Some("{{- end }}".to_owned());
+    }
+    if mark == WITH_CONTROLLER {
+        return Some("{{- if .Values.controller.enabled }}".to_owned());
     }
     if mark == EMPTY {
         // The YAML writer indents items as deep as their key.

@@ -5,7 +5,9 @@ mod render;
 
 pub use render::{defaults_text, rows, schema_text};
 
+use crate::admission_policies::guards;
 use k8s_openapi::api::core::v1::{Affinity, LocalObjectReference, Toleration};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
 use lockkeeper_api::config::{Config, ForeignKinds};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -41,6 +43,8 @@ pub struct Values {
     pub crds: Crds,
     /// Admission policies: the API server validates and defaults even while no webhook replica is running.
     pub policies: Policies,
+    /// Roles of people: aggregated to view, edit and admin, and to lockkeeper-batch-user and lockkeeper-batch-admin.
+    pub roles: Roles,
     /// Network policies of the pods.
     pub network_policy: NetworkPolicy,
     /// `ServiceMonitors` for the Prometheus operator.
@@ -290,14 +294,60 @@ impl Default for Crds {
 
 /// Admission policies.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
-#[serde(default)]
+#[serde(rename_all = "camelCase", default)]
 pub struct Policies {
     /// Whether the policies are installed: rules and defaults that no schema can express, and suspension of Jobs and
     /// JobSets with a queue name. Rules that the configuration changes are left to the webhook.
     pub enabled: bool,
+    /// Namespaces where every Job and JobSet needs a queue.
+    pub queue_required: QueueRequired,
 }
 
 impl Default for Policies {
+    fn default() -> Self {
+        Self {
+            enabled: true,
+            queue_required: QueueRequired::default(),
+        }
+    }
+}
+
+/// Namespaces where every Job and JobSet needs a queue.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase", default)]
+pub struct QueueRequired {
+    /// Their label selector. Empty: none. A Job or JobSet without the label lockkeeper.dev/queue-name is rejected there,
+    /// and the label cannot be removed.
+    #[schemars(with = "LabelSelector")]
+    pub namespace_selector: Section,
+    /// The users whose Jobs need no queue, such as the account of JobSet's controller: its Jobs use the quota of the
+    /// JobSet.
+    pub exempt_users: Vec<ExemptUser>,
+}
+
+/// The name of a user. It becomes a string in CEL.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+#[serde(transparent)]
+pub struct ExemptUser(#[schemars(regex(pattern = r"^[^'\\]+$"))] pub String);
+
+impl Default for QueueRequired {
+    fn default() -> Self {
+        Self {
+            namespace_selector: Section::new(),
+            exempt_users: vec![ExemptUser(guards::JOBSET_ACCOUNT.to_owned())],
+        }
+    }
+}
+
+/// Roles of people.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase", default)]
+pub struct Roles {
+    /// Whether the roles are installed.
+    pub enabled: bool,
+}
+
+impl Default for Roles {
     fn default() -> Self {
         Self { enabled: true }
     }

@@ -164,10 +164,7 @@ pub(crate) fn pending_reason(view: View<'_>, workload: &TrackedWorkload) -> Pend
 /// The pending reason of a workload in its queue.
 fn queued_reason(view: View<'_>, workload: &TrackedWorkload) -> PendingReason {
     if let Some(message) = cluster_queue_inactive_reason(view, workload) {
-        return PendingReason {
-            reason: INADMISSIBLE,
-            message,
-        };
+        return inadmissible(message);
     }
     // Only the first of equal workloads is considered in a cycle, so the result of a cycle does not suffice.
     if let Some(message) = uncovered_resources_message(view.cluster, &workload.object) {
@@ -177,8 +174,9 @@ fn queued_reason(view: View<'_>, workload: &TrackedWorkload) -> PendingReason {
         };
     }
     match &workload.pending_reason {
-        Some(reason) => (**reason).clone(),
-        None => awaiting_turn(view, workload),
+        // The result of a cycle is stale once the queue is gone.
+        Some(reason) if has_cluster_queue(view, workload) => (**reason).clone(),
+        _ => awaiting_turn(view, workload),
     }
 }
 
@@ -193,6 +191,15 @@ fn cluster_queue_inactive_reason(view: View<'_>, workload: &TrackedWorkload) -> 
         .cluster_queue;
     let why = view.model.queues.inactive_reason(queue)?;
     Some(format!("ClusterQueue {queue} is inactive: {why}"))
+}
+
+/// Whether the ClusterQueue of a workload exists and is valid.
+fn has_cluster_queue(view: View<'_>, workload: &TrackedWorkload) -> bool {
+    let namespace = workload.object.metadata.namespace.as_deref();
+    let name = workload.object.spec.queue_name.as_deref();
+    let objects = view.cluster.objects();
+    let queue = objects.local_queue(namespace.unwrap_or_default(), name.unwrap_or_default());
+    queue.is_some_and(|it| objects.has_cluster_queue(&it.cluster_queue))
 }
 
 fn awaiting_turn(view: View<'_>, workload: &TrackedWorkload) -> PendingReason {
@@ -260,6 +267,16 @@ fn not_queued_message(
             format!(
                 "PriorityClass {} does not exist",
                 missing.unwrap_or_default()
+            )
+        }
+        NotQueuedReason::PriorityClassNotAllowed => {
+            let objects = view.cluster.objects();
+            format!(
+                "PriorityClass {} is not allowed in LocalQueue {} (spec.allowedPriorityClasses of both queues); use another",
+                objects
+                    .disallowed_priority_class(&workload.object)
+                    .unwrap_or_default(),
+                spec.queue_name.as_deref().unwrap_or_default()
             )
         }
     }

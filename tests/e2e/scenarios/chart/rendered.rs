@@ -85,6 +85,12 @@ pub const CASES: &[(&str, &str)] = &[
          podAnnotations: {team: platform}\n",
     ),
     ("no-policies", "policies: {enabled: false}\n"),
+    (
+        "queue-required",
+        "policies:\n  queueRequired:\n    namespaceSelector: {matchLabels: {queue-required: 'true'}}\n    \
+         exemptUsers: ['system:serviceaccount:jobs:a', b]\n",
+    ),
+    ("no-roles", "roles: {enabled: false}\n"),
     // Each rule of a policy is softened or exempted somewhere, and the policy is omitted with the last of them.
     (
         "softened",

@@ -132,13 +132,16 @@ pub(crate) fn write_pending_reason(
     conditions.set_not_admitted();
 }
 
+fn inadmissible(message: String) -> PendingReason {
+    PendingReason {
+        reason: INADMISSIBLE,
+        message,
+    }
+}
+
 /// The current pending reason, by precedence: not queued, in backoff, the ClusterQueue is inactive, the result
 /// of the last cycle that considered the workload.
 pub(crate) fn pending_reason(view: View<'_>, workload: &TrackedWorkload) -> PendingReason {
-    let inadmissible = |message| PendingReason {
-        reason: INADMISSIBLE,
-        message,
-    };
     let job = view.model.job_of(workload);
     if let Some(manager) = job.and_then(|it| it.view.foreign_manager.as_ref()) {
         return inadmissible(format!(

@@ -212,7 +212,7 @@ mod tests {
             uid: "one",
             queue: "q",
             priority: 0,
-            preemption_priority: 0,
+            preemption_priority: None,
             order_time: 0,
             waiting_since_s: 0,
             pod_sets: Vec::new(),

@@ -42,10 +42,8 @@ pub fn pending_message(state: &State, entry: &Entry) -> String {
         reported.push(key);
         let pod_set = names.get(*pod_set).copied().unwrap_or_default();
         let flavor = state.flavor_name(*flavor);
-        let verdict = match shortage_text(state, entry, (key.0, key.1), verdict) {
-            Some(text) => text,
-            None => rejection_text(state, entry, verdict),
-        };
+        let shortage = shortage_text(state, entry, (key.0, key.1), verdict);
+        let verdict = shortage.unwrap_or_else(|| rejection_text(state, entry, verdict));
         parts.push(format!("{pod_set} on flavor {flavor}: {verdict}"));
     }
     if parts.is_empty() {

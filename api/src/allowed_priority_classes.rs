@@ -14,8 +14,7 @@ pub fn is_priority_class_allowed(
     local_queue: Option<&[String]>,
 ) -> bool {
     let names = |list: &[String]| list.iter().any(|it| it == class);
-    cluster_queue.map_or(!class.starts_with(SYSTEM_PREFIX), names)
-        && local_queue.is_none_or(names)
+    cluster_queue.map_or(!class.starts_with(SYSTEM_PREFIX), names) && local_queue.is_none_or(names)
 }
 
 #[cfg(test)]

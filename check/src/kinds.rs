@@ -34,8 +34,8 @@ use serde_json::Value;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
-pub use self::offline_settings::{enforce_queue_rules, offline_settings};
 pub(crate) use self::offline_settings::severity;
+pub use self::offline_settings::{enforce_queue_rules, offline_settings};
 pub(crate) use self::result::KindCheckResult;
 
 struct KindEntry {

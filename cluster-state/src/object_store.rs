@@ -121,7 +121,8 @@ impl ObjectStore {
         let name = workload.spec.queue_name.as_deref()?;
         let local_queue = self.local_queue(namespace, name);
         let cluster_queue = local_queue.and_then(|it| self.cluster_queues.get(&it.cluster_queue));
-        let by_cluster_queue = cluster_queue.and_then(|it| it.spec.allowed_priority_classes.as_deref());
+        let by_cluster_queue =
+            cluster_queue.and_then(|it| it.spec.allowed_priority_classes.as_deref());
         let by_local_queue = local_queue.and_then(|it| it.allowed_priority_classes.as_deref());
         let spec = &workload.spec;
         let classes = [

@@ -212,7 +212,8 @@ impl Index {
                 self.tree_mut(*project).insert_flavor(&name.name, facts);
             }
             Facts::LocalQueue(project, queue) => {
-                self.tree_mut(*project).insert_local_queue(name, &queue.cluster_queue);
+                self.tree_mut(*project)
+                    .insert_local_queue(name, &queue.cluster_queue);
             }
             Facts::WorkloadPriorityClass(value) => self.add_class(facts.kind(), *value, name),
         }
@@ -252,7 +253,8 @@ impl Index {
                 self.tree_mut(*project).remove_flavor(&name.name, facts);
             }
             Facts::LocalQueue(project, queue) => {
-                self.tree_mut(*project).remove_local_queue(name, &queue.cluster_queue);
+                self.tree_mut(*project)
+                    .remove_local_queue(name, &queue.cluster_queue);
             }
             Facts::WorkloadPriorityClass(value) => {
                 let key = (*value, name.name.clone());

@@ -5,9 +5,7 @@ use crate::job_suspend;
 use crate::labels::{misplaced_key, misspelt_key, unparsable_label_value};
 use crate::queued_job::{foreign_controller, owner_changed, priority_changed, queue_changed};
 use crate::rule::{Context, Operation, Rule};
-use crate::submission::{
-    priority_class_not_allowed, unknown_class, unknown_local_queue,
-};
+use crate::submission::{priority_class_not_allowed, unknown_class, unknown_local_queue};
 use crate::validated_kind::{ValidatedKind, implement_type_mismatch};
 use lockkeeper_api::JobSet;
 use lockkeeper_api::config::Action;

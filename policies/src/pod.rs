@@ -95,8 +95,5 @@ fn job_pod<'a>(
     let namespace = pod.metadata.namespace.as_deref().unwrap_or_default();
     let own = pod.metadata.name.as_deref().unwrap_or_default();
     let (_, found) = context.cluster.find_job_pod(namespace, job, own, differs)?;
-    Some(JobPod {
-        job,
-        labels: found,
-    })
+    Some(JobPod { job, labels: found })
 }

@@ -31,7 +31,9 @@ pub(crate) fn requested_resources(spec: &PodSpec) -> BTreeSet<&str> {
     let lists = lists.chain([spec.resources.as_ref()]).flatten();
     let amounts = lists.flat_map(|it| [&it.requests, &it.limits]);
     let amounts = amounts.chain([&spec.overhead]).flatten();
-    amounts.flat_map(|it| it.keys().map(String::as_str)).collect()
+    amounts
+        .flat_map(|it| it.keys().map(String::as_str))
+        .collect()
 }
 
 fn containers_request(spec: &PodSpec, resource: &str) -> Quantity {
@@ -62,7 +64,9 @@ fn container_request(container: &Container, resource: &str) -> Quantity {
 /// The request; without one the limit, which the API server sets as the request of a pod.
 fn requested(resources: Option<&ResourceRequirements>, resource: &str) -> Option<Quantity> {
     let resources = resources?;
-    let mut lists = [&resources.requests, &resources.limits].into_iter().flatten();
+    let mut lists = [&resources.requests, &resources.limits]
+        .into_iter()
+        .flatten();
     let amount = lists.find_map(|it| it.get(resource))?;
     amount.0.parse().ok()
 }

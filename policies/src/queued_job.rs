@@ -85,7 +85,8 @@ fn has_label_cel(object: &str, key: &str) -> String {
 
 /// The CEL condition that an update is none of [`is_running_change`], or that `holds` is true.
 fn while_running_cel(holds: &str) -> String {
-    let suspended = |of: &str| format!("(has({of}.spec) && has({of}.spec.suspend) && {of}.spec.suspend)");
+    let suspended =
+        |of: &str| format!("(has({of}.spec) && has({of}.spec.suspend) && {of}.spec.suspend)");
     format!(
         "!({} || {}) || ({} && {}) || ({holds})",
         is_queued_cel("self"),
@@ -119,5 +120,7 @@ fn label_changed(old: Option<&str>) -> String {
         Some(value) => format!("keep {}", crate::finding::quoted(value)),
         None => "leave it out".to_owned(),
     };
-    format!("field is immutable while the job is not suspended; {kept}, or set spec.suspend to true first")
+    format!(
+        "field is immutable while the job is not suspended; {kept}, or set spec.suspend to true first"
+    )
 }

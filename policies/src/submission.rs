@@ -122,7 +122,9 @@ impl Submission for Job {
         let annotations = self.metadata.annotations.as_ref();
         let least = annotations.and_then(|it| it.get(MIN_PARALLELISM)?.parse().ok());
         let parallelism = spec.parallelism.unwrap_or(1);
-        let count = spec.completions.map_or(parallelism, |it| it.min(parallelism));
+        let count = spec
+            .completions
+            .map_or(parallelism, |it| it.min(parallelism));
         let pods = spec.template.spec.as_ref().map(|spec| Pods {
             pod_set: None,
             count: least.map_or(count, |least: i32| least.min(count)),

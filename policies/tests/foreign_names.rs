@@ -58,7 +58,10 @@ fn expect_finding_without_names(verdict: &Verdict, rules: &[&str]) {
     let all = verdict.denials.iter().chain(&verdict.warnings);
     let texts: Vec<String> = all.map(ToString::to_string).collect();
     for rule in rules {
-        assert!(texts.iter().any(|it| it.contains(rule)), "{rule}: {texts:?}");
+        assert!(
+            texts.iter().any(|it| it.contains(rule)),
+            "{rule}: {texts:?}"
+        );
     }
     for text in texts {
         assert!(!text.contains(SECRET), "{text}");
@@ -71,8 +74,7 @@ fn findings_do_not_name_foreign_objects() {
     expect_finding_without_names(&verdict::<PriorityClass>(&class, true), &["PC002"]);
     let queue = json!({"metadata": {"name": "research"}, "spec": {}});
     expect_finding_without_names(&verdict::<ClusterQueue>(&queue, true), &["CQ015"]);
-    let local_queue =
-        json!({"metadata": {"name": "main", "namespace": "team"}, "spec": {"clusterQueue": "vision"}});
+    let local_queue = json!({"metadata": {"name": "main", "namespace": "team"}, "spec": {"clusterQueue": "vision"}});
     expect_finding_without_names(&verdict::<LocalQueue>(&local_queue, false), &["LQ001"]);
     let pod = json!({"metadata": {"name": "other", "namespace": "team",
         "labels": {"pod-group.scheduling.sigs.k8s.io": "train"}}, "spec": {"containers": []}});

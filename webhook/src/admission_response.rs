@@ -387,9 +387,18 @@ mod tests {
         let field = "metadata.labels[lockkeeper.dev/queue_name]";
         let advice = "use lockkeeper.dev/queue-name";
         for (violation, expected) in [
-            ("is wrong", format!("LA001 {field}: Invalid value: \"a\": is wrong; {advice}")),
-            ("is under no known key", format!("LA001 {field}: is under no known key; {advice}")),
-            (&"long ".repeat(40), format!("LA001 {advice} ({field}: long long")),
+            (
+                "is wrong",
+                format!("LA001 {field}: Invalid value: \"a\": is wrong; {advice}"),
+            ),
+            (
+                "is under no known key",
+                format!("LA001 {field}: is under no known key; {advice}"),
+            ),
+            (
+                &"long ".repeat(40),
+                format!("LA001 {advice} ({field}: long long"),
+            ),
         ] {
             let text = warning_text(&warning(violation));
             assert!(text.starts_with(&expected), "{text}");

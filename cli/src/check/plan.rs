@@ -12,8 +12,8 @@ use lockkeeper_check::collect::collect_facts;
 use lockkeeper_check::report::{self, CheckedFile, Format, Tally, pluralize};
 use lockkeeper_check::{
     Checker, Converter, Fixer, KindRegistry, LoopFindings, LoopSearchInput, ParsedSource,
-    PriorityClassValues, ReadError, RuleSelection, SourceCache, append_yaml, enforce_queue_rules, offline_settings,
-    worker_pool,
+    PriorityClassValues, ReadError, RuleSelection, SourceCache, append_yaml, enforce_queue_rules,
+    offline_settings, worker_pool,
 };
 use lockkeeper_policies::index::Index;
 use lockkeeper_policies::preemption_loops;

@@ -115,9 +115,9 @@ impl Placeholder {
             Self::NotByExemptUser => {
                 Replacement::Inline(r#"{{ include "lockkeeper.notByExemptUser" . | toJson }}"#)
             }
-            Self::QueueRequiredNamespaces => Replacement::Inline(
-                "{{ toJson .Values.policies.queueRequired.namespaceSelector }}",
-            ),
+            Self::QueueRequiredNamespaces => {
+                Replacement::Inline("{{ toJson .Values.policies.queueRequired.namespaceSelector }}")
+            }
         }
     }
 }

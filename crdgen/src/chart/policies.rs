@@ -1,9 +1,7 @@
 //! The template of the admission policies, by which the API server validates and defaults while no
 //! replica of the webhook responds.
 
-use super::placeholders::{
-    Placeholder, any_rule_at_default, end_mark, render, while_controller,
-};
+use super::placeholders::{Placeholder, any_rule_at_default, end_mark, render, while_controller};
 use super::{ChartError, HEAD, put_labels, rule_gates};
 use crate::admission_policies::{guards, policies};
 use crate::yaml::{self, YamlError};
@@ -56,7 +54,9 @@ fn guard_templates() -> Result<String, YamlError> {
     if let Some(selector) = binding.pointer_mut("/spec/matchResources/namespaceSelector") {
         *selector = Placeholder::QueueRequiredNamespaces.mark().into();
     }
-    out.push_str(&format_if(".Values.policies.queueRequired.namespaceSelector"));
+    out.push_str(&format_if(
+        ".Values.policies.queueRequired.namespaceSelector",
+    ));
     out.push_str(&document(&policy)?);
     out.push_str(&document(&binding)?);
     out.push_str("{{- end }}\n");

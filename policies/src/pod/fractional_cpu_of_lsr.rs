@@ -1,8 +1,8 @@
 #![doc = include_str!("fractional_cpu_of_lsr.md")]
 
 use super::qos;
-use crate::pod_requests;
 use crate::finding::Findings;
+use crate::pod_requests;
 use crate::rule::{Check, Layer, Rule};
 use k8s_openapi::api::core::v1::Pod;
 use lockkeeper_api::config::Action;

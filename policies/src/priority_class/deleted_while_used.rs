@@ -28,8 +28,5 @@ fn check(class: &PriorityClass, context: &Context<'_>, out: &mut Findings) {
     } else {
         format!("{} Workloads still name it", users.total)
     };
-    out.forbidden(
-        FieldPath::new("metadata.name"),
-        subject,
-    );
+    out.forbidden(FieldPath::new("metadata.name"), subject);
 }

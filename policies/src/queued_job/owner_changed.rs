@@ -17,7 +17,11 @@ fn controllers_cel(object: &str) -> String {
 }
 
 fn cel_rule() -> CelRule {
-    let same = format!("{} == {}", controllers_cel("self"), controllers_cel("oldSelf"));
+    let same = format!(
+        "{} == {}",
+        controllers_cel("self"),
+        controllers_cel("oldSelf")
+    );
     CelRule::new(
         "",
         while_running_cel(&same),

@@ -37,6 +37,10 @@ pub(crate) const fn rule<T: QueuedJob>() -> Rule<T> {
 fn check<T: QueuedJob>(change: &Change<'_, T>, _: &Context<'_>, out: &mut Findings) {
     let (old, new) = (label(change.old, QUEUE_NAME), label(change.new, QUEUE_NAME));
     if old != new && is_running_change(change) {
-        out.invalid(label_path(QUEUE_NAME), new.unwrap_or_default(), label_changed(old));
+        out.invalid(
+            label_path(QUEUE_NAME),
+            new.unwrap_or_default(),
+            label_changed(old),
+        );
     }
 }

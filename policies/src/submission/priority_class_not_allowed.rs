@@ -28,7 +28,10 @@ fn check<T: Submission>(object: &T, context: &Context<'_>, out: &mut Findings) {
     let Some(queues) = queues(object, context) else {
         return;
     };
-    let by_cluster_queue = queues.cluster_queue_facts.allowed_priority_classes.as_deref();
+    let by_cluster_queue = queues
+        .cluster_queue_facts
+        .allowed_priority_classes
+        .as_deref();
     let by_local_queue = queues.local_queue_facts.allowed_priority_classes.as_deref();
     for (position, class) in classes.into_iter().enumerate() {
         let Some(class) = class else { continue };
@@ -41,7 +44,10 @@ fn check<T: Submission>(object: &T, context: &Context<'_>, out: &mut Findings) {
 fn detail(queues: &Queues<'_>) -> String {
     let local_queue = quoted(queues.local_queue);
     let by_local_queue = queues.local_queue_facts.allowed_priority_classes.as_deref();
-    let by_cluster_queue = queues.cluster_queue_facts.allowed_priority_classes.as_deref();
+    let by_cluster_queue = queues
+        .cluster_queue_facts
+        .allowed_priority_classes
+        .as_deref();
     let Some(shortest) = by_local_queue.or(by_cluster_queue) else {
         let cluster_queue = quoted(queues.cluster_queue());
         return format!(
@@ -49,11 +55,14 @@ fn detail(queues: &Queues<'_>) -> String {
              allow; name another class"
         );
     };
-    let is_allowed =
-        |it: &&String| is_priority_class_allowed(it, by_cluster_queue, by_local_queue);
+    let is_allowed = |it: &&String| is_priority_class_allowed(it, by_cluster_queue, by_local_queue);
     let names = join_names(shortest.iter().filter(is_allowed).map(String::as_str));
     match names.as_str() {
-        "" => format!("LocalQueue {local_queue} allows no class (spec.allowedPriorityClasses); leave it out"),
-        names => format!("is not allowed in LocalQueue {local_queue} (spec.allowedPriorityClasses); name one of {names}"),
+        "" => format!(
+            "LocalQueue {local_queue} allows no class (spec.allowedPriorityClasses); leave it out"
+        ),
+        names => format!(
+            "is not allowed in LocalQueue {local_queue} (spec.allowedPriorityClasses); name one of {names}"
+        ),
     }
 }

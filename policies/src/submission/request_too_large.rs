@@ -72,11 +72,7 @@ fn check_resource(
 
 /// The most of a resource that one flavor can provide, borrowed quota included. `None` if no flavor covers the resource,
 /// or if it is not known.
-fn largest_flavor(
-    queues: &Queues<'_>,
-    view: &QueueView<'_>,
-    resource: &str,
-) -> Option<Quantity> {
+fn largest_flavor(queues: &Queues<'_>, view: &QueueView<'_>, resource: &str) -> Option<Quantity> {
     let facts = queues.cluster_queue_facts;
     let mut most: Option<Quantity> = None;
     for (of, limits) in facts.quotas.iter().filter(|(of, _)| of.1 == resource) {

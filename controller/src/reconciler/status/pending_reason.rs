@@ -208,7 +208,11 @@ fn requeue_backoff(workload: &TrackedWorkload) -> PendingReason {
     }
 }
 
-fn not_queued_message(view: View<'_>, workload: &TrackedWorkload, reason: NotQueuedReason) -> String {
+fn not_queued_message(
+    view: View<'_>,
+    workload: &TrackedWorkload,
+    reason: NotQueuedReason,
+) -> String {
     let spec = &workload.object.spec;
     match reason {
         NotQueuedReason::Finished => "The workload has finished".to_owned(),
@@ -231,7 +235,9 @@ fn not_queued_message(view: View<'_>, workload: &TrackedWorkload, reason: NotQue
             let objects = view.cluster.objects();
             format!(
                 "PriorityClass {} is not allowed in LocalQueue {} (spec.allowedPriorityClasses of both queues); use another",
-                objects.disallowed_priority_class(&workload.object).unwrap_or_default(),
+                objects
+                    .disallowed_priority_class(&workload.object)
+                    .unwrap_or_default(),
                 spec.queue_name.as_deref().unwrap_or_default()
             )
         }

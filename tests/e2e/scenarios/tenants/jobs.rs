@@ -90,23 +90,32 @@ fn claimed_owners_exempt_nothing(tenant: &Tenant, kind: &str) {
         ("batch/v1", "CronJob"),
         ("example.com/v1", "Unknown"),
     ] {
-        let mut job: Value = serde_json::from_str(&object(kind, "owned", true, &json!({}))).unwrap();
+        let mut job: Value =
+            serde_json::from_str(&object(kind, "owned", true, &json!({}))).unwrap();
         job["metadata"]["ownerReferences"] = json!([{
             "apiVersion": api_version, "kind": owner, "name": "none", "controller": true,
             "uid": "00000000-0000-0000-0000-000000000001",
         }]);
         // The garbage collector may delete a stored object before it is read.
         let flags = ["create", "--dry-run=server", "-o", "json", "-f", "-"];
-        let reply = tenant.with_input(&flags, &job.to_string()).expect_accepted();
+        let reply = tenant
+            .with_input(&flags, &job.to_string())
+            .expect_accepted();
         let created: Value = serde_json::from_str(&reply.stdout).unwrap();
-        assert_eq!(created["spec"]["suspend"], true, "{owner}: {}", reply.stdout);
+        assert_eq!(
+            created["spec"]["suspend"], true,
+            "{owner}: {}",
+            reply.stdout
+        );
     }
 }
 
 /// Patches an object and expects that the rule rejects it. Returns the message.
 #[track_caller]
 fn expect_rule(tenant: &Tenant, kind: &str, name: &str, patch: &Value, rule: &str) -> String {
-    let reply = tenant.patch(kind, name, &patch.to_string()).expect_rejected();
+    let reply = tenant
+        .patch(kind, name, &patch.to_string())
+        .expect_rejected();
     assert!(
         reply.stderr.contains(&format!("[{rule}]")),
         "{kind} {patch}: {}",

@@ -33,7 +33,13 @@ pub fn workloads_are_guarded(stage: &mut Fixture, _: Protocol) {
         let owners = json!({"metadata": {"ownerReferences": null}}).to_string();
         let patch = |flags: &[&str], patch: &str| {
             let all = [
-                &["patch", "workloads.lockkeeper.dev", "owned", "-n", "default"],
+                &[
+                    "patch",
+                    "workloads.lockkeeper.dev",
+                    "owned",
+                    "-n",
+                    "default",
+                ],
                 flags,
                 &["--type=merge", "--patch", patch],
             ];
@@ -45,7 +51,11 @@ pub fn workloads_are_guarded(stage: &mut Fixture, _: Protocol) {
         let active = json!({"spec": {"active": false}}).to_string();
         patch(&[], &active).expect_accepted();
         let controller = ["--as", CONTROLLER_ACCOUNT];
-        patch(&[&controller[..], &["--subresource=status"]].concat(), &status).expect_accepted();
+        patch(
+            &[&controller[..], &["--subresource=status"]].concat(),
+            &status,
+        )
+        .expect_accepted();
         // It orphans the dependents of a deleted job.
         let collector = "--as=system:serviceaccount:kube-system:generic-garbage-collector";
         let groups = ["--as-group=system:masters", collector];
@@ -57,7 +67,11 @@ pub fn workloads_are_guarded(stage: &mut Fixture, _: Protocol) {
 #[track_caller]
 fn expect_forbidden(reply: &KubectlOutput) {
     assert_eq!(reply.code, Some(1), "{}{}", reply.stdout, reply.stderr);
-    assert!(reply.stderr.contains("only the controller may"), "{}", reply.stderr);
+    assert!(
+        reply.stderr.contains("only the controller may"),
+        "{}",
+        reply.stderr
+    );
 }
 
 fn workload(name: &str) -> Value {
@@ -98,7 +112,9 @@ pub fn queue_is_required(stage: &mut Fixture, _: Protocol) {
             expect_required(&tenant.patch(kind, "queued", &unlabel.to_string()));
             let resume = json!({"spec": {"suspend": false}}).to_string();
             expect_required(&tenant.patch(kind, "older", &resume));
-            tenant.run(&["delete", kind, "older", "queued"]).expect_accepted();
+            tenant
+                .run(&["delete", kind, "older", "queued"])
+                .expect_accepted();
         }
         // A claimed owner exempts nothing; the account of JobSet's controller does.
         let mut child: Value = serde_json::from_str(&unlabelled).unwrap();
@@ -155,13 +171,48 @@ const RIGHTS: &[(&str, &str, &str, bool)] = &[
     ("admin", "create", "workloads.lockkeeper.dev", false),
     ("admin", "patch", "workloads.lockkeeper.dev/status", false),
     ("lockkeeper-batch-user", "create", "jobs.batch", true),
-    ("lockkeeper-batch-user", "create", "jobsets.jobset.x-k8s.io", true),
-    ("lockkeeper-batch-user", "get", "workloads.lockkeeper.dev", true),
-    ("lockkeeper-batch-user", "create", "workloads.lockkeeper.dev", false),
-    ("lockkeeper-batch-user", "create", "localqueues.lockkeeper.dev", false),
-    ("lockkeeper-batch-admin", "create", "localqueues.lockkeeper.dev", true),
-    ("lockkeeper-batch-admin", "patch", "workloads.lockkeeper.dev", true),
-    ("lockkeeper-batch-admin", "patch", "workloads.lockkeeper.dev/status", false),
+    (
+        "lockkeeper-batch-user",
+        "create",
+        "jobsets.jobset.x-k8s.io",
+        true,
+    ),
+    (
+        "lockkeeper-batch-user",
+        "get",
+        "workloads.lockkeeper.dev",
+        true,
+    ),
+    (
+        "lockkeeper-batch-user",
+        "create",
+        "workloads.lockkeeper.dev",
+        false,
+    ),
+    (
+        "lockkeeper-batch-user",
+        "create",
+        "localqueues.lockkeeper.dev",
+        false,
+    ),
+    (
+        "lockkeeper-batch-admin",
+        "create",
+        "localqueues.lockkeeper.dev",
+        true,
+    ),
+    (
+        "lockkeeper-batch-admin",
+        "patch",
+        "workloads.lockkeeper.dev",
+        true,
+    ),
+    (
+        "lockkeeper-batch-admin",
+        "patch",
+        "workloads.lockkeeper.dev/status",
+        false,
+    ),
     ("lockkeeper-batch-admin", "create", "jobs.batch", true),
 ];
 
@@ -201,31 +252,48 @@ pub fn roles_grant_the_documented_rights(stage: &mut Fixture, _: Protocol) {
     users.dedup();
     for user in users {
         let label = aggregation_label(user);
-        let aggregated = roles.iter().filter(|it| it["metadata"]["labels"][&label] == "true");
-        let mut bound: Vec<&str> = aggregated
-            .map(|it| it["metadata"]["name"].as_str().unwrap())
+        let aggregated = roles
+            .iter()
+            .filter(|it| it["metadata"]["labels"][&label] == "true");
+        let mut bound: Vec<String> = aggregated
+            .map(|it| it["metadata"]["name"].as_str().unwrap().to_owned())
             .collect();
         if !user.starts_with("lockkeeper-") {
-            bound.push(user);
+            // The API server creates this one: the rights on Kubernetes' own kinds.
+            bound.push(format!("system:aggregate-to-{user}"));
         }
         for role in bound {
-            apply(&json!({"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "RoleBinding",
-                "metadata": {"name": format!("{user}-{role}"), "namespace": NAMESPACE},
+            apply(
+                &json!({"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "RoleBinding",
+                "metadata": {"name": format!("{user}-{}", role.replace(':', "-")), "namespace": NAMESPACE},
                 "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": role},
-                "subjects": [{"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": user}]}));
+                "subjects": [{"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": user}]}),
+            );
         }
     }
     for (role, verb, resource, expected) in RIGHTS {
         let user = format!("--as={role}");
         let (resource, subresource) = resource.split_once('/').unwrap_or((resource, ""));
         let subresource = format!("--subresource={subresource}");
-        let ask = ["auth", "can-i", verb, resource, &subresource, &user, "-n", NAMESPACE];
+        let ask = [
+            "auth",
+            "can-i",
+            verb,
+            resource,
+            &subresource,
+            &user,
+            "-n",
+            NAMESPACE,
+        ];
         let answer = if *expected { "yes" } else { "no" };
         let is_expected = || {
             let reply = kubectl.run(&ask);
             Ok((reply.stdout.trim() == answer).then_some(()))
         };
         // The authorizer observes a new binding a moment later.
-        wait::until(is_expected, || format!("{role} {verb} {resource}: not {answer}")).unwrap();
+        wait::until(is_expected, || {
+            format!("{role} {verb} {resource}: not {answer}")
+        })
+        .unwrap();
     }
 }

@@ -228,6 +228,7 @@ fn aggregation_label(role: &str) -> String {
 /// roles that it would aggregate.
 pub fn roles_grant_the_documented_rights(stage: &mut Fixture, _: Protocol) {
     let kubectl = stage.without_webhook();
+    stage.cluster_mut().install_jobset();
     let folder = stage.new_folder();
     fs::create_dir_all(&folder).unwrap();
     let rendered = Helm::without_cluster(&folder).template("").assert_silent();

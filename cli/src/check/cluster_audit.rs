@@ -419,8 +419,9 @@ mod tests {
             panic!("a schema is invalid");
         };
         let kinds = registry.list_targets();
-        let cluster = collect_cluster(&client, &kinds, &Converter::default());
-        let cluster = cluster.await.unwrap();
+        let converter = Converter::default();
+        let cluster = collect_cluster(&client, &kinds, &converter).await;
+        let cluster = cluster.unwrap();
         assert_eq!(cluster.queues, ["kueue.x-k8s.io/a"]);
         let unlisted = cluster.unlisted.iter();
         let unlisted: Vec<_> = unlisted

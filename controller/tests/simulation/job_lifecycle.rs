@@ -332,18 +332,28 @@ fn deleted_cluster_queue_admits_no_more_workloads() {
     );
 }
 
-/// `kubectl replace` with a file of a user removes the finalizer.
+/// Removes the finalizers of cluster-scoped objects, as `kubectl replace` with a file of a user does.
+fn drop_finalizers(stage: &mut Fixture, objects: &[(Kind, &str)]) {
+    for (kind, name) in objects {
+        let none = json!({"metadata": {"finalizers": []}});
+        let name = ObjectKey::new("", name);
+        stage.api.patch(*kind, &name, &none, false).unwrap();
+    }
+}
+
 #[test]
 fn finalizer_of_objects_in_use_is_restored() {
     let mut stage = Fixture::new(RequeueSettings::default(), 4);
     stage.api.create(JOB, job("runs", "mid")).unwrap();
     stage.settle();
-    let none = json!({"metadata": {"finalizers": []}});
-    stage.change(Kind::ClusterQueue, "main", &none);
-    stage.change(Kind::ResourceFlavor, "spot", &none);
-    assert_eq!(stage.settle(), ["finalizer main", "finalizer spot"]);
-    for (kind, name) in [(Kind::ClusterQueue, "main"), (Kind::ResourceFlavor, "spot")] {
-        let finalizers = &stage.get(kind, name)["metadata"]["finalizers"];
+    let objects = [(Kind::ClusterQueue, "main"), (Kind::ResourceFlavor, "spot")];
+    drop_finalizers(&mut stage, &objects);
+    let mut lines = stage.settle();
+    lines.sort_unstable();
+    assert_eq!(lines, ["finalizer main", "finalizer spot"]);
+    for (kind, name) in objects {
+        let object = stage.api.get(kind, &ObjectKey::new("", name)).unwrap();
+        let finalizers = &object["metadata"]["finalizers"];
         assert_eq!(finalizers, &json!([labels::RESOURCE_IN_USE]));
     }
 }
@@ -352,8 +362,7 @@ fn finalizer_of_objects_in_use_is_restored() {
 fn finalizer_of_unused_queue_is_not_restored() {
     let mut stage = Fixture::new(RequeueSettings::default(), 4);
     stage.settle();
-    let none = json!({"metadata": {"finalizers": []}});
-    stage.change(Kind::ClusterQueue, "main", &none);
+    drop_finalizers(&mut stage, &[(Kind::ClusterQueue, "main")]);
     assert_eq!(stage.settle(), [""; 0]);
 }
 

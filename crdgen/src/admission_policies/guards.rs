@@ -44,7 +44,8 @@ pub fn workload_guard(not_by_controller: &str) -> Guard {
     ];
     let validations = vec![
         validation(
-            "request.subResource != 'status'",
+            // A request without a subresource has no such field.
+            "!has(request.subResource) || request.subResource != 'status'",
             "status: only the controller may write the status of a Workload; set spec.active to false to stop it",
         ),
         validation(
@@ -53,7 +54,7 @@ pub fn workload_guard(not_by_controller: &str) -> Guard {
             "metadata.ownerReferences: only the controller may create a Workload for a job; leave the controller reference out",
         ),
         validation(
-            "oldObject == null || request.subResource == 'status' \
+            "oldObject == null || (has(request.subResource) && request.subResource == 'status') \
              || (has(object.metadata.ownerReferences) ? has(oldObject.metadata.ownerReferences) \
              && object.metadata.ownerReferences == oldObject.metadata.ownerReferences \
              : !has(oldObject.metadata.ownerReferences))",

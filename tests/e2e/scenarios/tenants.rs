@@ -12,8 +12,8 @@ use crate::wait;
 
 pub fn scenarios() -> Vec<Scenario> {
     let mut all = Vec::new();
-    for (layer, by_policies) in [("policies", true), ("the webhook", false)] {
-        let name = format!("{layer} protect running jobs from tenants");
+    for (layer, by_policies) in [("policies protect", true), ("the webhook protects", false)] {
+        let name = format!("{layer} running jobs from tenants");
         let run = move |stage: &mut Fixture, _: Protocol| {
             with_layer(stage, by_policies, jobs::running_jobs_are_protected);
         };

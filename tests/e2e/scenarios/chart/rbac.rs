@@ -46,6 +46,10 @@ const OCCASIONALLY_USED_RIGHTS: &[(&str, &str)] = &[
         "read again when another writer was first",
     ),
     (
+        "get localqueues.lockkeeper.dev",
+        "looked up when a job names a queue that the watch has not delivered",
+    ),
+    (
         "get mutatingwebhookconfigurations.admissionregistration.k8s.io",
         "the same",
     ),

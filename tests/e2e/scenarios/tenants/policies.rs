@@ -228,6 +228,7 @@ fn aggregation_label(role: &str) -> String {
 /// roles that it would aggregate.
 pub fn roles_grant_the_documented_rights(stage: &mut Fixture, _: Protocol) {
     let kubectl = stage.without_webhook();
+    stage.cluster_mut().install_jobset();
     let folder = stage.new_folder();
     fs::create_dir_all(&folder).unwrap();
     let rendered = Helm::without_cluster(&folder).template("").assert_silent();
@@ -255,16 +256,17 @@ pub fn roles_grant_the_documented_rights(stage: &mut Fixture, _: Protocol) {
         let aggregated = roles
             .iter()
             .filter(|it| it["metadata"]["labels"][&label] == "true");
-        let mut bound: Vec<&str> = aggregated
-            .map(|it| it["metadata"]["name"].as_str().unwrap())
+        let mut bound: Vec<String> = aggregated
+            .map(|it| it["metadata"]["name"].as_str().unwrap().to_owned())
             .collect();
         if !user.starts_with("lockkeeper-") {
-            bound.push(user);
+            // The API server creates this one: the rights on Kubernetes' own kinds.
+            bound.push(format!("system:aggregate-to-{user}"));
         }
         for role in bound {
             apply(
                 &json!({"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "RoleBinding",
-                "metadata": {"name": format!("{user}-{role}"), "namespace": NAMESPACE},
+                "metadata": {"name": format!("{user}-{}", role.replace(':', "-")), "namespace": NAMESPACE},
                 "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": role},
                 "subjects": [{"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": user}]}),
             );

@@ -5,6 +5,7 @@ use super::model::JobSource;
 use super::output::ObjectRef;
 use super::state::ReconcilerState;
 use super::workload_owner::job_to_stop;
+use super::write_tracker::WriteTracker;
 use crate::key::ObjectKey;
 
 /// Handles the deletion of a workload.
@@ -18,6 +19,8 @@ pub(super) fn remove_workload(state: &mut ReconcilerState, key: &ObjectKey, now_
     state.sync_workload(key);
     if let Some(workload) = state.model.workloads.get_mut(key) {
         workload.is_deleted = true;
+        // No version will follow: the results of earlier writes must not be waited for.
+        workload.tracker = WriteTracker::default();
     }
     // Its quota will be released: no further victim is needed for it.
     if let Some(id) = state.cluster.state().workload(key.key()) {

@@ -2,6 +2,7 @@
 
 use crate::fields::{condition_is_true, has, is_deleted, is_true, list, number, text, time};
 use crate::objects::POD_FATE_ANNOTATION;
+use crate::pods::wanted_pods;
 use crate::simulation::Simulation;
 use lockkeeper_controller::{Kind, ObjectKey};
 use serde_json::{Value, json};
@@ -84,7 +85,7 @@ impl Simulation {
     fn running(&mut self, name: &ObjectKey, job: &Value) -> Option<Value> {
         let now = time(self.api.now_ms);
         if !has(job, "/status/startTime") || condition_is_true(job, "Suspended") {
-            let made = number(job, "/spec/parallelism");
+            let made = wanted_pods(job);
             if self.rng.percent(40) {
                 // It creates the pods, but its status update comes late because of a conflict.
                 let uid = text(job, "/metadata/uid").to_owned();
@@ -104,7 +105,7 @@ impl Simulation {
             let conditions = self.with(job, "Suspended", "False", "JobResumed");
             return Some(json!({"startTime": now, "active": made, "conditions": conditions}));
         }
-        let wanted = number(job, "/spec/parallelism");
+        let wanted = wanted_pods(job);
         let active = number(job, "/status/active");
         if active < wanted {
             let to = self.rng.range(active + 1, wanted);

@@ -28,13 +28,23 @@ pub fn requests(job: &Value, unreported: i64) -> i64 {
     }
     let mut pods = number(job, "/status/active").max(unreported);
     if !is_true(job, "/spec/suspend") && !is_foreign(job) {
-        pods = pods.max(number(job, "/spec/parallelism"));
+        pods = pods.max(wanted_pods(job));
     }
     let containers = list(job, "/spec/template/spec/containers").iter();
     let each: i64 = containers
         .map(|it| milli_cpu(&it["resources"]["requests"]["cpu"]))
         .sum();
     each * pods
+}
+
+/// The most pods of a Job at once, as its controller creates them.
+pub fn wanted_pods(job: &Value) -> i64 {
+    let parallelism = number(job, "/spec/parallelism");
+    if has(job, "/spec/completions") {
+        parallelism.min(number(job, "/spec/completions"))
+    } else {
+        parallelism
+    }
 }
 
 /// The uid of the Job that a workload holds quota for.

@@ -50,7 +50,8 @@ pub fn workloads_are_guarded(stage: &mut Fixture, _: Protocol) {
         // Other fields stay writable for administrators.
         let active = json!({"spec": {"active": false}}).to_string();
         patch(&[], &active).expect_accepted();
-        let controller = ["--as", CONTROLLER_ACCOUNT];
+        // kubectl reads a status before it patches it, which the controller has no right to.
+        let controller = ["--as", CONTROLLER_ACCOUNT, "--as-group=system:masters"];
         patch(
             &[&controller[..], &["--subresource=status"]].concat(),
             &status,

@@ -419,7 +419,8 @@ mod tests {
             panic!("a schema is invalid");
         };
         let kinds = registry.list_targets();
-        let cluster = collect_cluster(&client, &kinds, &Converter::default());
+        let converter = Converter::default();
+        let cluster = collect_cluster(&client, &kinds, &converter);
         let cluster = cluster.await.unwrap();
         assert_eq!(cluster.queues, ["kueue.x-k8s.io/a"]);
         let unlisted = cluster.unlisted.iter();

@@ -167,9 +167,7 @@ impl Checker {
             Some(origin) if origin.is_dropped => KindCheckResult::default(),
             _ => match self.kinds.check(document.value, &identity, &context) {
                 Some(result) => result,
-                None if self.is_strict => {
-                    KindCheckResult::partial(vec![(Severity::Error, unchecked_kind(&identity))])
-                }
+                None if self.is_strict => unchecked_kind(&identity),
                 None => return None,
             },
         };
@@ -247,11 +245,12 @@ impl Checker {
     }
 }
 
-/// The finding about a kind that is not checked.
-fn unchecked_kind(identity: &Identity) -> Finding {
+/// The error about a kind that is not checked.
+fn unchecked_kind(identity: &Identity) -> KindCheckResult {
     let Identity {
         api_version, kind, ..
     } = identity;
     let reason = format!("{api_version} {kind} is not checked, and --strict requires it");
-    Finding::decode_error(FieldPath::new("kind"), None, reason.trim_start())
+    let finding = Finding::decode_error(FieldPath::new("kind"), None, reason.trim_start());
+    KindCheckResult::partial(vec![(Severity::Error, finding)])
 }

@@ -198,8 +198,9 @@ impl KindRegistry {
             let (first, _) = versions.next()?;
             let group = first.split_once('/').map_or("", |it| it.0);
             // Later versions of the same group are newer.
-            let same = versions.filter(|(it, _)| it.split_once('/').map_or("", |it| it.0) == group);
-            let version = same.last().map_or(first, |(it, _)| it);
+            let mut same =
+                versions.filter(|(it, _)| it.split_once('/').map_or("", |it| it.0) == group);
+            let version = same.next_back().map_or(first, |(it, _)| it);
             let reason = format!("missing; set it, for example to {version}");
             return Some(Finding::decode_error(
                 FieldPath::new("apiVersion"),

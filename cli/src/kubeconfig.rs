@@ -168,7 +168,7 @@ mod tests {
         fs::write(&one, "").unwrap();
         let files =
             |variable: &str| -> Vec<PathBuf> { files_of(Some(OsStr::new(variable)), Some(home)) };
-        assert_eq!(files(""), [in_home.clone()]);
+        assert_eq!(files(""), std::slice::from_ref(&in_home));
         assert_eq!(files_of(None, Some(home)), [in_home]);
         let both = format!("{}::{}", missing.display(), one.display());
         assert_eq!(files(&both), [one]);

@@ -67,9 +67,10 @@ pub(crate) fn closed_exit_code(error: &Error) -> Option<ExitCode> {
         .chain()
         .filter_map(|it| it.downcast_ref::<io::Error>());
     let is_closed = causes.any(|it| {
-        let is_output = it
-            .get_ref()
-            .is_some_and(|it| it.is::<StandardOutputError>());
+        let inner = it.get_ref();
+        let is_output = inner
+            .and_then(|it| it.downcast_ref::<StandardOutputError>())
+            .is_some();
         is_output && it.kind() == io::ErrorKind::BrokenPipe
     });
     is_closed.then(|| ExitCode::from(CLOSED_EXIT_CODE))

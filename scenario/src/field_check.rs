@@ -50,7 +50,7 @@ struct Node<'a> {
     path: FieldPath,
 }
 
-impl<'a> Node<'a> {
+impl Node<'_> {
     fn field(&self, name: &'static str) -> Self {
         Self {
             value: self.value.and_then(|it| it.get(name)),

@@ -399,12 +399,12 @@ fn fix_without_defaults_only_corrects() {
     let Ok(source) = ParsedSource::parse(text.clone()) else {
         panic!("cannot parse {text}");
     };
-    let fixed = fixer.fix(source);
+    let outcome = fixer.fix(source);
     let expected = text
         .replace("cohort:", "cohortName:")
         .replace("strictfifo", "StrictFIFO");
     assert_eq!(
-        (fixed.after, fixed.typos_fixed, fixed.defaults_added),
+        (outcome.after, outcome.typos_fixed, outcome.defaults_added),
         (expected, 2, 0)
     );
 }

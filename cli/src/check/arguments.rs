@@ -33,13 +33,8 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "GLOB")]
     pub(super) exclude: Vec<NamePattern>,
 
-    /// Report objects of kinds that are not checked as errors
-    #[arg(long)]
-    pub(super) strict: bool,
-
-    /// List the kinds that are not checked
-    #[arg(long, short)]
-    verbose: bool,
+    #[command(flatten)]
+    pub(super) other_kinds: OtherKinds,
 
     /// Run only these rules, by id, name or prefix (CQ); repeatable
     #[arg(long, value_delimiter = ',', value_name = "ID")]
@@ -81,6 +76,18 @@ pub(crate) struct Arguments {
     /// URL of the folder with the rule pages, for links in SARIF
     #[arg(long, value_name = "URL")]
     pages: Option<String>,
+}
+
+/// The treatment of kinds that are not checked.
+#[derive(Args, Clone, Copy, Debug)]
+pub(super) struct OtherKinds {
+    /// Report objects of kinds that are not checked as errors
+    #[arg(long)]
+    pub(super) strict: bool,
+
+    /// List the kinds that are not checked
+    #[arg(long, short)]
+    verbose: bool,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
@@ -148,7 +155,7 @@ impl Arguments {
             },
             fail_on: self.fail_on(),
             is_stored: self.existing.stored,
-            is_verbose: self.verbose,
+            is_verbose: self.other_kinds.verbose,
             pages: self.pages.clone(),
         }
     }

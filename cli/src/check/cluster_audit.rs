@@ -420,8 +420,8 @@ mod tests {
         };
         let kinds = registry.list_targets();
         let converter = Converter::default();
-        let cluster = collect_cluster(&client, &kinds, &converter).await;
-        let cluster = cluster.unwrap();
+        let cluster = collect_cluster(&client, &kinds, &converter);
+        let cluster = cluster.await.unwrap();
         assert_eq!(cluster.queues, ["kueue.x-k8s.io/a"]);
         let unlisted = cluster.unlisted.iter();
         let unlisted: Vec<_> = unlisted

@@ -117,7 +117,7 @@ impl<'a> Plan<'a> {
             LoopFindings::new()
         };
         let checker = Checker::new(self.settings, index, self.selection, loops)?
-            .with_strict_kinds(arguments.strict)
+            .with_strict_kinds(arguments.other_kinds.strict)
             .with_cel_cross_check(arguments.verify_cel)?;
         let run = FileRun {
             checker: &checker,

@@ -38,10 +38,7 @@ impl Folding<'_> {
             return fold(inner);
         }
         if let Some((condition, yes, no)) = conditional(tokens) {
-            return match fold(condition)? {
-                true => fold(yes),
-                false => fold(no),
-            };
+            return fold(if fold(condition)? { yes } else { no });
         }
         // In CEL the other operand of `||` and `&&` may be an error if one decides.
         let alternatives = split(tokens, "||");
@@ -192,11 +189,9 @@ fn conditional<'t, 's>(tokens: &'t [Token<'s>]) -> Option<Conditional<'t, 's>> {
             depth = depth.saturating_add(1);
         } else if token.closes() {
             depth = depth.checked_sub(1)?;
-        } else if depth > 0 {
-            continue;
-        } else if *token == Token::Symbol("?") {
+        } else if depth == 0 && token.is("?") {
             open = open.saturating_add(1);
-        } else if *token == Token::Symbol(":") {
+        } else if depth == 0 && token.is(":") {
             match open.checked_sub(1) {
                 Some(left) => open = left,
                 None => {

@@ -6,16 +6,17 @@ use kube::{Client, Config};
 use lockkeeper_check::yaml::place_and_message;
 use std::path::Path;
 
-/// Builds a client for the current context of the file. An error names the file and the problem.
-pub(crate) async fn client(path: &Path) -> Result<Client, Error> {
-    client_with_context(path, None).await
-}
-
 /// Builds a client for a context of the file; for the current one if it is `None`.
 pub(crate) async fn client_with_context(
     path: &Path,
     context: Option<&str>,
 ) -> Result<Client, Error> {
+    let config = config(path, context).await?;
+    Client::try_from(config).map_err(|error| anyhow!("cannot use {}: {error}", path.display()))
+}
+
+/// Reads the configuration of a context of the file; of the current one if it is `None`.
+pub(crate) async fn config(path: &Path, context: Option<&str>) -> Result<Config, Error> {
     let explain = |error| match error {
         KubeconfigError::LoadContext(name) if context.is_some() => anyhow!(
             "{} has no context {name:?}; kubectl config get-contexts lists them",
@@ -29,8 +30,7 @@ pub(crate) async fn client_with_context(
         ..KubeConfigOptions::default()
     };
     let config = Config::from_custom_kubeconfig(read, &options).await;
-    let config = config.map_err(explain)?;
-    Client::try_from(config).map_err(|error| anyhow!("cannot use {}: {error}", path.display()))
+    config.map_err(explain)
 }
 
 /// Adds the file, which kube's messages do not always name. They contain their causes already.

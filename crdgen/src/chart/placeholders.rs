@@ -36,6 +36,8 @@ pub(super) enum Placeholder {
     Namespace,
     /// The failure policy for other projects' kinds.
     ForeignFailurePolicy,
+    /// The failure policy for Jobs and JobSets.
+    JobsFailurePolicy,
     /// The operations of the rules that are on.
     Operations,
 }
@@ -49,13 +51,14 @@ enum Replacement {
 }
 
 impl Placeholder {
-    const ALL: [Self; 7] = [
+    const ALL: [Self; 8] = [
         Self::Labels,
         Self::KeepPolicy,
         Self::CertManager,
         Self::CaBundle,
         Self::Namespace,
         Self::ForeignFailurePolicy,
+        Self::JobsFailurePolicy,
         Self::Operations,
     ];
 
@@ -97,6 +100,9 @@ impl Placeholder {
             Self::Namespace => Replacement::Inline("{{ .Release.Namespace }}"),
             Self::ForeignFailurePolicy => {
                 Replacement::Inline("{{ .Values.webhook.foreignFailurePolicy }}")
+            }
+            Self::JobsFailurePolicy => {
+                Replacement::Inline("{{ .Values.webhook.jobsFailurePolicy }}")
             }
             Self::Operations => Replacement::Inline("{{ $operations }}"),
         }

@@ -171,6 +171,10 @@ pub struct WebhookSettings {
     /// Address and port of the metrics, over plain HTTP; `off` disables them. Port 0 selects a free one. In a
     /// pod use `0.0.0.0:9444`, so that the port is reachable from outside.
     pub metrics_listen: OptionalListen,
+    /// Address and port of `/livez` and `/readyz` alone, over plain HTTP, on a thread of their own: no load on the
+    /// other ports delays them. `off`: only `listen` serves them. Port 0 selects a free one. In a pod use
+    /// `0.0.0.0:9445`.
+    pub probe_listen: OptionalListen,
     /// The oldest accepted TLS version.
     pub minimum_tls: MinimumTls,
     /// Disable HTTP/2.
@@ -225,6 +229,7 @@ impl Default for WebhookSettings {
         Self {
             listen: ListenAddress::from_default(LISTEN_DEFAULT),
             metrics_listen: OptionalListen::At(ListenAddress::from_default(METRICS_LISTEN_DEFAULT)),
+            probe_listen: OptionalListen::Off,
             minimum_tls: MinimumTls::default(),
             http1_only: false,
             client_ca: None,

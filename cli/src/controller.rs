@@ -13,11 +13,11 @@ use axum::http::header::CONTENT_TYPE;
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use clap::Args;
-use kube::Client;
 use lockkeeper_api::config::{Config, OptionalListen};
 use lockkeeper_cluster_state::settings;
 use lockkeeper_controller::{Health, LeaseSettings, LeaseTiming, RunSettings, Settings};
-use lockkeeper_kube_support::probe_server::{ProbeServerLimits, serve_router};
+use lockkeeper_kube_support::api_client::ApiClients;
+use lockkeeper_kube_support::probe_server::{ProbeServerLimits, serve_on_own_thread};
 use lockkeeper_policies::settings::Settings as Rules;
 use std::env;
 use std::io::Write;
@@ -150,7 +150,7 @@ async fn run_controller(
     config: Config,
     rules: Rules,
 ) -> Result<(), Error> {
-    let client = client(kubeconfig).await?;
+    let clients = clients(kubeconfig).await?;
     let settings = run_settings(&config, rules);
     let port = match &config.controller.listen {
         OptionalListen::At(address) => {
@@ -166,29 +166,26 @@ async fn run_controller(
     if let Some(port) = port {
         // Serves probes before the controller starts, so that /readyz reports the initial lists.
         let router = router(Arc::clone(&health));
-        tokio::spawn(serve_router(port, router, ProbeServerLimits::default()));
+        serve_on_own_thread(port, router, ProbeServerLimits::for_probes())?;
     }
     let started = |state: Health| {
         let _ = health.set(state);
     };
-    let running = lockkeeper_controller::run(client, settings, started, signals.wait());
+    let running = lockkeeper_controller::run(clients, settings, started, signals.wait());
     Box::pin(running).await?;
     tracing::info!("stopped");
     Ok(())
 }
 
-async fn client(kubeconfig: Option<PathBuf>) -> Result<Client, Error> {
-    if let Some(path) = kubeconfig {
-        return kubeconfig::client(&path).await;
-    }
+async fn clients(kubeconfig: Option<PathBuf>) -> Result<ApiClients, Error> {
     // As kubectl: a file in the environment or the home directory, then the pod's service account.
-    if kubeconfig::has_default() {
-        return Ok(kubeconfig::connect(None, None).await?.client);
+    if kubeconfig.is_some() || kubeconfig::has_default() {
+        return kubeconfig::clients(kubeconfig.as_deref()).await;
     }
     let config = kube::Config::incluster().map_err(|error| {
         anyhow!("no cluster: set --kubeconfig or KUBECONFIG, or run in a pod ({error})")
     })?;
-    Ok(Client::try_from(config)?)
+    Ok(ApiClients::new(config)?)
 }
 
 /// Prints the startup message. Programs parse the first line: it does not change.
@@ -249,6 +246,7 @@ fn run_settings(config: &Config, rules: Rules) -> RunSettings {
             instance: identity,
         },
         lease,
+        job_spec_max_bytes: controller.job_spec_max_bytes.count(),
         is_dry_run: controller.dry_run,
         shutdown: controller.shutdown_seconds.seconds(),
     }

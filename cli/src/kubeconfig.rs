@@ -4,6 +4,7 @@ use anyhow::{Error, anyhow};
 use kube::config::{KubeConfigOptions, Kubeconfig, KubeconfigError};
 use kube::{Client, Config};
 use lockkeeper_check::yaml::place_and_message;
+use lockkeeper_kube_support::api_client::ApiClients;
 use std::env;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
@@ -19,11 +20,6 @@ pub(crate) struct Connection {
     pub(crate) client: Client,
     /// The URL, for messages.
     pub(crate) address: String,
-}
-
-/// Builds a client for the current context of the file. An error names the file and the problem.
-pub(crate) async fn client(path: &Path) -> Result<Client, Error> {
-    Ok(connect(Some(path), None).await?.client)
 }
 
 /// Reads the file, if it is given, so that an error is reported before anything starts.
@@ -52,6 +48,30 @@ pub(crate) async fn connect(
     path: Option<&Path>,
     context: Option<&str>,
 ) -> Result<Connection, Error> {
+    let loaded = load(path, context).await?;
+    let address = loaded.config.cluster_url.to_string();
+    let address = address.trim_end_matches('/').to_owned();
+    let client = Client::try_from(loaded.config);
+    let client =
+        client.map_err(|error| anyhow!("{}: {error}{}", loaded.subject, loaded.plugins))?;
+    Ok(Connection { client, address })
+}
+
+/// Builds the clients of a process that runs for long, for the current context.
+pub(crate) async fn clients(path: Option<&Path>) -> Result<ApiClients, Error> {
+    let loaded = load(path, None).await?;
+    ApiClients::new(loaded.config)
+        .map_err(|error| anyhow!("{}: {error}{}", loaded.subject, loaded.plugins))
+}
+
+/// The configuration of a context, with texts for an error of the client.
+struct LoadedConfig {
+    config: Config,
+    subject: String,
+    plugins: String,
+}
+
+async fn load(path: Option<&Path>, context: Option<&str>) -> Result<LoadedConfig, Error> {
     let files = match path {
         Some(path) => vec![path.to_owned()],
         None => default_files(),
@@ -81,13 +101,11 @@ pub(crate) async fn connect(
         ..KubeConfigOptions::default()
     };
     let config = Config::from_custom_kubeconfig(read, &options).await;
-    let config = config.map_err(explain)?;
-    let address = config.cluster_url.to_string();
-    let address = address.trim_end_matches('/').to_owned();
-    let client = Client::try_from(config);
-    let client =
-        client.map_err(|error| anyhow!("cannot use {}: {error}{plugins}", first.display()))?;
-    Ok(Connection { client, address })
+    Ok(LoadedConfig {
+        config: config.map_err(explain)?,
+        subject: format!("cannot use {}", first.display()),
+        plugins,
+    })
 }
 
 /// The credential plugins of a kubeconfig, for the message when one of them fails.

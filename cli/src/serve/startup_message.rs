@@ -22,14 +22,25 @@ const EXAMPLES: [(&str, &str, &str); 2] = [
     ),
 ];
 
+/// The addresses of the ports; `None` for those that are off.
+pub(super) struct Addresses {
+    pub(super) reviews: SocketAddr,
+    pub(super) metrics: Option<SocketAddr>,
+    pub(super) probes: Option<SocketAddr>,
+}
+
 /// Prints the addresses and examples. Programs parse the first line, so it must not change.
 pub(super) fn print(
-    address: SocketAddr,
-    metrics: Option<SocketAddr>,
+    addresses: Addresses,
     certificates: &CertificateSource,
     source: &ObjectSource,
     rule_count: usize,
 ) -> Result<()> {
+    let Addresses {
+        reviews: address,
+        metrics,
+        probes,
+    } = addresses;
     let mut out = StandardOutput::new();
     writeln!(out, "serving on https://{address}")?;
     let (certificate, ca) = certificates.description();
@@ -37,6 +48,9 @@ pub(super) fn print(
     match metrics {
         Some(address) => writeln!(out, "  metrics      http://{address}/metrics")?,
         None => writeln!(out, "  metrics      off")?,
+    }
+    if let Some(address) = probes {
+        writeln!(out, "  probes       http://{address}/readyz")?;
     }
     writeln!(out, "  world        {}", describe_source(source))?;
     writeln!(out, "  rules        {rule_count}")?;

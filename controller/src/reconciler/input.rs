@@ -44,6 +44,9 @@ pub enum Input {
     Unreadable(Kind, ObjectKey, String),
     /// The list of a kind is complete; objects missing from it were reported as deleted.
     Listed(Kind),
+    /// The versions of a kind went back, as after etcd was restored from a backup: versions that were seen or written
+    /// before are not newer.
+    Restored(Kind),
     /// The result of a write.
     WriteFinished(WriteId, WriteResult),
     /// The cluster has the kind of job with this index; its jobs will be listed.

@@ -204,6 +204,10 @@ pub(super) fn workload_manifest(key: &JobKey, job: &JobView) -> Option<Value> {
 
 /// The spec of the workload of a job; `None` for an unknown kind.
 pub(super) fn workload_spec(key: &JobKey, job: &JobView) -> Option<Value> {
+    // Too large to keep: the job stays suspended.
+    if job.template_source.is_empty() {
+        return None;
+    }
     let templates = KINDS.get(key.kind)?.templates(job);
     let group = job.disruption_mode.map(|mode| (POD_GROUP_NAME, mode));
     let pod_sets = job.pod_sets.iter().zip(templates);

@@ -154,6 +154,17 @@ impl WritePurpose {
     }
 }
 
+impl ObjectRef {
+    /// The namespace; `None` for objects without one.
+    pub(super) fn namespace(&self) -> Option<&str> {
+        match self {
+            Self::Workload(key) | Self::LocalQueue(key) => Some(key.namespace()),
+            Self::Job(job) => Some(job.name.namespace()),
+            _ => None,
+        }
+    }
+}
+
 /// The priority of a write; lower numbers are written first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct WritePriority(u8);
@@ -226,8 +237,12 @@ pub enum WriteResult {
     NotFound,
     /// The API server rejects the write, and would reject a retry; with the reason.
     Rejected(String),
-    /// The outcome is unknown (timeout, broken connection, server error); with the reason.
+    /// The outcome is unknown, and the API server does not keep up or is away (429, 503, timeout, broken
+    /// connection); with the reason.
     Failed(String),
+    /// The outcome is unknown because of another error of the server, which may concern only this object, such as
+    /// one from a webhook or for its size; with the reason.
+    ServerError(String),
     /// Not sent: the controller runs in dry-run mode.
     DryRun,
 }

@@ -1,6 +1,7 @@
 //! Prometheus metrics of the controller.
 
 use crate::{Counters, Reconciler, WritePurpose, WriteResult};
+use lockkeeper_kube_support::api_client::WatchAges;
 use lockkeeper_preemption::DampingView;
 use prometheus_client::encoding::text::encode;
 use prometheus_client::encoding::{EncodeLabelSet, EncodeLabelValue, LabelValueEncoder};
@@ -34,6 +35,11 @@ struct WriteLabels {
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct QueueLabels {
     cluster_queue: String,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct WatchLabels {
+    kind: String,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
@@ -80,6 +86,7 @@ pub(super) struct Metrics {
     pending: Family<QueueLabels, Gauge>,
     reserving: Family<QueueLabels, Gauge>,
     stuck_evictions: Gauge,
+    watch_age: Family<WatchLabels, Gauge>,
     leading: Gauge,
     in_flight: Gauge,
     last_counters: Counters,
@@ -103,6 +110,7 @@ impl Metrics {
             pending: Family::default(),
             reserving: Family::default(),
             stuck_evictions: Gauge::default(),
+            watch_age: Family::default(),
             leading: Gauge::default(),
             in_flight: Gauge::default(),
             last_counters: Counters::default(),
@@ -140,6 +148,8 @@ impl Metrics {
         let help =
             "Workloads that have not released their quota within the bound after their eviction";
         all.register("stuck_evictions", help, self.stuck_evictions.clone());
+        let help = "Seconds since the last response to a watch, by kind";
+        all.register("watch_age_seconds", help, self.watch_age.clone());
         let help = "1 while this process is the leader";
         all.register("leading", help, self.leading.clone());
         let help = "In-flight writes";
@@ -202,7 +212,7 @@ impl Metrics {
             WriteResult::AlreadyExists => "already_exists",
             WriteResult::NotFound => "not_found",
             WriteResult::Rejected(_) => "rejected",
-            WriteResult::Failed(_) => "failed",
+            WriteResult::Failed(_) | WriteResult::ServerError(_) => "failed",
             WriteResult::DryRun => "dry_run",
         });
         let labels = WriteLabels {
@@ -257,7 +267,15 @@ impl Metrics {
     }
 
     /// All metrics in the `OpenMetrics` text format.
-    pub(super) fn encode_text(&self, reconciler: &Reconciler) -> String {
+    pub(super) fn encode_text(&self, reconciler: &Reconciler, watches: &WatchAges) -> String {
+        // A kind that was removed from the cluster has no watch.
+        self.watch_age.clear();
+        for (kind, age) in watches.ages() {
+            let seconds = i64::try_from(age.as_secs()).unwrap_or(i64::MAX);
+            self.watch_age
+                .get_or_create(&WatchLabels { kind })
+                .set(seconds);
+        }
         let state = reconciler.objects().state();
         // Series of deleted ClusterQueues must not stay.
         self.pending.clear();
@@ -310,6 +328,8 @@ mod tests {
         let of = QueueLabels { cluster_queue };
         drop(metrics.pending.get_or_create(&of));
         drop(metrics.reserving.get_or_create(&of));
+        let kind = "jobs.batch".to_owned();
+        drop(metrics.watch_age.get_or_create(&WatchLabels { kind }));
         let step = Text("preempted");
         drop(
             metrics

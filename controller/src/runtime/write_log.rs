@@ -20,7 +20,9 @@ pub(super) fn log_result(write: &WriteRequest, outcome: &WriteResult) {
             tracing::debug!(what, %target, ?outcome, "not written: the object has changed");
         }
         WriteResult::Rejected(why) => tracing::warn!(what, %target, %why, "write rejected"),
-        WriteResult::Failed(why) => tracing::warn!(what, %target, %why, "write failed; retrying"),
+        WriteResult::Failed(why) | WriteResult::ServerError(why) => {
+            tracing::warn!(what, %target, %why, "write failed; retrying");
+        }
     }
 }
 

@@ -37,6 +37,8 @@ pub(super) enum Placeholder {
     Namespace,
     /// The failure policy for other projects' kinds.
     ForeignFailurePolicy,
+    /// The failure policy for Jobs and JobSets.
+    JobsFailurePolicy,
     /// The operations of the rules that are on.
     Operations,
     /// The condition that a request is not from the controller.
@@ -56,13 +58,14 @@ enum Replacement {
 }
 
 impl Placeholder {
-    const ALL: [Self; 10] = [
+    const ALL: [Self; 11] = [
         Self::Labels,
         Self::KeepPolicy,
         Self::CertManager,
         Self::CaBundle,
         Self::Namespace,
         Self::ForeignFailurePolicy,
+        Self::JobsFailurePolicy,
         Self::Operations,
         Self::NotByController,
         Self::NotByExemptUser,
@@ -107,6 +110,9 @@ impl Placeholder {
             Self::Namespace => Replacement::Inline("{{ .Release.Namespace }}"),
             Self::ForeignFailurePolicy => {
                 Replacement::Inline("{{ .Values.webhook.foreignFailurePolicy }}")
+            }
+            Self::JobsFailurePolicy => {
+                Replacement::Inline("{{ .Values.webhook.jobsFailurePolicy }}")
             }
             Self::Operations => Replacement::Inline("{{ $operations }}"),
             Self::NotByController => {

@@ -165,8 +165,14 @@ pub struct Webhook {
     #[schemars(range(min = 1, max = 64))]
     pub replicas: u8,
     /// The failure policy for kinds of other projects while no replica answers: Ignore admits them, Fail rejects them.
-    /// lockkeeper's own kinds are always rejected, and Kubernetes' kinds always admitted.
+    /// lockkeeper's own kinds are always rejected; pods and `PriorityClasses` are always admitted.
     pub foreign_failure_policy: FailurePolicy,
+    /// The failure policy for Jobs and `JobSets` with a queue name while no replica answers: Ignore admits them, Fail
+    /// rejects them.
+    pub jobs_failure_policy: FailurePolicy,
+    /// The CA of the API server's client certificates, as PEM. If set, reviews require a client certificate of this
+    /// CA; config.webhook.clientNames restricts the names. Empty: every client is accepted.
+    pub client_ca: String,
     /// Resource requests and limits.
     pub resources: Resources,
     /// The node selector of the pods.
@@ -184,6 +190,8 @@ impl Default for Webhook {
         Self {
             replicas: 2,
             foreign_failure_policy: FailurePolicy::Ignore,
+            jobs_failure_policy: FailurePolicy::Ignore,
+            client_ca: String::new(),
             resources: Resources::default(),
             node_selector: BTreeMap::new(),
             tolerations: Vec::new(),
@@ -357,11 +365,11 @@ impl Default for Roles {
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 pub struct NetworkPolicy {
-    /// Whether network policies are installed. Ingress: requests to the webhook, and scrapes. Egress: the API server
-    /// and DNS.
+    /// Whether network policies are installed. Ingress: requests to the webhook, probes and scrapes. Egress: the API
+    /// server and DNS. They are also installed if `apiServerCidrs` is set.
     pub enabled: bool,
     /// The addresses of the API server, such as 10.0.0.1/32: the only ones that may call the webhook or be called.
-    /// Empty: any address.
+    /// Empty: any address, and no network policies unless `enabled` is true.
     pub api_server_cidrs: Vec<String>,
     /// The ports of the API server: the port of its Service, and the target port.
     pub api_server_ports: Vec<u16>,

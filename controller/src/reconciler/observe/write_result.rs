@@ -19,13 +19,13 @@ pub(crate) fn observe_write_result(
         return;
     };
     let random = state.random.next_number();
-    state.in_flight.adjust_limit(result);
     let is_done = matches!(result, WriteResult::Done(_));
     let InFlightWrite {
         object,
         purpose,
         version,
     } = write;
+    state.in_flight.adjust_limit(&object, result);
     let tracker = state.tracker_mut(&object);
     let Some(tracker) = tracker.filter(|it| it.in_flight == Some(id)) else {
         // The object was deleted and created again since the write began.
@@ -38,7 +38,9 @@ pub(crate) fn observe_write_result(
     let has_changed = tracker.version > version && has_own_version;
     let result = match result {
         // The watch has already shown a newer version, from this write or another one.
-        WriteResult::Failed(_) if has_changed => &WriteResult::Conflict,
+        WriteResult::Failed(_) | WriteResult::ServerError(_) if has_changed => {
+            &WriteResult::Conflict
+        }
         result => result,
     };
     tracker.handle_result(purpose, version, result, now_ms, random);
@@ -161,7 +163,7 @@ fn decision_outcome(
         }
         WriteResult::Read(_) => (false, false),
         // The write may have been executed: an admission keeps its quota until that is known.
-        WriteResult::Failed(_) => {
+        WriteResult::Failed(_) | WriteResult::ServerError(_) => {
             let is_over =
                 was_stale && matches!(workload.decision(), Some(PendingDecision::Preempt(_)));
             (is_over, is_over)

@@ -180,6 +180,9 @@ pub struct PodPlacement {
     /// The number of pods; `None` leaves it unchanged.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub count: Option<i32>,
+    /// In a saved placement with a count: the count of the start. Another count of the pods is a user's change.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub started_count: Option<i32>,
     /// The whole node selector.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub node_selector: BTreeMap<String, String>,
@@ -205,6 +208,7 @@ impl JobView {
     pub fn original_placement(&self) -> Vec<PodPlacement> {
         let as_it_is = |pod_set: &PodSetView| PodPlacement {
             count: Some(pod_set.count),
+            started_count: None,
             node_selector: pod_set.node_selector().cloned().unwrap_or_default(),
             tolerations: pod_set.tolerations().to_vec(),
         };

@@ -155,6 +155,7 @@ pub(super) fn original_placement(job: &JobView, placed: &[PodPlacement]) -> Vec<
     for (original, placed) in original.iter_mut().zip(placed) {
         // An unchanged count is not saved: a user may change it before the job has stopped.
         original.count = original.count.filter(|_| original.count != placed.count);
+        original.started_count = placed.count.filter(|_| original.count.is_some());
     }
     original
 }
@@ -165,14 +166,20 @@ pub(super) fn restored_placement(
     workload: Option<&TrackedWorkload>,
 ) -> Vec<PodPlacement> {
     let mut original = job.original_placement();
+    if job.saved_placement.is_none() {
+        return original;
+    }
     let admission = workload.and_then(admission_of);
-    if let (Some(_), Some(admission)) = (&job.saved_placement, admission) {
-        for (placement, pod_set) in original.iter_mut().zip(&job.pod_sets) {
-            let admitted = assignment(admission, &pod_set.name);
-            // The count differs from the admitted one: a user has changed it since.
-            if admitted.is_some_and(|it| it.count != pod_set.count) {
-                placement.count = None;
-            }
+    for (placement, pod_set) in original.iter_mut().zip(&job.pod_sets) {
+        // Placements saved by earlier versions have no count of the start. The admission may be a later one.
+        let started = placement.started_count.or_else(|| {
+            let admitted = assignment(admission?, &pod_set.name);
+            admitted.map(|it| it.count)
+        });
+        // A user has changed the count since the start.
+        if started.is_some_and(|it| it != pod_set.count) {
+            placement.count = None;
+            placement.started_count = None;
         }
     }
     original

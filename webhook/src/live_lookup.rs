@@ -209,8 +209,14 @@ impl LiveLookup {
         deadline: Instant,
     ) -> (Lookup<LookedUp>, LookupOutcome) {
         let (kind, name) = key;
-        // The name becomes a part of a URL, so only a valid one is sent.
-        if !name.split('/').all(is_valid_object_name) {
+        // The name becomes a part of a URL, so only a valid one is sent. Only the key of a LocalQueue has two parts.
+        let is_valid = match (*kind, name.split_once('/')) {
+            (LOCAL_QUEUE, Some((namespace, name))) => {
+                is_valid_object_name(namespace) && is_valid_object_name(name)
+            }
+            _ => is_valid_object_name(name),
+        };
+        if !is_valid {
             return (Lookup::Absent, LookupOutcome::Absent);
         }
         if self.is_cached_absent(key) {

@@ -119,11 +119,22 @@ pub(super) fn admitted_placements(
     let pod_sets = job.pod_sets.iter().zip(job.original_placement());
     let pod_sets = pod_sets.map(|(pod_set, mut placement)| {
         if let Some(admitted) = admission.and_then(|it| assignment(it, &pod_set.name)) {
+            let wanted = wanted_count(&placement, pod_set);
             add_flavor_placement(cluster, &mut placement, admitted);
+            placement.count = Some(wanted.min(admitted.count));
         }
         placement
     });
     pod_sets.collect()
+}
+
+/// The number of pods that the user wants: the saved count, unless the user has changed the count since the start.
+fn wanted_count(original: &PodPlacement, pod_set: &PodSetView) -> i32 {
+    let is_unchanged = original.started_count.is_none_or(|it| it == pod_set.count);
+    original
+        .count
+        .filter(|_| is_unchanged)
+        .unwrap_or(pod_set.count)
 }
 
 fn add_flavor_placement(
@@ -131,7 +142,6 @@ fn add_flavor_placement(
     placement: &mut PodPlacement,
     admitted: &PodSetAssignment,
 ) {
-    placement.count = Some(admitted.count);
     // Several resources often have one flavor: a set visits it once.
     let flavors: BTreeSet<&String> = admitted.flavors.values().collect();
     for flavor in flavors
@@ -152,9 +162,11 @@ fn add_flavor_placement(
 /// The placement to save on a job that is started with `placed`.
 pub(super) fn original_placement(job: &JobView, placed: &[PodPlacement]) -> Vec<PodPlacement> {
     let mut original = job.original_placement();
-    for (original, placed) in original.iter_mut().zip(placed) {
+    let pairs = original.iter_mut().zip(placed);
+    for ((original, placed), pod_set) in pairs.zip(&job.pod_sets) {
+        let wanted = Some(wanted_count(original, pod_set));
         // An unchanged count is not saved: a user may change it before the job has stopped.
-        original.count = original.count.filter(|_| original.count != placed.count);
+        original.count = wanted.filter(|_| wanted != placed.count);
         original.started_count = placed.count.filter(|_| original.count.is_some());
     }
     original

@@ -191,7 +191,7 @@ pub struct WebhookSettings {
     /// Projects whose kinds are watched besides lockkeeper's own, for rules on them. Register these kinds at
     /// the API server with `lockkeeper crds webhooks`, with this file or with `--foreign`.
     pub foreign_kinds: BTreeSet<ForeignKinds>,
-    /// Add the finalizer `lockkeeper.dev/resource-in-use` to ClusterQueues and ResourceFlavors, so that none is deleted
+    /// Add the finalizer `lockkeeper.dev/resource-in-use` to ClusterQueues and flavors, so that none is deleted
     /// while in use. Set to false where no `lockkeeper controller` runs, which removes it.
     pub finalizers: bool,
     /// Limit for request bodies, in bytes, from 65536 (64 KiB) to 67108864 (64 MiB). Larger requests are

@@ -51,7 +51,7 @@ const SHUTDOWN_DELAY_SECONDS: u64 = 5;
 
 /// The source of the objects that rules look up.
 enum ObjectSource {
-    Cluster(ApiClients),
+    Cluster(Box<ApiClients>),
     Folder(PathBuf, Box<Index>),
     Empty,
 }
@@ -131,7 +131,7 @@ async fn serve(
     let rule_count = entries()
         .len()
         .saturating_add(loaded.settings.user_rules.iter().count());
-    startup_message::print(addresses, &certificates, &source, rule_count)?;
+    startup_message::print(&addresses, &certificates, &source, rule_count)?;
     let limits = &config.webhook.limits;
     let app = build_app(loaded.settings.clone(), source, &config.webhook)?;
     let app = app.with_certificate(certificate_probe(&serving.status()));
@@ -275,20 +275,21 @@ fn build_app(
 
 async fn object_source(arguments: &Arguments) -> Result<ObjectSource, Error> {
     if let Some(path) = &arguments.kubeconfig {
-        return Ok(ObjectSource::Cluster(
-            kubeconfig::clients(Some(path)).await?,
-        ));
+        let clients = kubeconfig::clients(Some(path)).await?;
+        return Ok(ObjectSource::Cluster(Box::new(clients)));
     }
     let folder = match &arguments.world {
         Some(folder) => folder.clone(),
         // Not the file in the home directory: without any setting the examples are served, without a cluster.
         None if kubeconfig::is_in_environment() => {
-            return Ok(ObjectSource::Cluster(kubeconfig::clients(None).await?));
+            return Ok(ObjectSource::Cluster(Box::new(
+                kubeconfig::clients(None).await?,
+            )));
         }
         None if env::var_os(IN_CLUSTER_VARIABLE).is_some() => {
             let config =
                 kube::Config::incluster().context("cannot use the pod's service account")?;
-            return Ok(ObjectSource::Cluster(ApiClients::new(config)?));
+            return Ok(ObjectSource::Cluster(Box::new(ApiClients::new(config)?)));
         }
         None if Path::new(WORLD_DEFAULT).is_dir() => PathBuf::from(WORLD_DEFAULT),
         None => return Ok(ObjectSource::Empty),

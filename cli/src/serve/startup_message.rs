@@ -31,7 +31,7 @@ pub(super) struct Addresses {
 
 /// Prints the addresses and examples. Programs parse the first line, so it must not change.
 pub(super) fn print(
-    addresses: Addresses,
+    addresses: &Addresses,
     certificates: &CertificateSource,
     source: &ObjectSource,
     rule_count: usize,
@@ -40,7 +40,7 @@ pub(super) fn print(
         reviews: address,
         metrics,
         probes,
-    } = addresses;
+    } = *addresses;
     let mut out = StandardOutput::new();
     writeln!(out, "serving on https://{address}")?;
     let (certificate, ca) = certificates.description();

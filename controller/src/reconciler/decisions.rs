@@ -4,11 +4,9 @@ use super::model::PendingDecision;
 use super::output::ObjectRef;
 use super::state::ReconcilerState;
 use crate::key::ObjectKey;
-use lockkeeper_api::Workload;
 use lockkeeper_cluster_state::ClusterState;
 use lockkeeper_preemption::TreeView;
 use std::collections::BTreeSet;
-use std::sync::Arc;
 
 /// Drops the decisions of earlier limits, so that the next cycle decides under the new ones.
 pub(super) fn drop_stale_decisions(state: &mut ReconcilerState) {

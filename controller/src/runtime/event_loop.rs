@@ -110,6 +110,18 @@ impl Health {
     }
 }
 
+fn new_health(metrics_requests: Sender<tokio::sync::oneshot::Sender<String>>) -> Health {
+    Health {
+        shared: Arc::new(HealthShared {
+            status: Mutex::new(HealthStatus {
+                is_synced: false,
+                last_iteration: Instant::now(),
+            }),
+            metrics_requests,
+        }),
+    }
+}
+
 /// Runs the controller until `stopped` resolves. `started` receives the handle for probes.
 ///
 /// # Errors
@@ -126,15 +138,7 @@ pub async fn run(
         leader_election::check_access(&client, lease).await?;
     }
     let (requests, metrics_requests) = mpsc::channel(4);
-    let health = Health {
-        shared: Arc::new(HealthShared {
-            status: Mutex::new(HealthStatus {
-                is_synced: false,
-                last_iteration: Instant::now(),
-            }),
-            metrics_requests: requests,
-        }),
-    };
+    let health = new_health(requests);
     started(health.clone());
     let mut reconciler = settings.reconciler.clone();
     // Discovery removes those that the cluster does not have: until then no decision is written, because a job

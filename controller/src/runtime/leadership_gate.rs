@@ -9,10 +9,10 @@ use tokio::time::Instant;
 
 /// The longest time without a response to a watch. A watch starts again every 20 s, and a dead connection is
 /// noticed within 45 s, so a longer silence means that decisions would be based on outdated objects.
-const WATCH_AGE_MAX: Duration = Duration::from_secs(60);
+const WATCH_AGE_MAX: Duration = Duration::from_mins(1);
 
 /// The longest time in which no write got a response.
-const WRITE_FAILURES_MAX: Duration = Duration::from_secs(60);
+const WRITE_FAILURES_MAX: Duration = Duration::from_mins(1);
 
 /// The number of objects whose writes must have failed: a single one may fail by itself, such as for its size.
 const FAILED_OBJECTS_MIN: usize = 2;

@@ -100,7 +100,7 @@ pub(super) fn policy_documents(arguments: &Policies) -> Result<Vec<Document>, Er
     Ok(out)
 }
 
-/// Checks `NAMESPACE/NAME` of a ServiceAccount.
+/// Checks `NAMESPACE/NAME` of a service account.
 fn account(text: &str) -> Result<String, String> {
     match text.split_once('/') {
         Some((namespace, name)) if is_label(namespace) && name.split('.').all(is_label) => {

@@ -76,12 +76,11 @@ fn largest_flavor(queues: &Queues<'_>, view: &QueueView<'_>, resource: &str) -> 
     let facts = queues.cluster_queue_facts;
     let mut most: Option<Quantity> = None;
     for (of, limits) in facts.quotas.iter().filter(|(of, _)| of.1 == resource) {
-        let borrowable = match &facts.parent {
-            None => Quantity::ZERO,
-            Some(_) => {
-                let borrowable = view.max_borrowable(of)?;
-                limits.borrowing.map_or(borrowable, |it| it.min(borrowable))
-            }
+        let borrowable = if facts.parent.is_some() {
+            let borrowable = view.max_borrowable(of)?;
+            limits.borrowing.map_or(borrowable, |it| it.min(borrowable))
+        } else {
+            Quantity::ZERO
         };
         let total = limits.nominal.checked_add(borrowable)?;
         most = Some(most.map_or(total, |it| it.max(total)));

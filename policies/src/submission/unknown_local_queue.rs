@@ -25,7 +25,7 @@ fn check<T: Submission>(object: &T, context: &Context<'_>, out: &mut Findings) {
         out.not_found(
             T::queue_path(),
             name,
-            "create this LocalQueue in the namespace, or name another; until then the job waits",
+            "the job waits until it exists; create this LocalQueue in the namespace, or name another",
         );
     }
 }

@@ -42,10 +42,7 @@ pub fn evaluate<T: ValidatedKind>(
     settings: &Settings,
     cluster: &dyn ClusterView,
 ) -> Result<Verdict, serde_json::Error> {
-    let context = Context {
-        cluster: cluster,
-        settings,
-    };
+    let context = Context { cluster, settings };
     let new: T = serde_json::from_value(case["object"].clone())?;
     Ok(match case["operation"].as_str().unwrap() {
         "CREATE" => review(&ReviewSubject::Create(&new), &context),

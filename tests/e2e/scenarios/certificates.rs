@@ -401,7 +401,7 @@ fn start_with_invalid_secret(stage: &mut Fixture, protocol: Protocol) {
     patch_secret(&kubectl, r#"{"data":{"ca.crt":"Z2FyYmFnZQ=="}}"#);
     let before = data(&kubectl);
     let mut server = CertificateServer::start(stage, protocol);
-    let line = server.wait_for_log("ca.key is missing; put it right");
+    let line = server.wait_for_log("ca.key is missing; correct it");
     assert!(
         line.contains(
             "not ready: certificates: cannot use Secret lockkeeper-system/lockkeeper-tls"

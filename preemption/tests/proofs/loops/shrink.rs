@@ -99,7 +99,7 @@ impl Steps<'_> {
                 let mut fewer = strategies.clone();
                 fewer.remove(at);
                 self.step(|cluster_model| {
-                    cluster_model.options.algorithm = Algorithm::FairSharing(fewer)
+                    cluster_model.options.algorithm = Algorithm::FairSharing(fewer);
                 });
             }
         }

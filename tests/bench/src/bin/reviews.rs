@@ -89,7 +89,7 @@ fn cluster_view(classes_only: bool) -> Result<Index> {
     let mut index = Index::default();
     for text in WORLD {
         for object in serde_saphyr::from_multiple::<Value>(text)? {
-            if !classes_only || object["kind"] == "PriorityClass" {
+            if !classes_only || object.get("kind").is_some_and(|it| it == "PriorityClass") {
                 facts::ingest(&mut index, &object)?;
             }
         }

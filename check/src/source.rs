@@ -1,9 +1,8 @@
 //! A parsed manifest file.
 
 use crate::document::Document;
-use crate::yaml::YamlTree;
+use crate::yaml::{YamlTree, place_and_message};
 use lockkeeper_api::field_path::FieldPath;
-use lockkeeper_crdgen::manifests::{SyntaxError, parse_documents, plain_words};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 use serde_path_to_error::Segment;
@@ -36,13 +35,15 @@ impl ReadError {
             message,
         }
     }
-}
 
-impl From<SyntaxError> for ReadError {
-    fn from(error: SyntaxError) -> Self {
+    fn from_yaml_error(error: &serde_saphyr::Error) -> Self {
+        let location = error.location().and_then(|location| {
+            let (line, column) = (location.line(), location.column());
+            Some((usize::try_from(line).ok()?, usize::try_from(column).ok()?))
+        });
         Self {
-            location: error.location,
-            message: error.message,
+            location,
+            message: rewrite_duplicate_key(place_and_message(error).1),
         }
     }
 }
@@ -62,7 +63,8 @@ impl ParsedSource {
                 values
             }
             // Anchors, tags, scalars of unclear type and errors need the full deserializer.
-            None => parse_documents(&text)?,
+            None => serde_saphyr::from_multiple(&text)
+                .map_err(|error| ReadError::from_yaml_error(&error))?,
         };
         let mut documents = Vec::new();
         for (number, value) in values.into_iter().enumerate() {
@@ -101,11 +103,11 @@ impl ParsedSource {
             let pointer = field.pointer();
             let place = format!("{}{pointer}", document.pointer);
             let location = self.tree().locate(document.number, &place);
-            let problem = plain_words(&error.into_inner().to_string());
+            let problem = error.into_inner();
             ReadError {
                 location: location.map(|it| (it.line, it.column)),
                 message: if pointer.is_empty() {
-                    problem
+                    problem.to_string()
                 } else {
                     format!("{field}: {problem}")
                 },
@@ -113,17 +115,20 @@ impl ParsedSource {
         })
     }
 
-    /// Line and column of a field of a document, or of its deepest parent that exists.
-    #[must_use]
-    pub fn locate(&self, document: &Document, field: &FieldPath) -> Option<(usize, usize)> {
-        let place = format!("{}{}", document.pointer, field.pointer());
-        let location = self.tree().locate(document.number, &place)?;
-        Some((location.line, location.column))
-    }
-
     /// The positions of all fields.
     pub(crate) fn tree(&self) -> &YamlTree {
         self.tree.get_or_init(|| YamlTree::new(&self.text))
+    }
+}
+
+/// Rewrites the parser's error about a duplicate key for users of kubectl.
+fn rewrite_duplicate_key(message: String) -> String {
+    let key = message.strip_prefix("duplicate mapping key: ");
+    match key.and_then(|it| it.split(", set ").next()) {
+        Some(key) => {
+            format!("duplicate key {key}: kubectl would silently use the last value")
+        }
+        None => message,
     }
 }
 

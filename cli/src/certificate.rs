@@ -1,10 +1,9 @@
 //! `lockkeeper certificate`.
 
-use crate::standard_output::StandardOutput;
 use anyhow::Error;
 use clap::Args;
 use lockkeeper_certs::self_signed;
-use std::io::Write;
+use std::io::{Write, stdout};
 use std::path::PathBuf;
 use std::time::SystemTime;
 
@@ -23,7 +22,7 @@ pub(crate) struct Arguments {
 /// Creates the files and prints their paths.
 pub(crate) fn run(arguments: &Arguments) -> Result<(), Error> {
     let files = self_signed::ensure(&arguments.output_dir, &arguments.names, SystemTime::now())?;
-    let mut out = StandardOutput::new();
+    let mut out = stdout().lock();
     writeln!(out, "CA           {}", files.ca.display())?;
     writeln!(out, "certificate  {}", files.certificate.display())?;
     writeln!(out, "key          {}", files.key.display())?;

@@ -25,19 +25,17 @@ pub fn workload_key(workload: &Workload) -> String {
     object_key(&workload.metadata)
 }
 
-/// The pod sets of a workload, with the flavors among those of its queue that its pods cannot run on. Requests of
-/// resources whose names have an excluded prefix are left out.
+/// The pod sets of a workload, with the flavors among those of its queue that its pods cannot run on.
 ///
 /// # Errors
 ///
-/// An [`ObjectError`] for a request that is not a quantity, negative or too large, too many resources, a count out of
-/// range, and a duplicate pod set.
+/// An [`ObjectError`] for a request that is not a quantity, negative or too large, a count out of range, and a
+/// duplicate pod set.
 pub fn pod_sets(
     workload: &Workload,
     state: &mut State,
     groups: &[ResourceGroup],
     flavors: &Flavors,
-    excluded_prefixes: &[String],
 ) -> Result<Vec<PodSet>, ObjectError> {
     let subject = Subject::new("Workload", &workload.metadata);
     let mut seen = BTreeSet::new();
@@ -51,8 +49,7 @@ pub fn pod_sets(
         let kept_away = pod.map(|pod| ineligible_flavors(pod, groups, flavors));
         let kept_away = kept_away.into_iter().flatten();
         let kept_away = kept_away.map(|name| state.flavor(name)).collect();
-        let pod_set = pod_set(subject, state, item, at, kept_away, excluded_prefixes)?;
-        out.push(pod_set);
+        out.push(pod_set(subject, state, item, at, kept_away)?);
     }
     Ok(out)
 }

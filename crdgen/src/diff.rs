@@ -4,7 +4,6 @@
 //! server holds under the old schema is valid under the new one, and means the same; any other change is
 //! breaking. `docs/crd-diff.md` has the classes and the codes.
 
-mod accepted_changes;
 mod bounds;
 mod cel_rules;
 mod change;
@@ -15,8 +14,6 @@ mod definition;
 mod junctors;
 mod path;
 pub mod render;
-mod rule_folding;
-mod rule_tokens;
 mod schema;
 pub mod source;
 mod stored_objects;

@@ -7,7 +7,7 @@
 /// One default.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CelDefault {
-    /// A finalizer, unless the object is being deleted.
+    /// A finalizer, on creation.
     Finalizer(&'static str),
     /// A field, if it is unset.
     Field(FieldDefault),

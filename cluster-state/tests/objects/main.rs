@@ -11,10 +11,8 @@
 mod admission_status;
 mod event_order;
 mod events;
-mod good_examples;
 
 mod quotas;
-mod tenant_names;
 mod workloads;
 
 use serde::de::DeserializeOwned;

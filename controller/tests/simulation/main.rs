@@ -21,7 +21,6 @@
 mod actions;
 mod api;
 mod api_validation;
-mod bypasses;
 mod fields;
 mod fixture;
 mod invariants;
@@ -30,7 +29,6 @@ mod job_resize;
 mod jobs;
 mod mass_eviction;
 mod objects;
-mod pods;
 mod process;
 mod queue_admins;
 mod quiescence;

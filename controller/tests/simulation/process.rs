@@ -83,8 +83,6 @@ fn is_watched(kind: Kind, object: &Value) -> bool {
 
 pub struct ControllerProcess {
     pub number: u64,
-    /// The newest version when it started.
-    pub started_at: u64,
     pub reconciler: Reconciler,
     pub watches: BTreeMap<Kind, SimulatedWatch>,
     /// The last delivered version of each object.
@@ -112,7 +110,6 @@ impl ControllerProcess {
         }
         Self {
             number,
-            started_at: api.version(),
             reconciler: Reconciler::new(settings),
             watches,
             view: BTreeMap::new(),

@@ -2,7 +2,6 @@
 
 use crate::cel_defaults::{CelDefault, FieldDefault};
 use crate::defaulting::Defaults;
-use crate::settings::Settings;
 use lockkeeper_api::ClusterQueue;
 use lockkeeper_api::cluster_queue::{
     BorrowWithinCohortPolicy, FlavorSearch, Preemption, QueueingStrategy, StopPolicy,
@@ -31,11 +30,14 @@ pub(super) const CEL_DEFAULTS: &[CelDefault] = &[
     }),
 ];
 
-/// The defaults of the spec, and the finalizer.
-pub(super) fn defaults(queue: &ClusterQueue, settings: &Settings) -> Defaults {
+/// The defaults of the spec and, on creation only, the finalizer.
+pub(super) fn defaults(queue: &ClusterQueue, old: Option<&ClusterQueue>) -> Defaults {
     let mut out = Defaults::default();
     let spec = &queue.spec;
-    out.add_finalizer(&queue.metadata, settings);
+    // A removed finalizer is not added again: it would block the deletion of the queue.
+    if old.is_none() {
+        out.add_finalizer(queue.metadata.finalizers.as_ref());
+    }
     if spec.queueing_strategy.is_none() {
         let field = FieldPath::new("spec.queueingStrategy");
         out.set(field, QueueingStrategy::default());

@@ -6,6 +6,9 @@ use crate::rule::{Check, Context, Layer, Rule};
 use lockkeeper_api::config::Action;
 use lockkeeper_api::field_path::FieldPath;
 
+/// The most LocalQueues that a message names.
+const NAMED_MAX: usize = 2;
+
 pub(crate) const fn rule<T: QueueFields>() -> Rule<T> {
     Rule {
         id: "CQ015",
@@ -23,7 +26,7 @@ fn check<T: QueueFields>(queue: &T, context: &Context<'_>, out: &mut Findings) {
     let local_queues = context
         .cluster
         .tree(T::PROJECT)
-        .local_queues(queue.name(), 0);
+        .local_queues(queue.name(), NAMED_MAX);
     let users = match local_queues.total {
         0 => return,
         1 => "1 LocalQueue still uses it".to_owned(),
@@ -31,6 +34,9 @@ fn check<T: QueueFields>(queue: &T, context: &Context<'_>, out: &mut Findings) {
     };
     out.forbidden(
         FieldPath::new("metadata.name"),
-        format!("{users}; delete them first"),
+        format!(
+            "{users} ({}); delete them first",
+            local_queues.to_sentence_list()
+        ),
     );
 }

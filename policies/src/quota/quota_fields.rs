@@ -44,11 +44,6 @@ pub(crate) trait QuotaFields: ValidatedKind {
         QueuePreemption::default()
     }
 
-    /// The PriorityClasses that its workloads may use, if it has a list.
-    fn allowed_priority_classes(&self) -> Option<&[String]> {
-        None
-    }
-
     /// Whether it has a parent cohort, so that it can borrow and lend.
     fn is_in_cohort(&self) -> bool {
         self.parent().is_some()
@@ -67,7 +62,6 @@ pub(crate) trait QuotaFields: ValidatedKind {
             preemption: self.effective_preemption(),
             has_checks: self.has_checks(),
             preempts_equals: self.preempts_equals(),
-            allowed_priority_classes: self.allowed_priority_classes().map(<[String]>::to_vec),
         }
     }
 
@@ -86,7 +80,6 @@ pub(crate) trait QuotaFields: ValidatedKind {
             && self.effective_preemption() == known.preemption
             && self.has_checks() == known.has_checks
             && self.preempts_equals() == known.preempts_equals
-            && self.allowed_priority_classes() == known.allowed_priority_classes.as_deref()
             && quotas(self.groups()).count() == known.quotas.len()
             && quotas(self.groups()).all(|(of, limits)| known.quotas.get(of) == Some(&limits))
     }
@@ -157,10 +150,6 @@ impl_quota_fields!(ClusterQueue, Lockkeeper, Queue, spec => spec.cohort_name.as_
 
     fn queue_preemption(&self) -> QueuePreemption {
         queue_preemption::own_queue_preemption(&self.spec)
-    }
-
-    fn allowed_priority_classes(&self) -> Option<&[String]> {
-        self.spec.allowed_priority_classes.as_deref()
     }
 });
 impl_quota_fields!(Cohort, Lockkeeper, Cohort, spec => spec.parent_name.as_deref());

@@ -202,10 +202,7 @@ fn with_metadata(object: &Value, metadata: &Value) -> Value {
     for map in ["labels", "annotations"] {
         let entries = object["metadata"][map].as_object().into_iter().flatten();
         for (key, value) in entries {
-            if key == labels::JOB
-                || key.contains("koordinator.sh/")
-                || key.starts_with("lockkeeper.dev/")
-            {
+            if key == labels::JOB || key.contains("koordinator.sh/") {
                 new["metadata"][map][key] = value.clone();
             }
         }

@@ -157,7 +157,6 @@ fn workload(name: String, queue: usize, priority: i32, size: i64) -> Workload {
         name,
         queue: QUEUES[queue].to_owned(),
         priority,
-        preemption_priority: priority,
         order_time: 10,
         pods: vec![Pods {
             count: 1,

@@ -22,7 +22,6 @@ mod job;
 mod limits;
 mod loops;
 mod model;
-mod preemption_priority;
 mod properties;
 mod reference;
 mod trace;

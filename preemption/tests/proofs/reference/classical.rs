@@ -136,8 +136,9 @@ fn by_priority(preemptor: &Preemptor, workload: &Workload) -> Variant {
     else {
         return Variant::WithoutBorrowing;
     };
-    let priority = workload.candidate_priority();
-    if priority >= preemptor.priority || threshold_max.is_some_and(|most| priority > most) {
+    if workload.priority >= preemptor.priority
+        || threshold_max.is_some_and(|most| workload.priority > most)
+    {
         Variant::WithoutBorrowing
     } else {
         Variant::WhileBorrowing

@@ -341,8 +341,7 @@ impl<'a> ControllerFixture<'a> {
             || {
                 let mut events = self.objects.list("Event");
                 events.retain(|event| {
-                    let is_about = |of: &Value| of["name"] == about;
-                    (is_about(&event["regarding"]) || is_about(&event["related"]))
+                    event["regarding"]["name"] == about
                         && event["reportingController"] == "lockkeeper.dev/controller"
                 });
                 last = events.iter().map(render::render_event).collect();

@@ -6,13 +6,12 @@ use k8s_openapi::jiff::Timestamp;
 use serde_json::Value;
 
 /// Condition types in the order of a workload's lifecycle.
-const CONDITION_ORDER: [&str; 10] = [
+const CONDITION_ORDER: [&str; 9] = [
     "QuotaReserved",
     "Admitted",
     "PodsReady",
     "Evicted",
     "Preempted",
-    "EvictionStuck",
     "Requeued",
     "DeactivationTarget",
     "Finished",

@@ -2,7 +2,7 @@
 //!
 //! Together with schema defaults they set the same fields as [`crate::validated_kind::ValidatedKind::defaults`], as far
 //! as these follow from the object and its stored version. (`crdgen/src/admission_policies/mutating/tests.rs`, and on a
-//! real API server `tests/e2e/scenarios/filling.rs`)
+//! real API server `tests/e2e/scenarios/policy_defaults.rs`)
 
 /// One default.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

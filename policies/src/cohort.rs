@@ -12,7 +12,7 @@ use lockkeeper_api::Cohort;
 
 /// The rules for lockkeeper's and Kueue's Cohorts.
 macro_rules! cohort_rules {
-    () => {
+    ($($own:expr),*) => {
         &[
             crate::cohort::limit_without_parent::rule(),
             crate::cluster_queue::covered_resources_mismatch::rule(),
@@ -29,6 +29,7 @@ macro_rules! cohort_rules {
             crate::cohort::tree_too_deep::rule(),
             crate::cohort::quota_of_children_repeated::rule(),
             crate::cohort::lending_limit_above_quota::rule(),
+            $($own,)*
         ]
     };
 }

@@ -1,6 +1,8 @@
 //! Handles one review repeatedly without a socket, for counting instructions with valgrind.
 //!
-//! `reviews PATH FILE COUNT [STORED]`: PATH is /validate, /mutate or /noop, FILE holds a review.
+//! `reviews PATH FILE COUNT [STORED]`: PATH is /validate, /mutate or /noop, FILE has a review. Other objects are those of
+//! tests/bench/world, in which the reviewed objects have no findings unless they are invalid. `--unresolved` has only its
+//! priority classes: a ClusterQueue then gets a warning for each flavor, and audit findings for its limits.
 
 use anyhow::{Context, Result, ensure};
 use axum::body::Body;
@@ -15,10 +17,18 @@ use lockkeeper_policies::index::{Facts, Index};
 use lockkeeper_policies::settings::Settings;
 use lockkeeper_webhook::app_state::AppState;
 use lockkeeper_webhook::http::router;
-use serde_json::json;
+use serde_json::Value;
 use std::path::PathBuf;
 use std::sync::Arc;
 use tower::ServiceExt;
+
+/// The files of tests/bench/world.
+const WORLD: [&str; 4] = [
+    include_str!("../../world/clusterqueue.yaml"),
+    include_str!("../../world/cohort.yaml"),
+    include_str!("../../world/priorityclasses.yaml"),
+    include_str!("../../world/resourceflavors.yaml"),
+];
 
 /// The pods of one job.
 const PODS_PER_JOB: usize = 8;
@@ -35,9 +45,12 @@ struct Arguments {
     review: PathBuf,
     /// How many times
     count: usize,
-    /// Objects of each kind in the stores, besides the priority classes that the reviews name
+    /// Further objects of each kind in the stores
     #[arg(default_value_t = 0)]
     stored: usize,
+    /// Leave out the flavors, cohorts and queues that the reviews name
+    #[arg(long)]
+    unresolved: bool,
 }
 
 fn main() -> Result<()> {
@@ -51,7 +64,7 @@ fn main() -> Result<()> {
 }
 
 async fn answer(arguments: &Arguments, body: &[u8]) -> Result<()> {
-    let mut index = cluster_view()?;
+    let mut index = cluster_view(arguments.unresolved)?;
     fill(&mut index, arguments.stored);
     let app = AppState::offline(Settings::default(), index, BODY_LIMIT_BYTES);
     let router = router(Arc::new(app));
@@ -69,18 +82,15 @@ async fn answer(arguments: &Arguments, body: &[u8]) -> Result<()> {
     Ok(())
 }
 
-/// The priority classes that the reviews name.
-fn cluster_view() -> Result<Index> {
+/// The objects of tests/bench/world that the reviews name.
+fn cluster_view(classes_only: bool) -> Result<Index> {
     let mut index = Index::default();
-    for (name, value) in [("low", 100), ("standard", 500), ("high", 1000)] {
-        let class = json!({
-            "apiVersion": "scheduling.k8s.io/v1",
-            "kind": "PriorityClass",
-            "metadata": {"name": name},
-            "value": value,
-            "globalDefault": name == "standard",
-        });
-        facts::ingest(&mut index, &class)?;
+    for text in WORLD {
+        for object in serde_saphyr::from_multiple::<Value>(text)? {
+            if !classes_only || object.get("kind").is_some_and(|it| it == "PriorityClass") {
+                facts::ingest(&mut index, &object)?;
+            }
+        }
     }
     Ok(index)
 }

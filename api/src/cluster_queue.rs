@@ -27,6 +27,16 @@ use crate::schema;
     doc = "The quota of a team's workloads, and the preemption policies for it.",
     printcolumn(name = "Cohort", type_ = "string", json_path = ".spec.cohortName"),
     printcolumn(
+        name = "Active",
+        type_ = "string",
+        json_path = ".status.conditions[?(@.type=='Active')].status"
+    ),
+    printcolumn(
+        name = "Reason",
+        type_ = "string",
+        json_path = ".status.conditions[?(@.type=='Active')].reason"
+    ),
+    printcolumn(
         name = "Strategy",
         type_ = "string",
         json_path = ".spec.queueingStrategy"
@@ -97,6 +107,12 @@ pub struct ClusterQueueSpec {
     /// together the nominal quota plus the borrowing limit (max).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub elastic: Option<Elastic>,
+
+    /// The PriorityClasses that workloads may use, for scheduling and preemption. Absent allows all classes except
+    /// those that begin with `system-`. Name the global default class, too: workloads without a class get it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(schema_with = "schema::priority_class_names")]
+    pub allowed_priority_classes: Option<Vec<String>>,
 }
 
 /// The order in which pending workloads are tried.
@@ -179,6 +195,52 @@ pub struct Preemption {
     /// reclaimWithinCohort other than Never.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub borrow_within_cohort: Option<BorrowWithinCohort>,
+
+    /// Limits beyond the policies. A limit that is not set has the default of the configuration
+    /// (preemption.limits); without one it does not apply.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub limits: Option<PreemptionLimits>,
+}
+
+/// Limits of preemption. delaySeconds and the thresholds limit the preemptions by workloads of the queue, the others
+/// protect its workloads.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct PreemptionLimits {
+    /// How long a workload must wait before it may preempt, in seconds since its creation or its last eviction.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 0))]
+    pub delay_seconds: Option<i32>,
+
+    /// The highest preemption priority that workloads of the queue preempt in the queue itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub within_max_priority_threshold: Option<i32>,
+
+    /// The highest preemption priority that they preempt in other queues of the cohort.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reclaim_max_priority_threshold: Option<i32>,
+
+    /// The minimum run time of a workload before workloads of the same queue may preempt it, in seconds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 0))]
+    pub within_min_run_seconds: Option<i32>,
+
+    /// The minimum run time of a workload before workloads of other queues may preempt it, in seconds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 0))]
+    pub reclaim_min_run_seconds: Option<i32>,
+
+    /// The number of preemptions after which a workload is not preempted again. They are counted since the controller
+    /// became the leader.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1))]
+    pub max_preemptions: Option<i32>,
+
+    /// The maximum number of workloads of the queue that are preempted in one cycle. A preemptor that needs more does
+    /// not preempt.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1))]
+    pub max_victims_per_cycle: Option<i32>,
 }
 
 /// Victims within the same queue.

@@ -9,6 +9,10 @@ use crate::quota::{FairSharing, FairSharingStatus, ResourceGroup};
 use crate::schema;
 
 /// A node in a tree of any depth: members borrow from their cohort, and a cohort borrows from its parent.
+#[allow(
+    clippy::duplicated_attributes,
+    reason = "printer columns of one type are not the same attribute"
+)]
 #[derive(CustomResource, Clone, Debug, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[kube(
     group = "lockkeeper.dev",
@@ -22,6 +26,16 @@ use crate::schema;
     derive = "PartialEq",
     doc = "Queues and cohorts that lend unused quota to each other.",
     printcolumn(name = "Parent", type_ = "string", json_path = ".spec.parentName"),
+    printcolumn(
+        name = "Active",
+        type_ = "string",
+        json_path = ".status.conditions[?(@.type=='Active')].status"
+    ),
+    printcolumn(
+        name = "Reason",
+        type_ = "string",
+        json_path = ".status.conditions[?(@.type=='Active')].reason"
+    ),
     printcolumn(
         name = "Age",
         type_ = "date",

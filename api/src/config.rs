@@ -29,8 +29,8 @@ pub use listen::{AddressError, ListenAddress, OptionalListen};
 pub use namespaced_name::{NameError, NamespacedName};
 pub use pods_ready::{BackoffPreset, RequeuingStrategy, RequeuingTimestamp, WaitForPodsReady};
 pub use preemption::{
-    Algorithm, BorrowingGate, Compatibility, FairSharing, FairStrategies, FairStrategiesError,
-    FairStrategy, PreemptionSettings,
+    Algorithm, BorrowingGate, Compatibility, DefaultPreemptionLimits, FairSharing, FairStrategies,
+    FairStrategiesError, FairStrategy, PreemptionSettings, SECONDS_MAX,
 };
 
 use bounded::deserialize_in_range;
@@ -75,6 +75,8 @@ pub struct Config {
     pub wait_for_pods_ready: WaitForPodsReady,
     /// Admission and preemption settings for all queues.
     pub preemption: PreemptionSettings,
+    /// Which requested resources need quota.
+    pub resources: ResourceSettings,
     /// The controller, which admits workloads.
     pub controller: ControllerSettings,
 }
@@ -151,6 +153,15 @@ pub struct JobSettings {
     pub disable_default_preemptiable: bool,
 }
 
+/// Which requested resources need quota.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+pub struct ResourceSettings {
+    /// Prefixes of the names of resources that need no quota, such as `example.com/`. Requests of these resources are
+    /// ignored (Kueue: `resources.excludeResourcePrefixes`).
+    pub exclude_prefixes: Vec<String>,
+}
+
 /// The webhook server.
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
@@ -160,6 +171,10 @@ pub struct WebhookSettings {
     /// Address and port of the metrics, over plain HTTP; `off` disables them. Port 0 selects a free one. In a
     /// pod use `0.0.0.0:9444`, so that the port is reachable from outside.
     pub metrics_listen: OptionalListen,
+    /// Address and port of `/livez` and `/readyz` alone, over plain HTTP, on a thread of their own: no load on the
+    /// other ports delays them. `off`: only `listen` serves them. Port 0 selects a free one. In a pod use
+    /// `0.0.0.0:9445`.
+    pub probe_listen: OptionalListen,
     /// The oldest accepted TLS version.
     pub minimum_tls: MinimumTls,
     /// Disable HTTP/2.
@@ -176,6 +191,9 @@ pub struct WebhookSettings {
     /// Projects whose kinds are watched besides lockkeeper's own, for rules on them. Register these kinds at
     /// the API server with `lockkeeper crds webhooks`, with this file or with `--foreign`.
     pub foreign_kinds: BTreeSet<ForeignKinds>,
+    /// Add the finalizer `lockkeeper.dev/resource-in-use` to ClusterQueues and flavors, so that none is deleted
+    /// while in use. Set to false where no `lockkeeper controller` runs, which removes it.
+    pub finalizers: bool,
     /// Limit for request bodies, in bytes, from 65536 (64 KiB) to 67108864 (64 MiB). Larger requests are
     /// rejected with 413.
     #[serde(deserialize_with = "body_limit_bytes")]
@@ -211,12 +229,14 @@ impl Default for WebhookSettings {
         Self {
             listen: ListenAddress::from_default(LISTEN_DEFAULT),
             metrics_listen: OptionalListen::At(ListenAddress::from_default(METRICS_LISTEN_DEFAULT)),
+            probe_listen: OptionalListen::Off,
             minimum_tls: MinimumTls::default(),
             http1_only: false,
             client_ca: None,
             client_names: Vec::new(),
             certificates: CertificateSettings::default(),
             foreign_kinds: BTreeSet::new(),
+            finalizers: true,
             body_limit_bytes: BODY_LIMIT_BYTES_DEFAULT,
             drain_seconds: DRAIN_SECONDS_DEFAULT,
             shutdown_delay_seconds: None,

@@ -15,7 +15,8 @@ pub const VERSION: &str = "v1alpha2";
 /// The kind.
 pub const KIND: &str = "JobSet";
 
-/// Jobs of several templates that run together. The specification has only `suspend` and the metadata of the templates.
+/// Jobs of several templates that run together. The specification has only `suspend`, `managedBy` and the metadata of the
+/// templates.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 pub struct JobSet {
     /// Its metadata.
@@ -32,6 +33,9 @@ pub struct JobSetSpec {
     /// Whether none of its Jobs may run.
     #[serde(default)]
     pub suspend: Option<bool>,
+    /// The controller of the JobSet, if it is not JobSet's own.
+    #[serde(default, rename = "managedBy")]
+    pub managed_by: Option<String>,
     /// Its Jobs.
     #[serde(default, rename = "replicatedJobs")]
     pub replicated_jobs: Option<Vec<ReplicatedJob>>,

@@ -22,6 +22,10 @@ pub const MIN_PARALLELISM: &str = "lockkeeper.dev/job-min-parallelism";
 /// JSON. It is removed when the Job has stopped and they are restored.
 pub const ORIGINAL_PLACEMENT: &str = "lockkeeper.dev/original-placement";
 
+/// On a Workload that the controller created: the uid of its job. It remains if the owner reference is removed, for
+/// instance when the job is deleted without its dependents.
+pub const JOB_UID: &str = "lockkeeper.dev/job-uid";
+
 /// The finalizer that keeps an object until no other object uses it.
 pub const RESOURCE_IN_USE: &str = "lockkeeper.dev/resource-in-use";
 

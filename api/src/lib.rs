@@ -10,6 +10,7 @@
 //! readers of `kubectl explain`.
 #![deny(clippy::arithmetic_side_effects)]
 
+pub mod allowed_priority_classes;
 pub mod cluster_queue;
 pub mod cohort;
 pub mod config;

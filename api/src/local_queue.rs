@@ -32,6 +32,16 @@ use crate::schema;
         json_path = ".spec.clusterQueue"
     ),
     printcolumn(
+        name = "Active",
+        type_ = "string",
+        json_path = ".status.conditions[?(@.type=='Active')].status"
+    ),
+    printcolumn(
+        name = "Reason",
+        type_ = "string",
+        json_path = ".status.conditions[?(@.type=='Active')].reason"
+    ),
+    printcolumn(
         name = "Pending",
         type_ = "integer",
         json_path = ".status.pendingWorkloads"
@@ -57,6 +67,11 @@ pub struct LocalQueueSpec {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(extend("default" = "None"))]
     pub stop_policy: Option<StopPolicy>,
+
+    /// The PriorityClasses that workloads may use, of those that the ClusterQueue allows. Absent allows all of them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(schema_with = "schema::priority_class_names")]
+    pub allowed_priority_classes: Option<Vec<String>>,
 }
 
 /// The observed state of a LocalQueue.

@@ -37,6 +37,19 @@ pub(crate) fn subdomain(_: &mut SchemaGenerator) -> Schema {
     })
 }
 
+/// The most names of PriorityClasses in a queue.
+const PRIORITY_CLASSES_MAX: usize = 64;
+
+/// The names of PriorityClasses.
+pub(crate) fn priority_class_names(generator: &mut SchemaGenerator) -> Schema {
+    json_schema!({
+        "type": "array",
+        "maxItems": PRIORITY_CLASSES_MAX,
+        "x-kubernetes-list-type": "set",
+        "items": subdomain(generator),
+    })
+}
+
 /// The name of a list entry: a DNS-1123 label.
 pub(crate) fn label(_: &mut SchemaGenerator) -> Schema {
     json_schema!({

@@ -44,6 +44,16 @@ pub const POD_SET_NAME_DEFAULT: &str = "main";
         type_ = "string",
         json_path = ".status.conditions[?(@.type=='Admitted')].status"
     ),
+    printcolumn(
+        name = "Reason",
+        type_ = "string",
+        json_path = ".status.conditions[?(@.type=='QuotaReserved')].reason"
+    ),
+    printcolumn(
+        name = "Finished",
+        type_ = "string",
+        json_path = ".status.conditions[?(@.type=='Finished')].status"
+    ),
     printcolumn(name = "Priority", type_ = "integer", json_path = ".status.priority"),
     printcolumn(
         name = "Age",

@@ -3,12 +3,13 @@
 use crate::document::{Document, Identity};
 use crate::kinds::{KindCheckResult, KindRegistry, severity};
 use crate::preemption_loops::{LoopFinding, LoopFindings};
-use crate::report::{FileObjects, ReportedFinding, ReportedObject, SourceText};
+use crate::report::{FileObjects, ReportedFinding, ReportedObject, SkippedKinds, SourceText};
 use crate::rule_selection::RuleSelection;
 use crate::setup_error::SetupError;
 use crate::severity::Severity;
 use crate::source::ParsedSource;
 use lockkeeper_api::config::Action;
+use lockkeeper_api::field_path::FieldPath;
 use lockkeeper_policies::engine::Exempted;
 use lockkeeper_policies::finding::Finding;
 use lockkeeper_policies::index::Index;
@@ -25,6 +26,8 @@ pub struct Checker {
     index: Index,
     selection: RuleSelection,
     loop_findings: LoopFindings,
+    /// Whether objects of other kinds are errors.
+    is_strict: bool,
 }
 
 /// A checked object. Its findings have no positions yet.
@@ -55,7 +58,15 @@ impl Checker {
             index,
             selection,
             loop_findings,
+            is_strict: false,
         })
+    }
+
+    /// Also reports objects of kinds that are not checked, as errors.
+    #[must_use]
+    pub fn with_strict_kinds(mut self, is_strict: bool) -> Self {
+        self.is_strict = is_strict;
+        self
     }
 
     /// Also evaluates each CEL rule with both evaluators, and each rule in Rust and in CEL; they must agree.
@@ -85,8 +96,9 @@ impl Checker {
         for (number, document) in documents.into_iter().enumerate() {
             // The same numbering as in the collection of the search: items of lists count.
             let loop_finding = self.loop_findings.get(&(at, number));
+            let skipped = SkippedKinds::of(&document.value);
             match self.check_document(document, loop_finding) {
-                None => out.skipped = out.skipped.saturating_add(1),
+                None => out.skipped.merge(skipped),
                 Some(object) => {
                     out.exception_usage.count(&object.exempted);
                     checked.push(object);
@@ -102,6 +114,8 @@ impl Checker {
                     let pointer = format!("{}{field}", object.pointer);
                     reported.location = tree.locate(object.number, &pointer);
                 }
+                let findings = &mut object.object.findings;
+                findings.sort_by_key(|it| it.location.map(|it| (it.line, it.column)));
             }
             out.text = SourceText::new(source.text);
         }
@@ -151,7 +165,11 @@ impl Checker {
             is_complete,
         } = match &origin {
             Some(origin) if origin.is_dropped => KindCheckResult::default(),
-            _ => self.kinds.check(document.value, &identity, &context)?,
+            _ => match self.kinds.check(document.value, &identity, &context) {
+                Some(result) => result,
+                None if self.is_strict => unchecked_kind(&identity),
+                None => return None,
+            },
         };
         if let Some(origin) = &origin {
             for (_, finding) in &mut findings {
@@ -225,4 +243,14 @@ impl Checker {
             });
         }
     }
+}
+
+/// The error about a kind that is not checked.
+fn unchecked_kind(identity: &Identity) -> KindCheckResult {
+    let Identity {
+        api_version, kind, ..
+    } = identity;
+    let reason = format!("{api_version} {kind} is not checked, and --strict requires it");
+    let finding = Finding::decode_error(FieldPath::new("kind"), None, reason.trim_start());
+    KindCheckResult::partial(vec![(Severity::Error, finding)])
 }

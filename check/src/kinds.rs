@@ -1,11 +1,15 @@
 //! The kinds that can be checked, with their schemas, rules and defaults.
 
+mod catalog;
+mod cel_counterparts;
 mod cel_cross_check;
 mod decode;
 mod offline_settings;
 mod result;
 mod schemas;
 
+use self::catalog::{Catalog, Lookup};
+use self::cel_counterparts::{is_expression, is_reported};
 use self::cel_cross_check::CelCrossCheck;
 use self::decode::{DefaultFn, RuleFn, check_rules, compute_defaults};
 use self::result::Findings;
@@ -34,8 +38,8 @@ use serde_json::Value;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
-pub use self::offline_settings::offline_settings;
 pub(crate) use self::offline_settings::severity;
+pub use self::offline_settings::{enforce_queue_rules, offline_settings};
 pub(crate) use self::result::KindCheckResult;
 
 struct KindEntry {
@@ -52,6 +56,8 @@ struct KindEntry {
 /// All supported kinds, by API version and kind.
 pub struct KindRegistry {
     kinds: BTreeMap<String, BTreeMap<String, KindEntry>>,
+    /// These kinds, and the others of their groups.
+    catalog: Catalog,
     /// Whether CEL rules in schemas are evaluated.
     evaluates_cel: bool,
     /// If set, both CEL evaluators run, and each rule in Rust is compared with its CEL.
@@ -74,6 +80,7 @@ impl KindRegistry {
     pub fn new(selection: &RuleSelection) -> Result<Self, SetupError> {
         let mut registry = Self {
             kinds: BTreeMap::new(),
+            catalog: Catalog::new(),
             evaluates_cel: selection.includes(EXPRESSION),
             cel_cross_check: None,
             selection: selection.clone(),
@@ -88,6 +95,12 @@ impl KindRegistry {
         registry.add_defaults::<ClusterQueue>();
         registry.add_defaults::<Workload>();
         registry.add_defaults::<PriorityClass>();
+        for (version, kinds) in &registry.kinds {
+            let (group, version) = version.split_once('/').unwrap_or(("", version));
+            for kind in kinds.keys() {
+                registry.catalog.add(group, version, kind);
+            }
+        }
         Ok(registry)
     }
 
@@ -159,25 +172,71 @@ impl KindRegistry {
         kind.schema = schema;
     }
 
-    /// A finding about an unknown kind, if apiVersion or kind is nearly that of a supported one.
-    fn suggest_kind(&self, object: &Value) -> Option<Findings> {
-        let kind_name = object.get("kind").and_then(Value::as_str)?;
-        let finding = match object.get("apiVersion").and_then(Value::as_str) {
-            None => {
-                let mut versions = self.kinds.iter();
-                let (version, _) = versions.find(|(_, kinds)| kinds.contains_key(kind_name))?;
-                let reason = format!("missing; set it, for example to {version}");
-                Finding::decode_error(FieldPath::new("apiVersion"), None, &reason)
+    /// A finding about a document that is no object, or whose kind cannot exist. `None` if the kind may exist.
+    fn kind_finding(&self, object: &Value) -> Option<Finding> {
+        if !object.is_object() {
+            let reason = "every document must be an object with apiVersion and kind";
+            return Some(Finding::decode_error(
+                FieldPath::default(),
+                Some(object),
+                reason,
+            ));
+        }
+        let Some(kind) = object.get("kind").and_then(Value::as_str) else {
+            let reason = "missing; every object has apiVersion and kind";
+            return Some(Finding::decode_error(
+                FieldPath::new("kind"),
+                object.get("kind"),
+                reason,
+            ));
+        };
+        let Some(api_version) = object.get("apiVersion").and_then(Value::as_str) else {
+            let mut versions = self
+                .kinds
+                .iter()
+                .filter(|(_, kinds)| kinds.contains_key(kind));
+            let (first, _) = versions.next()?;
+            let group = first.split_once('/').map_or("", |it| it.0);
+            // Later versions of the same group are newer.
+            let mut same =
+                versions.filter(|(it, _)| it.split_once('/').map_or("", |it| it.0) == group);
+            let version = same.next_back().map_or(first, |(it, _)| it);
+            let reason = format!("missing; set it, for example to {version}");
+            return Some(Finding::decode_error(
+                FieldPath::new("apiVersion"),
+                None,
+                &reason,
+            ));
+        };
+        let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
+        let (field, value, reason) = match self.catalog.find(group, version, kind) {
+            Lookup::Possible => return None,
+            Lookup::UnknownKind(remedy) => ("kind", kind, remedy),
+            Lookup::UnknownVersion(near) => {
+                let near = if group.is_empty() {
+                    near
+                } else {
+                    format!("{group}/{near}")
+                };
+                (
+                    "apiVersion",
+                    api_version,
+                    format!("there is no such version; did you mean {near}?"),
+                )
             }
-            Some(version) => {
-                let mut kinds = self.kinds.get(version)?.keys();
-                let kind = kinds.find(|it| it.eq_ignore_ascii_case(kind_name))?;
-                let reason = format!("there is no such kind; did you mean {kind}?");
-                let value = Value::from(kind_name);
-                Finding::decode_error(FieldPath::new("kind"), Some(&value), &reason)
+            Lookup::MisspeltGroup(near) => {
+                let reason = format!(
+                    "there is no such group with the kind {kind}; did you mean {near}/{version}?"
+                );
+                ("apiVersion", api_version, reason)
             }
         };
-        Some(vec![(Severity::Error, finding)])
+        let value = Value::from(value);
+        Some(Finding::decode_error(
+            FieldPath::new(field),
+            Some(&value),
+            &reason,
+        ))
     }
 
     /// All kinds to list from a cluster: by group and kind, the newest version first.
@@ -216,8 +275,8 @@ impl KindRegistry {
     ) -> Option<KindCheckResult> {
         let Some(kind) = self.find(&object) else {
             return self
-                .suggest_kind(&object)
-                .map(KindCheckResult::partial)
+                .kind_finding(&object)
+                .map(|it| KindCheckResult::partial(vec![(Severity::Error, it)]))
                 .or_else(|| {
                     // User rules may cover kinds that are not built in.
                     let rules = &context.settings.user_rules;
@@ -258,6 +317,7 @@ impl KindRegistry {
         let rules = kind.rules.map(|rules| rules(&object, context));
         match rules.unwrap_or_else(|| Ok(Verdict::default())) {
             Ok(verdict) => {
+                result.findings.retain(|(_, it)| !is_reported(it, &verdict));
                 result.add_verdict(verdict);
                 for (_, finding) in &mut result.findings {
                     restore_field_path(finding, &moved);
@@ -310,7 +370,8 @@ impl KindRegistry {
         if self.cel_cross_check.is_some() {
             violations.extend(structure.verify(object));
         }
-        let is_valid = violations.is_empty();
+        // Rules report most breaches of expressions more exactly.
+        let is_valid = violations.iter().all(is_expression);
         violations.into_iter().for_each(report);
         is_valid
     }

@@ -28,7 +28,7 @@ pub use conversion::{Converter, PriorityClassValues, YamlError, append_yaml, con
 pub use document::{Document, Identity, Origin};
 pub use exception_usage::{ExceptionStatus, ExceptionUsage};
 pub use fix::{FixedFile, Fixer};
-pub use kinds::{KindRegistry, offline_settings};
+pub use kinds::{KindRegistry, enforce_queue_rules, offline_settings};
 pub use kueue_version::{KueueVersion, VersionError};
 pub use list_target::ListTarget;
 pub use preemption_loops::{LoopFinding, LoopFindings, LoopSearchInput, ObjectPosition};

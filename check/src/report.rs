@@ -15,7 +15,9 @@ use crate::severity::Severity;
 
 pub use format::Format;
 pub use policy_report::PolicyReports;
-pub use result::{CheckedFile, FileObjects, ReportedFinding, ReportedObject, SourceText};
+pub use result::{
+    CheckedFile, FileObjects, ReportedFinding, ReportedObject, SkippedKinds, SourceText,
+};
 pub use tally::Tally;
 pub use text::Palette;
 pub use words::pluralize;
@@ -43,6 +45,8 @@ pub struct FormatSettings {
     pub fail_on: Severity,
     /// Whether the objects come from a cluster, not from files.
     pub is_stored: bool,
+    /// Whether the text format lists the kinds that are not checked.
+    pub is_verbose: bool,
     /// The URL of the folder with the rule pages, for SARIF.
     pub pages: Option<String>,
 }
@@ -51,7 +55,11 @@ pub struct FormatSettings {
 #[must_use]
 pub fn format(output: OutputFormat, settings: FormatSettings) -> Box<dyn Format> {
     match output {
-        OutputFormat::Text => Box::new(text::TextFormat::new(settings.palette, settings.is_stored)),
+        OutputFormat::Text => Box::new(text::TextFormat::new(
+            settings.palette,
+            settings.is_stored,
+            settings.is_verbose,
+        )),
         OutputFormat::Json => Box::new(json::Json),
         OutputFormat::Github => Box::new(github::Github),
         OutputFormat::Sarif => Box::new(sarif::Sarif::new(settings.pages)),

@@ -3,11 +3,8 @@
 use lockkeeper_api::config::{Action, Config};
 use lockkeeper_policies::reference;
 use lockkeeper_policies::registry;
-use lockkeeper_policies::user_rules;
+use lockkeeper_policies::user_rules::UserRules;
 use thiserror::Error;
-
-/// The length of the prefix that the rules of a kind share, such as `CQ`.
-const GROUP_LENGTH: usize = 2;
 
 /// The prefix of the rules about schemas.
 const SCHEMAS: &str = "SC";
@@ -17,8 +14,8 @@ const SCHEMAS: &str = "SC";
 #[error("{0}")]
 pub struct UnknownSelector(String);
 
-/// The rules to run: those of `--select` (all, if it is empty) without those of `--ignore`. A selector is a rule (`CQ007`)
-/// or the prefix of a group (`CQ`).
+/// The rules to run: those of `--select` (all, if it is empty) without those of `--ignore`. A selector is the id or the
+/// name of a rule (`CQ007`), or the letters that the ids of a group begin with (`CQ`, `TEAM`).
 #[derive(Clone, Debug, Default)]
 pub struct RuleSelection {
     select: Vec<String>,
@@ -34,18 +31,15 @@ impl RuleSelection {
     pub fn new(
         select: &[String],
         ignore: &[String],
-        user_rules: &user_rules::UserRules,
+        user_rules: &UserRules,
     ) -> Result<Self, UnknownSelector> {
-        let all = registry::all();
-        for selector in select.iter().chain(ignore) {
-            let is_known = all.iter().any(|rule| selector_matches(selector, rule.id));
-            if !is_known && user_rules.find(selector).is_none() {
-                return Err(UnknownSelector(reference::unknown_rule_message(selector)));
-            }
-        }
+        let resolve = |selectors: &[String]| {
+            let ids = selectors.iter().map(|it| resolve(it, user_rules));
+            ids.collect::<Result<Vec<_>, _>>()
+        };
         Ok(Self {
-            select: select.to_vec(),
-            ignore: ignore.to_vec(),
+            select: resolve(select)?,
+            ignore: resolve(ignore)?,
         })
     }
 
@@ -86,12 +80,57 @@ impl RuleSelection {
     }
 }
 
+/// The id of a rule that a selector names, or the selector itself if it is an id or a prefix.
+fn resolve(selector: &str, user_rules: &UserRules) -> Result<String, UnknownSelector> {
+    let all = registry::all();
+    if let Some(rule) = all.iter().find(|it| it.name == selector) {
+        return Ok(rule.id.to_owned());
+    }
+    if let Some(rule) = user_rules.iter().find(|it| it.name == selector) {
+        return Ok(rule.id.clone());
+    }
+    let own = user_rules.iter().map(|it| it.id.as_str());
+    let mut ids = all.iter().map(|it| it.id).chain(own);
+    if ids.any(|id| selector_matches(selector, id)) {
+        return Ok(selector.to_owned());
+    }
+    Err(UnknownSelector(reference::unknown_rule_message(selector)))
+}
+
+/// Whether a selector is the id of a rule, or a prefix of ids without digits.
 fn selector_matches(selector: &str, id: &str) -> bool {
-    let is_group = selector.len() == GROUP_LENGTH;
-    let part = if is_group {
-        id.get(..GROUP_LENGTH)
-    } else {
-        Some(id)
-    };
-    part.is_some_and(|it| it.eq_ignore_ascii_case(selector))
+    let is_prefix = selector.bytes().all(|it| it.is_ascii_alphabetic());
+    let letters = id.trim_end_matches(|it: char| it.is_ascii_digit());
+    if is_prefix && selector.eq_ignore_ascii_case(letters) {
+        return true;
+    }
+    id.eq_ignore_ascii_case(selector)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{RuleSelection, UserRules};
+
+    fn select(selector: &str) -> Result<RuleSelection, String> {
+        let user_rules = UserRules::default();
+        let selected = RuleSelection::new(&[selector.to_owned()], &[], &user_rules);
+        selected.map_err(|it| it.to_string())
+    }
+
+    #[test]
+    fn rule_selection_accepts_ids_names_and_prefixes() {
+        for (selector, included, excluded) in [
+            ("cq007", "CQ007", "CQ008"),
+            ("lending-limit-above-nominal", "CQ007", "CQ008"),
+            ("cq", "CQ008", "CO001"),
+            ("sc", "SC003", "CQ001"),
+        ] {
+            let selection = select(selector).unwrap();
+            assert!(selection.includes(included), "{selector}");
+            assert!(!selection.includes(excluded), "{selector}");
+        }
+        for unknown in ["CQ", "C", "CQ999", "lending-limit"] {
+            assert_eq!(select(unknown).is_err(), unknown != "CQ", "{unknown}");
+        }
+    }
 }

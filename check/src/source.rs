@@ -1,8 +1,9 @@
 //! A parsed manifest file.
 
 use crate::document::Document;
-use crate::yaml::{YamlTree, place_and_message};
+use crate::yaml::YamlTree;
 use lockkeeper_api::field_path::FieldPath;
+use lockkeeper_crdgen::manifests::{SyntaxError, parse_documents, plain_words};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 use serde_path_to_error::Segment;
@@ -35,15 +36,13 @@ impl ReadError {
             message,
         }
     }
+}
 
-    fn from_yaml_error(error: &serde_saphyr::Error) -> Self {
-        let location = error.location().and_then(|location| {
-            let (line, column) = (location.line(), location.column());
-            Some((usize::try_from(line).ok()?, usize::try_from(column).ok()?))
-        });
+impl From<SyntaxError> for ReadError {
+    fn from(error: SyntaxError) -> Self {
         Self {
-            location,
-            message: rewrite_duplicate_key(place_and_message(error).1),
+            location: error.location,
+            message: error.message,
         }
     }
 }
@@ -63,8 +62,7 @@ impl ParsedSource {
                 values
             }
             // Anchors, tags, scalars of unclear type and errors need the full deserializer.
-            None => serde_saphyr::from_multiple(&text)
-                .map_err(|error| ReadError::from_yaml_error(&error))?,
+            None => parse_documents(&text)?,
         };
         let mut documents = Vec::new();
         for (number, value) in values.into_iter().enumerate() {
@@ -103,11 +101,11 @@ impl ParsedSource {
             let pointer = field.pointer();
             let place = format!("{}{pointer}", document.pointer);
             let location = self.tree().locate(document.number, &place);
-            let problem = error.into_inner();
+            let problem = plain_words(&error.into_inner().to_string());
             ReadError {
                 location: location.map(|it| (it.line, it.column)),
                 message: if pointer.is_empty() {
-                    problem.to_string()
+                    problem
                 } else {
                     format!("{field}: {problem}")
                 },
@@ -115,20 +113,17 @@ impl ParsedSource {
         })
     }
 
+    /// Line and column of a field of a document, or of its deepest parent that exists.
+    #[must_use]
+    pub fn locate(&self, document: &Document, field: &FieldPath) -> Option<(usize, usize)> {
+        let place = format!("{}{}", document.pointer, field.pointer());
+        let location = self.tree().locate(document.number, &place)?;
+        Some((location.line, location.column))
+    }
+
     /// The positions of all fields.
     pub(crate) fn tree(&self) -> &YamlTree {
         self.tree.get_or_init(|| YamlTree::new(&self.text))
-    }
-}
-
-/// Rewrites the parser's error about a duplicate key for users of kubectl.
-fn rewrite_duplicate_key(message: String) -> String {
-    let key = message.strip_prefix("duplicate mapping key: ");
-    match key.and_then(|it| it.split(", set ").next()) {
-        Some(key) => {
-            format!("duplicate key {key}: kubectl would silently use the last value")
-        }
-        None => message,
     }
 }
 

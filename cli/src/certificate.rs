@@ -1,9 +1,10 @@
 //! `lockkeeper certificate`.
 
+use crate::standard_output::StandardOutput;
 use anyhow::Error;
 use clap::Args;
 use lockkeeper_certs::self_signed;
-use std::io::{Write, stdout};
+use std::io::Write;
 use std::path::PathBuf;
 use std::time::SystemTime;
 
@@ -22,7 +23,7 @@ pub(crate) struct Arguments {
 /// Creates the files and prints their paths.
 pub(crate) fn run(arguments: &Arguments) -> Result<(), Error> {
     let files = self_signed::ensure(&arguments.output_dir, &arguments.names, SystemTime::now())?;
-    let mut out = stdout().lock();
+    let mut out = StandardOutput::new();
     writeln!(out, "CA           {}", files.ca.display())?;
     writeln!(out, "certificate  {}", files.certificate.display())?;
     writeln!(out, "key          {}", files.key.display())?;

@@ -14,7 +14,8 @@ mod progress;
 mod tests;
 
 use crate::Failure;
-use std::io::{BufWriter, Write, stdout};
+use crate::standard_output::StandardOutput;
+use std::io::{BufWriter, Write};
 use std::process::ExitCode;
 
 pub(crate) use arguments::Arguments;
@@ -24,11 +25,12 @@ pub(crate) const EXIT_CODES: &str = "\
 Exit codes:
   0  no findings at or above --fail-on
   1  findings at or above --fail-on
-  2  usage or configuration error, or unreadable input";
+  2  usage or configuration error, or unreadable input
+  141  the reader of standard output closed it";
 
 /// Checks, prints the report, and returns the exit code.
 pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
-    let code = check(arguments, &mut BufWriter::new(stdout()))?;
+    let code = check(arguments, &mut BufWriter::new(StandardOutput::new()))?;
     Ok(ExitCode::from(code))
 }
 

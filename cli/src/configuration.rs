@@ -1,7 +1,7 @@
 //! Reads the configuration file.
 
-use crate::Failure;
 use crate::user_rules::{self, RuleDirs};
+use crate::{Failure, standard_output};
 use anyhow::{Context, Error, anyhow, bail};
 use lockkeeper_api::config::{Action, Config};
 use lockkeeper_check::yaml::place_and_message;
@@ -13,7 +13,7 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use std::collections::BTreeMap;
 use std::fs::File;
-use std::io::{Read, Write, stdout};
+use std::io::Read;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -46,7 +46,7 @@ pub(crate) fn read(path: Option<&Path>, folders: &RuleDirs) -> Result<LoadedConf
 /// Prints a configuration as a file that reads back the same.
 pub(crate) fn print(config: &Config) -> Result<(), Failure> {
     let yaml = serde_saphyr::to_string(config)?;
-    Ok(stdout().lock().write_all(yaml.as_bytes())?)
+    Ok(standard_output::print(yaml)?)
 }
 
 /// Reads the file.
@@ -172,7 +172,7 @@ fn explain_parse_error(message: &str) -> String {
 }
 
 /// The known key that is most similar to the unknown one in "unknown field `x`, expected one of a, b".
-fn nearest_key(message: &str) -> Option<&str> {
+pub(crate) fn nearest_key(message: &str) -> Option<&str> {
     let (_, rest) = message.split_once("unknown ")?.1.split_once('`')?;
     let (unknown, rest) = rest.split_once('`')?;
     let (_, known) = rest.split_once("expected ")?;
@@ -232,7 +232,7 @@ mod tests {
             ":2:17",
             "a whole number, 0 or more",
         );
-        assert_rejected("webhook: [\n", ":1:10", "expected mapping");
+        assert_rejected("webhook: [\n", ":1:10", "expected a mapping");
     }
 
     #[test]

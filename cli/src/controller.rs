@@ -2,6 +2,7 @@
 
 use crate::logging::LogFormat;
 use crate::signals::Signals;
+use crate::standard_output::StandardOutput;
 use crate::user_rules::RuleDirs;
 use crate::{Failure, configuration, kubeconfig, serve};
 use anyhow::{Context, Error, anyhow};
@@ -12,14 +13,14 @@ use axum::http::header::CONTENT_TYPE;
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use clap::Args;
-use kube::Client;
 use lockkeeper_api::config::{Config, OptionalListen};
 use lockkeeper_cluster_state::settings;
 use lockkeeper_controller::{Health, LeaseSettings, LeaseTiming, RunSettings, Settings};
-use lockkeeper_kube_support::probe_server::{ProbeServerLimits, serve_router};
+use lockkeeper_kube_support::api_client::ApiClients;
+use lockkeeper_kube_support::probe_server::{ProbeServerLimits, serve_on_own_thread};
 use lockkeeper_policies::settings::Settings as Rules;
 use std::env;
-use std::io::{Write, stdout};
+use std::io::Write;
 use std::path::PathBuf;
 use std::process;
 use std::sync::{Arc, OnceLock};
@@ -104,7 +105,7 @@ impl ControllerArguments {
 
 /// Runs the controller until a signal stops it.
 pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
-    arguments.log_format.start();
+    arguments.log_format.start().map_err(Failure::Usage)?;
     let read = configuration::read(arguments.config.as_deref(), &arguments.rules);
     let loaded = read.map_err(Failure::Usage)?;
     let mut config = loaded.config;
@@ -112,6 +113,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     if arguments.print_config {
         return configuration::print(&config);
     }
+    kubeconfig::validate(arguments.kubeconfig.as_deref()).map_err(Failure::Usage)?;
     // One thread suffices: waking other threads costs more than the work itself.
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
@@ -148,7 +150,7 @@ async fn run_controller(
     config: Config,
     rules: Rules,
 ) -> Result<(), Error> {
-    let client = client(kubeconfig).await?;
+    let clients = clients(kubeconfig).await?;
     let settings = run_settings(&config, rules);
     let port = match &config.controller.listen {
         OptionalListen::At(address) => {
@@ -164,29 +166,31 @@ async fn run_controller(
     if let Some(port) = port {
         // Serves probes before the controller starts, so that /readyz reports the initial lists.
         let router = router(Arc::clone(&health));
-        tokio::spawn(serve_router(port, router, ProbeServerLimits::default()));
+        serve_on_own_thread(port, router, ProbeServerLimits::for_probes())?;
     }
     let started = |state: Health| {
         let _ = health.set(state);
     };
-    let running = lockkeeper_controller::run(client, settings, started, signals.wait());
+    let running = lockkeeper_controller::run(clients, settings, started, signals.wait());
     Box::pin(running).await?;
     tracing::info!("stopped");
     Ok(())
 }
 
-async fn client(kubeconfig: Option<PathBuf>) -> Result<Client, Error> {
-    if let Some(path) = kubeconfig {
-        return kubeconfig::client(&path).await;
+async fn clients(kubeconfig: Option<PathBuf>) -> Result<ApiClients, Error> {
+    // As kubectl: a file in the environment or the home directory, then the pod's service account.
+    if kubeconfig.is_some() || kubeconfig::has_default() {
+        return kubeconfig::clients(kubeconfig.as_deref()).await;
     }
-    let config = kube::Config::incluster()
-        .map_err(|error| anyhow!("no cluster: set --kubeconfig, or run in a pod ({error})"))?;
-    Ok(Client::try_from(config)?)
+    let config = kube::Config::incluster().map_err(|error| {
+        anyhow!("no cluster: set --kubeconfig or KUBECONFIG, or run in a pod ({error})")
+    })?;
+    Ok(ApiClients::new(config)?)
 }
 
 /// Prints the startup message. Programs parse the first line: it does not change.
 fn print_startup_message(config: &Config, port: Option<&TcpListener>) -> Result<(), Error> {
-    let mut out = stdout().lock();
+    let mut out = StandardOutput::new();
     match port {
         Some(port) => writeln!(
             out,
@@ -222,22 +226,27 @@ fn run_settings(config: &Config, rules: Rules) -> RunSettings {
         },
     });
     let interval = controller.status_interval_seconds.seconds();
+    let ms = |pause: Duration| i64::try_from(pause.as_millis()).unwrap_or(i64::MAX);
     RunSettings {
         reconciler: Settings {
             options: settings::scheduling_options(config),
             requeue: settings::requeue_settings(config),
+            excluded_resource_prefixes: config.resources.exclude_prefixes.clone(),
             rules,
             writes_max: controller.writes_max.count(),
-            status_interval_ms: i64::try_from(interval.as_millis()).unwrap_or(i64::MAX),
+            status_interval_ms: ms(interval),
             pending_reason_writes_per_second: controller
                 .pending_reason_writes_per_second
                 .count_u32(),
             eviction_events_per_second: controller.eviction_events_per_second.count_u32(),
+            job_response_ms: ms(controller.job_response_seconds.seconds()),
+            stuck_eviction_ms: ms(controller.stuck_eviction_seconds.seconds()),
             job_kinds: Vec::new(),
             seed: u64::try_from(unix_time().as_millis()).unwrap_or(1),
             instance: identity,
         },
         lease,
+        job_spec_max_bytes: controller.job_spec_max_bytes.count(),
         is_dry_run: controller.dry_run,
         shutdown: controller.shutdown_seconds.seconds(),
     }

@@ -3,19 +3,21 @@
 mod node_scenarios;
 
 use crate::Failure;
+use crate::configuration::nearest_key;
+use crate::standard_output::print;
 use anyhow::{Context, Error, anyhow};
 use clap::{Args, ValueEnum};
-use lockkeeper_check::{ParsedSource, ReadError};
+use lockkeeper_check::{Identity, ParsedSource, ReadError};
+use lockkeeper_crdgen::manifests::{TextError, read_file, read_text};
 use lockkeeper_preemption::{Compatibility, Entry, State};
 use lockkeeper_scenario::explanation;
-use lockkeeper_scenario::{LoadedScenario, Scenario, compatibility, load};
+use lockkeeper_scenario::{
+    FieldMistake, LoadedScenario, Scenario, compatibility, find_mistake, load,
+};
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
-use std::io::{Read, Write, stdin, stdout};
+use std::io::stdin;
 use std::path::{Path, PathBuf};
-
-/// The largest scenario file, in bytes: 64 MiB. The rest is ignored.
-const SCENARIO_MAX_BYTES: u64 = 64 * 1024 * 1024;
 
 /// Flags of `lockkeeper explain`.
 #[derive(Debug, Args)]
@@ -75,10 +77,54 @@ impl SelectedScenario {
         })
     }
 
+    /// The id of the scenario.
+    fn id(&self) -> Option<&str> {
+        self.source.documents.first()?.value.get("id")?.as_str()
+    }
+
     /// Decodes the scenario. The error has the position of the field.
     fn decode<T: DeserializeOwned>(&self) -> Result<T, Error> {
         let decoded = self.source.decode();
-        decoded.map_err(|error| locate(&self.file, self.first_line, &error))
+        decoded.map_err(|mut error| {
+            if let Some(near) = nearest_key(&error.message) {
+                error.message = format!("{}; did you mean {near}?", error.message);
+            }
+            locate(&self.file, self.first_line, &error)
+        })
+    }
+
+    /// Rejects files that are no scenario, and mistakes that the decoder ignores.
+    fn reject_mistakes(&self) -> Result<(), Error> {
+        let shown = self.place();
+        let documents = self.source.documents.as_slice();
+        let manifest = documents
+            .iter()
+            .find(|it| it.value.get("apiVersion").is_some());
+        if let Some(manifest) = manifest {
+            let identity = Identity::from_object(&manifest.value);
+            return Err(anyhow!(
+                "{shown}: a manifest ({} of {}), not a scenario; docs/scenario.md describes scenarios",
+                identity.kind,
+                identity.api_version
+            ));
+        }
+        let [document] = documents else {
+            let count = documents.len();
+            return Err(anyhow!("{shown}: expected one scenario, found {count}"));
+        };
+        if let Some(FieldMistake { field, message }) = find_mistake(&document.value) {
+            let error = ReadError {
+                location: self.source.locate(document, &field),
+                message: format!("{field}: {message}"),
+            };
+            return Err(locate(&self.file, self.first_line, &error));
+        }
+        if document.value.get("clusterQueues").is_none() {
+            return Err(anyhow!(
+                "{shown}: neither clusterQueues nor nodes; docs/scenario.md describes scenarios"
+            ));
+        }
+        Ok(())
     }
 
     /// The position, for errors without a field.
@@ -108,8 +154,9 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     if let Some(text) =
         node_scenarios::explain_node_scenario(&selected, arguments).map_err(Failure::Usage)?
     {
-        return Ok(stdout().lock().write_all(text.as_bytes())?);
+        return Ok(print(text)?);
     }
+    selected.reject_mistakes().map_err(Failure::Usage)?;
     let scenario: Scenario = selected.decode().map_err(Failure::Usage)?;
     let compatibility = match arguments.compatibility {
         Some(CompatibilityTarget::Lockkeeper) => Compatibility::Lockkeeper,
@@ -126,14 +173,13 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
         .with_context(|| format!("{shown} is not a valid cluster state"))
         .map_err(Failure::Usage)?;
     let text = explain_scenario(&scenario, loaded, arguments).map_err(Failure::Usage)?;
-    let mut out = stdout().lock();
-    Ok(out.write_all(text.as_bytes())?)
+    Ok(print(text)?)
 }
 
 fn select_scenario(arguments: &Arguments) -> Result<SelectedScenario, Error> {
     let path = &arguments.scenario;
     let shown = path.display().to_string();
-    let text = read_text(path).with_context(|| format!("cannot read {shown}"))?;
+    let text = read(path).with_context(|| format!("cannot read {shown}"))?;
     let lines: Vec<&str> = text
         .lines()
         .filter(|line| !line.trim().is_empty())
@@ -141,7 +187,17 @@ fn select_scenario(arguments: &Arguments) -> Result<SelectedScenario, Error> {
     // In one indented JSON object, not every line begins with a brace.
     let is_lines = lines.len() > 1 && lines.iter().all(|line| line.starts_with('{'));
     if !is_lines {
-        return SelectedScenario::parse(text, shown, 1);
+        let selected = SelectedScenario::parse(text, shown, 1)?;
+        return match (&arguments.id, selected.id()) {
+            (Some(wanted), found) if found != Some(wanted) => {
+                let found = found.map_or("no id".to_owned(), |it| format!("the id {it:?}"));
+                Err(anyhow!(
+                    "{} has no scenario {wanted:?}: it has {found}",
+                    selected.file
+                ))
+            }
+            _ => Ok(selected),
+        };
     }
     let Some(id) = &arguments.id else {
         let count = lines.len();
@@ -160,16 +216,12 @@ fn select_scenario(arguments: &Arguments) -> Result<SelectedScenario, Error> {
     Err(anyhow!("{shown} has no scenario {id:?}"))
 }
 
-fn read_text(path: &Path) -> Result<String, Error> {
-    let mut text = String::new();
+fn read(path: &Path) -> Result<String, TextError> {
     if path.as_os_str() == "-" {
-        let mut limited = stdin().lock().take(SCENARIO_MAX_BYTES);
-        limited.read_to_string(&mut text)?;
+        read_text(stdin().lock())
     } else {
-        let mut limited = std::fs::File::open(path)?.take(SCENARIO_MAX_BYTES);
-        limited.read_to_string(&mut text)?;
+        read_file(path)
     }
-    Ok(text)
 }
 
 fn explain_scenario(
@@ -180,6 +232,14 @@ fn explain_scenario(
     let Some(id) = loaded.incoming else {
         return explain_cycle(scenario, &mut loaded.state, arguments);
     };
+    let incoming = loaded.state.workload_name(id);
+    if let Some(wanted) = &arguments.workload
+        && wanted != incoming
+    {
+        return Err(anyhow!(
+            "{wanted:?} is not the incoming workload, which is {incoming:?}; a scenario with incoming explains only that one"
+        ));
+    }
     let nomination = loaded.nominate(scenario);
     let nomination = nomination.ok_or_else(|| anyhow!("the incoming workload does not exist"))?;
     let state = &loaded.state;

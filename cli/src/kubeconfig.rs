@@ -4,33 +4,141 @@ use anyhow::{Error, anyhow};
 use kube::config::{KubeConfigOptions, Kubeconfig, KubeconfigError};
 use kube::{Client, Config};
 use lockkeeper_check::yaml::place_and_message;
-use std::path::Path;
+use lockkeeper_kube_support::api_client::ApiClients;
+use std::env;
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
 
-/// Builds a client for the current context of the file. An error names the file and the problem.
-pub(crate) async fn client(path: &Path) -> Result<Client, Error> {
-    client_with_context(path, None).await
+/// The environment variable with the kubeconfig files, as of kubectl.
+const VARIABLE: &str = "KUBECONFIG";
+
+/// The kubeconfig in the home directory, as of kubectl.
+const IN_HOME: &str = ".kube/config";
+
+/// A client and the address of its API server.
+pub(crate) struct Connection {
+    pub(crate) client: Client,
+    /// The URL, for messages.
+    pub(crate) address: String,
 }
 
-/// Builds a client for a context of the file; for the current one if it is `None`.
-pub(crate) async fn client_with_context(
-    path: &Path,
+/// Reads the file, if it is given, so that an error is reported before anything starts.
+pub(crate) fn validate(path: Option<&Path>) -> Result<(), Error> {
+    match path {
+        Some(path) => Kubeconfig::read_from(path)
+            .map(drop)
+            .map_err(|error| describe_error(path, &error)),
+        None => Ok(()),
+    }
+}
+
+/// Whether there is a kubeconfig in the environment or the home directory.
+pub(crate) fn has_default() -> bool {
+    !default_files().is_empty()
+}
+
+/// Whether the environment names a kubeconfig.
+pub(crate) fn is_in_environment() -> bool {
+    env::var_os(VARIABLE).is_some_and(|it| !it.is_empty())
+}
+
+/// Builds a client for a context; for the current one if it is `None`. Without a path, the files are those that kubectl
+/// uses.
+pub(crate) async fn connect(
+    path: Option<&Path>,
     context: Option<&str>,
-) -> Result<Client, Error> {
+) -> Result<Connection, Error> {
+    let loaded = load(path, context).await?;
+    let address = loaded.config.cluster_url.to_string();
+    let address = address.trim_end_matches('/').to_owned();
+    let client = Client::try_from(loaded.config);
+    let client =
+        client.map_err(|error| anyhow!("{}: {error}{}", loaded.subject, loaded.plugins))?;
+    Ok(Connection { client, address })
+}
+
+/// Builds the clients of a process that runs for long, for the current context.
+pub(crate) async fn clients(path: Option<&Path>) -> Result<ApiClients, Error> {
+    let loaded = load(path, None).await?;
+    ApiClients::new(loaded.config)
+        .map_err(|error| anyhow!("{}: {error}{}", loaded.subject, loaded.plugins))
+}
+
+/// The configuration of a context, with texts for an error of the client.
+struct LoadedConfig {
+    config: Config,
+    subject: String,
+    plugins: String,
+}
+
+async fn load(path: Option<&Path>, context: Option<&str>) -> Result<LoadedConfig, Error> {
+    let files = match path {
+        Some(path) => vec![path.to_owned()],
+        None => default_files(),
+    };
+    let Some(first) = files.first() else {
+        return Err(anyhow!(
+            "no kubeconfig: set --kubeconfig or {VARIABLE}, or create ~/{IN_HOME}"
+        ));
+    };
     let explain = |error| match error {
         KubeconfigError::LoadContext(name) if context.is_some() => anyhow!(
             "{} has no context {name:?}; kubectl config get-contexts lists them",
-            path.display()
+            first.display()
         ),
-        error => describe_error(path, &error),
+        error => describe_error(first, &error),
     };
-    let read = Kubeconfig::read_from(path).map_err(explain)?;
+    let mut read = Kubeconfig::default();
+    for file in &files {
+        let next = Kubeconfig::read_from(file).map_err(|error| describe_error(file, &error))?;
+        read = read
+            .merge(next)
+            .map_err(|error| describe_error(file, &error))?;
+    }
+    let plugins = plugins(&read);
     let options = KubeConfigOptions {
         context: context.map(str::to_owned),
         ..KubeConfigOptions::default()
     };
     let config = Config::from_custom_kubeconfig(read, &options).await;
-    let config = config.map_err(explain)?;
-    Client::try_from(config).map_err(|error| anyhow!("cannot use {}: {error}", path.display()))
+    Ok(LoadedConfig {
+        config: config.map_err(explain)?,
+        subject: format!("cannot use {}", first.display()),
+        plugins,
+    })
+}
+
+/// The credential plugins of a kubeconfig, for the message when one of them fails.
+fn plugins(config: &Kubeconfig) -> String {
+    let users = config.auth_infos.iter();
+    let plugins = users.filter_map(|it| it.auth_info.as_ref()?.exec.as_ref()?.command.as_deref());
+    let plugins: Vec<&str> = plugins.collect();
+    if plugins.is_empty() {
+        return String::new();
+    }
+    format!("; its credential plugins are {}", plugins.join(", "))
+}
+
+/// The existing files that kubectl uses without flags. All files of the variable if none of them exists, so that reading
+/// them reports it.
+fn default_files() -> Vec<PathBuf> {
+    files_of(env::var_os(VARIABLE).as_deref(), env::home_dir().as_deref())
+}
+
+fn files_of(variable: Option<&OsStr>, home: Option<&Path>) -> Vec<PathBuf> {
+    let listed: Vec<PathBuf> = variable
+        .map(|it| env::split_paths(it).collect::<Vec<_>>())
+        .unwrap_or_default();
+    let named: Vec<PathBuf> = listed
+        .into_iter()
+        .filter(|it| !it.as_os_str().is_empty())
+        .collect();
+    if named.is_empty() {
+        let file = home.map(|it| it.join(IN_HOME));
+        return file.filter(|it| it.exists()).into_iter().collect();
+    }
+    let existing: Vec<PathBuf> = named.iter().filter(|it| it.exists()).cloned().collect();
+    if existing.is_empty() { named } else { existing }
 }
 
 /// Adds the file, which kube's messages do not always name. They contain their causes already.
@@ -55,5 +163,33 @@ fn describe_error(path: &Path, error: &KubeconfigError) -> Error {
             )
         }
         other => anyhow!("cannot use {shown}: {other}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{IN_HOME, files_of};
+    use std::ffi::OsStr;
+    use std::fs;
+    use std::path::PathBuf;
+    use tempfile::TempDir;
+
+    #[test]
+    fn files_of_prefers_variable_over_home() {
+        let folder = TempDir::new().unwrap();
+        let home = folder.path();
+        assert!(files_of(None, Some(home)).is_empty());
+        let in_home = home.join(IN_HOME);
+        fs::create_dir_all(in_home.parent().unwrap()).unwrap();
+        fs::write(&in_home, "").unwrap();
+        let (one, missing) = (home.join("one"), home.join("missing"));
+        fs::write(&one, "").unwrap();
+        let files =
+            |variable: &str| -> Vec<PathBuf> { files_of(Some(OsStr::new(variable)), Some(home)) };
+        assert_eq!(files(""), std::slice::from_ref(&in_home));
+        assert_eq!(files_of(None, Some(home)), [in_home]);
+        let both = format!("{}::{}", missing.display(), one.display());
+        assert_eq!(files(&both), [one]);
+        assert_eq!(files(missing.to_str().unwrap()), [missing]);
     }
 }

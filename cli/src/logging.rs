@@ -1,6 +1,9 @@
 //! The filter and the format of log lines.
 
+use anyhow::{Error, anyhow};
 use clap::ValueEnum;
+use std::env;
+use std::ffi::OsStr;
 use std::io::{IsTerminal, stderr};
 use tracing_subscriber::EnvFilter;
 
@@ -22,10 +25,9 @@ pub(crate) enum LogFormat {
 }
 
 impl LogFormat {
-    /// Starts logging to standard error.
-    pub(crate) fn start(self) {
-        let filter = EnvFilter::try_from_env(VARIABLE);
-        let mut filter = filter.unwrap_or_else(|_| EnvFilter::new(DEFAULT));
+    /// Starts logging to standard error. The error is about the filter in the environment.
+    pub(crate) fn start(self) -> Result<(), Error> {
+        let mut filter = parse_filter(env::var_os(VARIABLE).as_deref())?;
         if let Ok(no_bodies) = NO_BODIES.parse() {
             filter = filter.add_directive(no_bodies);
         }
@@ -37,5 +39,38 @@ impl LogFormat {
             Self::Text => subscriber.init(),
             Self::Json => subscriber.json().init(),
         }
+        Ok(())
+    }
+}
+
+fn parse_filter(value: Option<&OsStr>) -> Result<EnvFilter, Error> {
+    let Some(value) = value.filter(|it| !it.is_empty()) else {
+        return Ok(EnvFilter::new(DEFAULT));
+    };
+    let example =
+        "give levels such as info, or targets with levels such as lockkeeper_webhook=debug";
+    let Some(text) = value.to_str() else {
+        return Err(anyhow!("{VARIABLE} is not UTF-8; {example}"));
+    };
+    EnvFilter::try_new(text)
+        .map_err(|error| anyhow!("{VARIABLE}={text:?} is invalid: {error}; {example}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::parse_filter;
+    use std::ffi::OsStr;
+
+    #[test]
+    fn parse_filter_rejects_invalid_levels() {
+        assert!(parse_filter(None).is_ok());
+        for valid in ["", "debug", "lockkeeper_webhook=debug,info"] {
+            assert!(parse_filter(Some(OsStr::new(valid))).is_ok(), "{valid}");
+        }
+        let error = parse_filter(Some(OsStr::new("blah=foo"))).unwrap_err();
+        assert!(
+            error.to_string().contains("LOCKKEEPER_LOG=\"blah=foo\""),
+            "{error}"
+        );
     }
 }

@@ -11,13 +11,15 @@ mod rules;
 mod serve;
 mod shell_integration;
 mod signals;
+mod standard_output;
 mod user_rules;
 mod world_files;
 
 use anyhow::Error;
 use clap::{Parser, Subcommand};
 use lockkeeper_crdgen::cli::Outcome;
-use std::io::{Write, stderr, stdout};
+use standard_output::{CLOSED_EXIT_CODE, StandardOutput, closed_exit_code};
+use std::io::{Write, stderr};
 use std::process::ExitCode;
 
 /// Decoding a pod template makes many small allocations: with this allocator a review of a Workload takes a fifth less
@@ -32,6 +34,7 @@ Exit codes:
   1    failure
   2    usage or configuration error
   130  a second SIGINT stopped the server before all requests were answered
+  141  the reader of standard output closed it
   143  the same with SIGTERM";
 
 /// Validate and schedule batch and AI workloads on Kubernetes
@@ -102,8 +105,12 @@ fn main() -> ExitCode {
             Err(failure) => Err(failure),
         },
         Command::Crds { command } => {
-            match lockkeeper_crdgen::cli::outcome(command.unwrap_or_default(), &mut stdout().lock())
-            {
+            let mut out = StandardOutput::new();
+            let outcome = lockkeeper_crdgen::cli::outcome(command.unwrap_or_default(), &mut out);
+            if out.is_closed() {
+                return ExitCode::from(CLOSED_EXIT_CODE);
+            }
+            match outcome {
                 Ok(Outcome::Done) => Ok(()),
                 Ok(Outcome::Findings) => return ExitCode::FAILURE,
                 Err(error) if error.exit_code() == 2 => Err(Failure::Usage(error.into())),
@@ -116,6 +123,9 @@ fn main() -> ExitCode {
         Err(Failure::Usage(error)) => (error, 2),
         Err(Failure::Other(error)) => (error, 1),
     };
+    if let Some(code) = closed_exit_code(&error) {
+        return code;
+    }
     // A closed standard error does not change the exit code.
     let _ = writeln!(stderr(), "error: {error:#}");
     ExitCode::from(code)

@@ -2,8 +2,8 @@
 
 mod test;
 
-use crate::Failure;
 use crate::user_rules::{self, RuleDirs};
+use crate::{Failure, standard_output};
 use anyhow::anyhow;
 use clap::{Args, Subcommand, ValueEnum};
 use lockkeeper_policies::reference::{
@@ -12,7 +12,6 @@ use lockkeeper_policies::reference::{
 use lockkeeper_policies::user_rules::UserRule;
 use serde_json::{Value, json};
 use std::fmt::Write as _;
-use std::io::{Write as _, stdout};
 use std::process::ExitCode;
 
 /// Flags of `lockkeeper rules`.
@@ -54,7 +53,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
         Some(Command::Test(arguments)) => test::run(arguments)?,
         None => (show(arguments)?, 0),
     };
-    stdout().lock().write_all(text.as_bytes())?;
+    standard_output::print(text)?;
     Ok(ExitCode::from(code))
 }
 

@@ -12,13 +12,16 @@ use crate::configuration::{self, LoadedConfig};
 use crate::signals::Signals;
 use crate::{Failure, kubeconfig, world_files};
 use anyhow::{Context, Error, anyhow};
+use axum::Router;
 use certificates::CertificateSource;
 use kube::Client;
 use lockkeeper_api::config::{Config, ListenAddress, OptionalListen, WebhookSettings};
 use lockkeeper_certs::tls::{CertificateStatus, ClientVerification, TlsOptions, WatchMode};
+use lockkeeper_kube_support::api_client::ApiClients;
 use lockkeeper_kube_support::health::{self, Health};
-use lockkeeper_kube_support::probe_server::ProbeServerLimits;
+use lockkeeper_kube_support::probe_server::{ProbeServerLimits, serve_on_own_thread};
 use lockkeeper_policies::index::Index;
+use lockkeeper_policies::reference::entries;
 use lockkeeper_policies::settings::Settings;
 use lockkeeper_webhook::app_state::AppState;
 use lockkeeper_webhook::listener::{self, ConnectionLimits};
@@ -29,6 +32,7 @@ use lockkeeper_webhook::metrics_server;
 use lockkeeper_webhook::{http, stores};
 use otel::Traces;
 use reload::Reloader;
+use startup_message::Addresses;
 use std::env;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, RwLock};
@@ -47,7 +51,7 @@ const SHUTDOWN_DELAY_SECONDS: u64 = 5;
 
 /// The source of the objects that rules look up.
 enum ObjectSource {
-    Cluster(Client),
+    Cluster(Box<ApiClients>),
     Folder(PathBuf, Box<Index>),
     Empty,
 }
@@ -55,7 +59,8 @@ enum ObjectSource {
 impl ObjectSource {
     fn client(&self) -> Option<&Client> {
         match self {
-            Self::Cluster(client) => Some(client),
+            // The certificates' owner retries by itself.
+            Self::Cluster(clients) => Some(&clients.watches),
             _ => None,
         }
     }
@@ -77,7 +82,7 @@ pub(crate) fn run_with(
     apply: impl FnOnce(&mut Config),
     beside: Option<impl Future<Output = Result<(), Error>>>,
 ) -> Result<(), Failure> {
-    arguments.log_format.start();
+    arguments.log_format.start().map_err(Failure::Usage)?;
     let read = configuration::read(arguments.config.as_deref(), &arguments.rules);
     let loaded = read.map_err(Failure::Usage)?;
     let mut config = loaded.config.clone();
@@ -88,6 +93,7 @@ pub(crate) fn run_with(
     if arguments.print_config {
         return configuration::print(&config);
     }
+    kubeconfig::validate(arguments.kubeconfig.as_deref()).map_err(Failure::Usage)?;
     certificates::validate(arguments, &config)?;
     let traces = Traces::start();
     let runtime = tokio::runtime::Runtime::new()?;
@@ -117,24 +123,21 @@ async fn serve(
         http1_only: config.webhook.http1_only,
     };
     let serving = certificates.serving(options, clients.as_ref())?;
-    let tcp = bind(&config.webhook.listen, "set another --listen").await?;
-    let metrics = match &config.webhook.metrics_listen {
-        OptionalListen::At(address) => {
-            Some(bind(address, "set another --metrics-listen, or off").await?)
-        }
-        OptionalListen::Off => None,
-    };
+    let ports = Ports::bind(&config.webhook).await?;
     // Installed before the startup message, so that a signal right after it is not lost.
     let signals = Signals::install()?;
-    let address = tcp.local_addr()?;
-    let metrics_address = metrics.as_ref().map(TcpListener::local_addr).transpose()?;
-    startup_message::print(address, metrics_address, &certificates, &source)?;
+    let addresses = ports.addresses()?;
+    let address = addresses.reviews;
+    let rule_count = entries()
+        .len()
+        .saturating_add(loaded.settings.user_rules.iter().count());
+    startup_message::print(&addresses, &certificates, &source, rule_count)?;
     let limits = &config.webhook.limits;
     let app = build_app(loaded.settings.clone(), source, &config.webhook)?;
     let app = app.with_certificate(certificate_probe(&serving.status()));
     let app = Arc::new(traces.attach(app));
     // These tasks run until the runtime ends.
-    if let Some(metrics) = metrics {
+    if let Some(metrics) = ports.metrics {
         let limits = ProbeServerLimits::from(&limits.metrics);
         tokio::spawn(metrics_server::serve(metrics, Arc::clone(&app), limits));
     }
@@ -149,10 +152,14 @@ async fn serve(
     tokio::spawn(self_check.run_periodically(Arc::clone(&health)));
     let stopped = health::drain_delay(Arc::clone(&health), signals.wait(), shutdown_delay(config));
     let load = Arc::new(LoadShedder::new(LoadLimits::from(limits)));
-    let router = http::router_with(app, load, health);
+    if let Some(probes) = ports.probes {
+        let router = http::probe_router(Arc::clone(&app), Arc::clone(&health));
+        serve_on_own_thread(probes, router, ProbeServerLimits::for_probes())?;
+    }
+    let router = review_router(arguments, app, load, health);
     let router = serving.require_client_cert(router);
     let limits = ConnectionLimits::from(&config.webhook);
-    let drained = listener::serve(tcp, serving.config(), router, limits, stopped).await;
+    let drained = listener::serve(ports.reviews, serving.config(), router, limits, stopped).await;
     if drained.connections_cut > 0 {
         tracing::warn!(
             connections = drained.connections_cut,
@@ -161,6 +168,60 @@ async fn serve(
     }
     tracing::info!("stopped");
     Ok(())
+}
+
+/// The router of the port for reviews.
+fn review_router(
+    arguments: &Arguments,
+    app: Arc<AppState>,
+    load: Arc<LoadShedder>,
+    health: Arc<Health>,
+) -> Router {
+    let router = http::router_with(Arc::clone(&app), Arc::clone(&load), Arc::clone(&health));
+    if arguments.noop {
+        return router.merge(http::noop_router(app, load, health));
+    }
+    router
+}
+
+/// The open ports; `None` for those that are off.
+struct Ports {
+    reviews: TcpListener,
+    metrics: Option<TcpListener>,
+    probes: Option<TcpListener>,
+}
+
+impl Ports {
+    async fn bind(settings: &WebhookSettings) -> Result<Self, Error> {
+        let (metrics, probes) = (&settings.metrics_listen, &settings.probe_listen);
+        Ok(Self {
+            reviews: bind(&settings.listen, "set another --listen").await?,
+            metrics: bind_optional(metrics, "set another --metrics-listen, or off").await?,
+            probes: bind_optional(probes, "set another --probe-listen, or off").await?,
+        })
+    }
+
+    fn addresses(&self) -> Result<Addresses, Error> {
+        let address = |port: &Option<TcpListener>| {
+            let address = port.as_ref().map(TcpListener::local_addr);
+            address.transpose()
+        };
+        Ok(Addresses {
+            reviews: self.reviews.local_addr()?,
+            metrics: address(&self.metrics)?,
+            probes: address(&self.probes)?,
+        })
+    }
+}
+
+async fn bind_optional(
+    listen: &OptionalListen,
+    remedy: &str,
+) -> Result<Option<TcpListener>, Error> {
+    match listen {
+        OptionalListen::At(address) => Ok(Some(bind(address, remedy).await?)),
+        OptionalListen::Off => Ok(None),
+    }
 }
 
 async fn bind(address: &ListenAddress, remedy: &str) -> Result<TcpListener, Error> {
@@ -198,11 +259,12 @@ fn build_app(
 ) -> Result<AppState, Error> {
     let body_limit_bytes = usize::try_from(webhook.body_limit_bytes)?;
     Ok(match source {
-        ObjectSource::Cluster(client) => {
+        ObjectSource::Cluster(clients) => {
             let index = Arc::new(RwLock::new(Index::default()));
             let lag_max = webhook.limits.stores_lag_max_milliseconds.milliseconds();
-            let readiness = stores::start_watches(&client, &index, lag_max, &webhook.foreign_kinds);
-            let live = Box::new(ApiServerLookup::new(client));
+            let readiness =
+                stores::start_watches(&clients, &index, lag_max, &webhook.foreign_kinds);
+            let live = Box::new(ApiServerLookup::new(clients.requests));
             AppState::connected(settings, index, readiness, live, body_limit_bytes)
                 .with_negative_cache(NegativeCache::from(&webhook.limits))
         }
@@ -213,14 +275,21 @@ fn build_app(
 
 async fn object_source(arguments: &Arguments) -> Result<ObjectSource, Error> {
     if let Some(path) = &arguments.kubeconfig {
-        return Ok(ObjectSource::Cluster(kubeconfig::client(path).await?));
+        let clients = kubeconfig::clients(Some(path)).await?;
+        return Ok(ObjectSource::Cluster(Box::new(clients)));
     }
     let folder = match &arguments.world {
         Some(folder) => folder.clone(),
+        // Not the file in the home directory: without any setting the examples are served, without a cluster.
+        None if kubeconfig::is_in_environment() => {
+            return Ok(ObjectSource::Cluster(Box::new(
+                kubeconfig::clients(None).await?,
+            )));
+        }
         None if env::var_os(IN_CLUSTER_VARIABLE).is_some() => {
             let config =
                 kube::Config::incluster().context("cannot use the pod's service account")?;
-            return Ok(ObjectSource::Cluster(Client::try_from(config)?));
+            return Ok(ObjectSource::Cluster(Box::new(ApiClients::new(config)?)));
         }
         None if Path::new(WORLD_DEFAULT).is_dir() => PathBuf::from(WORLD_DEFAULT),
         None => return Ok(ObjectSource::Empty),

@@ -1,12 +1,11 @@
 //! Shell completions and man pages, generated from the command line definition.
 
-use crate::{Arguments, Failure};
+use crate::{Arguments, Failure, standard_output};
 use anyhow::Context;
 use clap::{Args, CommandFactory};
 use clap_complete::{Shell, generate};
 use clap_mangen::generate_to;
 use std::fs;
-use std::io::{Write, stdout};
 use std::path::PathBuf;
 
 /// The flags of `lockkeeper completions`.
@@ -32,7 +31,7 @@ pub(crate) fn completions(arguments: &CompletionsArguments) -> Result<(), Failur
         "lockkeeper",
         &mut text,
     );
-    Ok(stdout().lock().write_all(&text)?)
+    Ok(standard_output::print(&text)?)
 }
 
 /// Writes a page for each command.

@@ -1,19 +1,13 @@
 //! Reads existing objects from files (`--world`).
 
-use anyhow::{Context, Error, anyhow, bail};
-use lockkeeper_check::yaml::place_and_message;
+use anyhow::{Context, Error, anyhow};
+use lockkeeper_crdgen::manifests::{FileList, ListedFile, parse_documents, read_file};
 use lockkeeper_policies::cohort_trees::Project;
 use lockkeeper_policies::facts;
 use lockkeeper_policies::index::{Index, IndexedKind};
 use serde_json::Value;
 use std::fs;
-use std::path::{Path, PathBuf};
-
-/// The largest accepted file, in bytes: 64 MiB.
-const FILE_SIZE_MAX_BYTES: u64 = 64 * 1024 * 1024;
-
-/// The deepest nesting of folders to read.
-const DEPTH_MAX: usize = 16;
+use std::path::Path;
 
 const LOCKKEEPER: &str = "lockkeeper.dev/v1alpha1";
 const KUEUE: &str = "kueue.x-k8s.io/v1beta2";
@@ -47,11 +41,23 @@ pub(crate) fn declare_all_known(index: &mut Index) {
 /// Reads every object in the YAML and JSON files of a folder into an index. Objects that are not there do not
 /// exist.
 pub(crate) fn read_folder(folder: &Path) -> Result<Index, Error> {
-    let mut files = Vec::new();
-    collect_files(folder, DEPTH_MAX, &mut files)?;
+    let shown = folder.display();
+    // Reports a missing folder; the list of files would be empty.
+    fs::read_dir(folder).with_context(|| {
+        format!("cannot read the folder {shown}; set --world to a folder with YAML and JSON files")
+    })?;
     let mut index = Index::default();
     declare_all_known(&mut index);
-    for file in files {
+    for listed in FileList::default().list(folder) {
+        let file = match listed {
+            ListedFile::File(path) => path,
+            ListedFile::Unreadable { path, reason } => {
+                let shown = path.display();
+                return Err(anyhow!(
+                    "cannot read {shown}; fix it, or remove it from the folder: {reason}"
+                ));
+            }
+        };
         for object in &documents(&file)? {
             ingest(&mut index, object).with_context(|| file.display().to_string())?;
         }
@@ -59,43 +65,13 @@ pub(crate) fn read_folder(folder: &Path) -> Result<Index, Error> {
     Ok(index)
 }
 
-/// Collects the files below a folder, in the order of their names.
-fn collect_files(folder: &Path, depth: usize, out: &mut Vec<PathBuf>) -> Result<(), Error> {
-    let shown = folder.display();
-    // A symbolic link may form a loop of folders.
-    if depth == 0 {
-        bail!("{shown}: folders are nested more than {DEPTH_MAX} deep");
-    }
-    let read = || {
-        format!("cannot read the folder {shown}; set --world to a folder with YAML and JSON files")
-    };
-    let mut paths = Vec::new();
-    for entry in fs::read_dir(folder).with_context(read)? {
-        paths.push(entry.with_context(read)?.path());
-    }
-    paths.sort();
-    for path in paths {
-        let extension = path.extension().and_then(|extension| extension.to_str());
-        if path.is_dir() {
-            collect_files(&path, depth.saturating_sub(1), out)?;
-        } else if matches!(extension, Some("yaml" | "yml" | "json")) {
-            out.push(path);
-        }
-    }
-    Ok(())
-}
-
 fn documents(file: &Path) -> Result<Vec<Value>, Error> {
     let shown = file.display();
-    let read = || format!("cannot read {shown}; fix it, or remove it from the folder");
-    let size = fs::metadata(file).with_context(read)?.len();
-    if size > FILE_SIZE_MAX_BYTES {
-        bail!("{shown} has {size} bytes; at most {FILE_SIZE_MAX_BYTES} are read");
-    }
-    let text = fs::read_to_string(file).with_context(read)?;
-    serde_saphyr::from_multiple(&text).map_err(|error| {
-        let (place, message) = place_and_message(&error);
-        anyhow!("{shown}{place}: {message}")
+    let text = read_file(file)
+        .with_context(|| format!("cannot read {shown}; fix it, or remove it from the folder"))?;
+    parse_documents(&text).map_err(|error| match error.location {
+        Some((line, column)) => anyhow!("{shown}:{line}:{column}: {}", error.message),
+        None => anyhow!("{shown}: {}", error.message),
     })
 }
 

@@ -49,6 +49,12 @@ impl ClusterState {
         }
     }
 
+    /// Leaves out requests of resources whose names have one of these prefixes, as Kueue's
+    /// `resources.excludeResourcePrefixes`. Call it before adding objects.
+    pub fn exclude_resources(&mut self, prefixes: Vec<String>) {
+        self.objects.excluded_resource_prefixes = prefixes;
+    }
+
     /// The core's state. Its workloads are named `namespace/name`.
     #[must_use]
     pub const fn state(&self) -> &State {
@@ -128,10 +134,13 @@ impl ClusterState {
         }) {
             return Ok(());
         }
-        // Eligible flavors and the namespace selector concern single workloads; limits do not.
+        // Eligible flavors, covered resources, the namespace selector and allowed classes concern single workloads; limits
+        // do not.
         let is_same_scope = before.is_some_and(|old| {
             old.spec.namespace_selector == queue.spec.namespace_selector
+                && old.spec.allowed_priority_classes == queue.spec.allowed_priority_classes
                 && flavor_names(&old.spec) == flavor_names(&queue.spec)
+                && covered_resources(&old.spec) == covered_resources(&queue.spec)
         });
         let selector = selector(&queue)?;
         let is_active = self.objects.is_active(&queue);
@@ -206,14 +215,14 @@ impl ClusterState {
         if self.objects.flavors.get(&name) != Some(&flavor.spec) {
             let flavors = &mut self.objects.flavors;
             flavors.insert(name.clone(), flavor.spec.clone());
-            self.refresh_flavor(&name);
+            refresh_flavor(self, &name);
         }
     }
 
     /// Removes a `ResourceFlavor`.
     pub fn remove_resource_flavor(&mut self, name: &str) {
         if self.objects.flavors.remove(name).is_some() {
-            self.refresh_flavor(name);
+            refresh_flavor(self, name);
         }
     }
 
@@ -258,24 +267,30 @@ impl ClusterState {
         }
     }
 
-    /// Adds or updates a PriorityClass. It is used for workloads whose status has no priority yet.
+    /// Adds or updates a PriorityClass. Its value is used for workloads whose status has no priority yet, its preemption
+    /// policy for all that name it.
     pub fn set_priority_class(&mut self, class: &PriorityClass) {
         let entry = PriorityClassEntry {
             value: class.value.unwrap_or_default(),
             is_default: class.global_default == Some(true),
+            never_preempts: class.preemption_policy.as_deref() == Some("Never"),
         };
         let classes = &mut self.objects.priority_classes;
-        let before = classes.insert(object_key(&class.metadata), entry);
+        let name = object_key(&class.metadata);
+        let before = classes.insert(name.clone(), entry);
         if before != Some(entry) {
-            let keys = self.workloads.keys_without_status_priority();
+            let is_default = entry.is_default || before.is_some_and(|it| it.is_default);
+            let keys = self.workloads.keys_using_priority_class(&name, is_default);
             self.sync().sync_all(&keys);
         }
     }
 
     /// Removes a PriorityClass.
     pub fn remove_priority_class(&mut self, name: &str) {
-        if self.objects.priority_classes.remove(name).is_some() {
-            let keys = self.workloads.keys_without_status_priority();
+        if let Some(entry) = self.objects.priority_classes.remove(name) {
+            let keys = self
+                .workloads
+                .keys_using_priority_class(name, entry.is_default);
             self.sync().sync_all(&keys);
         }
     }
@@ -368,27 +383,52 @@ impl ClusterState {
         }
     }
 
-    /// Updates the ClusterQueues that reference a flavor, and their workloads.
-    fn refresh_flavor(&mut self, name: &str) {
-        let queues = self.objects.queues_using_flavor(name).into_iter();
-        let entries = queues.filter_map(|it| self.objects.cluster_queues.get(it));
-        let queues: Vec<_> = entries.map(|it| Arc::clone(&it.object)).collect();
-        for queue in queues {
-            let is_active = self.objects.is_active(&queue);
-            // The spec was valid when it was stored, so the conversion does not fail.
-            if let Ok(spec) = queue_spec(&queue, &mut self.state, is_active) {
-                self.state.set_queue(spec);
-            }
-            self.refresh_cluster_queue(&object_key(&queue.metadata));
-        }
-    }
-
     /// Updates the workloads of a ClusterQueue.
     fn refresh_cluster_queue(&mut self, name: &str) {
         for local_queue in self.objects.local_queues_of(name) {
             let keys = self.workloads.keys_in_local_queue(&local_queue);
             self.sync().sync_all(&keys);
         }
+    }
+}
+
+/// Sets whether an evicted workload (`namespace/name`) does not release its quota. Then it is no candidate for
+/// preemption: no other workload may count on its quota.
+pub fn set_stuck(cluster: &mut ClusterState, key: &str, is_stuck: bool) {
+    let stored = cluster.workloads.key(key);
+    if is_stuck {
+        cluster.workloads.stuck.insert(stored);
+        cluster.sync().mark_stuck(key);
+    } else if !cluster.workloads.stuck.remove(&stored) {
+        return;
+    }
+    let Some(id) = cluster.state.workload(key) else {
+        return;
+    };
+    let view = cluster.state.workload_view(id);
+    let (queue, reservation) = (view.queue(), view.reservation());
+    if let Some(reservation) = reservation.filter(|_| !is_stuck) {
+        // It is a candidate again.
+        cluster.state.reserve(id, &reservation);
+    }
+    // Other workloads may find other victims now.
+    if let Some(queue) = queue {
+        cluster.state.reactivate(queue);
+    }
+}
+
+/// Updates the ClusterQueues that reference a flavor, and their workloads.
+fn refresh_flavor(cluster: &mut ClusterState, name: &str) {
+    let queues = cluster.objects.queues_using_flavor(name).into_iter();
+    let entries = queues.filter_map(|it| cluster.objects.cluster_queues.get(it));
+    let queues: Vec<_> = entries.map(|it| Arc::clone(&it.object)).collect();
+    for queue in queues {
+        let is_active = cluster.objects.is_active(&queue);
+        // The spec was valid when it was stored, so the conversion does not fail.
+        if let Ok(spec) = queue_spec(&queue, &mut cluster.state, is_active) {
+            cluster.state.set_queue(spec);
+        }
+        cluster.refresh_cluster_queue(&object_key(&queue.metadata));
     }
 }
 
@@ -405,4 +445,10 @@ fn flavor_names(spec: &ClusterQueueSpec) -> Vec<Vec<&str>> {
     let groups = spec.resource_groups.iter();
     let names = groups.map(|it| it.flavors.iter().map(|it| it.name.as_str()).collect());
     names.collect()
+}
+
+/// The covered resources of a ClusterQueue, by resource group.
+fn covered_resources(spec: &ClusterQueueSpec) -> Vec<&[String]> {
+    let groups = spec.resource_groups.iter();
+    groups.map(|it| it.covered_resources.as_slice()).collect()
 }

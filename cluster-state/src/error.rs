@@ -4,6 +4,9 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use lockkeeper_api::field_path::FieldPath;
 use lockkeeper_api::quantity::{Quantity, QuantityError};
 
+/// The most resources that the pods of one template may request.
+pub(crate) const RESOURCES_MAX: usize = 100;
+
 /// Why the cluster state rejects an object: the object, the field, the problem and the remedy.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{kind} {name}: {field}: {problem}")]
@@ -31,6 +34,9 @@ pub enum ObjectProblem {
     /// A request or an overhead is not a quantity.
     #[error("{0}")]
     Quantity(QuantityError),
+    /// The pods of a template request too many resources.
+    #[error("the pods request {0} resources; request at most {RESOURCES_MAX}")]
+    TooManyResources(usize),
     /// A count is out of range.
     #[error("{count} is out of range; {accepted}")]
     Count {

@@ -7,13 +7,13 @@
 //! | `ResourceFlavor` | the flavors that a pod set cannot use: taints, node selector, required affinity |
 //! | LocalQueue | the ClusterQueue of a workload, and whether the workload is queued |
 //! | Workload | [`pod_sets`], [`reservation`], [`WorkloadPhase`] |
-//! | PriorityClass | the priority, until `status.priority` is set |
+//! | PriorityClass | the priorities, until the status has them; whether its workloads preempt |
 //! | namespace | whether the ClusterQueue accepts its workloads |
 //!
 //! [`ClusterState`] stores all of them, and applies one watch event at a time to the state of the core.
 //!
-//! Not read: `status.preemptionPriority` (the core has one priority), pod groups and placements, the switches of
-//! `elastic`, tolerations with `Gt` and `Lt`, `LimitRange`s, `RuntimeClass`es (the overhead is read from the template).
+//! Not read: pod groups and placements, the switch `podShouldBeDeletedWhenPreempted` of `elastic`, tolerations with `Gt`
+//! and `Lt`, `LimitRange`s, `RuntimeClass`es (the overhead is read from the template).
 #![deny(clippy::arithmetic_side_effects)]
 
 mod admission_status;
@@ -26,17 +26,19 @@ mod object_store;
 mod overflow_guard;
 mod pending_message;
 mod pod_requests;
+mod preemption_obstacle;
 mod quantities;
 pub mod queue_policies;
 mod quota_specs;
 pub mod settings;
+mod uncovered_resources;
 mod workload_phase;
 mod workload_store;
 mod workload_sync;
 mod workloads;
 
 pub use admission_status::{admission, preemption_conditions};
-pub use cluster_state::ClusterState;
+pub use cluster_state::{ClusterState, set_stuck};
 pub use error::{ObjectError, ObjectProblem};
 pub use flavor_eligibility::Flavors;
 pub use object_store::{Completeness, ObjectStore};
@@ -44,6 +46,7 @@ pub use pending_message::pending_message;
 pub use pod_requests::pod_requests;
 pub use quantities::{in_core_units, quantity};
 pub use quota_specs::{cohort_spec, queue_spec, selector};
+pub use uncovered_resources::uncovered_resources_message;
 pub use workload_phase::{NotQueuedReason, WorkloadPhase};
 pub use workloads::{
     lifecycle_state, pod_sets, preemption_labels, reservation, stop_policy, workload_key,

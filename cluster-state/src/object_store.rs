@@ -2,11 +2,12 @@
 
 use crate::flavor_eligibility::Flavors;
 use crate::label_selector::{Selector, matches};
-use lockkeeper_api::ClusterQueue;
+use lockkeeper_api::allowed_priority_classes::is_priority_class_allowed;
 use lockkeeper_api::cluster_queue::{ClusterQueueSpec, StopPolicy};
 use lockkeeper_api::cohort::CohortSpec;
 use lockkeeper_api::local_queue::LocalQueueSpec;
 use lockkeeper_api::resource_flavor::ResourceFlavorSpec;
+use lockkeeper_api::{ClusterQueue, Workload};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -38,17 +39,21 @@ pub(crate) struct ClusterQueueEntry {
     pub(crate) object: Arc<ClusterQueue>,
 }
 
-/// Value and default flag of a PriorityClass.
+/// Value, default flag and preemption policy of a PriorityClass.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct PriorityClassEntry {
     pub(crate) value: i32,
     pub(crate) is_default: bool,
+    /// Whether its `preemptionPolicy` is `Never`.
+    pub(crate) never_preempts: bool,
 }
 
 /// ClusterQueues, Cohorts, `ResourceFlavors`, LocalQueues, namespaces and PriorityClasses.
 #[derive(Clone, Debug, Default)]
 pub struct ObjectStore {
     pub(crate) completeness: Completeness,
+    /// Resources whose names start with one of these need no quota.
+    pub(crate) excluded_resource_prefixes: Vec<String>,
     pub(crate) cluster_queues: BTreeMap<String, ClusterQueueEntry>,
     pub(crate) cohorts: BTreeMap<String, CohortSpec>,
     pub(crate) flavors: Flavors,
@@ -111,6 +116,34 @@ impl ObjectStore {
         // A file or a watch may lack the classes that the API server creates itself.
         let system = SYSTEM_PRIORITY_CLASSES.iter().find(|it| it.0 == name);
         class.or(system.map(|(_, value)| *value))
+    }
+
+    /// Whether the `preemptionPolicy` of a PriorityClass is `Never`; without a name, that of the default class.
+    pub(crate) fn class_never_preempts(&self, name: Option<&str>) -> bool {
+        let class = match name {
+            Some(name) => self.priority_classes.get(name),
+            None => self.priority_classes.values().find(|it| it.is_default),
+        };
+        class.is_some_and(|it| it.never_preempts)
+    }
+
+    /// The first PriorityClass of a workload that its queues do not allow.
+    #[must_use]
+    pub fn disallowed_priority_class<'a>(&self, workload: &'a Workload) -> Option<&'a str> {
+        let namespace = workload.metadata.namespace.as_deref().unwrap_or_default();
+        let name = workload.spec.queue_name.as_deref()?;
+        let local_queue = self.local_queue(namespace, name);
+        let cluster_queue = local_queue.and_then(|it| self.cluster_queues.get(&it.cluster_queue));
+        let by_cluster_queue =
+            cluster_queue.and_then(|it| it.spec.allowed_priority_classes.as_deref());
+        let by_local_queue = local_queue.and_then(|it| it.allowed_priority_classes.as_deref());
+        let spec = &workload.spec;
+        let classes = [
+            &spec.priority_class_name,
+            &spec.preemption_priority_class_name,
+        ];
+        let mut classes = classes.into_iter().flatten().map(String::as_str);
+        classes.find(|it| !is_priority_class_allowed(it, by_cluster_queue, by_local_queue))
     }
 
     /// Whether a ClusterQueue admits workloads.

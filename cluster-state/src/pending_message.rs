@@ -1,9 +1,10 @@
 //! The reason why an entry is pending, in one line, for the condition of its workload.
 
 use crate::decision_text::{flavor_amount, flavor_verdict_text, pod_set_names};
+use crate::preemption_obstacle::preemption_obstacle;
 use lockkeeper_preemption::{
-    Amount, DampingView, Decision, Entry, FlavorResource, FlavorVerdict, Headroom, Possibility,
-    State, Step,
+    Amount, DampingView, Decision, Entry, FlavorId, FlavorResource, FlavorVerdict, Headroom,
+    Possibility, State, Step,
 };
 use std::fmt::Write;
 
@@ -19,6 +20,9 @@ pub fn pending_message(state: &State, entry: &Entry) -> String {
     }
     let workload = state.workload_name(entry.workload);
     let names = pod_set_names(state, workload);
+    if let Some(message) = not_covered(state, entry, &names) {
+        return message;
+    }
     let mut parts: Vec<String> = Vec::new();
     let mut reported = Vec::new();
     for step in entry.trace.steps() {
@@ -38,13 +42,67 @@ pub fn pending_message(state: &State, entry: &Entry) -> String {
         reported.push(key);
         let pod_set = names.get(*pod_set).copied().unwrap_or_default();
         let flavor = state.flavor_name(*flavor);
-        let verdict = rejection_text(state, entry, verdict);
+        let shortage = shortage_text(state, entry, (key.0, key.1), verdict);
+        let verdict = shortage.unwrap_or_else(|| rejection_text(state, entry, verdict));
         parts.push(format!("{pod_set} on flavor {flavor}: {verdict}"));
     }
     if parts.is_empty() {
         return "Couldn't assign flavors".to_owned();
     }
     format!("Couldn't assign flavors; {}", parts.join("; "))
+}
+
+/// The message if the queue does not cover a requested resource.
+fn not_covered(state: &State, entry: &Entry, names: &[&str]) -> Option<String> {
+    let mut steps = entry.trace.steps().iter();
+    steps.find_map(|step| match step {
+        Step::ResourceNotCovered { pod_set, resource } => {
+            let pod_set = names.get(*pod_set).copied().unwrap_or_default();
+            let resource = match state.resource_name(*resource) {
+                "" => "a resource",
+                name => name,
+            };
+            Some(format!(
+                "Resource not covered: pod set {pod_set} requests {resource}, which its ClusterQueue does not cover"
+            ))
+        }
+        _ => None,
+    })
+}
+
+/// The amounts of a flavor that needs preemption and has no candidates.
+fn shortage_text(
+    state: &State,
+    entry: &Entry,
+    (pod_set, flavor): (usize, FlavorId),
+    verdict: &FlavorVerdict,
+) -> Option<String> {
+    let FlavorVerdict::Possible { .. } = verdict else {
+        return None;
+    };
+    let quotas = state.node_view(entry.queue).usage();
+    let pod_sets = state.workload_view(entry.workload).pod_sets();
+    let requests = pod_sets.get(pod_set)?.requests.iter();
+    let short = requests.filter_map(|(resource, requested)| {
+        let resource = *resource;
+        let of = FlavorResource { flavor, resource };
+        // Other resources of the pod set have other flavors.
+        if !quotas.iter().any(|(it, _)| *it == of) {
+            return None;
+        }
+        let room = DampingView::new(state).headroom_for(entry.workload, of);
+        (*requested > room.free).then(|| {
+            format!(
+                "requests {}, {} free{}",
+                flavor_amount(state, of, *requested),
+                flavor_amount(state, of, room.free),
+                held_quota(state, of, &room)
+            )
+        })
+    });
+    let short: Vec<String> = short.collect();
+    let why = preemption_obstacle(entry.trace.steps());
+    (!short.is_empty()).then(|| format!("{}, and {why}", short.join(", ")))
 }
 
 const fn is_rejection(verdict: &FlavorVerdict) -> bool {
@@ -104,20 +162,7 @@ fn quota_shortage(state: &State, entry: &Entry) -> String {
             )
         })
         .collect();
-    let mut steps = entry.trace.steps().iter();
-    let over = steps.find_map(|step| match step {
-        Step::ExceedsVictimLimit {
-            victims,
-            victims_max,
-        } => Some((victims, victims_max)),
-        _ => None,
-    });
-    let why = match over {
-        Some((victims, most)) => {
-            format!("{victims} preemptions are needed, and the limit per cycle is {most}")
-        }
-        None => "there are no candidate workloads for preemption".to_owned(),
-    };
+    let why = preemption_obstacle(entry.trace.steps());
     format!("Waiting for quota: {}; {why}", short.join("; "))
 }
 

@@ -1,15 +1,15 @@
 //! The requests of the pods of a template.
 
-use crate::error::{ObjectError, ObjectProblem, Subject};
+use crate::error::{ObjectError, ObjectProblem, RESOURCES_MAX, Subject};
 use crate::quantities::amount_from_quantity;
-use k8s_openapi::api::core::v1::{Container, PodSpec, ResourceRequirements};
+use k8s_openapi::api::core::v1::{Container, PodSpec, PodTemplateSpec, ResourceRequirements};
 use k8s_openapi::apimachinery::pkg::api::resource::Quantity as Text;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use lockkeeper_api::field_path::FieldPath;
 use lockkeeper_api::quantity::Quantity;
 use lockkeeper_api::workload::PodSet;
 use lockkeeper_preemption as core;
-use lockkeeper_preemption::{Amount, FlavorId, State};
+use lockkeeper_preemption::{Amount, FlavorId, NamesView, ResourceId, State};
 use std::collections::BTreeMap;
 
 /// Requests by resource.
@@ -18,13 +18,15 @@ type Requests = BTreeMap<String, Quantity>;
 const COUNT_HELP: &str = "give a count of zero or more";
 const MIN_COUNT_HELP: &str = "give at least 0 and at most the count";
 
-/// The pod set as a core value, with the total requests of its pods.
+/// The pod set as a core value, with the total requests of its pods. Requests of resources without quota anywhere are
+/// one request of [`ResourceId::UNKNOWN`].
 pub(crate) fn pod_set(
     subject: Subject<'_>,
-    state: &mut State,
+    state: &State,
     pod_set: &PodSet,
     at: usize,
     ineligible: Box<[FlavorId]>,
+    excluded_prefixes: &[String],
 ) -> Result<core::PodSet, ObjectError> {
     let path = || FieldPath::new("spec.podSets").index(at);
     let bad = |field, count, accepted| {
@@ -47,15 +49,31 @@ pub(crate) fn pod_set(
     let reader = RequestReader { subject, base };
     let spec = pod_set.template.spec.as_ref();
     let each = spec.map(|it| reader.pod_total(it)).transpose()?;
+    let each = each.unwrap_or_default();
+    if each.len() > RESOURCES_MAX {
+        let field = path().field("template.spec").field("containers");
+        return Err(subject.error(&field, ObjectProblem::TooManyResources(each.len())));
+    }
     let mut requests = Vec::new();
-    for (resource, quantity) in each.unwrap_or_default() {
+    let mut has_unknown = false;
+    for (resource, quantity) in each {
+        if is_excluded(&resource, excluded_prefixes) {
+            continue;
+        }
         let field = || path().field("template.spec").field("containers");
         let each = amount_from_quantity(subject, &resource, quantity, field)?;
         // Rounded up per pod, as the scheduler does, and multiplied after that.
         let all = each.get().checked_mul(i64::from(count));
         let all =
             all.ok_or_else(|| subject.error(&path().field("count"), ObjectProblem::TooLarge))?;
-        requests.push((state.resource(&resource), Amount::new(all)));
+        // Not interned: a tenant chooses the names of requests, and a stored name is never released.
+        match NamesView::new(state).resource(&resource) {
+            Some(id) => requests.push((id, Amount::new(all))),
+            None => has_unknown |= all > 0,
+        }
+    }
+    if has_unknown {
+        requests.push((ResourceId::UNKNOWN, Amount::new(1)));
     }
     requests.sort_unstable();
     Ok(core::PodSet {
@@ -66,6 +84,21 @@ pub(crate) fn pod_set(
         ineligible,
         template_hash: 0,
     })
+}
+
+/// Whether requests of a resource do not count, since its name has one of these prefixes.
+pub(crate) fn is_excluded(resource: &str, prefixes: &[String]) -> bool {
+    prefixes.iter().any(|it| resource.starts_with(it.as_str()))
+}
+
+/// The names of the resources that the pods of a template request, without zeros; none if a request is invalid.
+pub(crate) fn requested_resources(template: &PodTemplateSpec) -> Vec<String> {
+    let metadata = ObjectMeta::default();
+    let requests = template
+        .spec
+        .as_ref()
+        .and_then(|spec| pod_requests(&metadata, spec).ok());
+    requests.unwrap_or_default().into_keys().collect()
 }
 
 /// The requests of one pod by resource, without zeros.

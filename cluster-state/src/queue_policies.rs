@@ -2,7 +2,8 @@
 
 use lockkeeper_api::cluster_queue::{
     BorrowWithinCohort, BorrowWithinCohortPolicy, Elastic, FlavorFungibility, FlavorSearch,
-    FungibilityPreference, QueueingStrategy, ReclaimWithinCohort, WithinClusterQueue,
+    FungibilityPreference, PreemptionLimits, QueueingStrategy, ReclaimWithinCohort,
+    WithinClusterQueue,
 };
 use lockkeeper_preemption as core;
 use lockkeeper_preemption::job::ElasticDefaults;
@@ -49,6 +50,22 @@ pub fn borrow_within_cohort(policy: Option<&BorrowWithinCohort>) -> core::Borrow
         BorrowWithinCohortPolicy::LowerPriority => core::BorrowWithinCohort::LowerPriority {
             threshold_max: given.max_priority_threshold,
         },
+    }
+}
+
+/// The limits of preemption. Negative numbers, which the schema rejects, count as zero.
+#[must_use]
+pub fn preemption_limits(given: &PreemptionLimits) -> core::PreemptionLimits {
+    let seconds = |it: Option<i32>| it.map(|it| i64::from(it.max(0)));
+    let count = |it: Option<i32>| it.map(|it| u32::try_from(it).unwrap_or_default());
+    core::PreemptionLimits {
+        within_threshold_max: given.within_max_priority_threshold,
+        reclaim_threshold_max: given.reclaim_max_priority_threshold,
+        min_run_within_s: seconds(given.within_min_run_seconds),
+        min_run_beyond_s: seconds(given.reclaim_min_run_seconds),
+        preemptions_max: count(given.max_preemptions),
+        victims_per_cycle_max: count(given.max_victims_per_cycle),
+        delay_s: seconds(given.delay_seconds),
     }
 }
 

@@ -175,6 +175,9 @@ fn preemption_policy(spec: &ClusterQueueSpec) -> core::Preemption {
         borrow_within_cohort: queue_policies::borrow_within_cohort(
             given.and_then(|it| it.borrow_within_cohort.as_ref()),
         ),
-        limits: core::PreemptionLimits::default(),
+        limits: given
+            .and_then(|it| it.limits.as_ref())
+            .map(queue_policies::preemption_limits)
+            .unwrap_or_default(),
     }
 }

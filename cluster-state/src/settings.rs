@@ -1,8 +1,8 @@
 //! Conversion of the configuration into core values.
 
 use lockkeeper_api::config::{
-    Algorithm, BackoffPreset, BorrowingGate, BoundedInt, Compatibility, Config, FairStrategy,
-    RequeuingStrategy, RequeuingTimestamp,
+    Algorithm, BackoffPreset, BorrowingGate, BoundedInt, Compatibility, Config,
+    DefaultPreemptionLimits, FairStrategy, RequeuingStrategy, RequeuingTimestamp, SECONDS_MAX,
 };
 use lockkeeper_preemption as core;
 use lockkeeper_preemption::requeue::{Backoff, Factor, QueueOrderTimestamp, RequeueSettings};
@@ -32,7 +32,24 @@ pub fn scheduling_options(config: &Config) -> core::Options {
             core::Damping::Off
         },
         victims_per_cycle_max: given.max_victims_per_cycle.map(BoundedInt::count_u32),
+        preemption_limits: default_limits(&given.limits),
         kueue_bugs: core::KueueBugs::default(),
+    }
+}
+
+/// The limits of ClusterQueues that do not set them.
+fn default_limits(given: &DefaultPreemptionLimits) -> core::PreemptionLimits {
+    let seconds = |it: Option<BoundedInt<0, SECONDS_MAX>>| {
+        it.map(|it| i64::try_from(it.get()).unwrap_or(i64::MAX))
+    };
+    core::PreemptionLimits {
+        within_threshold_max: given.within_max_priority_threshold,
+        reclaim_threshold_max: given.reclaim_max_priority_threshold,
+        min_run_within_s: seconds(given.within_min_run_seconds),
+        min_run_beyond_s: seconds(given.reclaim_min_run_seconds),
+        preemptions_max: given.max_preemptions.map(BoundedInt::count_u32),
+        victims_per_cycle_max: given.max_victims_per_cycle.map(BoundedInt::count_u32),
+        delay_s: seconds(given.delay_seconds),
     }
 }
 
@@ -160,6 +177,22 @@ mod tests {
         });
         check(json!({"maxVictimsPerCycle": 7}), |options| {
             options.victims_per_cycle_max = Some(7);
+        });
+        let limits = json!({
+            "withinMaxPriorityThreshold": 1, "reclaimMaxPriorityThreshold": 2,
+            "withinMinRunSeconds": 3, "reclaimMinRunSeconds": 4, "maxPreemptions": 5,
+            "maxVictimsPerCycle": 6, "delaySeconds": 0,
+        });
+        check(json!({ "limits": limits }), |options| {
+            options.preemption_limits = core::PreemptionLimits {
+                within_threshold_max: Some(1),
+                reclaim_threshold_max: Some(2),
+                min_run_within_s: Some(3),
+                min_run_beyond_s: Some(4),
+                preemptions_max: Some(5),
+                victims_per_cycle_max: Some(6),
+                delay_s: Some(0),
+            };
         });
     }
 

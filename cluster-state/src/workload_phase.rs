@@ -22,8 +22,12 @@ pub enum NotQueuedReason {
     Inactive,
     /// It names no LocalQueue, or one that does not exist.
     NoLocalQueue,
+    /// The ClusterQueue of its LocalQueue does not exist or is invalid.
+    NoClusterQueue,
     /// Its LocalQueue is stopped.
     LocalQueueStopped,
-    /// Its PriorityClass does not exist.
+    /// One of its PriorityClasses does not exist.
     NoPriorityClass,
+    /// Its queues do not allow one of its PriorityClasses.
+    PriorityClassNotAllowed,
 }

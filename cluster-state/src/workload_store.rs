@@ -25,6 +25,8 @@ pub(crate) struct WorkloadStore {
     pub(crate) assumed: BTreeSet<WorkloadKey>,
     /// Workloads that are not tried again before this time, in seconds since 1970.
     pub(crate) held_until: BTreeMap<WorkloadKey, i64>,
+    /// Evicted workloads that do not release their quota.
+    pub(crate) stuck: BTreeSet<WorkloadKey>,
 }
 
 impl WorkloadStore {
@@ -56,6 +58,7 @@ impl WorkloadStore {
     pub(crate) fn remove(&mut self, key: &str) {
         self.assumed.remove(key);
         self.held_until.remove(key);
+        self.stuck.remove(key);
         if let Some(entry) = self.entries.remove(key) {
             self.remove_from_local_queue(key, &entry.object);
         }
@@ -90,13 +93,20 @@ impl WorkloadStore {
             .collect()
     }
 
-    /// The workloads whose status has no priority yet.
-    pub(crate) fn keys_without_status_priority(&self) -> Vec<WorkloadKey> {
-        let has_priority =
-            |it: &Workload| it.status.as_ref().is_some_and(|it| it.priority.is_some());
+    /// The workloads that name a PriorityClass; if it is the default class, also those without a class.
+    pub(crate) fn keys_using_priority_class(
+        &self,
+        class: &str,
+        is_default: bool,
+    ) -> Vec<WorkloadKey> {
+        let uses = |it: &Workload| {
+            let victim_class = it.spec.preemption_priority_class_name.as_deref();
+            let own = it.spec.priority_class_name.as_deref();
+            victim_class == Some(class) || own.map_or(is_default, |it| it == class)
+        };
         self.entries
             .iter()
-            .filter(|(_, it)| !has_priority(&it.object))
+            .filter(|(_, it)| uses(&it.object))
             .map(|(key, _)| Arc::clone(key))
             .collect()
     }

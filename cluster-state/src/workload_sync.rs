@@ -11,14 +11,16 @@ use crate::workloads::{
 use lockkeeper_api::Workload;
 use lockkeeper_api::cluster_queue::StopPolicy;
 use lockkeeper_api::field_path::FieldPath;
-use lockkeeper_preemption::requeue::RequeueSettings;
-use lockkeeper_preemption::{Reservation, State, WorkloadId, WorkloadSpec};
+use lockkeeper_preemption::job::PreemptionLabels;
+use lockkeeper_preemption::requeue::{LifecycleState, RequeueSettings};
+use lockkeeper_preemption::{Reservation, State, WorkloadId, WorkloadSpec, mark_stuck};
 use std::sync::Arc;
 
 /// The properties of a workload that depend on other objects.
 struct Destination {
     cluster_queue: String,
     priority: i32,
+    preemption_priority: Option<i32>,
     is_in_scope: bool,
 }
 
@@ -47,8 +49,20 @@ impl WorkloadSync<'_> {
         };
         let object = Arc::clone(&entry.object);
         let phase = self.sync_state(key, &object).map_err(Box::new);
+        if self.workloads.stuck.contains(key) {
+            self.mark_stuck(key);
+        }
         if let Some(entry) = self.workloads.entries.get_mut(key) {
             entry.phase = phase;
+        }
+    }
+
+    /// Takes an admitted workload out of the candidates.
+    pub(crate) fn mark_stuck(&mut self, key: &str) {
+        if let Some(id) = self.state.workload(key)
+            && self.state.workload_view(id).reservation().is_some()
+        {
+            mark_stuck(self.state, id);
         }
     }
 
@@ -77,7 +91,9 @@ impl WorkloadSync<'_> {
         let queue = self.objects.cluster_queues.get(&destination.cluster_queue);
         let groups = queue.map(|it| it.spec.resource_groups.as_slice());
         let groups = groups.unwrap_or_default();
-        let pod_sets = pod_sets(workload, self.state, groups, &self.objects.flavors)?;
+        let excluded = &self.objects.excluded_resource_prefixes;
+        let flavors = &self.objects.flavors;
+        let pod_sets = pod_sets(workload, self.state, groups, flavors, excluded)?;
         let cluster_queue_stop = stop_policy(queue.and_then(|it| it.spec.stop_policy));
         let lifecycle = lifecycle_state(workload, cluster_queue_stop, stop_policy(None));
         // The last check before the state changes: a rejected workload stays as it was.
@@ -87,10 +103,12 @@ impl WorkloadSync<'_> {
             uid: workload.metadata.uid.as_deref().unwrap_or_default(),
             queue: &destination.cluster_queue,
             priority: destination.priority,
+            preemption_priority: destination.preemption_priority,
             order_time: lifecycle.order_time_ms(self.settings),
+            waiting_since_s: waiting_since_s(&lifecycle),
             pod_sets,
             is_in_scope: destination.is_in_scope,
-            preemption_labels: preemption_labels(workload),
+            preemption_labels: self.preemption_labels(workload),
         };
         let id = match self.state.workload(key) {
             Some(id) => {
@@ -200,10 +218,18 @@ impl WorkloadSync<'_> {
             }
             (None, _) => self.cluster_queue_for(workload)?,
         };
+        if !is_admitted && self.objects.disallowed_priority_class(workload).is_some() {
+            return Err(NotQueuedReason::PriorityClassNotAllowed);
+        }
         let priority = match self.workload_priority(workload) {
             Some(priority) => priority,
             // The quota of an admitted workload counts, with or without a priority.
             None if is_admitted => 0,
+            None => return Err(NotQueuedReason::NoPriorityClass),
+        };
+        let preemption_priority = match self.preemption_priority(workload) {
+            Some(priority) => Some(priority),
+            None if is_admitted || workload.spec.preemption_priority_class_name.is_none() => None,
             None => return Err(NotQueuedReason::NoPriorityClass),
         };
         let namespace = workload.metadata.namespace.as_deref().unwrap_or_default();
@@ -211,6 +237,7 @@ impl WorkloadSync<'_> {
             is_in_scope: self.objects.accepts_namespace(&cluster_queue, namespace),
             cluster_queue,
             priority,
+            preemption_priority,
         })
     }
 
@@ -222,7 +249,20 @@ impl WorkloadSync<'_> {
         if local_queue.stop_policy.unwrap_or_default() != StopPolicy::None {
             return Err(NotQueuedReason::LocalQueueStopped);
         }
+        // Not in the core's state: a tenant chooses the names of ClusterQueues in LocalQueues, and a node of the quota
+        // tree stays.
+        if !self.objects.has_cluster_queue(&local_queue.cluster_queue) {
+            return Err(NotQueuedReason::NoClusterQueue);
+        }
         Ok(local_queue.cluster_queue.clone())
+    }
+
+    /// The preemption labels, with the preemption policy of the PriorityClass.
+    fn preemption_labels(&self, workload: &Workload) -> PreemptionLabels {
+        let class = workload.spec.priority_class_name.as_deref();
+        let mut labels = preemption_labels(workload);
+        labels.never_preempts |= self.objects.class_never_preempts(class);
+        labels
     }
 
     /// The priority in the status; before it is set, the value of the PriorityClass.
@@ -232,4 +272,19 @@ impl WorkloadSync<'_> {
         let priority = status.and_then(|it| it.priority);
         priority.or_else(|| self.objects.priority_for_class(class))
     }
+
+    /// The preemption priority in the status; before it is set, the value of its PriorityClass. `None` without a class
+    /// of its own, and if the class does not exist.
+    fn preemption_priority(&self, workload: &Workload) -> Option<i32> {
+        let status = workload.status.as_ref();
+        let class = workload.spec.preemption_priority_class_name.as_deref();
+        let priority = status.and_then(|it| it.preemption_priority);
+        priority.or_else(|| self.objects.priority_for_class(Some(class?)))
+    }
+}
+
+/// Since when a workload waits for quota: its creation, or its last eviction.
+fn waiting_since_s(lifecycle: &LifecycleState) -> i64 {
+    let evicted_at_s = lifecycle.evicted.as_ref().map(|it| it.at_s);
+    evicted_at_s.map_or(lifecycle.created_at_s, |it| it.max(lifecycle.created_at_s))
 }

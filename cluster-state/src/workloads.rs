@@ -25,17 +25,19 @@ pub fn workload_key(workload: &Workload) -> String {
     object_key(&workload.metadata)
 }
 
-/// The pod sets of a workload, with the flavors among those of its queue that its pods cannot run on.
+/// The pod sets of a workload, with the flavors among those of its queue that its pods cannot run on. Requests of
+/// resources whose names have an excluded prefix are left out.
 ///
 /// # Errors
 ///
-/// An [`ObjectError`] for a request that is not a quantity, negative or too large, a count out of range, and a
-/// duplicate pod set.
+/// An [`ObjectError`] for a request that is not a quantity, negative or too large, too many resources, a count out of
+/// range, and a duplicate pod set.
 pub fn pod_sets(
     workload: &Workload,
     state: &mut State,
     groups: &[ResourceGroup],
     flavors: &Flavors,
+    excluded_prefixes: &[String],
 ) -> Result<Vec<PodSet>, ObjectError> {
     let subject = Subject::new("Workload", &workload.metadata);
     let mut seen = BTreeSet::new();
@@ -49,7 +51,8 @@ pub fn pod_sets(
         let kept_away = pod.map(|pod| ineligible_flavors(pod, groups, flavors));
         let kept_away = kept_away.into_iter().flatten();
         let kept_away = kept_away.map(|name| state.flavor(name)).collect();
-        out.push(pod_set(subject, state, item, at, kept_away)?);
+        let pod_set = pod_set(subject, state, item, at, kept_away, excluded_prefixes)?;
+        out.push(pod_set);
     }
     Ok(out)
 }

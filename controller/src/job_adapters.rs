@@ -16,6 +16,7 @@ use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+pub(crate) use pod_template::has_same_requests;
 pub use pod_template::strip_template;
 
 /// All kinds; a kind is identified by its index.
@@ -57,6 +58,19 @@ pub trait JobKind: Send + Sync {
     /// Whether every cluster has this kind; the others are found by discovery.
     fn is_built_in(&self) -> bool;
 
+    /// The value of `spec.managedBy` that means the controller of this kind, like an unset field.
+    fn default_manager(&self) -> &'static str;
+
+    /// The label of pods that has the uid of their job.
+    fn pod_uid_label(&self) -> &'static str;
+
+    /// Whether a job was created by the controller of `parent`, and its pods are among those of the workload of
+    /// `parent`. A claim in `ownerReferences` alone exempts no job. Only kinds that create jobs override it.
+    fn covers(&self, parent: &JobView, child: &JobView) -> bool {
+        let _ = (parent, child);
+        false
+    }
+
     /// Parses a job.
     ///
     /// # Errors
@@ -96,8 +110,12 @@ pub struct JobView {
     pub version: u64,
     /// Whether it is being deleted.
     pub is_deleted: bool,
-    /// Whether another job controls it; the workload of that job includes its pods.
-    pub is_part: bool,
+    /// The job that controls it according to its owner references, with the uid; the claim is not verified.
+    pub parent: Option<(JobKey, String)>,
+    /// `spec.managedBy`, if that is not the controller of its kind.
+    pub foreign_manager: Option<String>,
+    /// Whether its spec was never changed since its creation, so that it was never started.
+    pub is_unchanged: bool,
     /// The LocalQueue that it names.
     pub queue: String,
     /// The class of its priority.
@@ -112,6 +130,8 @@ pub struct JobView {
     pub is_suspended: bool,
     /// Whether it was started, and its controller has not acknowledged that yet.
     pub is_start_unconfirmed: bool,
+    /// When its controller has acknowledged its last suspension, in seconds since 1970.
+    pub suspended_at_s: Option<i64>,
     /// Whether it has a start time.
     pub has_start_time: bool,
     /// Whether none of its pods is active (pending or running, and not terminating), and its controller has
@@ -145,6 +165,8 @@ pub struct PodSetView {
     pub name: String,
     /// The number of pods.
     pub count: i32,
+    /// The number of jobs that the pods are divided among; 0 for a kind that creates pods itself.
+    pub job_count: i32,
     /// The minimum for partial admission.
     pub min_count: Option<i32>,
     /// The stripped pod template.
@@ -158,6 +180,9 @@ pub struct PodPlacement {
     /// The number of pods; `None` leaves it unchanged.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub count: Option<i32>,
+    /// In a saved placement with a count: the count of the start. Another count of the pods is a user's change.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub started_count: Option<i32>,
     /// The whole node selector.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub node_selector: BTreeMap<String, String>,
@@ -183,6 +208,7 @@ impl JobView {
     pub fn original_placement(&self) -> Vec<PodPlacement> {
         let as_it_is = |pod_set: &PodSetView| PodPlacement {
             count: Some(pod_set.count),
+            started_count: None,
             node_selector: pod_set.node_selector().cloned().unwrap_or_default(),
             tolerations: pod_set.tolerations().to_vec(),
         };
@@ -205,7 +231,7 @@ impl JobView {
     }
 
     /// The key of its workload: stable for one job, and different for a job created again under the same name,
-    /// because it includes a digest of the uid.
+    /// because it includes a digest of the uid. The name alone proves no ownership: the uid decides.
     #[must_use]
     pub fn workload_name(&self, kind: usize) -> ObjectKey {
         let prefix = KINDS
@@ -216,20 +242,21 @@ impl JobView {
         let short = short.trim_end_matches(['-', '.']);
         ObjectKey::new(
             self.name.namespace(),
-            &format!("{prefix}-{short}-{digest:08x}"),
+            &format!("{prefix}-{short}-{digest:016x}"),
         )
     }
 }
 
 /// The most characters of the job's name in the name of its workload, so that the whole is a valid label value.
-const NAME_PART_MAX: usize = 40;
+const NAME_PART_MAX: usize = 38;
 
-/// The FNV-1a hash of the parts, each followed by a zero byte.
-fn fnv1a(parts: &[&str]) -> u32 {
+/// The 64-bit FNV-1a hash of the parts, each followed by a zero byte.
+fn fnv1a(parts: &[&str]) -> u64 {
     let bytes = parts.iter().flat_map(|part| part.bytes().chain([0]));
-    // A name needs no cryptographic hash: a provoked collision affects only the user's own jobs.
-    bytes.fold(0x811c_9dc5, |hash, byte| {
-        (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193)
+    // A name needs no cryptographic hash: the API server chooses the uid, and a second job with the same name of
+    // a workload gets none.
+    bytes.fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
+        (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)
     })
 }
 
@@ -259,6 +286,22 @@ pub fn owner(workload: &Workload) -> Option<(JobKey, &str)> {
     Some((JobKey { kind, name }, &owner.uid))
 }
 
+/// The uid of the job that the controller created a workload for, from its label.
+#[must_use]
+pub fn labelled_job_uid(metadata: &ObjectMeta) -> Option<&str> {
+    let all = metadata.labels.as_ref()?;
+    all.get(labels::JOB_UID).map(String::as_str)
+}
+
+/// The kind of the job that a workload with this name was created for; that of `batch/v1` if the name is no
+/// such name.
+#[must_use]
+pub fn kind_from_workload_name(name: &str) -> usize {
+    let (prefix, _) = name.split_once('-').unwrap_or((name, ""));
+    let is_kind = |kind: &&dyn JobKind| kind.resource().kind.to_lowercase() == prefix;
+    KINDS.iter().position(is_kind).unwrap_or_default()
+}
+
 /// The controlling owner of an object and the index of its kind, if that is a kind of job.
 fn job_controller(metadata: &ObjectMeta) -> Option<(usize, &OwnerReference)> {
     let owners = metadata.owner_references.iter().flatten();
@@ -285,7 +328,12 @@ fn job_view_from_metadata(metadata: &ObjectMeta) -> JobView {
         uid: metadata.uid.clone().unwrap_or_default(),
         version: version.and_then(|it| it.parse().ok()).unwrap_or_default(),
         is_deleted: metadata.deletion_timestamp.is_some(),
-        is_part: job_controller(metadata).is_some(),
+        parent: job_controller(metadata).map(|(kind, owner)| {
+            let namespace = metadata.namespace.as_deref().unwrap_or_default();
+            let name = ObjectKey::new(namespace, &owner.name);
+            (JobKey { kind, name }, owner.uid.clone())
+        }),
+        is_unchanged: metadata.generation == Some(1),
         queue: label(labels::QUEUE_NAME).unwrap_or_default(),
         priority_class: label(labels::PRIORITY_CLASS),
         preemption_priority_class: label(labels::PREEMPTION_PRIORITY_CLASS),
@@ -308,6 +356,11 @@ fn decode<T: DeserializeOwned>(field: &'static str, value: Value) -> Result<T, J
         field,
         problem: error.to_string(),
     })
+}
+
+/// `spec.managedBy`, if it names another controller than that of the kind.
+fn foreign_manager(kind: &dyn JobKind, managed_by: Option<String>) -> Option<String> {
+    managed_by.filter(|it| it != kind.default_manager())
 }
 
 /// The most pods of a job that run at once.
@@ -345,4 +398,44 @@ fn pod_template_patch(have: &PodSetView, want: &PodPlacement) -> Value {
         out.insert("tolerations".to_owned(), json!(tolerations));
     }
     Value::Object(out)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{JobView, KINDS};
+    use crate::key::ObjectKey;
+    use std::collections::BTreeSet;
+
+    fn workload_name(name: &str, uid: &str) -> String {
+        let view = JobView {
+            name: ObjectKey::new("team", name),
+            uid: uid.to_owned(),
+            ..JobView::default()
+        };
+        view.workload_name(0).name().to_owned()
+    }
+
+    /// Pipelines share long prefixes: with 32 bits about six pairs of these names would be equal.
+    #[test]
+    fn workload_names_of_jobs_with_a_long_common_prefix_differ() {
+        let name = "a-long-name-of-a-pipeline-with-many-similar-steps";
+        let names = (0..200_000).map(|at| workload_name(name, &format!("uid-{at}")));
+        let names: BTreeSet<String> = names.collect();
+        assert_eq!(names.len(), 200_000);
+    }
+
+    #[test]
+    fn workload_name_is_valid_label_value_and_has_64_bits_of_the_uid() {
+        let name = "n".repeat(63);
+        for kind in 0..KINDS.len() {
+            let view = JobView {
+                name: ObjectKey::new("team", &name),
+                ..JobView::default()
+            };
+            let workload = view.workload_name(kind);
+            assert!(workload.name().len() <= 63, "{workload}");
+            let (_, digest) = workload.name().rsplit_once('-').unwrap_or_default();
+            assert_eq!(digest.len(), 16, "{workload}");
+        }
+    }
 }

@@ -18,6 +18,7 @@ mod dispatch;
 mod event_recorder;
 mod in_flight;
 mod input;
+mod job_stop;
 mod job_sync;
 mod job_writes;
 mod model;
@@ -34,11 +35,15 @@ mod state;
 mod status;
 mod template_interner;
 mod work_queue;
+mod workload_owner;
+mod workload_removal;
 mod write_tracker;
 
 pub use counters::Counters;
 pub use input::{Change, Input};
-pub use output::{ObjectRef, Output, WriteId, WriteOp, WritePurpose, WriteRequest, WriteResult};
+pub use output::{
+    JobRead, ObjectRef, Output, WriteId, WriteOp, WritePurpose, WriteRequest, WriteResult,
+};
 pub use settings::Settings;
 
 use lockkeeper_cluster_state::ClusterState;
@@ -99,6 +104,12 @@ impl Reconciler {
         self.state.in_flight.len()
     }
 
+    /// The workloads that have not released their quota within the bound after their eviction.
+    #[must_use]
+    pub const fn stuck_evictions(&self) -> usize {
+        self.state.model.stuck_workloads()
+    }
+
     /// Whether the initial lists of all kinds are complete.
     #[must_use]
     pub fn is_synced(&self) -> bool {
@@ -114,6 +125,12 @@ impl Reconciler {
 
     /// The writes to begin now, and when to poll again. `now_ms` is in milliseconds since 1970.
     pub fn poll(&mut self, now_ms: i64) -> Output {
+        self.poll_while(now_ms, || true)
+    }
+
+    /// Like [`Self::poll`]; runs another cycle only while `continues` returns true. The caller limits the time of a
+    /// poll with it, since the reconciler has no clock.
+    pub fn poll_while(&mut self, now_ms: i64, mut continues: impl FnMut() -> bool) -> Output {
         let state = &mut self.state;
         state.set_now(now_ms);
         // Before the lists are complete, usage and jobs are missing: decisions would exceed quota.
@@ -126,13 +143,19 @@ impl Reconciler {
         dispatch::plan_dirty(state, now_ms);
         let mut cycles = 0;
         let is_paused = now_ms < state.cycle.next_at_ms(now_ms);
+        let mut is_interrupted = false;
         while !is_paused && scheduling::can_schedule(state) && cycles < CYCLES_MAX {
+            if cycles > 0 && !continues() {
+                is_interrupted = true;
+                break;
+            }
             scheduling::run_cycle(state, now_ms);
             dispatch::plan_dirty(state, now_ms);
             cycles = cycles.saturating_add(1);
         }
-        // After CYCLES_MAX cycles there may be more work: the next poll continues without a pause.
-        if (1..CYCLES_MAX).contains(&cycles) {
+        // After CYCLES_MAX cycles, or the time of the caller, there may be more work: the next poll continues without
+        // a pause.
+        if !is_interrupted && (1..CYCLES_MAX).contains(&cycles) {
             state.cycle.pause_from(now_ms);
         }
         let writes = dispatch::dispatch(state, now_ms);

@@ -1,10 +1,11 @@
 //! The async runtime around the reconciler: watches, writes, leader election, metrics.
 
 mod event_loop;
+mod job_reader;
 mod leader_election;
+mod leadership_gate;
 mod lease;
 mod metrics;
-mod raw_object;
 mod watch;
 mod write_log;
 mod writer;
@@ -26,6 +27,9 @@ pub enum RunError {
         /// The message of the API server.
         why: String,
     },
+    /// The thread that renews the lease cannot be started.
+    #[error("the thread that renews the lease cannot be started: {0}")]
+    LeaseThread(std::io::Error),
     /// The API server does not respond to discovery.
     #[error("the API server does not respond to discovery: {0}")]
     ApiServer(String),

@@ -250,9 +250,13 @@ impl Findings {
         self.push(field, ErrorKind::Duplicate, Some(quoted(value)), detail);
     }
 
-    /// The value is not one of a known set; `accepted` is that set.
+    /// The value is not one of a known set; `accepted` is that set, which may be empty.
     pub fn not_supported(&mut self, field: FieldPath, value: &str, accepted: &[&str]) {
-        let detail = format!("supported values: {}", join_names(accepted.iter().copied()));
+        let detail = if accepted.is_empty() {
+            "no value is supported here; remove it".to_owned()
+        } else {
+            format!("supported values: {}", join_names(accepted.iter().copied()))
+        };
         self.push(field, ErrorKind::NotSupported, Some(quoted(value)), detail);
     }
 

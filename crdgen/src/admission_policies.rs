@@ -5,6 +5,7 @@
 //! softens. Rules that look up other objects need the webhook.
 
 pub mod cel_rewrite;
+pub mod guards;
 mod mutating;
 
 use crate::cel::{ExpressionError, RuleExpression, is_always_enforced};
@@ -18,6 +19,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::{
     LabelSelector, LabelSelectorRequirement, ObjectMeta,
 };
 use lockkeeper_api::config::{Action, ForeignKinds};
+use lockkeeper_api::labels;
 use lockkeeper_policies::registry::{self, Registration};
 use lockkeeper_policies::rule::{Layer, Operation, RuleInfo};
 use lockkeeper_policies::settings::Settings;
@@ -72,7 +74,9 @@ pub fn policies(
             out.validating
                 .push(validating(&kind, &actions, &expressions));
         }
-        out.mutating.extend(mutating::for_kind(&kind));
+        let adds_finalizers = settings.adds_finalizers;
+        out.mutating
+            .extend(mutating::for_kind(&kind, adds_finalizers));
     }
     Ok(out)
 }
@@ -180,7 +184,7 @@ fn validating(
     let policy = ValidatingAdmissionPolicy {
         metadata: policy_metadata(&name),
         spec: Some(ValidatingAdmissionPolicySpec {
-            failure_policy: Some(if kind.own { "Fail" } else { "Ignore" }.to_owned()),
+            failure_policy: Some(failure_policy(kind).to_owned()),
             match_conditions: Some(match_conditions(kind)),
             match_constraints: Some(constraints(kind, &operations)),
             validations: Some(expressions.iter().map(validation).collect()),
@@ -189,6 +193,17 @@ fn validating(
         ..ValidatingAdmissionPolicy::default()
     };
     (policy, bindings(&name, actions))
+}
+
+/// The failure policy of a validating policy: whether an object is rejected whose evaluation fails.
+///
+/// Jobs with the queue label are rejected: an object that exceeds the cost limit of an expression must not bypass it.
+fn failure_policy(kind: &Registration) -> &'static str {
+    if kind.own || kind.selected_by == Some(labels::QUEUE_NAME) {
+        "Fail"
+    } else {
+        "Ignore"
+    }
 }
 
 fn validation(ruled: &RuleExpression<'_>) -> Validation {
@@ -200,8 +215,10 @@ fn validation(ruled: &RuleExpression<'_>) -> Validation {
     Validation {
         expression: cel_rewrite::rewrite_for_object(expression, ruled.rule.ratchets),
         message: Some(format!("{field}: {}", ruled.message())),
-        message_expression: detail
-            .map(|it| format!("'{field}: ' + ({it}) + ' [{}]'", ruled.rule.id)),
+        message_expression: detail.map(|it| {
+            let field = field.replace('\'', "\\'");
+            format!("'{field}: ' + ({it}) + ' [{}]'", ruled.rule.id)
+        }),
         reason: Some("Invalid".to_owned()),
     }
 }

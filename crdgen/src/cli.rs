@@ -2,8 +2,8 @@
 
 mod error;
 mod files;
+mod policies;
 
-use crate::admission_policies::policies;
 use crate::chart::{self, ChartError};
 use crate::definitions;
 use crate::diff;
@@ -11,7 +11,7 @@ use crate::files::{Document, FileEncodeError};
 use crate::json_schemas;
 use crate::user_rule_dirs::{self, RuleDirs};
 use crate::versions::cli as versions;
-use crate::webhooks::{CaSource, Endpoint, configurations};
+use crate::webhooks::{CaSource, Endpoint, NAME, configurations};
 use crate::yaml;
 use clap::{ArgGroup, Args, Subcommand};
 use error::CERTIFICATE;
@@ -22,6 +22,8 @@ use lockkeeper_policies::reference;
 use lockkeeper_policies::registry::{self, Registration, registrations};
 use lockkeeper_policies::settings::Settings;
 use lockkeeper_policies::user_rules::UserRules;
+pub use policies::Policies;
+use policies::policy_documents;
 use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -56,28 +58,6 @@ pub struct Definitions {
     /// The configuration file of `lockkeeper serve`
     ///
     /// The schemas omit rules that it weakens or grants exceptions from: schemas support neither.
-    #[arg(long, value_name = "FILE")]
-    config: Option<PathBuf>,
-
-    #[command(flatten)]
-    rules: RuleDirs,
-
-    #[command(flatten)]
-    output: Output,
-}
-
-/// Arguments of `policies`.
-#[derive(Debug, Args)]
-pub struct Policies {
-    /// Projects whose kinds are also validated: kueue, koordinator
-    ///
-    /// Only operations that an enabled rule covers are validated.
-    #[arg(long, value_name = "PROJECT", value_delimiter = ',')]
-    foreign: Vec<ForeignKinds>,
-
-    /// The configuration file of `lockkeeper serve`
-    ///
-    /// Its webhook.foreignKinds is added to --foreign, and its rule actions select the policies' actions.
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
 
@@ -291,7 +271,10 @@ fn definition_documents(arguments: &Definitions) -> Result<Vec<Document>, Error>
         arguments.config.as_deref(),
         &user_rule_dirs::compile(&arguments.rules.pages()?)?,
     )?;
-    let each = definitions(&settings)?.into_iter().map(|definition| {
+    let each = definitions(&settings)?.into_iter().map(|mut definition| {
+        // Uninstalling selects by this label, as the objects of the chart have it.
+        let labels = definition.metadata.labels.get_or_insert_default();
+        labels.insert(chart::PART_OF.to_owned(), NAME.to_owned());
         let (group, plural) = (&definition.spec.group, &definition.spec.names.plural);
         Ok(Document::from_object(
             format!("{group}_{plural}.yaml"),
@@ -299,37 +282,6 @@ fn definition_documents(arguments: &Definitions) -> Result<Vec<Document>, Error>
         )?)
     });
     each.collect()
-}
-
-fn policy_documents(arguments: &Policies) -> Result<Vec<Document>, Error> {
-    let (config, settings) = read_config(
-        arguments.config.as_deref(),
-        &user_rule_dirs::compile(&arguments.rules.pages()?)?,
-    )?;
-    let mut foreign_kinds = config.webhook.foreign_kinds;
-    foreign_kinds.extend(&arguments.foreign);
-    let policies = policies(&foreign_kinds, &settings)?;
-    let mut out = Vec::new();
-    for (policy, bindings) in &policies.validating {
-        let name = policy.metadata.name.as_deref().unwrap_or_default();
-        out.push(Document::from_object(format!("{name}.yaml"), policy)?);
-        for binding in bindings {
-            let name = binding.metadata.name.as_deref().unwrap_or_default();
-            out.push(Document::from_object(
-                format!("{name}-binding.yaml"),
-                binding,
-            )?);
-        }
-    }
-    for (policy, binding) in &policies.mutating {
-        let name = policy.metadata.name.as_deref().unwrap_or_default();
-        out.push(Document::from_object(format!("{name}.yaml"), policy)?);
-        out.push(Document::from_object(
-            format!("{name}-binding.yaml"),
-            binding,
-        )?);
-    }
-    Ok(out)
 }
 
 fn webhook_documents(arguments: &Webhooks) -> Result<Vec<Document>, Error> {

@@ -4,6 +4,7 @@
 //! server holds under the old schema is valid under the new one, and means the same; any other change is
 //! breaking. `docs/crd-diff.md` has the classes and the codes.
 
+mod accepted_changes;
 mod bounds;
 mod cel_rules;
 mod change;
@@ -14,6 +15,8 @@ mod definition;
 mod junctors;
 mod path;
 pub mod render;
+mod rule_folding;
+mod rule_tokens;
 mod schema;
 pub mod source;
 mod stored_objects;

@@ -121,7 +121,10 @@ fn files(folder: &Path) -> Result<Vec<PathBuf>, FileReadError> {
     for entry in entries {
         let path = entry.map_err(unread)?.path();
         if path.is_dir() {
-            out.extend(files(&path)?);
+            // A link may form a loop, and no generated folder is one.
+            if !path.is_symlink() {
+                out.extend(files(&path)?);
+            }
         } else {
             out.push(path);
         }

@@ -9,6 +9,8 @@
 //!
 //! [`user_rule_dirs`] reads user rules, which name further kinds for the webhook configurations.
 //!
+//! [`manifests`] lists and parses manifest files, for all commands.
+//!
 //! [`diff`] compares two states of CRDs, and [`structural`] reports whether the API server would accept a schema.
 //!
 //! [`Generator`] generates the same for kinds of other projects (`docs/crdgen-library.md`).
@@ -21,6 +23,7 @@ pub mod chart;
 pub mod cli;
 pub mod diff;
 pub mod json_schemas;
+pub mod manifests;
 pub mod user_rule_dirs;
 pub mod versions;
 pub mod webhooks;

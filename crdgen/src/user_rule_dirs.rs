@@ -107,7 +107,8 @@ fn files(folder: &Path) -> Result<Vec<PathBuf>, Error> {
         let path = entry.map_err(unread)?.path();
         let is_page = path.extension().is_some_and(|it| it == "md");
         let is_readme = path.file_name().is_some_and(|it| it == "README.md");
-        if is_page && !is_readme {
+        // A pipe would block; a link to a page is followed, as in a volume of a ConfigMap.
+        if is_page && !is_readme && path.is_file() {
             out.push(path);
         }
     }

@@ -12,7 +12,7 @@ use k8s_openapi::api::admissionregistration::v1::{
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{
     LabelSelector, LabelSelectorRequirement, ObjectMeta,
 };
-use lockkeeper_api::{GROUP, job_set};
+use lockkeeper_api::{GROUP, labels};
 use lockkeeper_policies::registry::Registration;
 use lockkeeper_policies::rule::Operation;
 use std::collections::BTreeSet;
@@ -250,6 +250,12 @@ pub(crate) fn has_label(key: &str) -> LabelSelector {
     }
 }
 
+/// The condition that a request is no update by the garbage collector. Without an account of its own it acts as the
+/// controller manager.
+pub(crate) const NOT_BY_GARBAGE_COLLECTOR: &str = "request.operation != 'UPDATE' \
+     || !(request.userInfo.username in ['system:serviceaccount:kube-system:generic-garbage-collector', \
+     'system:kube-controller-manager'])";
+
 /// The match conditions of a kind.
 pub(crate) fn match_conditions(kind: &Registration) -> Vec<MatchCondition> {
     let mut conditions = vec![condition(
@@ -267,26 +273,17 @@ pub(crate) fn match_conditions(kind: &Registration) -> Vec<MatchCondition> {
              : !has(object.metadata.name) || !object.metadata.name.startsWith('system-')",
         ));
     }
-    // A Job of a JobSet is queued with the JobSet, which may have thousands. As in the webhook, the
-    // controller reference decides, because any user may set a label.
-    if kind.group == "batch" && kind.kind == "Job" && !kind.user_rules_only {
-        let (kind, group) = (job_set::KIND, job_set::GROUP);
-        let is_its = format!(
-            "it.kind == '{kind}' && it.apiVersion.startsWith('{group}/') \
-             && has(it.controller) && it.controller"
-        );
+    // It removes references to deleted owners, also of running jobs.
+    if kind.selected_by == Some(labels::QUEUE_NAME) && !kind.user_rules_only {
         conditions.push(condition(
-            "not-of-a-job-set",
-            &format!(
-                "!has(object.metadata.ownerReferences) \
-                 || !object.metadata.ownerReferences.exists(it, {is_its})"
-            ),
+            "not-an-update-of-the-garbage-collector",
+            NOT_BY_GARBAGE_COLLECTOR,
         ));
     }
     conditions
 }
 
-fn condition(name: &str, expression: &str) -> MatchCondition {
+pub(crate) fn condition(name: &str, expression: &str) -> MatchCondition {
     MatchCondition {
         expression: expression.to_owned(),
         name: name.to_owned(),

@@ -1,5 +1,6 @@
 //! YAML in the style of Kubernetes manifests.
 
+use crate::manifests::SyntaxError;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
@@ -30,18 +31,7 @@ pub(crate) fn json(value: &Value) -> Result<String, YamlError> {
 
 /// Decodes a document. The error is one line with the position and the cause.
 pub(crate) fn read<T: DeserializeOwned>(text: &str) -> Result<T, String> {
-    serde_saphyr::from_str(text).map_err(|error| {
-        let text = error.without_snippet().to_string();
-        text.lines().next().unwrap_or_default().to_owned()
-    })
-}
-
-/// Decodes all documents of a text. The error is one line with the position and the cause.
-pub(crate) fn read_all(text: &str) -> Result<Vec<Value>, String> {
-    serde_saphyr::from_multiple(text).map_err(|error| {
-        let text = error.without_snippet().to_string();
-        text.lines().next().unwrap_or_default().to_owned()
-    })
+    serde_saphyr::from_str(text).map_err(|error| SyntaxError::from_parser(&error).to_string())
 }
 
 /// The value with keys in order, without a fraction where a number is whole.

@@ -1,8 +1,13 @@
 //! Watches that restart after every error.
 
+use crate::api_client::WATCH_TIMEOUT_SECONDS;
 use futures_util::{Stream, StreamExt, stream};
 use kube::runtime::utils::Backoff;
-use kube::runtime::watcher::{DefaultBackoff, Error};
+use kube::runtime::watcher;
+use kube::runtime::watcher::{Config, DefaultBackoff, Error, Event};
+use kube::{Api, Resource};
+use serde::de::DeserializeOwned;
+use std::fmt::Debug;
 use std::pin::Pin;
 use std::time::Duration;
 use tokio::time::sleep;
@@ -104,8 +109,27 @@ where
     }
 }
 
+/// The start of the API server's message about a version from the future.
+const TOO_LARGE_VERSION: &str = "Too large resource version";
+
+/// Whether a watch cannot continue at its resource version: the version has expired, or the API server does not
+/// have it yet, as after etcd was restored from a backup.
 fn has_expired(error: &Error) -> bool {
-    matches!(error, Error::WatchStartFailed(kube::Error::Api(status)) if status.code == 410)
+    match error {
+        Error::WatchStartFailed(kube::Error::Api(status)) => {
+            status.code == 410 || status.message.starts_with(TOO_LARGE_VERSION)
+        }
+        Error::WatchError(status) => status.message.starts_with(TOO_LARGE_VERSION),
+        _ => false,
+    }
+}
+
+/// Returns the configuration of a watch: how many objects a page of its list has, and how often it starts again.
+#[must_use]
+pub fn watch_config(page_size: u32) -> Config {
+    Config::default()
+        .page_size(page_size)
+        .timeout(WATCH_TIMEOUT_SECONDS)
 }
 
 /// Returns true if the error means that the cluster does not have the kind, or no longer.
@@ -115,6 +139,36 @@ pub fn is_kind_absent(error: &Error) -> bool {
         return false;
     };
     matches!(error, kube::Error::Api(status) if status.code == 404)
+}
+
+/// Watches one object: its current version, or `None` while it does not exist. Like kube's function of this name, with
+/// [`watch_config`].
+pub fn watch_object<K>(
+    api: Api<K>,
+    name: &str,
+) -> impl Stream<Item = Result<Option<K>, Error>> + Send + use<K>
+where
+    K: Resource + Clone + DeserializeOwned + Debug + Send + 'static,
+{
+    let config = watch_config(1).fields(&format!("metadata.name={name}"));
+    let mut is_listed = false;
+    watcher(api, config).filter_map(move |event| {
+        let object = match event {
+            Ok(Event::Init) => {
+                is_listed = false;
+                None
+            }
+            Ok(Event::InitApply(object)) => {
+                is_listed = true;
+                Some(Ok(Some(object)))
+            }
+            Ok(Event::InitDone) => (!is_listed).then_some(Ok(None)),
+            Ok(Event::Apply(object)) => Some(Ok(Some(object))),
+            Ok(Event::Delete(_)) => Some(Ok(None)),
+            Err(error) => Some(Err(error)),
+        };
+        std::future::ready(object)
+    })
 }
 
 #[cfg(test)]
@@ -174,6 +228,14 @@ mod tests {
         ));
         let (events, _) = collect_events(vec![vec![Err(of_list), Ok(2)], vec![Ok(3)]]);
         assert_eq!(events, [None, Some(2)]);
+    }
+
+    #[test]
+    fn version_from_the_future_is_not_reused() {
+        let status = Status::failure("Too large resource version: 9, current: 5", "Timeout");
+        let error = Error::WatchStartFailed(kube::Error::Api(status.with_code(504).boxed()));
+        let (events, _) = collect_events(vec![vec![Ok(1), Err(error), Ok(2)], vec![Ok(3)]]);
+        assert_eq!(events, [Some(1), None, Some(3)]);
     }
 
     #[test]

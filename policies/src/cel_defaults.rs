@@ -7,7 +7,7 @@
 /// One default.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CelDefault {
-    /// A finalizer, on creation.
+    /// A finalizer, unless the object is being deleted.
     Finalizer(&'static str),
     /// A field, if it is unset.
     Field(FieldDefault),

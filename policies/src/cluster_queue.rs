@@ -5,6 +5,7 @@ pub(crate) mod borrowing_limit_never_reached;
 pub(crate) mod covered_resources_mismatch;
 mod defaults;
 pub(crate) mod deleted_while_used;
+mod deletion_switch_unused;
 pub(crate) mod flavor_listed_twice;
 pub(crate) mod flavor_preference_unused;
 pub(crate) mod invalid_fair_sharing_weight;
@@ -13,6 +14,7 @@ pub(crate) mod invalid_resource_name;
 pub(crate) mod lending_limit_above_nominal;
 pub(crate) mod lending_limit_without_borrower;
 pub(crate) mod limit_without_cohort;
+mod limit_without_policy;
 pub(crate) mod negative_quota;
 pub(crate) mod nodes_counted_twice;
 pub(crate) mod policy_under_fair_sharing;
@@ -65,7 +67,10 @@ macro_rules! queue_rules {
 }
 pub(crate) use queue_rules;
 
-static RULES: &[Rule<ClusterQueue>] = queue_rules!([borrow_without_reclaim::RULE], []);
+static RULES: &[Rule<ClusterQueue>] = queue_rules!(
+    [borrow_without_reclaim::RULE],
+    [limit_without_policy::RULE, deletion_switch_unused::RULE]
+);
 
 impl ValidatedKind for ClusterQueue {
     const NAMESPACED: bool = false;
@@ -79,7 +84,7 @@ impl ValidatedKind for ClusterQueue {
         RULES
     }
 
-    fn defaults(object: &Self, old: Option<&Self>, _: &Context<'_>) -> Defaults {
-        defaults::defaults(object, old)
+    fn defaults(object: &Self, _: Option<&Self>, context: &Context<'_>) -> Defaults {
+        defaults::defaults(object, context.settings)
     }
 }

@@ -1,6 +1,6 @@
 //! The interface through which rules look up other objects.
 
-use crate::cohort_trees::{self, Tree};
+use crate::cohort_trees::{self, LocalQueueFacts, Tree};
 use crate::object_kind::{IndexedKind, Project};
 pub use crate::object_ref::{ObjectName, Referrers};
 use lockkeeper_api::foreign::koordinator::ResourceQuantities;
@@ -190,6 +190,12 @@ pub trait ClusterView {
     fn exists(&self, kind: IndexedKind, name: &str) -> Lookup<()> {
         self.fallback()
             .map_or(Lookup::Unknown, |it| it.exists(kind, name))
+    }
+
+    /// The LocalQueue of lockkeeper with this namespace and name.
+    fn local_queue(&self, namespace: &str, name: &str) -> Lookup<&LocalQueueFacts> {
+        self.fallback()
+            .map_or(Lookup::Unknown, |it| it.local_queue(namespace, name))
     }
 
     /// The quota trees of a project, as far as known.

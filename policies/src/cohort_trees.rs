@@ -10,6 +10,6 @@ mod tree;
 
 pub use crate::object_kind::Project;
 pub use by_flavor::{ByFlavor, FlavorResource};
-pub use node::{FlavorFacts, Limits, Node, NodeFacts, NodeKind};
+pub use node::{FlavorFacts, Limits, LocalQueueFacts, Node, NodeFacts, NodeKind};
 pub(crate) use tree::EMPTY;
 pub use tree::Tree;

@@ -1,5 +1,7 @@
 //! Default values of unset fields.
 
+use crate::settings::Settings;
+use kube::core::ObjectMeta;
 use lockkeeper_api::field_path::{FieldPath, unescaped};
 use lockkeeper_api::labels;
 use serde::Serialize;
@@ -58,9 +60,14 @@ impl Defaults {
         self.push(field, pointer, value);
     }
 
-    /// Adds the finalizer that blocks the deletion of an object in use.
-    pub(crate) fn add_finalizer(&mut self, present: Option<&Vec<String>>) {
-        self.add_named_finalizer(labels::RESOURCE_IN_USE, present);
+    /// Adds the finalizer that blocks the deletion of an object in use. A replacement without it is not meant to remove it.
+    ///
+    /// Not to an object that is being deleted: the controller removes the finalizer from it, and the API server rejects
+    /// additions. Not where no controller removes it.
+    pub(crate) fn add_finalizer(&mut self, metadata: &ObjectMeta, settings: &Settings) {
+        if metadata.deletion_timestamp.is_none() && settings.adds_finalizers {
+            self.add_named_finalizer(labels::RESOURCE_IN_USE, metadata.finalizers.as_ref());
+        }
     }
 
     /// Adds a finalizer.

@@ -7,7 +7,7 @@ use crate::cluster_view::{
     ClusterView, Lookup, NamedQuota, ObjectName, PodPreemptionLabels, PreemptibleLabel,
     PriorityClassFacts, QuotaFacts, Referrers, TemplatesFacts,
 };
-use crate::cohort_trees::{FlavorFacts, NodeFacts, NodeKind, Tree};
+use crate::cohort_trees::{FlavorFacts, LocalQueueFacts, NodeFacts, NodeKind, Tree};
 use crate::multimap::remove_from;
 pub use crate::object_kind::IndexedKind;
 use crate::object_kind::Project;
@@ -46,8 +46,8 @@ pub enum Facts {
     Cohort(Project, Arc<NodeFacts>),
     /// Of a ResourceFlavor.
     ResourceFlavor(Project, FlavorFacts),
-    /// Of a LocalQueue: its ClusterQueue.
-    LocalQueue(Project, String),
+    /// Of a LocalQueue.
+    LocalQueue(Project, LocalQueueFacts),
     /// Of a `WorkloadPriorityClass`: its value.
     WorkloadPriorityClass(i32),
 }
@@ -212,7 +212,8 @@ impl Index {
                 self.tree_mut(*project).insert_flavor(&name.name, facts);
             }
             Facts::LocalQueue(project, queue) => {
-                self.tree_mut(*project).insert_local_queue(name, queue);
+                self.tree_mut(*project)
+                    .insert_local_queue(name, &queue.cluster_queue);
             }
             Facts::WorkloadPriorityClass(value) => self.add_class(facts.kind(), *value, name),
         }
@@ -252,7 +253,8 @@ impl Index {
                 self.tree_mut(*project).remove_flavor(&name.name, facts);
             }
             Facts::LocalQueue(project, queue) => {
-                self.tree_mut(*project).remove_local_queue(name, queue);
+                self.tree_mut(*project)
+                    .remove_local_queue(name, &queue.cluster_queue);
             }
             Facts::WorkloadPriorityClass(value) => {
                 let key = (*value, name.name.clone());
@@ -353,6 +355,18 @@ impl ClusterView for Index {
             Lookup::Found(())
         } else {
             self.absent_or_unknown(kind)
+        }
+    }
+
+    fn local_queue(&self, namespace: &str, name: &str) -> Lookup<&LocalQueueFacts> {
+        let kind = IndexedKind::LocalQueue(Project::Lockkeeper);
+        let key = ObjectName {
+            namespace: namespace.to_owned(),
+            name: name.to_owned(),
+        };
+        match self.objects.get(&(kind, key)) {
+            Some(Facts::LocalQueue(_, facts)) => Lookup::Found(facts),
+            _ => self.absent_or_unknown(kind),
         }
     }
 

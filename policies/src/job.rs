@@ -2,8 +2,13 @@
 
 use crate::defaulting::Defaults;
 use crate::job_suspend;
-use crate::labels::{misplaced_key, misspelt_key, unparsable_label_value};
+use crate::labels::{disruption_mode_unused, misplaced_key, misspelt_key, unparsable_label_value};
+use crate::queued_job::{foreign_controller, owner_changed, priority_changed, queue_changed};
 use crate::rule::{Context, Operation, Rule};
+use crate::submission::{
+    priority_class_not_allowed, request_too_large, uncovered_resource, unknown_class,
+    unknown_local_queue,
+};
 use crate::validated_kind::{ValidatedKind, implement_type_mismatch};
 use k8s_openapi::api::batch::v1::Job;
 use lockkeeper_api::config::Action;
@@ -13,6 +18,16 @@ static RULES: &[Rule<Job>] = &[
     misspelt_key::rule(Action::Warn),
     misplaced_key::rule(Action::Warn),
     unparsable_label_value::rule(),
+    disruption_mode_unused::rule(),
+    queue_changed::rule(),
+    priority_changed::rule(),
+    owner_changed::rule(),
+    foreign_controller::rule(),
+    priority_class_not_allowed::rule(),
+    unknown_local_queue::rule(),
+    unknown_class::rule(),
+    uncovered_resource::rule(),
+    request_too_large::rule(),
 ];
 
 impl ValidatedKind for Job {

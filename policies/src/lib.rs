@@ -48,13 +48,16 @@ mod name_validation;
 mod object_kind;
 mod object_ref;
 mod pod;
+mod pod_requests;
 mod pod_sets;
 mod preemptible_label;
 mod priority_admission;
 mod priority_class;
+mod queued_job;
 mod quota;
 mod resource_flavor;
 mod semantic_equality;
+mod submission;
 mod suppression_rule;
 mod workload;
 

@@ -38,16 +38,4 @@ impl Referrers {
             first: all.iter().take(limit).cloned().collect(),
         })
     }
-
-    /// The first of them as a list for messages: `team/a, team/b, …`.
-    #[must_use]
-    pub fn to_sentence_list(&self) -> String {
-        let named: Vec<String> = self.first.iter().map(ToString::to_string).collect();
-        let more = if self.total > named.len() {
-            ", …"
-        } else {
-            ""
-        };
-        format!("{}{more}", named.join(", "))
-    }
 }

@@ -13,7 +13,6 @@ mod priority_differs;
 mod qos;
 mod qos_changed;
 mod qos_priority_mismatch;
-mod requests;
 mod reserve_pod_annotation;
 mod scheduling_group;
 
@@ -83,7 +82,6 @@ fn label(key: &'static str) -> FieldPath {
 /// Another pod of the same job.
 struct JobPod<'a> {
     job: &'a str,
-    name: &'a str,
     labels: &'a PodPreemptionLabels,
 }
 
@@ -96,10 +94,6 @@ fn job_pod<'a>(
     let job = value(pod, labels::JOB)?;
     let namespace = pod.metadata.namespace.as_deref().unwrap_or_default();
     let own = pod.metadata.name.as_deref().unwrap_or_default();
-    let (name, found) = context.cluster.find_job_pod(namespace, job, own, differs)?;
-    Some(JobPod {
-        job,
-        name,
-        labels: found,
-    })
+    let (_, found) = context.cluster.find_job_pod(namespace, job, own, differs)?;
+    Some(JobPod { job, labels: found })
 }

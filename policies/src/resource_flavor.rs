@@ -47,11 +47,9 @@ impl ValidatedKind for ResourceFlavor {
     }
 
     /// Adds the finalizer on creation, so that a flavor in use is not deleted.
-    fn defaults(object: &Self, old: Option<&Self>, _: &Context<'_>) -> Defaults {
+    fn defaults(object: &Self, _: Option<&Self>, context: &Context<'_>) -> Defaults {
         let mut out = Defaults::default();
-        if old.is_none() {
-            out.add_finalizer(object.metadata.finalizers.as_ref());
-        }
+        out.add_finalizer(&object.metadata, context.settings);
         out
     }
 }

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// The settings of a [`Config`] that rules use. All rule ids in them exist.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct Settings {
     actions: BTreeMap<String, Action>,
     namespaces: BTreeMap<String, BTreeMap<String, Action>>,
@@ -26,8 +26,16 @@ pub struct Settings {
     pub algorithm: Algorithm,
     /// Whether damping is off: no quota holds, and no protection against preemption loops.
     pub is_undamped: bool,
+    /// Whether finalizers are defaulted: a controller removes them.
+    pub adds_finalizers: bool,
     /// The timeout for pods to become ready, and requeuing after it.
     pub wait_for_pods_ready: WaitForPodsReady,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self::new(&Config::default(), Arc::default())
+    }
 }
 
 impl Settings {
@@ -49,6 +57,7 @@ impl Settings {
             job: config.job.clone(),
             algorithm: config.preemption.algorithm,
             is_undamped: !config.preemption.is_damped(),
+            adds_finalizers: config.webhook.finalizers,
             wait_for_pods_ready: config.wait_for_pods_ready.clone(),
         }
     }

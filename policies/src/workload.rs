@@ -24,6 +24,9 @@ use crate::defaulting::Defaults;
 use crate::labels::{misplaced_key, misspelt_key};
 use crate::pod_sets::{PodSetView, PodSets};
 use crate::rule::{Context, Operation, Rule};
+use crate::submission::{
+    priority_class_not_allowed, request_too_large, uncovered_resource, unknown_local_queue,
+};
 use crate::validated_kind::{ValidatedKind, implement_type_mismatch};
 use lockkeeper_api::Workload;
 use lockkeeper_api::config::Action;
@@ -48,6 +51,10 @@ static RULES: &[Rule<Workload>] = &[
     pods_changed_while_reserved::RULE,
     template_changed_while_reserved::RULE,
     admission_of_other_pod_sets::RULE,
+    priority_class_not_allowed::rule(),
+    unknown_local_queue::rule(),
+    uncovered_resource::rule(),
+    request_too_large::rule(),
     misspelt_key::rule(Action::Warn),
     misplaced_key::rule(Action::Warn),
 ];

@@ -10,7 +10,9 @@
 
 use lockkeeper_api::quantity::Quantity;
 use lockkeeper_policies::cluster_view::{ClusterView, Lookup, ObjectName};
-use lockkeeper_policies::cohort_trees::{FlavorFacts, Limits, NodeFacts, NodeKind, Project};
+use lockkeeper_policies::cohort_trees::{
+    FlavorFacts, Limits, LocalQueueFacts, NodeFacts, NodeKind, Project,
+};
 use lockkeeper_policies::index::{Facts, Index, IndexedKind};
 use lockkeeper_policies::preemption_loops::QueuePreemption;
 use proptest::collection::{btree_map, btree_set, vec};
@@ -167,6 +169,7 @@ fn facts() -> impl Strategy<Value = Facts> {
                 has_checks: false,
                 preempts_equals: takes_equals,
                 preemption: QueuePreemption::default(),
+                allowed_priority_classes: None,
             })
         });
     let node = node.boxed();
@@ -175,7 +178,13 @@ fn facts() -> impl Strategy<Value = Facts> {
         (family(), node.clone()).prop_map(|(family, node)| Facts::ClusterQueue(family, node)),
         (family(), node).prop_map(|(family, node)| Facts::Cohort(family, node)),
         (family(), flavor).prop_map(|(family, flavor)| Facts::ResourceFlavor(family, flavor)),
-        (family(), word()).prop_map(|(family, queue)| Facts::LocalQueue(family, queue)),
+        (family(), word()).prop_map(|(family, cluster_queue)| {
+            let facts = LocalQueueFacts {
+                cluster_queue,
+                ..LocalQueueFacts::default()
+            };
+            Facts::LocalQueue(family, facts)
+        }),
         (-1..2).prop_map(Facts::WorkloadPriorityClass),
     ]
 }

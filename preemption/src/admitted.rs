@@ -3,6 +3,14 @@
 //! An admitted workload uses some flavors and resources. Workloads of a queue that use the same ones are
 //! a [`UsageGroup`]; each group is kept in candidate order, so that a search reads from the front and
 //! never sorts. Usage is summed by priority, so that a search that cannot succeed is skipped.
+//!
+//! The priority of a candidate is its **preemption priority**, which is at least its scheduling priority; a preemptor
+//! is compared by its **scheduling priority**. So no two workloads preempt each other in turn by priority. If A preempts
+//! B, then A's scheduling priority is above B's preemption priority, and so above B's scheduling priority: along a chain
+//! of preemptions the scheduling priority falls, and no chain returns to its start. With `LowerOrNewerEqualPriority` it
+//! may stay equal; then both priorities of A and B are equal and B is newer, so the time in queue order rises. The
+//! argument does not cover preemption that ignores priorities: `reclaimWithinCohort: Any` and shares of fair sharing,
+//! see [`crate::damping`].
 
 use crate::amount::Amount;
 use crate::candidate_list::{CandidateKey, CandidateList, UidLookup};
@@ -20,7 +28,8 @@ pub(crate) struct AdmittedWorkload {
     pub(crate) usage_group: u32,
     /// Its usage of each flavor and resource of the group.
     pub(crate) amounts: SmallAmounts,
-    pub(crate) priority: i32,
+    /// At least its scheduling priority.
+    pub(crate) preemption_priority: i32,
     /// Compared by `LowerOrNewerEqualPriority`.
     pub(crate) order_time: i64,
     pub(crate) reserved_at_s: i64,
@@ -30,7 +39,12 @@ pub(crate) struct AdmittedWorkload {
 
 impl AdmittedWorkload {
     fn candidate_key(&self, id: WorkloadId, uids: &impl UidLookup) -> CandidateKey {
-        CandidateKey::new(self.priority, id, self.reserved_at_s, uids.uid(id))
+        CandidateKey::new(
+            self.preemption_priority,
+            id,
+            self.reserved_at_s,
+            uids.uid(id),
+        )
     }
 }
 
@@ -48,6 +62,8 @@ pub(crate) struct UsageGroup {
     pub(crate) cells: Vec<CellId>,
     pub(crate) evicted: CandidateList,
     pub(crate) not_evicted: CandidateList,
+    /// Evicted workloads that do not release their quota. They are no candidates.
+    pub(crate) stuck: CandidateList,
 }
 
 impl UsageGroup {
@@ -57,7 +73,7 @@ impl UsageGroup {
     }
 
     pub(crate) const fn is_empty(&self) -> bool {
-        self.evicted.is_empty() && self.not_evicted.is_empty()
+        self.evicted.is_empty() && self.not_evicted.is_empty() && self.stuck.is_empty()
     }
 
     fn candidates_mut(&mut self, is_evicted: bool) -> &mut CandidateList {
@@ -74,9 +90,10 @@ static EMPTY_GROUP: UsageGroup = UsageGroup {
     cells: Vec::new(),
     evicted: CandidateList::new(),
     not_evicted: CandidateList::new(),
+    stuck: CandidateList::new(),
 };
 
-/// Usage by flavor, resource and priority.
+/// Usage by flavor, resource and preemption priority.
 type UsageByPriority = BTreeMap<(FlavorResource, i32), Amount>;
 
 /// All admitted workloads.
@@ -186,6 +203,7 @@ impl AdmittedIndex {
         if let Some(group) = self.group_mut(admitted) {
             let ranked = group.candidates_mut(admitted.is_evicted);
             ranked.remove(&admitted.candidate_key(id, uids), uids);
+            group.stuck.remove(&admitted.candidate_key(id, uids), uids);
         }
     }
 
@@ -204,7 +222,22 @@ impl AdmittedIndex {
         }
     }
 
-    /// Returns an upper bound of the usage of the workloads of a queue with a priority below `below`; `None`
+    /// Moves an evicted workload out of the candidates of its group.
+    pub(crate) fn mark_stuck(
+        &mut self,
+        uids: &impl UidLookup,
+        id: WorkloadId,
+        admitted: &AdmittedWorkload,
+    ) {
+        if let Some(group) = self.group_mut(admitted) {
+            group
+                .evicted
+                .remove(&admitted.candidate_key(id, uids), uids);
+            group.stuck.insert(admitted.candidate_key(id, uids), uids);
+        }
+    }
+
+    /// Returns an upper bound of the usage of the workloads of a queue with a preemption priority below `below`; `None`
     /// includes every priority.
     pub(crate) fn used_by_queue(
         &self,
@@ -252,7 +285,7 @@ impl AdmittedIndex {
             .iter()
             .zip(admitted.amounts.as_slice())
         {
-            let key = (*of, admitted.priority);
+            let key = (*of, admitted.preemption_priority);
             for (sums, node) in [
                 (&mut self.used, admitted.queue),
                 (&mut self.used_below, root),

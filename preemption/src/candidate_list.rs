@@ -9,10 +9,11 @@ use std::cmp::{Ordering, Reverse};
 use std::iter::{Copied, Flatten};
 use std::slice;
 
-/// The sort key of the candidate order: lowest priority first, then the newest, then by uid (Kueue
+/// The sort key of the candidate order: lowest preemption priority first, then the newest, then by uid (Kueue
 /// `CandidatesOrdering`). Workloads that are being evicted come before all others and are in a separate list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct CandidateKey {
+    /// The preemption priority.
     pub(crate) priority: i32,
     pub(crate) id: WorkloadId,
     /// When the quota was reserved, in seconds.

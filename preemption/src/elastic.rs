@@ -1,19 +1,20 @@
 //! Elastic ClusterQueues: quota as in job-level preemption ([`crate::job`]).
 //!
 //! Nominal quota is min, nominal quota and borrowing limit together are max; without a cohort nothing is borrowed,
-//! and max is min. The gates of the proposal apply in addition to the cohort's `available`: a workload
-//! that they reject does not preempt. The rest is as in other queues, except that a non-preemptible workload
-//! is never a victim, and that only a workload that may trigger preemption is a preemptor.
+//! and max is min. The gates of the proposal apply in addition to the cohort's `available`. A workload that min
+//! rejects does not preempt. A preemptible workload that max rejects may preempt preemptible workloads of its own queue
+//! until max permits it; the proposal lets it wait instead (ADR 0034). The rest is as in other queues, except that a
+//! non-preemptible workload is never a victim, and that only a workload that may trigger preemption is a preemptor.
 //!
 //! The proposal has no flavors. Requests of pending non-preemptible workloads count against the min of the
 //! flavors in their order, up to the part that non-preemptible usage leaves free.
 
 use crate::amount::Amount;
-use crate::ids::{FlavorResource, NodeId};
+use crate::ids::{CellId, FlavorResource, NodeId};
 use crate::job::Preemptibility;
 use crate::non_preemptible::NonPreemptibleUsage;
 use crate::queue::QueueSettings;
-use crate::quota::{Tree, UsageStore};
+use crate::quota::{Tree, UsageStore, View};
 use crate::trace::FlavorVerdict;
 
 /// The input of the gates of an elastic queue.
@@ -55,6 +56,26 @@ impl ElasticGate<'_> {
                 })
             }
         }
+    }
+
+    /// Returns the usage to which preemption must reduce the queue, if only its own preemptible workloads make the
+    /// request exceed max; `None` if preemption is not needed or cannot help.
+    pub(crate) fn own_usage_max(
+        &self,
+        view: &View<'_>,
+        cell: CellId,
+        of: FlavorResource,
+        requested: Amount,
+    ) -> Option<Amount> {
+        let Some(FlavorVerdict::ExceedsMax {
+            sum, reserved, max, ..
+        }) = self.rejection(of, requested)
+        else {
+            return None;
+        };
+        // Without any preemptible workload the request and the reserved quota remain.
+        let can_fit = reserved.plus(requested) <= max;
+        can_fit.then(|| view.usage(cell).minus(sum.minus(max)))
     }
 
     fn min(&self, of: FlavorResource) -> Amount {
@@ -112,9 +133,10 @@ impl QueueSettings {
         class == Some(Preemptibility::NonPreemptible)
     }
 
-    /// Returns whether workloads with these labels may preempt.
+    /// Returns whether workloads with these labels may preempt: not with the policy `Never`, whatever the queue, and in
+    /// an elastic queue only those that may trigger preemption.
     pub(crate) fn may_preempt(&self, labels: crate::job::PreemptionLabels) -> bool {
-        self.elastic
-            .is_none_or(|it| it.may_trigger_preemption(labels))
+        let elastic = self.elastic;
+        !labels.never_preempts && elastic.is_none_or(|it| it.may_trigger_preemption(labels))
     }
 }

@@ -7,109 +7,15 @@
 
 use crate::amount::Amount;
 use crate::assignment::{Assignment, FlavorAssignment, Mode, PodSet, PodSetAssignment};
-use crate::elastic::ElasticGate;
-use crate::ids::{FlavorId, FlavorResource, NodeId, ResourceId};
+use crate::assignment_request::{AssignmentRequest, Oracle};
+use crate::ids::{FlavorId, FlavorResource, ResourceId};
 use crate::policy::{
     BorrowWithinCohort, Compatibility, Fungibility, Preference, ReclaimWithinCohort,
 };
 use crate::queue::QueueSettings;
 use crate::quota::{ResourceGroup, View};
 use crate::trace::{FlavorVerdict, Possibility, Step, Trace};
-use crate::victim::PreemptionReason;
-use crate::victims::{self, Demand, Preemptor, SearchContext};
-
-/// The input of a flavor assignment.
-#[derive(Clone, Copy)]
-pub(crate) struct AssignmentRequest<'a> {
-    pub(crate) queue: NodeId,
-    pub(crate) settings: &'a QueueSettings,
-    pub(crate) priority: i32,
-    pub(crate) order_time: i64,
-    pub(crate) pod_sets: &'a [PodSet],
-    /// The number of pods of each pod set.
-    pub(crate) counts: &'a [i64],
-    /// The last flavors tried, by pod set and resource: the search continues behind them.
-    pub(crate) last_tried_flavors: &'a [(usize, ResourceId, usize)],
-    /// If set, only the flavors of this assignment are tried.
-    pub(crate) allowed_flavors: Option<&'a Assignment>,
-    pub(crate) compatibility: Compatibility,
-    /// Whether fair sharing is on.
-    pub(crate) is_fair: bool,
-    pub(crate) may_preempt: bool,
-    /// The gate of the queue, if it is elastic.
-    pub(crate) elastic_gate: Option<ElasticGate<'a>>,
-}
-
-impl AssignmentRequest<'_> {
-    pub(crate) fn preemptor<'b>(
-        &self,
-        needs: &'b [FlavorResource],
-        request: &'b [Demand],
-    ) -> Preemptor<'b> {
-        Preemptor {
-            queue: self.queue,
-            priority: self.priority,
-            order_time: self.order_time,
-            policy: self.settings.preemption,
-            may_preempt: self.may_preempt,
-            needs,
-            request,
-        }
-    }
-}
-
-/// Returns whether victims can be found for one flavor and resource, and the borrowing level without them.
-/// Conformance tests replace it with recorded results.
-pub(crate) trait Oracle {
-    fn possibility(
-        &mut self,
-        view: &mut View<'_>,
-        assignment_request: &AssignmentRequest<'_>,
-        demand: Demand,
-        level: u32,
-        trace: &mut Trace,
-    ) -> (Possibility, u32);
-}
-
-/// Searches for victims.
-pub(crate) struct VictimSearchOracle<'a> {
-    pub(crate) context: &'a SearchContext<'a>,
-}
-
-impl Oracle for VictimSearchOracle<'_> {
-    fn possibility(
-        &mut self,
-        view: &mut View<'_>,
-        assignment_request: &AssignmentRequest<'_>,
-        demand: Demand,
-        level: u32,
-        trace: &mut Trace,
-    ) -> (Possibility, u32) {
-        // Each resource is searched alone here; the final search is for the whole request.
-        let (needs, request) = ([demand.of], [demand]);
-        let preemptor = assignment_request.preemptor(&needs, &request);
-        let found = victims::search(view, self.context, &preemptor, trace);
-        if found.is_empty() {
-            return (Possibility::NoCandidates, level);
-        }
-        let mark = view.mark();
-        for victim in &found {
-            if let Some(running) = self.context.admitted.admitted(victim.workload) {
-                for (cell, amount) in self.context.index.usage(running) {
-                    view.remove(cell, amount);
-                }
-            }
-        }
-        let (level, _) = view.borrowing_level(demand.cell, demand.amount);
-        view.roll_back(mark);
-        let is_own = |reason| reason == PreemptionReason::InClusterQueue;
-        if found.iter().any(|victim| is_own(victim.reason)) {
-            (Possibility::Preempt, level)
-        } else {
-            (Possibility::Reclaim, level)
-        }
-    }
-}
+use crate::victims::Demand;
 
 /// A possibility and its borrowing level.
 type GranularMode = (Possibility, u32);
@@ -243,6 +149,9 @@ impl FlavorSearch<'_, '_> {
                 if amount == Amount::ZERO {
                     continue;
                 }
+                let pod_set = self.pod_set_index;
+                self.trace
+                    .record(|| Step::ResourceNotCovered { pod_set, resource });
                 return fails(assignment);
             };
             let Some(mode) = self.assign_group(group, &mut assignment.flavors) else {
@@ -413,36 +322,27 @@ impl FlavorSearch<'_, '_> {
             });
             return (Possibility::NoFit, 0);
         };
-        if let Some(gate) = &self.assignment_request.elastic_gate
-            && let Some(verdict) = gate.rejection(of, requested)
-        {
-            self.trace.record(|| Step::Flavor {
-                pod_set,
-                flavor,
-                verdict,
-            });
-            return (Possibility::NoFit, 0);
-        }
+        let gate = self.assignment_request.elastic_gate.as_ref();
+        let rejection = gate.and_then(|it| it.rejection(of, requested));
+        let mut demand = Demand {
+            of,
+            cell,
+            amount: requested,
+            own_usage_max: None,
+        };
         let (level, may_reclaim) = self.view.borrowing_level(cell, requested);
+        if let Some(verdict) = rejection {
+            demand.own_usage_max =
+                gate.and_then(|it| it.own_usage_max(self.view, cell, of, requested));
+            return self.preempt_within_max(demand, level, verdict);
+        }
         let available = self.view.available(cell).or_zero();
         if requested <= available {
             return (Possibility::Fit, level);
         }
         let is_within_nominal = requested <= self.view.tree.cell(cell).nominal;
         if is_within_nominal || may_reclaim || self.may_preempt_while_borrowing() {
-            let demand = Demand {
-                of,
-                cell,
-                amount: requested,
-            };
-            let assignment_request = self.assignment_request;
-            return self.oracle.possibility(
-                self.view,
-                assignment_request,
-                demand,
-                level,
-                self.trace,
-            );
+            return self.search_victims(demand, level);
         }
         self.trace.record(|| Step::Flavor {
             pod_set,
@@ -454,6 +354,35 @@ impl FlavorSearch<'_, '_> {
             },
         });
         (Possibility::NoFit, level)
+    }
+
+    /// Searches for victims of an elastic queue at its limit: only preemption in the queue itself can help, and only a
+    /// preemptible workload that may trigger it. Otherwise the verdict of the gate stays.
+    fn preempt_within_max(
+        &mut self,
+        demand: Demand,
+        level: u32,
+        verdict: FlavorVerdict,
+    ) -> GranularMode {
+        if demand.own_usage_max.is_some() && self.assignment_request.may_preempt {
+            let found = self.search_victims(demand, level);
+            if found.0 > Possibility::NoCandidates {
+                return found;
+            }
+        }
+        let (pod_set, flavor) = (self.pod_set_index, demand.of.flavor);
+        self.trace.record(|| Step::Flavor {
+            pod_set,
+            flavor,
+            verdict,
+        });
+        (Possibility::NoFit, 0)
+    }
+
+    fn search_victims(&mut self, demand: Demand, level: u32) -> GranularMode {
+        let assignment_request = self.assignment_request;
+        self.oracle
+            .possibility(self.view, assignment_request, demand, level, self.trace)
     }
 
     fn may_preempt_while_borrowing(&self) -> bool {

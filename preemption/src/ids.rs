@@ -77,6 +77,9 @@ id!(
 impl ResourceId {
     /// The resource `pods`: where a queue covers it, each pod requests one.
     pub const PODS: Self = Self(0);
+
+    /// A resource without a name in the state: no queue covers it, so a workload that requests it does not fit.
+    pub const UNKNOWN: Self = Self(u32::MAX);
 }
 
 /// A resource of a flavor: the unit that quota is declared for.

@@ -73,7 +73,9 @@
 //!     uid: name,
 //!     queue,
 //!     priority: 0,
+//!     preemption_priority: None,
 //!     order_time: 0,
+//!     waiting_since_s: 0,
 //!     pod_sets: vec![PodSet {
 //!         name: "main".into(),
 //!         count: 1,
@@ -115,6 +117,7 @@
 mod admitted;
 mod amount;
 mod assignment;
+mod assignment_request;
 mod candidate_list;
 mod cycle;
 mod damping;
@@ -159,7 +162,9 @@ pub use quota::{FlavorQuotas, Quota, ResourceGroup};
 pub use spec::{
     BorrowingGate, CohortSpec, KueueBugs, Options, QueueSpec, Reservation, WorkloadSpec,
 };
-pub use state::{DampingView, NodeView, PendingCounts, State, TreeView, WorkloadView};
+pub use state::{
+    DampingView, NamesView, NodeView, PendingCounts, State, TreeView, WorkloadView, mark_stuck,
+};
 pub use trace::{CandidateVerdict, FlavorVerdict, Possibility, QueueVerdict, Step, Trace};
 pub use victim::{PreemptionReason, Protection, Victim};
 pub use what_if::{Nomination, WhatIf};

@@ -1,13 +1,15 @@
 //! The pod sets of all workloads; equal ones are stored once.
 
 use crate::assignment::PodSet;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 /// Reference-counted pod sets.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct PodSetInterner {
     entries: BTreeMap<Arc<[PodSet]>, InternedPodSets>,
+    /// The ids of the entries.
+    ids: BTreeSet<u64>,
     /// An id is never reused: a queue may keep it in an inadmissible class after the last workload with it is gone.
     next_id: u64,
 }
@@ -36,7 +38,13 @@ impl PodSetInterner {
             workloads: 1,
         };
         self.entries.insert(Arc::clone(&pod_sets), known);
+        self.ids.insert(number);
         (pod_sets, number)
+    }
+
+    /// Returns whether any workload has the pod sets with this id.
+    pub(crate) fn is_used(&self, id: u64) -> bool {
+        self.ids.contains(&id)
     }
 
     /// Releases the pod sets of a removed workload.
@@ -46,7 +54,9 @@ impl PodSetInterner {
         };
         known.workloads = known.workloads.saturating_sub(1);
         if known.workloads == 0 {
+            let id = known.id;
             self.entries.remove(pod_sets);
+            self.ids.remove(&id);
         }
     }
 }
@@ -77,7 +87,9 @@ mod tests {
                 uid: "a",
                 queue: "a",
                 priority: 0,
+                preemption_priority: None,
                 order_time: 0,
+                waiting_since_s: 0,
                 pod_sets: pod_sets(count),
                 is_in_scope: true,
                 preemption_labels: crate::job::PreemptionLabels::default(),

@@ -53,6 +53,27 @@ pub struct PreemptionLimits {
     pub preemptions_max: Option<u32>,
     /// The most of its workloads that are preempted in one cycle; `None` is no limit.
     pub victims_per_cycle_max: Option<u32>,
+    /// How long its workloads must wait before they may preempt, in seconds.
+    pub delay_s: Option<i64>,
+}
+
+impl PreemptionLimits {
+    /// Returns these limits, with those of `defaults` where none is set.
+    pub(crate) fn or(self, defaults: Self) -> Self {
+        Self {
+            within_threshold_max: self.within_threshold_max.or(defaults.within_threshold_max),
+            reclaim_threshold_max: self
+                .reclaim_threshold_max
+                .or(defaults.reclaim_threshold_max),
+            min_run_within_s: self.min_run_within_s.or(defaults.min_run_within_s),
+            min_run_beyond_s: self.min_run_beyond_s.or(defaults.min_run_beyond_s),
+            preemptions_max: self.preemptions_max.or(defaults.preemptions_max),
+            victims_per_cycle_max: self
+                .victims_per_cycle_max
+                .or(defaults.victims_per_cycle_max),
+            delay_s: self.delay_s.or(defaults.delay_s),
+        }
+    }
 }
 
 /// `spec.preemption` of a ClusterQueue.

@@ -15,6 +15,9 @@ use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+/// The number of inadmissible classes up to which unused ones stay.
+const UNCHECKED_CLASSES_MAX: usize = 64;
+
 /// The settings of a ClusterQueue.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct QueueSettings {
@@ -82,6 +85,8 @@ pub(crate) struct Queue {
     heads: BTreeSet<(QueueKey, EquivalenceClass)>,
     /// Classes of which a workload failed at the head, without a change since.
     inadmissible_classes: BTreeSet<EquivalenceClass>,
+    /// The number of inadmissible classes above which unused ones are dropped.
+    classes_kept_max: usize,
     /// The number of workloads in `class_queues`.
     queued_count: usize,
     /// Workloads that the namespace selector does not match. Nothing reactivates them.
@@ -169,6 +174,21 @@ impl Queue {
         if class_queue.is_some_and(|class_queue| class_queue.contains(key)) {
             self.reactivate_class(class);
         }
+    }
+
+    /// Drops inadmissible classes whose pod sets no workload has any more: their ids are never used again. Costs constant
+    /// time on average, since it runs only when the number of classes has doubled.
+    pub(crate) fn drop_unused_classes(&mut self, is_used: impl Fn(u64) -> bool) {
+        if self.inadmissible_classes.len() > self.classes_kept_max.max(UNCHECKED_CLASSES_MAX) {
+            self.inadmissible_classes
+                .retain(|(pod_sets, _, _)| is_used(*pod_sets));
+            self.classes_kept_max = self.inadmissible_classes.len().saturating_mul(2);
+        }
+    }
+
+    /// Returns the number of inadmissible classes, including those without a workload.
+    pub(crate) fn inadmissible_class_count(&self) -> usize {
+        self.inadmissible_classes.len()
     }
 
     /// Makes a class inadmissible.

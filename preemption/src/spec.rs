@@ -5,7 +5,9 @@ use crate::assignment::{Assignment, PodSet};
 use crate::damping::Damping;
 use crate::ids::FlavorResource;
 use crate::job::{ElasticDefaults, PreemptionLabels};
-use crate::policy::{Algorithm, Compatibility, FlavorFungibility, Preemption, QueueingStrategy};
+use crate::policy::{
+    Algorithm, Compatibility, FlavorFungibility, Preemption, PreemptionLimits, QueueingStrategy,
+};
 use crate::quota::{Quota, ResourceGroup};
 
 /// Options of all queues.
@@ -25,6 +27,8 @@ pub struct Options {
     pub damping: Damping,
     /// The most workloads that are preempted in one cycle; `None` is no limit.
     pub victims_per_cycle_max: Option<u32>,
+    /// The limits of queues that do not set them.
+    pub preemption_limits: PreemptionLimits,
     /// Bugs of old Kueue releases to reproduce.
     pub kueue_bugs: KueueBugs,
 }
@@ -99,16 +103,21 @@ pub struct WorkloadSpec<'a> {
     pub uid: &'a str,
     /// Its ClusterQueue.
     pub queue: &'a str,
-    /// Its priority.
+    /// Its scheduling priority: in the queue and as a preemptor.
     pub priority: i32,
+    /// Its preemption priority: as a candidate for preemption. `None`, or one below the scheduling priority, counts as
+    /// the scheduling priority.
+    pub preemption_priority: Option<i32>,
     /// Its time in queue order: its creation, or an eviction that replaces it. Any unit that all workloads
     /// share.
     pub order_time: i64,
+    /// Since when it waits for quota, in seconds: its creation or its last eviction.
+    pub waiting_since_s: i64,
     /// Its pod sets.
     pub pod_sets: Vec<PodSet>,
     /// Whether the queue's namespace selector matches.
     pub is_in_scope: bool,
-    /// The preemption labels of its pods. Only elastic queues use them.
+    /// The preemption policy and labels of its pods. Only elastic queues use the labels.
     pub preemption_labels: PreemptionLabels,
 }
 

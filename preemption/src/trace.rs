@@ -4,7 +4,7 @@
 //! names in the [`State`](crate::State).
 
 use crate::amount::Amount;
-use crate::ids::{FlavorId, FlavorResource, NodeId, WorkloadId};
+use crate::ids::{FlavorId, FlavorResource, NodeId, ResourceId, WorkloadId};
 use crate::victim::{PreemptionReason, Protection};
 
 /// One step of a decision.
@@ -25,13 +25,26 @@ pub enum Step {
         /// The result.
         verdict: FlavorVerdict,
     },
+    /// The queue does not cover a requested resource.
+    ResourceNotCovered {
+        /// The position of the pod set.
+        pod_set: usize,
+        /// The resource; [`ResourceId::UNKNOWN`] if no queue covers it.
+        resource: ResourceId,
+    },
     /// A search for victims began.
     Search {
         /// The flavors and resources that do not fit.
         needs: Vec<FlavorResource>,
     },
-    /// The preemptor's queue is elastic, and the labels or the policy of its pods do not permit it to preempt.
+    /// The preemption policy of the preemptor is `Never`, or its queue is elastic and the labels of its pods do not
+    /// permit it to preempt.
     MayNotPreempt,
+    /// The preemptor has not waited as long as its queue requires.
+    PreemptionDelayed {
+        /// The second from which it may preempt.
+        until_s: i64,
+    },
     /// Even all candidates together do not free enough quota.
     CannotSucceed,
     /// The search could succeed without the priority thresholds of the preemptor's queue.

@@ -24,11 +24,19 @@ pub(crate) struct VictimProtection<'a> {
     pub(crate) is_damped: bool,
     /// Whether any queue has preemption limits or is elastic.
     pub(crate) has_limits: bool,
-    /// Set to the earliest second at which a candidate reaches its minimum run time.
+    /// Set to the earliest second at which a candidate reaches its minimum run time, or at which the preemptor has waited
+    /// long enough.
     pub(crate) next_candidate_at_s: &'a Cell<Option<i64>>,
 }
 
 impl VictimProtection<'_> {
+    /// Records a second at which a new search may have another result.
+    pub(crate) fn wake_at(&self, at_s: i64) {
+        let before = self.next_candidate_at_s.get();
+        let earliest_s = before.map_or(at_s, |it| it.min(at_s));
+        self.next_candidate_at_s.set(Some(earliest_s));
+    }
+
     /// Returns the reason if damping protects a candidate.
     pub(crate) fn damping_protection(
         &self,
@@ -69,7 +77,7 @@ impl VictimProtection<'_> {
         if self.has_limits && self.is_protected_by_queue(admitted) {
             return Some(Protection::NonPreemptible);
         }
-        let damping = self.damping_protection(priority, id, admitted.priority);
+        let damping = self.damping_protection(priority, id, admitted.preemption_priority);
         // Limits do not protect a workload that is being evicted: sparing it saves no run time.
         if damping.is_some() || !self.has_limits || admitted.is_evicted {
             return damping;
@@ -87,12 +95,7 @@ impl VictimProtection<'_> {
         };
         let runtime_s = self.now_s.saturating_sub(admitted.reserved_at_s);
         if let Some(min_runtime_s) = min_runtime_s.filter(|it| runtime_s < *it) {
-            let at_s = admitted.reserved_at_s.saturating_add(min_runtime_s);
-            let earliest_s = self
-                .next_candidate_at_s
-                .get()
-                .map_or(at_s, |it| it.min(at_s));
-            self.next_candidate_at_s.set(Some(earliest_s));
+            self.wake_at(admitted.reserved_at_s.saturating_add(min_runtime_s));
             return Some(Protection::BelowMinRuntime {
                 runtime_s,
                 min_runtime_s,

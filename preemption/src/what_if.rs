@@ -2,8 +2,8 @@
 
 use crate::amount::Amount;
 use crate::assignment::Assignment;
+use crate::assignment_request::{AssignmentRequest, Oracle};
 use crate::cycle::{NominationContext, NominationOptions, demands, nominate_with_holds};
-use crate::flavor_assigner::{AssignmentRequest, Oracle};
 use crate::ids::{FlavorResource, WorkloadId};
 use crate::quota::View;
 use crate::state::{State, apply_changes, apply_holds, ensure_cell};
@@ -88,7 +88,7 @@ impl<'a> WhatIf<'a> {
         }
         let found = self.with_view(|state, view| {
             let context = NominationContext::for_workload(state, id)?;
-            let request = demands(view, request, queue);
+            let request = demands(view, request, queue, None);
             let mut needs = needs.to_vec();
             needs.sort_unstable();
             Some(context.search(view, &BTreeSet::new(), &needs, &request, trace))

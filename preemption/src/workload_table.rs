@@ -17,7 +17,10 @@ pub(crate) struct WorkloadRow {
     pub(crate) uid: Arc<str>,
     pub(crate) queue: NodeId,
     pub(crate) priority: i32,
+    /// At least the priority, see [`crate::admitted`].
+    pub(crate) preemption_priority: i32,
     pub(crate) order_time: i64,
+    pub(crate) waiting_since_s: i64,
     pub(crate) pod_sets: Arc<[PodSet]>,
     /// Equal for equal pod sets.
     pub(crate) pod_sets_id: u64,
@@ -134,7 +137,9 @@ mod tests {
                 uid: &name,
                 queue: "a",
                 priority: 0,
+                preemption_priority: None,
                 order_time: 0,
+                waiting_since_s: 0,
                 pod_sets: Vec::new(),
                 is_in_scope: true,
                 preemption_labels: PreemptionLabels::default(),

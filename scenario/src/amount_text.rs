@@ -2,12 +2,13 @@
 
 use lockkeeper_api::quantity::Quantity;
 use lockkeeper_cluster_state::in_core_units;
-use serde::Deserialize;
+use serde::de::{Error, IntoDeserializer, Visitor};
+use serde::{Deserialize, Deserializer};
+use std::fmt;
 
 /// A whole number in the unit of the core (milli-CPU for cpu, else bytes or counts), or a quantity as
 /// Kubernetes writes it, in quotes: `"1500m"`, `"4Gi"`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
-#[serde(untagged)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AmountText {
     /// A number in the unit of the core.
     Number(i64),
@@ -23,5 +24,46 @@ impl AmountText {
             Self::Number(number) => Some(number),
             Self::Quantity(quantity) => in_core_units(resource, quantity),
         }
+    }
+}
+
+impl<'de> Deserialize<'de> for AmountText {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(AmountVisitor)
+    }
+}
+
+struct AmountVisitor;
+
+impl Visitor<'_> for AmountVisitor {
+    type Value = AmountText;
+
+    fn expecting(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str("an amount: a whole number, or a quantity such as \"1500m\" or \"4Gi\"")
+    }
+
+    fn visit_i64<E: Error>(self, number: i64) -> Result<AmountText, E> {
+        Ok(AmountText::Number(number))
+    }
+
+    fn visit_u64<E: Error>(self, number: u64) -> Result<AmountText, E> {
+        match i64::try_from(number) {
+            Ok(number) => Ok(AmountText::Number(number)),
+            Err(_) => Quantity::deserialize(number.into_deserializer()).map(AmountText::Quantity),
+        }
+    }
+
+    fn visit_f64<E: Error>(self, number: f64) -> Result<AmountText, E> {
+        Quantity::deserialize(number.into_deserializer()).map(AmountText::Quantity)
+    }
+
+    fn visit_str<E: Error>(self, text: &str) -> Result<AmountText, E> {
+        let quantity = text.parse();
+        let quantity = quantity.map_err(|_| {
+            E::custom(format_args!(
+                "{text:?} is no amount; write a whole number, or a quantity such as \"1500m\" or \"4Gi\""
+            ))
+        });
+        Ok(AmountText::Quantity(quantity?))
     }
 }

@@ -308,6 +308,7 @@ fn preemption(policy: &Preemption, is_elastic: bool) -> core::Preemption {
             min_run_beyond_s: policy.limits.reclaim_min_run_seconds,
             preemptions_max: policy.limits.max_preemptions,
             victims_per_cycle_max: policy.limits.max_victims_per_cycle,
+            delay_s: policy.limits.delay_seconds,
         },
     }
 }
@@ -329,7 +330,9 @@ fn set_usage(state: &mut State, queue: NodeId, usage: &[UsageAmount]) {
         uid: "",
         queue: &queue,
         priority: 0,
+        preemption_priority: None,
         order_time: 0,
+        waiting_since_s: 0,
         pod_sets: Vec::new(),
         is_in_scope: true,
         preemption_labels: PreemptionLabels::default(),
@@ -343,7 +346,11 @@ fn workload_spec(workload: &Workload, pod_sets: Vec<core::PodSet>) -> WorkloadSp
         uid: &workload.uid,
         queue: &workload.cluster_queue,
         priority: workload.priority,
+        preemption_priority: workload.preemption_priority,
         order_time: workload.queue_order_time,
+        waiting_since_s: workload
+            .waiting_since_time
+            .unwrap_or(workload.queue_order_time),
         pod_sets,
         is_in_scope: true,
         preemption_labels: PreemptionLabels {

@@ -49,6 +49,16 @@ pub enum ScenarioError {
         /// The accepted values.
         accepted: &'static str,
     },
+    /// A preemption priority is below the scheduling priority.
+    #[error("{at}: {given} is below the priority {priority}; use {priority} or more")]
+    PreemptionPriority {
+        /// The field path.
+        at: String,
+        /// The preemption priority.
+        given: i32,
+        /// The scheduling priority.
+        priority: i32,
+    },
     /// A workload has too many pod sets.
     #[error("{at}: {count} pod sets; the limit is {POD_SETS_MAX}")]
     TooManyPodSets {

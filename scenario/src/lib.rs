@@ -9,6 +9,8 @@ mod amount_text;
 mod build;
 mod error;
 pub mod explanation;
+mod field_check;
+mod field_names;
 pub mod gang;
 pub mod job;
 mod scenario;
@@ -17,6 +19,7 @@ mod validate;
 pub use amount_text::AmountText;
 pub use build::{LoadedScenario, compatibility, load, quota_pairs};
 pub use error::ScenarioError;
+pub use field_check::{FieldMistake, find_mistake};
 pub use scenario::{
     Algorithm, ClusterQueue, Cohort, FairSharing, FairStrategy, FixedAssignment, Flavor,
     NeededResource, PodSet, Preemption, PreemptionLimits, PreemptionPolicy, Quota, ResourceGroup,

@@ -236,6 +236,8 @@ pub struct PreemptionLimits {
     pub max_preemptions: Option<u32>,
     /// The most victims of the queue in one cycle.
     pub max_victims_per_cycle: Option<u32>,
+    /// How long its workloads must wait before they may preempt.
+    pub delay_seconds: Option<i64>,
 }
 
 /// `preemptionPolicy` of pods.
@@ -261,12 +263,18 @@ pub struct Workload {
     pub uid: String,
     /// Its ClusterQueue; empty if it has none.
     pub cluster_queue: String,
-    /// Its priority.
+    /// Its scheduling priority: in the queue and as a preemptor.
     #[serde(default)]
     pub priority: i32,
+    /// Its preemption priority: as a candidate for preemption. By default, and at least, the scheduling priority.
+    #[serde(default)]
+    pub preemption_priority: Option<i32>,
     /// Its queue order time, in seconds: orders workloads of equal priority.
     #[serde(default)]
     pub queue_order_time: i64,
+    /// Since when it waits for quota; by default its queue order time.
+    #[serde(default)]
+    pub waiting_since_time: Option<i64>,
     /// The time of its quota reservation.
     #[serde(default)]
     pub quota_reserved_time: Option<i64>,

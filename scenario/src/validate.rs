@@ -204,6 +204,15 @@ impl ScenarioTotals {
                 count: workload.pod_sets.len(),
             });
         }
+        if let Some(given) = workload.preemption_priority
+            && given < workload.priority
+        {
+            return Err(ScenarioError::PreemptionPriority {
+                at: format!("{path}.preemptionPriority"),
+                given,
+                priority: workload.priority,
+            });
+        }
         for (at, pod_set) in workload.pod_sets.iter().enumerate() {
             let path = format!("{path}.podSets[{at}]");
             let bad = |field: &str, count, accepted| ScenarioError::Count {

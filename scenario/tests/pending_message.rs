@@ -196,7 +196,7 @@ fn pending_message_names_preemptors_holding_quota() {
             over_victim_limit(),
             &[],
             "Waiting for quota: requests 2 cpu of flavor f, 0 cpu free; 2 preemptions are \
-             needed, and the limit per cycle is 1"
+             needed, and the limit per cycle is 1 (maxVictimsPerCycle)"
                 .to_owned(),
         ),
     ];

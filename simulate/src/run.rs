@@ -198,7 +198,9 @@ impl<'a> SimulationRun<'a> {
                 uid: &name,
                 queue: &workload.queue,
                 priority: workload.priority,
+                preemption_priority: None,
                 order_time: i64::try_from(number).unwrap_or(i64::MAX),
+                waiting_since_s: 0,
                 pod_sets: vec![PodSet {
                     name: "main".into(),
                     count: 1,

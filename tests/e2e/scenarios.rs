@@ -20,6 +20,7 @@ mod rbac;
 mod rules;
 mod scheduling;
 mod setup;
+mod tenants;
 pub mod without_cluster;
 mod workers;
 
@@ -65,6 +66,7 @@ pub fn all(root: &Path) -> Vec<Scenario> {
     scenarios.extend(examples::scenarios(root));
     scenarios.extend(cel_rules::scenarios());
     scenarios.extend(policy_defaults::scenarios());
+    scenarios.extend(tenants::scenarios());
     scenarios.extend(objects::scenarios());
     scenarios.extend(kubernetes_objects::scenarios());
     scenarios.extend(scheduling::scenarios());

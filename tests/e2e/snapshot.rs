@@ -14,7 +14,7 @@ pub fn check(name: &str, text: &str) {
         "UID",
     );
     // The name of a workload ends with a digest of its job's uid.
-    settings.add_filter(r"\b(job(?:set)?-[a-z0-9-]+)-[0-9a-f]{8}\b", "$1-DIGEST");
+    settings.add_filter(r"\b(job(?:set)?-[a-z0-9-]+)-[0-9a-f]{16}\b", "$1-DIGEST");
     settings.add_filter(r"\b\d+ s after creation", "SECONDS s after creation");
     settings.add_filter(r"\b\d{4}-\d\d-\d\dT[\d:.]+Z", "TIME");
     settings.add_filter(r"\brevision=\d+", "revision=REVISION");

@@ -52,6 +52,30 @@ pub(crate) struct AdmissionResponse {
     hits: RuleHits,
 }
 
+/// The text of a warning. If it is too long, the value is left out; if that is not enough, the advice, which is the end
+/// of the detail, comes first: the end is truncated.
+fn warning_text(warning: &Finding) -> String {
+    let fits = |text: &String| text.chars().count() <= WARNING_LENGTH_MAX;
+    let Finding {
+        rule,
+        field,
+        detail,
+        ..
+    } = warning;
+    let whole = format!("{rule} {}", warning.text());
+    if fits(&whole) {
+        return whole;
+    }
+    let without_value = format!("{rule} {field}: {detail}");
+    if fits(&without_value) {
+        return without_value;
+    }
+    match detail.rsplit_once("; ") {
+        Some((violation, advice)) => format!("{rule} {advice} ({field}: {violation})"),
+        None => format!("{rule} {detail} ({field})"),
+    }
+}
+
 /// Why a request is rejected: Kubernetes' `Status`.
 #[derive(Debug, Serialize)]
 pub(crate) struct Status {
@@ -109,8 +133,7 @@ impl AdmissionResponse {
         let mut response = Self::allow(uid);
         response.hits = RuleHits::from_verdict(verdict);
         for warning in &verdict.warnings {
-            // The id comes first, because the end may be truncated.
-            response.warn(format!("{} {}", warning.rule, warning.text()));
+            response.warn(warning_text(warning));
         }
         for (rule, text) in messages_by_rule(&verdict.audits) {
             response.annotate(rule, &text);
@@ -349,6 +372,40 @@ pub(crate) fn truncate(mut text: String, length_max: usize) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use lockkeeper_api::field_path::FieldPath;
+    use lockkeeper_policies::finding::ErrorKind;
+
+    #[test]
+    fn advice_of_long_warning_is_not_truncated() {
+        let warning = |violation: &str| Finding {
+            rule: "LA001".into(),
+            field: FieldPath::new("metadata.labels").key("lockkeeper.dev/queue_name"),
+            kind: ErrorKind::Invalid,
+            value: Some("\"a\"".to_owned()),
+            detail: format!("{violation}; use lockkeeper.dev/queue-name").into(),
+        };
+        let field = "metadata.labels[lockkeeper.dev/queue_name]";
+        let advice = "use lockkeeper.dev/queue-name";
+        for (violation, expected) in [
+            (
+                "is wrong",
+                format!("LA001 {field}: Invalid value: \"a\": is wrong; {advice}"),
+            ),
+            (
+                "is under no known key",
+                format!("LA001 {field}: is under no known key; {advice}"),
+            ),
+            (
+                &"long ".repeat(40),
+                format!("LA001 {advice} ({field}: long long"),
+            ),
+        ] {
+            let text = warning_text(&warning(violation));
+            assert!(text.starts_with(&expected), "{text}");
+            let shown = truncate(text, WARNING_LENGTH_MAX);
+            assert!(shown.contains(advice), "{shown}");
+        }
+    }
 
     #[test]
     fn long_text_is_truncated_with_ellipsis() {

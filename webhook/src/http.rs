@@ -16,16 +16,19 @@ use crate::request_observer::RequestObserver;
 use crate::trace::{ReviewSpan, ReviewStep};
 use axum::Router;
 use axum::body::{Body, Bytes};
-use axum::extract::{RawQuery, State};
+use axum::extract::{Extension, RawQuery, State};
 use axum::http::header::CONTENT_TYPE;
 use axum::http::{HeaderMap, HeaderValue, StatusCode, Version};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{MethodRouter, get, post};
+use body::RequestBody;
 use error::HttpError;
-use handler_state::HandlerState;
+use handler_state::{HandlerState, ProbeState};
+use lockkeeper_certs::tls::Peer;
 use lockkeeper_kube_support::health::Health;
 use received::ReceivedReview;
 use review::{Endpoint, ReviewTask};
+use std::net::IpAddr;
 use std::sync::Arc;
 use tokio::time::Instant;
 
@@ -34,8 +37,7 @@ pub fn router(app: Arc<AppState>) -> Router {
     router_with(app, Arc::default(), Arc::default())
 }
 
-/// Returns the router of the server. `/noop` reads a request and returns a constant, to measure the cost
-/// of the transport.
+/// Returns the router of the server.
 ///
 /// The probes have no concurrency limit: an overloaded server is still alive and ready.
 pub fn router_with(app: Arc<AppState>, load: Arc<LoadShedder>, health: Arc<Health>) -> Router {
@@ -43,18 +45,33 @@ pub fn router_with(app: Arc<AppState>, load: Arc<LoadShedder>, health: Arc<Healt
         .route("/validate", review_handler(ReviewPath::Validate))
         .route("/mutate", review_handler(ReviewPath::Mutate))
         .route("/convert", review_handler(ReviewPath::Convert))
-        .route("/noop", post(noop))
+        .with_state(HandlerState {
+            app: Arc::clone(&app),
+            load,
+            health: Arc::clone(&health),
+        })
+        .merge(probe_router(app, health))
+}
+
+/// Returns the router of the probes alone.
+pub fn probe_router(app: Arc<AppState>, health: Arc<Health>) -> Router {
+    Router::new()
         .route("/livez", get(async || "ok\n"))
         .route("/readyz", get(readyz))
+        .with_state(ProbeState { app, health })
+}
+
+/// Returns the router of `/noop`, which reads a request and returns a constant, to measure the cost of the
+/// transport.
+pub fn noop_router(app: Arc<AppState>, load: Arc<LoadShedder>, health: Arc<Health>) -> Router {
+    Router::new()
+        .route("/noop", post(noop))
         .with_state(HandlerState { app, load, health })
 }
 
-async fn readyz(State(server): State<HandlerState>) -> Response {
+async fn readyz(State(server): State<ProbeState>) -> Response {
     let mut reasons = server.health.problems();
-    let missing = server.app.readiness.missing();
-    if !missing.is_empty() {
-        reasons.push(format!("still listing {}", missing.join(", ")));
-    }
+    reasons.extend(server.app.readiness.problem());
     if reasons.is_empty() {
         return "ok\n".into_response();
     }
@@ -67,19 +84,41 @@ fn review_handler(path: ReviewPath) -> MethodRouter<HandlerState> {
     let handle = async move |State(server): State<HandlerState>,
                              RawQuery(query): RawQuery,
                              version: Version,
+                             peer: Option<Extension<Peer>>,
                              headers: HeaderMap,
                              body: Body| {
-        let response = handle_review(&server, path, query.as_deref(), &headers, body).await;
+        let request = RequestBody {
+            peer: address(peer),
+            headers: &headers,
+            body,
+        };
+        let response = handle_review(&server, path, query.as_deref(), request).await;
         server.close_if_stopping(version, response.into_response())
     };
     post(handle)
 }
 
-async fn noop(State(server): State<HandlerState>, headers: HeaderMap, body: Body) -> Response {
+/// Returns the address of the client; `None` if the request did not come over a connection.
+fn address(peer: Option<Extension<Peer>>) -> Option<IpAddr> {
+    peer.map(|Extension(peer)| peer.address.ip())
+}
+
+async fn noop(
+    State(server): State<HandlerState>,
+    peer: Option<Extension<Peer>>,
+    headers: HeaderMap,
+    body: Body,
+) -> Response {
     let response = async {
-        let _permit = server.load.acquire()?;
+        let peer = address(peer);
+        let _permit = server.load.acquire(peer)?;
         let deadline = deadline::from_query(None, Instant::now(), &server.load.limits().reserve);
-        body::read(&server, &headers, body, deadline).await?;
+        let request = RequestBody {
+            peer,
+            headers: &headers,
+            body,
+        };
+        body::read(&server, request, deadline).await?;
         Ok::<_, HttpError>(JsonBody(Bytes::from_static(b"{}")))
     };
     response.await.into_response()
@@ -90,19 +129,18 @@ async fn handle_review(
     server: &HandlerState,
     path: ReviewPath,
     query: Option<&str>,
-    headers: &HeaderMap,
-    body: Body,
+    request: RequestBody<'_>,
 ) -> Result<JsonBody, HttpError> {
     let started = Instant::now();
     // Before the permit, so that a rejected request is counted too.
     let observer = RequestObserver::new(&server.app, path);
-    let root = ReviewSpan::new(&server.app, path, headers);
+    let root = ReviewSpan::new(&server.app, path, request.headers);
     let response = async {
         // Before the body is read: rejecting an overload must not need memory.
-        let _permit = server.load.acquire()?;
+        let _permit = server.load.acquire(request.peer)?;
         let deadline = deadline::from_query(query, started, &server.load.limits().reserve);
         let reading = root.trace().begin(ReviewStep::Read);
-        let body = body::read(server, headers, body, deadline).await?;
+        let body = body::read(server, request, deadline).await?;
         reading.end();
         observer.record_body(body.bytes().len());
         let received = ReceivedReview {
@@ -132,7 +170,12 @@ async fn handle_review(
     if let Err(error) = &response {
         root.trace().record_http_error(error.code());
         if matches!(error, HttpError::Overloaded(_)) {
+            // The load shedder logs overload.
             server.app.metrics.count_shed();
+        } else {
+            server
+                .load
+                .log_rejected(error.code().as_u16(), error.cause());
         }
     }
     response

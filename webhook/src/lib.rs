@@ -25,6 +25,7 @@ mod conversion_review;
 mod deadline;
 mod duplicate_keys;
 mod metric_labels;
+mod peer_shares;
 mod request_observer;
 mod request_view;
 mod review_context;

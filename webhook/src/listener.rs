@@ -21,6 +21,7 @@ use tokio::task::{JoinError, JoinSet};
 use tracing::{debug, error, warn};
 
 use crate::load_shedding::LogThrottle;
+use crate::peer_shares::PeerShares;
 
 mod connection;
 mod requests;
@@ -45,6 +46,8 @@ pub struct ConnectionLimits {
     pub drain_timeout: Duration,
     /// Open connections; further ones wait in the kernel's queue. With zero, none is accepted.
     pub connections_max: usize,
+    /// Open connections from one client address; further ones are closed at once.
+    pub connections_per_peer_max: usize,
     /// Open requests on one HTTP/2 connection; more need another connection.
     pub streams_max: u32,
     /// The longest time for a client to read a response; then the connection is closed.
@@ -82,6 +85,7 @@ impl From<&WebhookSettings> for ConnectionLimits {
             idle_timeout: limits.idle_timeout_seconds.seconds(),
             drain_timeout: Duration::from_secs(settings.drain_seconds),
             connections_max: limits.connections_max.count(),
+            connections_per_peer_max: limits.connections_per_peer_max.count(),
             streams_max: http2.streams_max.count_u32(),
             answer_timeout: limits.answer_timeout_seconds.seconds(),
             ping_interval: http2.ping_interval_seconds.seconds(),
@@ -137,6 +141,8 @@ pub async fn serve(
     let drain_timeout = limits.drain_timeout;
     let connections_max = limits.connections_max.min(Semaphore::MAX_PERMITS);
     let limit_log = LogThrottle::new(limits.log_interval);
+    let peer_log = LogThrottle::new(limits.log_interval);
+    let peers = PeerShares::new(limits.connections_per_peer_max);
     let permits = Arc::new(Semaphore::new(connections_max));
     let shared = Arc::new(ListenerState {
         tls: tls.into(),
@@ -163,6 +169,14 @@ pub async fn serve(
             () = &mut shutdown => break,
             accepted = accept(&tcp) => accepted,
         };
+        // Closed before the handshake: waiting would let one client fill the queue for all.
+        let Some(share) = peers.take_one(peer.ip()) else {
+            if peer_log.is_due() {
+                let (address, connections) = (peer.ip(), peers.max());
+                warn!(%address, connections, "closed a connection: the address has its share of them");
+            }
+            continue;
+        };
         let connection = Connection {
             peer,
             shared: Arc::clone(&shared),
@@ -171,7 +185,7 @@ pub async fn serve(
         };
         connections.spawn(async move {
             connection.run(stream).await;
-            drop(place);
+            drop((place, share));
         });
         // The set keeps the result of an ended task until it is joined.
         while let Some(ended) = connections.try_join_next() {

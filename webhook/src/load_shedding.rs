@@ -3,9 +3,11 @@
 //! A request over a limit is rejected with 429 before its body is read: that is cheap, and the API server
 //! retries.
 
+use crate::peer_shares::{PeerShare, PeerShares};
 use axum::body::Bytes;
 use lockkeeper_api::config::LimitSettings;
 use std::fmt;
+use std::net::IpAddr;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -19,8 +21,12 @@ pub use crate::deadline::DeadlineReserve;
 pub struct LoadLimits {
     /// Requests in flight. With zero, every request is rejected.
     pub requests_max: usize,
+    /// Requests in flight from one client address.
+    pub requests_per_peer_max: usize,
     /// Bytes of buffered bodies.
     pub bodies_max_bytes: usize,
+    /// Bytes of buffered bodies from one client address.
+    pub bodies_per_peer_max_bytes: usize,
     /// The `Retry-After` of rejected requests, in seconds.
     pub retry_after_seconds: u64,
     /// The longest time to read a body; the deadline of the request may be earlier.
@@ -39,7 +45,9 @@ impl From<&LimitSettings> for LoadLimits {
     fn from(settings: &LimitSettings) -> Self {
         Self {
             requests_max: settings.requests_max.count(),
+            requests_per_peer_max: settings.requests_per_peer_max.count(),
             bodies_max_bytes: settings.bodies_max_bytes.count(),
+            bodies_per_peer_max_bytes: settings.bodies_per_peer_max_bytes.count(),
             retry_after_seconds: settings.retry_after_seconds.get(),
             body_timeout: settings.body_timeout_seconds.seconds(),
             large_body_min_bytes: settings.large_body_min_bytes.count(),
@@ -65,9 +73,13 @@ pub struct LoadShedder {
     limits: LoadLimits,
     request_permits: Arc<Semaphore>,
     large_body_permits: Arc<Semaphore>,
+    peer_requests: Arc<PeerShares>,
+    peer_bytes: Arc<PeerShares>,
     buffered_bytes: AtomicUsize,
     shed: AtomicU64,
     log_throttle: LogThrottle,
+    rejected: AtomicU64,
+    rejected_log: LogThrottle,
 }
 
 impl Default for LoadShedder {
@@ -86,9 +98,13 @@ impl LoadShedder {
         Self {
             request_permits: Arc::new(Semaphore::new(limits.requests_max)),
             large_body_permits: Arc::new(Semaphore::new(limits.heavy_max)),
+            peer_requests: PeerShares::new(limits.requests_per_peer_max),
+            peer_bytes: PeerShares::new(limits.bodies_per_peer_max_bytes),
             buffered_bytes: AtomicUsize::new(0),
             shed: AtomicU64::new(0),
             log_throttle: LogThrottle::new(limits.log_interval),
+            rejected: AtomicU64::new(0),
+            rejected_log: LogThrottle::new(limits.log_interval),
             limits,
         }
     }
@@ -123,16 +139,38 @@ impl LoadShedder {
         &self.limits
     }
 
-    /// Returns the permit of one request, or an error if the limit is reached.
-    pub(crate) fn acquire(&self) -> Result<OwnedSemaphorePermit, Overloaded> {
+    /// Returns the permit of one request, or an error if a limit is reached. A request without the address of its
+    /// client, such as one that did not come over a connection, counts only against the limit of all.
+    pub(crate) fn acquire(&self, peer: Option<IpAddr>) -> Result<RequestPermit, Overloaded> {
+        // The share of the peer first: a peer over its share takes no permit from the others.
+        let share = peer.map(|peer| {
+            let share = self.peer_requests.take_one(peer);
+            share.ok_or_else(|| self.reject(LoadLimit::PeerRequests(self.peer_requests.max())))
+        });
+        let share = share.transpose()?;
         let permit = Arc::clone(&self.request_permits).try_acquire_owned();
-        permit.map_err(|_| self.reject(LoadLimit::Requests(self.limits.requests_max)))
+        let permit =
+            permit.map_err(|_| self.reject(LoadLimit::Requests(self.limits.requests_max)))?;
+        Ok(RequestPermit {
+            _permit: permit,
+            _share: share,
+        })
     }
 
     /// Waits for the permit to evaluate a large body; `None` if there is none before the deadline.
     pub(crate) async fn acquire_large(&self, deadline: Instant) -> Option<OwnedSemaphorePermit> {
         let permit = Arc::clone(&self.large_body_permits).acquire_owned();
         timeout_at(deadline, permit).await.ok()?.ok()
+    }
+
+    /// Counts a request that is rejected before it is reviewed, and logs it, at most once per interval: any pod can
+    /// send such requests.
+    pub(crate) fn log_rejected(&self, code: u16, cause: &'static str) {
+        let rejected = self.rejected.fetch_add(1, Ordering::Relaxed);
+        let rejected = rejected.saturating_add(1);
+        if self.rejected_log.is_due() {
+            tracing::info!(code, cause, rejected, "rejected requests");
+        }
     }
 
     fn reject(&self, limit: LoadLimit) -> Overloaded {
@@ -146,6 +184,13 @@ impl LoadShedder {
         }
         overload
     }
+}
+
+/// The permit of one request in flight; returned when dropped.
+#[derive(Debug)]
+pub(crate) struct RequestPermit {
+    _permit: OwnedSemaphorePermit,
+    _share: Option<PeerShare>,
 }
 
 /// A limit is reached.
@@ -162,15 +207,21 @@ pub(crate) struct Overloaded {
 pub(crate) enum LoadLimit {
     /// Requests in flight.
     Requests(usize),
+    /// Requests in flight from one client address.
+    PeerRequests(usize),
     /// Bytes of buffered bodies.
     Bytes(usize),
+    /// Bytes of buffered bodies from one client address.
+    PeerBytes(usize),
 }
 
 impl fmt::Display for LoadLimit {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Requests(limit) => write!(f, "{limit} requests are"),
+            Self::PeerRequests(limit) => write!(f, "{limit} requests from this address are"),
             Self::Bytes(limit) => write!(f, "bodies of {limit} bytes are"),
+            Self::PeerBytes(limit) => write!(f, "bodies of {limit} bytes from this address are"),
         }
     }
 }
@@ -178,15 +229,17 @@ impl fmt::Display for LoadLimit {
 /// A body that is being read. Its bytes count against the limit until it is dropped.
 pub(crate) struct BufferedBody {
     load: Arc<LoadShedder>,
+    peer_share: Option<PeerShare>,
     counted_bytes: usize,
     bytes: Bytes,
     overflow: Vec<u8>,
 }
 
 impl BufferedBody {
-    pub(crate) fn new(load: &Arc<LoadShedder>) -> Self {
+    pub(crate) fn new(load: &Arc<LoadShedder>, peer: Option<IpAddr>) -> Self {
         Self {
             load: Arc::clone(load),
+            peer_share: peer.map(|peer| load.peer_bytes.share(peer)),
             counted_bytes: 0,
             bytes: Bytes::new(),
             overflow: Vec::new(),
@@ -195,6 +248,12 @@ impl BufferedBody {
 
     /// Adds a piece of the body.
     pub(crate) fn push(&mut self, piece: Bytes) -> Result<(), Overloaded> {
+        if let Some(share) = &mut self.peer_share
+            && !share.grow(piece.len())
+        {
+            let limit = self.load.limits.bodies_per_peer_max_bytes;
+            return Err(self.load.reject(LoadLimit::PeerBytes(limit)));
+        }
         let limit = self.load.limits.bodies_max_bytes;
         // Check and addition are one step, or two requests could exceed the limit together.
         let add = |buffered: usize| {

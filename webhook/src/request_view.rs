@@ -1,18 +1,24 @@
 //! The cluster view of one request: the stores, and the objects that were looked up for it.
 
 use lockkeeper_policies::cluster_view::{ClusterView, Lookup, PriorityClassFacts};
+use lockkeeper_policies::cohort_trees::{LocalQueueFacts, Project};
 use lockkeeper_policies::index::{Index, IndexedKind};
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// An object to look up: a cluster-scoped kind and a name.
+/// An object to look up: a kind and a name, for a namespaced kind `namespace/name`.
 pub(crate) type LookupKey = (IndexedKind, String);
+
+/// The kind of lockkeeper's LocalQueues.
+pub(crate) const LOCAL_QUEUE: IndexedKind = IndexedKind::LocalQueue(Project::Lockkeeper);
 
 /// The facts that rules use of a looked-up object.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum LookedUp {
     /// The facts of a PriorityClass.
     PriorityClass(PriorityClassFacts),
+    /// The facts of a LocalQueue.
+    LocalQueue(LocalQueueFacts),
     /// An object of another kind exists.
     Exists,
 }
@@ -75,7 +81,20 @@ impl ClusterView for RequestView<'_> {
             None => stored,
             Some(Lookup::Found(LookedUp::PriorityClass(facts))) => Lookup::Found(*facts),
             Some(Lookup::Absent) => Lookup::Absent,
-            Some(Lookup::Found(LookedUp::Exists) | Lookup::Unknown) => Lookup::Unknown,
+            Some(Lookup::Found(_) | Lookup::Unknown) => Lookup::Unknown,
+        }
+    }
+
+    fn local_queue(&self, namespace: &str, name: &str) -> Lookup<&LocalQueueFacts> {
+        let stored = self.index.local_queue(namespace, name);
+        if let Lookup::Found(_) = stored {
+            return stored;
+        }
+        match self.live_result(LOCAL_QUEUE, &format!("{namespace}/{name}")) {
+            None => stored,
+            Some(Lookup::Found(LookedUp::LocalQueue(facts))) => Lookup::Found(facts),
+            Some(Lookup::Absent) => Lookup::Absent,
+            Some(Lookup::Found(_) | Lookup::Unknown) => Lookup::Unknown,
         }
     }
 
@@ -114,7 +133,7 @@ mod tests {
 
     use super::*;
     use lockkeeper_policies::cluster_view::ObjectName;
-    use lockkeeper_policies::cohort_trees::{FlavorFacts, Project};
+    use lockkeeper_policies::cohort_trees::FlavorFacts;
     use lockkeeper_policies::facts;
     use lockkeeper_policies::index::Facts;
     use serde_json::{Value, json};

@@ -12,11 +12,13 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use kube::core::{DynamicObject, PartialObjectMeta};
 use kube::discovery::ApiResource;
 use kube::runtime::watcher;
-use kube::runtime::watcher::Config;
 use kube::{Api, Client, Resource};
 use lockkeeper_api::config::ForeignKinds;
-use lockkeeper_api::{Workload, labels};
+use lockkeeper_api::{GROUP, Workload, labels};
+use lockkeeper_kube_support::api_client::{ApiClients, WatchAges};
+use lockkeeper_kube_support::list_item::ListItem;
 use lockkeeper_kube_support::slim_object::SlimObject;
+use lockkeeper_kube_support::watch_stream::watch_config;
 use lockkeeper_policies::cohort_trees::Project;
 use lockkeeper_policies::facts;
 use lockkeeper_policies::index::{Facts, Index, IndexedKind};
@@ -28,14 +30,20 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, RwLock};
 use std::time::Duration;
 
-/// Objects per page of a list. They are in memory three times for a moment: as bytes, as text and decoded.
-const PAGE_SIZE: u32 = 100;
+/// Objects per page of a list. Each may have one and a half megabytes, and kube has a page in memory three times for
+/// a moment.
+const PAGE_SIZE: u32 = 20;
 
 /// The stores that have synced.
 #[derive(Clone, Debug, Default)]
 pub struct StoreReadiness {
     stores: Arc<[(&'static str, AtomicBool)]>,
+    watches: WatchAges,
 }
+
+/// The longest time without a response to a watch. A watch starts again every 20 s, and a dead connection is noticed
+/// within 45 s; after this time another replica may have newer stores.
+const WATCH_AGE_MAX: Duration = Duration::from_secs(90);
 
 impl StoreReadiness {
     /// Returns a readiness without stores.
@@ -44,11 +52,20 @@ impl StoreReadiness {
         Self::default()
     }
 
-    fn from_stores(stores: impl Iterator<Item = Store>) -> Self {
+    fn from_stores(stores: impl Iterator<Item = Store>, watches: WatchAges) -> Self {
         let unsynced = stores.map(|store| (store.name, AtomicBool::new(false)));
         Self {
             stores: unsynced.collect(),
+            watches,
         }
+    }
+
+    /// Returns the time since the last response to the watch of a store; zero if it is not watched.
+    pub(crate) fn watch_age(&self, store: &str) -> Duration {
+        let ages = self.watches.ages();
+        let collection = watched_collection(store);
+        let found = ages.into_iter().find(|(kind, _)| *kind == collection);
+        found.map(|(_, age)| age).unwrap_or_default()
     }
 
     /// Marks a store as synced.
@@ -65,6 +82,17 @@ impl StoreReadiness {
         found.is_some_and(|(_, settled)| !settled.swap(true, Ordering::Release))
     }
 
+    /// Returns why the stores cannot be used yet; `None` if they can.
+    pub(crate) fn problem(&self) -> Option<String> {
+        let missing = self.missing();
+        if !missing.is_empty() {
+            return Some(format!("still listing {}", missing.join(", ")));
+        }
+        let (kind, age) = self.watches.oldest()?;
+        let seconds = age.as_secs();
+        (age > WATCH_AGE_MAX).then(|| format!("no response to the watch of {kind} for {seconds} s"))
+    }
+
     /// Returns the stores that have not synced.
     #[must_use]
     pub fn missing(&self) -> Vec<&'static str> {
@@ -73,6 +101,16 @@ impl StoreReadiness {
             .iter()
             .filter(|(_, synced)| !synced.load(Ordering::Acquire));
         unsynced.map(|(name, _)| *name).collect()
+    }
+}
+
+/// Returns the collection that a store watches, as [`WatchAges`] names it.
+fn watched_collection(store: &str) -> String {
+    match store {
+        "pods" => store.to_owned(),
+        "priorityclasses" => format!("{store}.scheduling.k8s.io"),
+        _ if store.contains('.') => store.to_owned(),
+        _ => format!("{store}.{GROUP}"),
     }
 }
 
@@ -150,19 +188,20 @@ pub(crate) fn stores(
 /// ends; a failed watch is restarted with exponential backoff, and meanwhile the stores keep their
 /// objects. An update waits at most `lag_max` for requests that are being evaluated.
 pub fn start_watches(
-    client: &Client,
+    clients: &ApiClients,
     index: &Arc<RwLock<Index>>,
     lag_max: Duration,
     wanted: &BTreeSet<ForeignKinds>,
 ) -> StoreReadiness {
-    let readiness = StoreReadiness::from_stores(stores(wanted.iter().copied()));
+    let readiness =
+        StoreReadiness::from_stores(stores(wanted.iter().copied()), clients.ages.clone());
     let feed = IndexFeed {
         index: Arc::clone(index),
         lag_max,
         readiness: readiness.clone(),
     };
     let watches = Watches {
-        client,
+        client: &clients.watches,
         feed: &feed,
     };
     watches.watch_kind(PRIORITY_CLASSES, |class: &PriorityClass| {
@@ -192,9 +231,9 @@ impl Watches<'_> {
     where
         K: Resource<DynamicType = ()> + Clone + Debug + DeserializeOwned + Send + 'static,
     {
-        let all: Api<K> = Api::all(self.client.clone());
-        let watch = move || watcher(all.clone(), Config::default().page_size(PAGE_SIZE));
-        spawn(store, watch, self.feed, move |object| {
+        let all: Api<ListItem<K>> = Api::all(self.client.clone());
+        let watch = move || watcher(all.clone(), watch_config(PAGE_SIZE));
+        spawn(store, watch, self.feed, move |object: &K| {
             Some(facts_of(object))
         });
     }
@@ -206,16 +245,16 @@ impl Watches<'_> {
         kind: &ApiResource,
         facts_of: impl Fn(&DynamicObject) -> Option<Facts> + Send + Sync + 'static,
     ) {
-        let all: Api<DynamicObject> = Api::all_with(self.client.clone(), kind);
-        let watch = move || watcher(all.clone(), Config::default().page_size(PAGE_SIZE));
+        let all: Api<ListItem<DynamicObject>> = Api::all_with(self.client.clone(), kind);
+        let watch = move || watcher(all.clone(), watch_config(PAGE_SIZE));
         spawn(store, watch, self.feed, facts_of);
     }
 
     /// Starts the watch of the pods of jobs.
     fn watch_job_pods(&self, store: Store) {
-        let pods: Api<SlimPod> = Api::all(self.client.clone());
+        let pods: Api<ListItem<SlimPod>> = Api::all(self.client.clone());
         // The API server filters by the label: most pods belong to no job.
-        let config = || Config::default().page_size(PAGE_SIZE).labels(labels::JOB);
+        let config = || watch_config(PAGE_SIZE).labels(labels::JOB);
         let watch = move || watcher(pods.clone(), config());
         spawn(store, watch, self.feed, |pod: &SlimPod| {
             facts::partial_pod_facts(pod.metadata.labels.as_ref())

@@ -7,7 +7,7 @@ use super::namespaced_name::NamespacedName;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// The default address of the controller's probes and metrics. The webhook uses 9443 and 9444.
+/// The default address of the controller's probes and metrics. The webhook uses 9443 to 9445.
 const LISTEN_DEFAULT: &str = "127.0.0.1:9446";
 
 /// The controller, which admits workloads.
@@ -31,6 +31,16 @@ pub struct ControllerSettings {
     /// Events emitted per second for evictions (burst ×10). Further evictions are summarised once a minute
     /// per LocalQueue. The conditions of each evicted workload state the reason in any case.
     pub eviction_events_per_second: BoundedInt<0, 1_000>,
+    /// How long the controller waits for the controller of a job to acknowledge a start before it suspends the job
+    /// of an evicted workload, in seconds; and then for the acknowledgement of the stop, before it releases the
+    /// quota of a job whose status counts no pods.
+    pub job_response_seconds: BoundedInt<1, 3_600>,
+    /// How long after its eviction a workload may hold its quota, in seconds. Then it gets the condition
+    /// `EvictionStuck`, and other workloads are preempted instead.
+    pub stuck_eviction_seconds: BoundedInt<1, 86_400>,
+    /// Limit for the spec of a Job or JobSet with a queue name, in bytes. A larger one stays suspended, and an event
+    /// reports it: the controller has the pod templates of all jobs in memory.
+    pub job_spec_max_bytes: BoundedInt<16_384, 4_194_304>,
     /// How long a stopping process waits for writes in flight, in seconds.
     pub shutdown_seconds: BoundedInt<0, 3_600>,
     /// Decide and report, but write nothing.
@@ -49,6 +59,12 @@ impl Default for ControllerSettings {
             pending_reason_writes_per_second: const { BoundedInt::from_default(5) },
             // Each is a write, and hundreds of single events are not readable.
             eviction_events_per_second: const { BoundedInt::from_default(5) },
+            // A job controller that works responds within a second; this covers its restart.
+            job_response_seconds: const { BoundedInt::from_default(60) },
+            // Both acknowledgements may take the time above.
+            stuck_eviction_seconds: const { BoundedInt::from_default(120) },
+            // Templates have a few kilobytes; large data belongs into a ConfigMap.
+            job_spec_max_bytes: const { BoundedInt::from_default(262_144) },
             shutdown_seconds: const { BoundedInt::from_default(10) },
             dry_run: false,
         }

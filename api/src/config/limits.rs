@@ -18,9 +18,15 @@ pub struct LimitSettings {
     /// Concurrent requests, including those whose body is still being read. Further ones are rejected with
     /// 429. The probes have no limit.
     pub requests_max: BoundedInt<1, 65_536>,
+    /// Concurrent requests from one client address, including those whose body is still being read. Further ones are
+    /// rejected with 429. Raise it where a proxy sends the requests of several API servers.
+    pub requests_per_peer_max: BoundedInt<1, 65_536>,
     /// Total size of buffered request bodies, in bytes. Requests above it are rejected with 429. At least
     /// `webhook.bodyLimitBytes`.
     pub bodies_max_bytes: BoundedInt<MIB, { 64 * 1024 * MIB }>,
+    /// Size of buffered request bodies from one client address, in bytes. Requests above it are rejected with 429. At
+    /// least `webhook.bodyLimitBytes`.
+    pub bodies_per_peer_max_bytes: BoundedInt<MIB, { 64 * 1024 * MIB }>,
     /// `Retry-After` of responses with 429, in seconds. The API server retries until its `timeoutSeconds` are
     /// over.
     pub retry_after_seconds: BoundedInt<1, 30>,
@@ -51,6 +57,9 @@ pub struct LimitSettings {
     /// Open connections, including those in the handshake. Further ones wait in the kernel's queue. Each
     /// needs a file descriptor.
     pub connections_max: BoundedInt<1, 1_048_576>,
+    /// Open connections from one client address. Further ones are closed at once. An API server needs one with HTTP/2,
+    /// and one for each concurrent request with HTTP/1.1.
+    pub connections_per_peer_max: BoundedInt<1, 1_048_576>,
     /// Timeout for the TLS handshake, in seconds. Then the connection is closed.
     pub handshake_timeout_seconds: BoundedInt<1, 300>,
     /// Timeout between the handshake and the head of the first request, in seconds. Then the connection is
@@ -100,8 +109,10 @@ pub struct Http2Limits {
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct MetricsLimits {
-    /// Open connections. Further ones wait in the kernel's queue.
+    /// Open connections. A further one closes the oldest of the client address with the most connections.
     pub connections_max: BoundedInt<1, 1_024>,
+    /// Open connections from one client address. A further one closes the oldest of them.
+    pub connections_per_peer_max: BoundedInt<1, 1_024>,
     /// Timeout for reading the head of a request, in seconds. Then the connection is closed.
     pub head_timeout_seconds: BoundedInt<1, 300>,
     /// Maximum lifetime of a connection, in seconds. Prometheus' default scrape timeout is 10 s.
@@ -111,8 +122,12 @@ pub struct MetricsLimits {
 impl Default for LimitSettings {
     fn default() -> Self {
         Self {
-            requests_max: const { BoundedInt::from_default(256) },
+            // Several times the share of one address, so that no few addresses take all of it.
+            requests_max: const { BoundedInt::from_default(1_024) },
+            // An API server has at most a few hundred writes in flight.
+            requests_per_peer_max: const { BoundedInt::from_default(256) },
             bodies_max_bytes: const { BoundedInt::from_default(128 * MIB) },
+            bodies_per_peer_max_bytes: const { BoundedInt::from_default(64 * MIB) },
             retry_after_seconds: const { BoundedInt::from_default(1) },
             body_timeout_seconds: const { BoundedInt::from_default(5) },
             // Reviewing a body of this size takes a few milliseconds.
@@ -125,6 +140,7 @@ impl Default for LimitSettings {
             stores_lag_max_milliseconds: const { BoundedInt::from_default(1_000) },
             log_interval_seconds: const { BoundedInt::from_default(1) },
             connections_max: const { BoundedInt::from_default(4_096) },
+            connections_per_peer_max: const { BoundedInt::from_default(256) },
             handshake_timeout_seconds: const { BoundedInt::from_default(10) },
             first_request_timeout_seconds: const { BoundedInt::from_default(10) },
             idle_timeout_seconds: const { BoundedInt::from_default(120) },
@@ -158,6 +174,7 @@ impl Default for MetricsLimits {
     fn default() -> Self {
         Self {
             connections_max: const { BoundedInt::from_default(16) },
+            connections_per_peer_max: const { BoundedInt::from_default(8) },
             head_timeout_seconds: const { BoundedInt::from_default(5) },
             connection_timeout_seconds: const { BoundedInt::from_default(10) },
         }
@@ -174,6 +191,13 @@ impl LimitSettings {
                 value: body_limit_bytes,
                 bound_key: "webhook.limits.bodiesMaxBytes",
                 bound: limits.bodies_max_bytes.get(),
+                why: "a body of this size could never be buffered",
+            },
+            BoundCheck {
+                key: "webhook.bodyLimitBytes",
+                value: body_limit_bytes,
+                bound_key: "webhook.limits.bodiesPerPeerMaxBytes",
+                bound: limits.bodies_per_peer_max_bytes.get(),
                 why: "a body of this size could never be buffered",
             },
             BoundCheck {

@@ -27,6 +27,39 @@ pub struct PreemptionSettings {
     /// Maximum number of workloads preempted in one cycle. Unset: no limit.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_victims_per_cycle: Option<BoundedInt<1, 1_048_576>>,
+    /// Limits of ClusterQueues that do not set them in `spec.preemption.limits`. A limit that neither sets does not
+    /// apply.
+    pub limits: DefaultPreemptionLimits,
+}
+
+/// The largest number of seconds of a limit.
+pub const SECONDS_MAX: u64 = 2_147_483_647;
+
+/// Limits of ClusterQueues that do not set them.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+pub struct DefaultPreemptionLimits {
+    /// How long a workload must wait before it may preempt, in seconds since its creation or its last eviction.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub delay_seconds: Option<BoundedInt<0, SECONDS_MAX>>,
+    /// The highest preemption priority that workloads of the queue preempt in the queue itself.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub within_max_priority_threshold: Option<i32>,
+    /// The highest preemption priority that they preempt in other queues of the cohort.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reclaim_max_priority_threshold: Option<i32>,
+    /// The minimum run time of a workload before workloads of the same queue may preempt it, in seconds.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub within_min_run_seconds: Option<BoundedInt<0, SECONDS_MAX>>,
+    /// The minimum run time of a workload before workloads of other queues may preempt it, in seconds.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reclaim_min_run_seconds: Option<BoundedInt<0, SECONDS_MAX>>,
+    /// The number of preemptions after which a workload is not preempted again.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_preemptions: Option<BoundedInt<1, 1_048_576>>,
+    /// The maximum number of workloads of one queue that are preempted in one cycle.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_victims_per_cycle: Option<BoundedInt<1, 1_048_576>>,
 }
 
 impl Default for PreemptionSettings {
@@ -39,6 +72,7 @@ impl Default for PreemptionSettings {
             damping: None,
             partial_admission: true,
             max_victims_per_cycle: None,
+            limits: DefaultPreemptionLimits::default(),
         }
     }
 }

@@ -90,12 +90,13 @@ impl RotationState<'_> {
             return RotationPlan::wait(RECHECK_MAX);
         };
         let is_announced = contents.has_announced_ca();
-        // An expired CA cannot issue, so even an expired certificate needs a new CA first.
-        if newest.validity.has_expired(self.now_s) {
+        // An invalid CA cannot issue, so even an invalid certificate needs a new CA first. A certificate that is not
+        // valid yet comes from a replica whose clock is ahead: API servers reject it until then.
+        if !newest.validity.contains(self.now_s) {
             return RotationPlan::immediate(RotationStep::AnnounceCa);
         }
-        if contents.validity().has_expired(self.now_s) || signer.validity.has_expired(self.now_s) {
-            // No client accepts the expired certificate, so an overlap would have no use.
+        if !contents.validity().contains(self.now_s) || !signer.validity.contains(self.now_s) {
+            // No client accepts the certificate, so an overlap would have no use.
             return RotationPlan::immediate(RotationStep::IssueServing);
         }
         if self.renewal_requested {
@@ -169,6 +170,11 @@ impl RotationPlan {
 }
 
 impl Validity {
+    /// Whether it has begun and has not expired.
+    pub(super) fn contains(self, now_s: u64) -> bool {
+        (self.begins_s..=self.ends_s).contains(&now_s)
+    }
+
     pub(super) fn has_expired(self, now_s: u64) -> bool {
         now_s > self.ends_s
     }

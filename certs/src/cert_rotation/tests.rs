@@ -359,6 +359,45 @@ fn rotation_announces_issues_and_retires_in_order() {
 }
 
 #[test]
+fn certificates_from_a_fast_clock_are_issued_again_by_the_right_clock() {
+    let names = cert_issuer(&["a"]).names;
+    let issue = |step, stored: Option<&SecretContents>, now_s| {
+        cert_issuer(&["a"])
+            .apply(step, stored, None, now_s)
+            .unwrap()
+    };
+    let fast_s = NOW_S + 2 * 3_600;
+    let at = |contents, now_s| RotationState {
+        now_s,
+        ca_injected_for: None,
+        served_for: IMMEDIATELY,
+        ..settled_state(contents, &names)
+    };
+    // Half an hour is within the time that certificates are backdated.
+    let early = issue(RotationStep::Create, None, NOW_S + 1_800);
+    check(&at(&early, NOW_S), RotationStep::Wait, HOUR);
+
+    let ahead = issue(RotationStep::Create, None, fast_s);
+    check(&at(&ahead, fast_s), RotationStep::Wait, HOUR);
+    check(&at(&ahead, NOW_S), RotationStep::AnnounceCa, IMMEDIATELY);
+    let announced = issue(RotationStep::AnnounceCa, Some(&ahead), NOW_S);
+    check(
+        &at(&announced, NOW_S),
+        RotationStep::IssueServing,
+        IMMEDIATELY,
+    );
+    let issued = issue(RotationStep::IssueServing, Some(&announced), NOW_S);
+    // Valid for both clocks, so the replicas do not replace each other's certificates.
+    for now_s in [NOW_S, fast_s] {
+        check(&at(&issued, now_s), RotationStep::Wait, OVERLAP);
+    }
+    // Only the certificate is ahead: its CA stays.
+    let valid = issue(RotationStep::Create, None, NOW_S);
+    let ahead = issue(RotationStep::IssueServing, Some(&valid), fast_s);
+    check(&at(&ahead, NOW_S), RotationStep::IssueServing, IMMEDIATELY);
+}
+
+#[test]
 fn expiring_certificates_are_renewed() {
     let one = new_contents();
     let names = cert_issuer(&["a"]).names;

@@ -16,8 +16,8 @@ pub(crate) const CA_VALIDITY_DAYS: u64 = 3_650;
 /// Default validity of a serving certificate.
 pub(crate) const SERVING_VALIDITY_DAYS: u64 = 365;
 
-/// Time from the start of the validity to the issuance, for clients with a slow clock.
-const BACKDATE_S: u64 = 5 * 60;
+/// Time from the start of the validity to the issuance, for clients with a slow clock and replicas with a fast one.
+const BACKDATE_S: u64 = 60 * 60;
 
 /// Returns a new CA that may sign server certificates but no further CAs; its key, and its last second
 /// since 1970.

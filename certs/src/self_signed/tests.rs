@@ -140,7 +140,7 @@ fn certificates_have_expected_key_usages() {
     let begins_s = serving.validity().not_before.timestamp();
     assert_eq!(
         begins_s,
-        i64::try_from(unix_seconds(day(0)).unwrap()).unwrap() - 300
+        i64::try_from(unix_seconds(day(0)).unwrap()).unwrap() - 3_600
     );
 }
 

@@ -44,6 +44,10 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 {{- fail (printf "config.controller.leaderElection.lease: the chart's role is for %s; leave it out" $lease) -}}
 {{- end -}}
 {{- $_ := set $config "controller" (set $controller "leaderElection" (set $election "lease" $lease)) -}}
+{{- else -}}
+{{- /* Only the controller removes finalizers. */ -}}
+{{- $webhook := dig "webhook" dict $config -}}
+{{- $_ := set $config "webhook" (set $webhook "finalizers" false) -}}
 {{- end -}}
 {{ toYaml $config }}
 {{- end }}
@@ -189,4 +193,15 @@ securityContext:
   capabilities:
     drop:
     - ALL
+{{- end }}
+
+{{- /* The conditions of admission policies about the sender of a request. */}}
+{{- define "lockkeeper.notByController" -}}
+{{- printf "request.userInfo.username != 'system:serviceaccount:%s:lockkeeper-controller'" .Release.Namespace -}}
+{{- end }}
+
+{{- define "lockkeeper.notByExemptUser" -}}
+{{- $users := list -}}
+{{- range .Values.policies.queueRequired.exemptUsers -}}{{- $users = append $users (printf "'%s'" .) -}}{{- end -}}
+{{- printf "!(request.userInfo.username in [%s])" (join ", " $users) -}}
 {{- end }}

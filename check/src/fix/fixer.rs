@@ -14,6 +14,8 @@ pub struct Fixer {
     pub index: Index,
     /// The settings of the rules.
     pub settings: Settings,
+    /// Whether defaults are written, or only typos corrected.
+    pub adds_defaults: bool,
 }
 
 /// The text of a file before and after its corrections.
@@ -37,8 +39,11 @@ impl Fixer {
     pub fn fix(&self, source: ParsedSource) -> FixedFile {
         let before = source.text.clone();
         let (source, typos_fixed) = typos::fix_typos(&self.kinds, source);
-        let (after, defaults_added, skipped_fields) =
-            defaults::add_defaults(&self.kinds, &self.context(), source);
+        let (after, defaults_added, skipped_fields) = if self.adds_defaults {
+            defaults::add_defaults(&self.kinds, &self.context(), source)
+        } else {
+            (source.text, 0, Vec::new())
+        };
         FixedFile {
             before,
             after,

@@ -20,6 +20,7 @@ static FIXER: LazyLock<Fixer> = LazyLock::new(|| {
         kinds,
         index: Index::default(),
         settings: offline_settings(Config::default(), Arc::default(), &selection, 0).unwrap(),
+        adds_defaults: true,
     }
 });
 
@@ -211,6 +212,7 @@ fn fix_writes_default_class_only_if_known() {
         kinds,
         index,
         settings,
+        adds_defaults: true,
     };
     let Ok(source) = ParsedSource::parse(text) else {
         panic!("cannot parse");
@@ -380,4 +382,29 @@ proptest! {
         prop_assert_eq!(again.lines().count(), after.lines().count());
         prop_assert_eq!(again.len(), after.len());
     }
+}
+
+#[test]
+fn fix_without_defaults_only_corrects() {
+    let Ok(kinds) = KindRegistry::new(&RuleSelection::default()) else {
+        panic!("a schema is invalid");
+    };
+    let fixer = Fixer {
+        kinds,
+        index: Index::default(),
+        settings: FIXER.settings.clone(),
+        adds_defaults: false,
+    };
+    let text = format!("{QUEUE}spec:\n  cohort: research\n  queueingStrategy: strictfifo\n");
+    let Ok(source) = ParsedSource::parse(text.clone()) else {
+        panic!("cannot parse {text}");
+    };
+    let outcome = fixer.fix(source);
+    let expected = text
+        .replace("cohort:", "cohortName:")
+        .replace("strictfifo", "StrictFIFO");
+    assert_eq!(
+        (outcome.after, outcome.typos_fixed, outcome.defaults_added),
+        (expected, 2, 0)
+    );
 }

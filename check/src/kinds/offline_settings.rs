@@ -32,6 +32,18 @@ pub fn offline_settings(
     Ok(settings.with_time(now_seconds))
 }
 
+/// The rules about the queue of a job. They warn, because the queue may change or be created later.
+const QUEUE_RULES: [&str; 4] = ["QU002", "QU003", "QU004", "QU005"];
+
+/// Makes the findings about the queues of jobs errors, unless the configuration sets an action: the objects are all that
+/// there are.
+pub fn enforce_queue_rules(config: &mut Config) {
+    let actions = &mut config.rules.actions;
+    for id in QUEUE_RULES {
+        actions.entry(id.to_owned()).or_insert(Action::Enforce);
+    }
+}
+
 /// The default action of each rule in a check.
 fn offline_actions() -> BTreeMap<&'static str, Action> {
     let mut defaults = BTreeMap::new();

@@ -3,6 +3,7 @@
 use super::format::Format;
 use super::result::{CheckedFile, ReportedFinding, ReportedObject};
 use super::tally::Tally;
+use super::words::help_command;
 use crate::exception_usage::ExceptionStatus;
 use crate::source::ReadError;
 use serde_json::{Value, json};
@@ -37,7 +38,8 @@ impl Format for Json {
         let is_empty = tally.errors == 0 && tally.warnings == 0 && tally.unreadable.is_empty();
         let end = if is_empty { "" } else { "\n  " };
         let summary = json!({
-            "files": tally.files, "objects": tally.objects, "skipped": tally.skipped,
+            "files": tally.files, "objects": tally.objects, "skipped": tally.skipped.total(),
+            "skippedKinds": tally.skipped.counts(),
             "errors": tally.errors, "warnings": tally.warnings, "suppressed": tally.suppressed,
             "unreadable": tally.unreadable.len(),
         });
@@ -121,7 +123,7 @@ fn finding_json(file: &str, object: &ReportedObject, reported: &ReportedFinding)
         "field": finding.field.text(),
         "type": finding.kind.reason(),
         "message": finding.text(),
-        "help": format!("lockkeeper rules {}", finding.rule),
+        "help": help_command(&finding.rule),
         "related": related,
     })
 }

@@ -6,6 +6,8 @@ use crate::severity::Severity;
 use crate::source::ReadError;
 use crate::yaml::SourceLocation;
 use lockkeeper_policies::finding::Finding;
+use serde_json::Value;
+use std::collections::BTreeMap;
 
 /// The findings of one file, or the error of reading it.
 pub struct CheckedFile {
@@ -22,8 +24,8 @@ pub struct FileObjects {
     pub text: SourceText,
     /// The objects of supported kinds.
     pub objects: Vec<ReportedObject>,
-    /// The number of objects of other kinds.
-    pub skipped: usize,
+    /// The objects of other kinds.
+    pub skipped: SkippedKinds,
     /// How often exceptions applied.
     pub exception_usage: ExceptionUsage,
 }
@@ -54,6 +56,45 @@ impl ReportedObject {
     /// The findings that are not suppressed.
     pub(crate) fn unsuppressed(&self) -> impl Iterator<Item = &ReportedFinding> {
         self.findings.iter().filter(|it| it.suppressed.is_none())
+    }
+}
+
+/// The objects that are not checked, by API version and kind such as `apps/v1 Deployment`.
+#[derive(Clone, Debug, Default)]
+pub struct SkippedKinds {
+    counts: BTreeMap<String, usize>,
+}
+
+impl SkippedKinds {
+    /// One object.
+    #[must_use]
+    pub fn of(object: &Value) -> Self {
+        let identity = Identity::from_object(object);
+        let name = format!("{} {}", identity.api_version, identity.kind);
+        Self {
+            counts: BTreeMap::from([(name.trim().to_owned(), 1)]),
+        }
+    }
+
+    /// The number of objects.
+    #[must_use]
+    pub fn total(&self) -> usize {
+        self.counts
+            .values()
+            .fold(0, |sum, it| sum.saturating_add(*it))
+    }
+
+    /// Adds the objects of another collection.
+    pub fn merge(&mut self, other: Self) {
+        for (name, count) in other.counts {
+            let sum = self.counts.entry(name).or_default();
+            *sum = sum.saturating_add(count);
+        }
+    }
+
+    /// The kinds with their numbers, in alphabetical order.
+    pub(crate) fn counts(&self) -> &BTreeMap<String, usize> {
+        &self.counts
     }
 }
 

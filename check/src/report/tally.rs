@@ -1,4 +1,4 @@
-use super::result::CheckedFile;
+use super::result::{CheckedFile, SkippedKinds};
 use crate::exception_usage::{ExceptionStatus, ExceptionUsage};
 use crate::severity::Severity;
 use crate::source::ReadError;
@@ -11,7 +11,7 @@ pub struct Tally {
     /// Objects of supported kinds.
     pub objects: usize,
     /// Objects of other kinds.
-    pub skipped: usize,
+    pub skipped: SkippedKinds,
     /// Findings with severity error.
     pub errors: usize,
     /// Findings with severity warning.
@@ -36,7 +36,7 @@ impl Tally {
             Ok(objects) => {
                 out.files = 1;
                 out.objects = objects.objects.len();
-                out.skipped = objects.skipped;
+                out.skipped = objects.skipped.clone();
                 out.exception_usage = objects.exception_usage.clone();
                 for reported in objects.objects.iter().flat_map(|it| &it.findings) {
                     let count = match (&reported.suppressed, reported.severity) {
@@ -56,13 +56,13 @@ impl Tally {
         for (mine, theirs) in [
             (&mut self.files, other.files),
             (&mut self.objects, other.objects),
-            (&mut self.skipped, other.skipped),
             (&mut self.errors, other.errors),
             (&mut self.warnings, other.warnings),
             (&mut self.suppressed, other.suppressed),
         ] {
             *mine = mine.saturating_add(theirs);
         }
+        self.skipped.merge(other.skipped);
         self.unreadable.extend(other.unreadable);
         self.exception_usage.merge(other.exception_usage);
     }

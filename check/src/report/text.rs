@@ -3,7 +3,7 @@
 use super::format::Format;
 use super::result::{CheckedFile, FileObjects, ReportedFinding, SourceText};
 use super::tally::Tally;
-use super::words::pluralize;
+use super::words::{help_command, pluralize};
 use crate::document::Identity;
 use crate::exception_usage::ExceptionStatus;
 use crate::severity::Severity;
@@ -53,11 +53,16 @@ impl Palette {
 pub struct TextFormat {
     palette: Palette,
     is_stored: bool,
+    is_verbose: bool,
 }
 
 impl TextFormat {
-    pub fn new(palette: Palette, is_stored: bool) -> Self {
-        Self { palette, is_stored }
+    pub fn new(palette: Palette, is_stored: bool, is_verbose: bool) -> Self {
+        Self {
+            palette,
+            is_stored,
+            is_verbose,
+        }
     }
 
     fn write_finding(
@@ -76,7 +81,11 @@ impl TextFormat {
             .map(|it| format!(":{}:{}", it.line, it.column));
         let at = at.unwrap_or_default();
         let object = if self.is_stored {
-            identity.kind.clone()
+            // Kinds of several groups have the same name.
+            match identity.api_version.split_once('/') {
+                Some((group, _)) => format!("{}.{group}", identity.kind),
+                None => identity.kind.clone(),
+            }
         } else {
             format!("{} {}", identity.kind, identity.full_name())
         };
@@ -94,7 +103,7 @@ impl TextFormat {
         for note in &reported.notes {
             let _ = writeln!(out, "  {help}|{help:#} {}", escape_control_chars(note));
         }
-        let _ = writeln!(out, "  {help}help:{help:#} lockkeeper rules {rule}\n");
+        let _ = writeln!(out, "  {help}help:{help:#} {}\n", help_command(rule));
     }
 
     /// Writes the line with the field underlined.
@@ -165,21 +174,29 @@ impl Format for TextFormat {
         if tally.suppressed > 0 {
             parts.push(format!("{} suppressed", tally.suppressed));
         }
-        if !tally.unreadable.is_empty() {
-            parts.push(format!(
-                "{} not read",
-                pluralize(tally.unreadable.len(), "file")
-            ));
-        }
         let (found, objects) = (parts.join(", "), pluralize(tally.objects, "object"));
         if self.is_stored {
             return format!("{found}, {objects} checked\n");
         }
         let files = pluralize(tally.files, "file");
-        format!(
-            "{found} in {files}, {objects} checked, {} of other kinds\n",
-            tally.skipped
-        )
+        let skipped = tally.skipped.total();
+        let mut out = String::new();
+        if self.is_verbose {
+            for (kind, count) in tally.skipped.counts() {
+                // Writing to a string cannot fail.
+                let _ = writeln!(out, "not checked: {count} {}", escape_control_chars(kind));
+            }
+        }
+        let _ = write!(
+            out,
+            "{found} in {files}, {objects} checked, {skipped} of other kinds"
+        );
+        if !tally.unreadable.is_empty() {
+            let files = pluralize(tally.unreadable.len(), "file");
+            let _ = write!(out, "; {files} could not be read");
+        }
+        out.push('\n');
+        out
     }
 }
 

@@ -7,6 +7,7 @@ use anstream::AutoStream;
 use clap::{Args, ColorChoice, ValueEnum};
 use lockkeeper_check::report::{FormatSettings, OutputFormat, Palette};
 use lockkeeper_check::{KueueVersion, Severity};
+use lockkeeper_crdgen::manifests::NamePattern;
 use std::io::stdout;
 use std::path::PathBuf;
 
@@ -28,11 +29,18 @@ pub(crate) struct Arguments {
     #[arg(long, value_enum, default_value_t)]
     fail_on: FailOn,
 
-    /// Run only these rules (CQ007) or groups of rules (CQ); repeatable
+    /// Skip files and folders with this name or path (`*`, `**`); repeatable
+    #[arg(long, value_name = "GLOB")]
+    pub(super) exclude: Vec<NamePattern>,
+
+    #[command(flatten)]
+    pub(super) other_kinds: OtherKinds,
+
+    /// Run only these rules, by id, name or prefix (CQ); repeatable
     #[arg(long, value_delimiter = ',', value_name = "ID")]
     pub(super) select: Vec<String>,
 
-    /// Skip these rules or groups of rules; repeatable
+    /// Skip these rules, by id, name or prefix; repeatable
     #[arg(long, value_delimiter = ',', value_name = "ID")]
     pub(super) ignore: Vec<String>,
 
@@ -53,9 +61,9 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "VERSION")]
     pub(super) kueue_version: Option<KueueVersion>,
 
-    /// Correct typos and write defaults first; comments and layout stay
-    #[arg(long)]
-    pub(super) fix: bool,
+    /// Correct files first; comments and layout stay; `-` goes to stdout
+    #[arg(long, value_enum, value_name = "WHAT", num_args = 0..=1, require_equals = true, default_missing_value = "all")]
+    pub(super) fix: Option<FixScope>,
 
     /// Print the changes of --fix as a diff, and check nothing
     #[arg(long)]
@@ -68,6 +76,18 @@ pub(crate) struct Arguments {
     /// URL of the folder with the rule pages, for links in SARIF
     #[arg(long, value_name = "URL")]
     pages: Option<String>,
+}
+
+/// The treatment of kinds that are not checked.
+#[derive(Args, Clone, Copy, Debug)]
+pub(super) struct OtherKinds {
+    /// Report objects of kinds that are not checked as errors
+    #[arg(long)]
+    pub(super) strict: bool,
+
+    /// List the kinds that are not checked
+    #[arg(long, short)]
+    verbose: bool,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
@@ -84,6 +104,14 @@ enum Output {
     Junit,
     /// GitHub workflow annotations
     Github,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(super) enum FixScope {
+    /// Correct typos and write defaults
+    All,
+    /// Correct typos only
+    Corrected,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
@@ -127,6 +155,7 @@ impl Arguments {
             },
             fail_on: self.fail_on(),
             is_stored: self.existing.stored,
+            is_verbose: self.other_kinds.verbose,
             pages: self.pages.clone(),
         }
     }

@@ -4,7 +4,8 @@ use super::cluster_list::{self, ListError, ListStatus};
 use super::existing_objects::with_client;
 use super::plan::Plan;
 use super::printer::Printer;
-use crate::{Failure, world_files};
+use crate::Failure;
+use crate::world_files::INDEXED_KINDS;
 use anyhow::{Context, anyhow};
 use kube::Client;
 use lockkeeper_check::report::{self, CheckedFile, FileObjects, PolicyReports, Tally};
@@ -29,6 +30,16 @@ struct ClusterContext {
     classes: PriorityClassValues,
     /// The ClusterQueues, in the order of the lists.
     queues: Vec<String>,
+    /// The kinds that may not be listed.
+    unlisted: Vec<UnlistedKind>,
+}
+
+/// A kind that the user may not list.
+struct UnlistedKind {
+    group: String,
+    kind: String,
+    /// The error, for the report.
+    file: CheckedFile,
 }
 
 /// Checks single objects.
@@ -47,9 +58,6 @@ pub(super) fn run(plan: Plan<'_>, out: &mut (impl Write + Send)) -> Result<u8, F
         settings,
         selection,
     } = plan;
-    let Some(kubeconfig) = &arguments.existing.kubeconfig else {
-        return Err(Failure::Usage(anyhow!("--stored needs --kubeconfig")));
-    };
     let report_path = arguments.existing.policy_report.as_deref();
     let format = report::format(arguments.output(), arguments.format_settings());
     let mut reports = PolicyReports::new();
@@ -65,14 +73,17 @@ pub(super) fn run(plan: Plan<'_>, out: &mut (impl Write + Send)) -> Result<u8, F
     }
     printer.write(&format.head());
     let mut yaml = Ok(String::new());
-    with_client(kubeconfig, &arguments.existing, async |client| {
+    with_client(&arguments.existing, async |client| {
         let registry = KindRegistry::new(&selection)?;
         let kinds = registry.list_targets();
         let mut converter = arguments.conversion.converter();
         let mut cluster = collect_cluster(&client, &kinds, &converter)
             .await
             .map_err(cluster_list::usage_failure)?;
-        world_files::declare_all_known(&mut cluster.index);
+        cluster.mark_complete();
+        for UnlistedKind { file, .. } in &cluster.unlisted {
+            printer.write_file(&format.file(file), Tally::from_checked_file(file));
+        }
         converter.set_conflicts(&cluster.classes);
         let loop_findings = if selection.includes(preemption_loops::RULE) {
             findings_by_queue(
@@ -120,7 +131,7 @@ async fn collect_cluster(
     converter: &Converter,
 ) -> Result<ClusterContext, ListError> {
     let mut cluster = ClusterContext::default();
-    visit_objects(client, kinds, |object| {
+    let unlisted = visit_objects(client, kinds, |object| {
         let queue = cluster_queue_name(&object);
         let document = convert_value(converter, object);
         cluster.classes.add_document(&document);
@@ -135,8 +146,57 @@ async fn collect_cluster(
         cluster.queues.extend(queue);
     })
     .await?;
+    cluster.unlisted = unlisted;
     Ok(cluster)
 }
+
+impl ClusterContext {
+    /// Marks the listed kinds: objects that the index does not have do not exist.
+    fn mark_complete(&mut self) {
+        for (indexed, version, kind, _) in INDEXED_KINDS {
+            let group = version.split_once('/').map_or("", |it| it.0);
+            let mut unlisted = self.unlisted.iter();
+            if !unlisted.any(|it| it.group == group && it.kind == kind) {
+                self.index.mark_complete(indexed);
+            }
+        }
+    }
+}
+
+/// Removes the fields that an API server sets. They are not part of a manifest, so their loss in a conversion is no
+/// finding.
+fn remove_server_fields(object: &mut Value) {
+    let Some(fields) = object.as_object_mut() else {
+        return;
+    };
+    fields.remove("status");
+    if let Some(metadata) = fields.get_mut("metadata").and_then(Value::as_object_mut) {
+        for name in SERVER_METADATA {
+            metadata.remove(name);
+        }
+        let annotations = metadata
+            .get_mut("annotations")
+            .and_then(Value::as_object_mut);
+        if let Some(annotations) = annotations {
+            annotations.remove(LAST_APPLIED);
+        }
+    }
+}
+
+/// The fields of `metadata` that an API server sets.
+const SERVER_METADATA: [&str; 8] = [
+    "creationTimestamp",
+    "deletionGracePeriodSeconds",
+    "deletionTimestamp",
+    "generation",
+    "managedFields",
+    "resourceVersion",
+    "selfLink",
+    "uid",
+];
+
+/// The annotation in which `kubectl apply` keeps the manifest.
+const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
 
 /// Group and name of a ClusterQueue; `None` for other kinds.
 fn cluster_queue_name(object: &Value) -> Option<String> {
@@ -161,19 +221,22 @@ async fn check_all(
     auditor: &Auditor,
     mut consume: impl FnMut(CheckedFile, Result<String, YamlError>),
 ) -> Result<(), ListError> {
+    // The unlisted kinds are those of the first list.
     visit_objects(client, kinds, |object| {
         let (file, yaml) = auditor.check_object(object);
         consume(file, yaml);
     })
     .await
+    .map(drop)
 }
 
-/// Lists all objects, each kind in the first version that the cluster serves.
+/// Lists all objects, each kind in the first version that the cluster serves. Returns the kinds that may not be listed.
 async fn visit_objects(
     client: &Client,
     kinds: &[ListTarget<'_>],
     mut consume: impl FnMut(Value),
-) -> Result<(), ListError> {
+) -> Result<Vec<UnlistedKind>, ListError> {
+    let mut unlisted = Vec::new();
     let mut listed: Option<(&str, &str)> = None;
     for target in kinds {
         let kind = (target.group(), target.kind);
@@ -181,17 +244,27 @@ async fn visit_objects(
         if listed == Some(kind) {
             continue;
         }
-        if cluster_list::for_each_object(client, target, &mut consume).await?
-            == ListStatus::Complete
-        {
-            listed = Some(kind);
+        match cluster_list::for_each_object(client, target, &mut consume).await {
+            Ok(ListStatus::Complete) => listed = Some(kind),
+            Ok(_) => {}
+            Err(error) => {
+                listed = Some(kind);
+                unlisted.push(UnlistedKind {
+                    group: kind.0.to_owned(),
+                    kind: kind.1.to_owned(),
+                    file: cluster_list::unreadable_kind(target, error)?,
+                });
+            }
         }
     }
-    Ok(())
+    Ok(unlisted)
 }
 
 impl Auditor {
-    fn check_object(&self, object: Value) -> (CheckedFile, Result<String, YamlError>) {
+    fn check_object(&self, mut object: Value) -> (CheckedFile, Result<String, YamlError>) {
+        if self.converter.is_on() {
+            remove_server_fields(&mut object);
+        }
         let name = Identity::from_object(&object).full_name().into_owned();
         let queue = cluster_queue_name(&object);
         let loop_finding = queue.and_then(|it| self.loop_findings.get(&it));
@@ -200,7 +273,7 @@ impl Auditor {
         let yaml = self.converter.document_yaml(&document);
         let mut objects = FileObjects::default();
         match self.checker.check_document(document, loop_finding) {
-            None => objects.skipped = 1,
+            None => {}
             Some(checked) => {
                 objects.exception_usage.count(&checked.exempted);
                 objects.objects.push(checked.object);
@@ -216,10 +289,10 @@ impl Auditor {
 
 #[cfg(test)]
 mod tests {
-    use super::super::cluster_list::tests::fake_api_server;
+    use super::super::cluster_list::tests::{fake_api_server, serve_responses, status};
     use super::{
         Auditor, CheckedFile, Checker, Client, Converter, KindRegistry, ListTarget, LoopFindings,
-        PolicyReports, check_all, collect_cluster, findings_by_queue,
+        PolicyReports, check_all, collect_cluster, findings_by_queue, remove_server_fields,
     };
     use lockkeeper_api::config::Config;
     use lockkeeper_check::{RuleSelection, offline_settings};
@@ -330,5 +403,48 @@ mod tests {
         };
         check_all(&client, &kinds, &auditor, consume).await.unwrap();
         assert_eq!(found, [("eager".to_owned(), true)]);
+    }
+
+    #[tokio::test]
+    async fn cluster_audit_continues_after_forbidden_kind() {
+        let (client, _) = serve_responses(|path, _| match path {
+            "/api/v1/pods" => (403, status(403, "pods is forbidden")),
+            "/apis/kueue.x-k8s.io/v1beta2/clusterqueues" => (
+                200,
+                json!({"items": [{"metadata": {"name": "a"}, "spec": {}}]}),
+            ),
+            _ => (404, status(404, "not found")),
+        });
+        let Ok(registry) = KindRegistry::new(&RuleSelection::default()) else {
+            panic!("a schema is invalid");
+        };
+        let kinds = registry.list_targets();
+        let converter = Converter::default();
+        let cluster = collect_cluster(&client, &kinds, &converter);
+        let cluster = cluster.await.unwrap();
+        assert_eq!(cluster.queues, ["kueue.x-k8s.io/a"]);
+        let unlisted = cluster.unlisted.iter();
+        let unlisted: Vec<_> = unlisted
+            .map(|it| (it.kind.as_str(), it.file.name.as_str()))
+            .collect();
+        assert_eq!(unlisted, [("Pod", "pods (v1)")]);
+    }
+
+    #[test]
+    fn remove_server_fields_keeps_manifest() {
+        let last = "kubectl.kubernetes.io/last-applied-configuration";
+        let mut stored = json!({
+            "kind": "Job", "spec": {"suspend": true}, "status": {"active": 1},
+            "metadata": {
+                "name": "a", "labels": {"b": "c"}, "uid": "1", "resourceVersion": "7", "managedFields": [],
+                "generation": 2, "creationTimestamp": "2026-01-01T00:00:00Z", "annotations": {last: "{}", "d": "e"},
+            },
+        });
+        remove_server_fields(&mut stored);
+        let manifest = json!({
+            "kind": "Job", "spec": {"suspend": true},
+            "metadata": {"name": "a", "labels": {"b": "c"}, "annotations": {"d": "e"}},
+        });
+        assert_eq!(stored, manifest);
     }
 }

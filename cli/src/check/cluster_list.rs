@@ -4,7 +4,9 @@ use crate::Failure;
 use kube::Client;
 use kube::api::ListParams;
 use kube::core::Request;
-use lockkeeper_check::ListTarget;
+use lockkeeper_check::report::CheckedFile;
+use lockkeeper_check::{ListTarget, ReadError};
+use lockkeeper_kube_support::error_chain::ErrorChain;
 use serde::Deserialize;
 use serde_json::Value;
 use std::time::Duration;
@@ -42,6 +44,20 @@ pub(super) enum ListError {
 /// A cluster that cannot be listed counts as unreadable input: exit code 2.
 pub(super) fn usage_failure(error: ListError) -> Failure {
     Failure::Usage(error.into())
+}
+
+/// A kind that may not be listed, for the report; other errors are returned.
+pub(super) fn unreadable_kind(
+    target: &ListTarget<'_>,
+    error: ListError,
+) -> Result<CheckedFile, ListError> {
+    match error {
+        ListError::Forbidden { .. } => Ok(CheckedFile {
+            name: description(target),
+            outcome: Err(ReadError::without_location(error.to_string())),
+        }),
+        other => Err(other),
+    }
 }
 
 #[derive(Deserialize)]
@@ -154,7 +170,7 @@ async fn fetch_page(
             410 => Ok(PageResult::Stopped(ListStatus::Expired)),
             _ => Err(failed(status.message.clone())),
         },
-        Err(error) => Err(failed(error.to_string())),
+        Err(error) => Err(failed(ErrorChain(&error).to_string())),
     }
 }
 
@@ -204,13 +220,13 @@ pub(super) mod tests {
         })
     }
 
-    fn status(code: u16, message: &str) -> Value {
+    pub(in crate::check) fn status(code: u16, message: &str) -> Value {
         json!({"kind": "Status", "apiVersion": "v1", "status": "Failure", "code": code, "message": message,
                "reason": ""})
     }
 
     /// An API server with this response for a path and page number.
-    fn serve_responses(
+    pub(in crate::check) fn serve_responses(
         respond: impl Fn(&str, usize) -> (u16, Value) + Send + Sync + 'static,
     ) -> (Client, RequestLog) {
         let requests = RequestLog::default();

@@ -11,7 +11,7 @@ use lockkeeper_check::collect::collect_facts;
 use lockkeeper_check::report::CheckedFile;
 use lockkeeper_policies::facts;
 use lockkeeper_policies::index::Index;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use tokio::runtime;
 
 #[derive(Args, Debug)]
@@ -29,11 +29,11 @@ pub(super) struct ExistingObjects {
     pub(super) kubeconfig: Option<PathBuf>,
 
     /// Context of the kubeconfig [default: its current context]
-    #[arg(long, value_name = "NAME", requires = "kubeconfig")]
+    #[arg(long, value_name = "NAME")]
     context: Option<String>,
 
     /// Check the objects stored in the cluster instead of files
-    #[arg(long, requires = "kubeconfig")]
+    #[arg(long)]
     pub(super) stored: bool,
 
     /// Also write findings as PolicyReports (YAML); `-` writes only them to stdout
@@ -41,22 +41,29 @@ pub(super) struct ExistingObjects {
     pub(super) policy_report: Option<PathBuf>,
 }
 
+impl ExistingObjects {
+    /// Whether there are no objects but those that are checked or in --world.
+    pub(super) const fn is_closed(&self) -> bool {
+        self.closed
+    }
+}
+
 /// The facts of the existing objects, and the files that cannot be read.
 pub(super) fn load_index(
     arguments: &ExistingObjects,
 ) -> Result<(Index, Vec<CheckedFile>), Failure> {
-    let mut index = match &arguments.kubeconfig {
-        // The audit lists all objects itself.
-        Some(_) if arguments.stored => Index::default(),
-        Some(path) => with_client(path, arguments, async |client| {
+    let names_cluster = arguments.kubeconfig.is_some() || arguments.context.is_some();
+    // The audit lists all objects itself.
+    let (mut index, mut unreadable) = if names_cluster && !arguments.stored {
+        with_client(arguments, async |client| {
             list_facts(&client)
                 .await
                 .map_err(cluster_list::usage_failure)
-        })?,
-        None => Index::default(),
+        })?
+    } else {
+        (Index::default(), Vec::new())
     };
-    let mut unreadable = Vec::new();
-    for input in inputs::list_inputs(&arguments.world) {
+    for input in inputs::list_inputs(&arguments.world, &[]) {
         match input.read() {
             Ok(source) => index.extend(collect_facts(&source)),
             Err(error) => unreadable.push(CheckedFile {
@@ -73,37 +80,54 @@ pub(super) fn load_index(
 
 /// Runs an operation with a client of the cluster. A client that cannot be built is a usage error.
 pub(super) fn with_client<T>(
-    path: &Path,
     arguments: &ExistingObjects,
     operation: impl AsyncFnOnce(Client) -> Result<T, Failure>,
 ) -> Result<T, Failure> {
     let runtime = runtime::Builder::new_current_thread()
         .enable_all()
         .build()?;
+    let (path, context) = (
+        arguments.kubeconfig.as_deref(),
+        arguments.context.as_deref(),
+    );
     runtime.block_on(async {
-        let client = kubeconfig::client_with_context(path, arguments.context.as_deref()).await;
-        operation(client.map_err(Failure::Usage)?).await
+        let connection = kubeconfig::connect(path, context)
+            .await
+            .map_err(Failure::Usage)?;
+        let address = format!("API server {}", connection.address);
+        operation(connection.client)
+            .await
+            .map_err(|failure| match failure {
+                Failure::Usage(error) if error.is::<ListError>() => {
+                    Failure::Usage(error.context(address))
+                }
+                other => other,
+            })
     })
 }
 
-/// The facts of all objects that rules look up. At most one page of objects is in memory.
-async fn list_facts(client: &Client) -> Result<Index, ListError> {
+/// The facts of all objects that rules look up, and the kinds that may not be listed. At most one page of objects is in
+/// memory.
+async fn list_facts(client: &Client) -> Result<(Index, Vec<CheckedFile>), ListError> {
     let mut index = Index::default();
+    let mut unreadable = Vec::new();
     for (kind, version, name, plural) in INDEXED_KINDS {
         let target = ListTarget {
             version,
             kind: name,
             plural,
         };
-        cluster_list::for_each_object(client, &target, |object| {
+        let listed = cluster_list::for_each_object(client, &target, |object| {
             // An object that does not fit its type has no facts.
             let _ = facts::ingest(&mut index, &object);
-        })
-        .await?;
-        // Without this mark a rule could not distinguish an absent object from an unknown one.
-        index.mark_complete(kind);
+        });
+        match listed.await {
+            // Without this mark a rule could not distinguish an absent object from an unknown one.
+            Ok(_) => index.mark_complete(kind),
+            Err(error) => unreadable.push(cluster_list::unreadable_kind(&target, error)?),
+        }
     }
-    Ok(index)
+    Ok((index, unreadable))
 }
 
 #[cfg(test)]
@@ -127,7 +151,8 @@ mod tests {
                 vec![class("top", 3)],
             ],
         )]);
-        let index = list_facts(&client).await.unwrap();
+        let (index, unreadable) = list_facts(&client).await.unwrap();
+        assert!(unreadable.is_empty());
         assert_eq!(index.count(IndexedKind::PriorityClass), 3);
         assert!(matches!(index.priority_class("top"), Lookup::Found(it) if it.value == 3));
         assert_eq!(index.priority_class("none"), Lookup::Absent);

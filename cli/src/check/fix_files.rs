@@ -25,13 +25,37 @@ pub(super) struct FixSummary {
     pub(super) unreadable: usize,
 }
 
-/// Writes the corrected files. Standard input is skipped.
-pub(super) fn write_fixes(fixer: &Fixer, inputs: &[Input]) -> Result<FixSummary, Failure> {
-    fix_each(fixer, inputs, |input, fixed| match input.file() {
-        None => Ok(()),
+/// Writes the corrected files, and replaces the text of standard input.
+pub(super) fn write_fixes(fixer: &Fixer, inputs: &mut [Input]) -> Result<FixSummary, Failure> {
+    let mut corrected = None;
+    let summary = fix_each(fixer, inputs, |input, fixed| match input.file() {
+        None => {
+            corrected = Some(fixed.after);
+            Ok(())
+        }
         Some(path) => replace_file(path, &fixed.after)
             .with_context(|| format!("cannot write {}", path.display())),
-    })
+    })?;
+    if let Some(text) = corrected
+        && let Some(input) = inputs.iter_mut().find(|it| it.is_stdin())
+    {
+        input.set_stdin_text(text);
+    }
+    Ok(summary)
+}
+
+/// Prints the text of standard input, with its corrections. Returns whether there is one.
+pub(super) fn print_stdin(
+    inputs: &[Input],
+    out: &mut (impl Write + Send),
+) -> Result<bool, Failure> {
+    let mut texts = inputs.iter().filter_map(Input::stdin_text);
+    let Some(text) = texts.next() else {
+        return Ok(false);
+    };
+    out.write_all(text.as_bytes())?;
+    out.flush()?;
+    Ok(true)
 }
 
 /// Prints the corrections as a unified diff.

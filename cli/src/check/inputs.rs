@@ -1,15 +1,15 @@
 //! The inputs of a check: files, folders and standard input.
 
 use lockkeeper_check::{ParsedSource, ReadError};
+use lockkeeper_crdgen::manifests::{
+    FileList, ListedFile, NamePattern, TextError, read_file, read_text,
+};
 use std::fs;
-use std::io::{Read, stdin};
+use std::io::stdin;
 use std::path::{Path, PathBuf};
 
-/// The largest file to read, in bytes.
-const SIZE_MAX_BYTES: u64 = 64 * 1024 * 1024;
-
-/// The deepest nesting of folders to read.
-const DEPTH_MAX: usize = 32;
+/// From this size on, in bytes, inputs are processed one at a time, so that memory does not grow with the cores.
+const LARGE_BYTES: u64 = 8 * 1024 * 1024;
 
 /// An input. It can be read more than once.
 pub(super) struct Input {
@@ -26,55 +26,35 @@ enum InputKind {
     Unreadable(String),
 }
 
-/// All files of these paths, folders included, in the order of the paths and of file names.
-pub(super) fn list_inputs(paths: &[PathBuf]) -> Vec<Input> {
+/// The files of these paths, folders included, in the order of the paths and of file names, each once.
+pub(super) fn list_inputs(paths: &[PathBuf], excluded: &[NamePattern]) -> Vec<Input> {
+    let mut files = FileList::new(excluded.to_vec());
     let mut out = Vec::new();
     for path in paths {
         if path.as_os_str() == "-" {
             out.push(Input {
                 name: "<stdin>".to_owned(),
-                kind: InputKind::Text(read_text(stdin().lock(), SIZE_MAX_BYTES)),
+                kind: InputKind::Text(read_text(stdin().lock()).map_err(|it| it.to_string())),
             });
         } else {
-            collect_inputs(path, true, DEPTH_MAX, &mut out);
+            out.extend(files.list(path).into_iter().map(Input::from_listed));
         }
     }
     out
 }
 
-fn collect_inputs(path: &Path, is_explicit: bool, depth: usize, out: &mut Vec<Input>) {
-    let mut add = |kind: InputKind| {
-        let name = path.display().to_string();
-        out.push(Input { name, kind });
-    };
-    if !path.is_dir() {
-        let extension = path.extension().and_then(|it| it.to_str());
-        // A file that the user names is read with any extension.
-        if is_explicit || matches!(extension, Some("yaml" | "yml" | "json")) {
-            add(InputKind::File(path.to_owned()));
-        }
-        return;
-    }
-    if depth == 0 {
-        let message = format!("folders are nested more than {DEPTH_MAX} deep");
-        return add(InputKind::Unreadable(message));
-    }
-    let entries = fs::read_dir(path).and_then(|all| {
-        let paths = all.map(|entry| entry.map(|it| it.path()));
-        paths.collect::<Result<Vec<_>, _>>()
-    });
-    match entries {
-        Ok(mut paths) => {
-            paths.sort();
-            for path in paths {
-                collect_inputs(&path, false, depth.saturating_sub(1), out);
-            }
-        }
-        Err(error) => add(InputKind::Unreadable(error.to_string())),
-    }
-}
-
 impl Input {
+    fn from_listed(listed: ListedFile) -> Self {
+        let (path, kind) = match listed {
+            ListedFile::File(path) => (path.clone(), InputKind::File(path)),
+            ListedFile::Unreadable { path, reason } => (path, InputKind::Unreadable(reason)),
+        };
+        Self {
+            name: path.display().to_string(),
+            kind,
+        }
+    }
+
     /// The path of a file; `None` for standard input.
     pub(super) fn file(&self) -> Option<&Path> {
         match &self.kind {
@@ -83,35 +63,43 @@ impl Input {
         }
     }
 
+    /// Whether this is standard input.
+    pub(super) fn is_stdin(&self) -> bool {
+        matches!(self.kind, InputKind::Text(_))
+    }
+
+    /// The text of standard input that could be read.
+    pub(super) fn stdin_text(&self) -> Option<&str> {
+        match &self.kind {
+            InputKind::Text(text) => text.as_deref().ok(),
+            InputKind::File(_) | InputKind::Unreadable(_) => None,
+        }
+    }
+
+    /// Replaces the text of standard input.
+    pub(super) fn set_stdin_text(&mut self, text: String) {
+        if self.is_stdin() {
+            self.kind = InputKind::Text(Ok(text));
+        }
+    }
+
+    /// Whether the input is so large that it is processed alone.
+    pub(super) fn is_large(&self) -> bool {
+        let bytes = match &self.kind {
+            InputKind::File(path) => fs::metadata(path).map_or(0, |it| it.len()),
+            InputKind::Text(Ok(text)) => u64::try_from(text.len()).unwrap_or(u64::MAX),
+            InputKind::Text(Err(_)) | InputKind::Unreadable(_) => 0,
+        };
+        bytes > LARGE_BYTES
+    }
+
     /// Reads and parses the input.
     pub(super) fn read(&self) -> Result<ParsedSource, ReadError> {
         let text = match &self.kind {
-            InputKind::File(path) => {
-                let file = fs::File::open(path).map_err(|error| error.to_string());
-                file.and_then(|file| read_text(file, SIZE_MAX_BYTES))
-            }
+            InputKind::File(path) => read_file(path).map_err(|error: TextError| error.to_string()),
             InputKind::Text(text) => text.clone(),
             InputKind::Unreadable(error) => Err(error.clone()),
         };
         ParsedSource::parse(text.map_err(ReadError::without_location)?)
     }
-}
-
-fn read_text(from: impl Read, max: u64) -> Result<String, String> {
-    let mut bytes = Vec::new();
-    // One byte more than the limit shows that the input is larger.
-    let mut from = from.take(max.saturating_add(1));
-    from.read_to_end(&mut bytes)
-        .map_err(|error| error.to_string())?;
-    if u64::try_from(bytes.len()).is_ok_and(|it| it > max) {
-        let mebibytes = max >> 20;
-        return Err(format!(
-            "larger than {mebibytes} MiB; split it into smaller files"
-        ));
-    }
-    let text = String::from_utf8(bytes);
-    text.map_err(|error| {
-        let at = error.utf8_error().valid_up_to();
-        format!("not UTF-8: invalid byte at offset {at}")
-    })
 }

@@ -1,6 +1,6 @@
 //! The steps of a check of files: load, collect, check, render.
 
-use super::arguments::Arguments;
+use super::arguments::{Arguments, FixScope};
 use super::existing_objects;
 use super::fix_files::{self, FixSummary};
 use super::inputs::{self, Input};
@@ -12,14 +12,14 @@ use lockkeeper_check::collect::collect_facts;
 use lockkeeper_check::report::{self, CheckedFile, Format, Tally, pluralize};
 use lockkeeper_check::{
     Checker, Converter, Fixer, KindRegistry, LoopFindings, LoopSearchInput, ParsedSource,
-    PriorityClassValues, ReadError, RuleSelection, SourceCache, append_yaml, offline_settings,
-    worker_pool,
+    PriorityClassValues, ReadError, RuleSelection, SourceCache, append_yaml, enforce_queue_rules,
+    offline_settings, worker_pool,
 };
 use lockkeeper_policies::index::Index;
 use lockkeeper_policies::preemption_loops;
 use lockkeeper_policies::settings::Settings;
 use std::io::{Write, stderr};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 /// The configuration and the selected rules of a check.
 pub(super) struct Plan<'a> {
@@ -52,7 +52,11 @@ impl<'a> Plan<'a> {
         let selection = RuleSelection::new(&arguments.select, &arguments.ignore, &user_rules)
             .map_err(|error| Failure::Usage(error.into()))?;
         let now = configuration::unix_now_seconds();
-        let settings = offline_settings(loaded.config.clone(), user_rules, &selection, now)
+        let mut config = loaded.config.clone();
+        if arguments.existing.is_closed() {
+            enforce_queue_rules(&mut config);
+        }
+        let settings = offline_settings(config, user_rules, &selection, now)
             .map_err(|error| Failure::Usage(error.into()))?;
         Ok(Self {
             arguments,
@@ -65,14 +69,18 @@ impl<'a> Plan<'a> {
     /// Fixes the files if requested, then checks them. Returns the exit code.
     pub(super) fn run(self, out: &mut (impl Write + Send)) -> Result<u8, Failure> {
         let arguments = self.arguments;
-        let inputs = inputs::list_inputs(&arguments.paths);
+        let mut inputs = inputs::list_inputs(&arguments.paths, &arguments.exclude);
         let (index, unreadable) = existing_objects::load_index(&arguments.existing)?;
-        if arguments.fix || arguments.diff {
+        if arguments.fix.is_some() || arguments.diff {
             let fixer = self.fixer(&inputs, index.clone())?;
             if arguments.diff {
                 return print_diff(&fixer, &inputs, out);
             }
-            print_fix_summary(fix_files::write_fixes(&fixer, &inputs)?);
+            print_fix_summary(fix_files::write_fixes(&fixer, &mut inputs)?);
+            if fix_files::print_stdin(&inputs, out)? {
+                // Standard output has the corrected text.
+                return self.check(&inputs, index, &unreadable, &mut stderr());
+            }
         }
         self.check(&inputs, index, &unreadable, out)
     }
@@ -109,12 +117,14 @@ impl<'a> Plan<'a> {
             LoopFindings::new()
         };
         let checker = Checker::new(self.settings, index, self.selection, loops)?
+            .with_strict_kinds(arguments.other_kinds.strict)
             .with_cel_cross_check(arguments.verify_cel)?;
         let run = FileRun {
             checker: &checker,
             converter: &converter,
             format: &*format,
             cache: &collected.cache,
+            large_input: Mutex::default(),
         };
         let mut yaml = Ok(String::new());
         worker_pool::run_ordered(
@@ -149,6 +159,7 @@ impl<'a> Plan<'a> {
             kinds: KindRegistry::new(&self.selection)?,
             index,
             settings: self.settings.clone(),
+            adds_defaults: self.arguments.fix != Some(FixScope::Corrected),
         })
     }
 }
@@ -159,6 +170,8 @@ struct FileRun<'a> {
     converter: &'a Converter,
     format: &'a dyn Format,
     cache: &'a SourceCache,
+    /// Locked by the thread that processes a large input.
+    large_input: Mutex<()>,
 }
 
 /// The output of one file.
@@ -170,6 +183,7 @@ struct RenderedFile {
 
 impl FileRun<'_> {
     fn check_input(&self, at: usize, input: &Input) -> RenderedFile {
+        let _alone = input.is_large().then(|| self.large_input.lock());
         let cached = self.cache.take(at);
         let source = cached.unwrap_or_else(|| load(input, self.converter));
         let source = source.map(|it| self.converter.drop_conflicting_classes(it));
@@ -212,11 +226,15 @@ fn collect(
     }
     // The worker pool delivers in input order, so that the result does not depend on threads.
     let (mut facts, mut classes) = (Index::default(), PriorityClassValues::default());
+    let large_input = Mutex::new(());
     worker_pool::run_ordered(
         inputs.len(),
         worker_pool::thread_count(),
         |at| {
-            let source = inputs.get(at).map(|input| load(input, converter));
+            let input = inputs.get(at);
+            let is_large = input.is_some_and(Input::is_large);
+            let _alone = is_large.then(|| large_input.lock());
+            let source = input.map(|input| load(input, converter));
             let parts = match &source {
                 Some(Ok(source)) => collect_source(at, source, options),
                 _ => SourceParts::default(),

@@ -403,6 +403,8 @@ fn existing_objects_are_resolved_but_not_checked() {
         assert!(output.contains(" 1 object checked"), "{output}");
         assert_eq!(output.contains("a.yaml:4:"), code == 1, "{output}");
     }
+    let (output, _) = run(&[("a.yaml", &high)], &["--world", folder, "--closed"]);
+    assert!(output.contains("error[QU002]"), "{output}");
     let missing = world.path().join("missing");
     let (output, code) = run(&[], &["--world", missing.to_str().unwrap()]);
     assert!(output.contains("missing: cannot be read"), "{output}");
@@ -424,7 +426,8 @@ fn select_and_ignore_choose_rule_groups() {
 fn config_sets_severity_of_schema_findings() {
     let folder = TempDir::new().unwrap();
     let config = folder.path().join("config.yaml");
-    fs::write(&config, "rules: {actions: {SC005: warn, SC003: off}}\n").unwrap();
+    let actions = "rules: {actions: {SC005: warn, SC003: off, CQ002: off}}\n";
+    fs::write(&config, actions).unwrap();
     let flags = ["--config", config.to_str().unwrap()];
     let (text, code) = run(&[("queue.yaml", QUEUE)], &flags);
     assert!(

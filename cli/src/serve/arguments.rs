@@ -28,6 +28,14 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "ADDRESS")]
     metrics_listen: Option<OptionalListen>,
 
+    /// Address of a port with probes only, or `off` [default: off]
+    #[arg(long, value_name = "ADDRESS")]
+    probe_listen: Option<OptionalListen>,
+
+    /// Serve /noop, to measure the cost of the transport
+    #[arg(long)]
+    pub(super) noop: bool,
+
     /// Cluster to read other objects from [default: in a pod, its service account]
     #[arg(long, value_name = "FILE", conflicts_with = "world")]
     pub(crate) kubeconfig: Option<PathBuf>,
@@ -110,6 +118,9 @@ impl Arguments {
         }
         if let Some(listen) = &self.metrics_listen {
             webhook.metrics_listen.clone_from(listen);
+        }
+        if let Some(listen) = &self.probe_listen {
+            webhook.probe_listen.clone_from(listen);
         }
         match self.tls_min_version {
             Some(TlsVersion::V1_2) => webhook.minimum_tls = MinimumTls::V1_2,

@@ -1,7 +1,7 @@
 //! The source of the serving certificate, and the task that renews it.
 
 use super::Arguments;
-use crate::Failure;
+use crate::{Failure, kubeconfig};
 use anyhow::{Context, Error, anyhow};
 use kube::Client;
 use lockkeeper_api::config::{Config, WebhookSettings};
@@ -42,8 +42,9 @@ pub(super) fn validate(arguments: &Arguments, config: &Config) -> Result<(), Fai
     let Some(secret) = &config.webhook.certificates.secret else {
         return Ok(());
     };
-    let no_cluster =
-        arguments.kubeconfig.is_none() && env::var_os(super::IN_CLUSTER_VARIABLE).is_none();
+    let no_cluster = arguments.kubeconfig.is_none()
+        && !kubeconfig::is_in_environment()
+        && env::var_os(super::IN_CLUSTER_VARIABLE).is_none();
     if arguments.world.is_some() || no_cluster {
         return Err(Failure::Usage(anyhow!(
             "certificates in Secret {secret} need an API server; set --kubeconfig without --world, \

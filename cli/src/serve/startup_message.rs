@@ -2,9 +2,9 @@
 
 use super::ObjectSource;
 use super::certificates::CertificateSource;
+use crate::standard_output::StandardOutput;
 use lockkeeper_policies::index::IndexedKind;
-use lockkeeper_policies::reference::entries;
-use std::io::{Result, Write, stdout};
+use std::io::{Result, Write};
 use std::net::SocketAddr;
 use std::path::Path;
 
@@ -22,14 +22,26 @@ const EXAMPLES: [(&str, &str, &str); 2] = [
     ),
 ];
 
+/// The addresses of the ports; `None` for those that are off.
+pub(super) struct Addresses {
+    pub(super) reviews: SocketAddr,
+    pub(super) metrics: Option<SocketAddr>,
+    pub(super) probes: Option<SocketAddr>,
+}
+
 /// Prints the addresses and examples. Programs parse the first line, so it must not change.
 pub(super) fn print(
-    address: SocketAddr,
-    metrics: Option<SocketAddr>,
+    addresses: &Addresses,
     certificates: &CertificateSource,
     source: &ObjectSource,
+    rule_count: usize,
 ) -> Result<()> {
-    let mut out = stdout().lock();
+    let Addresses {
+        reviews: address,
+        metrics,
+        probes,
+    } = *addresses;
+    let mut out = StandardOutput::new();
     writeln!(out, "serving on https://{address}")?;
     let (certificate, ca) = certificates.description();
     writeln!(out, "  certificate  {certificate}")?;
@@ -37,8 +49,11 @@ pub(super) fn print(
         Some(address) => writeln!(out, "  metrics      http://{address}/metrics")?,
         None => writeln!(out, "  metrics      off")?,
     }
+    if let Some(address) = probes {
+        writeln!(out, "  probes       http://{address}/readyz")?;
+    }
     writeln!(out, "  world        {}", describe_source(source))?;
-    writeln!(out, "  rules        {}", entries().len())?;
+    writeln!(out, "  rules        {rule_count}")?;
     let there = EXAMPLES
         .iter()
         .all(|(_, review, _)| Path::new(review).is_file());

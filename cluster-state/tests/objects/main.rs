@@ -11,8 +11,10 @@
 mod admission_status;
 mod event_order;
 mod events;
+mod good_examples;
 
 mod quotas;
+mod tenant_names;
 mod workloads;
 
 use serde::de::DeserializeOwned;

@@ -24,7 +24,10 @@ fn workload_with_pod(pod: &str) -> Workload {
 
 fn requests(workload: &Workload) -> Result<Vec<(String, i64)>, String> {
     let mut state = State::default();
-    let pod_sets = pod_sets(workload, &mut state, &[], &Flavors::new());
+    for name in ["cpu", "memory", "gpu"] {
+        state.resource(name);
+    }
+    let pod_sets = pod_sets(workload, &mut state, &[], &Flavors::new(), &[]);
     let pod_sets = pod_sets.map_err(|e| e.to_string())?;
     let requests = pod_sets[0].requests.iter();
     let named = requests.map(|(id, amount)| (state.resource_name(*id).to_owned(), amount.get()));
@@ -207,7 +210,7 @@ fn pod_sets_exclude_ineligible_flavors() {
     for (pod, expected) in cases {
         let workload = workload_with_pod(&format!("containers: []\n{pod}"));
         let mut state = State::default();
-        let got = pod_sets(&workload, &mut state, &groups, &flavors).unwrap();
+        let got = pod_sets(&workload, &mut state, &groups, &flavors, &[]).unwrap();
         let got = got[0].ineligible.iter().map(|id| state.flavor_name(*id));
         let mut got: Vec<_> = got.collect();
         got.sort_unstable();

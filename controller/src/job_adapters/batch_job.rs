@@ -2,9 +2,9 @@
 
 use super::{
     JobKind, JobParseError, JobResult, JobView, PodPlacement, PodSetView, Resource, decode,
-    job_view_from_metadata, max_running_pods, pod_template_patch, strip_template,
+    foreign_manager, job_view_from_metadata, max_running_pods, pod_template_patch, strip_template,
 };
-use k8s_openapi::api::batch::v1::{Job, JobStatus};
+use k8s_openapi::api::batch::v1::{Job, JobCondition, JobStatus};
 use lockkeeper_api::labels;
 use lockkeeper_api::workload::POD_SET_NAME_DEFAULT;
 use serde_json::{Value, json};
@@ -27,6 +27,14 @@ impl JobKind for BatchJob {
         true
     }
 
+    fn default_manager(&self) -> &'static str {
+        "kubernetes.io/job-controller"
+    }
+
+    fn pod_uid_label(&self) -> &'static str {
+        "batch.kubernetes.io/controller-uid"
+    }
+
     fn parse(&self, object: Value) -> Result<JobView, JobParseError> {
         let source = object.pointer("/spec/template").map(Value::to_string);
         let job: Job = decode("job", object)?;
@@ -36,7 +44,11 @@ impl JobKind for BatchJob {
         let annotations = job.metadata.annotations.as_ref();
         let least = annotations.and_then(|it| it.get(labels::MIN_PARALLELISM));
         let least = least.and_then(|it| it.parse().ok());
-        let says = suspended_condition(&status);
+        let condition = suspended_condition(&status);
+        let says = condition.map(|it| it.status == "True");
+        let suspended_at = condition.filter(|it| it.status == "True");
+        let suspended_at = suspended_at.and_then(|it| it.last_transition_time.as_ref());
+        let suspended_at_s = suspended_at.map(|it| it.0.as_second());
         // The condition follows `spec.suspend` only when the job controller has observed it.
         let is_known_suspended = says == Some(true) || status.start_time.is_none();
         let is_known_started = says == Some(false) || says.is_none() && status.start_time.is_some();
@@ -48,6 +60,8 @@ impl JobKind for BatchJob {
         Ok(JobView {
             is_suspended: spec.suspend == Some(true),
             is_start_unconfirmed: spec.suspend != Some(true) && !is_known_started,
+            suspended_at_s,
+            foreign_manager: foreign_manager(self, spec.managed_by),
             has_start_time: status.start_time.is_some(),
             // `status.terminating` does not matter: a terminating pod is not active. It keeps its node's resources
             // until its grace period ends, and a workload admitted with its quota may have to wait for these resources
@@ -64,6 +78,7 @@ impl JobKind for BatchJob {
             pod_sets: vec![PodSetView {
                 name: POD_SET_NAME_DEFAULT.to_owned(),
                 count,
+                job_count: 0,
                 min_count: least.filter(|it| (1..count).contains(it)),
                 template: Arc::new(strip_template(spec.template)),
             }],
@@ -96,11 +111,9 @@ impl JobKind for BatchJob {
     }
 }
 
-/// Whether its condition reports it as suspended; `None` without that condition.
-fn suspended_condition(status: &JobStatus) -> Option<bool> {
+fn suspended_condition(status: &JobStatus) -> Option<&JobCondition> {
     let mut conditions = status.conditions.iter().flatten();
-    let condition = conditions.find(|it| it.type_ == "Suspended")?;
-    Some(condition.status == "True")
+    conditions.find(|it| it.type_ == "Suspended")
 }
 
 fn job_result(status: &JobStatus) -> Option<JobResult> {

@@ -2,7 +2,8 @@
 
 use super::{
     JobKind, JobParseError, JobResult, JobView, PodPlacement, PodSetView, Resource, decode,
-    job_view_from_metadata, max_running_pods, pod_template_patch, strip_template,
+    foreign_manager, has_same_requests, job_view_from_metadata, max_running_pods,
+    pod_template_patch, strip_template,
 };
 use k8s_openapi::api::batch::v1::JobTemplateSpec;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, ObjectMeta};
@@ -26,6 +27,7 @@ struct JobSetObject {
 #[serde(rename_all = "camelCase", default)]
 struct JobSetSpec {
     suspend: bool,
+    managed_by: Option<String>,
     replicated_jobs: Vec<ReplicatedJob>,
 }
 
@@ -71,6 +73,39 @@ impl JobKind for JobSet {
         false
     }
 
+    fn default_manager(&self) -> &'static str {
+        "jobset.sigs.k8s.io/jobset-controller"
+    }
+
+    fn pod_uid_label(&self) -> &'static str {
+        "jobset.sigs.k8s.io/jobset-uid"
+    }
+
+    /// Each of its jobs has a name of its own, and together they have the pods of the pod sets: so a further job
+    /// with an owner reference to it is not covered.
+    fn covers(&self, parent: &JobView, child: &JobView) -> bool {
+        let prefix = [parent.name.name(), "-"].concat();
+        let suffix = child.name.name().strip_prefix(&prefix);
+        let Some((pod_set, index)) = suffix.and_then(|it| it.rsplit_once('-')) else {
+            return false;
+        };
+        let mut pod_sets = parent.pod_sets.iter();
+        let (Some(covering), [pods]) = (
+            pod_sets.find(|it| it.name == pod_set),
+            child.pod_sets.as_slice(),
+        ) else {
+            return false;
+        };
+        // The parsed number is written back: "00" is another name than "0".
+        let index = index
+            .parse()
+            .ok()
+            .filter(|it: &i32| it.to_string() == index);
+        index.is_some_and(|it| (0..covering.job_count).contains(&it))
+            && pods.count.saturating_mul(covering.job_count) <= covering.count
+            && has_same_requests(pods.template.spec.as_ref(), covering.template.spec.as_ref())
+    }
+
     fn parse(&self, object: Value) -> Result<JobView, JobParseError> {
         let source = object.pointer("/spec/replicatedJobs").map(Value::to_string);
         let JobSetObject {
@@ -95,10 +130,15 @@ impl JobKind for JobSet {
             .iter()
             .filter(|it| it.type_ == "Suspended");
         // A JobSet that was never suspended has no such condition, but counts of its jobs.
-        let suspended = suspended.next().map(|it| it.status == "True");
+        let suspended = suspended.next();
+        let suspended_at = suspended.filter(|it| it.status == "True");
+        let suspended_at_s = suspended_at.map(|it| it.last_transition_time.0.as_second());
+        let suspended = suspended.map(|it| it.status == "True");
         let is_known_started = suspended == Some(false) || suspended.is_none() && !jobs.is_empty();
         Ok(JobView {
             is_suspended: spec.suspend,
+            suspended_at_s,
+            foreign_manager: foreign_manager(self, spec.managed_by),
             is_start_unconfirmed: !spec.suspend && !is_known_started,
             is_quiescent: jobs.iter().all(|it| it.active == 0) && suspended != Some(false),
             is_ready,
@@ -157,6 +197,7 @@ fn pod_set(job: ReplicatedJob) -> PodSetView {
     PodSetView {
         name: job.name,
         count: each.saturating_mul(job.replicas),
+        job_count: job.replicas,
         min_count: None,
         template: Arc::new(strip_template(spec.template)),
     }
@@ -171,23 +212,80 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn job_owned_by_job_set_is_part() {
-        let job = |owners| {
+    fn job_parent_is_its_controller_of_a_known_kind() {
+        let parent = |owners| {
             let object = json!({
                 "metadata": {"name": "j", "namespace": "n", "ownerReferences": owners,
                     "labels": {"lockkeeper.dev/queue-name": "q"}},
                 "spec": {"template": {"spec": {"containers": []}}},
             });
-            BatchJob.parse(object).unwrap().is_part
+            BatchJob.parse(object).unwrap().parent
         };
         let owner = |kind: &str, group: &str, controls: bool| {
             json!([{"apiVersion": format!("{group}/v1"), "kind": kind, "name": "o", "uid": "u",
                 "controller": controls}])
         };
-        assert!(job(owner("JobSet", "jobset.x-k8s.io", true)));
-        assert!(!job(owner("JobSet", "jobset.x-k8s.io", false)));
-        assert!(!job(owner("CronJob", "batch", true)));
-        assert!(!job(json!(null)));
+        let (key, uid) = parent(owner("JobSet", "jobset.x-k8s.io", true)).unwrap();
+        assert_eq!((key.kind, key.name.key(), uid.as_str()), (1, "n/o", "u"));
+        assert_eq!(parent(owner("JobSet", "jobset.x-k8s.io", false)), None);
+        assert_eq!(parent(owner("CronJob", "batch", true)), None);
+        assert_eq!(parent(json!(null)), None);
+    }
+
+    fn pods(cpu: u32) -> serde_json::Value {
+        let requests = json!({"requests": {"cpu": cpu}});
+        json!({"spec": {"containers": [{"name": "c", "resources": requests}]}})
+    }
+
+    /// The job set creates `s-w-0` and `s-w-1`, of two pods each.
+    #[test]
+    fn job_set_covers_only_the_jobs_that_it_creates() {
+        let set = JobSet.parse(json!({
+            "metadata": {"name": "s", "namespace": "n"},
+            "spec": {"replicatedJobs": [{"name": "w", "replicas": 2, "template":
+                {"spec": {"parallelism": 2, "template": pods(1)}}}]},
+        }));
+        let set = set.unwrap();
+        for (name, parallelism, cpu, expected) in [
+            ("s-w-0", 2, 1, true),
+            ("s-w-1", 1, 1, true),
+            ("s-w-2", 2, 1, false),
+            ("s-w-00", 2, 1, false),
+            ("s-w--1", 2, 1, false),
+            ("s-x-0", 2, 1, false),
+            ("other", 2, 1, false),
+            ("s-w-0", 3, 1, false),
+            ("s-w-0", 2, 2, false),
+        ] {
+            let child = BatchJob.parse(json!({
+                "metadata": {"name": name, "namespace": "n"},
+                "spec": {"parallelism": parallelism, "template": pods(cpu)},
+            }));
+            let is_covered = JobSet.covers(&set, &child.unwrap());
+            assert_eq!(is_covered, expected, "{name} {parallelism} {cpu}");
+        }
+    }
+
+    #[test]
+    fn foreign_manager_is_any_but_the_controller_of_the_kind() {
+        let manager = |kind: &dyn JobKind, managed_by: serde_json::Value| {
+            let template = json!({"spec": {"containers": []}});
+            let object = json!({
+                "metadata": {"name": "j", "namespace": "n"},
+                "spec": {"managedBy": managed_by, "template": template},
+            });
+            kind.parse(object).unwrap().foreign_manager
+        };
+        let kinds: [(&dyn JobKind, &str); 2] = [
+            (&BatchJob, "kubernetes.io/job-controller"),
+            (&JobSet, "jobset.sigs.k8s.io/jobset-controller"),
+        ];
+        for (kind, own) in kinds {
+            assert_eq!(manager(kind, json!(null)), None);
+            assert_eq!(manager(kind, json!(own)), None);
+            let foreign = manager(kind, json!("example.com/none"));
+            assert_eq!(foreign.as_deref(), Some("example.com/none"));
+        }
     }
 
     #[test]

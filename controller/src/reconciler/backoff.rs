@@ -6,6 +6,10 @@ const INITIAL_MS: i64 = 100;
 /// The longest pause after a failure, in milliseconds.
 const MAX_MS: i64 = 30_000;
 
+/// The longest pause after an error that may concern only one object, in milliseconds: such an object must not take
+/// writes from the others for ever.
+const SERVER_ERROR_MAX_MS: i64 = 300_000;
+
 /// The first pause after a rejection, in milliseconds. An API server that has just started may reject what it
 /// will soon allow.
 const REJECTED_INITIAL_MS: i64 = 1_000;
@@ -28,10 +32,20 @@ impl Backoff {
     /// A write failed: doubles the pause and adds up to half of it, so that objects that failed together are
     /// not retried together. `random` is any number.
     pub(super) fn failed(&mut self, now_ms: i64, random: u64) {
+        self.back_off_spread(now_ms, MAX_MS, random);
+    }
+
+    /// The server reported an error that may concern only this object: like [`Self::failed`], with longer pauses in
+    /// the end.
+    pub(super) fn server_error(&mut self, now_ms: i64, random: u64) {
+        self.back_off_spread(now_ms, SERVER_ERROR_MAX_MS, random);
+    }
+
+    fn back_off_spread(&mut self, now_ms: i64, max_ms: i64, random: u64) {
         let doubled = INITIAL_MS
             .checked_shl(self.failures.min(16))
-            .unwrap_or(MAX_MS);
-        let pause = doubled.min(MAX_MS);
+            .unwrap_or(max_ms);
+        let pause = doubled.min(max_ms);
         let share = i64::try_from(random % 256).unwrap_or(0);
         let spread = pause.saturating_mul(share).div_euclid(512);
         self.failures = self.failures.saturating_add(1);

@@ -4,17 +4,51 @@ use super::model::PendingDecision;
 use super::output::ObjectRef;
 use super::state::ReconcilerState;
 use crate::key::ObjectKey;
-use lockkeeper_api::Workload;
-use std::sync::Arc;
+use lockkeeper_cluster_state::ClusterState;
+use lockkeeper_preemption::TreeView;
+use std::collections::BTreeSet;
 
 /// Drops the decisions of earlier limits, so that the next cycle decides under the new ones.
 pub(super) fn drop_stale_decisions(state: &mut ReconcilerState) {
+    drop_stale_decisions_of(state, |_, _| true);
+}
+
+/// Drops the decisions about workloads in the tree of a ClusterQueue. Changes of a LocalQueue do not concern others:
+/// a tenant who changes one again and again must not delay their admission.
+pub(super) fn drop_stale_decisions_in_tree(state: &mut ReconcilerState, cluster_queue: &str) {
+    let Some(queue) = state.cluster.state().queue(cluster_queue) else {
+        return;
+    };
+    let queues: Vec<_> = state.cluster.state().queues().map(|(_, id)| id).collect();
+    let mut tree = TreeView::new(state.cluster.state_mut());
+    // A path is `/root/…/queue`, and names have no slash.
+    let mut root_of = |node| {
+        let path = tree.path(node);
+        path.split('/').nth(1).unwrap_or_default().to_owned()
+    };
+    let root = root_of(queue);
+    let in_tree: BTreeSet<_> = queues
+        .into_iter()
+        .filter(|id| root_of(*id) == root)
+        .collect();
+    drop_stale_decisions_of(state, |cluster, key| {
+        let core = cluster.state();
+        let workload = core.workload(key.key());
+        let queue = workload.and_then(|id| core.workload_view(id).queue());
+        queue.is_none_or(|queue| in_tree.contains(&queue))
+    });
+}
+
+fn drop_stale_decisions_of(
+    state: &mut ReconcilerState,
+    concerns: impl Fn(&ClusterState, &ObjectKey) -> bool,
+) {
     if state.model.pending_decisions() == 0 {
         return;
     }
     let mut droppable = Vec::new();
     for (key, workload) in &mut state.model.workloads {
-        if workload.decision().is_none() {
+        if workload.decision().is_none() || !concerns(&state.cluster, key) {
             continue;
         }
         if workload.tracker.in_flight.is_some() || workload.tracker.outcome_unknown {
@@ -45,10 +79,7 @@ fn drop_decisions_of(state: &mut ReconcilerState, keys: Vec<ObjectKey>) {
         let Some(decision) = state.model.take_decision(&key) else {
             continue;
         };
-        if let Some(workload) = state.model.workloads.get(&key) {
-            let object = Arc::clone(&workload.object);
-            revert_decision(state, &key, &decision, object);
-        }
+        revert_decision(state, &key, &decision);
     }
 }
 
@@ -58,13 +89,11 @@ pub(super) fn revert_decision(
     state: &mut ReconcilerState,
     key: &ObjectKey,
     decision: &PendingDecision,
-    object: Arc<Workload>,
 ) {
     if matches!(decision, PendingDecision::Admit(_)) {
         revert_admission(state, key);
     }
-    // An object that the core rejects gets the error as its pending reason.
-    let _ = state.cluster.set_workload(object);
+    state.sync_workload(key);
 }
 
 /// Releases the quota that an assumed admission holds; the workload is pending again.

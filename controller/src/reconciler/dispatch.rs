@@ -3,19 +3,33 @@
 use super::in_flight::InFlightWrite;
 use super::job_writes::build_job_write;
 use super::output::{ObjectRef, WriteOp, WritePurpose, WriteRequest};
-use super::plan::Action;
+use super::plan::{Action, Plan, WorkloadAction};
 use super::planner::plan;
 use super::scheduling::can_schedule;
 use super::state::ReconcilerState;
 use super::status::queue::{build_finalizer_write, build_queue_status_write};
+use super::status::stuck_eviction::stuck_at_ms;
 use super::status::workload::{EventOnSuccess, build_workload_write};
+use super::workload_owner::is_orphan;
+use super::workload_removal::forget_workload;
 use crate::key::ObjectKey;
+use lockkeeper_cluster_state::set_stuck;
 
 /// Plans the objects that have changed.
 pub(super) fn plan_dirty(state: &mut ReconcilerState, now_ms: i64) {
     while let Some(object) = state.work_queue.pop_dirty() {
         expire_conflict(state, &object, now_ms);
+        if let ObjectRef::Workload(key) = &object {
+            update_stuck(state, key, now_ms);
+        }
         let plan = plan(state, &object, now_ms);
+        if let ObjectRef::Workload(key) = &object
+            && is_finished_deletion(state, key, &plan)
+        {
+            forget_workload(state, key);
+            state.work_queue.set_ready(object, None);
+            continue;
+        }
         // Only the priority is kept: like controller-runtime's work queue, the queue holds keys,
         // because the object may change before its write begins (ADR 10).
         let priority = plan.action.map(|it| it.purpose().priority());
@@ -23,6 +37,36 @@ pub(super) fn plan_dirty(state: &mut ReconcilerState, now_ms: i64) {
             state.work_queue.enqueue_at(at_ms, object.clone());
         }
         state.work_queue.set_ready(object, priority);
+    }
+}
+
+/// Whether a workload that was deleted already need not keep its quota any longer.
+fn is_finished_deletion(state: &ReconcilerState, key: &ObjectKey, plan: &Plan<'_>) -> bool {
+    let workload = state.model.workloads.get(key);
+    workload.is_some_and(|it| it.is_deleted)
+        && matches!(plan.action, Some(Action::Workload(WorkloadAction::Delete)))
+}
+
+/// A workload that does not release its quota within the bound is no candidate for preemption any more: other victims
+/// are chosen.
+fn update_stuck(state: &mut ReconcilerState, key: &ObjectKey, now_ms: i64) {
+    let view = state.view(now_ms);
+    let Some(workload) = view.model.workloads.get(key) else {
+        return;
+    };
+    let is_orphan = workload.holds_quota() && is_orphan(view, key, workload);
+    let orphaned_since_ms = is_orphan.then(|| workload.orphaned_since_ms.unwrap_or(now_ms));
+    if let Some(workload) = state.model.workloads.get_mut(key) {
+        workload.orphaned_since_ms = orphaned_since_ms;
+    }
+    let view = state.view(now_ms);
+    let workload = view.model.workloads.get(key);
+    let at_ms = workload.and_then(|it| stuck_at_ms(view, it));
+    let is_stuck = at_ms.is_some_and(|at_ms| at_ms <= now_ms);
+    if workload.is_some_and(|it| it.is_stuck() != is_stuck) {
+        state.model.set_stuck(key, is_stuck);
+        set_stuck(&mut state.cluster, key.key(), is_stuck);
+        state.cycle.is_due = true;
     }
 }
 
@@ -84,6 +128,18 @@ fn build_write(
 ) -> Option<(WritePurpose, WriteOp)> {
     expire_conflict(state, object, now_ms);
     let action = plan(state, object, now_ms).action?;
+    if let ObjectRef::Workload(key) = object
+        && state
+            .model
+            .workloads
+            .get(key)
+            .is_some_and(|it| it.is_deleted)
+        && matches!(action, Action::Workload(WorkloadAction::Delete))
+    {
+        // It is gone already; the next planning releases its quota.
+        state.work_queue.enqueue(object.clone());
+        return None;
+    }
     let purpose = action.purpose();
     let op = match (object, action) {
         (ObjectRef::Workload(key), Action::Workload(action)) => {
@@ -100,7 +156,8 @@ fn build_write(
         (ObjectRef::Event(number), Action::Event) => {
             state.event_recorder.build_write(*number, now_ms)?
         }
-        (_, Action::RemoveFinalizer) => build_finalizer_write(state, object)?,
+        (_, Action::RemoveFinalizer) => build_finalizer_write(state, object, false)?,
+        (_, Action::AddFinalizer) => build_finalizer_write(state, object, true)?,
         (_, Action::QueueStatus) => build_queue_status_write(state, object, now_ms)?,
         _ => return None,
     };

@@ -51,6 +51,7 @@ struct PendingEvent {
 #[derive(Debug)]
 struct EventDraft {
     regarding: Value,
+    related: Option<Value>,
     namespace: String,
     is_warning: bool,
     reason: String,
@@ -75,6 +76,7 @@ impl EventDraft {
         note.truncate(truncate_at_char(&note, NOTE_MAX).len());
         Self {
             regarding: about.reference(),
+            related: None,
             namespace: namespace.to_owned(),
             is_warning,
             reason,
@@ -103,6 +105,17 @@ impl<'a> EventSubject<'a> {
 
     fn for_workload(name: &'a ObjectKey, known: &'a TrackedWorkload) -> Self {
         Self::for_api_group("Workload", name, known.object.metadata.uid.as_deref())
+    }
+
+    /// The job that controls a workload. Users read its events, and do not know the name of the workload.
+    fn for_job_of(name: &'a ObjectKey, known: &'a TrackedWorkload) -> Option<Value> {
+        let owners = known.object.metadata.owner_references.iter().flatten();
+        let mut owners = owners.filter(|it| it.controller == Some(true));
+        let owner = owners.next()?;
+        Some(json!({
+            "apiVersion": owner.api_version, "kind": owner.kind,
+            "name": owner.name, "namespace": name.namespace(), "uid": owner.uid,
+        }))
     }
 
     fn reference(&self) -> Value {
@@ -243,6 +256,7 @@ impl EventRecorder {
             "reason": message.reason,
             "type": if message.is_warning { "Warning" } else { "Normal" },
             "regarding": message.regarding,
+            "related": message.related,
             "note": message.note,
         })))
     }
@@ -326,7 +340,7 @@ impl EventRecorder {
             return;
         };
         let subject = EventSubject::for_workload(key, workload);
-        let draft = match purpose {
+        let mut draft = match purpose {
             WritePurpose::Evict => {
                 let reason = format!("EvictedDueTo{reason}");
                 if !self.evictions.try_take(self.now_ms, events_per_second)
@@ -338,9 +352,14 @@ impl EventRecorder {
                 }
                 EventDraft::normal(&subject, reason, note.clone())
             }
-            WritePurpose::Deactivate => EventDraft::warning(&subject, reason, note.clone()),
+            WritePurpose::Deactivate | WritePurpose::StuckEviction => {
+                EventDraft::warning(&subject, reason, note.clone())
+            }
             _ => return,
         };
+        if let Some(job) = EventSubject::for_job_of(key, workload) {
+            draft.related = Some(std::mem::replace(&mut draft.regarding, job));
+        }
         self.record(draft);
     }
 
@@ -370,6 +389,7 @@ impl EventRecorder {
         let verb = match purpose {
             WritePurpose::Admit => "admit",
             WritePurpose::Evict => "evict",
+            WritePurpose::ReadJob => "read the job of",
             _ => return,
         };
         let note = format!("Cannot {verb} the workload: {why}");

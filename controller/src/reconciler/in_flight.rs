@@ -1,7 +1,10 @@
 //! Writes whose result is not known yet, and how many of them may run at once.
 
 use super::output::{ObjectRef, WriteId, WritePurpose, WriteResult};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// The number of namespaces in which writes must fail before server errors count as overload.
+const FAILED_NAMESPACES_MIN: usize = 2;
 
 /// A write whose result is not known yet.
 #[derive(Debug)]
@@ -20,6 +23,8 @@ pub(super) struct InFlightWrites {
     /// The current limit: halved by each failure, raised by one with each other result.
     limit: usize,
     limit_max: usize,
+    /// The namespaces with server errors since the last success.
+    failed_namespaces: BTreeSet<String>,
 }
 
 impl InFlightWrites {
@@ -31,6 +36,7 @@ impl InFlightWrites {
             last_id: 0,
             limit: limit_max,
             limit_max,
+            failed_namespaces: BTreeSet::new(),
         }
     }
 
@@ -59,12 +65,65 @@ impl InFlightWrites {
     }
 
     /// Lowers the limit after failures and raises it again.
-    pub(super) fn adjust_limit(&mut self, result: &WriteResult) {
-        self.limit = match result {
-            // Multiplicative decrease, additive increase: the API server does not keep up.
-            WriteResult::Failed(_) => (self.limit / 2).max(1),
+    ///
+    /// Server errors lower it only if they occur in several namespaces: a tenant can create objects whose writes
+    /// fail, and must not slow down the writes of others.
+    pub(super) fn adjust_limit(&mut self, object: &ObjectRef, result: &WriteResult) {
+        let is_overloaded = match result {
+            WriteResult::Failed(_) => true,
+            WriteResult::ServerError(_) => {
+                let namespace = object.namespace().unwrap_or_default().to_owned();
+                self.failed_namespaces.insert(namespace);
+                self.failed_namespaces.len() >= FAILED_NAMESPACES_MIN
+            }
             // A conflict or a rejection is a response, too: the API server is not overloaded.
-            _ => self.limit.saturating_add(1).min(self.limit_max),
+            _ => {
+                self.failed_namespaces.clear();
+                self.limit = self.limit.saturating_add(1).min(self.limit_max);
+                return;
+            }
         };
+        if is_overloaded {
+            // Multiplicative decrease, additive increase: the API server does not keep up.
+            self.limit = (self.limit / 2).max(1);
+            self.failed_namespaces.clear();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{InFlightWrites, ObjectRef, WriteResult};
+    use crate::key::ObjectKey;
+
+    fn workload(namespace: &str) -> ObjectRef {
+        ObjectRef::Workload(ObjectKey::new(namespace, "w"))
+    }
+
+    #[test]
+    fn in_flight_limit_is_not_lowered_by_errors_of_one_namespace() {
+        let mut writes = InFlightWrites::new(16);
+        let error = WriteResult::ServerError(String::new());
+        for _ in 0..100 {
+            writes.adjust_limit(&workload("a"), &error);
+        }
+        assert_eq!(writes.limit, 16);
+        writes.adjust_limit(&workload("b"), &error);
+        assert_eq!(writes.limit, 8);
+        writes.adjust_limit(&workload("a"), &error);
+        writes.adjust_limit(&workload("a"), &WriteResult::Done(1));
+        writes.adjust_limit(&workload("b"), &error);
+        assert_eq!(writes.limit, 9);
+    }
+
+    #[test]
+    fn in_flight_limit_is_halved_by_overload() {
+        let mut writes = InFlightWrites::new(16);
+        for expected in [8, 4, 2, 1, 1] {
+            writes.adjust_limit(&workload("a"), &WriteResult::Failed(String::new()));
+            assert_eq!(writes.limit, expected);
+        }
+        writes.adjust_limit(&workload("a"), &WriteResult::Conflict);
+        assert_eq!(writes.limit, 2);
     }
 }

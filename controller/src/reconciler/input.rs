@@ -7,7 +7,7 @@ use crate::key::{Kind, ObjectKey};
 use k8s_openapi::api::core::v1::Namespace;
 use k8s_openapi::api::scheduling::v1::PriorityClass;
 use lockkeeper_api::workload::WorkloadStatus;
-use lockkeeper_api::{ClusterQueue, Cohort, LocalQueue, ResourceFlavor, Workload};
+use lockkeeper_api::{ClusterQueue, Cohort, LocalQueue, ResourceFlavor, Workload, labels};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 use std::sync::Arc;
@@ -44,10 +44,15 @@ pub enum Input {
     Unreadable(Kind, ObjectKey, String),
     /// The list of a kind is complete; objects missing from it were reported as deleted.
     Listed(Kind),
+    /// The versions of a kind went back, as after etcd was restored from a backup: versions that were seen or written
+    /// before are not newer.
+    Restored(Kind),
     /// The result of a write.
     WriteFinished(WriteId, WriteResult),
     /// The cluster has the kind of job with this index; its jobs will be listed.
     JobKindAvailable(usize),
+    /// The cluster does not have the kind of job with this index.
+    JobKindMissing(usize),
     /// Whether this process is the leader from now on, and may write.
     Leadership(bool),
 }
@@ -92,7 +97,9 @@ impl Input {
 
 /// Removes the fields that the reconciler does not read, to save memory.
 fn strip_workload(mut workload: Workload) -> Workload {
-    workload.metadata.labels = None;
+    if let Some(own) = &mut workload.metadata.labels {
+        own.retain(|key, _| key == labels::JOB_UID);
+    }
     workload.metadata.annotations = None;
     if has_status(&workload, "Finished", "True") {
         // Finished workloads stay until they are deleted; only their condition is read.

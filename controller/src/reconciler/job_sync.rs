@@ -1,11 +1,10 @@
 //! Pure functions over a job and its workload: comparison, and the fields derived from each other.
 
 use super::model::TrackedWorkload;
-use crate::job_adapters::{JobView, KINDS, PodPlacement, PodSetView};
+use crate::job_adapters::{JobView, KINDS, PodPlacement, PodSetView, has_same_requests};
 use crate::key::JobKey;
-use k8s_openapi::api::core::v1::PodSpec;
 use lockkeeper_api::workload::{Admission, PodSet, PodSetAssignment};
-use lockkeeper_api::{GROUP, VERSION};
+use lockkeeper_api::{GROUP, VERSION, labels};
 use lockkeeper_cluster_state::ClusterState;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
@@ -41,13 +40,34 @@ pub(super) fn has_same_priority_classes(workload: &TrackedWorkload, job: &JobVie
         )
 }
 
-/// Whether a suspended job is the one that its workload was admitted for.
+/// Whether a suspended job is the one that its workload was admitted for, and its own controller runs it.
 pub(super) fn can_start(job: &JobView, workload: &TrackedWorkload) -> bool {
+    if job.foreign_manager.is_some() {
+        return false;
+    }
     if job.saved_placement.is_some() {
-        exceeds_admission(job, workload).is_none()
+        admission_mismatch(job, workload).is_none()
     } else {
         matches_job(workload, job)
     }
+}
+
+/// The change of a started job that its admission does not cover: more pods, other requests, another queue.
+pub(super) fn admission_mismatch(job: &JobView, workload: &TrackedWorkload) -> Option<String> {
+    if let Some(excess) = exceeds_admission(job, workload) {
+        return Some(format!(
+            "The job requests more than was admitted; it is queued again: {excess}"
+        ));
+    }
+    let is_started = !job.is_suspended || job.saved_placement.is_some();
+    let admitted = workload.object.spec.queue_name.as_deref();
+    let admitted = admitted.unwrap_or_default();
+    (is_started && admitted != job.queue).then(|| {
+        let queue = &job.queue;
+        format!(
+            "The job names another LocalQueue; it is queued again: {queue}, and it was admitted through {admitted}"
+        )
+    })
 }
 
 /// What a started job requests beyond its admission: more pods, or pods with other requests. Fewer pods
@@ -55,7 +75,7 @@ pub(super) fn can_start(job: &JobView, workload: &TrackedWorkload) -> bool {
 ///
 /// Source: Kueue `pkg/controller/jobframework`, which stops such a job (`NoMatchingWorkload`), and one with
 /// fewer pods too.
-pub(super) fn exceeds_admission(job: &JobView, workload: &TrackedWorkload) -> Option<String> {
+fn exceeds_admission(job: &JobView, workload: &TrackedWorkload) -> Option<String> {
     // Not started yet: a changed job is compared by `can_start`.
     if job.is_suspended && job.saved_placement.is_none() {
         return None;
@@ -72,25 +92,12 @@ pub(super) fn exceeds_admission(job: &JobView, workload: &TrackedWorkload) -> Op
         }
         let mut stored = workload.object.spec.pod_sets.iter();
         let stored = stored.find(|it| it.name() == name)?;
-        let is_other = !same_requests(
+        let is_other = !has_same_requests(
             pod_set.template.spec.as_ref(),
             stored.template.spec.as_ref(),
         );
         is_other.then(|| format!("the pods of pod set {name} have other resource requests"))
     })
-}
-
-/// Whether two pods have the same requests; where they may run is not compared. Both are stripped templates.
-fn same_requests(one: Option<&PodSpec>, other: Option<&PodSpec>) -> bool {
-    match (one, other) {
-        (Some(one), Some(other)) => {
-            one.containers == other.containers
-                && one.init_containers == other.init_containers
-                && one.overhead == other.overhead
-                && one.resources == other.resources
-        }
-        (one, other) => one.is_none() && other.is_none(),
-    }
 }
 
 fn admission_of(workload: &TrackedWorkload) -> Option<&Admission> {
@@ -112,11 +119,22 @@ pub(super) fn admitted_placements(
     let pod_sets = job.pod_sets.iter().zip(job.original_placement());
     let pod_sets = pod_sets.map(|(pod_set, mut placement)| {
         if let Some(admitted) = admission.and_then(|it| assignment(it, &pod_set.name)) {
+            let wanted = wanted_count(&placement, pod_set);
             add_flavor_placement(cluster, &mut placement, admitted);
+            placement.count = Some(wanted.min(admitted.count));
         }
         placement
     });
     pod_sets.collect()
+}
+
+/// The number of pods that the user wants: the saved count, unless the user has changed the count since the start.
+fn wanted_count(original: &PodPlacement, pod_set: &PodSetView) -> i32 {
+    let is_unchanged = original.started_count.is_none_or(|it| it == pod_set.count);
+    original
+        .count
+        .filter(|_| is_unchanged)
+        .unwrap_or(pod_set.count)
 }
 
 fn add_flavor_placement(
@@ -124,7 +142,6 @@ fn add_flavor_placement(
     placement: &mut PodPlacement,
     admitted: &PodSetAssignment,
 ) {
-    placement.count = Some(admitted.count);
     // Several resources often have one flavor: a set visits it once.
     let flavors: BTreeSet<&String> = admitted.flavors.values().collect();
     for flavor in flavors
@@ -145,9 +162,12 @@ fn add_flavor_placement(
 /// The placement to save on a job that is started with `placed`.
 pub(super) fn original_placement(job: &JobView, placed: &[PodPlacement]) -> Vec<PodPlacement> {
     let mut original = job.original_placement();
-    for (original, placed) in original.iter_mut().zip(placed) {
+    let pairs = original.iter_mut().zip(placed);
+    for ((original, placed), pod_set) in pairs.zip(&job.pod_sets) {
+        let wanted = Some(wanted_count(original, pod_set));
         // An unchanged count is not saved: a user may change it before the job has stopped.
-        original.count = original.count.filter(|_| original.count != placed.count);
+        original.count = wanted.filter(|_| wanted != placed.count);
+        original.started_count = placed.count.filter(|_| original.count.is_some());
     }
     original
 }
@@ -158,14 +178,20 @@ pub(super) fn restored_placement(
     workload: Option<&TrackedWorkload>,
 ) -> Vec<PodPlacement> {
     let mut original = job.original_placement();
+    if job.saved_placement.is_none() {
+        return original;
+    }
     let admission = workload.and_then(admission_of);
-    if let (Some(_), Some(admission)) = (&job.saved_placement, admission) {
-        for (placement, pod_set) in original.iter_mut().zip(&job.pod_sets) {
-            let admitted = assignment(admission, &pod_set.name);
-            // The count differs from the admitted one: a user has changed it since.
-            if admitted.is_some_and(|it| it.count != pod_set.count) {
-                placement.count = None;
-            }
+    for (placement, pod_set) in original.iter_mut().zip(&job.pod_sets) {
+        // Placements saved by earlier versions have no count of the start. The admission may be a later one.
+        let started = placement.started_count.or_else(|| {
+            let admitted = assignment(admission?, &pod_set.name);
+            admitted.map(|it| it.count)
+        });
+        // A user has changed the count since the start.
+        if started.is_some_and(|it| it != pod_set.count) {
+            placement.count = None;
+            placement.started_count = None;
         }
     }
     original
@@ -181,6 +207,7 @@ pub(super) fn workload_manifest(key: &JobKey, job: &JobView) -> Option<Value> {
         "metadata": {
             "name": workload.name(),
             "namespace": workload.namespace(),
+            "labels": {labels::JOB_UID: job.uid},
             "ownerReferences": [{
                 "apiVersion": resource.api_version(),
                 "kind": resource.kind,
@@ -196,6 +223,10 @@ pub(super) fn workload_manifest(key: &JobKey, job: &JobView) -> Option<Value> {
 
 /// The spec of the workload of a job; `None` for an unknown kind.
 pub(super) fn workload_spec(key: &JobKey, job: &JobView) -> Option<Value> {
+    // Too large to keep: the job stays suspended.
+    if job.template_source.is_empty() {
+        return None;
+    }
     let templates = KINDS.get(key.kind)?.templates(job);
     let group = job.disruption_mode.map(|mode| (POD_GROUP_NAME, mode));
     let pod_sets = job.pod_sets.iter().zip(templates);

@@ -54,8 +54,16 @@ pub(super) struct TrackedWorkload {
     pub(super) tracker: WriteTracker,
     /// Set and removed only through [`Model`], which counts the decisions.
     decision: Option<PendingDecision>,
-    /// The job that owns it.
+    /// The job that owns it according to its owner reference.
     pub(super) job: Option<JobKey>,
+    /// It was deleted while its job runs: its quota stays in use until the job has stopped.
+    pub(super) is_deleted: bool,
+    /// Since when it has had no job that it belongs to while it holds quota, in milliseconds since 1970.
+    pub(super) orphaned_since_ms: Option<i64>,
+    /// The last result of a search for the pods of a job that is gone.
+    pub(super) gone_job: Option<GoneJob>,
+    /// Its quota was not released within the bound after its eviction.
+    is_stuck: bool,
     /// Boxed, as are the other fields that few workloads have: there may be tens of thousands.
     pub(super) pending_reason: Option<Box<PendingReason>>,
     /// Reason and message of the event to record if the in-flight write succeeds.
@@ -72,6 +80,10 @@ impl TrackedWorkload {
             tracker: WriteTracker::default(),
             decision: None,
             job,
+            is_deleted: false,
+            orphaned_since_ms: None,
+            gone_job: None,
+            is_stuck: false,
             pending_reason: None,
             in_flight_event: None,
             is_stale: false,
@@ -105,11 +117,28 @@ impl TrackedWorkload {
             && !has_status(&self.object, "Finished", "True")
     }
 
-    /// Whether any controller owns it, one of an unknown kind included.
-    pub(super) fn has_controller(&self) -> bool {
-        let owners = self.object.metadata.owner_references.iter().flatten();
-        owners.into_iter().any(|it| it.controller == Some(true))
+    /// Whether its owner reference has the uid of this job.
+    pub(super) fn is_owned_by(&self, key: &JobKey, uid: &str) -> bool {
+        self.job.as_ref() == Some(key) && self.owner_uid() == Some(uid)
     }
+
+    /// The uid in the owner reference to its job.
+    pub(super) fn owner_uid(&self) -> Option<&str> {
+        let owners = self.object.metadata.owner_references.iter().flatten();
+        let mut owners = owners.filter(|it| it.controller == Some(true));
+        owners.next().map(|it| it.uid.as_str())
+    }
+
+    pub(super) const fn is_stuck(&self) -> bool {
+        self.is_stuck
+    }
+}
+
+/// The pods of a job that does not exist any more.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct GoneJob {
+    pub(super) read_at_ms: i64,
+    pub(super) has_pods: bool,
 }
 
 /// Whether the admission of a workload counts: until its status shows that the quota was released.
@@ -119,11 +148,26 @@ pub(super) fn holds_quota(workload: &Workload) -> bool {
         && !has_status(workload, "QuotaReserved", "False")
 }
 
+/// How the state of a job is known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum JobSource {
+    /// The watch shows it.
+    Watch,
+    /// It has left the watch: it was deleted, or it has lost its label. Its workload still holds quota.
+    Unread,
+    /// It has left the watch, and was read at this time, in milliseconds since 1970.
+    Read(i64),
+}
+
 /// A job with the state of its writes.
 #[derive(Debug)]
 pub(super) struct TrackedJob {
     pub(super) view: Box<JobView>,
     pub(super) tracker: WriteTracker,
+    pub(super) source: JobSource,
+    /// Since when there may be a start that the controller of the job has not acknowledged, in milliseconds since
+    /// 1970; it begins again when the job is suspended. There may be pods that the status does not count.
+    pub(super) unconfirmed_since_ms: Option<i64>,
     /// The resource version at which its workload was created, until the watch has shown it.
     pub(super) workload_created_at: Option<u64>,
 }
@@ -133,7 +177,36 @@ impl TrackedJob {
         Self {
             view,
             tracker: WriteTracker::default(),
+            source: JobSource::Watch,
+            unconfirmed_since_ms: None,
             workload_created_at: None,
+        }
+    }
+
+    /// Replaces the view, and records whether a start may be unacknowledged.
+    pub(super) fn set_view(&mut self, view: Box<JobView>, is_first: bool, now_ms: i64) {
+        let was_suspended = self.view.is_suspended || is_first;
+        self.unconfirmed_since_ms = if view.is_suspended {
+            match self.unconfirmed_since_ms {
+                // From now on its controller may acknowledge nothing but the stop.
+                Some(_) if !was_suspended => Some(now_ms),
+                None if is_first && !view.is_unchanged => Some(now_ms),
+                before => before,
+            }
+        } else if view.is_start_unconfirmed {
+            let before = self.unconfirmed_since_ms.filter(|_| !was_suspended);
+            before.or(Some(now_ms))
+        } else {
+            None
+        };
+        self.view = view;
+    }
+
+    /// Records that a start was written, or may have been.
+    pub(super) fn record_start(&mut self, now_ms: i64) {
+        // A view that shows the job as running has already been considered.
+        if self.view.is_suspended {
+            self.unconfirmed_since_ms = Some(now_ms);
         }
     }
 }
@@ -144,6 +217,8 @@ pub(super) struct Model {
     /// Boxed: B-tree nodes are half empty when filled in order, so large values waste memory.
     pub(super) workloads: BTreeMap<ObjectKey, Box<TrackedWorkload>>,
     pub(super) jobs: BTreeMap<JobKey, TrackedJob>,
+    /// The jobs by the names of their workloads: a name includes a digest of the uid, and cannot be changed.
+    job_by_workload: BTreeMap<ObjectKey, JobKey>,
     pub(super) queues: QueueStore,
     pub(super) templates: TemplateInterner,
     /// The newest resource version of any workload.
@@ -153,6 +228,7 @@ pub(super) struct Model {
     /// The kinds of jobs that the cluster has.
     job_kinds: Vec<usize>,
     pending_decisions: usize,
+    stuck_workloads: usize,
 }
 
 impl Model {
@@ -163,8 +239,68 @@ impl Model {
         }
     }
 
+    /// The job with the name and the uid of a workload's owner reference.
     pub(super) fn job_of(&self, workload: &TrackedWorkload) -> Option<&TrackedJob> {
-        self.jobs.get(workload.job.as_ref()?)
+        let job = self.jobs.get(workload.job.as_ref()?);
+        job.filter(|it| workload.owner_uid() == Some(it.view.uid.as_str()))
+    }
+
+    /// The job that a workload was created for, whatever its owner reference is now.
+    pub(super) fn job_by_workload(&self, key: &ObjectKey) -> Option<&JobKey> {
+        self.job_by_workload.get(key)
+    }
+
+    /// The workload that a job owns.
+    pub(super) fn workload_of(&self, key: &JobKey, job: &JobView) -> Option<&TrackedWorkload> {
+        let workload = self.workloads.get(&job.workload_name(key.kind))?;
+        let is_own = !workload.is_deleted && workload.is_owned_by(key, &job.uid);
+        is_own.then_some(workload)
+    }
+
+    /// Whether the job is one that a job in the watch has created, so that the workload of that job has its pods.
+    pub(super) fn is_covered_by_parent(&self, job: &JobView) -> bool {
+        let Some((key, uid)) = &job.parent else {
+            return false;
+        };
+        let parent = self.jobs.get(key);
+        let parent = parent.filter(|it| it.source == JobSource::Watch && it.view.uid == *uid);
+        let kind = KINDS.get(key.kind);
+        parent
+            .zip(kind)
+            .is_some_and(|(parent, kind)| kind.covers(&parent.view, job))
+    }
+
+    /// Adds a job, or replaces the one with its name.
+    pub(super) fn insert_job(&mut self, key: JobKey, job: TrackedJob) {
+        self.remove_job(&key);
+        let workload = job.view.workload_name(key.kind);
+        self.job_by_workload.insert(workload, key.clone());
+        self.jobs.insert(key, job);
+    }
+
+    pub(super) fn remove_job(&mut self, key: &JobKey) -> Option<TrackedJob> {
+        let job = self.jobs.remove(key)?;
+        self.job_by_workload
+            .remove(&job.view.workload_name(key.kind));
+        Some(job)
+    }
+
+    /// The number of workloads that have not released their quota within the bound after their eviction.
+    pub(super) const fn stuck_workloads(&self) -> usize {
+        self.stuck_workloads
+    }
+
+    pub(super) fn set_stuck(&mut self, key: &ObjectKey, is_stuck: bool) {
+        let Some(workload) = self.workloads.get_mut(key) else {
+            return;
+        };
+        if std::mem::replace(&mut workload.is_stuck, is_stuck) != is_stuck {
+            self.stuck_workloads = if is_stuck {
+                self.stuck_workloads.saturating_add(1)
+            } else {
+                self.stuck_workloads.saturating_sub(1)
+            };
+        }
     }
 
     /// `None` for events, and for objects that do not exist.
@@ -205,6 +341,11 @@ impl Model {
         }
     }
 
+    /// The cluster does not have this kind of job.
+    pub(super) fn remove_job_kind(&mut self, kind: usize) {
+        self.job_kinds.retain(|it| *it != kind);
+    }
+
     pub(super) fn has_job_kind(&self, kind: usize) -> bool {
         kind < KINDS.len() && self.job_kinds.contains(&kind)
     }
@@ -231,6 +372,7 @@ impl Model {
 
     /// Removes a workload together with its decision.
     pub(super) fn remove_workload(&mut self, key: &ObjectKey) -> Option<Box<TrackedWorkload>> {
+        self.set_stuck(key, false);
         let removed = self.workloads.remove(key)?;
         if removed.decision.is_some() {
             self.pending_decisions = self.pending_decisions.saturating_sub(1);

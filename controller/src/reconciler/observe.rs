@@ -22,14 +22,20 @@ pub(super) fn handle_input(state: &mut ReconcilerState, now_ms: i64, input: Inpu
         Input::ResourceFlavor(change) => queue::observe_flavor(state, change),
         Input::PriorityClass(change) => observe_priority_class(state, change),
         Input::Namespace(change) => observe_namespace(state, change),
-        Input::Workload(change) => workload::observe_workload(state, change),
-        Input::Job(kind, change) => job::observe_job(state, kind, change),
+        Input::Workload(change) => workload::observe_workload(state, change, now_ms),
+        Input::Job(kind, change) => job::observe_job(state, kind, change, now_ms),
         Input::Unreadable(kind, key, error) => observe_unreadable(state, kind, &key, &error),
         Input::Listed(kind) => observe_listed(state, kind),
+        Input::Restored(kind) => observe_restored(state, kind),
         Input::WriteFinished(id, result) => {
             write_result::observe_write_result(state, id, &result, now_ms);
         }
         Input::JobKindAvailable(kind) => state.model.add_job_kind(kind),
+        Input::JobKindMissing(kind) => {
+            state.model.remove_job_kind(kind);
+            state.cycle.is_due = true;
+            state.enqueue_all();
+        }
         Input::Leadership(is_leading) => observe_leadership(state, is_leading),
     }
 }
@@ -85,6 +91,32 @@ fn observe_listed(state: &mut ReconcilerState, kind: Kind) {
             job.workload_created_at = None;
         }
     }
+    state.enqueue_all();
+}
+
+/// Forgets the versions of a kind. All decisions are dropped, since they are based on objects that do not exist any
+/// more.
+fn observe_restored(state: &mut ReconcilerState, kind: Kind) {
+    drop_all_decisions(state);
+    match kind {
+        Kind::Workload => {
+            state.model.newest_workload_version = 0;
+            for workload in state.model.workloads.values_mut() {
+                workload.tracker.forget_versions();
+            }
+            for job in state.model.jobs.values_mut() {
+                job.workload_created_at = None;
+            }
+        }
+        Kind::Job(index) => {
+            let jobs = state.model.jobs.iter_mut();
+            for (_, job) in jobs.filter(|(key, _)| key.kind == index) {
+                job.tracker.forget_versions();
+            }
+        }
+        _ => state.model.queues.forget_versions(),
+    }
+    state.cycle.is_due = true;
     state.enqueue_all();
 }
 

@@ -1,5 +1,6 @@
 //! Outputs of the reconciler: writes, and their results.
 
+use crate::job_adapters::JobView;
 use crate::key::{JobKey, ObjectKey};
 use serde_json::Value;
 
@@ -41,6 +42,10 @@ pub enum WritePurpose {
     Evict,
     /// Release the quota of an evicted workload.
     Release,
+    /// Read a job that is not watched any more, while its workload holds quota. Nothing is written.
+    ReadJob,
+    /// Report that a workload has not released its quota within the bound.
+    StuckEviction,
     /// Requeue a workload, or change its requeue state.
     Requeue,
     /// Deactivate a workload, or mark it for deactivation.
@@ -61,7 +66,7 @@ pub enum WritePurpose {
     RestoreJob,
     /// Write the status of a queue or cohort.
     QueueStatus,
-    /// Remove our finalizer from a deleted object that is no longer in use.
+    /// Remove our finalizer from a deleted object that is no longer in use, or restore it on an object in use.
     Finalizer,
     /// Write an event.
     Event,
@@ -69,13 +74,15 @@ pub enum WritePurpose {
 
 impl WritePurpose {
     /// All purposes.
-    pub const ALL: [Self; 18] = [
+    pub const ALL: [Self; 20] = [
         Self::CreateWorkload,
         Self::UpdateWorkload,
         Self::DeleteWorkload,
         Self::Admit,
         Self::Evict,
         Self::Release,
+        Self::ReadJob,
+        Self::StuckEviction,
         Self::Requeue,
         Self::Deactivate,
         Self::PodsReady,
@@ -100,6 +107,8 @@ impl WritePurpose {
             Self::Admit => "admit",
             Self::Evict => "evict",
             Self::Release => "release",
+            Self::ReadJob => "read_job",
+            Self::StuckEviction => "stuck_eviction",
             Self::Requeue => "requeue",
             Self::Deactivate => "deactivate",
             Self::PodsReady => "pods_ready",
@@ -124,6 +133,7 @@ impl WritePurpose {
     pub(super) const fn priority(self) -> WritePriority {
         match self {
             Self::Release
+            | Self::ReadJob
             | Self::Finish
             | Self::SuspendJob
             | Self::ResetJob
@@ -131,13 +141,26 @@ impl WritePurpose {
             | Self::DeleteWorkload => WritePriority(0),
             Self::Evict | Self::Deactivate => WritePriority(1),
             Self::Admit | Self::StartJob => WritePriority(2),
-            Self::CreateWorkload | Self::UpdateWorkload | Self::Requeue | Self::PodsReady => {
-                WritePriority(3)
-            }
+            Self::CreateWorkload
+            | Self::UpdateWorkload
+            | Self::Requeue
+            | Self::PodsReady
+            | Self::StuckEviction => WritePriority(3),
             Self::Finalizer => WritePriority(4),
             Self::QueueStatus => WritePriority(5),
             Self::Event => WritePriority(6),
             Self::PendingReason => WritePriority(7),
+        }
+    }
+}
+
+impl ObjectRef {
+    /// The namespace; `None` for objects without one.
+    pub(super) fn namespace(&self) -> Option<&str> {
+        match self {
+            Self::Workload(key) | Self::LocalQueue(key) => Some(key.namespace()),
+            Self::Job(job) => Some(job.name.namespace()),
+            _ => None,
         }
     }
 }
@@ -160,6 +183,30 @@ pub enum WriteOp {
         /// The uid of the object to delete.
         uid: String,
     },
+    /// Read the job with this uid. If it does not exist, search for its pods: those that are not terminating, and
+    /// have not ended.
+    ReadJob {
+        /// The kind of the job.
+        kind: usize,
+        /// The name of the job, if it is known.
+        name: Option<ObjectKey>,
+        /// The namespace of the pods.
+        namespace: String,
+        /// The uid of the job.
+        uid: String,
+    },
+}
+
+/// The result of reading a job.
+#[derive(Clone, Debug, PartialEq)]
+pub enum JobRead {
+    /// The job exists; with the index of its kind.
+    Exists(usize, Box<JobView>),
+    /// The job does not exist.
+    Gone {
+        /// Whether it has left pods.
+        has_pods: bool,
+    },
 }
 
 /// One write.
@@ -176,10 +223,12 @@ pub struct WriteRequest {
 }
 
 /// The result of a write.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub enum WriteResult {
     /// Success; the object has this resource version now.
     Done(u64),
+    /// The job was read; nothing was written.
+    Read(JobRead),
     /// Not written: the object has changed since the write was planned.
     Conflict,
     /// Not created: an object of this name exists.
@@ -188,8 +237,12 @@ pub enum WriteResult {
     NotFound,
     /// The API server rejects the write, and would reject a retry; with the reason.
     Rejected(String),
-    /// The outcome is unknown (timeout, broken connection, server error); with the reason.
+    /// The outcome is unknown, and the API server does not keep up or is away (429, 503, timeout, broken
+    /// connection); with the reason.
     Failed(String),
+    /// The outcome is unknown because of another error of the server, which may concern only this object, such as
+    /// one from a webhook or for its size; with the reason.
+    ServerError(String),
     /// Not sent: the controller runs in dry-run mode.
     DryRun,
 }

@@ -1,6 +1,7 @@
 //! Plans the next write of each object. Planning only reads: the same state and time give the same plan.
 
 mod job;
+mod orphan;
 mod queue;
 mod workload;
 

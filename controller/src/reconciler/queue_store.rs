@@ -126,6 +126,21 @@ impl QueueStore {
             .collect()
     }
 
+    /// Forgets the versions of all queues, cohorts and flavors.
+    pub(super) fn forget_versions(&mut self) {
+        let cluster_queues = self.cluster_queues.values_mut().map(|it| &mut it.tracker);
+        let cohorts = self.cohorts.values_mut().map(|it| &mut it.tracker);
+        let local_queues = self.local_queues.values_mut().map(|it| &mut it.tracker);
+        let flavors = self.flavors.values_mut().map(|it| &mut it.tracker);
+        for tracker in cluster_queues
+            .chain(cohorts)
+            .chain(local_queues)
+            .chain(flavors)
+        {
+            tracker.forget_versions();
+        }
+    }
+
     pub(super) fn tracker(&self, object: &ObjectRef) -> Option<&WriteTracker> {
         match object {
             ObjectRef::ClusterQueue(name) => self.cluster_queues.get(name).map(|it| &it.tracker),

@@ -15,7 +15,6 @@ use lockkeeper_preemption::{
     DampingView, Decision, Entry, FlavorAssignment, Mode, RequeueDestination, State, TreeView,
     Victim,
 };
-use std::sync::Arc;
 
 /// The most admissions that are withdrawn between two inputs.
 const WITHDRAWN_MAX: u32 = 64;
@@ -182,7 +181,7 @@ fn decide_preemptions(state: &mut ReconcilerState, entry: &Entry, victims: &[Vic
             continue;
         };
         // A victim of an earlier cycle: its quota is still in use, and its eviction is under way.
-        if workload.decision().is_some() || workload.is_evicted() {
+        if workload.decision().is_some() || workload.is_evicted() || workload.is_deleted {
             continue;
         }
         let queue = state.cluster.state().workload_view(victim.workload).queue();
@@ -219,9 +218,8 @@ fn withdraw_admission(state: &mut ReconcilerState, key: &ObjectKey) -> bool {
         return false;
     }
     state.cycle.withdrawn_admissions = state.cycle.withdrawn_admissions.saturating_add(1);
-    let object = Arc::clone(&workload.object);
     if let Some(decision) = state.model.take_decision(key) {
-        revert_decision(state, key, &decision, object);
+        revert_decision(state, key, &decision);
     }
     state.work_queue.enqueue(ObjectRef::Workload(key.clone()));
     true

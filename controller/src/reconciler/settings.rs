@@ -11,6 +11,8 @@ pub struct Settings {
     pub options: Options,
     /// `waitForPodsReady`.
     pub requeue: RequeueSettings,
+    /// Prefixes of the resources that need no quota (`resources.excludePrefixes`).
+    pub excluded_resource_prefixes: Vec<String>,
     /// Rules that stored queues and cohorts are validated with; the first finding is reported in
     /// the condition `Misconfigured`.
     pub rules: RuleSettings,
@@ -22,7 +24,12 @@ pub struct Settings {
     pub pending_reason_writes_per_second: u32,
     /// Events emitted per second for evictions; further evictions are summarised per LocalQueue.
     pub eviction_events_per_second: u32,
-    /// The kinds of jobs that the cluster has, as indices into `KINDS`.
+    /// How long the acknowledgement of a start or a stop by the controller of a job is waited for, in milliseconds.
+    pub job_response_ms: i64,
+    /// How long after its eviction a workload may hold quota before other workloads are preempted instead, in
+    /// milliseconds.
+    pub stuck_eviction_ms: i64,
+    /// The kinds of jobs that the cluster has, or may have, as indices into `KINDS`.
     pub job_kinds: Vec<usize>,
     /// Seed of the random generator.
     pub seed: u64,

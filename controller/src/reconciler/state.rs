@@ -15,6 +15,7 @@ use crate::key::ObjectKey;
 use lockkeeper_api::Workload;
 use lockkeeper_cluster_state::{ClusterState, Completeness};
 use lockkeeper_preemption::requeue::Jitter;
+use std::sync::Arc;
 
 /// The parts of the reconciler. Each part owns its data and methods; code that involves several parts is a
 /// free function over this.
@@ -53,6 +54,7 @@ impl ReconcilerState {
             settings.requeue.clone(),
             Completeness::Complete,
         );
+        cluster.exclude_resources(std::mem::take(&mut settings.excluded_resource_prefixes));
         // An unwritten admission is preempted first: withdrawing it costs no write.
         cluster.state_mut().treat_new_as_newest();
         Self {
@@ -83,6 +85,22 @@ impl ReconcilerState {
     pub(super) fn set_now(&mut self, now_ms: i64) {
         self.cluster.set_now(now_ms);
         self.event_recorder.set_now(now_ms, &self.settings.instance);
+    }
+
+    /// Updates the core's state from the object of a workload. One with a job that another controller manages stays
+    /// out of its queue.
+    pub(super) fn sync_workload(&mut self, key: &ObjectKey) {
+        let Some(workload) = self.model.workloads.get(key) else {
+            return;
+        };
+        let job = self.model.job_of(workload);
+        let is_foreign = job.is_some_and(|it| it.view.foreign_manager.is_some());
+        let is_kept_out = is_foreign && !workload.holds_quota();
+        // An object that the core rejects gets the error as its pending reason.
+        let _ = self.cluster.set_workload(Arc::clone(&workload.object));
+        if is_kept_out {
+            self.cluster.hold_until(key.key(), i64::MAX);
+        }
     }
 
     pub(super) fn tracker(&self, object: &ObjectRef) -> Option<&WriteTracker> {

@@ -3,15 +3,29 @@
 use super::output::{ObjectRef, WritePriority};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Objects to plan now or later, and objects with a planned write by priority and arrival.
+/// Objects to plan now or later, and objects with a planned write by priority and turn.
+///
+/// Within a priority the namespaces take turns: each turn has at most one write of each namespace, so that no tenant
+/// waits for all writes of another.
 #[derive(Debug, Default)]
 pub(super) struct WorkQueue {
     dirty: BTreeSet<ObjectRef>,
     timers: BTreeSet<(i64, ObjectRef)>,
     timer_by_object: BTreeMap<ObjectRef, i64>,
-    ready: BTreeSet<(WritePriority, u64, ObjectRef)>,
-    ready_by_object: BTreeMap<ObjectRef, (WritePriority, u64)>,
+    ready: BTreeSet<(WritePriority, Place, ObjectRef)>,
+    ready_by_object: BTreeMap<ObjectRef, (WritePriority, Place)>,
     arrivals: u64,
+    /// The turn of each priority that was begun last.
+    turns: BTreeMap<WritePriority, u64>,
+    /// The last turn of a namespace, if it is later than the one of its priority.
+    last_turns: BTreeMap<(WritePriority, String), u64>,
+}
+
+/// The place in the queue of a priority.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Place {
+    turn: u64,
+    arrival: u64,
 }
 
 impl WorkQueue {
@@ -57,17 +71,38 @@ impl WorkQueue {
     pub(super) fn set_ready(&mut self, object: ObjectRef, priority: Option<WritePriority>) {
         match (self.ready_by_object.get(&object).copied(), priority) {
             (Some((before, _)), Some(priority)) if before == priority => return,
-            (Some((before, arrival)), _) => {
-                self.ready.remove(&(before, arrival, object.clone()));
+            (Some((before, place)), _) => {
+                self.ready.remove(&(before, place, object.clone()));
                 self.ready_by_object.remove(&object);
             }
             (None, _) => {}
         }
         if let Some(priority) = priority {
-            self.arrivals = self.arrivals.wrapping_add(1);
+            let place = self.next_place(priority, &object);
             self.ready_by_object
-                .insert(object.clone(), (priority, self.arrivals));
-            self.ready.insert((priority, self.arrivals, object));
+                .insert(object.clone(), (priority, place));
+            self.ready.insert((priority, place, object));
+        }
+    }
+
+    /// The place of one more write: in the turn after the last one of its namespace.
+    fn next_place(&mut self, priority: WritePriority, object: &ObjectRef) -> Place {
+        self.arrivals = self.arrivals.wrapping_add(1);
+        let current = self.turns.get(&priority).copied().unwrap_or_default();
+        let turn = match object.namespace() {
+            // Objects of the cluster do not wait for each other's turns.
+            None => current,
+            Some(namespace) => {
+                let last = (priority, namespace.to_owned());
+                let turn = self.last_turns.get(&last);
+                let turn = turn.map_or(current, |it| it.saturating_add(1).max(current));
+                self.last_turns.insert(last, turn);
+                turn
+            }
+        };
+        Place {
+            turn,
+            arrival: self.arrivals,
         }
     }
 
@@ -77,8 +112,13 @@ impl WorkQueue {
     }
 
     pub(super) fn pop_ready(&mut self) -> Option<ObjectRef> {
-        let (_, _, object) = self.ready.pop_first()?;
+        let (priority, place, object) = self.ready.pop_first()?;
         self.ready_by_object.remove(&object);
+        self.turns.insert(priority, place.turn);
+        if self.ready.is_empty() {
+            // Namespaces come and go.
+            self.last_turns.clear();
+        }
         Some(object)
     }
 
@@ -86,6 +126,7 @@ impl WorkQueue {
     pub(super) fn clear_ready(&mut self) {
         self.ready.clear();
         self.ready_by_object.clear();
+        self.last_turns.clear();
     }
 }
 
@@ -93,6 +134,7 @@ impl WorkQueue {
 mod tests {
     use super::super::output::WritePurpose;
     use super::{ObjectRef, WorkQueue};
+    use crate::key::ObjectKey;
 
     fn object(name: &str) -> ObjectRef {
         ObjectRef::Cohort(name.to_owned())
@@ -110,6 +152,42 @@ mod tests {
         queue.advance_timers(10);
         assert_eq!(queue.pop_dirty(), Some(object("a")));
         assert_eq!(queue.next_timer(), None);
+    }
+
+    #[test]
+    fn work_queue_namespaces_take_turns_within_priority() {
+        let in_namespace = |namespace: &str, number: usize| {
+            ObjectRef::Workload(ObjectKey::new(namespace, &format!("w{number}")))
+        };
+        let priority = Some(WritePurpose::CreateWorkload.priority());
+        let mut queue = WorkQueue::default();
+        for number in 0..1_000 {
+            queue.set_ready(in_namespace("large", number), priority);
+        }
+        for number in 0..2 {
+            queue.set_ready(in_namespace("small", number), priority);
+        }
+        let mut pop = |count| -> Vec<ObjectRef> {
+            std::iter::from_fn(|| queue.pop_ready())
+                .take(count)
+                .collect()
+        };
+        let first = pop(4);
+        assert_eq!(
+            first,
+            [("large", 0), ("small", 0), ("large", 1), ("small", 1)]
+                .map(|(namespace, number)| in_namespace(namespace, number))
+        );
+        assert_eq!(pop(1), [in_namespace("large", 2)]);
+        // A namespace that was idle does not catch up on turns that it missed.
+        queue.set_ready(in_namespace("late", 0), priority);
+        queue.set_ready(in_namespace("late", 1), priority);
+        let next: Vec<_> = std::iter::from_fn(|| queue.pop_ready()).take(4).collect();
+        assert_eq!(
+            next,
+            [("late", 0), ("large", 3), ("late", 1), ("large", 4)]
+                .map(|(namespace, number)| in_namespace(namespace, number))
+        );
     }
 
     #[test]

@@ -37,6 +37,13 @@ impl WriteTracker {
         is_newer
     }
 
+    /// Forgets the versions that were seen and written: the next version from the watch is new.
+    pub(super) fn forget_versions(&mut self) {
+        self.version = 0;
+        self.min_version = 0;
+        self.conflicted = false;
+    }
+
     /// Whether the watch has shown all that was written.
     pub(super) fn is_settled(&self) -> bool {
         self.in_flight.is_none() && self.version >= self.min_version
@@ -56,6 +63,7 @@ impl WriteTracker {
         match result {
             // The workload of a job has its own versions.
             WriteResult::Done(_) | WriteResult::DryRun if is_create => {}
+            WriteResult::Read(_) => self.backoff.succeeded(),
             WriteResult::Done(version) => self.min_version = self.min_version.max(*version),
             // The watch will show the workload; if it was deleted since, it is created again.
             WriteResult::AlreadyExists if is_create => self.backoff.failed(now_ms, random),
@@ -74,9 +82,11 @@ impl WriteTracker {
             }
             WriteResult::Rejected(_) => self.backoff.rejected(now_ms),
             WriteResult::Failed(_) => self.backoff.failed(now_ms, random),
+            WriteResult::ServerError(_) => self.backoff.server_error(now_ms, random),
         }
         if matches!(purpose, WritePurpose::Admit | WritePurpose::StartJob) {
-            self.outcome_unknown |= matches!(result, WriteResult::Failed(_));
+            self.outcome_unknown |=
+                matches!(result, WriteResult::Failed(_) | WriteResult::ServerError(_));
         }
         if matches!(result, WriteResult::Done(_)) {
             // The object had the planned version: no earlier write was executed unnoticed.

@@ -1,17 +1,21 @@
 //! The event loop: feeds inputs to the reconciler and starts its writes.
 
 use super::RunError;
-use super::leader_election::{self, LeaderUntil, LeaseSettings};
+use super::job_reader::read_job;
+use super::leader_election::{self, LeadershipWatch, LeaseSettings};
+use super::leadership_gate::LeadershipGate;
 use super::metrics::Metrics;
-use super::watch::{job_resource, start_watch};
+use super::watch::{Watches, job_resource};
 use super::write_log::{log_dry_run, log_result};
 use super::writer::execute;
 use crate::job_adapters::KINDS;
 use crate::{
-    Input, Kind, ObjectRef, Reconciler, Settings, WriteId, WritePurpose, WriteRequest, WriteResult,
+    Input, Kind, ObjectRef, Reconciler, Settings, WriteId, WriteOp, WritePurpose, WriteRequest,
+    WriteResult,
 };
 use k8s_openapi::jiff::Timestamp;
 use kube::Client;
+use lockkeeper_kube_support::api_client::{ApiClients, WatchAges};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -27,6 +31,11 @@ const WRITE_TIMEOUT: Duration = Duration::from_secs(15);
 /// How often discovery looks for further kinds of jobs.
 const KIND_DISCOVERY_INTERVAL: Duration = Duration::from_secs(30);
 
+/// The pause before discovery is tried again as long as it has not responded.
+const KIND_DISCOVERY_RETRY: Duration = Duration::from_secs(1);
+/// The time after which a poll starts no further cycle: inputs, results and metrics wait for it.
+const POLL_TIME_MAX: Duration = Duration::from_millis(100);
+
 /// The longest pause between two polls.
 const IDLE_MAX: Duration = Duration::from_secs(10);
 
@@ -37,6 +46,8 @@ pub struct RunSettings {
     pub reconciler: Settings,
     /// Leader election; without it this process leads from the start.
     pub lease: Option<LeaseSettings>,
+    /// The largest spec of a job, in bytes.
+    pub job_spec_max_bytes: usize,
     /// Log writes instead of sending them.
     pub is_dry_run: bool,
     /// The longest wait for in-flight writes at shutdown.
@@ -99,49 +110,64 @@ impl Health {
     }
 }
 
+fn new_health(metrics_requests: Sender<tokio::sync::oneshot::Sender<String>>) -> Health {
+    Health {
+        shared: Arc::new(HealthShared {
+            status: Mutex::new(HealthStatus {
+                is_synced: false,
+                last_iteration: Instant::now(),
+            }),
+            metrics_requests,
+        }),
+    }
+}
+
 /// Runs the controller until `stopped` resolves. `started` receives the handle for probes.
 ///
 /// # Errors
 ///
 /// A [`RunError`] if the controller cannot start. Once it runs, it retries after every error.
 pub async fn run(
-    client: Client,
+    clients: ApiClients,
     settings: RunSettings,
     started: impl FnOnce(Health),
     stopped: impl Future<Output = ()>,
 ) -> Result<(), RunError> {
+    let client = clients.watches.clone();
     if let Some(lease) = &settings.lease {
         leader_election::check_access(&client, lease).await?;
     }
     let (requests, metrics_requests) = mpsc::channel(4);
-    let health = Health {
-        shared: Arc::new(HealthShared {
-            status: Mutex::new(HealthStatus {
-                is_synced: false,
-                last_iteration: Instant::now(),
-            }),
-            metrics_requests: requests,
-        }),
-    };
+    let health = new_health(requests);
     started(health.clone());
     let mut reconciler = settings.reconciler.clone();
-    reconciler.job_kinds = (0..KINDS.len()).filter(|at| is_built_in(*at)).collect();
+    // Discovery removes those that the cluster does not have: until then no decision is written, because a job
+    // may belong to one of such a kind.
+    reconciler.job_kinds = (0..KINDS.len()).collect();
     let (inputs, from_watches) = mpsc::channel(INPUTS_MAX);
+    let watches = Watches {
+        client: client.clone(),
+        inputs,
+        job_spec_max_bytes: settings.job_spec_max_bytes,
+    };
     for kind in Kind::FIXED {
-        start_watch(&client, kind, inputs.clone());
+        watches.start(kind);
     }
     for at in 0..KINDS.len() {
         if is_built_in(at) {
-            start_watch(&client, Kind::Job(at), inputs.clone());
+            watches.start(Kind::Job(at));
         } else {
-            watch_when_installed(&client, at, inputs.clone());
+            watch_when_installed(watches.clone(), at);
         }
     }
     let (results, from_writes) = mpsc::unbounded_channel();
-    let (leader_until, elector) = match settings.lease {
+    let pause = settings.lease.as_ref().map(|it| it.timing.duration);
+    let gate = LeadershipGate::new(clients.ages.clone(), pause.unwrap_or_default() * 2);
+    let (leadership, elector) = match settings.lease {
         Some(lease) => {
-            let (until, elector) = leader_election::start_election(&client, lease);
-            (Some(until), Some(elector))
+            let (leadership, elector) =
+                leader_election::start_election(&clients, lease, gate.clone())?;
+            (Some(leadership), Some(elector))
         }
         None => (None, None),
     };
@@ -151,12 +177,14 @@ pub async fn run(
         health,
         metrics: Metrics::new(),
         results,
-        leader_until,
+        leadership,
+        gate,
+        watch_ages: clients.ages,
         is_leading: false,
         is_dry_run: settings.is_dry_run,
         unobserved_writes: BTreeMap::new(),
     };
-    event_loop
+    let is_drained = event_loop
         .run(
             from_watches,
             from_writes,
@@ -165,8 +193,8 @@ pub async fn run(
             settings.shutdown,
         )
         .await;
-    // After the last write, so that the next leader does not write at the same time.
-    if let Some(elector) = elector {
+    // After the last write: the next leader of a released lease does not wait for late writes.
+    if let Some(elector) = elector.filter(|_| is_drained) {
         elector.release().await;
     }
     Ok(())
@@ -192,7 +220,9 @@ struct EventLoop {
     metrics: Metrics,
     results: mpsc::UnboundedSender<FinishedWrite>,
     /// `None` without leader election: this process always leads.
-    leader_until: Option<LeaderUntil>,
+    leadership: Option<LeadershipWatch>,
+    gate: LeadershipGate,
+    watch_ages: WatchAges,
     is_leading: bool,
     is_dry_run: bool,
     /// Written workloads that the watch has not shown yet: the version, and the time of the response.
@@ -200,6 +230,7 @@ struct EventLoop {
 }
 
 impl EventLoop {
+    /// Runs until `stopped` resolves; true if no write was in flight at the end.
     async fn run(
         mut self,
         mut from_watches: Receiver<Input>,
@@ -207,14 +238,14 @@ impl EventLoop {
         mut metrics_requests: Receiver<tokio::sync::oneshot::Sender<String>>,
         stopped: impl Future<Output = ()>,
         shutdown: Duration,
-    ) {
+    ) -> bool {
         let mut stopped = std::pin::pin!(stopped);
         let mut batch = Vec::new();
         let mut wake = Instant::now();
         loop {
-            let lead_ends = self.update_leadership();
+            let lead_changes = self.update_leadership();
             // Wakes at the end of the lease, too: a leader whose renewals fail gets no event.
-            let until = wake.min(lead_ends.unwrap_or(wake));
+            let until = wake.min(lead_changes.unwrap_or(wake));
             tokio::select! {
                 biased;
                 () = &mut stopped => break,
@@ -222,10 +253,10 @@ impl EventLoop {
                 Some(finished) = from_writes.recv() => self.handle_result(finished),
                 Some(response) = metrics_requests.recv() => {
                     // The client may have disconnected.
-                    let _ = response.send(self.metrics.encode_text(&self.reconciler));
+                    let _ = response.send(self.metrics.encode_text(&self.reconciler, &self.watch_ages));
                     continue;
                 }
-                () = leadership_changed(&mut self.leader_until) => {}
+                () = leadership_changed(&mut self.leadership) => {}
                 () = sleep_until(until) => {}
             }
             while let Ok(finished) = from_writes.try_recv() {
@@ -240,15 +271,15 @@ impl EventLoop {
             wake = self.poll();
             self.health.record_iteration(self.reconciler.is_synced());
         }
-        self.drain(from_writes, shutdown).await;
+        self.drain(from_writes, shutdown).await
     }
 
-    /// Waits for the in-flight writes without starting new ones.
+    /// Waits for the in-flight writes without starting new ones; false if some are still in flight.
     async fn drain(
         mut self,
         mut from_writes: mpsc::UnboundedReceiver<FinishedWrite>,
         shutdown: Duration,
-    ) {
+    ) -> bool {
         let end = Instant::now() + shutdown;
         while self.reconciler.in_flight_writes() > 0 {
             tokio::select! {
@@ -256,17 +287,19 @@ impl EventLoop {
                 () = sleep_until(end) => {
                     let writes = self.reconciler.in_flight_writes();
                     tracing::warn!(writes, "stopped with in-flight writes");
-                    break;
+                    return false;
                 }
             }
         }
+        true
     }
 
     /// Polls the reconciler and starts its writes; returns the time of the next poll.
     fn poll(&mut self) -> Instant {
         let begun = Instant::now();
         let now_ms = now_ms();
-        let output = self.reconciler.poll(now_ms);
+        let continues = || begun.elapsed() < POLL_TIME_MAX;
+        let output = self.reconciler.poll_while(now_ms, continues);
         self.metrics
             .record_cycles(&mut self.reconciler, begun.elapsed());
         for write in output.writes {
@@ -280,13 +313,15 @@ impl EventLoop {
     }
 
     fn start_write(&self, write: WriteRequest) {
-        if self.is_dry_run {
+        let is_read = matches!(write.op, WriteOp::ReadJob { .. });
+        if self.is_dry_run && !is_read {
             log_dry_run(&write);
             self.send_result(&write, WriteResult::DryRun, Duration::ZERO);
             return;
         }
         // Writes end before the leadership does: a new leader must not race with a late write.
-        let remaining = self.leading_until().map(|until| until - Instant::now());
+        let leadership = self.leadership.as_ref().and_then(|it| *it.borrow());
+        let remaining = leadership.map(|it| it.until.saturating_duration_since(Instant::now()));
         let limit = remaining.map_or(WRITE_TIMEOUT, |it| it.min(WRITE_TIMEOUT));
         if limit.is_zero() {
             let outcome = WriteResult::Failed("the lease has expired".to_owned());
@@ -296,7 +331,11 @@ impl EventLoop {
         let (client, answers) = (self.client.clone(), self.results.clone());
         tokio::spawn(async move {
             let begun = Instant::now();
-            let outcome = execute(&client, &write, limit).await;
+            let outcome = if is_read {
+                read_job(&client, &write, limit).await
+            } else {
+                execute(&client, &write, limit).await
+            };
             log_result(&write, &outcome);
             let _ = answers.send(FinishedWrite {
                 id: write.id,
@@ -321,6 +360,7 @@ impl EventLoop {
     fn handle_result(&mut self, finished: FinishedWrite) {
         self.metrics
             .record_write(finished.purpose, &finished.result, finished.duration);
+        self.gate.record_write(&finished.object, &finished.result);
         if let (ObjectRef::Workload(_), WriteResult::Done(version)) =
             (&finished.object, &finished.result)
         {
@@ -359,16 +399,15 @@ impl EventLoop {
         }
     }
 
-    /// The end of the leadership, if this process leads by a lease.
-    fn leading_until(&self) -> Option<Instant> {
-        self.leader_until.as_ref().and_then(|lead| *lead.borrow())
-    }
-
-    /// Passes changes of the leadership to the reconciler; returns the end of the leadership.
+    /// Passes changes of the leadership to the reconciler; returns when it changes if nothing else happens.
     fn update_leadership(&mut self) -> Option<Instant> {
-        let until = self.leading_until();
-        let leads =
-            self.leader_until.is_none() || until.is_some_and(|until| until > Instant::now());
+        let now = Instant::now();
+        let leadership = self.leadership.as_ref().map(|it| *it.borrow());
+        let is_leader = match leadership {
+            None => true,
+            Some(leadership) => leadership.is_some_and(|it| it.contains(now)),
+        };
+        let leads = is_leader && self.gate.is_open();
         if leads != self.is_leading {
             self.is_leading = leads;
             let word = if leads { "leading" } else { "not leading" };
@@ -377,34 +416,50 @@ impl EventLoop {
             self.reconciler
                 .handle_input(now_ms(), Input::Leadership(leads));
         }
-        until.filter(|_| leads)
+        leadership.flatten()?.next_change(now)
     }
 }
 
 /// Watches a kind of job as soon as the cluster has it.
-fn watch_when_installed(client: &Client, at: usize, inputs: Sender<Input>) {
-    let client = client.clone();
+fn watch_when_installed(watches: Watches, at: usize) {
     let resource = job_resource(at);
     tokio::spawn(async move {
-        while !inputs.is_closed() {
-            let request = client.list_api_group_resources(&resource.api_version);
-            if let Ok(Ok(list)) = timeout(KIND_DISCOVERY_INTERVAL, request).await
-                && list.resources.iter().any(|it| it.name == resource.plural)
-            {
+        let mut is_known_missing = false;
+        while !watches.inputs.is_closed() {
+            let request = watches
+                .client
+                .list_api_group_resources(&resource.api_version);
+            let response = timeout(KIND_DISCOVERY_INTERVAL, request).await;
+            let is_installed = match &response {
+                Ok(Ok(list)) => Some(list.resources.iter().any(|it| it.name == resource.plural)),
+                Ok(Err(kube::Error::Api(status))) if status.code == 404 => Some(false),
+                _ => None,
+            };
+            if is_installed == Some(true) {
                 tracing::info!(kind = %resource.kind, "kind of job found; watching it");
                 // Before the watch, so that no decision is written until its list is complete. A closed
                 // channel means that the controller has stopped.
-                let _ = inputs.send(Input::JobKindAvailable(at)).await;
-                start_watch(&client, Kind::Job(at), inputs);
+                let _ = watches.inputs.send(Input::JobKindAvailable(at)).await;
+                watches.start(Kind::Job(at));
                 return;
             }
-            sleep(KIND_DISCOVERY_INTERVAL).await;
+            if is_installed == Some(false) && !is_known_missing {
+                is_known_missing = true;
+                let _ = watches.inputs.send(Input::JobKindMissing(at)).await;
+            }
+            // Before the first response no decision is written.
+            sleep(if is_known_missing {
+                KIND_DISCOVERY_INTERVAL
+            } else {
+                KIND_DISCOVERY_RETRY
+            })
+            .await;
         }
     });
 }
 
 /// Resolves when the leadership changes; never without leader election.
-async fn leadership_changed(lead: &mut Option<LeaderUntil>) {
+async fn leadership_changed(lead: &mut Option<LeadershipWatch>) {
     let has_changed = match lead {
         Some(lead) => lead.changed().await.is_ok(),
         None => false,

@@ -18,6 +18,30 @@ pub struct LeaseTiming {
     pub retry_period: Duration,
 }
 
+/// Added to the time that a new leader waits for the writes of the former one.
+const TAKEOVER_MARGIN: Duration = Duration::from_secs(2);
+
+/// The shortest time limit of one request about the lease.
+const REQUEST_TIMEOUT_MIN: Duration = Duration::from_secs(1);
+
+impl LeaseTiming {
+    /// The time limit of each request about the lease: a renewal may need two, and a pause before them.
+    pub(super) fn request_timeout(&self) -> Duration {
+        let left = self.renew_deadline.saturating_sub(self.retry_period);
+        (left / 2).max(REQUEST_TIMEOUT_MIN)
+    }
+
+    /// How long a new leader waits before it writes. A leader that has not released the lease may have sent a write
+    /// at the end of its leadership, which the API server executes later: the write has a time limit, too.
+    pub(super) fn takeover_wait(&self, waits_for_predecessor: bool) -> Duration {
+        if !waits_for_predecessor {
+            return Duration::ZERO;
+        }
+        let late = self.duration.saturating_sub(self.renew_deadline);
+        late.saturating_add(TAKEOVER_MARGIN)
+    }
+}
+
 /// The fields of a lease that change with each renewal: holder, renew time, transitions.
 type LeaseRecord = (Option<String>, Option<MicroTime>, Option<i32>);
 
@@ -39,9 +63,10 @@ impl LeaseCandidate {
         }
     }
 
-    /// The same candidate without an observed record.
-    pub(super) fn restarted(&self) -> Self {
-        Self::new(self.identity.clone(), self.timing)
+    /// Whether another candidate holds the lease, or held it until it expired.
+    pub(super) fn is_foreign(&self, lease: Option<&LeaseSpec>) -> bool {
+        let holder = lease.and_then(|it| it.holder_identity.as_deref());
+        holder.is_some_and(|it| !it.is_empty() && it != self.identity)
     }
 
     /// The record to write if the lease is ours or free; `None` if another candidate holds it.
@@ -159,6 +184,33 @@ mod tests {
         assert_eq!(taken.holder_identity.as_deref(), Some("b"));
         assert_eq!(taken.lease_transitions, Some(2));
         assert_eq!(a.try_acquire(Some(&taken), 22_000, &wall(122)), None);
+    }
+
+    #[test]
+    fn lease_request_timeout_allows_two_slow_requests_before_the_deadline() {
+        let timing = candidate("a").timing;
+        assert_eq!(timing.request_timeout(), Duration::from_secs(4));
+        let all = timing.request_timeout() * 2 + timing.retry_period;
+        assert!(all <= timing.renew_deadline);
+        let short = LeaseTiming {
+            duration: Duration::from_secs(3),
+            renew_deadline: Duration::from_secs(2),
+            retry_period: Duration::from_secs(1),
+        };
+        assert_eq!(short.request_timeout(), Duration::from_secs(1));
+    }
+
+    #[test]
+    fn lease_takeover_waits_unless_lease_was_released() {
+        let (mut a, b) = (candidate("a"), candidate("b"));
+        let lease = a.try_acquire(None, 0, &wall(100)).unwrap();
+        assert!(b.is_foreign(Some(&lease)));
+        assert!(!a.is_foreign(Some(&lease)));
+        let free = a.release(&lease, &wall(101)).unwrap();
+        assert!(!b.is_foreign(Some(&free)) && !b.is_foreign(None));
+        let timing = b.timing;
+        assert_eq!(timing.takeover_wait(true), Duration::from_secs(7));
+        assert_eq!(timing.takeover_wait(false), Duration::ZERO);
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! Prometheus metrics of the controller.
 
 use crate::{Counters, Reconciler, WritePurpose, WriteResult};
+use lockkeeper_kube_support::api_client::WatchAges;
 use lockkeeper_preemption::DampingView;
 use prometheus_client::encoding::text::encode;
 use prometheus_client::encoding::{EncodeLabelSet, EncodeLabelValue, LabelValueEncoder};
@@ -34,6 +35,11 @@ struct WriteLabels {
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct QueueLabels {
     cluster_queue: String,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct WatchLabels {
+    kind: String,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
@@ -79,6 +85,8 @@ pub(super) struct Metrics {
     preemption_steps: Family<PreemptionStepLabels, Gauge>,
     pending: Family<QueueLabels, Gauge>,
     reserving: Family<QueueLabels, Gauge>,
+    stuck_evictions: Gauge,
+    watch_age: Family<WatchLabels, Gauge>,
     leading: Gauge,
     in_flight: Gauge,
     last_counters: Counters,
@@ -101,6 +109,8 @@ impl Metrics {
             preemption_steps: Family::default(),
             pending: Family::default(),
             reserving: Family::default(),
+            stuck_evictions: Gauge::default(),
+            watch_age: Family::default(),
             leading: Gauge::default(),
             in_flight: Gauge::default(),
             last_counters: Counters::default(),
@@ -135,6 +145,11 @@ impl Metrics {
         all.register("pending_workloads", help, self.pending.clone());
         let help = "Workloads with reserved quota, by ClusterQueue";
         all.register("reserving_workloads", help, self.reserving.clone());
+        let help =
+            "Workloads that have not released their quota within the bound after their eviction";
+        all.register("stuck_evictions", help, self.stuck_evictions.clone());
+        let help = "Seconds since the last response to a watch, by kind";
+        all.register("watch_age_seconds", help, self.watch_age.clone());
         let help = "1 while this process is the leader";
         all.register("leading", help, self.leading.clone());
         let help = "In-flight writes";
@@ -192,12 +207,12 @@ impl Metrics {
 
     pub(super) fn record_write(&self, what: WritePurpose, result: &WriteResult, took: Duration) {
         let result = Text(match result {
-            WriteResult::Done(_) => "done",
+            WriteResult::Done(_) | WriteResult::Read(_) => "done",
             WriteResult::Conflict => "conflict",
             WriteResult::AlreadyExists => "already_exists",
             WriteResult::NotFound => "not_found",
             WriteResult::Rejected(_) => "rejected",
-            WriteResult::Failed(_) => "failed",
+            WriteResult::Failed(_) | WriteResult::ServerError(_) => "failed",
             WriteResult::DryRun => "dry_run",
         });
         let labels = WriteLabels {
@@ -252,7 +267,15 @@ impl Metrics {
     }
 
     /// All metrics in the `OpenMetrics` text format.
-    pub(super) fn encode_text(&self, reconciler: &Reconciler) -> String {
+    pub(super) fn encode_text(&self, reconciler: &Reconciler, watches: &WatchAges) -> String {
+        // A kind that was removed from the cluster has no watch.
+        self.watch_age.clear();
+        for (kind, age) in watches.ages() {
+            let seconds = i64::try_from(age.as_secs()).unwrap_or(i64::MAX);
+            self.watch_age
+                .get_or_create(&WatchLabels { kind })
+                .set(seconds);
+        }
         let state = reconciler.objects().state();
         // Series of deleted ClusterQueues must not stay.
         self.pending.clear();
@@ -269,6 +292,9 @@ impl Metrics {
                 .get_or_create(&labels)
                 .set(number(state.node_view(queue).admitted_count()));
         }
+        let stuck = reconciler.stuck_evictions();
+        self.stuck_evictions
+            .set(i64::try_from(stuck).unwrap_or(i64::MAX));
         let repeats = DampingView::new(state).repeat_stats();
         for (name, number) in [
             ("preempted", repeats.preempted),
@@ -302,6 +328,8 @@ mod tests {
         let of = QueueLabels { cluster_queue };
         drop(metrics.pending.get_or_create(&of));
         drop(metrics.reserving.get_or_create(&of));
+        let kind = "jobs.batch".to_owned();
+        drop(metrics.watch_age.get_or_create(&WatchLabels { kind }));
         let step = Text("preempted");
         drop(
             metrics

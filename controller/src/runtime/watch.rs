@@ -1,46 +1,74 @@
 //! Watches: turns watch events into inputs of the reconciler.
 
-use super::raw_object::RawObject;
 use crate::job_adapters::KINDS;
-use crate::{Input, Kind, ObjectKey};
+use crate::{Change, Input, Kind, ObjectKey};
 use futures_util::{Stream, StreamExt};
 use k8s_openapi::api::core::v1::Namespace;
 use k8s_openapi::api::scheduling::v1::PriorityClass;
-use kube::core::ApiResource;
+use kube::core::{ApiResource, DynamicObject};
 use kube::runtime::watcher;
-use kube::runtime::watcher::{Config, Error, Event};
+use kube::runtime::watcher::{Error, Event};
 use kube::{Api, Client};
 use lockkeeper_api::{ClusterQueue, Cohort, LocalQueue, ResourceFlavor, Workload, labels};
-use lockkeeper_kube_support::watch_stream::restarting_watch;
-use std::collections::BTreeSet;
+use lockkeeper_kube_support::list_item::ListItem;
+use lockkeeper_kube_support::watch_stream::{restarting_watch, watch_config};
+use serde::Deserialize;
+use serde_json::Value;
+use serde_json::value::RawValue;
+use std::collections::{BTreeMap, BTreeSet};
 use std::pin::pin;
 use tokio::sync::mpsc::Sender;
 
 /// Objects per page of a list.
 const PAGE_SIZE: u32 = 500;
 
-/// Starts a task that watches one kind until the receiver is dropped.
-pub(super) fn start_watch(client: &Client, kind: Kind, inputs: Sender<Input>) {
-    let resource = resource(kind);
-    let api: Api<RawObject> = Api::all_with(client.clone(), &resource);
-    let mut config = Config::default().page_size(PAGE_SIZE);
-    if matches!(kind, Kind::Job(_)) {
-        // A job that loses the label is delivered as deleted.
-        config = config.labels(labels::QUEUE_NAME);
+/// Objects with pod templates per page of a list. Each may have one and a half megabytes, and kube has a page in
+/// memory three times for a moment.
+const TEMPLATES_PAGE_SIZE: u32 = 20;
+
+/// The objects of all watches, still as text.
+type Item = ListItem<DynamicObject>;
+
+/// Starts the watches of all kinds.
+#[derive(Clone)]
+pub(super) struct Watches {
+    pub(super) client: Client,
+    pub(super) inputs: Sender<Input>,
+    /// The largest spec of a job, in bytes.
+    pub(super) job_spec_max_bytes: usize,
+}
+
+impl Watches {
+    /// Starts a task that watches one kind until the receiver is dropped.
+    pub(super) fn start(&self, kind: Kind) {
+        let resource = resource(kind);
+        let api: Api<Item> = Api::all_with(self.client.clone(), &resource);
+        let mut config = watch_config(match kind {
+            Kind::Workload | Kind::Job(_) => TEMPLATES_PAGE_SIZE,
+            _ => PAGE_SIZE,
+        });
+        if matches!(kind, Kind::Job(_)) {
+            // A job that loses the label is delivered as deleted.
+            config = config.labels(labels::QUEUE_NAME);
+        }
+        let (inputs, names) = (
+            self.inputs.clone(),
+            ListedKeys::new(self.job_spec_max_bytes),
+        );
+        tokio::spawn(async move {
+            let events = restarting_watch(move || watcher(api.clone(), config.clone()));
+            forward_events(kind, events, names, &inputs).await;
+        });
     }
-    tokio::spawn(async move {
-        let events = restarting_watch(move || watcher(api.clone(), config.clone()));
-        forward_events(kind, events, &inputs).await;
-    });
 }
 
 /// Forwards watch events as inputs, until the receiver is dropped.
 async fn forward_events(
     kind: Kind,
-    events: impl Stream<Item = Result<Event<RawObject>, Error>>,
+    events: impl Stream<Item = Result<Event<Item>, Error>>,
+    mut names: ListedKeys,
     inputs: &Sender<Input>,
 ) {
-    let mut names = ListedKeys::default();
     let mut events = pin!(events);
     while let Some(event) = events.next().await {
         let decoded = match event {
@@ -88,14 +116,24 @@ pub(super) fn job_resource(at: usize) -> ApiResource {
 }
 
 /// The keys that a watch has reported: an object missing from a new list was deleted.
-#[derive(Default)]
 struct ListedKeys {
-    reported: BTreeSet<ObjectKey>,
+    /// The largest spec of a job, in bytes.
+    job_spec_max_bytes: usize,
+    /// With the newest resource version that was reported.
+    reported: BTreeMap<ObjectKey, u64>,
     listing: BTreeSet<ObjectKey>,
 }
 
 impl ListedKeys {
-    fn handle_event(&mut self, kind: Kind, event: Event<RawObject>) -> Vec<Input> {
+    fn new(job_spec_max_bytes: usize) -> Self {
+        Self {
+            job_spec_max_bytes,
+            reported: BTreeMap::new(),
+            listing: BTreeSet::new(),
+        }
+    }
+
+    fn handle_event(&mut self, kind: Kind, event: Event<Item>) -> Vec<Input> {
         match event {
             Event::Init => {
                 self.listing.clear();
@@ -103,26 +141,35 @@ impl ListedKeys {
             }
             Event::InitApply(object) => {
                 let name = ObjectKey::from_metadata(&object.metadata);
+                let version = version(&object);
                 // Counts as reported even if this list is never completed.
-                self.reported.insert(name.clone());
+                let before = self.reported.insert(name.clone(), version);
                 self.listing.insert(name.clone());
-                vec![Input::applied(kind, name, object.value)]
+                let mut inputs = self.decode(kind, name, &object);
+                // A list is newer than all events before it, unless the API server's storage went back.
+                if before.is_some_and(|before| version < before) {
+                    inputs.insert(0, Input::Restored(kind));
+                }
+                inputs
             }
             Event::InitDone => {
                 // The watch may have missed deletions while it was broken.
                 let listing = std::mem::take(&mut self.listing);
-                let before = std::mem::replace(&mut self.reported, listing);
-                let lost = before
-                    .into_iter()
-                    .filter(|name| !self.reported.contains(name));
-                let mut inputs: Vec<Input> = lost.map(|name| Input::deleted(kind, name)).collect();
+                let mut inputs = Vec::new();
+                self.reported.retain(|name, _| {
+                    let is_listed = listing.contains(name);
+                    if !is_listed {
+                        inputs.push(Input::deleted(kind, name.clone()));
+                    }
+                    is_listed
+                });
                 inputs.push(Input::Listed(kind));
                 inputs
             }
             Event::Apply(object) => {
                 let name = ObjectKey::from_metadata(&object.metadata);
-                self.reported.insert(name.clone());
-                vec![Input::applied(kind, name, object.value)]
+                self.reported.insert(name.clone(), version(&object));
+                self.decode(kind, name, &object)
             }
             Event::Delete(object) => {
                 let name = ObjectKey::from_metadata(&object.metadata);
@@ -131,6 +178,50 @@ impl ListedKeys {
             }
         }
     }
+
+    /// Decodes one object. Managed fields are half of an object, and are skipped.
+    ///
+    /// A job with a large spec is decoded without its pod templates, so that it gets no workload and stays suspended.
+    fn decode(&self, kind: Kind, name: ObjectKey, object: &Item) -> Vec<Input> {
+        let mut value = match serde_json::from_str::<Value>(object.text()) {
+            Ok(value) => value,
+            Err(error) => return vec![Input::Unreadable(kind, name, error.to_string())],
+        };
+        if let Some(metadata) = value.get_mut("metadata").and_then(Value::as_object_mut) {
+            metadata.remove("managedFields");
+        }
+        let mut input = Input::applied(kind, name.clone(), value);
+        let spec_bytes = spec_bytes(object);
+        let max = self.job_spec_max_bytes;
+        if let Input::Job(_, Change::Applied(job)) = &mut input
+            && spec_bytes > max
+        {
+            job.template_source = String::new();
+            let error = format!(
+                "the spec has {spec_bytes} bytes, and the limit is {max}; move data to a ConfigMap"
+            );
+            return vec![input, Input::Unreadable(kind, name, error)];
+        }
+        vec![input]
+    }
+}
+
+/// The resource version of an object; 0 if it has none.
+fn version(object: &Item) -> u64 {
+    let version = object.metadata.resource_version.as_deref();
+    version.and_then(|it| it.parse().ok()).unwrap_or_default()
+}
+
+/// The size of the spec of an object, in bytes.
+fn spec_bytes(object: &Item) -> usize {
+    #[derive(Deserialize)]
+    struct Parts<'a> {
+        #[serde(borrow)]
+        spec: Option<&'a RawValue>,
+    }
+    let parts = serde_json::from_str::<Parts<'_>>(object.text()).ok();
+    let spec = parts.and_then(|it| it.spec);
+    spec.map_or(0, |it| it.get().len())
 }
 
 #[cfg(test)]
@@ -138,19 +229,20 @@ mod tests {
     #![allow(clippy::unwrap_used, reason = "tests fail by panicking")]
 
     use super::*;
-    use crate::Change;
     use futures_util::stream;
-    use serde_json::{Value, json};
+    use serde_json::json;
     use tokio::sync::mpsc;
 
-    fn object(name: &str, spec: &Value) -> RawObject {
+    const MAX: usize = 1_000;
+
+    fn object(name: &str, spec: &Value) -> Item {
         let value = json!({
             "metadata": {"name": name, "namespace": "n"}, "spec": spec,
         });
         serde_json::from_value(value).unwrap()
     }
 
-    fn queue(name: &str) -> RawObject {
+    fn queue(name: &str) -> Item {
         object(name, &json!({"clusterQueue": "q"}))
     }
 
@@ -161,6 +253,7 @@ mod tests {
             }
             Input::LocalQueue(Change::Deleted(name)) => format!("gone {}", name.name()),
             Input::Listed(_) => "listed".to_owned(),
+            Input::Restored(_) => "restored".to_owned(),
             Input::Unreadable(_, name, _) => format!("unreadable {}", name.name()),
             _ => "?".to_owned(),
         };
@@ -169,7 +262,7 @@ mod tests {
 
     #[test]
     fn relist_without_object_deletes_it() {
-        let mut names = ListedKeys::default();
+        let mut names = ListedKeys::new(MAX);
         let mut take = |event| describe(&names.handle_event(Kind::LocalQueue, event));
         assert_eq!(take(Event::Init), [""; 0]);
         assert_eq!(take(Event::InitApply(queue("a"))), ["seen a"]);
@@ -188,17 +281,72 @@ mod tests {
 
     #[test]
     fn unreadable_object_is_reported_and_blocks_no_other() {
-        let mut names = ListedKeys::default();
+        let mut names = ListedKeys::new(MAX);
         let broken = object("x", &json!({"clusterQueue": 7}));
         let inputs = names.handle_event(Kind::LocalQueue, Event::Apply(broken));
         assert_eq!(describe(&inputs), ["unreadable x"]);
+    }
+
+    #[test]
+    fn too_deep_object_is_unreadable_and_blocks_no_other() {
+        let mut names = ListedKeys::new(MAX);
+        let depth = 200;
+        let nested = format!("{}{}", "[".repeat(depth), "]".repeat(depth));
+        let text =
+            format!(r#"{{"metadata": {{"name": "deep", "namespace": "n"}}, "spec": {nested}}}"#);
+        let deep: Item = serde_json::from_str(&text).unwrap();
+        let mut take = |event| describe(&names.handle_event(Kind::LocalQueue, event));
+        take(Event::Init);
+        assert_eq!(take(Event::InitApply(deep)), ["unreadable deep"]);
+        assert_eq!(take(Event::InitApply(queue("a"))), ["seen a"]);
+        assert_eq!(take(Event::InitDone), ["listed"]);
+    }
+
+    #[test]
+    fn job_with_too_large_spec_is_reported_and_has_no_templates() {
+        let mut names = ListedKeys::new(MAX);
+        let job = |bytes| {
+            let data = json!([{"name": "c", "image": "a".repeat(bytes)}]);
+            object("j", &json!({"template": {"spec": {"containers": data}}}))
+        };
+        for (bytes, is_large) in [(MAX, true), (MAX / 2, false)] {
+            let inputs = names.handle_event(Kind::Job(0), Event::Apply(job(bytes)));
+            let [Input::Job(_, Change::Applied(view)), reports @ ..] = &inputs[..] else {
+                unreachable!("{inputs:?}");
+            };
+            assert_eq!(view.template_source.is_empty(), is_large);
+            let reported = describe(reports);
+            assert_eq!(reported == ["unreadable j"], is_large, "{reported:?}");
+        }
+    }
+
+    #[test]
+    fn list_with_older_version_than_reported_restores_kind() {
+        let at = |version: u64| {
+            let value = json!({
+                "metadata": {"name": "a", "namespace": "n", "resourceVersion": version.to_string()},
+                "spec": {"clusterQueue": "q"},
+            });
+            serde_json::from_value::<Item>(value).unwrap()
+        };
+        let mut names = ListedKeys::new(MAX);
+        let mut take = |event| describe(&names.handle_event(Kind::LocalQueue, event));
+        take(Event::Init);
+        assert_eq!(take(Event::InitApply(at(5))), ["seen a"]);
+        assert_eq!(take(Event::Apply(at(9))), ["seen a"]);
+        take(Event::Init);
+        assert_eq!(take(Event::InitApply(at(9))), ["seen a"]);
+        take(Event::Init);
+        assert_eq!(take(Event::InitApply(at(5))), ["restored", "seen a"]);
+        assert_eq!(take(Event::Apply(at(6))), ["seen a"]);
     }
 
     #[tokio::test]
     async fn watch_event_after_error_is_forwarded() {
         let (inputs, mut received) = mpsc::channel(8);
         let events = [Err(Error::NoResourceVersion), Ok(Event::Apply(queue("a")))];
-        forward_events(Kind::LocalQueue, stream::iter(events), &inputs).await;
+        let names = ListedKeys::new(MAX);
+        forward_events(Kind::LocalQueue, stream::iter(events), names, &inputs).await;
         drop(inputs);
         let mut all = Vec::new();
         received.recv_many(&mut all, 8).await;

@@ -12,6 +12,7 @@ pub(super) fn log_result(write: &WriteRequest, outcome: &WriteResult) {
     let (what, target) = (write.purpose.as_str(), describe(&write.object));
     match outcome {
         WriteResult::Done(_) => tracing::debug!(what, %target, "written"),
+        WriteResult::Read(_) => tracing::debug!(what, %target, "read"),
         WriteResult::Conflict
         | WriteResult::AlreadyExists
         | WriteResult::NotFound
@@ -19,7 +20,9 @@ pub(super) fn log_result(write: &WriteRequest, outcome: &WriteResult) {
             tracing::debug!(what, %target, ?outcome, "not written: the object has changed");
         }
         WriteResult::Rejected(why) => tracing::warn!(what, %target, %why, "write rejected"),
-        WriteResult::Failed(why) => tracing::warn!(what, %target, %why, "write failed; retrying"),
+        WriteResult::Failed(why) | WriteResult::ServerError(why) => {
+            tracing::warn!(what, %target, %why, "write failed; retrying");
+        }
     }
 }
 
@@ -34,6 +37,7 @@ fn body(verb: &WriteOp) -> Value {
     match verb {
         WriteOp::Create(body) | WriteOp::Patch(body) | WriteOp::PatchStatus(body) => redacted(body),
         WriteOp::Delete { uid } => json!({"preconditions": {"uid": uid}}),
+        WriteOp::ReadJob { uid, .. } => json!({"uid": uid}),
     }
 }
 

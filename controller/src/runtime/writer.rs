@@ -4,7 +4,9 @@ use super::watch::job_resource;
 use crate::{JobKey, ObjectKey, ObjectRef, WriteOp, WritePurpose, WriteRequest, WriteResult};
 use http::header::ACCEPT;
 use http::{HeaderValue, Request};
-use kube::api::{DeleteParams, Patch, PatchParams, PostParams, Preconditions, ValidationDirective};
+use kube::api::{
+    DeleteParams, GetParams, Patch, PatchParams, PostParams, Preconditions, ValidationDirective,
+};
 use kube::core::{ApiResource, DynamicObject, Request as Builder};
 use kube::{Client, Error};
 use lockkeeper_api::{ClusterQueue, Cohort, LocalQueue, ResourceFlavor, Workload};
@@ -23,7 +25,7 @@ const METADATA_ONLY: &str =
 /// Executes a write within `limit`.
 pub(super) async fn execute(client: &Client, write: &WriteRequest, limit: Duration) -> WriteResult {
     let request = match build_request(write) {
-        Ok(request) => request,
+        Ok(request) => with_timeout(request, limit),
         Err(error) => return WriteResult::Rejected(error.to_string()),
     };
     match timeout(limit, client.request_text(request)).await {
@@ -39,6 +41,25 @@ pub(super) async fn execute(client: &Client, write: &WriteRequest, limit: Durati
     }
 }
 
+/// Adds the time limit for the API server. Without it, a write that waits in the API server could be executed after
+/// the leadership of its sender.
+fn with_timeout(mut request: Request<Vec<u8>>, limit: Duration) -> Request<Vec<u8>> {
+    // Rounded down to milliseconds; the API server takes 0 for no limit.
+    let limit_ms = limit.as_millis().max(1);
+    let uri = request.uri().to_string();
+    let separator = if !uri.contains('?') {
+        "?"
+    } else if uri.ends_with('?') {
+        ""
+    } else {
+        "&"
+    };
+    if let Ok(uri) = format!("{uri}{separator}timeout={limit_ms}ms").parse() {
+        *request.uri_mut() = uri;
+    }
+    request
+}
+
 /// The part of the response that is used.
 #[derive(Deserialize)]
 struct WriteResponse {
@@ -52,7 +73,7 @@ struct ResponseMetadata {
     resource_version: Option<String>,
 }
 
-fn result_from_error(write: &WriteRequest, error: Error) -> WriteResult {
+pub(super) fn result_from_error(write: &WriteRequest, error: Error) -> WriteResult {
     let Error::Api(status) = error else {
         // No response, or an invalid one: the outcome is unknown.
         return WriteResult::Failed(error.to_string());
@@ -71,7 +92,8 @@ fn result_from_error(write: &WriteRequest, error: Error) -> WriteResult {
         409 => WriteResult::Conflict,
         // 429 is not a rejection: the same write succeeds when the API server has capacity.
         400..=428 | 430..=499 => WriteResult::Rejected(status.message),
-        _ => WriteResult::Failed(status.message),
+        429 | 503 => WriteResult::Failed(status.message),
+        _ => WriteResult::ServerError(status.message),
     }
 }
 
@@ -97,6 +119,8 @@ fn build_request(write: &WriteRequest) -> Result<Request<Vec<u8>>, kube::core::r
         WriteOp::PatchStatus(patch) => {
             builder.patch_subresource("status", &name, &by, &merge_patch(patch))?
         }
+        // It is no write.
+        WriteOp::ReadJob { .. } => builder.get(&name, &GetParams::default())?,
         WriteOp::Delete { uid } => {
             // A workload that was created again under this name has another uid, and is kept.
             let only = DeleteParams::background().preconditions(Preconditions {
@@ -174,6 +198,19 @@ mod tests {
         };
         let request = build_request(&write).unwrap();
         format!("{} {}", request.method(), request.uri())
+    }
+
+    #[test]
+    fn write_request_has_remaining_time_of_the_lease() {
+        for (uri, expected) in [
+            ("/a/b?x=y", "/a/b?x=y&timeout=1500ms"),
+            ("/a/b?", "/a/b?timeout=1500ms"),
+            ("/a/b", "/a/b?timeout=1500ms"),
+        ] {
+            let request = Request::patch(uri).body(Vec::new()).unwrap();
+            let request = with_timeout(request, Duration::from_micros(1_500_900));
+            assert_eq!(request.uri().to_string(), expected);
+        }
     }
 
     #[test]

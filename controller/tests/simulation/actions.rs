@@ -1,10 +1,16 @@
 //! The steps of a run: one action of a user, the API server, a watch or the controller.
 
+use crate::fields::{is_deleted, uid};
+use crate::jobs::JOB;
 use crate::quota::Limits;
 use crate::simulation::{InFlight, Simulation};
 use crate::write::{describe, execute, written_object};
 use lockkeeper_controller::{Kind, ObjectKey, WriteResult};
 use std::rc::Rc;
+
+/// Without faults, pods beyond the quota of their workload disappear within this time after their controller has
+/// responded, in milliseconds.
+const EXCESS_MAX_MS: i64 = 120_000;
 
 /// The percentage of writes that fail during the phase of faults.
 const FAULTS_PERCENT: usize = 12;
@@ -14,6 +20,10 @@ impl Simulation {
     pub fn step(&mut self) -> Result<bool, String> {
         self.api.now_ms += self.rng.range(0, 15);
         self.enqueue_changed_jobs();
+        if let Some(job) = self.overdue_job() {
+            self.step_job(&job);
+            return Ok(true);
+        }
         let weights = self.possible_weights();
         let Some(at) = self.rng.pick_weighted(&weights) else {
             return Ok(self.advance_to_next_timer());
@@ -35,10 +45,15 @@ impl Simulation {
         if !self.is_calm && self.rng.percent(2) {
             self.api.now_ms += self.rng.range(0, 4_000);
         }
-        match self.invariants.violation.take() {
-            Some(found) => Err(found),
-            None => Ok(true),
+        if let Some(found) = self.invariants.violation.take() {
+            return Err(found);
         }
+        if self.is_calm {
+            let bound_ms = 2 * self.settings.job_response_ms + EXCESS_MAX_MS;
+            self.invariants
+                .check_excess_ends(&self.api, bound_ms, self.are_jobs_repaired)?;
+        }
+        Ok(true)
     }
 
     /// The weights of the possible actions.
@@ -87,6 +102,7 @@ impl Simulation {
         let able: Vec<usize> = able.map(|(at, _)| at).collect();
         let at = *self.rng.pick(&able);
         let process = &mut self.processes[at];
+        let process_started_at = process.started_at;
         process.has_new_input = false;
         let output = process.reconciler.poll(now_ms);
         process.wake_at_ms = output.wake_at_ms;
@@ -107,6 +123,7 @@ impl Simulation {
                 is_up_to_date: is_sure,
                 has_observed_users: knows_users,
                 begun_at_version: self.api.version(),
+                process_started_at,
             });
         }
         let has_foreign = self.in_flight.iter().any(|it| it.process != number);
@@ -149,6 +166,18 @@ impl Simulation {
         let (ticket, outcome) = self.processes[at].deliver_write_result(now_ms, &mut self.rng);
         let number = self.processes[at].number;
         self.log(|| format!("{number} gets the result of {}: {outcome:?}", ticket.0));
+    }
+
+    /// A Job whose controller has created pods and not reported them for as long as a controller that works may take.
+    fn overdue_job(&self) -> Option<ObjectKey> {
+        let due_ms = self.api.now_ms - self.settings.job_response_ms / 2;
+        let unreported = &self.invariants.unreported_pods;
+        let mut jobs = self.api.all(JOB);
+        let found = jobs.find(|(_, it)| {
+            let pods = unreported.get(uid(it));
+            pods.is_some_and(|(_, since_ms)| *since_ms < due_ms) && !is_deleted(it)
+        });
+        found.map(|(name, _)| name.clone())
     }
 
     fn step_job_controller(&mut self) {
@@ -199,9 +228,11 @@ impl Simulation {
             return Ok(WriteResult::Done(self.api.version()));
         };
         let before = self.api.get(kind, &name).map(Rc::clone);
+        let excess = self.invariants.excess(&self.api);
         // The writes of the reconciler are always valid.
         let outcome = execute(&mut self.api, &flight.write)?;
         if matches!(outcome, WriteResult::Done(_)) {
+            self.invariants.check_excess(&self.api, flight, &excess)?;
             let before = before.as_deref();
             self.invariants
                 .check_applied(&self.api, flight, kind, &name, before)?;

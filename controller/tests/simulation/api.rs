@@ -2,6 +2,7 @@
 
 use crate::api_validation;
 use crate::fields::{has, is_deleted, job_owner, list, number, object_key, text, time, uid};
+use crate::pods::OrphanedPods;
 use lockkeeper_controller::{Kind, ObjectKey};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -37,6 +38,8 @@ pub struct Api {
     pub now_ms: i64,
     /// An owner may have been deleted: garbage collection is due.
     pub has_garbage: bool,
+    /// By the uid of a Job.
+    pub orphaned_pods: BTreeMap<String, OrphanedPods>,
 }
 
 impl Api {
@@ -158,6 +161,28 @@ impl Api {
             return Ok(number(&before, "/metadata/resourceVersion").unsigned_abs());
         }
         Ok(self.put(kind, after))
+    }
+
+    /// Deletes a Job and keeps its dependents: the garbage collector removes their owner references.
+    pub fn delete_with_orphans(&mut self, name: &ObjectKey, pods: OrphanedPods) {
+        let of = uid(self.get(Kind::Job(0), name).unwrap()).to_owned();
+        let workloads = self.all(Kind::Workload);
+        let dependents =
+            workloads.filter(|(_, it)| job_owner(it).is_some_and(|(_, uid)| uid == of));
+        let dependents: Vec<_> = dependents.map(|(name, _)| name.clone()).collect();
+        for dependent in dependents {
+            let patch = json!({"metadata": {"ownerReferences": null}});
+            self.patch(Kind::Workload, &dependent, &patch, false)
+                .unwrap();
+        }
+        self.orphaned_pods.insert(of, pods);
+        self.remove(Kind::Job(0), name);
+    }
+
+    /// Whether pods of a deleted Job run on.
+    pub fn has_orphaned_pods(&self, uid: &str) -> bool {
+        let pods = self.orphaned_pods.get(uid);
+        pods.is_some_and(|it| it.milli_cpu > 0 && it.end_ms > self.now_ms)
     }
 
     /// Deletes one object with an owner that is deleted or being deleted, and returns it.

@@ -73,8 +73,12 @@ pub fn may_run(workload: &Value) -> bool {
         && !condition_is_true(workload, "Evicted")
 }
 
+/// Name and uid of the Job in the owner reference.
 pub fn job_owner(object: &Value) -> Option<(&str, &str)> {
     let owner = list(object, "/metadata/ownerReferences").first()?;
+    if owner["kind"] != "Job" {
+        return None;
+    }
     Some((text(owner, "/name"), text(owner, "/uid")))
 }
 

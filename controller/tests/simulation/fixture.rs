@@ -5,6 +5,7 @@ use crate::fields::{list, text};
 use crate::objects;
 use crate::process::ControllerProcess;
 use crate::write::{execute, written_object};
+use lockkeeper_api::labels;
 use lockkeeper_controller::{
     Counters, Kind, ObjectKey, Settings, WriteOp, WritePurpose, WriteRequest, WriteResult,
 };
@@ -35,15 +36,18 @@ impl Fixture {
     pub fn new(requeue: Requeue, cpu: u32) -> Self {
         let mut api = Api::new(BEGIN_MS);
         api.create(Kind::Namespace, objects::namespace()).unwrap();
-        api.create(Kind::ResourceFlavor, objects::flavor("spot"))
-            .unwrap();
+        // As the webhook creates them.
+        let finalizers = json!([labels::RESOURCE_IN_USE]);
+        let mut spot = objects::flavor("spot");
+        spot["metadata"]["finalizers"] = finalizers.clone();
+        api.create(Kind::ResourceFlavor, spot).unwrap();
         for (name, value) in objects::CLASSES {
             api.create(Kind::PriorityClass, objects::class(name, value))
                 .unwrap();
         }
         let flavor = json!({"name": "spot", "resources": [{"name": "cpu", "nominalQuota": cpu}]});
         let queue = json!({
-            "metadata": {"name": "main"},
+            "metadata": {"name": "main", "finalizers": finalizers},
             "spec": {
                 "namespaceSelector": {},
                 "resourceGroups": [{"coveredResources": ["cpu"], "flavors": [flavor]}],
@@ -56,11 +60,14 @@ impl Fixture {
         let settings = Settings {
             options: Options::default(),
             requeue,
+            excluded_resource_prefixes: Vec::new(),
             rules: RuleSettings::default(),
             writes_max: 8,
             status_interval_ms: 1000,
             pending_reason_writes_per_second: 100,
             eviction_events_per_second: 5,
+            job_response_ms: 60_000,
+            stuck_eviction_ms: 120_000,
             job_kinds: vec![0, 1],
             seed: 1,
             instance: "stage".to_owned(),
@@ -148,6 +155,10 @@ impl Fixture {
 
     pub const fn counters(&self) -> Counters {
         self.process.reconciler.counters()
+    }
+
+    pub const fn stuck_evictions(&self) -> usize {
+        self.process.reconciler.stuck_evictions()
     }
 
     /// Changes an object as its user.

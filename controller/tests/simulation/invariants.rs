@@ -10,8 +10,10 @@
 //!   exist, is stopped, or is in a cohort cycle.
 //! - A Job is started only while its workload is admitted and not evicted, as far as the controller has observed,
 //!   and never after a controller has evicted it.
-//! - Quota is released only by a workload with a stopped Job: suspended, no pods, no start time, template and
-//!   parallelism as the user wrote them.
+//! - **Pods.** The requests of the pods of a Job, and of those that its controller may create at any time, are at
+//!   most the quota that its workloads hold. A user can break that: resume the Job, delete the workload, edit its
+//!   status. The controller never does, and repairs it within a bound.
+//! - When quota is released, the Job has its template and parallelism as the user wrote them, and no start time.
 //! - Without faults no object is written more than [`OBJECT_MAX`] times.
 
 use crate::api::Api;
@@ -19,7 +21,8 @@ use crate::fields::{
     condition, condition_is_true, has, holds_quota, is_deleted, is_true, job_owner, may_run,
     number, text, uid,
 };
-use crate::jobs::{JOB, has_ended};
+use crate::jobs::{JOB, has_ended, is_unresponsive};
+use crate::pods::{Excess, excess, is_managed, job_uid};
 use crate::process::ControllerProcess;
 use crate::quota::{ReferenceTree, usage};
 use crate::simulation::InFlight;
@@ -55,10 +58,12 @@ pub struct InvariantChecker {
     pub violation: Option<String>,
     /// By the uid of a Job: template and parallelism as set by its user.
     pub original_jobs: BTreeMap<String, (Value, i64)>,
-    /// The uids of Jobs that users started or stopped by hand.
-    pub modified_by_user: BTreeSet<String>,
-    /// By the uid of a Job: pods that its controller created and did not count in its status yet.
-    pub unreported_pods: BTreeMap<String, i64>,
+    /// By the uid of a Job: pods that its controller created and did not count in its status yet, and since when.
+    pub unreported_pods: BTreeMap<String, (i64, i64)>,
+    /// Workloads that users deleted while they held quota, by the uid of the Job, with the version.
+    pub deleted_workloads: BTreeMap<String, (Value, u64)>,
+    /// Since when the pods of a Job have exceeded its quota, in milliseconds.
+    excess_since_ms: BTreeMap<String, i64>,
     pub preemptions: Vec<PreemptionRecord>,
     pub admissions: Vec<AdmissionRecord>,
     /// The version of the last change by a user, and of the last change of the leadership.
@@ -177,7 +182,7 @@ impl InvariantChecker {
                     uid: uid(after).to_owned(),
                     version: api.version(),
                 });
-                check_admission(api, flight, name, after)
+                self.check_admission(api, flight, name, after)
             }
             (true, true)
                 if before.unwrap()["status"]["admission"] != after["status"]["admission"] =>
@@ -231,12 +236,9 @@ impl InvariantChecker {
         let Some(job) = job.filter(|it| uid(it) == of && !has_ended(it)) else {
             return Ok(());
         };
-        if self.modified_by_user.contains(of) || !flight.is_up_to_date || is_deleted(job) {
+        let has_seen_all = flight.is_up_to_date && flight.has_observed_users;
+        if !has_seen_all || self.last_user_version > flight.begun_at_version || is_deleted(job) {
             return Ok(());
-        }
-        let has_pods = number(job, "/status/active") > 0 || self.unreported_pods.contains_key(of);
-        if !is_true(job, "/spec/suspend") || has_pods {
-            return Err(format!("{name} releases its quota while its job runs"));
         }
         self.check_restored(job)
     }
@@ -284,42 +286,120 @@ impl InvariantChecker {
     }
 }
 
-fn check_admission(
-    api: &Api,
-    flight: &InFlight,
-    name: &ObjectKey,
-    workload: &Value,
-) -> Result<(), String> {
-    if workload["spec"]["active"] == false {
-        return Err(format!("{name} is admitted but not active"));
+impl InvariantChecker {
+    pub fn excess(&self, api: &Api) -> Excess {
+        excess(api, &self.unreported_pods)
     }
-    if !flight.is_up_to_date {
-        return Ok(());
+
+    /// No write of the controller takes quota from pods, or starts pods without quota. A user may have done so since
+    /// the write began.
+    pub fn check_excess(
+        &self,
+        api: &Api,
+        flight: &InFlight,
+        before: &Excess,
+    ) -> Result<(), String> {
+        let has_seen_all = flight.is_up_to_date && flight.has_observed_users;
+        if !has_seen_all || self.last_user_version > flight.begun_at_version {
+            return Ok(());
+        }
+        for (job, after) in self.excess(api) {
+            if after > before.get(&job).copied().unwrap_or_default() {
+                let what = flight.write.purpose.as_str();
+                let object = &flight.write.object;
+                return Err(format!(
+                    "{what} of {object:?} leaves pods of {job} without quota: {after}m"
+                ));
+            }
+        }
+        Ok(())
     }
-    let others = api.all(Kind::Workload).filter(|(other, _)| *other != name);
-    let tree = ReferenceTree::from_objects(&flight.limits, others.map(|(_, it)| &**it));
-    let queue = text(workload, "/status/admission/clusterQueue");
-    let known = flight
-        .limits
-        .get(&(Kind::ClusterQueue, ObjectKey::new("", queue)));
-    let Some(known) = known else {
-        return Err(format!(
-            "{name} is admitted to {queue}, which does not exist"
-        ));
-    };
-    let stop = text(known, "/spec/stopPolicy");
-    if !matches!(stop, "" | "None") || tree.is_on_cycle(queue) {
-        return Err(format!(
-            "{name} is admitted to {queue}, which is stopped or in a cohort cycle"
-        ));
+
+    /// The pods of a managed Job exceed its quota for a limited time only, from when its controller responds.
+    pub fn check_excess_ends(
+        &mut self,
+        api: &Api,
+        bound_ms: i64,
+        are_jobs_repaired: bool,
+    ) -> Result<(), String> {
+        let excess = self.excess(api);
+        let responds = |job: &Value| are_jobs_repaired || !is_unresponsive(job);
+        let managed = api
+            .all(JOB)
+            .filter(|(_, it)| is_managed(it) && responds(it));
+        let managed: BTreeSet<&str> = managed.map(|(_, it)| uid(it)).collect();
+        let is_excess = |job: &String| excess.contains_key(job) && managed.contains(job.as_str());
+        self.excess_since_ms.retain(|job, _| is_excess(job));
+        for job in excess.keys().filter(|it| is_excess(it)) {
+            let since_ms = self.excess_since_ms.entry(job.clone());
+            if api.now_ms - *since_ms.or_insert(api.now_ms) > bound_ms {
+                return Err(format!("the pods of {job} exceed its quota for too long"));
+            }
+        }
+        Ok(())
     }
-    for (cell, amount) in usage(workload) {
-        let available = tree.available(queue, &cell);
-        if amount > available {
+
+    /// The workloads that users deleted while their Jobs had pods: their quota is still in use.
+    fn deleted_but_in_use<'a>(
+        &'a self,
+        api: &'a Api,
+        flight: &'a InFlight,
+    ) -> impl Iterator<Item = &'a Value> {
+        let deleted = self.deleted_workloads.iter();
+        deleted.filter_map(move |(of, (workload, version))| {
+            let mut jobs = api.all(JOB);
+            let (_, job) = jobs.find(|(_, it)| uid(it) == of)?;
+            // A process that started later has never seen it.
+            let is_known = flight.process_started_at < *version;
+            let has_pods =
+                number(job, "/status/active") > 0 || self.unreported_pods.contains_key(of);
+            // A Job gets another workload only when it has stopped.
+            let mut workloads = api.all(Kind::Workload);
+            let has_another = workloads.any(|(_, it)| job_uid(it) == of);
+            (is_known && has_pods && !has_another && !has_ended(job)).then_some(workload)
+        })
+    }
+
+    fn check_admission(
+        &self,
+        api: &Api,
+        flight: &InFlight,
+        name: &ObjectKey,
+        workload: &Value,
+    ) -> Result<(), String> {
+        if workload["spec"]["active"] == false {
+            return Err(format!("{name} is admitted but not active"));
+        }
+        if !flight.is_up_to_date {
+            return Ok(());
+        }
+        let others = api.all(Kind::Workload).filter(|(other, _)| *other != name);
+        let others = others.map(|(_, it)| &**it);
+        let all = others.chain(self.deleted_but_in_use(api, flight));
+        let tree = ReferenceTree::from_objects(&flight.limits, all);
+        let queue = text(workload, "/status/admission/clusterQueue");
+        let known = flight
+            .limits
+            .get(&(Kind::ClusterQueue, ObjectKey::new("", queue)));
+        let Some(known) = known else {
             return Err(format!(
-                "{name} is admitted with {amount} of {cell:?}, and {queue} has {available}"
+                "{name} is admitted to {queue}, which does not exist"
+            ));
+        };
+        let stop = text(known, "/spec/stopPolicy");
+        if !matches!(stop, "" | "None") || tree.is_on_cycle(queue) {
+            return Err(format!(
+                "{name} is admitted to {queue}, which is stopped or in a cohort cycle"
             ));
         }
+        for (cell, amount) in usage(workload) {
+            let available = tree.available(queue, &cell);
+            if amount > available {
+                return Err(format!(
+                    "{name} is admitted with {amount} of {cell:?}, and {queue} has {available}"
+                ));
+            }
+        }
+        Ok(())
     }
-    Ok(())
 }

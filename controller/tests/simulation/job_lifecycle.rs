@@ -314,10 +314,7 @@ fn deleted_cluster_queue_admits_no_more_workloads() {
     stage.api.create(JOB, job("runs", "mid")).unwrap();
     stage.settle();
     let queue = ObjectKey::new("", "main");
-    let finalizers = json!({"metadata": {"finalizers": [labels::RESOURCE_IN_USE]}});
     let api = &mut stage.api;
-    api.patch(Kind::ClusterQueue, &queue, &finalizers, false)
-        .unwrap();
     api.delete(Kind::ClusterQueue, &queue, None, false).unwrap();
     stage.settle();
     stage.api.create(JOB, job("waits", "high")).unwrap();
@@ -332,6 +329,75 @@ fn deleted_cluster_queue_admits_no_more_workloads() {
             .iter()
             .any(|it| it.starts_with("Admitted=True")),
         "{runs}"
+    );
+}
+
+/// Removes the finalizers of cluster-scoped objects, as `kubectl replace` with a file of a user does.
+fn drop_finalizers(stage: &mut Fixture, objects: &[(Kind, &str)]) {
+    for (kind, name) in objects {
+        let none = json!({"metadata": {"finalizers": []}});
+        let name = ObjectKey::new("", name);
+        stage.api.patch(*kind, &name, &none, false).unwrap();
+    }
+}
+
+#[test]
+fn finalizer_of_objects_in_use_is_restored() {
+    let mut stage = Fixture::new(RequeueSettings::default(), 4);
+    stage.api.create(JOB, job("runs", "mid")).unwrap();
+    stage.settle();
+    let objects = [(Kind::ClusterQueue, "main"), (Kind::ResourceFlavor, "spot")];
+    drop_finalizers(&mut stage, &objects);
+    let mut lines = stage.settle();
+    lines.sort_unstable();
+    assert_eq!(lines, ["finalizer main", "finalizer spot"]);
+    for (kind, name) in objects {
+        let object = stage.api.get(kind, &ObjectKey::new("", name)).unwrap();
+        let finalizers = &object["metadata"]["finalizers"];
+        assert_eq!(finalizers, &json!([labels::RESOURCE_IN_USE]));
+    }
+}
+
+#[test]
+fn finalizer_of_unused_queue_is_not_restored() {
+    let mut stage = Fixture::new(RequeueSettings::default(), 4);
+    stage.settle();
+    drop_finalizers(&mut stage, &[(Kind::ClusterQueue, "main")]);
+    assert_eq!(stage.settle(), [""; 0]);
+}
+
+#[test]
+fn deletion_of_queue_updates_pending_reason() {
+    let mut stage = Fixture::new(RequeueSettings::default(), 2);
+    stage.api.create(JOB, job("runs", "mid")).unwrap();
+    stage.settle();
+    stage.api.create(JOB, job("waits", "mid")).unwrap();
+    stage.settle();
+    let reason = |stage: &Fixture| stage.conditions("waits").join("; ");
+    assert!(
+        reason(&stage).contains("WaitingForQuota"),
+        "{}",
+        reason(&stage)
+    );
+    let queue = ObjectKey::new("", "main");
+    stage
+        .api
+        .delete(Kind::ClusterQueue, &queue, None, false)
+        .unwrap();
+    stage.settle();
+    stage
+        .api
+        .delete(JOB, &ObjectKey::new(NAMESPACE, "runs"), None, false)
+        .unwrap();
+    stage.settle();
+    let waits = stage.workload_of("waits");
+    let workload = stage.get(Kind::Workload, &waits);
+    let conditions = workload["status"]["conditions"].as_array().unwrap();
+    let message = |it: &Value| it["message"].as_str().unwrap().to_owned();
+    let reserved = conditions.iter().find(|it| it["type"] == "QuotaReserved");
+    assert_eq!(
+        reserved.map(message).unwrap(),
+        "ClusterQueue main of LocalQueue main does not exist or is invalid"
     );
 }
 

@@ -2,6 +2,7 @@
 
 use crate::fields::{condition_is_true, has, is_deleted, is_true, list, number, text, time};
 use crate::objects::POD_FATE_ANNOTATION;
+use crate::pods::wanted_pods;
 use crate::simulation::Simulation;
 use lockkeeper_controller::{Kind, ObjectKey};
 use serde_json::{Value, json};
@@ -17,13 +18,33 @@ pub fn has_ended(job: &Value) -> bool {
     condition_is_true(job, "Complete") || condition_is_true(job, "Failed")
 }
 
+/// Whether another controller manages a Job; none does here.
+pub fn is_foreign(job: &Value) -> bool {
+    has(job, "/spec/managedBy")
+}
+
+/// Whether the controller of a Job does not respond until it is repaired: never, or not to a suspension.
+pub fn is_unresponsive(job: &Value) -> bool {
+    matches!(text(job, POD_FATE_ANNOTATION), "silent" | "mute")
+}
+
+/// Whether the controller of a Job has responded to a start.
+fn has_status(job: &Value) -> bool {
+    has(job, "/status/startTime")
+}
+
 impl Simulation {
     /// Runs one step for one Job; false if there is nothing to do now.
     pub fn step_job(&mut self, name: &ObjectKey) -> bool {
         let Some(job) = self.api.get(JOB, name).map(Rc::clone) else {
             return false;
         };
-        if has_ended(&job) || is_deleted(&job) {
+        if has_ended(&job) || is_deleted(&job) || is_foreign(&job) {
+            return false;
+        }
+        let fate = text(&job, POD_FATE_ANNOTATION);
+        let is_mute = fate == "mute" && is_true(&job, "/spec/suspend") && has_status(&job);
+        if !self.are_jobs_repaired && (fate == "silent" || is_mute) {
             return false;
         }
         let status = if is_true(&job, "/spec/suspend") {
@@ -45,6 +66,7 @@ impl Simulation {
             .invariants
             .unreported_pods
             .remove(text(job, "/metadata/uid"));
+        let unsaid = unsaid.map(|(made, _)| made);
         if let Some(made) = unsaid.filter(|made| *made > number(job, "/status/active")) {
             // It counts the pods; the conditions follow in a later update.
             return Some(json!({"active": made}));
@@ -63,11 +85,16 @@ impl Simulation {
     fn running(&mut self, name: &ObjectKey, job: &Value) -> Option<Value> {
         let now = time(self.api.now_ms);
         if !has(job, "/status/startTime") || condition_is_true(job, "Suspended") {
-            let made = number(job, "/spec/parallelism");
+            let made = wanted_pods(job);
             if self.rng.percent(40) {
                 // It creates the pods, but its status update comes late because of a conflict.
                 let uid = text(job, "/metadata/uid").to_owned();
-                self.invariants.unreported_pods.insert(uid, made);
+                let now_ms = self.api.now_ms;
+                let unreported = &mut self.invariants.unreported_pods;
+                let since_ms = unreported
+                    .get(&uid)
+                    .map_or(now_ms, |(_, since_ms)| *since_ms);
+                unreported.insert(uid, (made, since_ms));
                 self.job_timers
                     .insert((self.api.now_ms + STATUS_DELAY_MS, name.clone()));
                 return None;
@@ -78,7 +105,7 @@ impl Simulation {
             let conditions = self.with(job, "Suspended", "False", "JobResumed");
             return Some(json!({"startTime": now, "active": made, "conditions": conditions}));
         }
-        let wanted = number(job, "/spec/parallelism");
+        let wanted = wanted_pods(job);
         let active = number(job, "/status/active");
         if active < wanted {
             let to = self.rng.range(active + 1, wanted);
@@ -94,9 +121,9 @@ impl Simulation {
         let started = text(job, "/status/startTime").to_owned();
         let key = (name.clone(), format!("{uid} {started} {ready}"));
         let pause_ms = match fate.as_str() {
-            "unready" => return None,
+            "unready" | "silent" => return None,
             "late" if ready < wanted => 9_000,
-            "forever" | "late" if ready == wanted => return None,
+            "forever" | "late" | "mute" if ready == wanted => return None,
             "flaky" if ready == wanted => 4_000,
             _ if ready < wanted => 200,
             _ => 6_000,

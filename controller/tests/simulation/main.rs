@@ -21,6 +21,7 @@
 mod actions;
 mod api;
 mod api_validation;
+mod bypasses;
 mod fields;
 mod fixture;
 mod invariants;
@@ -29,6 +30,7 @@ mod job_resize;
 mod jobs;
 mod mass_eviction;
 mod objects;
+mod pods;
 mod process;
 mod queue_admins;
 mod quiescence;

@@ -129,7 +129,8 @@ fn template(dice: &mut Rng, cpu: i64) -> Value {
 
 pub fn job(dice: &mut Rng, name: &str) -> Value {
     let fates = [
-        "done", "done", "forever", "forever", "unready", "late", "fails", "flaky",
+        "done", "done", "done", "forever", "forever", "forever", "unready", "late", "fails",
+        "flaky", "silent", "mute",
     ];
     let fate = dice.pick(&fates);
     let count = dice.range(1, 3);
@@ -155,10 +156,27 @@ pub fn job(dice: &mut Rng, name: &str) -> Value {
     if dice.percent(8) {
         metadata["labels"]["lockkeeper.dev/max-exec-time-seconds"] = json!("30");
     }
+    if dice.percent(6) {
+        object["spec"]["managedBy"] = json!("example.com/none");
+    }
+    let metadata = &mut object["metadata"];
+    if dice.percent(6) {
+        metadata["ownerReferences"] = json!([foreign_owner(dice)]);
+    }
     if count > 1 && dice.percent(15) {
         metadata["annotations"]["lockkeeper.dev/job-min-parallelism"] = json!("1");
     }
     object
+}
+
+/// An owner reference to an object that does not exist, or of a kind that the controller does not know.
+pub fn foreign_owner(dice: &mut Rng) -> Value {
+    let (api_version, kind) = dice.pick(&[
+        ("jobset.x-k8s.io/v1alpha2", "JobSet"),
+        ("v1", "ConfigMap"),
+        ("example.com/v1", "Anything"),
+    ]);
+    json!({"apiVersion": api_version, "kind": kind, "name": "nope", "uid": "invented", "controller": true})
 }
 
 /// A workload that no job owns.
@@ -172,5 +190,9 @@ pub fn workload(dice: &mut Rng, name: &str) -> Value {
         let (class, _) = dice.pick(&CLASSES);
         spec["priorityClassName"] = json!(class);
     }
-    lockkeeper_object("Workload", Some(NAMESPACE), name, &spec)
+    let mut object = lockkeeper_object("Workload", Some(NAMESPACE), name, &spec);
+    if dice.percent(20) {
+        object["metadata"]["ownerReferences"] = json!([foreign_owner(dice)]);
+    }
+    object
 }

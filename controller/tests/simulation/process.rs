@@ -83,6 +83,8 @@ fn is_watched(kind: Kind, object: &Value) -> bool {
 
 pub struct ControllerProcess {
     pub number: u64,
+    /// The newest version when it started.
+    pub started_at: u64,
     pub reconciler: Reconciler,
     pub watches: BTreeMap<Kind, SimulatedWatch>,
     /// The last delivered version of each object.
@@ -110,6 +112,7 @@ impl ControllerProcess {
         }
         Self {
             number,
+            started_at: api.version(),
             reconciler: Reconciler::new(settings),
             watches,
             view: BTreeMap::new(),

@@ -4,8 +4,9 @@ use crate::fields::{
     condition, condition_is_false, condition_is_true, has, holds_quota, is_deleted, is_true,
     job_owner, list, may_run, milli_cpu, number, text, uid,
 };
-use crate::jobs::{JOB, has_ended};
+use crate::jobs::{JOB, has_ended, is_foreign};
 use crate::objects::NAMESPACE;
+use crate::pods::{is_managed, job_uid};
 use crate::quota::{Cell, Limits, ReferenceTree};
 use crate::simulation::Simulation;
 use lockkeeper_controller::{Kind, ObjectKey};
@@ -16,8 +17,12 @@ impl Simulation {
     pub fn check_quiescent(&self) -> Result<(), String> {
         let limits = self.limits();
         let tree = ReferenceTree::from_objects(&limits, self.workloads());
+        let excess = self.invariants.excess(&self.api);
         for (name, job) in self.api.all(JOB) {
             self.check_job(name, job)?;
+            if is_managed(job) && excess.contains_key(uid(job)) {
+                return Err(format!("job {name} has pods without quota"));
+            }
         }
         for (name, workload) in self.api.all(Kind::Workload) {
             self.check_owner(name, workload)?;
@@ -72,8 +77,7 @@ impl Simulation {
         if runs {
             let given = &workload["status"]["admission"]["podSetAssignments"][0]["count"];
             let pods = number(job, "/spec/parallelism");
-            let is_by_hand = self.invariants.modified_by_user.contains(uid(job));
-            if given.as_i64().is_none_or(|it| it < pods) && !is_by_hand {
+            if given.as_i64().is_none_or(|it| it < pods) {
                 return Err(format!(
                     "job {name} has {pods} pods, and {given} were admitted"
                 ));
@@ -83,16 +87,19 @@ impl Simulation {
             if number(job, "/status/active") > 0 {
                 return Err(format!("job {name} is stopped but has pods"));
             }
-            if !self.invariants.modified_by_user.contains(uid(job)) {
-                self.invariants.check_restored(job)?;
-            }
+            self.invariants.check_restored(job)?;
         }
         Ok(())
     }
 
     fn check_owner(&self, name: &ObjectKey, workload: &Value) -> Result<(), String> {
         let Some((job, of)) = job_owner(workload) else {
-            return Ok(());
+            // One that the controller has created belongs to a job.
+            return match job_uid(workload) {
+                "" => Ok(()),
+                _ if condition_is_true(workload, "Finished") => Ok(()),
+                _ => Err(format!("{name} remains without an owner reference")),
+            };
         };
         match self.api.get(JOB, &ObjectKey::new(name.namespace(), job)) {
             Some(job) if uid(job) == of => {
@@ -138,6 +145,14 @@ impl Simulation {
         if workload["spec"]["active"] == false {
             return Ok(());
         }
+        if self.has_foreign_manager(workload) {
+            let reason = &quota_reserved.unwrap()["reason"];
+            return if reason == "Inadmissible" {
+                Ok(())
+            } else {
+                Err(format!("{name} is managed by another controller: {reason}"))
+            };
+        }
         let queue = self.queue_if_schedulable(workload);
         if condition_is_false(workload, "Requeued") && queue.is_some() {
             let why = condition(workload, "Requeued").unwrap();
@@ -147,6 +162,32 @@ impl Simulation {
             Some(queue) if has_class => self.check_pending(name, workload, queue, tree),
             _ => Ok(()),
         }
+    }
+
+    fn has_foreign_manager(&self, workload: &Value) -> bool {
+        let job = job_owner(workload).map(|(job, _)| ObjectKey::new(NAMESPACE, job));
+        let job = job.and_then(|name| self.api.get(JOB, &name));
+        job.is_some_and(|it| is_foreign(it))
+    }
+
+    /// Checks that evicted workloads with Jobs that do not stop are reported.
+    pub fn check_stuck_evictions(&self) -> Result<(), String> {
+        for (name, workload) in self.api.all(Kind::Workload) {
+            let evicted = condition(workload, "Evicted").filter(|it| it["status"] == "True");
+            let Some(evicted) = evicted.filter(|_| holds_quota(workload)) else {
+                continue;
+            };
+            let at: k8s_openapi::jiff::Timestamp =
+                text(evicted, "/lastTransitionTime").parse().unwrap();
+            let age_ms = self.api.now_ms - at.as_millisecond();
+            let is_late = age_ms > self.settings.stuck_eviction_ms + 30_000;
+            if is_late && !condition_is_true(workload, "EvictionStuck") {
+                return Err(format!(
+                    "{name} keeps its quota, and no condition reports it"
+                ));
+            }
+        }
+        Ok(())
     }
 
     fn has(&self, kind: Kind, namespace: &str, name: &str) -> bool {

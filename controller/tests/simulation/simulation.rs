@@ -24,6 +24,9 @@ const STEPS_MAX: usize = 30_000;
 /// The most time without faults until the run has to be quiescent, in milliseconds.
 const QUIESCENCE_MAX_MS: i64 = 86_400_000;
 
+/// The time that the controllers of some Jobs do not respond without faults, in milliseconds.
+const SILENCE_MS: i64 = 300_000;
+
 /// A write on its way to the API server.
 pub struct InFlight {
     /// The number of the process.
@@ -37,6 +40,8 @@ pub struct InFlight {
     pub has_observed_users: bool,
     /// The newest version when it began.
     pub begun_at_version: u64,
+    /// The newest version when the process started.
+    pub process_started_at: u64,
 }
 
 pub struct Simulation {
@@ -56,6 +61,8 @@ pub struct Simulation {
     pub weights: [usize; 8],
     pub slow: Vec<Kind>,
     pub is_calm: bool,
+    /// Controllers of Jobs that did not respond do so from now on.
+    pub are_jobs_repaired: bool,
     pub last_process_number: u64,
     pub last_name_number: u64,
     is_verbose: bool,
@@ -93,6 +100,7 @@ impl Simulation {
             weights,
             slow: slow.into_iter().filter(|_| dice.percent(30)).collect(),
             is_calm: false,
+            are_jobs_repaired: false,
             last_process_number: 0,
             last_name_number: 0,
             is_verbose,
@@ -176,14 +184,14 @@ impl Simulation {
             }
         }
         self.start_calm();
-        let begin_ms = self.api.now_ms;
-        steps = 0;
-        while self.step()? {
-            steps += 1;
-            if steps > STEPS_MAX || self.api.now_ms - begin_ms > QUIESCENCE_MAX_MS {
-                let busiest = self.invariants.most_written();
-                return Err(format!("not quiescent; {busiest}"));
-            }
+        self.run_until_quiescent(SILENCE_MS)?;
+        // Controllers of Jobs that never respond must have been reported by now; then they respond.
+        self.check_stuck_evictions()?;
+        self.are_jobs_repaired = true;
+        self.jobs_to_do.extend(self.api.names(JOB));
+        if !self.run_until_quiescent(QUIESCENCE_MAX_MS)? {
+            let busiest = self.invariants.most_written();
+            return Err(format!("not quiescent; {busiest}"));
         }
         let result = self.check_quiescent();
         if result.is_err() {
@@ -191,6 +199,20 @@ impl Simulation {
         }
         result?;
         Ok(self.invariants.writes)
+    }
+
+    /// Whether nothing is left to do within this time.
+    fn run_until_quiescent(&mut self, ms: i64) -> Result<bool, String> {
+        let begin_ms = self.api.now_ms;
+        for _ in 0..STEPS_MAX {
+            if self.api.now_ms - begin_ms > ms {
+                return Ok(false);
+            }
+            if !self.step()? {
+                return Ok(true);
+            }
+        }
+        Ok(false)
     }
 
     /// Ends the faults and elects a leader.
@@ -303,11 +325,14 @@ fn settings(dice: &mut Rng) -> Settings {
     Settings {
         options,
         requeue,
+        excluded_resource_prefixes: Vec::new(),
         rules: RuleSettings::default(),
         writes_max: *dice.pick(&[1, 2, 4, 16]),
         status_interval_ms: *dice.pick(&[0, 100, 1000]),
         pending_reason_writes_per_second: *dice.pick(&[1, 10, 100]),
         eviction_events_per_second: *dice.pick(&[0, 1, 100]),
+        job_response_ms: *dice.pick(&[10_000, 30_000]),
+        stuck_eviction_ms: *dice.pick(&[15_000, 60_000]),
         job_kinds: vec![0],
         seed: 0,
         instance: "simulated".to_owned(),

@@ -1,8 +1,9 @@
 //! Changes of Jobs and workloads by users.
 
-use crate::fields::{condition_is_true, holds_quota, is_true, job_owner, list, number, text, uid};
+use crate::fields::{condition_is_true, holds_quota, is_deleted, is_true, list, number, text, uid};
 use crate::jobs::{JOB, has_ended};
 use crate::objects::{self, NAMESPACE, QUEUES};
+use crate::pods::{OrphanedPods, job_uid, requests};
 use crate::simulation::Simulation;
 use lockkeeper_controller::{Kind, ObjectKey};
 use serde_json::{Value, json};
@@ -14,7 +15,7 @@ const CLASS_LABEL: &str = "lockkeeper.dev/priority-class";
 impl Simulation {
     /// Executes a random change by a user.
     pub fn user_action(&mut self) {
-        let weights = [8, 3, 2, 2, 3, 3, 2, 2, 4, 6];
+        let weights = [8, 3, 2, 2, 3, 3, 2, 2, 4, 6, 2, 2, 2];
         match self.rng.pick_weighted(&weights).unwrap() {
             0 => self.create_job(),
             1 => self.create_workload(),
@@ -25,6 +26,9 @@ impl Simulation {
             6 => self.scale_job(),
             7 => self.toggle_job_suspend(),
             8 => self.edit_workload(),
+            10 => self.edit_job_owner(),
+            11 => self.edit_workload_owner(),
+            12 => self.orphan_job(),
             _ => self.queue_admin_action(),
         }
         self.invariants.last_user_version = self.api.version();
@@ -81,12 +85,12 @@ impl Simulation {
 
     fn delete_workload(&mut self) {
         if let Some(workload) = self.pick_object(Kind::Workload) {
-            if let Some((_, job)) = job_owner(&workload)
-                && holds_quota(&workload)
-            {
-                self.invariants.modified_by_user.insert(job.to_owned());
-            }
             self.delete(Kind::Workload, &workload, false);
+            if holds_quota(&workload) {
+                let deleted = ((*workload).clone(), self.api.version());
+                let job = job_uid(&workload).to_owned();
+                self.invariants.deleted_workloads.insert(job, deleted);
+            }
         }
     }
 
@@ -115,13 +119,7 @@ impl Simulation {
             return;
         };
         let labels = match self.rng.below(6) {
-            0 => {
-                // The job is no longer managed, and keeps running.
-                self.invariants
-                    .modified_by_user
-                    .insert(uid(&job).to_owned());
-                json!({QUEUE_LABEL: null})
-            }
+            0 => json!({QUEUE_LABEL: null}),
             1 => json!({CLASS_LABEL: self.rng.pick(&["low", "mid", "high"])}),
             2 => json!({"anything": self.rng.below(99).to_string()}),
             3 => json!({QUEUE_LABEL: "nowhere"}),
@@ -163,9 +161,6 @@ impl Simulation {
         let Some(job) = self.pick_object(JOB).filter(|it| !has_ended(it)) else {
             return;
         };
-        self.invariants
-            .modified_by_user
-            .insert(uid(&job).to_owned());
         let is_suspended = is_true(&job, "/spec/suspend");
         let patch = json!({"spec": {"suspend": !is_suspended}});
         self.user_patch(JOB, &job, &patch, false);
@@ -176,8 +171,7 @@ impl Simulation {
         let Some(workload) = self.pick_object(Kind::Workload) else {
             return;
         };
-        let meddled = job_owner(&workload).map(|(_, job)| job.to_owned());
-        let is_owned = meddled.is_some();
+        let is_owned = !job_uid(&workload).is_empty();
         let (patch, is_status) = match self.rng.below(8) {
             0 => (json!({"status": null}), true),
             1 => (json!({"status": {"admission": null}}), true),
@@ -197,10 +191,62 @@ impl Simulation {
             6 => (without_conditions_patch(&workload, &CONDITIONS), true),
             _ => (self.moved_admission_patch(&workload), true),
         };
-        self.invariants.modified_by_user.extend(meddled);
         if self.user_patch(Kind::Workload, &workload, &patch, is_status) {
             self.mark_leaders_outdated();
         }
+    }
+
+    /// Claims that another object controls a Job, or withdraws the claim.
+    fn edit_job_owner(&mut self) {
+        let (Some(job), Some(other)) = (self.pick_object(JOB), self.pick_object(JOB)) else {
+            return;
+        };
+        let owners = match self.rng.below(3) {
+            0 => json!(null),
+            1 => json!([objects::foreign_owner(&mut self.rng)]),
+            _ => json!([{
+                "apiVersion": "batch/v1", "kind": "Job", "controller": true,
+                "name": text(&other, "/metadata/name"), "uid": uid(&other),
+            }]),
+        };
+        let patch = json!({"metadata": {"ownerReferences": owners}});
+        self.user_patch(JOB, &job, &patch, false);
+    }
+
+    fn edit_workload_owner(&mut self) {
+        let Some(workload) = self.pick_object(Kind::Workload) else {
+            return;
+        };
+        let owners = if self.rng.percent(50) {
+            json!(null)
+        } else {
+            json!([objects::foreign_owner(&mut self.rng)])
+        };
+        let patch = json!({"metadata": {"ownerReferences": owners}});
+        self.user_patch(Kind::Workload, &workload, &patch, false);
+    }
+
+    /// Deletes a Job without its pods and its workload.
+    fn orphan_job(&mut self) {
+        let Some(job) = self.pick_object(JOB).filter(|it| !is_deleted(it)) else {
+            return;
+        };
+        let unreported = self.invariants.unreported_pods.remove(uid(&job));
+        let mut left = (*job).clone();
+        // No controller creates further pods.
+        left["spec"]["suspend"] = json!(true);
+        let pods = OrphanedPods {
+            milli_cpu: requests(&left, unreported.map_or(0, |(pods, _)| pods)),
+            end_ms: self.api.now_ms + self.rng.range(1, 100_000),
+        };
+        let name = crate::fields::object_key(&job);
+        self.log(|| {
+            format!(
+                "user deletes {name} without its {}m of pods",
+                pods.milli_cpu
+            )
+        });
+        self.api.delete_with_orphans(&name, pods);
     }
 
     fn condition_patch(&self, workload: &Value, of: &str, reason: &str) -> Value {

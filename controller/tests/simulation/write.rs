@@ -1,9 +1,10 @@
 //! Executes writes at the API server in memory.
 
 use crate::api::{Api, Error};
-use crate::fields::object_key;
+use crate::fields::{object_key, uid};
+use lockkeeper_controller::job_adapters::KINDS;
 use lockkeeper_controller::{
-    Kind, ObjectKey, ObjectRef, WriteOp, WritePurpose, WriteRequest, WriteResult,
+    JobRead, Kind, ObjectKey, ObjectRef, WriteOp, WritePurpose, WriteRequest, WriteResult,
 };
 
 /// Executes a write, or returns why it is invalid.
@@ -12,11 +13,18 @@ pub fn execute(api: &mut Api, write: &WriteRequest) -> Result<WriteResult, Strin
     let Some(kind) = kind else {
         return Ok(WriteResult::Done(api.version()));
     };
+    if let WriteOp::ReadJob {
+        kind, name, uid, ..
+    } = &write.op
+    {
+        return read_job(api, *kind, name.as_ref(), uid);
+    }
     let done = match &write.op {
         WriteOp::Create(object) => api.create(kind, object.clone()),
         WriteOp::Patch(patch) => api.patch(kind, &name, patch, false),
         WriteOp::PatchStatus(patch) => api.patch(kind, &name, patch, true),
         WriteOp::Delete { uid } => api.delete(kind, &name, Some(uid), false),
+        WriteOp::ReadJob { .. } => Ok(api.version()),
     };
     match done {
         Ok(version) => Ok(WriteResult::Done(version)),
@@ -28,6 +36,25 @@ pub fn execute(api: &mut Api, write: &WriteRequest) -> Result<WriteResult, Strin
             Err(format!("{what} of {name} is rejected: {why}"))
         }
     }
+}
+
+fn read_job(
+    api: &Api,
+    kind: usize,
+    name: Option<&ObjectKey>,
+    of: &str,
+) -> Result<WriteResult, String> {
+    let found = name.and_then(|name| api.get(Kind::Job(kind), name));
+    let read = match found.filter(|it| uid(it) == of) {
+        Some(job) => {
+            let view = KINDS[kind].parse((**job).clone());
+            JobRead::Exists(kind, Box::new(view.map_err(|it| it.to_string())?))
+        }
+        None => JobRead::Gone {
+            has_pods: api.has_orphaned_pods(of),
+        },
+    };
+    Ok(WriteResult::Read(read))
 }
 
 /// The object that a write is about; no kind for an event.
@@ -52,6 +79,7 @@ pub fn describe(write: &WriteRequest) -> String {
         WriteOp::Patch(it) => format!("patch {it}"),
         WriteOp::PatchStatus(it) => format!("status {it}"),
         WriteOp::Delete { uid } => format!("delete {uid}"),
+        WriteOp::ReadJob { uid, .. } => format!("read {uid}"),
     };
     let short = write.purpose != WritePurpose::QueueStatus;
     let verb = if short { verb } else { String::new() };

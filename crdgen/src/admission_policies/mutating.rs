@@ -20,12 +20,18 @@ type PolicyWithBinding = (MutatingAdmissionPolicy, MutatingAdmissionPolicyBindin
 const SUSPENDED: [&str; 2] = ["Job", "JobSet"];
 
 /// The policy for a kind, if it has defaults.
-pub(super) fn for_kind(kind: &Registration) -> Option<PolicyWithBinding> {
+pub(super) fn for_kind(kind: &Registration, adds_finalizers: bool) -> Option<PolicyWithBinding> {
     let is_made = kind.defaulted_on.contains(&Operation::Create);
     if is_made && SUSPENDED.contains(&kind.kind.as_str()) {
         return Some(suspend_policy(kind));
     }
-    (!kind.cel_defaults.is_empty()).then(|| default_policy(kind))
+    let defaults: Vec<CelDefault> = kind
+        .cel_defaults
+        .iter()
+        .copied()
+        .filter(|it| adds_finalizers || !matches!(it, CelDefault::Finalizer(_)))
+        .collect();
+    (!defaults.is_empty()).then(|| default_policy(kind, &defaults))
 }
 
 /// Suspends a new job that names a queue, as the webhook does.
@@ -50,17 +56,10 @@ fn suspend_policy(kind: &Registration) -> PolicyWithBinding {
 }
 
 /// Defaults the fields that no schema default covers.
-fn default_policy(kind: &Registration) -> PolicyWithBinding {
-    // Finalizers are added to new objects only, so their updates need no evaluation.
-    let is_for_new = |it: &CelDefault| matches!(it, CelDefault::Finalizer(_));
-    let on: BTreeSet<Operation> = if kind.cel_defaults.iter().all(is_for_new) {
-        [Operation::Create].into()
-    } else {
-        kind.defaulted_on.clone()
-    };
+fn default_policy(kind: &Registration, defaults: &[CelDefault]) -> PolicyWithBinding {
     // Not `ApplyConfiguration`: it needs the schema, which the API server has only a moment after
     // the kind. A JSON Patch needs none.
-    let mutations = kind.cel_defaults.iter().map(|cel_default| Mutation {
+    let mutations = defaults.iter().map(|cel_default| Mutation {
         apply_configuration: None,
         json_patch: Some(JSONPatch {
             expression: Some(patch(cel_default)),
@@ -70,7 +69,7 @@ fn default_policy(kind: &Registration) -> PolicyWithBinding {
     bind_policy(
         kind,
         "fill",
-        &on,
+        &kind.defaulted_on,
         match_conditions(kind),
         mutations.collect(),
     )
@@ -110,7 +109,7 @@ fn patch(filling: &CelDefault) -> String {
     match filling {
         // An `add` at `/-` appends to a list, which has to exist.
         CelDefault::Finalizer(finalizer) => format!(
-            "oldObject != null || (has(object.metadata.finalizers) && '{finalizer}' in object.metadata.finalizers) ? [] : \
+            "has(object.metadata.deletionTimestamp) || (has(object.metadata.finalizers) && '{finalizer}' in object.metadata.finalizers) ? [] : \
              has(object.metadata.finalizers) ? [{}] : [{}]",
             add("/metadata/finalizers/-", &format!("'{finalizer}'")),
             add("/metadata/finalizers", &format!("['{finalizer}']")),

@@ -11,6 +11,7 @@ const WHILE_PREFIX: &str = "while=";
 const END: &str = "end";
 const UNLESS_PREFIX: &str = "unless=";
 const EMPTY: &str = "empty";
+const WITH_CONTROLLER: &str = "with-controller";
 
 /// The start of an action of a template.
 const ACTION: &str = "{{";
@@ -36,8 +37,16 @@ pub(super) enum Placeholder {
     Namespace,
     /// The failure policy for other projects' kinds.
     ForeignFailurePolicy,
+    /// The failure policy for Jobs and JobSets.
+    JobsFailurePolicy,
     /// The operations of the rules that are on.
     Operations,
+    /// The condition that a request is not from the controller.
+    NotByController,
+    /// The condition that a request is from no user whose jobs need no queue.
+    NotByExemptUser,
+    /// The selector of the namespaces that require a queue.
+    QueueRequiredNamespaces,
 }
 
 /// The replacement of a placeholder.
@@ -49,14 +58,18 @@ enum Replacement {
 }
 
 impl Placeholder {
-    const ALL: [Self; 7] = [
+    const ALL: [Self; 11] = [
         Self::Labels,
         Self::KeepPolicy,
         Self::CertManager,
         Self::CaBundle,
         Self::Namespace,
         Self::ForeignFailurePolicy,
+        Self::JobsFailurePolicy,
         Self::Operations,
+        Self::NotByController,
+        Self::NotByExemptUser,
+        Self::QueueRequiredNamespaces,
     ];
 
     /// The mark in the object: a value, or a key.
@@ -98,7 +111,19 @@ impl Placeholder {
             Self::ForeignFailurePolicy => {
                 Replacement::Inline("{{ .Values.webhook.foreignFailurePolicy }}")
             }
+            Self::JobsFailurePolicy => {
+                Replacement::Inline("{{ .Values.webhook.jobsFailurePolicy }}")
+            }
             Self::Operations => Replacement::Inline("{{ $operations }}"),
+            Self::NotByController => {
+                Replacement::Inline(r#"{{ include "lockkeeper.notByController" . | toJson }}"#)
+            }
+            Self::NotByExemptUser => {
+                Replacement::Inline(r#"{{ include "lockkeeper.notByExemptUser" . | toJson }}"#)
+            }
+            Self::QueueRequiredNamespaces => {
+                Replacement::Inline("{{ toJson .Values.policies.queueRequired.namespaceSelector }}")
+            }
         }
     }
 }
@@ -106,6 +131,11 @@ impl Placeholder {
 /// The mark before a list item that is rendered only while a rule has this default action.
 pub(super) fn while_default(rule: &str, action: &str) -> Value {
     Value::String(format!("{MARK}{WHILE_PREFIX}{rule}={action}"))
+}
+
+/// The mark before a list item that is rendered only if the controller is installed.
+pub(super) fn while_controller() -> Value {
+    Value::String(format!("{MARK}{WITH_CONTROLLER}"))
 }
 
 /// The mark after such an item.
@@ -177,6 +207,9 @@ fn render_line(line: &str) -> String {
 fn render_item(mark: &str, indent: usize) -> Option<String> {
     if mark == END {
         return Some("{{- end }}".to_owned());
+    }
+    if mark == WITH_CONTROLLER {
+        return Some("{{- if .Values.controller.enabled }}".to_owned());
     }
     if mark == EMPTY {
         // The YAML writer indents items as deep as their key.

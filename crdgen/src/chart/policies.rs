@@ -1,13 +1,16 @@
 //! The template of the admission policies, by which the API server validates and defaults while no
 //! replica of the webhook responds.
 
-use super::placeholders::{any_rule_at_default, render};
+use super::placeholders::{Placeholder, any_rule_at_default, end_mark, render, while_controller};
 use super::{ChartError, HEAD, put_labels, rule_gates};
-use crate::admission_policies::policies;
+use crate::admission_policies::{guards, policies};
 use crate::yaml::{self, YamlError};
 use k8s_openapi::api::admissionregistration::v1::{
-    ValidatingAdmissionPolicy, ValidatingAdmissionPolicyBinding,
+    MutatingAdmissionPolicy, MutatingAdmissionPolicyBinding, ValidatingAdmissionPolicy,
+    ValidatingAdmissionPolicyBinding,
 };
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
+use lockkeeper_api::labels;
 use lockkeeper_policies::settings::Settings;
 use serde::Serialize;
 use serde_json::Value;
@@ -28,13 +31,67 @@ pub(super) fn template() -> Result<String, ChartError> {
             out.push_str(&validating(policy, bindings)?);
         }
     }
+    out.push_str(&guard_templates()?);
     out.push_str(&format_if(HAS_MUTATING));
     for (policy, binding) in &all.mutating {
-        out.push_str(&document(policy)?);
-        out.push_str(&document(binding)?);
+        out.push_str(&mutating(policy, binding)?);
     }
     out.push_str("{{- end }}\n{{- end }}\n");
     Ok(out)
+}
+
+/// The policies about the sender of a request. Without the controller no account may write Workloads, so the first is
+/// left out; the second needs namespaces.
+fn guard_templates() -> Result<String, YamlError> {
+    let (policy, binding) = guards::workload_guard(&Placeholder::NotByController.mark());
+    let mut out = format_if(".Values.controller.enabled");
+    out.push_str(&document(&policy)?);
+    out.push_str(&document(&binding)?);
+    out.push_str("{{- end }}\n");
+    let not_exempt = Placeholder::NotByExemptUser.mark();
+    let (policy, binding) = guards::queue_required(LabelSelector::default(), &not_exempt);
+    let mut binding = serde_json::to_value(binding)?;
+    if let Some(selector) = binding.pointer_mut("/spec/matchResources/namespaceSelector") {
+        *selector = Placeholder::QueueRequiredNamespaces.mark().into();
+    }
+    out.push_str(&format_if(
+        ".Values.policies.queueRequired.namespaceSelector",
+    ));
+    out.push_str(&document(&policy)?);
+    out.push_str(&document(&binding)?);
+    out.push_str("{{- end }}\n");
+    Ok(out)
+}
+
+/// A mutating policy and its binding. Only the controller removes the finalizer, so without it none is added.
+fn mutating(
+    policy: &MutatingAdmissionPolicy,
+    binding: &MutatingAdmissionPolicyBinding,
+) -> Result<String, YamlError> {
+    let mut policy = serde_json::to_value(policy)?;
+    let mut has_others = false;
+    if let Some(list) = policy
+        .pointer_mut("/spec/mutations")
+        .and_then(Value::as_array_mut)
+    {
+        let mut gated = Vec::new();
+        for mutation in list.drain(..) {
+            if mutation.to_string().contains(labels::RESOURCE_IN_USE) {
+                gated.extend([while_controller(), mutation, end_mark()]);
+            } else {
+                has_others = true;
+                gated.push(mutation);
+            }
+        }
+        *list = gated;
+    }
+    let documents = document(&policy)? + &document(binding)?;
+    if has_others {
+        return Ok(documents);
+    }
+    // Without any mutation the API server rejects the policy.
+    let condition = format_if(".Values.controller.enabled");
+    Ok(format!("{condition}{documents}{{{{- end }}}}\n"))
 }
 
 fn denies(binding: &ValidatingAdmissionPolicyBinding) -> bool {

@@ -5,7 +5,9 @@ mod render;
 
 pub use render::{defaults_text, rows, schema_text};
 
+use crate::admission_policies::guards;
 use k8s_openapi::api::core::v1::{Affinity, LocalObjectReference, Toleration};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
 use lockkeeper_api::config::{Config, ForeignKinds};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -41,6 +43,8 @@ pub struct Values {
     pub crds: Crds,
     /// Admission policies: the API server validates and defaults even while no webhook replica is running.
     pub policies: Policies,
+    /// Roles of people: aggregated to view, edit and admin, and to lockkeeper-batch-user and lockkeeper-batch-admin.
+    pub roles: Roles,
     /// Network policies of the pods.
     pub network_policy: NetworkPolicy,
     /// `ServiceMonitors` for the Prometheus operator.
@@ -161,8 +165,14 @@ pub struct Webhook {
     #[schemars(range(min = 1, max = 64))]
     pub replicas: u8,
     /// The failure policy for kinds of other projects while no replica answers: Ignore admits them, Fail rejects them.
-    /// lockkeeper's own kinds are always rejected, and Kubernetes' kinds always admitted.
+    /// lockkeeper's own kinds are always rejected; pods and `PriorityClasses` are always admitted.
     pub foreign_failure_policy: FailurePolicy,
+    /// The failure policy for Jobs and `JobSets` with a queue name while no replica answers: Ignore admits them, Fail
+    /// rejects them.
+    pub jobs_failure_policy: FailurePolicy,
+    /// The CA of the API server's client certificates, as PEM. If set, reviews require a client certificate of this
+    /// CA; config.webhook.clientNames restricts the names. Empty: every client is accepted.
+    pub client_ca: String,
     /// Resource requests and limits.
     pub resources: Resources,
     /// The node selector of the pods.
@@ -180,6 +190,8 @@ impl Default for Webhook {
         Self {
             replicas: 2,
             foreign_failure_policy: FailurePolicy::Ignore,
+            jobs_failure_policy: FailurePolicy::Ignore,
+            client_ca: String::new(),
             resources: Resources::default(),
             node_selector: BTreeMap::new(),
             tolerations: Vec::new(),
@@ -290,14 +302,60 @@ impl Default for Crds {
 
 /// Admission policies.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
-#[serde(default)]
+#[serde(rename_all = "camelCase", default)]
 pub struct Policies {
     /// Whether the policies are installed: rules and defaults that no schema can express, and suspension of Jobs and
     /// JobSets with a queue name. Rules that the configuration changes are left to the webhook.
     pub enabled: bool,
+    /// Namespaces where every Job and JobSet needs a queue.
+    pub queue_required: QueueRequired,
 }
 
 impl Default for Policies {
+    fn default() -> Self {
+        Self {
+            enabled: true,
+            queue_required: QueueRequired::default(),
+        }
+    }
+}
+
+/// Namespaces where every Job and JobSet needs a queue.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase", default)]
+pub struct QueueRequired {
+    /// Their label selector. Empty: none. A Job or JobSet without the label lockkeeper.dev/queue-name is rejected there,
+    /// and the label cannot be removed.
+    #[schemars(with = "LabelSelector")]
+    pub namespace_selector: Section,
+    /// The users whose Jobs need no queue, such as the account of JobSet's controller: its Jobs use the quota of the
+    /// JobSet.
+    pub exempt_users: Vec<ExemptUser>,
+}
+
+/// The name of a user. It becomes a string in CEL.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+#[serde(transparent)]
+pub struct ExemptUser(#[schemars(regex(pattern = r"^[^'\\]+$"))] pub String);
+
+impl Default for QueueRequired {
+    fn default() -> Self {
+        Self {
+            namespace_selector: Section::new(),
+            exempt_users: vec![ExemptUser(guards::JOBSET_ACCOUNT.to_owned())],
+        }
+    }
+}
+
+/// Roles of people.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase", default)]
+pub struct Roles {
+    /// Whether the roles are installed.
+    pub enabled: bool,
+}
+
+impl Default for Roles {
     fn default() -> Self {
         Self { enabled: true }
     }
@@ -307,11 +365,11 @@ impl Default for Policies {
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 pub struct NetworkPolicy {
-    /// Whether network policies are installed. Ingress: requests to the webhook, and scrapes. Egress: the API server
-    /// and DNS.
+    /// Whether network policies are installed. Ingress: requests to the webhook, probes and scrapes. Egress: the API
+    /// server and DNS. They are also installed if `apiServerCidrs` is set.
     pub enabled: bool,
     /// The addresses of the API server, such as 10.0.0.1/32: the only ones that may call the webhook or be called.
-    /// Empty: any address.
+    /// Empty: any address, and no network policies unless `enabled` is true.
     pub api_server_cidrs: Vec<String>,
     /// The ports of the API server: the port of its Service, and the target port.
     pub api_server_ports: Vec<u16>,

@@ -81,6 +81,9 @@ fn entry(which: Configuration, kind: &Registration) -> Result<Option<Value>, Yam
         return Ok(None);
     };
     Placeholder::CaBundle.put(entry, &["clientConfig"]);
+    if matches!(kind.kind.as_str(), "Job" | "JobSet") {
+        set(entry, "/failurePolicy", Placeholder::JobsFailurePolicy);
+    }
     if kind.foreign.is_some() {
         set(entry, "/failurePolicy", Placeholder::ForeignFailurePolicy);
         set(entry, "/rules/0/operations", Placeholder::Operations);

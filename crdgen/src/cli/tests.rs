@@ -47,6 +47,8 @@ fn default_command_emits_definitions() {
     assert_eq!(text, printed(&["definitions"]));
     assert_eq!(kinds(&text), ["CustomResourceDefinition"; 5]);
     assert_eq!(text.matches("\n---\n").count(), 4);
+    let label = "app.kubernetes.io/part-of: lockkeeper\n";
+    assert_eq!(text.matches(label).count(), 5, "{text}");
 }
 
 #[test]
@@ -276,7 +278,7 @@ fn invalid_configuration_error_names_file() {
             "rules: {actions: {XX001: warn}}\n",
             "rules.actions: there is no rule \"XX001\"",
         ),
-        ("webhook: [\n", "at line 1, column 10"),
+        ("webhook: [\n", "1:10: "),
     ] {
         let error = foreign(&[], config).unwrap_err();
         assert!(

@@ -4,11 +4,17 @@ use super::ChangeCode;
 use crate::structural::uses_old_self;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::ValidationRule;
 
+/// A changed CEL rule.
+pub(super) struct RuleChange {
+    pub(super) code: ChangeCode,
+    /// The expression.
+    pub(super) rule: String,
+    /// The description.
+    pub(super) what: String,
+}
+
 /// The changes of the CEL rules of a node.
-pub(super) fn rule_changes(
-    old: &[ValidationRule],
-    new: &[ValidationRule],
-) -> Vec<(ChangeCode, String)> {
+pub(super) fn rule_changes(old: &[ValidationRule], new: &[ValidationRule]) -> Vec<RuleChange> {
     // `optionalOldSelf` changes when the rule runs; the message does not.
     let key = |it: &ValidationRule| (it.rule.clone(), it.optional_old_self);
     let gone = old
@@ -18,20 +24,26 @@ pub(super) fn rule_changes(
         .iter()
         .filter(|it| !old.iter().any(|old| key(old) == key(it)));
     let mut changes = Vec::new();
+    let mut add = |code: ChangeCode, rule: &ValidationRule, what: String| {
+        changes.push(RuleChange {
+            code,
+            rule: rule.rule.clone(),
+            what,
+        });
+    };
     for rule in gone {
-        changes.push((
-            ChangeCode::RuleRemoved,
-            format!("the rule {:?} is removed", rule.rule),
-        ));
+        let what = format!("the rule {:?} is removed", rule.rule);
+        add(ChangeCode::RuleRemoved, rule, what);
     }
     for rule in come {
-        changes.push((code_of(rule), format!("the rule {:?} is added", rule.rule)));
+        let what = format!("the rule {:?} is added", rule.rule);
+        add(code_of(rule), rule, what);
     }
     for rule in new {
         let before = old.iter().find(|it| key(it) == key(rule));
         if before.is_some_and(|before| before != rule) {
             let what = format!("the message of the rule {:?} changes", rule.rule);
-            changes.push((ChangeCode::RuleMessageChanged, what));
+            add(ChangeCode::RuleMessageChanged, rule, what);
         }
     }
     changes

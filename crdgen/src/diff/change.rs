@@ -5,7 +5,18 @@ use serde::Serialize;
 use std::fmt;
 
 /// The class of a change, ordered by severity.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, serde::Deserialize)]
+#[derive(
+    Clone,
+    Copy,
+    Debug,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Serialize,
+    serde::Deserialize,
+    clap::ValueEnum,
+)]
 #[serde(rename_all = "kebab-case")]
 pub enum ChangeClass {
     /// Clients and stored objects are not affected.
@@ -178,6 +189,14 @@ impl Change {
             description,
             stored,
         }
+    }
+
+    /// Makes the change compatible: every value that was accepted still is, for this reason.
+    pub(super) fn accept_former_values(&mut self, reason: &str) {
+        self.class = ChangeClass::Compatible;
+        self.effect = Effect::Same;
+        self.stored = StoredObjectsEffect::Untouched;
+        self.description = format!("{}; {reason}", self.description);
     }
 
     pub(super) fn with_class(mut self, class: ChangeClass) -> Self {

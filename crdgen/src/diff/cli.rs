@@ -2,13 +2,14 @@
 
 use super::render::{Output, Report};
 use super::source::{self, Definitions, Source};
-use super::{ChangeClass, StoredObjectOutcome, check_stored_objects, compare};
+use super::{ChangeClass, StoredObjectOutcome, accepted_changes, check_stored_objects, compare};
 use crate::structural::check::{NotStructural, check};
 use clap::Args;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use lockkeeper_policies::schema::SchemaError;
 use std::fmt;
 use std::io::{self, IsTerminal, Write};
+use std::path::PathBuf;
 
 /// The help text on sources and exit codes.
 const SOURCES: &str = "OLD and NEW are a file, a folder, - for standard input, REVISION:PATH in Git's notation, or a \
@@ -32,6 +33,14 @@ pub struct Diff {
     #[arg(long, value_name = "PATH")]
     objects: Vec<String>,
 
+    /// Print only changes of these classes; repeatable
+    #[arg(long, value_name = "CLASS", value_enum, value_delimiter = ',')]
+    only: Vec<ChangeClass>,
+
+    /// File with changes that are accepted, each with a reason
+    #[arg(long, value_name = "FILE")]
+    accept: Option<PathBuf>,
+
     /// Output format
     #[arg(long, value_name = "FORMAT", value_enum, default_value_t)]
     output: Output,
@@ -46,6 +55,9 @@ pub enum Error {
     /// Something cannot be read.
     #[error(transparent)]
     Source(#[from] source::Error),
+    /// The accepted changes cannot be read.
+    #[error(transparent)]
+    Accepted(#[from] accepted_changes::Error),
     /// No side has a definition.
     #[error("neither {old} nor {new} has a CustomResourceDefinition; give files that have one")]
     Nothing {
@@ -104,6 +116,8 @@ pub(crate) fn against(
         old: old.to_owned(),
         new: String::new(),
         objects: Vec::new(),
+        only: Vec::new(),
+        accept: None,
         output: Output::default(),
     };
     answer(&arguments, &before, &after, out)
@@ -116,7 +130,12 @@ fn answer(
     out: &mut dyn Write,
 ) -> Result<ChangeClass, Error> {
     after.items.iter().try_for_each(check)?;
+    let entries = match &arguments.accept {
+        Some(path) => accepted_changes::read(path)?,
+        None => Vec::new(),
+    };
     let changes = compare(&before.items, &after.items);
+    let acceptance = accepted_changes::apply(changes, &entries);
     let mut skipped = before.skipped.saturating_add(after.skipped);
     let mut verdicts = Vec::new();
     for path in &arguments.objects {
@@ -127,9 +146,12 @@ fn answer(
     }
     verdicts.sort_by_key(|it| std::cmp::Reverse(it.outcome));
     let report = Report {
-        changes: &changes,
+        changes: &acceptance.remaining,
         verdicts: (!arguments.objects.is_empty()).then_some(verdicts.as_slice()),
         skipped,
+        only: &arguments.only,
+        accepted: acceptance.accepted,
+        unused: &acceptance.unused,
     };
     write(&report.text(arguments.output, is_coloured())?, out)?;
     let failing = verdicts

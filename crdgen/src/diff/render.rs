@@ -1,6 +1,6 @@
 //! The report of a comparison as text, JSON or Markdown.
 
-use super::{Change, ChangeClass, StoredObjectOutcome, StoredObjectReport};
+use super::{Change, ChangeClass, ChangeCode, StoredObjectOutcome, StoredObjectReport};
 use clap::ValueEnum;
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -28,6 +28,12 @@ pub struct Report<'a> {
     pub verdicts: Option<&'a [StoredObjectReport]>,
     /// How many documents were of other kinds.
     pub skipped: usize,
+    /// The classes of the changes to print; all, if there are none. The counts and the class are of all changes.
+    pub only: &'a [ChangeClass],
+    /// How many changes were accepted; they are not among `changes`.
+    pub accepted: usize,
+    /// Accepted changes that did not occur.
+    pub unused: &'a [String],
 }
 
 impl Report<'_> {
@@ -55,7 +61,8 @@ impl Report<'_> {
 
     fn by_definition(&self) -> BTreeMap<&str, Vec<&Change>> {
         let mut all: BTreeMap<&str, Vec<&Change>> = BTreeMap::new();
-        for change in self.changes {
+        let shown = |it: &&Change| self.only.is_empty() || self.only.contains(&it.class);
+        for change in self.changes.iter().filter(shown) {
             all.entry(&change.definition).or_default().push(change);
         }
         for changes in all.values_mut() {
@@ -71,6 +78,7 @@ impl Report<'_> {
     fn write_human(&self, out: &mut String, has_colours: bool) -> fmt::Result {
         for (definition, changes) in self.by_definition() {
             writeln!(out, "{definition}")?;
+            let (descriptions, changes) = without_descriptions(changes);
             for change in changes {
                 let (start, end) = colours(change.class, has_colours);
                 let (class, place) = (change.class, &change.place);
@@ -85,6 +93,18 @@ impl Report<'_> {
                     writeln!(out, "    {}", row.advice)?;
                 }
             }
+            if descriptions > 0 {
+                let (start, end) = colours(ChangeClass::Compatible, has_colours);
+                let class = ChangeClass::Compatible;
+                writeln!(
+                    out,
+                    "  {start}{class}{end}  {}",
+                    description_count(descriptions)
+                )?;
+            }
+        }
+        for entry in self.unused {
+            writeln!(out, "no such change is left to accept: {entry}")?;
         }
         self.human_stored_objects(out)?;
         writeln!(out, "{}", self.summary())
@@ -125,6 +145,9 @@ impl Report<'_> {
                 verdicts.len()
             ));
         }
+        if self.accepted > 0 {
+            parts.push(format!("{} accepted", self.accepted));
+        }
         if self.skipped > 0 {
             parts.push(format!("{} documents of other kinds skipped", self.skipped));
         }
@@ -132,8 +155,9 @@ impl Report<'_> {
     }
 
     fn json(&self) -> Value {
-        let changes: Vec<JsonChange<'_>> =
-            self.changes.iter().map(JsonChange::from_change).collect();
+        let shown = self.changes.iter();
+        let shown = shown.filter(|it| self.only.is_empty() || self.only.contains(&it.class));
+        let changes: Vec<JsonChange<'_>> = shown.map(JsonChange::from_change).collect();
         json!({
             "class": self.class().as_str(),
             "counts": {
@@ -142,6 +166,8 @@ impl Report<'_> {
                 "compatible": self.count(ChangeClass::Compatible),
             },
             "changes": changes,
+            "accepted": self.accepted,
+            "unusedAcceptances": self.unused,
             "objects": self.verdicts,
             "skipped": self.skipped,
         })
@@ -153,6 +179,7 @@ impl Report<'_> {
             writeln!(out, "\n### {definition}\n")?;
             writeln!(out, "| class | where | what | means | do |")?;
             writeln!(out, "| --- | --- | --- | --- | --- |")?;
+            let (descriptions, changes) = without_descriptions(changes);
             for change in changes {
                 let row = change.code.info();
                 let cells = [
@@ -163,6 +190,10 @@ impl Report<'_> {
                     row.advice.to_owned(),
                 ];
                 writeln!(out, "| {} |", cells.join(" | "))?;
+            }
+            if descriptions > 0 {
+                let what = description_count(descriptions);
+                writeln!(out, "| {} | | {what} | | |", ChangeClass::Compatible)?;
             }
         }
         let failing = self.verdicts.into_iter().flatten();
@@ -182,6 +213,22 @@ impl Report<'_> {
             writeln!(out, "| {object} | {outcome} | {} |", cell(&why.join("; ")))?;
         }
         Ok(())
+    }
+}
+
+/// The number of changed descriptions, and the other changes. Most releases change many descriptions.
+fn without_descriptions(changes: Vec<&Change>) -> (usize, Vec<&Change>) {
+    let is_description = |it: &&Change| it.code == ChangeCode::DescriptionChanged;
+    let (descriptions, others): (Vec<&Change>, Vec<&Change>) =
+        changes.into_iter().partition(is_description);
+    (descriptions.len(), others)
+}
+
+fn description_count(count: usize) -> String {
+    let id = ChangeCode::DescriptionChanged.info().id;
+    match count {
+        1 => format!("1 description changes [{id}]"),
+        count => format!("{count} descriptions change [{id}]"),
     }
 }
 

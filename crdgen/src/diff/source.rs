@@ -7,17 +7,13 @@ mod text;
 pub use error::Error;
 
 use crate::diff::name_of;
-use crate::yaml;
+use crate::manifests::{FileList, ListedFile, parse_documents, plain_words, read_file, read_text};
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use serde_json::Value;
 use std::collections::BTreeSet;
-use std::fs;
-use std::io::{self, Read as _};
+use std::io;
 use std::path::{Path, PathBuf};
 use text::{Text, is_manifest_file};
-
-/// The maximum depth of folders below the named one.
-const FOLDERS_MAX: usize = 32;
 
 /// A source of definitions or objects.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -115,17 +111,15 @@ impl Source {
         match (self, other) {
             (Self::Stdin, _) => {
                 let place = "standard input".to_owned();
-                let mut text = String::new();
-                match io::stdin().read_to_string(&mut text) {
-                    Ok(_) => Ok(vec![Text { place, text }]),
-                    Err(source) => Err(Error::Read { place, source }),
+                match read_text(io::stdin().lock()) {
+                    Ok(text) => Ok(vec![Text { place, text }]),
+                    Err(error) => Err(Error::Read {
+                        place,
+                        reason: error.to_string(),
+                    }),
                 }
             }
-            (Self::Path(path), _) => {
-                let mut texts = Vec::new();
-                read_path(path, 0, &mut texts)?;
-                Ok(texts)
-            }
+            (Self::Path(path), _) => read_path(path),
             (Self::RevisionOnly { revision }, Self::Path(path)) => {
                 git::revision_texts(revision, path)
             }
@@ -140,38 +134,30 @@ impl Source {
     }
 }
 
-fn read_path(path: &Path, depth: usize, texts: &mut Vec<Text>) -> Result<(), Error> {
-    let place = path.display().to_string();
-    let failed = |source| Error::Read {
-        place: place.clone(),
-        source,
-    };
-    if !path.is_dir() {
-        let text = fs::read_to_string(path).map_err(failed)?;
-        texts.push(Text { place, text });
-        return Ok(());
-    }
-    let entries: Result<Vec<_>, _> = fs::read_dir(path).map_err(failed)?.collect();
-    let mut paths: Vec<PathBuf> = entries
-        .map_err(failed)?
-        .iter()
-        .map(fs::DirEntry::path)
-        .collect();
-    paths.sort();
-    for path in paths {
-        // A symbolic link to a folder may form a loop.
-        let is_folder = path.is_dir() && !path.is_symlink();
-        // Another extension is skipped here, but read if the user names the file itself.
-        if (is_folder && depth < FOLDERS_MAX) || (path.is_file() && is_manifest_file(&path)) {
-            read_path(&path, depth.saturating_add(1), texts)?;
+fn read_path(path: &Path) -> Result<Vec<Text>, Error> {
+    let files = FileList::default().list(path).into_iter();
+    let texts = files.map(|listed| match listed {
+        ListedFile::File(path) => {
+            let place = path.display().to_string();
+            match read_file(&path) {
+                Ok(text) => Ok(Text { place, text }),
+                Err(error) => Err(Error::Read {
+                    place,
+                    reason: error.to_string(),
+                }),
+            }
         }
-    }
-    Ok(())
+        ListedFile::Unreadable { path, reason } => Err(Error::Read {
+            place: path.display().to_string(),
+            reason,
+        }),
+    });
+    texts.collect()
 }
 
 /// The objects of a text, those of lists one by one.
 fn documents(text: &Text) -> Result<Vec<Value>, Error> {
-    let read = yaml::read_all(&text.text).map_err(|reason| Error::Syntax {
+    let read = parse_documents(&text.text).map_err(|reason| Error::Syntax {
         place: text.place.clone(),
         reason,
     })?;
@@ -225,6 +211,6 @@ fn definition(place: &str, document: Value) -> Result<CustomResourceDefinition, 
         place,
         name,
         field: error.path().to_string(),
-        reason: error.into_inner().to_string(),
+        reason: plain_words(&error.into_inner().to_string()),
     })
 }

@@ -183,7 +183,7 @@ fn only_pods_and_jobs_have_object_selector() {
 }
 
 #[test]
-fn api_server_system_classes_and_child_jobs_are_exempt() {
+fn api_server_system_classes_and_garbage_collector_are_exempt() {
     for webhook in webhooks(&service()) {
         let conditions = webhook["matchConditions"].as_array().unwrap();
         let names: Vec<&str> = conditions
@@ -194,9 +194,10 @@ fn api_server_system_classes_and_child_jobs_are_exempt() {
             "priorityclasses.validate.lockkeeper.dev" => {
                 &["not-by-the-api-server", "not-a-system-class"]
             }
-            "jobs.default.lockkeeper.dev" | "jobs.validate.lockkeeper.dev" => {
-                &["not-by-the-api-server", "not-of-a-job-set"]
-            }
+            name if name.starts_with("jobs.") || name.starts_with("jobsets.") => &[
+                "not-by-the-api-server",
+                "not-an-update-of-the-garbage-collector",
+            ],
             _ => &["not-by-the-api-server"],
         };
         assert_eq!(names, expected);

@@ -1,10 +1,11 @@
 //! The rules that have a CEL form, their results in Rust, and the schemas of their kinds.
 
+use k8s_openapi::api::batch::v1::Job;
 use k8s_openapi::api::core::v1::Pod;
 use lockkeeper_api::config::{Action, Config};
 use lockkeeper_api::foreign::koordinator::ElasticQuota;
 use lockkeeper_api::foreign::kueue;
-use lockkeeper_api::{ClusterQueue, Cohort, LocalQueue, ResourceFlavor, Workload};
+use lockkeeper_api::{ClusterQueue, Cohort, JobSet, LocalQueue, ResourceFlavor, Workload, job_set};
 use lockkeeper_policies::cel::CelRule;
 use lockkeeper_policies::engine::{ReviewSubject, review};
 use lockkeeper_policies::index::Index;
@@ -44,6 +45,8 @@ impl RustRule {
                 "LocalQueue" => Self::check::<LocalQueue>,
                 "Workload" => Self::check::<Workload>,
                 "Pod" => Self::check::<Pod>,
+                "Job" => Self::check::<Job>,
+                "JobSet" => Self::check::<JobSet>,
                 "ElasticQuota" => Self::check::<ElasticQuota>,
                 other => panic!("no kind {other}"),
             },
@@ -142,14 +145,19 @@ pub fn root(crd: &Value) -> Value {
     crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"].clone()
 }
 
-/// The fields of Pods and ElasticQuotas that rules read.
+/// The fields of Pods, Jobs, JobSets and ElasticQuotas that rules read.
 pub fn foreign() -> Value {
     let amounts =
         json!({"type": "object", "additionalProperties": {"x-kubernetes-int-or-string": true}});
     let labels = json!({"type": "object", "additionalProperties": {"type": "string"}});
+    let text = json!({"type": "string"});
+    let owner = json!({"type": "object", "properties": {
+        "apiVersion": text, "kind": text, "name": text, "uid": text, "controller": {"type": "boolean"},
+    }, "required": ["apiVersion", "kind", "name", "uid"]});
+    let owners = json!({"type": "array", "items": owner});
     json!({"type": "object", "properties": {
-        "metadata": {"type": "object", "properties": {"labels": labels, "name": {"type": "string"}}, "x-kubernetes-preserve-unknown-fields": true},
-        "spec": {"type": "object", "properties": {"min": amounts, "max": amounts}, "x-kubernetes-preserve-unknown-fields": true},
+        "metadata": {"type": "object", "properties": {"labels": labels, "ownerReferences": owners, "name": text}, "x-kubernetes-preserve-unknown-fields": true},
+        "spec": {"type": "object", "properties": {"min": amounts, "max": amounts, "suspend": {"type": "boolean"}, "managedBy": text}, "x-kubernetes-preserve-unknown-fields": true},
     }})
 }
 
@@ -169,6 +177,8 @@ pub fn node<'a>(schema: &'a mut Value, at: &str) -> &'a mut serde_json::Map<Stri
 pub fn version(rule: &RuleInfo) -> &'static str {
     match rule.group.as_str() {
         lockkeeper_api::GROUP => "lockkeeper.dev/v1alpha1",
+        "batch" => "batch/v1",
+        job_set::GROUP => "jobset.x-k8s.io/v1alpha2",
         _ => "v1",
     }
 }

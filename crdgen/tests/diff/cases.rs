@@ -37,6 +37,11 @@ pub fn all() -> Vec<Case> {
     serde_saphyr::from_str(include_str!("cases.yaml")).unwrap()
 }
 
+/// Changes that former values meet, or may not. crdify's verdicts on them are not recorded.
+pub fn former_values() -> Vec<Case> {
+    serde_saphyr::from_str(include_str!("former_values.yaml")).unwrap()
+}
+
 fn schema() -> Value {
     let spec = json!({"type": "object", "properties": {"a": {"type": "integer"}, "b": {"type": "integer"}}});
     let status = json!({"type": "object", "properties": {"a": {"type": "integer"}}});

@@ -196,7 +196,7 @@ fn invalid_input_error_names_source() {
         error_of(&one.replace("io/v1\n", "io/v1beta1\n")),
         "NEW: the definition things.example.com is of apiextensions.k8s.io/v1beta1; write it as apiextensions.k8s.io/v1"
     );
-    assert!(error_of("a: [").starts_with("NEW is neither YAML nor JSON: "));
+    assert!(error_of("a: [").starts_with("NEW:1:4: unclosed bracket"));
 
     let folder = TempDir::new().unwrap();
     let empty = folder.path().to_str().unwrap();
@@ -207,7 +207,7 @@ fn invalid_input_error_names_source() {
         ),
         (
             ["main", "v1"],
-            "main needs a path: give it as main:PATH, or the other side as a file or folder"
+            "main is neither a file nor a folder; for a revision of git, give main:PATH, or the other side as a file or folder"
                 .to_owned(),
         ),
         (
@@ -224,5 +224,51 @@ fn invalid_input_error_names_source() {
         let error = call(&[missing, empty]).unwrap_err();
         let expected = format!("cannot read {missing}: ");
         assert!(error.to_string().starts_with(&expected), "{error}");
+    }
+}
+
+#[test]
+fn accepted_changes_and_other_classes_are_left_out() {
+    let folder = TempDir::new().unwrap();
+    let (old, new) = files(folder.path(), "a field is renamed");
+    let (outcome, text) = call(&[&old, &new, "--only", "breaking"]).unwrap();
+    assert_eq!(outcome, Outcome::Findings);
+    assert!(text.contains("CD032") && !text.contains("CD031"), "{text}");
+    assert!(
+        text.contains("1 breaking") && text.contains("1 compatible"),
+        "{text}"
+    );
+
+    let accept = folder.path().join("accepted.yaml");
+    let accepted = accept.to_str().unwrap();
+    let entry = |code: &str, reason: &str| {
+        format!(
+            "- {{code: {code}, definition: things.example.com, place: v1 spec.size, reason: {reason}}}\n"
+        )
+    };
+    fs::write(
+        &accept,
+        entry("CD032", "no object has it") + &entry("CD033", "none"),
+    )
+    .unwrap();
+    let (outcome, text) = call(&[&old, &new, "--accept", accepted]).unwrap();
+    assert_eq!(outcome, Outcome::Done, "{text}");
+    assert!(
+        text.contains("0 breaking") && text.contains("1 accepted"),
+        "{text}"
+    );
+    let unused = "no such change is left to accept: CD033 of things.example.com at v1 spec.size";
+    assert!(text.contains(unused), "{text}");
+    let (_, json) = call(&[&old, &new, "--accept", accepted, "--output", "json"]).unwrap();
+    assert!(json.contains("\"accepted\": 1"), "{json}");
+
+    for (text, expected) in [
+        (entry("CD032", "''"), "has no reason"),
+        ("- {code: CD032}\n".to_owned(), "missing field"),
+    ] {
+        fs::write(&accept, text).unwrap();
+        let error = call(&[&old, &new, "--accept", accepted]).unwrap_err();
+        assert_eq!(error.exit_code(), 2);
+        assert!(error.to_string().contains(expected), "{error}");
     }
 }

@@ -26,7 +26,7 @@ fn shown(change: &Change) -> String {
 #[test]
 fn cases_report_expected_changes() {
     let mut wrong = Vec::new();
-    for case in cases::all() {
+    for case in cases::all().into_iter().chain(cases::former_values()) {
         let (old, new) = (case.before(), case.after());
         assert_eq!(check(&old), Ok(()), "{}", case.name);
         assert_eq!(check(&new), Ok(()), "{}", case.name);

@@ -2,6 +2,7 @@
 
 use crate::cel_defaults::{CelDefault, FieldDefault};
 use crate::defaulting::Defaults;
+use crate::settings::Settings;
 use lockkeeper_api::ClusterQueue;
 use lockkeeper_api::cluster_queue::{
     BorrowWithinCohortPolicy, FlavorSearch, Preemption, QueueingStrategy, StopPolicy,
@@ -30,14 +31,11 @@ pub(super) const CEL_DEFAULTS: &[CelDefault] = &[
     }),
 ];
 
-/// The defaults of the spec and, on creation only, the finalizer.
-pub(super) fn defaults(queue: &ClusterQueue, old: Option<&ClusterQueue>) -> Defaults {
+/// The defaults of the spec, and the finalizer.
+pub(super) fn defaults(queue: &ClusterQueue, settings: &Settings) -> Defaults {
     let mut out = Defaults::default();
     let spec = &queue.spec;
-    // A removed finalizer is not added again: it would block the deletion of the queue.
-    if old.is_none() {
-        out.add_finalizer(queue.metadata.finalizers.as_ref());
-    }
+    out.add_finalizer(&queue.metadata, settings);
     if spec.queueing_strategy.is_none() {
         let field = FieldPath::new("spec.queueingStrategy");
         out.set(field, QueueingStrategy::default());

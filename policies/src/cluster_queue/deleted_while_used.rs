@@ -6,9 +6,6 @@ use crate::rule::{Check, Context, Layer, Rule};
 use lockkeeper_api::config::Action;
 use lockkeeper_api::field_path::FieldPath;
 
-/// The most LocalQueues that a message names.
-const NAMED_MAX: usize = 2;
-
 pub(crate) const fn rule<T: QueueFields>() -> Rule<T> {
     Rule {
         id: "CQ015",
@@ -26,7 +23,7 @@ fn check<T: QueueFields>(queue: &T, context: &Context<'_>, out: &mut Findings) {
     let local_queues = context
         .cluster
         .tree(T::PROJECT)
-        .local_queues(queue.name(), NAMED_MAX);
+        .local_queues(queue.name(), 0);
     let users = match local_queues.total {
         0 => return,
         1 => "1 LocalQueue still uses it".to_owned(),
@@ -34,9 +31,6 @@ fn check<T: QueueFields>(queue: &T, context: &Context<'_>, out: &mut Findings) {
     };
     out.forbidden(
         FieldPath::new("metadata.name"),
-        format!(
-            "{users} ({}); delete them first",
-            local_queues.to_sentence_list()
-        ),
+        format!("{users}; delete them first"),
     );
 }

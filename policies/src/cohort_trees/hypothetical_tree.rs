@@ -49,6 +49,7 @@ static EMPTY_FACTS: NodeFacts = NodeFacts {
         cross_queue_scope: CrossQueueScope::Never,
         may_borrow: false,
     },
+    allowed_priority_classes: None,
 };
 
 /// The quota of one resource of one flavor in a tree.

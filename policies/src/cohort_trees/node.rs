@@ -40,6 +40,17 @@ pub struct NodeFacts {
     pub preempts_equals: bool,
     /// Its preemption policies.
     pub preemption: QueuePreemption,
+    /// The PriorityClasses that its workloads may use; `None` if the object has no list.
+    pub allowed_priority_classes: Option<Vec<String>>,
+}
+
+/// The facts of a LocalQueue.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct LocalQueueFacts {
+    /// The name of its ClusterQueue.
+    pub cluster_queue: String,
+    /// The PriorityClasses that its workloads may use; `None` if the object has no list.
+    pub allowed_priority_classes: Option<Vec<String>>,
 }
 
 /// The facts of a ResourceFlavor.

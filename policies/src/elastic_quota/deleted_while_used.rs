@@ -8,9 +8,6 @@ use lockkeeper_api::config::Action;
 use lockkeeper_api::field_path::FieldPath;
 use lockkeeper_api::foreign::koordinator::ElasticQuota;
 
-/// The number of pods that a message lists.
-const PODS_MAX: usize = 2;
-
 pub(super) const BY_QUOTAS: Rule<ElasticQuota> = Rule {
     id: "EQ019",
     name: "quota-deleted-with-children",
@@ -45,14 +42,14 @@ fn by_quotas(quota: &ElasticQuota, context: &Context<'_>, out: &mut Findings) {
 }
 
 fn by_pods(quota: &ElasticQuota, context: &Context<'_>, out: &mut Findings) {
-    let pods = context.cluster.quota_pods(quota.name(), PODS_MAX);
+    let pods = context.cluster.quota_pods(quota.name(), 0);
     if pods.total > 0 {
         let users = if pods.total == 1 {
             "1 pod names it".to_owned()
         } else {
             format!("{} pods name it", pods.total)
         };
-        let detail = format!("{users} ({}); delete them first", pods.to_sentence_list());
+        let detail = format!("{users}; delete them first");
         out.forbidden(FieldPath::new("metadata.name"), detail);
     }
 }

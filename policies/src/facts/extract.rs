@@ -4,7 +4,7 @@ use crate::cluster_view::{
     ObjectName, PodPreemptionLabels, PodPriority, PreemptibleLabel, PreemptionPolicy,
     PriorityClassFacts, QuotaFacts, TemplatesFacts,
 };
-use crate::cohort_trees::Project;
+use crate::cohort_trees::{LocalQueueFacts, Project};
 use crate::index::Facts;
 use crate::quota::QuotaFields;
 use crate::resource_flavor::FlavorFields;
@@ -185,7 +185,16 @@ pub fn flavor_facts(flavor: &ResourceFlavor) -> Facts {
 /// The facts of a LocalQueue of lockkeeper.
 #[must_use]
 pub fn local_queue_facts(queue: &LocalQueue) -> Facts {
-    Facts::LocalQueue(Project::Lockkeeper, queue.spec.cluster_queue.clone())
+    Facts::LocalQueue(Project::Lockkeeper, own_local_queue_facts(queue))
+}
+
+/// The facts of a LocalQueue of lockkeeper, as a lookup returns them.
+#[must_use]
+pub fn own_local_queue_facts(queue: &LocalQueue) -> LocalQueueFacts {
+    LocalQueueFacts {
+        cluster_queue: queue.spec.cluster_queue.clone(),
+        allowed_priority_classes: queue.spec.allowed_priority_classes.clone(),
+    }
 }
 
 /// The facts of a ClusterQueue of Kueue.
@@ -209,7 +218,11 @@ pub fn kueue_flavor_facts(flavor: &kueue::ResourceFlavor) -> Facts {
 /// The facts of a LocalQueue of Kueue.
 #[must_use]
 pub fn kueue_local_queue_facts(queue: &kueue::LocalQueue) -> Facts {
-    Facts::LocalQueue(Project::Kueue, queue.spec.cluster_queue.clone())
+    let facts = LocalQueueFacts {
+        cluster_queue: queue.spec.cluster_queue.clone(),
+        allowed_priority_classes: None,
+    };
+    Facts::LocalQueue(Project::Kueue, facts)
 }
 
 /// The facts of a `WorkloadPriorityClass` of Kueue.

@@ -1,7 +1,8 @@
 #![doc = include_str!("batch_resources_without_be.md")]
 
-use super::{qos, requests};
+use super::qos;
 use crate::finding::Findings;
+use crate::pod_requests;
 use crate::rule::{Check, Layer, Rule};
 use k8s_openapi::api::core::v1::Pod;
 use lockkeeper_api::config::Action;
@@ -23,7 +24,7 @@ fn check(pod: &Pod, out: &mut Findings) {
         return;
     }
     for resource in [BATCH_CPU, BATCH_MEMORY] {
-        let requested = requests::total_request(pod, resource);
+        let requested = pod_requests::pod_request(pod, resource);
         if !requested.is_zero() {
             let detail = format!(
                 "the pod requests {requested} of {resource}, which is unused capacity of other pods; must be \"BE\""

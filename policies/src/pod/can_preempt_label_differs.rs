@@ -24,10 +24,9 @@ fn check(pod: &Pod, context: &Context<'_>, out: &mut Findings) {
         return;
     };
     let detail = format!(
-        "{} this pod trigger preemption, while pod {} of job {} {}; one job's pods must agree, so set it \
+        "{} this pod trigger preemption, while another pod of job {} {}; one job's pods must agree, so set it \
          to \"{}\"",
         if own { "lets" } else { "does not let" },
-        quoted(other.name),
         quoted(other.job),
         if own { "may not" } else { "may" },
         !own,

@@ -1,7 +1,8 @@
 #![doc = include_str!("fractional_cpu_of_lsr.md")]
 
-use super::{qos, requests};
+use super::qos;
 use crate::finding::Findings;
+use crate::pod_requests;
 use crate::rule::{Check, Layer, Rule};
 use k8s_openapi::api::core::v1::Pod;
 use lockkeeper_api::config::Action;
@@ -28,7 +29,7 @@ fn check(pod: &Pod, out: &mut Findings) {
     }
     let field = FieldPath::new("spec.containers");
     // The sum of the pod counts (Koordinator, `validateResources`), not that of each container.
-    let cpu = requests::total_request(pod, "cpu");
+    let cpu = pod_requests::pod_request(pod, "cpu");
     if cpu.is_zero() {
         let detail = format!(
             "a pod of class {class} gets processors of its own; its containers must request some cpu"

@@ -31,23 +31,23 @@ fn check(pod: &Pod, context: &Context<'_>, out: &mut Findings) {
     let name = pod.metadata.name.as_deref().unwrap_or_default();
     let preemptible = is_preemptible(label(own), context.settings);
     // The settings give the meaning of a missing label, so labels are compared by their effect.
-    let other = PreemptibleLabel::ALL
+    let differs = PreemptibleLabel::ALL
         .into_iter()
         .filter(|other| is_preemptible(*other, context.settings) != preemptible)
-        .find_map(|other| {
+        .any(|other| {
             context
                 .cluster
                 .job_pod_with_label(namespace, job, other, name)
+                .is_some()
         });
-    if let Some(other) = other {
+    if differs {
         out.invalid(
             FieldPath::new("metadata.labels").key(labels::PREEMPTIBLE),
             display_value(value(own)),
             format!(
-                "makes this pod {}, while pod {} of job {} is {}; one job's pods must agree, so \
+                "makes this pod {}, while another pod of job {} is {}; one job's pods must agree, so \
                  set it to {}",
                 adjective(preemptible),
-                quoted(&other),
                 quoted(job),
                 adjective(!preemptible),
                 expected_value(!preemptible),

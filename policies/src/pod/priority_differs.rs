@@ -38,9 +38,8 @@ fn check(pod: &Pod, context: &Context<'_>, out: &mut Findings) {
         PodPriority::Unset | PodPriority::Unknown => ("spec.priority", "(none)".to_owned()),
     };
     let detail = format!(
-        "gives this pod priority {own}, while pod {} of job {} has {}; one job's pods are preempted \
+        "gives this pod priority {own}, while another pod of job {} has {}; one job's pods are preempted \
          together, so give them one priority",
-        quoted(other.name),
         quoted(other.job),
         value(&other.labels.priority, cluster).unwrap_or_default(),
     );

@@ -6,9 +6,6 @@ use k8s_openapi::api::scheduling::v1::PriorityClass;
 use lockkeeper_api::config::Action;
 use lockkeeper_api::field_path::FieldPath;
 
-/// The most workloads that a message names.
-const USERS_MAX: usize = 2;
-
 pub(super) const RULE: Rule<PriorityClass> = Rule {
     id: "PC002",
     name: "priority-class-deleted-while-used",
@@ -22,7 +19,7 @@ pub(super) const RULE: Rule<PriorityClass> = Rule {
 
 fn check(class: &PriorityClass, context: &Context<'_>, out: &mut Findings) {
     let name = class.metadata.name.as_deref().unwrap_or_default();
-    let users = context.cluster.priority_class_referrers(name, USERS_MAX);
+    let users = context.cluster.priority_class_referrers(name, 0);
     if users.total == 0 {
         return;
     }
@@ -31,8 +28,5 @@ fn check(class: &PriorityClass, context: &Context<'_>, out: &mut Findings) {
     } else {
         format!("{} Workloads still name it", users.total)
     };
-    out.forbidden(
-        FieldPath::new("metadata.name"),
-        format!("{subject} ({})", users.to_sentence_list()),
-    );
+    out.forbidden(FieldPath::new("metadata.name"), subject);
 }

@@ -44,6 +44,11 @@ pub(crate) trait QuotaFields: ValidatedKind {
         QueuePreemption::default()
     }
 
+    /// The PriorityClasses that its workloads may use, if it has a list.
+    fn allowed_priority_classes(&self) -> Option<&[String]> {
+        None
+    }
+
     /// Whether it has a parent cohort, so that it can borrow and lend.
     fn is_in_cohort(&self) -> bool {
         self.parent().is_some()
@@ -62,6 +67,7 @@ pub(crate) trait QuotaFields: ValidatedKind {
             preemption: self.effective_preemption(),
             has_checks: self.has_checks(),
             preempts_equals: self.preempts_equals(),
+            allowed_priority_classes: self.allowed_priority_classes().map(<[String]>::to_vec),
         }
     }
 
@@ -80,6 +86,7 @@ pub(crate) trait QuotaFields: ValidatedKind {
             && self.effective_preemption() == known.preemption
             && self.has_checks() == known.has_checks
             && self.preempts_equals() == known.preempts_equals
+            && self.allowed_priority_classes() == known.allowed_priority_classes.as_deref()
             && quotas(self.groups()).count() == known.quotas.len()
             && quotas(self.groups()).all(|(of, limits)| known.quotas.get(of) == Some(&limits))
     }
@@ -150,6 +157,10 @@ impl_quota_fields!(ClusterQueue, Lockkeeper, Queue, spec => spec.cohort_name.as_
 
     fn queue_preemption(&self) -> QueuePreemption {
         queue_preemption::own_queue_preemption(&self.spec)
+    }
+
+    fn allowed_priority_classes(&self) -> Option<&[String]> {
+        self.spec.allowed_priority_classes.as_deref()
     }
 });
 impl_quota_fields!(Cohort, Lockkeeper, Cohort, spec => spec.parent_name.as_deref());

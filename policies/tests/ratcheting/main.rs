@@ -202,7 +202,10 @@ fn with_metadata(object: &Value, metadata: &Value) -> Value {
     for map in ["labels", "annotations"] {
         let entries = object["metadata"][map].as_object().into_iter().flatten();
         for (key, value) in entries {
-            if key == labels::JOB || key.contains("koordinator.sh/") {
+            if key == labels::JOB
+                || key.contains("koordinator.sh/")
+                || key.starts_with("lockkeeper.dev/")
+            {
                 new["metadata"][map][key] = value.clone();
             }
         }

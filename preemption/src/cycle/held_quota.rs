@@ -182,7 +182,8 @@ fn displaceable_preemptors(
     let root = view.tree.node(nominator.queue()).root;
     let policy = nominator.policy();
     let may = |hold: &Hold| {
-        let is_weaker = hold.priority < nominator.priority();
+        let may_preempt = nominator.may_preempt() && nominator.delayed_until_s().is_none();
+        let is_weaker = may_preempt && hold.priority < nominator.priority();
         if hold.queue == nominator.queue() {
             // The head of a `StrictFIFO` queue comes before all others of the queue.
             nominator.is_strict()

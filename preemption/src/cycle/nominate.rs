@@ -2,8 +2,9 @@
 
 use crate::amount::Amount;
 use crate::assignment::{Assignment, Mode};
+use crate::assignment_request::{AssignmentRequest, Oracle, VictimSearchOracle};
 use crate::elastic::ElasticGate;
-use crate::flavor_assigner::{AssignmentRequest, Oracle, VictimSearchOracle, assign};
+use crate::flavor_assigner::assign;
 use crate::ids::{FlavorResource, NodeId, ResourceId, WorkloadId};
 use crate::non_preemptible::NonPreemptibleUsage;
 use crate::policy::{Algorithm, Preemption, QueueingStrategy};
@@ -28,7 +29,7 @@ pub(crate) struct NominatedEntry {
     pub(crate) tried_flavors: Vec<(usize, ResourceId, usize)>,
     /// The preemptors that it displaces: it uses the quota held for them.
     pub(crate) displaced: Vec<WorkloadId>,
-    /// The second at which a protected candidate reaches its minimum run time.
+    /// The second at which a protected candidate reaches its minimum run time, or it has waited long enough itself.
     pub(crate) next_candidate_at_s: Option<i64>,
     pub(crate) trace: Trace,
 }
@@ -48,7 +49,7 @@ pub(crate) struct NominationContext<'a> {
     queue: &'a Queue,
     /// Preemptors whose held quota counts as free.
     displaced: &'a [WorkloadId],
-    /// The second at which a protected candidate reaches its minimum run time.
+    /// The second at which a protected candidate reaches its minimum run time, or it has waited long enough itself.
     next_candidate_at_s: Cell<Option<i64>>,
 }
 
@@ -95,6 +96,17 @@ impl<'a> NominationContext<'a> {
 
     pub(super) fn policy(&self) -> Preemption {
         self.queue.settings.preemption
+    }
+
+    pub(super) fn may_preempt(&self) -> bool {
+        self.settings().may_preempt(self.row.preemption_labels)
+    }
+
+    /// The second from which it may preempt; `None` if it has waited long enough.
+    pub(super) fn delayed_until_s(&self) -> Option<i64> {
+        let delay_s = self.settings().preemption.limits.delay_s?;
+        let until_s = self.row.waiting_since_s.saturating_add(delay_s);
+        (self.state.now_s < until_s).then_some(until_s)
     }
 
     /// Assigns flavors to all pods, and finds victims if needed. If that fails, tries fewer pods, if partial admission
@@ -212,7 +224,8 @@ impl<'a> NominationContext<'a> {
         }
         // `needs` are the parts in mode Preempt; the request includes those that fit, as in Kueue.
         let needs = assignment.needs();
-        let request = demands(view, &assignment.usage, self.row.queue);
+        let gate = assignment_request.elastic_gate.as_ref();
+        let request = demands(view, &assignment.usage, self.row.queue, gate);
         let preemptor = assignment_request.preemptor(&needs, &request);
         let victims = victims::search(view, &context, &preemptor, trace);
         (assignment, victims)
@@ -290,7 +303,8 @@ impl<'a> NominationContext<'a> {
             allowed_flavors: None,
             compatibility: options.compatibility,
             is_fair: matches!(options.algorithm, Algorithm::FairSharing(_)),
-            may_preempt: self.settings().may_preempt(self.row.preemption_labels),
+            may_preempt: self.may_preempt(),
+            delayed_until_s: self.delayed_until_s(),
             elastic_gate: self.elastic_gate(),
         }
     }
@@ -336,16 +350,19 @@ pub(crate) fn demands(
     view: &View<'_>,
     usage: &[(FlavorResource, Amount)],
     queue: NodeId,
+    gate: Option<&ElasticGate<'_>>,
 ) -> Vec<Demand> {
     let node = view.tree.node(queue);
     usage
         .iter()
         .filter(|(_, amount)| amount.get() != 0)
         .filter_map(|(of, amount)| {
+            let cell = node.cell(*of)?;
             Some(Demand {
                 of: *of,
-                cell: node.cell(*of)?,
+                cell,
                 amount: *amount,
+                own_usage_max: gate.and_then(|it| it.own_usage_max(view, cell, *of, *amount)),
             })
         })
         .collect()

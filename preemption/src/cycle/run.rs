@@ -39,9 +39,12 @@ impl State {
             } = processed;
             update_holds(self, &entry);
             finish_entry(self, &mut entry, tried_flavors, now_s);
-            // No event marks the end of a minimum run time, so a cycle at that second reactivates.
+            // No event marks the end of a minimum run time or of a delay, so a cycle at that second reactivates.
+            let is_unsuccessful =
+                matches!(entry.decision, Decision::NoCandidates | Decision::NoFit);
             if let Some(at_s) = next_candidate_at_s
-                && matches!(entry.requeued, Some((_, RequeueDestination::Inadmissible)))
+                && is_unsuccessful
+                && at_s > now_s
             {
                 self.reactivation_times.insert((at_s, entry.queue));
             }
@@ -223,6 +226,8 @@ fn finish_entry(state: &mut State, entry: &mut Entry, tried_flavors: TriedFlavor
     } else {
         // Kueue gate `SchedulingEquivalenceHashing`: all equivalent workloads would fail as well.
         queue.mark_inadmissible(class);
+        let interner = &state.pod_set_interner;
+        queue.drop_unused_classes(|id| interner.is_used(id));
         RequeueDestination::Inadmissible
     };
     // First in its queue until it leaves the queue or another preemptor replaces it (Kueue).

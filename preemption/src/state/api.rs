@@ -43,7 +43,9 @@ impl State {
     }
 
     /// Adds or replaces a ClusterQueue. The inadmissible workloads of its tree become active.
-    pub fn set_queue(&mut self, spec: QueueSpec<'_>) -> NodeId {
+    pub fn set_queue(&mut self, mut spec: QueueSpec<'_>) -> NodeId {
+        let limits = spec.preemption.limits;
+        spec.preemption.limits = limits.or(self.options.preemption_limits);
         let id = queue_node(self, spec.name);
         let parent = spec.cohort.map(|name| cohort_node(self, name));
         let mut quotas = Vec::new();

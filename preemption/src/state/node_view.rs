@@ -67,7 +67,10 @@ impl<'a> NodeView<'a> {
     #[must_use]
     pub fn admitted_count(self) -> usize {
         let groups = self.state.admitted_index.groups(self.node).iter();
-        let each = groups.map(|it| it.evicted.len().saturating_add(it.not_evicted.len()));
+        let each = groups.map(|it| {
+            let candidates = it.evicted.len().saturating_add(it.not_evicted.len());
+            candidates.saturating_add(it.stuck.len())
+        });
         each.fold(0, usize::saturating_add)
     }
 
@@ -111,7 +114,9 @@ impl<'a> NodeView<'a> {
 #[cfg(test)]
 mod tests {
     use super::PendingCounts;
-    use crate::{Amount, CohortSpec, FlavorResource, Reservation, State, TreeView, WorkloadSpec};
+    use crate::{
+        Amount, CohortSpec, FlavorResource, Reservation, State, TreeView, WorkloadSpec, mark_stuck,
+    };
 
     fn cohort(state: &mut State, name: &str, parent: Option<&str>) {
         state.set_cohort(CohortSpec {
@@ -152,7 +157,9 @@ mod tests {
                 uid: name,
                 queue: "q",
                 priority: 0,
+                preemption_priority: None,
                 order_time: 0,
+                waiting_since_s: 0,
                 pod_sets: Vec::new(),
                 is_in_scope: true,
                 preemption_labels: crate::job::PreemptionLabels::default(),
@@ -187,5 +194,50 @@ mod tests {
         );
         assert_eq!(state.node_view(queue).admitted_count(), 1);
         assert_eq!(state.node_view(queue).borrowed(of), Amount::new(5));
+    }
+
+    /// A stuck workload counts as admitted and uses its quota, but is in no list of candidates.
+    #[test]
+    fn mark_stuck_keeps_quota_without_candidate() {
+        let mut state = State::default();
+        let (flavor, resource) = (state.flavor("f"), state.resource("cpu"));
+        let of = FlavorResource { flavor, resource };
+        let held = Reservation {
+            usage: vec![(of, Amount::new(5))],
+            reserved_at_s: 0,
+            is_evicted: false,
+        };
+        let spec = WorkloadSpec {
+            name: "one",
+            uid: "one",
+            queue: "q",
+            priority: 0,
+            preemption_priority: None,
+            order_time: 0,
+            waiting_since_s: 0,
+            pod_sets: Vec::new(),
+            is_in_scope: true,
+            preemption_labels: crate::job::PreemptionLabels::default(),
+        };
+        let id = state.add_admitted(spec, &held);
+        let queue = state.queue("q").unwrap();
+        let candidates = |state: &State| {
+            let groups = state.admitted_index.groups(queue).iter();
+            let each = groups.map(|it| it.evicted.len() + it.not_evicted.len());
+            each.sum::<usize>()
+        };
+        assert_eq!(candidates(&state), 1);
+        for _ in 0..2 {
+            mark_stuck(&mut state, id);
+            assert_eq!(candidates(&state), 0);
+            assert_eq!(state.node_view(queue).admitted_count(), 1);
+            assert_eq!(state.node_view(queue).usage(), [(of, Amount::new(5))]);
+        }
+        state.reserve(id, &held);
+        assert_eq!(candidates(&state), 1);
+        mark_stuck(&mut state, id);
+        state.release(id);
+        assert_eq!(candidates(&state), 0);
+        assert_eq!(state.node_view(queue).admitted_count(), 0);
     }
 }

@@ -59,7 +59,7 @@ fn reserve_sorted(
         queue,
         usage_group: group,
         amounts: SmallAmounts::new(usage.iter().map(|(_, amount)| *amount)),
-        priority: row.priority,
+        preemption_priority: row.preemption_priority,
         order_time: row.order_time,
         reserved_at_s,
         is_evicted,

@@ -24,13 +24,29 @@ impl<'a> WorkloadView<'a> {
         self.state.workloads.get(self.id).map(|row| row.queue)
     }
 
-    /// Returns its priority; 0 if it is unknown.
+    /// Returns its uid; empty if it is unknown.
+    #[must_use]
+    pub fn uid(self) -> &'a str {
+        let row = self.state.workloads.get(self.id);
+        row.map_or("", |row| &*row.uid)
+    }
+
+    /// Returns its scheduling priority; 0 if it is unknown.
     #[must_use]
     pub fn priority(self) -> i32 {
         self.state
             .workloads
             .get(self.id)
             .map_or(0, |row| row.priority)
+    }
+
+    /// Returns its preemption priority, which is at least its scheduling priority; 0 if it is unknown.
+    #[must_use]
+    pub fn preemption_priority(self) -> i32 {
+        self.state
+            .workloads
+            .get(self.id)
+            .map_or(0, |row| row.preemption_priority)
     }
 
     /// Returns its pod sets.

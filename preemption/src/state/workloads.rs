@@ -6,6 +6,7 @@ use super::non_preemptible::{add_non_preemptible_usage, remove_non_preemptible_u
 use super::reactivation::{reactivate, reactivate_where_holds_ended};
 use super::usage::{dequeue, enqueue, release_usage, reserve_usage};
 use super::workload_view::WorkloadView;
+use crate::admitted::AdmittedLookup;
 use crate::ids::WorkloadId;
 use crate::spec::WorkloadSpec;
 use crate::workload_table::WorkloadRow;
@@ -17,6 +18,7 @@ pub(crate) fn add_workload(state: &mut State, spec: WorkloadSpec<'_>) -> Workloa
         remove(state, known);
     }
     let queue = queue_node(state, spec.queue);
+    let preemption_priority = preemption_priority(&spec);
     let (pod_sets, pod_sets_id) = state.pod_set_interner.acquire(spec.pod_sets);
     let name: Arc<str> = spec.name.into();
     let id = state.workloads.insert(WorkloadRow {
@@ -24,7 +26,9 @@ pub(crate) fn add_workload(state: &mut State, spec: WorkloadSpec<'_>) -> Workloa
         uid: spec.uid.into(),
         queue,
         priority: spec.priority,
+        preemption_priority,
         order_time: spec.order_time,
+        waiting_since_s: spec.waiting_since_s,
         pod_sets,
         pod_sets_id,
         is_in_scope: spec.is_in_scope,
@@ -36,6 +40,12 @@ pub(crate) fn add_workload(state: &mut State, spec: WorkloadSpec<'_>) -> Workloa
     state.by_name.insert(name, id);
     add_non_preemptible_usage(state, id);
     id
+}
+
+/// The preemption priority; one below the scheduling priority would permit two workloads to preempt each other in turn.
+fn preemption_priority(spec: &WorkloadSpec<'_>) -> i32 {
+    let given = spec.preemption_priority;
+    given.map_or(spec.priority, |it| it.max(spec.priority))
 }
 
 /// Removes a workload and frees its quota.
@@ -62,12 +72,16 @@ pub(crate) fn remove(state: &mut State, id: WorkloadId) {
 /// Replaces the spec of a workload, see [`State::update_workload`].
 pub(crate) fn update_workload(state: &mut State, id: WorkloadId, spec: WorkloadSpec<'_>) {
     let queue = queue_node(state, spec.queue);
-    let Some(row) = state.workloads.get(id) else {
+    let preemption_priority = preemption_priority(&spec);
+    let Some(row) = state.workloads.get_mut(id) else {
         return;
     };
+    // It changes with each eviction, and must not touch the quota that is still reserved then.
+    row.waiting_since_s = spec.waiting_since_s;
     let is_same = row.queue == queue
         && *row.uid == *spec.uid
         && row.priority == spec.priority
+        && row.preemption_priority == preemption_priority
         && row.order_time == spec.order_time
         && row.is_in_scope == spec.is_in_scope
         && row.preemption_labels == spec.preemption_labels
@@ -91,6 +105,7 @@ pub(crate) fn update_workload(state: &mut State, id: WorkloadId, spec: WorkloadS
     row.pod_sets_id = pod_sets_id;
     row.queue = queue;
     row.uid = Arc::from(spec.uid);
+    row.preemption_priority = preemption_priority;
     row.priority = spec.priority;
     row.order_time = spec.order_time;
     row.is_in_scope = spec.is_in_scope;
@@ -125,6 +140,17 @@ pub(crate) fn update_workload(state: &mut State, id: WorkloadId, spec: WorkloadS
     reactivate_where_holds_ended(state);
 }
 
+/// Takes an admitted workload out of the candidates: it does not release its quota, so no preemptor may count on it.
+/// It keeps its quota until [`State::release`]. Reserving quota for it again makes it a candidate again.
+pub fn mark_stuck(state: &mut State, id: WorkloadId) {
+    state.mark_evicted(id);
+    if let Some(admitted) = state.workloads.admitted(id) {
+        state
+            .admitted_index
+            .mark_stuck(&state.workloads, id, admitted);
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use crate::job::PreemptionLabels;
@@ -136,7 +162,9 @@ mod tests {
             uid: "1",
             queue,
             priority,
+            preemption_priority: None,
             order_time: 0,
+            waiting_since_s: 0,
             pod_sets: Vec::new(),
             is_in_scope: true,
             preemption_labels: PreemptionLabels::default(),

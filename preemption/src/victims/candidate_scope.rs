@@ -1,4 +1,4 @@
-//! The candidates that the policy of a preemptor permits.
+//! The candidates that the policy of a preemptor permits. The priority of a candidate is its preemption priority.
 
 use super::preemptor::Preemptor;
 use crate::admitted::AdmittedWorkload;
@@ -40,7 +40,7 @@ impl CandidateScope {
         scope.limited(preemptor.policy.limits.reclaim_threshold_max)
     }
 
-    /// Excludes workloads above a threshold.
+    /// Excludes workloads with a preemption priority above a threshold.
     pub(super) fn limited(self, threshold_max: Option<i32>) -> Self {
         // Thresholds are inclusive (KEP-1337); one of `i32::MAX` limits nothing.
         let Some(end) = threshold_max.and_then(|most| most.checked_add(1)) else {
@@ -78,10 +78,11 @@ impl CandidateScope {
     pub(crate) fn includes(self, running: &AdmittedWorkload) -> bool {
         match self {
             Self::Empty => false,
-            Self::Below(limit) => running.priority < limit,
+            Self::Below(limit) => running.preemption_priority < limit,
             Self::BelowOrNewer(limit, time) => {
                 // Strictly later: workloads of the same time do not preempt each other.
-                running.priority < limit || (running.priority == limit && time < running.order_time)
+                let priority = running.preemption_priority;
+                priority < limit || (priority == limit && time < running.order_time)
             }
             Self::All => true,
         }
@@ -112,7 +113,7 @@ mod tests {
             queue: NodeId(0),
             usage_group: 0,
             amounts: SmallAmounts::new([].into_iter()),
-            priority,
+            preemption_priority: priority,
             order_time,
             reserved_at_s: 0,
             is_evicted: false,

@@ -454,8 +454,8 @@ impl<'a> Section<'a> {
             // Kueue reports the borrowing reason even if the attempt without borrowing succeeds.
             CandidateKind::Priority => match preemptor.policy.borrow_within_cohort {
                 BorrowWithinCohort::LowerPriority { threshold_max }
-                    if running.priority < preemptor.priority
-                        && threshold_max.is_none_or(|most| running.priority <= most) =>
+                    if running.preemption_priority < preemptor.priority
+                        && threshold_max.is_none_or(|most| running.preemption_priority <= most) =>
                 {
                     PreemptionReason::InCohortReclaimWhileBorrowing
                 }

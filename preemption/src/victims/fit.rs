@@ -8,10 +8,17 @@ use crate::victim::{PreemptionReason, Victim};
 
 /// Returns whether the request fits in the view. Without borrowing it must also stay within nominal quota.
 pub(super) fn fits(view: &View<'_>, preemptor: &Preemptor<'_>, may_borrow: bool) -> bool {
-    preemptor.request.iter().all(|Demand { cell, amount, .. }| {
-        let within = || view.usage(*cell).plus(*amount) <= view.tree.cell(*cell).nominal;
+    preemptor.request.iter().all(|demand| {
+        let Demand { cell, amount, .. } = *demand;
+        let is_within_nominal = || view.usage(cell).plus(amount) <= view.tree.cell(cell).nominal;
+        let is_within_max = || {
+            let most = demand.own_usage_max;
+            most.is_none_or(|most| view.usage(cell) <= most)
+        };
         // `available` is negative in an overcommitted tree; Kueue clamps it at the queue.
-        (may_borrow || within()) && *amount <= view.available(*cell).or_zero()
+        (may_borrow || is_within_nominal())
+            && is_within_max()
+            && amount <= view.available(cell).or_zero()
     })
 }
 

@@ -14,6 +14,8 @@ pub(crate) struct Preemptor<'a> {
     pub(crate) policy: Preemption,
     /// False if it may not preempt, whatever the policy.
     pub(crate) may_preempt: bool,
+    /// The second from which it may preempt, if it has not waited long enough.
+    pub(crate) delayed_until_s: Option<i64>,
     /// The flavors and resources that do not fit without preemption. Sorted.
     pub(crate) needs: &'a [FlavorResource],
     /// The whole request, without duplicates and zero amounts.
@@ -39,4 +41,6 @@ pub(crate) struct Demand {
     /// The cell of the preemptor's queue.
     pub(crate) cell: CellId,
     pub(crate) amount: Amount,
+    /// If set, the usage of the preemptor's queue must fall to this amount: the max of an elastic queue requires it.
+    pub(crate) own_usage_max: Option<Amount>,
 }

@@ -19,6 +19,11 @@ pub(crate) fn search(
         trace.record(|| Step::MayNotPreempt);
         return Vec::new();
     }
+    if let Some(until_s) = preemptor.delayed_until_s {
+        trace.record(|| Step::PreemptionDelayed { until_s });
+        context.protection.wake_at(until_s);
+        return Vec::new();
+    }
     let mark = view.mark();
     let victims = match context.algorithm {
         Algorithm::Classical => classical::search(view, context, preemptor, trace),

@@ -113,7 +113,9 @@ impl Fixture {
             uid: name,
             queue,
             priority,
+            preemption_priority: None,
             order_time: self.now_s,
+            waiting_since_s: self.now_s,
             pod_sets: vec![PodSet {
                 name: "main".into(),
                 count: 1,

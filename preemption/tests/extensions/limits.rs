@@ -203,3 +203,54 @@ fn entry_over_victim_limit_is_requeued() {
         ["first preempts low", "second preempts high"]
     );
 }
+
+/// No event ends the delay: the state wakes up, and the workload preempts then.
+#[test]
+fn preemptor_waits_for_the_delay_of_its_queue() {
+    let limits = PreemptionLimits {
+        delay_s: Some(60),
+        ..PreemptionLimits::default()
+    };
+    let mut house = with_borrowed_quota(limits, PreemptionLimits::default());
+    let created_s = house.now_s;
+    house.add_pending("mine", "owner", 5, 2);
+    assert_eq!(house.run_cycle(), ["mine NoCandidates"]);
+    let wake_s = DampingView::new(&house.state).next_wake_s();
+    assert_eq!(wake_s, Some(created_s + 60));
+    // A cycle runs one second later.
+    house.now_s = created_s + 58;
+    assert_eq!(house.run_cycle(), Vec::<String>::new());
+    house.now_s = created_s + 59;
+    assert_eq!(house.run_cycle(), ["mine preempts low high"]);
+}
+
+/// A limit of a queue replaces the default; 0 switches it off.
+#[test]
+fn default_limits_apply_to_queues_without_their_own() {
+    let defaults = PreemptionLimits {
+        min_run_beyond_s: Some(1_000),
+        ..PreemptionLimits::default()
+    };
+    for (own, expected) in [
+        (None, "mine NoCandidates"),
+        (Some(0), "mine preempts low high"),
+    ] {
+        let limits = PreemptionLimits {
+            min_run_beyond_s: own,
+            ..PreemptionLimits::default()
+        };
+        let options = Options {
+            preemption_limits: defaults,
+            ..Options::default()
+        };
+        let guest = TestQueue {
+            limits,
+            ..test_queue("guest", 0)
+        };
+        let mut house = Fixture::new(options, &[test_queue("owner", 2), guest]);
+        house.add_admitted("low", "guest", 0, 1);
+        house.add_admitted("high", "guest", 7, 1);
+        house.add_pending("mine", "owner", 5, 2);
+        assert_eq!(house.run_cycle(), [expected], "{own:?}");
+    }
+}

@@ -157,6 +157,7 @@ fn workload(name: String, queue: usize, priority: i32, size: i64) -> Workload {
         name,
         queue: QUEUES[queue].to_owned(),
         priority,
+        preemption_priority: priority,
         order_time: 10,
         pods: vec![Pods {
             count: 1,

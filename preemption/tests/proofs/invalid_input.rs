@@ -68,7 +68,9 @@ fn workload<'a>(state: &mut State, name: &'a str, queue: &'a str, asks: i64) -> 
         uid: name,
         queue,
         priority: 0,
+        preemption_priority: None,
         order_time: 0,
+        waiting_since_s: 0,
         pod_sets: vec![PodSet {
             name: "main".into(),
             count: 1,

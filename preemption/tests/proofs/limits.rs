@@ -40,6 +40,7 @@ fn workload(name: &str, queue: &str, priority: i32, reserved_at_s: Option<i64>) 
         uid: name.to_owned(),
         queue: queue.to_owned(),
         priority,
+        preemption_priority: priority,
         order_time: 5,
         pods: vec![Pods {
             count: 1,

@@ -22,6 +22,7 @@ mod job;
 mod limits;
 mod loops;
 mod model;
+mod preemption_priority;
 mod properties;
 mod reference;
 mod trace;

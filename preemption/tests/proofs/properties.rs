@@ -173,13 +173,14 @@ fn is_within_policy(case: &NominationCase, (name, reason): &NamedVictim) -> Test
     }
     match reason {
         PreemptionReason::InCohortReclaimWhileBorrowing => {
-            prop_assert!(!is_fair && victim.priority < preemptor.priority);
+            let priority = victim.candidate_priority();
+            prop_assert!(!is_fair && priority < preemptor.priority);
             let BorrowWithinCohort::LowerPriority { threshold_max } =
                 preemptor.policy.borrow_within_cohort
             else {
                 return Err(TestCaseError::fail("borrowWithinCohort is Never"));
             };
-            prop_assert!(threshold_max.is_none_or(|most| victim.priority <= most));
+            prop_assert!(threshold_max.is_none_or(|most| priority <= most));
         }
         PreemptionReason::InCohortFairSharing => prop_assert!(is_fair),
         PreemptionReason::InClusterQueue | PreemptionReason::InCohortReclamation => {}

@@ -57,8 +57,8 @@ fn searches(live: &LiveState, trace: &Trace) -> Result<Vec<SearchTrace>, TestCas
                 counts = Some(fewer.clone());
                 continue;
             }
-            let is_flavor = matches!(step, Step::Flavor { .. });
-            prop_assert!(is_flavor, "{step:?} outside a search");
+            let is_known = matches!(step, Step::Flavor { .. } | Step::ResourceNotCovered { .. });
+            prop_assert!(is_known, "{step:?} outside a search");
             continue;
         };
         match step {

@@ -52,7 +52,9 @@ fn add(state: &mut State, name: &str, priority: i32) -> WorkloadId {
         uid: name,
         queue: "queue",
         priority,
+        preemption_priority: None,
         order_time: 0,
+        waiting_since_s: 0,
         pod_sets: vec![PodSet {
             name: "main".into(),
             count: 1,

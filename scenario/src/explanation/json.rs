@@ -189,6 +189,7 @@ fn step_json(state: &State, step: &Step) -> Value {
             json!({"step": "search", "needs": needs.iter().map(pair).collect::<Vec<_>>()})
         }
         Step::MayNotPreempt => json!({"step": "mayNotTrigger"}),
+        Step::PreemptionDelayed { until_s } => json!({"step": "delayed", "untilSeconds": until_s}),
         Step::CannotSucceed => json!({"step": "inVain"}),
         Step::Attempt { may_borrow } => json!({"step": "attempt", "allowBorrowing": may_borrow}),
         Step::Candidate {
@@ -229,6 +230,11 @@ fn step_json(state: &State, step: &Step) -> Value {
 /// Steps that are neither about quota nor about preemption policies.
 fn limit_step_json(state: &State, step: &Step) -> Value {
     match step {
+        Step::ResourceNotCovered { pod_set, resource } => json!({
+            "step": "resourceNotCovered",
+            "podSet": pod_set,
+            "resource": state.resource_name(*resource),
+        }),
         Step::FewerPods { counts } => json!({"step": "fewerPods", "counts": counts}),
         Step::Protected {
             workload,

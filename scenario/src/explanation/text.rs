@@ -157,13 +157,10 @@ fn write_victims(out: &mut impl Write, state: &State, victims: &[Victim]) -> fmt
         let name = state.workload_name(victim.workload);
         let queue = state.workload_view(victim.workload).queue();
         let queue = queue.map_or("", |id| state.node_view(id).name());
-        let priority = state.workload_view(victim.workload).priority();
+        let priority = priority_text(state, victim.workload);
         let reason = victim.reason.as_str();
         let why = preemption_reason(victim.reason);
-        writeln!(
-            out,
-            "  {name} ({queue}, priority {priority}): {why} ({reason})"
-        )?;
+        writeln!(out, "  {name} ({queue}, {priority}): {why} ({reason})")?;
     }
     Ok(())
 }
@@ -216,6 +213,14 @@ fn write_step(out: &mut impl Write, state: &State, names: &[&str], step: &Step) 
             let counts: Vec<String> = counts.collect();
             writeln!(out, "  with fewer pods, {}:", counts.join(", "))
         }
+        Step::ResourceNotCovered { pod_set, resource } => {
+            let pod_set = names.get(*pod_set).copied().unwrap_or_default();
+            let resource = state.resource_name(*resource);
+            writeln!(
+                out,
+                "  {pod_set}: requests {resource}, which its ClusterQueue does not cover (ResourceNotCovered)"
+            )
+        }
         Step::Search { needs } => {
             let needs: Vec<String> = needs
                 .iter()
@@ -223,10 +228,6 @@ fn write_step(out: &mut impl Write, state: &State, names: &[&str], step: &Step) 
                 .collect();
             writeln!(out, "  search for victims, for {}", needs.join(", "))
         }
-        Step::MayNotPreempt => writeln!(
-            out,
-            "  no search: its ClusterQueue is elastic, and the labels or preemptionPolicy of its pods forbid preemption"
-        ),
         Step::CannotSucceed => writeln!(
             out,
             "    skipped: preempting every candidate would not release enough quota"
@@ -298,6 +299,14 @@ fn queue_verdict_text(verdict: QueueVerdict) -> String {
 fn write_limit_step(out: &mut impl Write, state: &State, step: &Step) -> fmt::Result {
     let name = |id| workload_label(state, id);
     match step {
+        Step::MayNotPreempt => writeln!(
+            out,
+            "  no search: its preemptionPolicy is Never, or its ClusterQueue is elastic and the labels of its pods forbid preemption"
+        ),
+        Step::PreemptionDelayed { until_s } => writeln!(
+            out,
+            "  no search: it may preempt from second {until_s} on (preemption.limits.delaySeconds)"
+        ),
         Step::Protected {
             workload,
             protection: why,
@@ -358,10 +367,20 @@ fn workload_label(state: &State, workload: WorkloadId) -> String {
     let queue = state.workload_view(workload).queue();
     let queue = queue.map_or("", |id| state.node_view(id).name());
     format!(
-        "{} ({queue}, priority {})",
+        "{} ({queue}, {})",
         state.workload_name(workload),
-        state.workload_view(workload).priority()
+        priority_text(state, workload)
     )
+}
+
+/// The priority of a candidate: its preemption priority is named if it differs.
+fn priority_text(state: &State, workload: WorkloadId) -> String {
+    let view = state.workload_view(workload);
+    let (priority, preemption_priority) = (view.priority(), view.preemption_priority());
+    if priority == preemption_priority {
+        return format!("priority {priority}");
+    }
+    format!("priority {priority}, preemption priority {preemption_priority}")
 }
 
 fn protection_text(why: Protection) -> String {

@@ -202,6 +202,7 @@ fn push(state: &mut State, queue: usize, priority: i32, units: i64, name: &str, 
         uid: &uid(&mut Random(seed)),
         queue: &queue,
         order_time: i64::try_from(time).unwrap(),
+        waiting_since_s: 0,
         ..spec(0, priority, vec![pod_set])
     });
 }
@@ -219,7 +220,9 @@ fn spec(queue: usize, priority: i32, pod_sets: Vec<PodSet>) -> WorkloadSpec<'sta
         uid: "",
         queue: NAMES[queue],
         priority,
+        preemption_priority: None,
         order_time: 0,
+        waiting_since_s: 0,
         pod_sets,
         is_in_scope: true,
         preemption_labels: lockkeeper_preemption::job::PreemptionLabels::default(),

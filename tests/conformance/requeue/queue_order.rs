@@ -135,7 +135,9 @@ fn spec<'a>(
         uid,
         queue: "queue",
         priority,
+        preemption_priority: None,
         order_time: time_ms,
+        waiting_since_s: 0,
         pod_sets: vec![PodSet {
             name: "main".into(),
             count: 1,

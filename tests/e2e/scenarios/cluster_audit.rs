@@ -216,18 +216,18 @@ fn missing_list_rights_are_reported(stage: &mut Fixture, _: Protocol) {
     let stranger = stranger.to_str().unwrap();
     let run = |arguments: &[&str]| {
         let output = lockkeeper::run(&[&["check", "--kubeconfig", stranger], arguments].concat());
-        let stderr = String::from_utf8(output.stderr).unwrap();
-        (output.status.code(), stderr)
+        let printed = String::from_utf8([output.stdout, output.stderr].concat()).unwrap();
+        (output.status.code(), printed)
     };
     for arguments in [["examples/good"], ["--stored"]] {
-        let (code, stderr) = run(&arguments);
-        assert_eq!(code, Some(2), "{stderr}");
+        let (code, printed) = run(&arguments);
+        assert_eq!(code, Some(2), "{printed}");
         for part in [
             "the user of the kubeconfig may not list",
             "grant the verb list",
             "cannot list resource",
         ] {
-            assert!(stderr.contains(part), "{stderr}");
+            assert!(printed.contains(part), "{printed}");
         }
     }
 
@@ -236,8 +236,8 @@ fn missing_list_rights_are_reported(stage: &mut Fixture, _: Protocol) {
     let mut last = String::new();
     let code = wait::until(
         || {
-            let (code, stderr) = run(&["--stored"]);
-            last = stderr;
+            let (code, printed) = run(&["--stored"]);
+            last = printed;
             let Some((_, rest)) = last.split_once("may not list ") else {
                 return Ok(Some(code));
             };

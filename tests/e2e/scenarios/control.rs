@@ -2,15 +2,18 @@
 
 mod bad_input;
 mod borrowing;
+mod elastic;
 mod faults;
 mod fixture;
 mod invariants;
 mod jobs;
+mod limits;
 mod pods_ready;
 mod preemption;
 mod preemption_loops;
 mod proxy_faults;
 mod render;
+mod tenant;
 
 use super::Scenario;
 use crate::fixture::Fixture;
@@ -28,9 +31,12 @@ pub fn scenarios() -> Vec<Scenario> {
     add("preemption", &preemption::TRIALS);
     add("borrowing", &borrowing::TRIALS);
     add("preemption", &preemption_loops::TRIALS);
+    add("elastic", &elastic::TRIALS);
+    add("limits", &limits::TRIALS);
     add("pods ready", &pods_ready::TRIALS);
     add("jobs", &jobs::TRIALS);
     add("bad input", &bad_input::TRIALS);
+    add("tenant", &tenant::TRIALS);
     add("faults", &faults::TRIALS);
     add("faults", &proxy_faults::TRIALS);
     scenarios

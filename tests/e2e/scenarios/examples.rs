@@ -92,7 +92,7 @@ fn bad_together(stage: &mut Fixture, protocol: Protocol) {
 
 /// Applies bad examples until that many objects are rejected at once. Two results depend on timing:
 /// - If two pods of one job arrive together, the second may pass before the watch of the webhook has delivered the
-///   first, as the pages of PO001 and PO005 say.
+///   first, as the pages of PO001 and PO005 say. So may a Workload that arrives together with its ClusterQueue (QU001).
 /// - A second default class is rejected by the API server's admission plugin, or, before that plugin has observed the
 ///   first class, by the webhook. The snapshots have the message of the plugin.
 ///
@@ -104,9 +104,9 @@ fn apply_until_rejected(
     path: &str,
     count: usize,
 ) -> KubectlOutput {
-    let has_pods = path == BAD || path.contains("/po0");
+    let needs_other_objects = ["/po0", "/qu0"].iter().any(|it| path.contains(it));
     let has_default_classes = path == BAD || path.contains("pc001");
-    let attempts = if has_pods || has_default_classes {
+    let attempts = if path == BAD || needs_other_objects || has_default_classes {
         ATTEMPTS_MAX
     } else {
         1

@@ -24,7 +24,15 @@ fn policies_match_webhook_defaults(stage: &mut Fixture, _: Protocol) {
         .expect_accepted_without_warning();
     let flavor = object("ResourceFlavor", "defaulted", &json!({}));
     // Policies take effect a moment after they are stored.
-    let fills = || Ok((!finalizers(&dry_run_create(&kubectl, &flavor)).is_empty()).then_some(()));
+    let fills = || {
+        let create = ["create", "--dry-run=server", "-o", "json", "-f", "-"];
+        // Rejected while the API server does not have the schema of a new kind.
+        let reply = kubectl.with_input(&create, &flavor.to_string());
+        Ok(reply
+            .stdout
+            .contains("lockkeeper.dev/resource-in-use")
+            .then_some(()))
+    };
     wait::until(fills, || "the policies fill in nothing".to_owned()).unwrap();
     let alone = observed_results(&kubectl);
     kubectl
@@ -114,8 +122,4 @@ fn defaulted_fields(text: &str) -> Value {
     let object: Value = serde_json::from_str(text).unwrap();
     json!({"kind": object["kind"], "name": object["metadata"]["name"],
            "finalizers": object["metadata"]["finalizers"], "spec": object["spec"]})
-}
-
-fn finalizers(object: &Value) -> Vec<Value> {
-    object["finalizers"].as_array().cloned().unwrap_or_default()
 }

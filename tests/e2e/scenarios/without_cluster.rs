@@ -145,7 +145,7 @@ fn configuration(folder: &Path) {
             "webhook: {listen: localhost}\n",
             ["config.yaml:1:19", "127.0.0.1:9443"],
         ),
-        ("rules: [\n", [":1:8", "expected mapping"]),
+        ("rules: [\n", [":1:8", "expected a mapping"]),
         (
             "webhook: {limits: {requestsMax: 0}}\n",
             ["config.yaml:1:33", "from 1 to 65536"],
@@ -354,7 +354,7 @@ fn exit_codes(_: &Path) {
             .lines()
             .filter_map(|line| line.split_whitespace().next())
             .collect();
-        assert_eq!(codes, ["0", "1", "2", "130", "143"]);
+        assert_eq!(codes, ["0", "1", "2", "130", "141", "143"]);
     }
     assert!(lockkeeper::run(&["--version"]).status.success());
     assert_exit(&lockkeeper::run(&["sreve"]), 2, &["serve"]);
@@ -412,10 +412,10 @@ fn invalid_kubeconfig(folder: &Path) {
     let of = |file: &Path| serve_rejects_flags(folder, &["--kubeconfig", path(file)]);
     assert_exit(
         &of(&file),
-        1,
+        2,
         &[path(&file), "--kubeconfig", "No such file"],
     );
-    assert_exit(&of(folder), 1, &[path(folder), "--kubeconfig", "directory"]);
+    assert_exit(&of(folder), 2, &[path(folder), "--kubeconfig", "directory"]);
     for (yaml, part) in [
         ("clusters: [\n", ":1:11: unclosed bracket"),
         ("rules: {}\n", "no current-context"),
@@ -429,7 +429,7 @@ fn invalid_kubeconfig(folder: &Path) {
     ] {
         fs::write(&file, yaml).unwrap();
         let output = of(&file);
-        assert_exit(&output, 1, &[path(&file), part]);
+        assert_exit(&output, 2, &[path(&file), part]);
         assert_eq!(text(&output.stderr).lines().count(), 1);
     }
 }

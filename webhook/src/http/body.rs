@@ -7,15 +7,28 @@ use axum::body::Body;
 use axum::http::header::{CONTENT_LENGTH, CONTENT_TYPE};
 use axum::http::{HeaderMap, HeaderValue};
 use http_body_util::BodyExt;
+use std::net::IpAddr;
 use tokio::time::{Instant, timeout_at};
+
+/// The part of a request that is read here.
+pub(super) struct RequestBody<'a> {
+    /// The address of the client, if the request came over a connection.
+    pub(super) peer: Option<IpAddr>,
+    pub(super) headers: &'a HeaderMap,
+    pub(super) body: Body,
+}
 
 /// Reads the body. Errors if it exceeds the limits of size and time.
 pub(super) async fn read(
     server: &HandlerState,
-    headers: &HeaderMap,
-    body: Body,
+    request: RequestBody<'_>,
     deadline: Instant,
 ) -> Result<BufferedBody, HttpError> {
+    let RequestBody {
+        peer,
+        headers,
+        body,
+    } = request;
     check_content_type(headers)?;
     let limit = server.app.body_limit_bytes;
     // Rejects a large body before its first byte. A chunked one has no length; `collect` limits it.
@@ -27,17 +40,18 @@ pub(super) async fn read(
     }
     let body_deadline = Instant::now().checked_add(server.load.limits().body_timeout);
     let deadline = body_deadline.map_or(deadline, |body_deadline| body_deadline.min(deadline));
-    timeout_at(deadline, collect(server, body, limit))
+    timeout_at(deadline, collect(server, peer, body, limit))
         .await
         .map_err(|_| HttpError::BodyTimeout)?
 }
 
 async fn collect(
     server: &HandlerState,
+    peer: Option<IpAddr>,
     mut body: Body,
     limit: usize,
 ) -> Result<BufferedBody, HttpError> {
-    let mut buffered = BufferedBody::new(&server.load);
+    let mut buffered = BufferedBody::new(&server.load, peer);
     while let Some(frame) = body.frame().await {
         let frame = frame.map_err(|error| HttpError::ConnectionBroken(error.to_string()))?;
         // Trailers are ignored.
@@ -65,7 +79,5 @@ fn check_content_type(headers: &HeaderMap) -> Result<(), HttpError> {
     {
         return Ok(());
     }
-    Err(HttpError::ContentType(
-        String::from_utf8_lossy(value).into_owned(),
-    ))
+    Err(HttpError::ContentType)
 }

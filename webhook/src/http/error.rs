@@ -14,8 +14,9 @@ pub(super) enum HttpError {
     #[error(transparent)]
     Overloaded(#[from] Overloaded),
     /// The content type is not JSON.
-    #[error("the content type is {0:?}; send application/json")]
-    ContentType(String),
+    // Without the value: the response and the log never contain bytes of the client.
+    #[error("the content type is not application/json; send JSON")]
+    ContentType,
     /// The body is larger than the limit.
     #[error("the body is larger than the limit of {0} bytes")]
     TooLarge(usize),
@@ -37,10 +38,24 @@ pub(super) enum HttpError {
 }
 
 impl HttpError {
+    /// Returns the cause without any byte that the client sent, for the log.
+    pub(super) fn cause(&self) -> &'static str {
+        match self {
+            Self::Overloaded(_) => "overloaded",
+            Self::ContentType => "content type",
+            Self::TooLarge(_) => "body too large",
+            Self::BodyTimeout => "body timeout",
+            Self::ConnectionBroken(_) => "connection broken",
+            Self::AdmissionReview(_) => "not an AdmissionReview",
+            Self::ConversionReview(_) => "not a ConversionReview",
+            Self::Encoding(_) => "response not encoded",
+        }
+    }
+
     pub(super) fn code(&self) -> StatusCode {
         match self {
             Self::Overloaded(_) => StatusCode::TOO_MANY_REQUESTS,
-            Self::ContentType(_) => StatusCode::UNSUPPORTED_MEDIA_TYPE,
+            Self::ContentType => StatusCode::UNSUPPORTED_MEDIA_TYPE,
             Self::TooLarge(_) => StatusCode::PAYLOAD_TOO_LARGE,
             Self::BodyTimeout => StatusCode::REQUEST_TIMEOUT,
             Self::ConnectionBroken(_) | Self::AdmissionReview(_) | Self::ConversionReview(_) => {
@@ -55,11 +70,9 @@ impl IntoResponse for HttpError {
     fn into_response(self) -> Response {
         let (code, text) = (self.code(), format!("{self}\n"));
         if let Self::Overloaded(overload) = &self {
-            // Not logged here: the load shedder logs overload at most once a second.
             let headers = [(RETRY_AFTER, HeaderValue::from(overload.retry_after_seconds))];
             return (code, headers, text).into_response();
         }
-        tracing::info!(code = code.as_u16(), reason = %self, "rejected a request");
         (code, text).into_response()
     }
 }

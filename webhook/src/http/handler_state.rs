@@ -8,11 +8,18 @@ use axum::response::Response;
 use lockkeeper_kube_support::health::Health;
 use std::sync::Arc;
 
-/// The state shared by all handlers.
+/// The state shared by the handlers of reviews.
 #[derive(Clone)]
 pub(super) struct HandlerState {
     pub(super) app: Arc<AppState>,
     pub(super) load: Arc<LoadShedder>,
+    pub(super) health: Arc<Health>,
+}
+
+/// The state of the probes.
+#[derive(Clone)]
+pub(super) struct ProbeState {
+    pub(super) app: Arc<AppState>,
     pub(super) health: Arc<Health>,
 }
 

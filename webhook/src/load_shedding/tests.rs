@@ -19,13 +19,16 @@ fn load(requests_max: usize, bodies_max_bytes: usize) -> Arc<LoadShedder> {
 #[test]
 fn acquire_at_limit_is_rejected_until_released() {
     let load = load(2, 0);
-    let first = load.acquire().unwrap();
-    let _second = load.acquire().unwrap();
-    assert_eq!(load.acquire().unwrap_err().limit, LoadLimit::Requests(2));
+    let first = load.acquire(None).unwrap();
+    let _second = load.acquire(None).unwrap();
+    assert_eq!(
+        load.acquire(None).unwrap_err().limit,
+        LoadLimit::Requests(2)
+    );
     assert_eq!((load.in_flight(), load.shed()), (2, 1));
     drop(first);
     assert_eq!((load.in_flight(), load.shed()), (1, 1));
-    assert!(load.acquire().is_ok());
+    assert!(load.acquire(None).is_ok());
 }
 
 #[test]
@@ -35,7 +38,7 @@ fn limit_above_semaphore_max_is_clamped() {
         heavy_max: usize::MAX,
         ..LoadLimits::default()
     });
-    assert!(load.acquire().is_ok());
+    assert!(load.acquire(None).is_ok());
     assert_eq!((load.in_flight(), load.large_in_flight()), (0, 0));
 }
 
@@ -43,7 +46,7 @@ fn limit_above_semaphore_max_is_clamped() {
 #[track_caller]
 fn check(pieces: &[&'static str], taken: bool, held: &str) {
     let load = load(1, 4);
-    let mut body = BufferedBody::new(&load);
+    let mut body = BufferedBody::new(&load, None);
     let mut last = Ok(());
     for piece in pieces {
         last = body.push(Bytes::from_static(piece.as_bytes()));
@@ -68,13 +71,41 @@ fn buffered_body_counts_bytes_until_dropped() {
 #[test]
 fn buffered_bodies_share_one_limit() {
     let load = load(1, 4);
-    let (mut first, mut second) = (BufferedBody::new(&load), BufferedBody::new(&load));
+    let (mut first, mut second) = (
+        BufferedBody::new(&load, None),
+        BufferedBody::new(&load, None),
+    );
     first.push(Bytes::from_static(b"abc")).unwrap();
     let result = second.push(Bytes::from_static(b"de"));
     assert_eq!(result.unwrap_err().limit, LoadLimit::Bytes(4));
     assert_eq!(load.shed(), 1);
     drop(first);
     second.push(Bytes::from_static(b"de")).unwrap();
+}
+
+#[test]
+fn one_peer_takes_no_more_than_its_share() {
+    let load = Arc::new(LoadShedder::new(LoadLimits {
+        requests_max: 3,
+        requests_per_peer_max: 2,
+        bodies_max_bytes: 8,
+        bodies_per_peer_max_bytes: 4,
+        ..LoadLimits::default()
+    }));
+    let [a, b] = ["10.0.0.1", "10.0.0.2"].map(|it| Some(it.parse().unwrap()));
+    let (_first, _second) = (load.acquire(a).unwrap(), load.acquire(a).unwrap());
+    let third = load.acquire(a).unwrap_err();
+    assert_eq!(third.limit, LoadLimit::PeerRequests(2));
+    assert!(load.acquire(b).is_ok());
+    assert_eq!(load.in_flight(), 2);
+    let (mut slow, mut next) = (BufferedBody::new(&load, a), BufferedBody::new(&load, a));
+    slow.push(Bytes::from_static(b"abc")).unwrap();
+    let over = next.push(Bytes::from_static(b"de")).unwrap_err();
+    assert_eq!(over.limit, LoadLimit::PeerBytes(4));
+    let mut other = BufferedBody::new(&load, b);
+    other.push(Bytes::from_static(b"fghi")).unwrap();
+    drop(slow);
+    next.push(Bytes::from_static(b"de")).unwrap();
 }
 
 #[tokio::test(start_paused = true)]

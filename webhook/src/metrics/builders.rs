@@ -123,4 +123,18 @@ pub(super) fn register_stores(
         },
     );
     register_family(registry, synced);
+    let ages = FixedFamily::new(
+        "watch_age_seconds",
+        "Seconds since the last response to the watch of a store; 0 if it is not watched.",
+        MetricType::Gauge,
+        &label,
+        |indexes| {
+            let (readiness, store) = (readiness.clone(), store(indexes));
+            PolledMetric::gauge(move || {
+                let age = store.map(|store| readiness.watch_age(store.name));
+                i64::try_from(age.unwrap_or_default().as_secs()).unwrap_or(i64::MAX)
+            })
+        },
+    );
+    register_family(registry, ages);
 }

@@ -5,12 +5,14 @@ use futures_util::{Stream, StreamExt};
 use kube::Resource;
 use kube::runtime::watcher::{Event, Result as WatchResult};
 use lockkeeper_kube_support::error_chain::ErrorChain;
+use lockkeeper_kube_support::list_item::ListItem;
 use lockkeeper_kube_support::watch_stream::{
     ABSENT_RETRY_SECONDS, is_kind_absent, restarting_watch, restarting_watch_if_installed,
 };
 use lockkeeper_policies::cluster_view::ObjectName;
 use lockkeeper_policies::facts;
 use lockkeeper_policies::index::{Facts, Index, IndexedKind};
+use serde::de::DeserializeOwned;
 use std::collections::BTreeSet;
 use std::pin::pin;
 use std::sync::{Arc, PoisonError, RwLock, RwLockWriteGuard, TryLockError};
@@ -36,10 +38,11 @@ pub(super) fn spawn<K, S>(
     feed: &IndexFeed,
     facts_of: impl Fn(&K) -> Option<Facts> + Send + Sync + 'static,
 ) where
-    K: Resource + Send + 'static,
-    S: Stream<Item = WatchResult<Event<K>>> + Send + 'static,
+    K: Resource + DeserializeOwned + Send + 'static,
+    S: Stream<Item = WatchResult<Event<ListItem<K>>>> + Send + 'static,
 {
     let feed = feed.clone();
+    let facts_of = move |item: &ListItem<K>| facts_of_item(store, item, &facts_of);
     tokio::spawn(async move {
         if store.is_optional {
             feed_index(
@@ -53,6 +56,22 @@ pub(super) fn spawn<K, S>(
             feed_index(store, restarting_watch(watch), &feed, &facts_of).await;
         }
     });
+}
+
+/// Returns the facts of an object; `None` if it cannot be decoded, or has none.
+fn facts_of_item<K: DeserializeOwned>(
+    store: Store,
+    item: &ListItem<K>,
+    facts_of: impl Fn(&K) -> Option<Facts>,
+) -> Option<Facts> {
+    match item.decode() {
+        Ok(object) => facts_of(&object),
+        Err(error) => {
+            let object = facts::object_name(&item.metadata);
+            tracing::warn!(store = store.name, %object, %error, "object cannot be decoded; ignoring it");
+            None
+        }
+    }
 }
 
 /// Feeds a watch into the index.

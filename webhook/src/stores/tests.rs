@@ -179,7 +179,8 @@ fn workload_uses_priority_class_until_finished() {
 fn readiness_reports_unsynced_stores() {
     assert_eq!(StoreReadiness::always().missing(), [""; 0]);
     let named = |name| store(name, IndexedKind::Pod);
-    let readiness = StoreReadiness::from_stores(["a", "b", "c"].map(named).into_iter());
+    let readiness =
+        StoreReadiness::from_stores(["a", "b", "c"].map(named).into_iter(), WatchAges::default());
     assert_eq!(readiness.missing(), ["a", "b", "c"]);
     readiness.clone().mark_synced("b");
     readiness.mark_synced("no such store");
@@ -198,7 +199,7 @@ fn check_watch(results: Vec<WatchResult<Event<PriorityClass>>>, names: &[&str], 
     let feed = IndexFeed {
         index: Arc::new(RwLock::new(Index::default())),
         lag_max: Duration::from_secs(1),
-        readiness: StoreReadiness::from_stores(stores([])),
+        readiness: StoreReadiness::from_stores(stores([]), WatchAges::default()),
     };
     runtime.block_on(async {
         let results = stream::iter(results);
@@ -264,7 +265,7 @@ async fn unready_stores(
     let feed = IndexFeed {
         index: Arc::new(RwLock::new(Index::default())),
         lag_max: Duration::from_secs(1),
-        readiness: StoreReadiness::from_stores([optional].into_iter()),
+        readiness: StoreReadiness::from_stores([optional].into_iter(), WatchAges::default()),
     };
     feed_index(optional, stream::iter(results), &feed, &CLASS_FACTS).await;
     feed.readiness.missing().len()

@@ -143,22 +143,22 @@ async fn job_with_queue_name_is_suspended() {
 }
 
 #[tokio::test]
-async fn removed_finalizer_is_not_restored() {
-    let mut old = mutated(&queue(&json!({}))).await;
-    let new = {
+async fn removed_finalizer_is_restored_until_deletion() {
+    let old = mutated(&queue(&json!({}))).await;
+    for (deleted, is_restored) in [(Value::Null, true), ("2026-01-01T00:00:00Z".into(), false)] {
+        let mut old = old.clone();
+        old["metadata"]["deletionTimestamp"] = deleted;
         let mut new = old.clone();
         new["metadata"]["finalizers"] = json!([]);
-        new
-    };
-    old["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z".into();
-    let objects = json!({"object": new, "oldObject": old});
-    let update = request(
-        "lockkeeper.dev",
-        "v1alpha1",
-        "ClusterQueue",
-        "UPDATE",
-        &objects,
-    );
-    let answer = review(&server(), "/mutate", &update).await;
-    assert!(answer["patch"].is_null());
+        let objects = json!({"object": new, "oldObject": old});
+        let update = request(
+            "lockkeeper.dev",
+            "v1alpha1",
+            "ClusterQueue",
+            "UPDATE",
+            &objects,
+        );
+        let answer = review(&server(), "/mutate", &update).await;
+        assert_eq!(!answer["patch"].is_null(), is_restored);
+    }
 }

@@ -168,8 +168,8 @@ async fn non_review_body_is_http_error_and_connection_stays() {
             "request.uid",
         ),
         (json, vec![b' '; BODY_LIMIT_BYTES + 1], 413, "524288 bytes"),
-        ("text/plain", good.clone(), 415, "send application/json"),
-        ("", good.clone(), 415, "send application/json"),
+        ("text/plain", good.clone(), 415, "not application/json"),
+        ("", good.clone(), 415, "not application/json"),
     ] {
         let (status, text) = post(&server, "/validate", content_type, body).await;
         assert_eq!(status.as_u16(), code, "{text}");

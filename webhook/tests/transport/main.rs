@@ -131,6 +131,24 @@ async fn invalid_clients_do_not_affect_others() {
 }
 
 #[tokio::test]
+async fn connections_over_share_of_peer_are_closed() {
+    let server = Server::with_limits(ConnectionLimits {
+        connections_per_peer_max: 2,
+        ..ConnectionLimits::default()
+    })
+    .await;
+    let first = server.tls(Client::new(BOTH)).await.unwrap();
+    let second = server.tls(Client::new(BOTH)).await.unwrap();
+    closed(server.tcp().await).await;
+    assert!(server.tls(Client::new(BOTH)).await.is_err());
+    drop((first, second));
+    // The share is returned when the server has noticed the end of a connection.
+    while server.tls(Client::new(BOTH)).await.is_err() {
+        tokio::task::yield_now().await;
+    }
+}
+
+#[tokio::test]
 async fn hanging_handshake_times_out() {
     let server = Server::with_limits(ConnectionLimits {
         handshake_timeout: SHORT,
@@ -418,6 +436,7 @@ async fn huge_limits_do_not_panic() {
         idle_timeout: Duration::MAX,
         drain_timeout: Duration::MAX,
         connections_max: usize::MAX,
+        connections_per_peer_max: usize::MAX,
         streams_max: u32::MAX,
         answer_timeout: Duration::MAX,
         ping_interval: Duration::MAX,

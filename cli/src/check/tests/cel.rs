@@ -22,3 +22,13 @@ fn cel_evaluators_agree_on_examples() {
         .collect();
     assert_eq!(run(&files, &["--verify-cel"]), run(&files, &[]));
 }
+
+/// Kueue's CEL reports the whole spec; the rule names the field and the fix.
+#[test]
+fn breach_of_cel_and_rule_is_reported_once() {
+    let (text, _) = run(&[("queue.yaml", QUEUE)], &[]);
+    assert!(text.contains("queue.yaml:12:38: error[CQ002]"), "{text}");
+    assert!(!text.contains("borrowingLimit must be nil"), "{text}");
+    let (text, _) = run(&[("queue.yaml", QUEUE)], &["--select", "SC"]);
+    assert!(text.contains("borrowingLimit must be nil"), "{text}");
+}

@@ -1,45 +1,141 @@
-//! Watch events of jobs.
+//! Watch events of jobs, and jobs that were read.
 
 use crate::job_adapters::JobView;
 use crate::key::{JobKey, ObjectKey};
 use crate::reconciler::input::Change;
-use crate::reconciler::model::TrackedJob;
-use crate::reconciler::output::ObjectRef;
+use crate::reconciler::model::{GoneJob, JobSource, TrackedJob};
+use crate::reconciler::output::{JobRead, ObjectRef};
 use crate::reconciler::state::ReconcilerState;
+use crate::reconciler::workload_owner::job_to_stop;
 
-pub(crate) fn observe_job(state: &mut ReconcilerState, kind: usize, change: Change<Box<JobView>>) {
-    match change {
-        // A part has no workload: it starts and stops with the job that controls it.
-        Change::Applied(view) if view.is_part => remove_job(state, kind, view.name),
-        Change::Applied(view) => upsert_job(state, kind, view),
-        Change::Deleted(name) => remove_job(state, kind, name),
-    }
+pub(crate) fn observe_job(
+    state: &mut ReconcilerState,
+    kind: usize,
+    change: Change<Box<JobView>>,
+    now_ms: i64,
+) {
+    let name = match change {
+        // It has no workload of its own: it starts and stops with the job that created it.
+        Change::Applied(view) if state.model.is_covered_by_parent(&view) => {
+            return leave_watch(state, kind, view.name);
+        }
+        Change::Applied(view) => {
+            let name = view.name.clone();
+            upsert_job(state, kind, view, JobSource::Watch, now_ms);
+            name
+        }
+        Change::Deleted(name) => return leave_watch(state, kind, name),
+    };
+    remove_covered_jobs(state, &JobKey { kind, name });
 }
 
-fn upsert_job(state: &mut ReconcilerState, kind: usize, view: Box<JobView>) {
+fn upsert_job(
+    state: &mut ReconcilerState,
+    kind: usize,
+    view: Box<JobView>,
+    source: JobSource,
+    now_ms: i64,
+) {
     let key = JobKey {
         kind,
         name: view.name.clone(),
     };
-    let job = state.model.jobs.entry(key.clone());
-    let job = job.or_insert_with(|| TrackedJob::new(view.clone()));
-    if job.view.uid != view.uid {
-        // The job was deleted and created again under the same name: earlier writes do not count.
-        *job = TrackedJob::new(job.view.clone());
+    let known = state.model.jobs.get(&key);
+    // A job that was created again under the same name has another uid: earlier writes do not count.
+    let is_first = known.is_none_or(|it| it.view.uid != view.uid);
+    if is_first {
+        if known.is_some() {
+            leave_watch(state, kind, key.name.clone());
+        }
+        let job = TrackedJob::new(view.clone());
+        state.model.insert_job(key.clone(), job);
     }
+    let Some(job) = state.model.jobs.get_mut(&key) else {
+        return;
+    };
+    job.source = source;
     job.tracker.observe(view.version);
     // A restarted watch may deliver an older version.
     if job.tracker.version == view.version {
-        job.view = view;
+        job.set_view(view, is_first, now_ms);
     }
+    let is_foreign = job.view.foreign_manager.is_some();
     let workload = job.view.workload_name(kind);
+    if is_first && is_foreign {
+        state.sync_workload(&workload);
+    }
     state.work_queue.enqueue(ObjectRef::Workload(workload));
     state.work_queue.enqueue(ObjectRef::Job(key));
 }
 
-fn remove_job(state: &mut ReconcilerState, kind: usize, name: ObjectKey) {
-    if let Some(job) = state.model.jobs.remove(&JobKey { kind, name }) {
-        let workload = job.view.workload_name(kind);
-        state.work_queue.enqueue(ObjectRef::Workload(workload));
+/// A job is not in the watch any more. While its workload holds quota, it is read before that is released.
+fn leave_watch(state: &mut ReconcilerState, kind: usize, name: ObjectKey) {
+    let key = JobKey { kind, name };
+    let Some(job) = state.model.jobs.get_mut(&key) else {
+        return;
+    };
+    let workload = job.view.workload_name(kind);
+    let holder = state.model.workloads.get(&workload);
+    if holder.is_some_and(|it| it.holds_quota()) {
+        job.source = JobSource::Unread;
+    } else {
+        drop(state.model.remove_job(&key));
     }
+    state.work_queue.enqueue(ObjectRef::Workload(workload));
+}
+
+/// The jobs that this job has created may have arrived before it.
+fn remove_covered_jobs(state: &mut ReconcilerState, parent: &JobKey) {
+    let Some(uid) = state.model.jobs.get(parent).map(|it| it.view.uid.clone()) else {
+        return;
+    };
+    let children = state.model.jobs.iter().filter(|(_, it)| {
+        let claim = it.view.parent.as_ref();
+        claim.is_some_and(|(key, of)| key == parent && *of == uid)
+            && state.model.is_covered_by_parent(&it.view)
+    });
+    let children: Vec<JobKey> = children.map(|(key, _)| key.clone()).collect();
+    for child in children {
+        leave_watch(state, child.kind, child.name);
+    }
+}
+
+/// Records the state of a job that was read before its workload is deleted.
+pub(crate) fn observe_job_read(
+    state: &mut ReconcilerState,
+    workload: &ObjectKey,
+    read: &JobRead,
+    now_ms: i64,
+) {
+    match read {
+        JobRead::Exists(kind, view) => {
+            let key = JobKey {
+                kind: *kind,
+                name: view.name.clone(),
+            };
+            let known = state.model.jobs.get(&key);
+            // The label may be back: the watch shows later versions.
+            if known.is_none_or(|it| it.source != JobSource::Watch) {
+                upsert_job(state, *kind, view.clone(), JobSource::Read(now_ms), now_ms);
+            }
+        }
+        JobRead::Gone { has_pods } => {
+            let view = state.view(now_ms);
+            let tracked = view.model.workloads.get(workload);
+            let gone = tracked.and_then(|it| job_to_stop(view, workload, it));
+            let gone = gone.filter(|(_, it)| it.source != JobSource::Watch);
+            if let Some(key) = gone.map(|(key, _)| key.clone()) {
+                drop(state.model.remove_job(&key));
+            }
+            if let Some(tracked) = state.model.workloads.get_mut(workload) {
+                tracked.gone_job = Some(GoneJob {
+                    read_at_ms: now_ms,
+                    has_pods: *has_pods,
+                });
+            }
+        }
+    }
+    state
+        .work_queue
+        .enqueue(ObjectRef::Workload(workload.clone()));
 }

@@ -1,7 +1,7 @@
 //! Watch events of ClusterQueues, Cohorts, LocalQueues and `ResourceFlavor`s.
 
 use crate::key::ObjectKey;
-use crate::reconciler::decisions::drop_stale_decisions;
+use crate::reconciler::decisions::{drop_stale_decisions, drop_stale_decisions_in_tree};
 use crate::reconciler::input::Change;
 use crate::reconciler::output::ObjectRef;
 use crate::reconciler::queue_store::{inactive_message, is_same_object};
@@ -112,10 +112,14 @@ pub(crate) fn observe_cohort(state: &mut ReconcilerState, change: Change<Box<Coh
 }
 
 pub(crate) fn observe_local_queue(state: &mut ReconcilerState, change: Change<Box<LocalQueue>>) {
+    // The ClusterQueues before and after the change.
+    let mut targets = Vec::new();
     let key = match change {
         Change::Applied(queue) => {
             let key = ObjectKey::from_metadata(&queue.metadata);
             let before = state.model.queues.local_queues.get(&key);
+            targets.extend(before.map(|it| it.object.spec.cluster_queue.clone()));
+            targets.push(queue.spec.cluster_queue.clone());
             let is_status_update = before.is_some_and(|it| it.object.spec == queue.spec);
             if !is_status_update {
                 state.cluster.set_local_queue(&queue);
@@ -131,13 +135,18 @@ pub(crate) fn observe_local_queue(state: &mut ReconcilerState, change: Change<Bo
             state
                 .cluster
                 .remove_local_queue(key.namespace(), key.name());
+            let before = state.model.queues.local_queues.get(&key);
+            targets.extend(before.map(|it| it.object.spec.cluster_queue.clone()));
             let object = ObjectRef::LocalQueue(key.clone());
             state.model.queues.remove(&object);
             key
         }
     };
     state.cycle.is_due = true;
-    drop_stale_decisions(state);
+    targets.dedup();
+    for target in targets {
+        drop_stale_decisions_in_tree(state, &target);
+    }
     state.enqueue_workloads_of(&key);
 }
 

@@ -7,14 +7,19 @@ use crate::reconciler::input::Change;
 use crate::reconciler::model::{PendingDecision, TrackedWorkload};
 use crate::reconciler::output::ObjectRef;
 use crate::reconciler::state::ReconcilerState;
+use crate::reconciler::workload_removal::{forget_workload, remove_workload};
 use lockkeeper_api::Workload;
 use std::sync::Arc;
 
-pub(crate) fn observe_workload(state: &mut ReconcilerState, change: Change<Box<Workload>>) {
+pub(crate) fn observe_workload(
+    state: &mut ReconcilerState,
+    change: Change<Box<Workload>>,
+    now_ms: i64,
+) {
     state.cycle.is_due = true;
     match change {
         Change::Applied(workload) => upsert_workload(state, workload),
-        Change::Deleted(key) => remove_workload(state, &key),
+        Change::Deleted(key) => remove_workload(state, &key, now_ms),
     }
 }
 
@@ -33,7 +38,7 @@ fn upsert_workload(state: &mut ReconcilerState, mut workload: Box<Workload>) {
         .get(&key)
         .is_some_and(|it| is_other(it))
     {
-        remove_workload(state, &key);
+        forget_workload(state, &key);
     }
     let workload: Arc<Workload> = Arc::from(workload);
     let job = job_adapters::owner(&workload).map(|(job, _)| job);
@@ -48,11 +53,14 @@ fn upsert_workload(state: &mut ReconcilerState, mut workload: Box<Workload>) {
         return;
     }
     let before = std::mem::replace(&mut tracked.object, Arc::clone(&workload));
-    tracked.job.clone_from(&job);
+    // The owner reference may have been edited: the job before is concerned, too.
+    let job_before = std::mem::replace(&mut tracked.job, job.clone());
+    tracked.is_deleted = false;
+    tracked.gone_job = None;
     drop_outdated_decision(state, &key);
-    // An object that the core rejects gets the error as its pending reason.
-    let _ = state.cluster.set_workload(Arc::clone(&workload));
-    if let Some(job) = job {
+    state.sync_workload(&key);
+    let by_name = state.model.job_by_workload(&key).cloned();
+    for job in [job, job_before, by_name].into_iter().flatten() {
         state.work_queue.enqueue(ObjectRef::Job(job));
     }
     // Both versions: the workload may have changed its queue, and both statuses count it.
@@ -77,20 +85,5 @@ fn drop_outdated_decision(state: &mut ReconcilerState, key: &ObjectKey) {
     let decision = state.model.take_decision(key);
     if is_settled || matches!(decision, Some(PendingDecision::Admit(_))) {
         revert_admission(state, key);
-    }
-}
-
-fn remove_workload(state: &mut ReconcilerState, key: &ObjectKey) {
-    state.cluster.remove_workload(key.key());
-    let Some(workload) = state.model.remove_workload(key) else {
-        return;
-    };
-    state.enqueue_queues_of(&workload.object);
-    if let Some(job) = workload.job {
-        if let Some(job) = state.model.jobs.get_mut(&job) {
-            // If the job still exists, it gets another workload.
-            job.workload_created_at = None;
-        }
-        state.work_queue.enqueue(ObjectRef::Job(job));
     }
 }

@@ -1,13 +1,13 @@
 //! Results of writes.
 
+use super::job::observe_job_read;
 use crate::key::{JobKey, ObjectKey};
 use crate::reconciler::decisions::revert_admission;
 use crate::reconciler::in_flight::InFlightWrite;
-use crate::reconciler::model::{PendingDecision, TrackedWorkload};
+use crate::reconciler::model::{JobSource, PendingDecision, TrackedWorkload};
 use crate::reconciler::output::{ObjectRef, WriteId, WritePurpose, WriteResult};
 use crate::reconciler::scheduling::count_admission;
 use crate::reconciler::state::ReconcilerState;
-use std::sync::Arc;
 
 pub(crate) fn observe_write_result(
     state: &mut ReconcilerState,
@@ -19,28 +19,40 @@ pub(crate) fn observe_write_result(
         return;
     };
     let random = state.random.next_number();
-    state.in_flight.adjust_limit(result);
     let is_done = matches!(result, WriteResult::Done(_));
     let InFlightWrite {
         object,
         purpose,
         version,
     } = write;
+    state.in_flight.adjust_limit(&object, result);
     let tracker = state.tracker_mut(&object);
     let Some(tracker) = tracker.filter(|it| it.in_flight == Some(id)) else {
         // The object was deleted and created again since the write began.
         return;
     };
-    let has_changed = tracker.version > version && purpose != WritePurpose::CreateWorkload;
+    let has_own_version = !matches!(
+        purpose,
+        WritePurpose::CreateWorkload | WritePurpose::ReadJob
+    );
+    let has_changed = tracker.version > version && has_own_version;
     let result = match result {
         // The watch has already shown a newer version, from this write or another one.
-        WriteResult::Failed(_) if has_changed => &WriteResult::Conflict,
+        WriteResult::Failed(_) | WriteResult::ServerError(_) if has_changed => {
+            &WriteResult::Conflict
+        }
         result => result,
     };
     tracker.handle_result(purpose, version, result, now_ms, random);
     match &object {
+        ObjectRef::Workload(key) if purpose == WritePurpose::ReadJob => {
+            if let WriteResult::Read(read) = result {
+                observe_job_read(state, key, read, now_ms);
+            }
+            record_workload_result(state, key, purpose, result);
+        }
         ObjectRef::Workload(key) => handle_workload_write_result(state, key, purpose, result),
-        ObjectRef::Job(key) => handle_job_write_result(state, key, purpose, result),
+        ObjectRef::Job(key) => handle_job_write_result(state, key, purpose, result, now_ms),
         ObjectRef::Event(number) => state.event_recorder.handle_write_result(*number, is_done),
         _ => {}
     }
@@ -53,10 +65,20 @@ fn handle_job_write_result(
     key: &JobKey,
     purpose: WritePurpose,
     result: &WriteResult,
+    now_ms: i64,
 ) {
     let Some(job) = state.model.jobs.get_mut(key) else {
         return;
     };
+    if purpose == WritePurpose::StartJob
+        && matches!(result, WriteResult::Done(_) | WriteResult::Failed(_))
+    {
+        job.record_start(now_ms);
+    }
+    if job.source != JobSource::Watch {
+        // No watch event will show the result.
+        job.source = JobSource::Unread;
+    }
     if purpose == WritePurpose::CreateWorkload {
         job.workload_created_at = match result {
             // A version that the watch has passed is known; the workload may even be deleted again.
@@ -104,7 +126,6 @@ fn handle_workload_write_result(
     if outcome.is_over {
         workload.is_stale = false;
     }
-    let object = Arc::clone(&workload.object);
     let job = workload.job.clone();
     if outcome.is_over {
         drop(state.model.take_decision(key));
@@ -114,7 +135,7 @@ fn handle_workload_write_result(
         if let Some(until_s) = hold_until_s {
             state.cluster.hold_until(key.key(), until_s);
         }
-        let _ = state.cluster.set_workload(object);
+        state.sync_workload(key);
     }
     record_workload_result(state, key, purpose, result);
     if let Some(job) = job {
@@ -140,8 +161,9 @@ fn decision_outcome(
                 workload.tracker.is_settled() && (is_over || workload.decision().is_none());
             (is_over, is_disproved || is_shown)
         }
+        WriteResult::Read(_) => (false, false),
         // The write may have been executed: an admission keeps its quota until that is known.
-        WriteResult::Failed(_) => {
+        WriteResult::Failed(_) | WriteResult::ServerError(_) => {
             let is_over =
                 was_stale && matches!(workload.decision(), Some(PendingDecision::Preempt(_)));
             (is_over, is_over)

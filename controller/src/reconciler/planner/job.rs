@@ -2,7 +2,9 @@
 
 use crate::job_adapters::{JobView, PodPlacement};
 use crate::key::{JobKey, Kind};
+use crate::reconciler::job_stop::suspendable_at_ms;
 use crate::reconciler::job_sync::{admitted_placements, can_start};
+use crate::reconciler::model::{JobSource, TrackedJob};
 use crate::reconciler::plan::{Action, JobAction, Plan};
 use crate::reconciler::state::View;
 
@@ -14,31 +16,60 @@ pub(crate) fn plan_job<'a>(view: View<'a>, key: &JobKey) -> Plan<'a> {
     if job.is_deleted || job.result.is_some() || !view.model.is_listed(Kind::Workload) {
         return Plan::NOTHING;
     }
-    let workload = view.model.workloads.get(&job.workload_name(key.kind));
+    match tracked.source {
+        JobSource::Watch => plan_watched(view, key, tracked),
+        JobSource::Unread => Plan::NOTHING,
+        // It is no longer managed: it is stopped, and keeps its quota until then.
+        JobSource::Read(_) if !job.is_suspended => plan_suspension(view, tracked),
+        JobSource::Read(_) => plan_stop(job).map_or(Plan::NOTHING, write),
+    }
+}
+
+const fn write<'a>(action: JobAction) -> Plan<'a> {
+    Plan::write(Action::Job(action))
+}
+
+fn plan_watched<'a>(view: View<'a>, key: &JobKey, tracked: &TrackedJob) -> Plan<'a> {
+    let job = &*tracked.view;
     let may_run = !job.is_suspended || tracked.tracker.outcome_unknown;
-    // A job that was just started is not suspended before its controller has acknowledged the start. That
-    // controller may be creating pods and would never acknowledge: the job would look as if it had never run.
-    let is_suspendable = !job.is_start_unconfirmed;
-    let action = match workload {
-        // Its removal enqueues the job again.
-        Some(it) if it.object.metadata.deletion_timestamp.is_some() => None,
+    let own = view.model.workload_of(key, job);
+    let own = own.filter(|it| it.object.metadata.deletion_timestamp.is_none());
+    let action = match own {
         // The admission may be written or released without the watch having shown it.
         Some(it) if !it.tracker.is_settled() => None,
         // A job that differs from the admitted one does not start; it stops, and gets another workload.
         Some(it) if it.should_run() && (!job.is_suspended || can_start(job, it)) => {
             plan_start(job, admitted_placements(view.cluster, job, it))
         }
-        _ if may_run => is_suspendable.then_some(JobAction::Suspend),
+        _ if may_run => return plan_suspension(view, tracked),
         // A workload is created only from the original template, without labels of flavors.
         _ if !job.is_stopped() => plan_stop(job),
-        // A workload that was created may not be in the watch yet: it is not created twice.
-        None => tracked
-            .workload_created_at
-            .is_none()
-            .then_some(JobAction::CreateWorkload),
-        Some(_) => None,
+        // A workload of this name that belongs to another object is deleted first, if at all. One that was created
+        // may not be in the watch yet: it is not created twice.
+        None if !view
+            .model
+            .workloads
+            .contains_key(&job.workload_name(key.kind)) =>
+        {
+            tracked
+                .workload_created_at
+                .is_none()
+                .then_some(JobAction::CreateWorkload)
+        }
+        _ => None,
     };
-    action.map_or(Plan::NOTHING, |it| Plan::write(Action::Job(it)))
+    action.map_or(Plan::NOTHING, write)
+}
+
+/// A job that was just started is not suspended before its controller has acknowledged the start, or a pause is
+/// over.
+fn plan_suspension<'a>(view: View<'a>, job: &TrackedJob) -> Plan<'a> {
+    let at_ms = suspendable_at_ms(view, job);
+    if at_ms <= view.now_ms {
+        write(JobAction::Suspend)
+    } else {
+        Plan::at(at_ms)
+    }
 }
 
 fn plan_start(job: &JobView, placed: Vec<PodPlacement>) -> Option<JobAction> {

@@ -1,4 +1,4 @@
-//! Plans the status of queues and cohorts, and the removal of our finalizer.
+//! Plans the status of queues and cohorts, and our finalizer.
 
 use crate::key::ObjectKey;
 use crate::reconciler::plan::{Action, Plan};
@@ -12,14 +12,14 @@ pub(crate) fn plan_cluster_queue<'a>(view: View<'a>, name: &str) -> Plan<'a> {
         return Plan::NOTHING;
     };
     let state = view.cluster.state();
-    let is_unused = || {
+    let is_in_use = || {
         let node = state.queue(name);
-        node.is_none_or(|node| state.node_view(node).admitted_count() == 0)
+        node.is_some_and(|node| state.node_view(node).admitted_count() > 0)
     };
-    if is_deleted_with_our_finalizer(&entry.object.metadata) && is_unused() {
-        return Plan::write(Action::RemoveFinalizer);
+    match plan_finalizer(view, &entry.object.metadata, is_in_use) {
+        Some(action) => Plan::write(action),
+        None => plan_status(view, &entry.status_throttle),
     }
-    plan_status(view, &entry.status_throttle)
 }
 
 pub(crate) fn plan_cohort<'a>(view: View<'a>, name: &str) -> Plan<'a> {
@@ -32,14 +32,31 @@ pub(crate) fn plan_local_queue<'a>(view: View<'a>, key: &ObjectKey) -> Plan<'a> 
     entry.map_or(Plan::NOTHING, |it| plan_status(view, &it.status_throttle))
 }
 
-/// A flavor loses our finalizer when no ClusterQueue names it.
+/// A flavor is in use while a ClusterQueue names it.
 pub(crate) fn plan_flavor<'a>(view: View<'a>, name: &str) -> Plan<'a> {
-    let entry = view.model.queues.flavors.get(name);
-    let is_deleted = entry.is_some_and(|it| is_deleted_with_our_finalizer(&it.object.metadata));
-    if is_deleted && view.cluster.objects().queues_using_flavor(name).is_empty() {
-        Plan::write(Action::RemoveFinalizer)
-    } else {
-        Plan::NOTHING
+    let Some(entry) = view.model.queues.flavors.get(name) else {
+        return Plan::NOTHING;
+    };
+    let is_in_use = || !view.cluster.objects().queues_using_flavor(name).is_empty();
+    let action = plan_finalizer(view, &entry.object.metadata, is_in_use);
+    action.map_or(Plan::NOTHING, Plan::write)
+}
+
+/// Our finalizer is removed from a deleted object that is no longer in use, and added to an object in use that lost it:
+/// to one that a user replaced, or that was created while no webhook ran.
+fn plan_finalizer<'a>(
+    view: View<'a>,
+    metadata: &ObjectMeta,
+    is_in_use: impl Fn() -> bool,
+) -> Option<Action<'a>> {
+    let mut finalizers = metadata.finalizers.iter().flatten();
+    let has_ours = finalizers.any(|it| it == labels::RESOURCE_IN_USE);
+    match (metadata.deletion_timestamp.is_some(), has_ours) {
+        (true, true) if !is_in_use() => Some(Action::RemoveFinalizer),
+        (false, false) if view.settings.rules.adds_finalizers && is_in_use() => {
+            Some(Action::AddFinalizer)
+        }
+        _ => None,
     }
 }
 
@@ -51,10 +68,4 @@ fn plan_status<'a>(view: View<'a>, throttle: &StatusThrottle) -> Plan<'a> {
         Some(due_ms) => Plan::at(due_ms),
         None => Plan::write(Action::QueueStatus),
     }
-}
-
-fn is_deleted_with_our_finalizer(metadata: &ObjectMeta) -> bool {
-    let finalizers = metadata.finalizers.iter().flatten();
-    let mut finalizers = finalizers.map(String::as_str);
-    metadata.deletion_timestamp.is_some() && finalizers.any(|it| it == labels::RESOURCE_IN_USE)
 }

@@ -1,15 +1,19 @@
 //! Plans workloads.
 
-use crate::job_adapters::{self, JobView};
-use crate::key::{Kind, ObjectKey};
+use super::orphan::plan_orphan;
+use crate::job_adapters::JobView;
+use crate::key::ObjectKey;
+use crate::reconciler::job_stop::{JobStop, job_stop};
 use crate::reconciler::job_sync::{
-    can_start, exceeds_admission, has_same_priority_classes, matches_job,
+    admission_mismatch, can_start, has_same_priority_classes, matches_job,
 };
 use crate::reconciler::model::{PendingDecision, TrackedJob, TrackedWorkload};
 use crate::reconciler::plan::{Action, Plan, WorkloadAction};
 use crate::reconciler::state::View;
 use crate::reconciler::status::conditions::{epoch_seconds, find, has_status};
 use crate::reconciler::status::pending_reason::{is_reported, pending_reason};
+use crate::reconciler::status::stuck_eviction::plan_report;
+use crate::reconciler::workload_owner::owner;
 use lockkeeper_cluster_state::WorkloadPhase;
 use lockkeeper_preemption::requeue::{LifecycleStep, next_step};
 
@@ -23,13 +27,17 @@ pub(crate) fn plan_workload<'a>(view: View<'a>, key: &ObjectKey) -> Plan<'a> {
     };
     let tracked = &**tracked;
     let workload = &*tracked.object;
-    if workload.metadata.deletion_timestamp.is_some() || has_status(workload, "Finished", "True") {
+    if has_status(workload, "Finished", "True") {
         return Plan::NOTHING;
     }
-    if is_orphan(view, key, tracked) {
-        return write(WorkloadAction::Delete);
-    }
     let job = view.model.job_of(tracked);
+    if workload.metadata.deletion_timestamp.is_some() && !tracked.is_deleted {
+        // A finalizer may keep it for ever, but not its quota.
+        return plan_release(view, tracked, job);
+    }
+    if let Some(plan) = plan_orphan(view, key, tracked) {
+        return plan;
+    }
     if let Some(result) = job.and_then(|it| it.view.result.as_ref()) {
         return write(WorkloadAction::Finish(result));
     }
@@ -43,9 +51,13 @@ pub(crate) fn plan_workload<'a>(view: View<'a>, key: &ObjectKey) -> Plan<'a> {
         }
         step => return write(WorkloadAction::Lifecycle(step)),
     };
-    let mut plan = match plan_transition(view, tracked, job) {
-        Some(action) => write(action),
-        None => plan_follow_up(view, tracked, job),
+    let mut plan = if tracked.holds_quota() && tracked.must_release_quota() {
+        plan_release(view, tracked, job)
+    } else {
+        match plan_transition(view, tracked, job) {
+            Some(action) => write(action),
+            None => plan_follow_up(view, tracked, job),
+        }
     };
     plan.replan_at_ms = lifecycle_at_ms.into_iter().chain(plan.replan_at_ms).min();
     plan
@@ -62,9 +74,6 @@ fn plan_transition<'a>(
     job: Option<&'a TrackedJob>,
 ) -> Option<WorkloadAction<'a>> {
     let holds_quota = workload.holds_quota();
-    if holds_quota && workload.must_release_quota() {
-        return is_stopped(view, workload, job).then_some(WorkloadAction::ReleaseQuota);
-    }
     match workload.decision() {
         // The outcome of a stale admission is unknown. A write that only restates the pending reason shows
         // by its result whether the admission was written.
@@ -88,19 +97,23 @@ fn plan_transition<'a>(
     if !holds_quota {
         return None;
     }
-    let excess = job
+    let mismatch = job
         .filter(|it| !it.view.is_deleted)
-        .and_then(|it| exceeds_admission(&it.view, workload));
-    if let Some(excess) = excess {
-        return Some(WorkloadAction::EvictForJobChange(excess));
+        .and_then(|it| admission_mismatch(&it.view, workload));
+    if let Some(mismatch) = mismatch {
+        return Some(WorkloadAction::EvictForJobChange(mismatch));
     }
     if execution_deadline_ms(workload).is_some_and(|at_ms| at_ms <= view.now_ms)
         && !has_status(&workload.object, "DeactivationTarget", "True")
     {
         return Some(WorkloadAction::ExceedExecutionTime);
     }
-    let job = &*job?.view;
-    if job.is_stopped() && !job.is_deleted && !can_start(job, workload) {
+    let tracked_job = job?;
+    let job = &*tracked_job.view;
+    if !job.is_deleted
+        && !can_start(job, workload)
+        && matches!(job_stop(view, workload, tracked_job), JobStop::Stopped)
+    {
         // The job has changed since it was admitted: it gets another workload.
         return Some(WorkloadAction::Delete);
     }
@@ -116,8 +129,15 @@ fn plan_follow_up<'a>(
     job: Option<&'a TrackedJob>,
 ) -> Plan<'a> {
     if workload.holds_quota() {
-        let deadline = execution_deadline_ms(workload);
-        return deadline.map_or(Plan::NOTHING, Plan::at);
+        let changed_job = job.filter(|it| !it.view.is_deleted && !can_start(&it.view, workload));
+        // A job that has changed gets another workload once its stop counts.
+        let stop_at_ms = match changed_job.map(|it| job_stop(view, workload, it)) {
+            Some(JobStop::At(at_ms)) => Some(at_ms),
+            _ => None,
+        };
+        let deadline_ms = execution_deadline_ms(workload);
+        let at_ms = deadline_ms.into_iter().chain(stop_at_ms).min();
+        return at_ms.map_or(Plan::NOTHING, Plan::at);
     }
     if let (Some(key), Some(job)) = (&workload.job, job)
         && let Some(action) = plan_spec(workload, &job.view)
@@ -163,34 +183,30 @@ fn plan_spec(workload: &TrackedWorkload, job: &JobView) -> Option<SpecChange> {
     })
 }
 
-/// Whether no pod of the workload is active, so that its quota can be released.
-fn is_stopped(view: View<'_>, workload: &TrackedWorkload, job: Option<&TrackedJob>) -> bool {
-    match (&workload.job, job) {
-        // A workload without an owner is run by its creator, which sees the condition.
-        (None, _) => !workload.has_controller(),
-        // Before the list is complete, a missing job may still be running.
-        (Some(key), None) => view.model.is_listed(Kind::Job(key.kind)),
-        // A start may be in flight, or may have succeeded without a result.
-        (Some(_), Some(job)) => {
-            job.view.is_stopped() && job.tracker.is_settled() && !job.tracker.outcome_unknown
-        }
+/// Releases the quota of a workload once its job has stopped, and reports a job that does not stop.
+fn plan_release<'a>(
+    view: View<'a>,
+    workload: &'a TrackedWorkload,
+    job: Option<&TrackedJob>,
+) -> Plan<'a> {
+    if !workload.holds_quota() {
+        return Plan::NOTHING;
     }
-}
-
-/// Whether its job is gone, or has another workload.
-fn is_orphan(view: View<'_>, key: &ObjectKey, workload: &TrackedWorkload) -> bool {
-    let Some((job, uid)) = job_adapters::owner(&workload.object) else {
-        return false;
+    let stop = match (owner(view, workload), job) {
+        // A workload without a job is run by its creator, which sees the condition.
+        (None, _) => JobStop::Stopped,
+        // Before the list is complete, a missing job may still be running; after it, the workload is an orphan.
+        (Some(_), None) => JobStop::Running,
+        (Some(_), Some(job)) => job_stop(view, workload, job),
     };
-    // Without a complete list of its kind, a missing job proves nothing.
-    if !view.model.has_job_kind(job.kind) || !view.model.is_listed(Kind::Job(job.kind)) {
-        return false;
-    }
-    match view.model.jobs.get(&job) {
-        None => true,
-        // A job created again under the same name has another uid, and gets its own workload.
-        Some(it) => it.view.uid != uid || it.view.workload_name(job.kind) != *key,
-    }
+    let at_ms = match stop {
+        JobStop::Stopped => return write(WorkloadAction::ReleaseQuota),
+        JobStop::At(at_ms) => Some(at_ms),
+        JobStop::Running => None,
+    };
+    let mut plan = plan_report(view, workload);
+    plan.replan_at_ms = [plan.replan_at_ms, at_ms].into_iter().flatten().min();
+    plan
 }
 
 /// Whether the core has it in a queue.

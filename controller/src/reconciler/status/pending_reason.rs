@@ -5,14 +5,19 @@ use super::priorities::effective_priorities;
 use crate::reconciler::model::{PendingReason, TrackedWorkload};
 use crate::reconciler::state::View;
 use lockkeeper_api::workload::WorkloadStatus;
-use lockkeeper_cluster_state::{NotQueuedReason, WorkloadPhase, pending_message};
-use lockkeeper_preemption::{Decision, Entry, SkipReason, State};
+use lockkeeper_cluster_state::{
+    NotQueuedReason, WorkloadPhase, pending_message, uncovered_resources_message,
+};
+use lockkeeper_preemption::{Decision, Entry, SkipReason, State, Victim};
 
 /// The reason while the workload waits for quota.
 const PENDING: &str = "Pending";
 
 /// The reason when only a change of an object helps.
 const INADMISSIBLE: &str = "Inadmissible";
+
+/// The reason when the ClusterQueue does not cover a requested resource.
+const RESOURCE_NOT_COVERED: &str = "ResourceNotCovered";
 
 /// The most victims that a message names.
 const NAMES_MAX: usize = 5;
@@ -22,10 +27,17 @@ pub(crate) fn pending_reason_for_entry(state: &State, entry: &Entry) -> PendingR
     let (reason, message) = match &entry.decision {
         Decision::Admit => ("QuotaReserved", String::new()),
         Decision::Preempt(victims) => {
-            let mut names: Vec<&str> = victims
-                .iter()
-                .map(|it| state.workload_name(it.workload))
-                .collect();
+            let own = namespace_of(state.workload_name(entry.workload));
+            let name_or_uid = |it: &Victim| {
+                let name = state.workload_name(it.workload);
+                // A name would reveal an object of another tenant.
+                if namespace_of(name) == own {
+                    name
+                } else {
+                    state.workload_view(it.workload).uid()
+                }
+            };
+            let mut names: Vec<&str> = victims.iter().map(name_or_uid).collect();
             let more = names.len().saturating_sub(NAMES_MAX);
             names.truncate(NAMES_MAX);
             let more = match more {
@@ -52,6 +64,11 @@ pub(crate) fn pending_reason_for_entry(state: &State, entry: &Entry) -> PendingR
     PendingReason { reason, message }
 }
 
+/// The namespace of a workload in the core's state.
+fn namespace_of(key: &str) -> &str {
+    key.split_once('/').map_or("", |(namespace, _)| namespace)
+}
+
 const fn skip_message(reason: SkipReason) -> &'static str {
     match reason {
         SkipReason::NoLongerFits => "Lost the quota to workloads ahead of it in this cycle",
@@ -61,7 +78,9 @@ const fn skip_message(reason: SkipReason) -> &'static str {
         SkipReason::BorrowingGate => {
             "Borrowing in its cohort is not allowed in this cycle: a workload that does not borrow came first"
         }
-        SkipReason::VictimLimit => "The limit on preemptions per cycle is reached",
+        SkipReason::VictimLimit => {
+            "The limit on preemptions per cycle is reached (maxVictimsPerCycle)"
+        }
     }
 }
 
@@ -113,17 +132,27 @@ pub(crate) fn write_pending_reason(
     conditions.set_not_admitted();
 }
 
+fn inadmissible(message: String) -> PendingReason {
+    PendingReason {
+        reason: INADMISSIBLE,
+        message,
+    }
+}
+
 /// The current pending reason, by precedence: not queued, in backoff, the ClusterQueue is inactive, the result
 /// of the last cycle that considered the workload.
 pub(crate) fn pending_reason(view: View<'_>, workload: &TrackedWorkload) -> PendingReason {
-    let inadmissible = |message| PendingReason {
-        reason: INADMISSIBLE,
-        message,
-    };
+    let job = view.model.job_of(workload);
+    if let Some(manager) = job.and_then(|it| it.view.foreign_manager.as_ref()) {
+        return inadmissible(format!(
+            "The job is managed by another controller, {manager}, which may never stop it; create the job without \
+             spec.managedBy"
+        ));
+    }
     match view.cluster.phase(workload.key.key()) {
         Some(Err(error)) => inadmissible(error.to_string()),
         Some(Ok(WorkloadPhase::NotQueued(reason))) => {
-            inadmissible(not_queued_message(workload, reason))
+            inadmissible(not_queued_message(view, workload, reason))
         }
         // The next cycle ends the backoff; the time alone may be over before.
         Some(Ok(WorkloadPhase::OnHold(until_s)))
@@ -131,14 +160,26 @@ pub(crate) fn pending_reason(view: View<'_>, workload: &TrackedWorkload) -> Pend
         {
             requeue_backoff(workload)
         }
-        _ => match (
-            cluster_queue_inactive_reason(view, workload),
-            &workload.pending_reason,
-        ) {
-            (Some(message), _) => inadmissible(message),
-            (None, Some(reason)) => (**reason).clone(),
-            (None, None) => awaiting_turn(view, workload),
-        },
+        _ => queued_reason(view, workload),
+    }
+}
+
+/// The pending reason of a workload in its queue.
+fn queued_reason(view: View<'_>, workload: &TrackedWorkload) -> PendingReason {
+    if let Some(message) = cluster_queue_inactive_reason(view, workload) {
+        return inadmissible(message);
+    }
+    // Only the first of equal workloads is considered in a cycle, so the result of a cycle does not suffice.
+    if let Some(message) = uncovered_resources_message(view.cluster, &workload.object) {
+        return PendingReason {
+            reason: RESOURCE_NOT_COVERED,
+            message,
+        };
+    }
+    match &workload.pending_reason {
+        // The result of a cycle is stale once the queue is gone.
+        Some(reason) if has_cluster_queue(view, workload) => (**reason).clone(),
+        _ => awaiting_turn(view, workload),
     }
 }
 
@@ -155,6 +196,15 @@ fn cluster_queue_inactive_reason(view: View<'_>, workload: &TrackedWorkload) -> 
     Some(format!("ClusterQueue {queue} is inactive: {why}"))
 }
 
+/// Whether the ClusterQueue of a workload exists and is valid.
+fn has_cluster_queue(view: View<'_>, workload: &TrackedWorkload) -> bool {
+    let namespace = workload.object.metadata.namespace.as_deref();
+    let name = workload.object.spec.queue_name.as_deref();
+    let objects = view.cluster.objects();
+    let queue = objects.local_queue(namespace.unwrap_or_default(), name.unwrap_or_default());
+    queue.is_some_and(|it| objects.has_cluster_queue(&it.cluster_queue))
+}
+
 fn awaiting_turn(view: View<'_>, workload: &TrackedWorkload) -> PendingReason {
     let namespace = workload.object.metadata.namespace.as_deref();
     let local_queue = workload.object.spec.queue_name.as_deref();
@@ -164,14 +214,6 @@ fn awaiting_turn(view: View<'_>, workload: &TrackedWorkload) -> PendingReason {
     );
     let queue = view.cluster.objects().local_queue(namespace, local_queue);
     let queue = queue.map_or("", |it| &it.cluster_queue);
-    if !view.cluster.objects().has_cluster_queue(queue) {
-        return PendingReason {
-            reason: INADMISSIBLE,
-            message: format!(
-                "ClusterQueue {queue} of LocalQueue {local_queue} does not exist or is invalid"
-            ),
-        };
-    }
     let how = if view.settings.blocks_admission() {
         "; workloads are admitted one at a time, once all admitted pods are ready \
          (waitForPodsReady.blockAdmission)"
@@ -198,7 +240,11 @@ fn requeue_backoff(workload: &TrackedWorkload) -> PendingReason {
     }
 }
 
-fn not_queued_message(workload: &TrackedWorkload, reason: NotQueuedReason) -> String {
+fn not_queued_message(
+    view: View<'_>,
+    workload: &TrackedWorkload,
+    reason: NotQueuedReason,
+) -> String {
     let spec = &workload.object.spec;
     match reason {
         NotQueuedReason::Finished => "The workload has finished".to_owned(),
@@ -209,13 +255,42 @@ fn not_queued_message(workload: &TrackedWorkload, reason: NotQueuedReason) -> St
             Some(name) => format!("LocalQueue {name} does not exist in its namespace"),
             None => "No LocalQueue is set (spec.queueName)".to_owned(),
         },
+        NotQueuedReason::NoClusterQueue => no_cluster_queue_message(view, workload),
         NotQueuedReason::LocalQueueStopped => format!(
             "LocalQueue {} is stopped (spec.stopPolicy)",
             spec.queue_name.as_deref().unwrap_or_default()
         ),
-        NotQueuedReason::NoPriorityClass => format!(
-            "PriorityClass {} does not exist",
-            spec.priority_class_name.as_deref().unwrap_or_default()
-        ),
+        NotQueuedReason::NoPriorityClass => {
+            let class = spec.priority_class_name.as_deref();
+            let objects = view.cluster.objects();
+            let missing = match objects.priority_for_class(class) {
+                None => class,
+                Some(_) => spec.preemption_priority_class_name.as_deref(),
+            };
+            format!(
+                "PriorityClass {} does not exist",
+                missing.unwrap_or_default()
+            )
+        }
+        NotQueuedReason::PriorityClassNotAllowed => {
+            let objects = view.cluster.objects();
+            format!(
+                "PriorityClass {} is not allowed in LocalQueue {} (spec.allowedPriorityClasses of both queues); use another",
+                objects
+                    .disallowed_priority_class(&workload.object)
+                    .unwrap_or_default(),
+                spec.queue_name.as_deref().unwrap_or_default()
+            )
+        }
     }
+}
+
+fn no_cluster_queue_message(view: View<'_>, workload: &TrackedWorkload) -> String {
+    let namespace = workload.object.metadata.namespace.as_deref();
+    let local_queue = workload.object.spec.queue_name.as_deref();
+    let local_queue = local_queue.unwrap_or_default();
+    let objects = view.cluster.objects();
+    let queue = objects.local_queue(namespace.unwrap_or_default(), local_queue);
+    let queue = queue.map_or("", |it| it.cluster_queue.as_str());
+    format!("ClusterQueue {queue} of LocalQueue {local_queue} does not exist or is invalid")
 }

@@ -126,10 +126,11 @@ fn throttled_write(
     patch.map(WriteOp::PatchStatus)
 }
 
-/// The patch that removes our finalizer from a ClusterQueue or `ResourceFlavor`.
+/// The patch that adds or removes our finalizer of a ClusterQueue or `ResourceFlavor`.
 pub(crate) fn build_finalizer_write(
     state: &ReconcilerState,
     object: &ObjectRef,
+    is_added: bool,
 ) -> Option<WriteOp> {
     let queues = &state.model.queues;
     let metadata = match object {
@@ -138,12 +139,15 @@ pub(crate) fn build_finalizer_write(
         _ => return None,
     };
     let finalizers = metadata.finalizers.iter().flatten();
-    let rest: Vec<&String> = finalizers
+    let ours = is_added.then_some(labels::RESOURCE_IN_USE);
+    let finalizers: Vec<&str> = finalizers
+        .map(String::as_str)
         .filter(|it| *it != labels::RESOURCE_IN_USE)
+        .chain(ours)
         .collect();
     Some(WriteOp::Patch(json!({"metadata": {
         "resourceVersion": metadata.resource_version,
-        "finalizers": rest,
+        "finalizers": finalizers,
     }})))
 }
 

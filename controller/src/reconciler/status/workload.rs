@@ -5,6 +5,7 @@ use super::conditions::{
 };
 use super::pending_reason::write_pending_reason;
 use super::priorities::effective_priorities;
+use super::stuck_eviction::{EVICTION_STUCK, write_stuck_eviction};
 use crate::job_adapters::{JobResult, JobView};
 use crate::key::{JobKey, ObjectKey};
 use crate::reconciler::job_sync::workload_spec;
@@ -12,6 +13,7 @@ use crate::reconciler::model::{AdmissionDecision, PreemptionDecision, TrackedWor
 use crate::reconciler::output::WriteOp;
 use crate::reconciler::plan::WorkloadAction;
 use crate::reconciler::state::View;
+use crate::reconciler::workload_owner::{is_orphan, job_to_read, owner};
 use lockkeeper_api::Workload;
 use lockkeeper_api::workload::{RequeueState as StoredState, WorkloadStatus};
 use lockkeeper_cluster_state::{ClusterState, preemption_conditions};
@@ -25,9 +27,6 @@ const PENDING_REASON: &str = "Pending";
 
 /// The message of `DeactivationTarget` after the maximum execution time.
 const EXECUTION_TIME_EXCEEDED_MESSAGE: &str = "exceeding the maximum execution time";
-
-/// The beginning of the message of an eviction because of a changed job.
-const JOB_CHANGED_MESSAGE: &str = "The job requests more than was admitted; it is queued again";
 
 /// The message when quota is released without an eviction.
 const QUOTA_WITHOUT_ADMISSION_MESSAGE: &str =
@@ -56,6 +55,15 @@ pub(crate) fn build_workload_write(
         WorkloadAction::Delete => WriteOp::Delete {
             uid: workload.object.metadata.uid.clone()?,
         },
+        WorkloadAction::ReadJob => {
+            let job = job_to_read(view, workload)?;
+            WriteOp::ReadJob {
+                kind: job.kind,
+                name: job.name,
+                namespace: workload.key.namespace().to_owned(),
+                uid: job.uid,
+            }
+        }
         WorkloadAction::Update(key, job) => update_patch(&workload.object, key, job)?,
         WorkloadAction::Lifecycle(LifecycleStep::Deactivate) => {
             deactivation_patch(&workload.object)
@@ -93,6 +101,7 @@ fn build_status_write(
         | WorkloadAction::Lifecycle(LifecycleStep::SetDeactivationTarget(_)) => {
             find(&status.conditions, "DeactivationTarget")
         }
+        WorkloadAction::ReportStuckEviction => find(&status.conditions, EVICTION_STUCK),
         _ => None,
     };
     let event = condition.map(|it| (it.reason.clone(), it.message.clone()));
@@ -118,8 +127,8 @@ fn new_status(
             write_preemption(workload, &mut status, decision, now_ms);
             release_if_unowned(view, tracked, &mut status);
         }
-        WorkloadAction::EvictForJobChange(excess) => {
-            write_job_change(workload, &mut status, excess, now_ms);
+        WorkloadAction::EvictForJobChange(detail) => {
+            write_job_change(workload, &mut status, detail, now_ms);
             release_if_unowned(view, tracked, &mut status);
         }
         WorkloadAction::Lifecycle(step) => {
@@ -141,7 +150,12 @@ fn new_status(
         WorkloadAction::PendingReason(reason) => {
             write_pending_reason(tracked, &mut status, reason, now_ms);
         }
-        WorkloadAction::Delete | WorkloadAction::Update(..) => return None,
+        WorkloadAction::ReportStuckEviction => {
+            write_stuck_eviction(view, workload, &mut status);
+        }
+        WorkloadAction::Delete | WorkloadAction::Update(..) | WorkloadAction::ReadJob => {
+            return None;
+        }
     }
     (status.priority, status.preemption_priority) =
         effective_priorities(view.cluster, workload, &status);
@@ -182,25 +196,33 @@ fn write_preemption(
     );
     // The paths complete the text of Kueue's `preemptionMessage`.
     let [from, to] = &decision.queue_paths;
+    let namespace = workload.metadata.namespace.as_deref().unwrap_or_default();
+    // A name would reveal an object of another tenant.
+    let preemptor = if decision.preemptor.namespace() == namespace {
+        decision.preemptor.key()
+    } else {
+        &decision.preemptor_uid
+    };
     let message = format!(
-        "{}; preemptor: {}; preemptor path: {from}; preemptee path: {to}",
-        evicted.message, decision.preemptor
+        "{}; preemptor: {preemptor}; preemptor path: {from}; preemptee path: {to}",
+        evicted.message
     );
     let mut conditions = workload_conditions(workload, &mut status.conditions, now_ms);
     conditions.set_renewed(&evicted.type_, &evicted.reason, &message);
     conditions.set_renewed(&preempted.type_, &preempted.reason, &message);
 }
 
-fn write_job_change(workload: &Workload, status: &mut WorkloadStatus, excess: &str, now_ms: i64) {
-    let detail = format!("{JOB_CHANGED_MESSAGE}: {excess}");
+fn write_job_change(workload: &Workload, status: &mut WorkloadStatus, detail: &str, now_ms: i64) {
     let reason = EvictionReason::JobChanged;
     let mut conditions = workload_conditions(workload, &mut status.conditions, now_ms);
-    conditions.set_renewed("Evicted", reason.as_str(), &reason.message(&detail));
+    conditions.set_renewed("Evicted", reason.as_str(), &reason.message(detail));
 }
 
-/// A workload without an owner has no job to stop: its quota is released together with the eviction.
+/// A workload without a job has none to stop: its quota is released together with the eviction. An owner of an
+/// unknown kind is no job.
 fn release_if_unowned(view: View<'_>, workload: &TrackedWorkload, status: &mut WorkloadStatus) {
-    if status.admission.is_some() && !workload.has_controller() {
+    let is_orphan = is_orphan(view, &workload.key, workload);
+    if status.admission.is_some() && owner(view, workload).is_none() && !is_orphan {
         write_quota_release(view.cluster, &workload.object, status, view.now_ms);
     }
 }
@@ -232,6 +254,7 @@ fn write_quota_release(
     state.on_job_stopped();
     let is_requeued = state.not_requeued_reason.is_none();
     let mut conditions = workload_conditions(workload, &mut status.conditions, now_ms);
+    conditions.remove(EVICTION_STUCK);
     conditions.set("QuotaReserved", false, PENDING_REASON, &message);
     conditions.set_not_admitted();
     conditions.set("Requeued", is_requeued, &reason, &message);
@@ -266,6 +289,7 @@ fn write_finished(
         &result.message
     };
     let mut conditions = workload_conditions(workload, &mut status.conditions, now_ms);
+    conditions.remove(EVICTION_STUCK);
     conditions.set("Finished", true, reason, message);
 }
 

@@ -3,6 +3,8 @@
 use super::cursor::{entries, preserves_unknown_fields, property};
 use crate::diff::Effect;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::JSONSchemaProps;
+use lockkeeper_policies::schema::StructuralSchema;
+use serde_json::json;
 
 /// The formats of strings that the API server validates, without hyphens.
 const STRING_FORMATS: [&str; 28] = [
@@ -41,6 +43,23 @@ pub(super) fn accepts_field(schema: &JSONSchemaProps, name: &str) -> bool {
     property(schema, name).is_some()
         || entries(schema).is_some()
         || preserves_unknown_fields(schema)
+}
+
+/// Whether the old node is a list of values, all of which the new node accepts. Its expressions are not evaluated.
+pub(super) fn accepts_former_enum(old: &JSONSchemaProps, new: &JSONSchemaProps) -> bool {
+    let Some(values) = old.enum_.as_ref().filter(|it| !it.is_empty()) else {
+        return false;
+    };
+    let field = JSONSchemaProps {
+        x_kubernetes_validations: None,
+        default: None,
+        ..new.clone()
+    };
+    let around = json!({"type": "object", "properties": {"field": field}});
+    StructuralSchema::new(&around).is_ok_and(|structure| {
+        let mut objects = values.iter().map(|it| json!({"field": it}));
+        objects.all(|object| structure.check(&object, None).is_empty())
+    })
 }
 
 /// Whether the node accepts any value and prunes nothing.

@@ -1,10 +1,12 @@
 //! Compares two schemas, node by node.
 
-use super::accepts::{accepts_field, format_effect};
+use super::accepts::{accepts_field, accepts_former_enum, format_effect};
 use super::cursor::{Cursor, is_embedded, property};
 use crate::diff::bounds::bound_changes;
+use crate::diff::cel_rules::{self, RuleChange};
+use crate::diff::rule_folding::accepts_former_values;
 use crate::diff::{
-    Change, ChangeCode, ChangeLocation, Effect, SchemaPath, StoredObjectsEffect, cel_rules,
+    Change, ChangeClass, ChangeCode, ChangeLocation, Effect, SchemaPath, StoredObjectsEffect,
     junctors,
 };
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{JSON, JSONSchemaProps};
@@ -131,6 +133,20 @@ impl SchemaComparison<'_> {
 
     /// Compares the validations of a value.
     fn compare_values(&mut self, old: &JSONSchemaProps, new: &JSONSchemaProps, at: &Cursor) {
+        let before = self.changes.len();
+        self.compare_constraints(old, new, at);
+        if accepts_former_enum(old, new) {
+            let changes = self.changes.get_mut(before..).unwrap_or_default();
+            for change in changes
+                .iter_mut()
+                .filter(|it| it.class == ChangeClass::Breaking)
+            {
+                change.accept_former_values("the former enum has no value that violates it");
+            }
+        }
+    }
+
+    fn compare_constraints(&mut self, old: &JSONSchemaProps, new: &JSONSchemaProps, at: &Cursor) {
         for bound in bound_changes(old, new) {
             let is_wider = bound.effect == Effect::Wider;
             let code = if is_wider {
@@ -340,7 +356,7 @@ impl SchemaComparison<'_> {
 
     fn compare_rules(&mut self, old: &JSONSchemaProps, new: &JSONSchemaProps, at: &Cursor) {
         let of = |it: &JSONSchemaProps| it.x_kubernetes_validations.clone().unwrap_or_default();
-        for (code, what) in cel_rules::rule_changes(&of(old), &of(new)) {
+        for RuleChange { code, rule, what } in cel_rules::rule_changes(&of(old), &of(new)) {
             let (effect, stored) = match code {
                 ChangeCode::TransitionRuleAdded => {
                     (Effect::Narrower, StoredObjectsEffect::EveryUpdate)
@@ -352,6 +368,13 @@ impl SchemaComparison<'_> {
                 _ => (Effect::Same, StoredObjectsEffect::Untouched),
             };
             self.report(&at.path, code, effect, stored, what);
+            if code == ChangeCode::RuleAdded
+                && accepts_former_values(&rule, old, new)
+                && let Some(change) = self.changes.last_mut()
+            {
+                change
+                    .accept_former_values("it concerns only fields or values that are new as well");
+            }
         }
     }
 }

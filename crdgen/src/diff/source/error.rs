@@ -1,17 +1,17 @@
 //! Errors of reading definitions and objects.
 
-use std::io;
+use crate::manifests::SyntaxError;
 
 /// An error of reading definitions or objects.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// A file or a folder cannot be read.
-    #[error("cannot read {place}: {source}; name a file, a folder, - or a revision of git")]
+    #[error("cannot read {place}: {reason}; name a file, a folder, - or a revision of git")]
     Read {
         /// The file or the folder.
         place: String,
-        /// The error of the system.
-        source: io::Error,
+        /// The reason.
+        reason: String,
     },
     /// git does not find the revision or the path.
     #[error(
@@ -25,19 +25,19 @@ pub enum Error {
     },
     /// Both sides are revisions without a path.
     #[error(
-        "{revision} needs a path: give it as {revision}:PATH, or the other side as a file or folder"
+        "{revision} is neither a file nor a folder; for a revision of git, give {revision}:PATH, or the other side as a file or folder"
     )]
     NoPath {
         /// The revision.
         revision: String,
     },
     /// A document is no YAML or JSON.
-    #[error("{place} is neither YAML nor JSON: {reason}")]
+    #[error("{}", syntax(place, reason))]
     Syntax {
         /// The file.
         place: String,
-        /// The reason.
-        reason: String,
+        /// The position and the reason.
+        reason: SyntaxError,
     },
     /// A definition cannot be decoded.
     #[error("{place}: the definition {name} cannot be read: {field}: {reason}")]
@@ -69,4 +69,9 @@ pub enum Error {
         /// Its name.
         name: String,
     },
+}
+
+fn syntax(place: &str, reason: &SyntaxError) -> String {
+    let separator = if reason.location.is_some() { ":" } else { ": " };
+    format!("{place}{separator}{reason}")
 }

@@ -67,7 +67,8 @@ fn run_git(from: &Path, arguments: &[&str], place: &str) -> Result<String, Error
     if !output.status.success() {
         let message = String::from_utf8_lossy(&output.stderr);
         let message = message.lines().next().unwrap_or("it failed");
-        return Err(failed(message.trim_start_matches("fatal: ").to_owned()));
+        let message = message.trim_start_matches("fatal: ").trim_end_matches('.');
+        return Err(failed(message.to_owned()));
     }
     String::from_utf8(output.stdout).map_err(|_| failed("not UTF-8 text".to_owned()))
 }

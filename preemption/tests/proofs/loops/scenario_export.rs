@@ -137,6 +137,10 @@ fn workload(text: &mut String, workload: &Workload) {
     if workload.priority != 0 {
         let _ = writeln!(text, "  priority: {}", workload.priority);
     }
+    if workload.candidate_priority() != workload.priority {
+        let priority = workload.candidate_priority();
+        let _ = writeln!(text, "  preemptionPriority: {priority}");
+    }
     let _ = writeln!(text, "  queueOrderTime: {}", workload.order_time);
     let pods = &workload.pods[0];
     let requests = pods.requests.iter();

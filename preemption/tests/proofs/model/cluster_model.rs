@@ -83,12 +83,22 @@ pub struct Workload {
     pub name: String,
     pub uid: String,
     pub queue: String,
+    /// The scheduling priority.
     pub priority: i32,
+    /// As given; one below the priority counts as the priority.
+    pub preemption_priority: i32,
     pub order_time: i64,
     pub pods: Vec<Pods>,
     pub is_in_scope: bool,
     /// Its usage, if it is admitted.
     pub reservation: Option<ModelReservation>,
+}
+
+impl Workload {
+    /// The priority as a candidate for preemption.
+    pub fn candidate_priority(&self) -> i32 {
+        self.preemption_priority.max(self.priority)
+    }
 }
 
 /// All objects of a cluster.

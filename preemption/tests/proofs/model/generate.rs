@@ -73,6 +73,7 @@ pub fn options(dice: &mut Choices<'_>, kind: GeneratorOptions) -> Options {
         // The plain reference has no damping.
         damping: Damping::Off,
         victims_per_cycle_max: None,
+        preemption_limits: PreemptionLimits::default(),
         kueue_bugs: KueueBugs::default(),
     }
 }
@@ -289,13 +290,22 @@ pub fn workload(dice: &mut Choices<'_>, number: usize, cluster_model: &ClusterMo
     let queue = dice.pick(&names);
     let sets = 1 + usize::from(dice.one_in(4));
     let pods = (0..sets).map(|_| pods(dice)).collect();
+    // Uids have another order than names.
+    let uid = format!("u{}-{number}", dice.below(4));
+    let priority = i32::try_from(dice.amount(0, 3)).unwrap();
+    let order_time = 1000 + dice.amount(0, 7);
+    // One in three has another preemption priority; it follows from choices that are made anyway.
+    let higher = match number % 3 {
+        0 => i32::try_from(order_time % 4).unwrap() - 1,
+        _ => 0,
+    };
     Workload {
         name: format!("w{number}"),
-        // Uids have another order than names.
-        uid: format!("u{}-{number}", dice.below(4)),
+        uid,
         queue,
-        priority: i32::try_from(dice.amount(0, 3)).unwrap(),
-        order_time: 1000 + dice.amount(0, 7),
+        priority,
+        preemption_priority: priority + higher,
+        order_time,
         pods,
         is_in_scope: !dice.one_in(20),
         reservation: None,

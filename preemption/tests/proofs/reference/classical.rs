@@ -136,9 +136,8 @@ fn by_priority(preemptor: &Preemptor, workload: &Workload) -> Variant {
     else {
         return Variant::WithoutBorrowing;
     };
-    if workload.priority >= preemptor.priority
-        || threshold_max.is_some_and(|most| workload.priority > most)
-    {
+    let priority = workload.candidate_priority();
+    if priority >= preemptor.priority || threshold_max.is_some_and(|most| priority > most) {
         Variant::WithoutBorrowing
     } else {
         Variant::WhileBorrowing

@@ -79,9 +79,10 @@ pub struct Preemptor {
 impl Preemptor {
     /// Whether the policies let it preempt a workload of its own queue or of another one.
     pub fn may_preempt(&self, other: &Workload, is_own: bool) -> bool {
-        let is_lower = other.priority < self.priority;
+        let priority = other.candidate_priority();
+        let is_lower = priority < self.priority;
         if is_own {
-            let is_newer = other.priority == self.priority && self.order_time < other.order_time;
+            let is_newer = priority == self.priority && self.order_time < other.order_time;
             return match self.policy.within_cluster_queue {
                 WithinClusterQueue::Never => false,
                 WithinClusterQueue::LowerPriority => is_lower,
@@ -110,7 +111,8 @@ pub fn candidate_order<'a>(
     held: &ModelReservation,
 ) -> (bool, i32, Reverse<i64>, &'a str) {
     let newest = Reverse(held.reserved_at_s);
-    (!held.is_evicted, workload.priority, newest, &workload.uid)
+    let priority = workload.candidate_priority();
+    (!held.is_evicted, priority, newest, &workload.uid)
 }
 
 /// The victims; empty if even all candidates do not make enough room.

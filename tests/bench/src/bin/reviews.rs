@@ -16,7 +16,7 @@ use lockkeeper_policies::facts;
 use lockkeeper_policies::index::{Facts, Index};
 use lockkeeper_policies::settings::Settings;
 use lockkeeper_webhook::app_state::AppState;
-use lockkeeper_webhook::http::router;
+use lockkeeper_webhook::http::{noop_router, router};
 use serde_json::Value;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -67,7 +67,9 @@ async fn answer(arguments: &Arguments, body: &[u8]) -> Result<()> {
     let mut index = cluster_view(arguments.unresolved)?;
     fill(&mut index, arguments.stored);
     let app = AppState::offline(Settings::default(), index, BODY_LIMIT_BYTES);
-    let router = router(Arc::new(app));
+    let app = Arc::new(app);
+    let noop = noop_router(Arc::clone(&app), Arc::default(), Arc::default());
+    let router = router(app).merge(noop);
     for _ in 0..arguments.count {
         let request = Request::post(&arguments.path).header("Content-Type", "application/json");
         let request = request.body(Body::from(body.to_vec()))?;

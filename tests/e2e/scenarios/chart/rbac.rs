@@ -36,8 +36,18 @@ const OCCASIONALLY_USED_RIGHTS: &[(&str, &str)] = &[
         "the job controller may remove a start time first",
     ),
     (
+        "get jobs.batch",
+        "only a Job that has left the watch while its Workload holds quota is read",
+    ),
+    ("get jobsets.jobset.x-k8s.io", "the same"),
+    ("list pods", "only the pods of a deleted Job are listed"),
+    (
         "get validatingwebhookconfigurations.admissionregistration.k8s.io",
         "read again when another writer was first",
+    ),
+    (
+        "get localqueues.lockkeeper.dev",
+        "looked up when a job names a queue that the watch has not delivered",
     ),
     (
         "get mutatingwebhookconfigurations.admissionregistration.k8s.io",

@@ -60,6 +60,15 @@ pub const CASES: &[(&str, &str)] = &[
          affinity: {podAntiAffinity: {requiredDuringSchedulingIgnoredDuringExecution: [\
          {topologyKey: kubernetes.io/hostname}]}}\n",
     ),
+    ("jobs-fail", "webhook: {jobsFailurePolicy: Fail}\n"),
+    (
+        "client-ca",
+        "webhook: {clientCa: '-----BEGIN CERTIFICATE-----'}\nconfig: {webhook: {clientNames: [api-server]}}\n",
+    ),
+    (
+        "network-policy-cidrs",
+        "networkPolicy: {apiServerCidrs: [10.0.0.1/32]}\n",
+    ),
     ("webhook-alone", "webhook: {replicas: 1}\n"),
     ("no-controller", "controller: {enabled: false}\n"),
     (
@@ -85,6 +94,12 @@ pub const CASES: &[(&str, &str)] = &[
          podAnnotations: {team: platform}\n",
     ),
     ("no-policies", "policies: {enabled: false}\n"),
+    (
+        "queue-required",
+        "policies:\n  queueRequired:\n    namespaceSelector: {matchLabels: {queue-required: 'true'}}\n    \
+         exemptUsers: ['system:serviceaccount:jobs:a', b]\n",
+    ),
+    ("no-roles", "roles: {enabled: false}\n"),
     // Each rule of a policy is softened or exempted somewhere, and the policy is omitted with the last of them.
     (
         "softened",
@@ -140,6 +155,10 @@ const REJECTED_VALUES: &[(&str, &str)] = &[
     (
         "certificates: {mode: given, secretName: lockkeeper-tls, caBundle: '-----BEGIN CERTIFICATE-----'}\n",
         "lockkeeper-tls is a name of the chart's own; take another",
+    ),
+    (
+        "webhook: {clientCa: mine}\n",
+        "webhook.clientCa: give the CA of the API server's client certificates, as PEM",
     ),
     (
         "config: {controller: {leaderElection: {lease: team/other}}}\n",

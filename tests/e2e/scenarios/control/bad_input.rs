@@ -8,13 +8,14 @@ use super::{Trial, render};
 use crate::fixture::{DEFAULTS, Fixture};
 use crate::snapshot;
 
-pub const TRIALS: [Trial; 8] = [
+pub const TRIALS: [Trial; 9] = [
     ("a user edits a workload", edited),
     ("a user clears a status", cleared_status),
     ("a queue is deleted while its workloads run", deleted_queue),
     ("cohorts form a cycle", cohort_cycle),
     ("a Job gets another label", relabelled),
     ("a class or a flavor is missing", missing_references),
+    ("a class is not allowed in a queue", disallowed_class),
     ("quota is lowered below what is used", lowered_quota),
     ("objects that cannot be decoded", unreadable),
 ];
@@ -195,16 +196,20 @@ fn relabelled(stage: &mut Fixture) {
     let workload = site.wait_until_running("waits");
     assert_eq!(workload["status"]["admission"]["clusterQueue"], "other");
 
-    // A running Job keeps its quota.
+    // A running Job is stopped, and waits for the queue that its label names.
     site.objects.patch("Job", "runs", &label(Some("nowhere")));
     others_are_admitted(&site);
-    let workload = site.wait_until_running("runs");
-    assert_eq!(workload["status"]["admission"]["clusterQueue"], "q");
+    site.wait_until_pending("runs", "Inadmissible");
+    let runs = site.wait_until_stopped("runs");
+    assert_eq!(runs["spec"]["queueName"], "nowhere");
 
-    // Without the label the controller does not manage the Job: its quota is released.
+    // Without the label a running Job is stopped before its quota is released.
     let name = site.workload_name("waits");
     site.objects.patch("Job", "waits", &label(None));
     site.objects.wait_until_gone("Workload", &name);
+    let waits = site.objects.get("Job", "waits");
+    assert_eq!(waits["spec"]["suspend"], true, "{waits:#}");
+    assert_eq!(site.pods("waits").len(), 0);
     site.wait_for_counts("ClusterQueue", "other", 0, 0);
     site.stop();
 }
@@ -299,5 +304,35 @@ fn unreadable(stage: &mut Fixture) {
     site.finish("good");
     site.job("after", "good", 2, "", &json!({}));
     site.wait_until_running("after");
+    site.stop();
+}
+
+/// A tenant labels a Job with a class that its queue does not allow. The webhook is down, so the controller decides.
+fn disallowed_class(stage: &mut Fixture) {
+    let mut site = open(stage);
+    site.class("low", 100);
+    site.queue("q", 8, &json!({}));
+    site.job("top", "q", 8, "system-node-critical", &json!({}));
+    let workload = site.wait_until_pending("top", "Inadmissible");
+    let condition = render::condition(&workload, "QuotaReserved").unwrap();
+    let message = condition["message"].as_str().unwrap();
+    assert!(
+        message.starts_with("PriorityClass system-node-critical is not allowed in LocalQueue q"),
+        "{message}"
+    );
+    assert_eq!(site.objects.get("Job", "top")["spec"]["suspend"], true);
+    assert!(site.pods("top").is_empty());
+    // The queue names the class, and the other class no longer.
+    let allow = json!({"spec": {"allowedPriorityClasses": ["system-node-critical"]}});
+    site.objects.patch("ClusterQueue", "q", &allow);
+    site.wait_until_running("top");
+    site.finish("top");
+    site.job("other", "q", 8, "low", &json!({}));
+    site.wait_until_pending("other", "Inadmissible");
+    // A LocalQueue only narrows the list.
+    let both = json!({"spec": {"allowedPriorityClasses": ["system-node-critical", "low"]}});
+    site.objects.patch("ClusterQueue", "q", &both);
+    site.wait_until_running("other");
+    others_are_admitted(&site);
     site.stop();
 }

@@ -18,7 +18,11 @@ use crate::fixture::{DEFAULTS, Fixture};
 use crate::objects::{Objects, collection, merge};
 use crate::wait;
 
-pub const TRIALS: [Trial; 5] = [
+pub const TRIALS: [Trial; 6] = [
+    (
+        "the checker detects pods without quota",
+        invariants::checker_detects_pods_without_quota,
+    ),
     (
         "the checker detects violations",
         invariants::checker_detects_violations,
@@ -136,6 +140,7 @@ fn controller_killed(stage: &mut Fixture) {
     let mut site = ControllerFixture::open_without_webhook(stage, DEFAULTS);
     queues(&site);
     let (workloads, jobs) = (site.watch("Workload"), site.watch("Job"));
+    let pods = site.watch("Pod");
     let mut chance = Rng::new(1);
     let (mut count, mut kills) = (0, 0);
     let end = Instant::now() + Duration::from_secs(seconds());
@@ -164,7 +169,12 @@ fn controller_killed(stage: &mut Fixture) {
         site.controller = Some(next.unwrap_or_else(|e| panic!("{e}")));
     }
     wait_until_drained(&site.objects, count);
-    let seen = invariants::check_history(&workloads.versions(), &jobs.versions(), &LIMITS);
+    let seen = invariants::check_history(
+        &workloads.versions(),
+        &jobs.versions(),
+        &pods.versions(),
+        &LIMITS,
+    );
     println!("  killed {kills} times, {count} Jobs: {seen:?}");
     assert!(seen.preemptions > 0 && seen.stops > 0, "{seen:?}");
     assert!(seen.admissions >= count && seen.starts >= count, "{seen:?}");
@@ -181,6 +191,7 @@ fn leader_takeover(stage: &mut Fixture) {
     let mut site = ControllerFixture::without_controller(stage);
     queues(&site);
     let (workloads, jobs) = (site.watch("Workload"), site.watch("Job"));
+    let pods = site.watch("Pod");
     let mut first = site.start_another_controller(TERMS, &[]);
     is_leading(&first);
     let second = site.start_another_controller(TERMS, &[]);
@@ -226,7 +237,12 @@ fn leader_takeover(stage: &mut Fixture) {
     first.stop().unwrap();
     let holder = &site.objects.list("Lease")[0]["spec"]["holderIdentity"];
     assert!(holder.is_null() || holder == "", "{holder}");
-    let seen = invariants::check_history(&workloads.versions(), &jobs.versions(), &LIMITS);
+    let seen = invariants::check_history(
+        &workloads.versions(),
+        &jobs.versions(),
+        &pods.versions(),
+        &LIMITS,
+    );
     assert!(seen.admissions >= 20, "{seen:?}");
 }
 
@@ -288,6 +304,7 @@ fn competing_writer(stage: &mut Fixture) {
     let mut site = ControllerFixture::open_without_webhook(stage, DEFAULTS);
     queues(&site);
     let (workloads, jobs) = (site.watch("Workload"), site.watch("Job"));
+    let pods = site.watch("Pod");
     let is_over = AtomicBool::new(false);
     let (mut one, mut two) = (site.stage.cluster().client(), site.stage.cluster().client());
     let (touched, conflicts) = thread::scope(|scope| {
@@ -332,7 +349,12 @@ fn competing_writer(stage: &mut Fixture) {
         let log = site.controller.as_ref().unwrap().log();
         (touched, log.matches("outcome=Conflict").count())
     });
-    let seen = invariants::check_history(&workloads.versions(), &jobs.versions(), &LIMITS);
+    let seen = invariants::check_history(
+        &workloads.versions(),
+        &jobs.versions(),
+        &pods.versions(),
+        &LIMITS,
+    );
     println!("  touched {touched:?}, {conflicts} conflicts: {seen:?}");
     assert!(conflicts > 0, "no write conflicted");
     site.stop();

@@ -341,7 +341,8 @@ impl<'a> ControllerFixture<'a> {
             || {
                 let mut events = self.objects.list("Event");
                 events.retain(|event| {
-                    event["regarding"]["name"] == about
+                    let is_about = |of: &Value| of["name"] == about;
+                    (is_about(&event["regarding"]) || is_about(&event["related"]))
                         && event["reportingController"] == "lockkeeper.dev/controller"
                 });
                 last = events.iter().map(render::render_event).collect();

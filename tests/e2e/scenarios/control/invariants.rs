@@ -1,5 +1,5 @@
-//! Invariants that hold at every moment, whatever fails: checked on every version of workloads and Jobs that the API
-//! server's watch has reported.
+//! Invariants that hold at every moment, whatever fails: checked on every version of workloads, Jobs and pods that the
+//! API server's watch has reported. The pods of each Job use at most the quota that its workloads hold.
 
 use std::collections::BTreeMap;
 use std::panic;
@@ -35,10 +35,20 @@ struct ObjectVersion {
 
 /// Fails at the first version that violates an invariant.
 #[track_caller]
-pub fn check_history(workloads: &[Value], jobs: &[Value], limits: &Limits<'_>) -> HistoryCounts {
-    let mut all: Vec<(u64, bool, &Value)> = Vec::new();
-    all.extend(workloads.iter().map(|it| (number(it), true, it)));
-    all.extend(jobs.iter().map(|it| (number(it), false, it)));
+pub fn check_history(
+    workloads: &[Value],
+    jobs: &[Value],
+    pods: &[Value],
+    limits: &Limits<'_>,
+) -> HistoryCounts {
+    let mut all: Vec<(u64, Collection, &Value)> = Vec::new();
+    all.extend(
+        workloads
+            .iter()
+            .map(|it| (number(it), Collection::Workloads, it)),
+    );
+    all.extend(jobs.iter().map(|it| (number(it), Collection::Jobs, it)));
+    all.extend(pods.iter().map(|it| (number(it), Collection::Pods, it)));
     // Resource versions order all objects of a cluster.
     all.sort_by_key(|(number, _, _)| *number);
     let mut checker = Checker {
@@ -46,14 +56,15 @@ pub fn check_history(workloads: &[Value], jobs: &[Value], limits: &Limits<'_>) -
         workloads: BTreeMap::new(),
         jobs: BTreeMap::new(),
         usage_by_workload: BTreeMap::new(),
+        pods: BTreeMap::new(),
         pending_preemptors: BTreeMap::new(),
         counts: HistoryCounts::default(),
     };
-    for (at, is_workload, object) in all {
-        if is_workload {
-            checker.check_workload(at, object);
-        } else {
-            checker.check_job(at, object);
+    for (at, collection, object) in all {
+        match collection {
+            Collection::Workloads => checker.check_workload(at, object),
+            Collection::Jobs => checker.check_job(at, object),
+            Collection::Pods => checker.check_pod(at, object),
         }
     }
     let owed = checker.pending_preemptors;
@@ -62,6 +73,42 @@ pub fn check_history(workloads: &[Value], jobs: &[Value], limits: &Limits<'_>) -
         "preempted for a workload that was never admitted: {owed:?}"
     );
     checker.counts
+}
+
+#[derive(Clone, Copy)]
+enum Collection {
+    Workloads,
+    Jobs,
+    Pods,
+}
+
+/// The cpus of a pod that has neither ended nor is terminating; of the others none.
+pub fn pod_cpu(pod: &Value) -> u64 {
+    let has_ended = matches!(
+        pod["status"]["phase"].as_str(),
+        Some("Succeeded" | "Failed")
+    );
+    let is_running = pod["deletedVersion"].is_null()
+        && pod["metadata"]["deletionTimestamp"].is_null()
+        && !has_ended;
+    let containers = pod["spec"]["containers"].as_array();
+    let cpus = containers.into_iter().flatten().map(|it| {
+        text(&it["resources"]["requests"]["cpu"])
+            .parse()
+            .unwrap_or(0)
+    });
+    if is_running { cpus.sum() } else { 0 }
+}
+
+/// The uid of the Job that a workload or a pod belongs to.
+fn job_uid(object: &Value) -> String {
+    let labels = &object["metadata"]["labels"];
+    let label = [
+        &labels["lockkeeper.dev/job-uid"],
+        &labels["batch.kubernetes.io/controller-uid"],
+    ];
+    let label = label.into_iter().find(|it| it.is_string());
+    text(label.unwrap_or(&object["metadata"]["ownerReferences"][0]["uid"]))
 }
 
 /// The resource version of an object, also of a deleted one.
@@ -88,6 +135,8 @@ struct Checker<'a> {
     jobs: BTreeMap<String, ObjectVersion>,
     /// Workloads with quota: the queue, and the cpus.
     usage_by_workload: BTreeMap<String, (String, u64)>,
+    /// Running pods by uid: the uid of the Job, and the cpus.
+    pods: BTreeMap<String, (String, u64)>,
     /// Preemptors whose victims were preempted, and the version of the preemption.
     pending_preemptors: BTreeMap<String, u64>,
     counts: HistoryCounts,
@@ -142,6 +191,44 @@ impl Checker<'_> {
         if !held && holds_now {
             self.check_quota(at);
         }
+        if held && !holds_now {
+            self.check_pods_of(at, &job_uid(object));
+        }
+    }
+
+    #[track_caller]
+    fn check_pod(&mut self, at: u64, pod: &Value) {
+        let uid = text(&pod["metadata"]["uid"]);
+        let job = job_uid(pod);
+        match pod_cpu(pod) {
+            0 => drop(self.pods.remove(&uid)),
+            cpu => drop(self.pods.insert(uid, (job.clone(), cpu))),
+        }
+        self.check_pods_of(at, &job);
+        let used: u64 = self.pods.values().map(|(_, cpu)| cpu).sum();
+        let most = self.limits.total;
+        assert!(used <= most, "pods use {used} of {most} at {at}");
+    }
+
+    /// The pods of a Job need quota. Those of a deleted Job are being deleted.
+    #[track_caller]
+    fn check_pods_of(&self, at: u64, job: &str) {
+        let is_there = self
+            .jobs
+            .get(job)
+            .is_some_and(|it| it.object["deletedVersion"].is_null());
+        if !is_there {
+            return;
+        }
+        let pods = self.pods.values().filter(|(of, _)| of == job);
+        let used: u64 = pods.map(|(_, cpu)| cpu).sum();
+        let workloads = self
+            .workloads
+            .values()
+            .filter(|it| job_uid(&it.object) == job);
+        let held = workloads.filter(|it| holds_quota(&it.object));
+        let held: u64 = held.map(|it| queue_and_cpu(&it.object).1).sum();
+        assert!(used <= held, "pods of {job} use {used} of {held} at {at}");
     }
 
     #[track_caller]
@@ -215,7 +302,7 @@ impl Checker<'_> {
 }
 
 /// The queue that a workload uses quota of, and how much.
-fn queue_and_cpu(object: &Value) -> (String, u64) {
+pub fn queue_and_cpu(object: &Value) -> (String, u64) {
     let admission = &object["status"]["admission"];
     let used = &admission["podSetAssignments"][0]["resourceUsage"]["cpu"];
     let used = text(used).parse().unwrap();
@@ -233,7 +320,7 @@ pub fn checker_detects_violations(_: &mut crate::fixture::Fixture) {
         total: 6,
     };
     let found = |workloads: &[Value], jobs: &[Value]| {
-        let checked = panic::catch_unwind(|| check_history(workloads, jobs, &limits));
+        let checked = panic::catch_unwind(|| check_history(workloads, jobs, &[], &limits));
         let Err(why) = checked else {
             return String::new();
         };
@@ -318,6 +405,53 @@ fn admitted_workload(version: u64, name: &str, queue: &str, cpu: u64) -> Value {
         "conditions": [{"type": "QuotaReserved", "status": "True"}],
     });
     workload
+}
+
+/// Tests the invariant about pods: each of these histories violates it.
+pub fn checker_detects_pods_without_quota(_: &mut crate::fixture::Fixture) {
+    let limits = Limits {
+        queues: &[("q", 4)],
+        total: 6,
+    };
+    let found = |workloads: &[Value], pods: &[Value]| {
+        let jobs = [job(1, "a", false, 1)];
+        let checked = panic::catch_unwind(|| check_history(workloads, &jobs, pods, &limits));
+        let Err(why) = checked else {
+            return String::new();
+        };
+        why.downcast_ref::<String>().cloned().unwrap_or_default()
+    };
+    let admitted = [admitted_workload(2, "a", "q", 2)];
+    assert_eq!(found(&admitted, &[pod(3, "p", 2)]), "");
+    for (workloads, pods, expected) in [
+        (
+            &admitted[..],
+            vec![pod(3, "p", 2), pod(4, "r", 1)],
+            "use 3 of 2",
+        ),
+        (&[], vec![pod(3, "p", 1)], "use 1 of 0"),
+        (&admitted, vec![pod(3, "p", 7)], "use 7 of"),
+    ] {
+        let why = found(workloads, &pods);
+        assert!(why.contains(expected), "{expected:?} is not in {why:?}");
+    }
+    let mut gone = admitted[0].clone();
+    gone["deletedVersion"] = "4".into();
+    let why = found(&[admitted[0].clone(), gone], &[pod(3, "p", 2)]);
+    assert!(why.contains("use 2 of 0"), "{why}");
+    let mut ended = pod(4, "p", 2);
+    ended["status"] = json!({"phase": "Succeeded"});
+    let released = [admitted[0].clone(), waiting(5, "a")];
+    let stopped = found(&released, &[pod(3, "p", 2), ended]);
+    assert!(!stopped.contains("use"), "{stopped}");
+}
+
+fn pod(version: u64, uid: &str, cpu: u64) -> Value {
+    json!({
+        "metadata": {"uid": uid, "resourceVersion": version.to_string(),
+            "labels": {"batch.kubernetes.io/controller-uid": "a"}},
+        "spec": {"containers": [{"resources": {"requests": {"cpu": cpu.to_string()}}}]},
+    })
 }
 
 fn job(version: u64, uid: &str, is_suspended: bool, active: u64) -> Value {

@@ -126,6 +126,8 @@ fn best_effort(stage: &mut Fixture) {
 /// meanwhile no other workload borrows that quota, even if it would fit.
 fn quota_reserved_while_victims_stop(stage: &mut Fixture, strategy: &str, gate: &str) {
     let config = format!("preemption: {{borrowingGate: {gate}}}\n");
+    stage.register_server(crate::lockkeeper::Protocol::Http1, DEFAULTS);
+    stage.cluster_mut().install_jobset();
     let mut site = ControllerFixture::open(stage, &config);
     site.flavor("default");
     let more = json!({
@@ -138,16 +140,18 @@ fn quota_reserved_while_victims_stop(stage: &mut Fixture, strategy: &str, gate: 
     site.classes();
     site.job("stays", "b", 4, "mid", &json!({}));
     site.wait_until_running("stays");
-    // Its pods take long to stop: `managedBy` names a controller that does not exist.
-    let by_hand = json!({"spec": {"managedBy": "test.lockkeeper.dev/hand"}});
-    site.job("lent", "b", 2, "low", &by_hand);
-    let started = site
-        .objects
-        .wait_until("Job", "lent", |it| it["spec"]["suspend"] == false);
-    let since = &started["metadata"]["creationTimestamp"];
-    let runs = json!({"status": {"startTime": since, "active": 1, "ready": 1}});
-    site.objects.patch_status("Job", "lent", &runs);
-    site.wait_until_running("lent");
+    // Its pods take long to stop: no controller acts on JobSets here, so the test writes the status.
+    site.objects.create(&lent_job_set());
+    site.objects
+        .wait_until("JobSet", "lent", |it| it["spec"]["suspend"] == false);
+    let running = json!({"status": {"replicatedJobsStatus": [{
+        "name": "main", "ready": 1, "active": 1, "succeeded": 0, "failed": 0, "suspended": 0,
+    }]}});
+    site.objects.patch_status("JobSet", "lent", &running);
+    let lent = site.workload_of("JobSet", "lent");
+    site.objects.wait_until("Workload", &lent, |it| {
+        render::has_status(it, "PodsReady", "True")
+    });
     // 2 of the 4 cpus are free.
     site.job("owner", "a", 4, "low", &json!({}));
     site.wait_until_pending("owner", "WaitingForPreemptedWorkloads");
@@ -160,9 +164,25 @@ fn quota_reserved_while_victims_stop(stage: &mut Fixture, strategy: &str, gate: 
     // Only the reservation of the pending workload blocks the borrower.
     site.objects.delete("Job", "owner");
     site.wait_until_running("borrower");
-    let lent = site.objects.get("Job", "lent");
-    assert_eq!(lent["status"]["active"], 1, "the victim still runs");
+    let lent = site.objects.get("JobSet", "lent");
+    let active = &lent["status"]["replicatedJobsStatus"][0]["active"];
+    assert_eq!(*active, 1, "the victim still runs");
     site.stop();
+}
+
+/// A JobSet of one pod of 2 cpu.
+fn lent_job_set() -> serde_json::Value {
+    let template = super::fixture::job("x", "b", 2, "", &json!({}))["spec"]["template"].clone();
+    json!({
+        "apiVersion": "jobset.x-k8s.io/v1alpha2",
+        "kind": "JobSet",
+        "metadata": {"name": "lent", "namespace": "default", "labels": {
+            "lockkeeper.dev/queue-name": "b", "lockkeeper.dev/priority-class": "low",
+        }},
+        "spec": {"suspend": true, "replicatedJobs": [{
+            "name": "main", "replicas": 1, "template": {"spec": {"template": template}},
+        }]},
+    })
 }
 
 /// The same without victims: in a StrictFIFO queue the head reserves quota.

@@ -65,6 +65,7 @@ fn run_with_faults(
     let (mut site, proxy) = behind_proxy(stage);
     queues(&site);
     let (workloads, jobs) = (site.watch("Workload"), site.watch("Job"));
+    let pods = site.watch("Pod");
     proxy.set(faults);
     site.start_controller_through(&proxy, DEFAULTS);
     for number in 0..count {
@@ -74,7 +75,12 @@ fn run_with_faults(
     for queue in ["a", "b", "c"] {
         site.wait_for_counts("ClusterQueue", queue, 0, 0);
     }
-    let seen = invariants::check_history(&workloads.versions(), &jobs.versions(), &LIMITS);
+    let seen = invariants::check_history(
+        &workloads.versions(),
+        &jobs.versions(),
+        &pods.versions(),
+        &LIMITS,
+    );
     let counts = proxy.counts();
     println!("  {count} Jobs: {seen:?}\n  {counts:?}");
     assert!(seen.admissions >= count && seen.starts >= count, "{seen:?}");
@@ -91,6 +97,7 @@ fn slow_api_server(stage: &mut Fixture) {
     site.queue("a", 4, &reclaim);
     site.queue("b", 4, &json!({"cohortName": "lab"}));
     let (workloads, jobs) = (site.watch("Workload"), site.watch("Job"));
+    let pods = site.watch("Pod");
     let latency_ms = 300;
     proxy.set(Faults {
         latency_ms,
@@ -110,7 +117,12 @@ fn slow_api_server(stage: &mut Fixture) {
         queues: &[("a", 8), ("b", 8)],
         total: 8,
     };
-    let seen = invariants::check_history(&workloads.versions(), &jobs.versions(), &limits);
+    let seen = invariants::check_history(
+        &workloads.versions(),
+        &jobs.versions(),
+        &pods.versions(),
+        &limits,
+    );
     let counts = proxy.counts();
     println!("  {seen:?}\n  {counts:?}");
     assert_eq!((seen.admissions, seen.preemptions), (4, 1), "{seen:?}");
@@ -228,7 +240,7 @@ fn workload_flood(stage: &mut Fixture) {
         site.wait_for_counts("ClusterQueue", queue, 0, 0);
     }
     let versions = watch.versions();
-    let seen = invariants::check_history(&versions, &[], &limits);
+    let seen = invariants::check_history(&versions, &[], &[], &limits);
     let counts = proxy.counts();
     println!("  {seen:?}\n  {counts:?}");
     assert_eq!(seen.admissions, count, "each workload is admitted once");

@@ -6,12 +6,13 @@ use k8s_openapi::jiff::Timestamp;
 use serde_json::Value;
 
 /// Condition types in the order of a workload's lifecycle.
-const CONDITION_ORDER: [&str; 9] = [
+const CONDITION_ORDER: [&str; 10] = [
     "QuotaReserved",
     "Admitted",
     "PodsReady",
     "Evicted",
     "Preempted",
+    "EvictionStuck",
     "Requeued",
     "DeactivationTarget",
     "Finished",

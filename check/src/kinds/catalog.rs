@@ -1,0 +1,238 @@
+//! Kinds that exist in the groups of supported kinds but are not checked, and the nearest names of kinds that do not
+//! exist.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+/// The versions of a group, each with kinds.
+type Versions = &'static [(&'static str, &'static [&'static str])];
+
+/// The least similarity (0 to 1) of a misspelt name and a suggestion.
+const SIMILARITY_MIN: f64 = 0.75;
+
+/// The least similarity of a misspelt group and a suggestion. Unrelated groups often share their ends.
+const GROUP_SIMILARITY_MIN: f64 = 0.95;
+
+const KUEUE_OTHERS: &[&str] = &[
+    "AdmissionCheck",
+    "MultiKueueCluster",
+    "MultiKueueConfig",
+    "ProvisioningRequestConfig",
+    "Topology",
+];
+
+/// By group. The core group is empty.
+const OTHER_KINDS: &[(&str, Versions)] = &[
+    (
+        "",
+        &[(
+            "v1",
+            &[
+                "Binding",
+                "ComponentStatus",
+                "Config",
+                "ConfigMap",
+                "Endpoints",
+                "Event",
+                "LimitRange",
+                "Namespace",
+                "Node",
+                "PersistentVolume",
+                "PersistentVolumeClaim",
+                "PodTemplate",
+                "ReplicationController",
+                "ResourceQuota",
+                "Secret",
+                "Service",
+                "ServiceAccount",
+                "Status",
+            ],
+        )],
+    ),
+    ("batch", &[("v1", &["CronJob"]), ("v1beta1", &["CronJob"])]),
+    ("jobset.x-k8s.io", &[("v1alpha1", &["JobSet"])]),
+    (
+        "kueue.x-k8s.io",
+        &[
+            ("v1beta2", KUEUE_OTHERS),
+            ("v1beta1", KUEUE_OTHERS),
+            (
+                "v1alpha1",
+                &[
+                    "Cohort",
+                    "MultiKueueCluster",
+                    "MultiKueueConfig",
+                    "Topology",
+                ],
+            ),
+        ],
+    ),
+    (
+        "scheduling.k8s.io",
+        &[
+            ("v1alpha1", &["PriorityClass", "Workload"]),
+            ("v1beta1", &["CompositePodGroup", "PriorityClass"]),
+            ("v1alpha3", &["CompositePodGroup"]),
+        ],
+    ),
+    ("scheduling.sigs.k8s.io", &[("v1alpha1", &["PodGroup"])]),
+];
+
+/// The kinds of each version of each group.
+#[derive(Debug, Default)]
+pub struct Catalog {
+    groups: BTreeMap<String, BTreeMap<String, BTreeSet<String>>>,
+}
+
+/// The answer about a kind.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Lookup {
+    /// The kind may exist.
+    Possible,
+    /// The group has no such version; the nearest one.
+    UnknownVersion(String),
+    /// The version has no such kind; the remedy.
+    UnknownKind(String),
+    /// The group does not exist; the nearest one with this kind.
+    MisspeltGroup(String),
+}
+
+impl Catalog {
+    /// A catalog with the kinds that are not checked.
+    pub fn new() -> Self {
+        let mut catalog = Self::default();
+        for (group, versions) in OTHER_KINDS {
+            for (version, kinds) in *versions {
+                for kind in *kinds {
+                    catalog.add(group, version, kind);
+                }
+            }
+        }
+        catalog
+    }
+
+    pub fn add(&mut self, group: &str, version: &str, kind: &str) {
+        let versions = self.groups.entry(group.to_owned()).or_default();
+        let kinds = versions.entry(version.to_owned()).or_default();
+        kinds.insert(kind.to_owned());
+    }
+
+    pub fn find(&self, group: &str, version: &str, kind: &str) -> Lookup {
+        let Some(versions) = self.groups.get(group) else {
+            return match self.nearest_group(group, kind) {
+                Some(near) => Lookup::MisspeltGroup(near.to_owned()),
+                None => Lookup::Possible,
+            };
+        };
+        // Every kind has a list kind.
+        if kind.ends_with("List") || versions.get(version).is_some_and(|it| it.contains(kind)) {
+            return Lookup::Possible;
+        }
+        let others = versions.iter().filter(|(_, kinds)| kinds.contains(kind));
+        let others: Vec<&str> = others.map(|(version, _)| version.as_str()).collect();
+        if !versions.contains_key(version) {
+            let newest = versions.keys().next_back().map_or("", String::as_str);
+            return Lookup::UnknownVersion(others.last().copied().unwrap_or(newest).to_owned());
+        }
+        if !others.is_empty() {
+            let remedy = format!(
+                "this version has no such kind; it exists in {}",
+                others.join(", ")
+            );
+            return Lookup::UnknownKind(remedy);
+        }
+        let all: BTreeSet<&str> = versions.values().flatten().map(String::as_str).collect();
+        Lookup::UnknownKind(match nearest(kind, all.iter().copied(), SIMILARITY_MIN) {
+            Some(near) => format!("there is no such kind; did you mean {near}?"),
+            None => format!(
+                "there is no such kind; the group has {}",
+                all.into_iter().collect::<Vec<_>>().join(", ")
+            ),
+        })
+    }
+
+    fn nearest_group(&self, group: &str, kind: &str) -> Option<&str> {
+        let with_kind = self.groups.iter().filter(|(_, versions)| {
+            let mut kinds = versions.values();
+            kinds.any(|it| it.contains(kind))
+        });
+        let names = with_kind.map(|(name, _)| name.as_str());
+        nearest(group, names, GROUP_SIMILARITY_MIN)
+    }
+}
+
+fn nearest<'a>(
+    name: &str,
+    known: impl Iterator<Item = &'a str>,
+    similarity_min: f64,
+) -> Option<&'a str> {
+    let name = name.to_lowercase();
+    let scored = known.map(|it| (strsim::jaro_winkler(&name, &it.to_lowercase()), it));
+    let (score, near) = scored.max_by(|a, b| a.0.total_cmp(&b.0))?;
+    (score >= similarity_min).then_some(near)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Catalog, Lookup};
+
+    #[test]
+    fn catalog_suggests_nearest_names() {
+        let mut catalog = Catalog::new();
+        for version in ["v1beta1", "v1beta2"] {
+            catalog.add("kueue.x-k8s.io", version, "ClusterQueue");
+        }
+        catalog.add("kueue.x-k8s.io", "v1beta2", "Cohort");
+        let kind =
+            |it: &str| Lookup::UnknownKind(format!("there is no such kind; did you mean {it}?"));
+        for (group, version, name, expected) in [
+            (
+                "kueue.x-k8s.io",
+                "v1beta2",
+                "ClusterQueue",
+                Lookup::Possible,
+            ),
+            ("kueue.x-k8s.io", "v1beta2", "Topology", Lookup::Possible),
+            (
+                "kueue.x-k8s.io",
+                "v1beta2",
+                "ClusterQueueList",
+                Lookup::Possible,
+            ),
+            (
+                "kueue.x-k8s.io",
+                "v1beta2",
+                "ClusterQeue",
+                kind("ClusterQueue"),
+            ),
+            (
+                "kueue.x-k8s.io",
+                "v1beta9",
+                "ClusterQueue",
+                Lookup::UnknownVersion("v1beta2".to_owned()),
+            ),
+            (
+                "kueue.x-k8s.io",
+                "v1beta1",
+                "Cohort",
+                Lookup::UnknownKind(
+                    "this version has no such kind; it exists in v1alpha1, v1beta2".to_owned(),
+                ),
+            ),
+            (
+                "kueue.x-k8s.oi",
+                "v1beta2",
+                "ClusterQueue",
+                Lookup::MisspeltGroup("kueue.x-k8s.io".to_owned()),
+            ),
+            ("", "v1", "Secert", kind("Secret")),
+            ("apps", "v1", "Deployment", Lookup::Possible),
+            ("other.x-k8s.io", "v1", "ClusterQueue", Lookup::Possible),
+        ] {
+            assert_eq!(
+                catalog.find(group, version, name),
+                expected,
+                "{group} {version} {name}"
+            );
+        }
+    }
+}

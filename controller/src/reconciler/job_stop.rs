@@ -1,0 +1,60 @@
+//! When a job may be suspended, and when it has stopped.
+//!
+//! The controller of a job acknowledges a start in the job's status. Until then it may be creating pods that the
+//! status does not count, and if the job is suspended meanwhile, it acknowledges nothing. So a start is waited
+//! for before the job is suspended, and an unacknowledged stop counts only after a pause. Both pauses are limited:
+//! a controller that does not respond must not keep quota for ever.
+
+use super::model::{TrackedJob, TrackedWorkload};
+use super::state::View;
+use super::status::conditions::{epoch_seconds, find};
+
+/// When a job may be suspended, in milliseconds since 1970.
+pub(super) fn suspendable_at_ms(view: View<'_>, job: &TrackedJob) -> i64 {
+    if !job.view.is_start_unconfirmed {
+        return view.now_ms;
+    }
+    job.unconfirmed_since_ms.map_or(view.now_ms, |since_ms| {
+        since_ms.saturating_add(view.settings.job_response_ms)
+    })
+}
+
+/// Whether a job has stopped, so that its quota may be released, and when to check again if only time is missing.
+pub(super) enum JobStop {
+    Stopped,
+    /// At this time, in milliseconds since 1970, unless its controller responds before.
+    At(i64),
+    /// Its status has to change.
+    Running,
+}
+
+/// Whether no pod of the job of a workload is active, and none may appear.
+pub(super) fn job_stop(view: View<'_>, workload: &TrackedWorkload, job: &TrackedJob) -> JobStop {
+    // A start may be in flight, or may have succeeded without a result.
+    let is_settled = job.tracker.is_settled() && !job.tracker.outcome_unknown;
+    if !is_settled || !job.view.is_stopped() {
+        return JobStop::Running;
+    }
+    let Some(since_ms) = job.unconfirmed_since_ms else {
+        return JobStop::Stopped;
+    };
+    let at_ms = since_ms.saturating_add(view.settings.job_response_ms);
+    if at_ms <= view.now_ms || has_acknowledged_stop(workload, job) {
+        JobStop::Stopped
+    } else {
+        JobStop::At(at_ms)
+    }
+}
+
+/// Whether the controller of the job has acknowledged a suspension since the admission, and so also the start before.
+/// The condition of a suspension before the admission is as old as that.
+fn has_acknowledged_stop(workload: &TrackedWorkload, job: &TrackedJob) -> bool {
+    let status = workload.object.status.as_ref();
+    let conditions = status.map(|it| it.conditions.as_slice());
+    let admitted = find(conditions.unwrap_or_default(), "Admitted");
+    let admitted_at_s = admitted.map(|it| epoch_seconds(&it.last_transition_time));
+    job.view
+        .suspended_at_s
+        .zip(admitted_at_s)
+        .is_some_and(|(suspended, admitted)| suspended > admitted)
+}

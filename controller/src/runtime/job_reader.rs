@@ -1,0 +1,98 @@
+//! Reads jobs that are not watched any more, and the pods that they have left.
+
+use super::watch::job_resource;
+use super::writer::result_from_error;
+use crate::job_adapters::KINDS;
+use crate::{JobRead, ObjectKey, WriteOp, WriteRequest, WriteResult};
+use k8s_openapi::api::core::v1::Pod;
+use kube::api::ListParams;
+use kube::core::DynamicObject;
+use kube::{Api, Client, Error};
+use serde_json::Value;
+use std::time::Duration;
+use tokio::time::timeout;
+
+/// Pods that have not ended.
+const RUNNING: &str = "status.phase!=Succeeded,status.phase!=Failed";
+
+/// Pods per page of a list: one that is not terminating suffices.
+const PAGE_SIZE: u32 = 50;
+
+/// Reads a job and, if it does not exist, its pods.
+pub(super) async fn read_job(
+    client: &Client,
+    request: &WriteRequest,
+    limit: Duration,
+) -> WriteResult {
+    let WriteOp::ReadJob {
+        kind,
+        name,
+        namespace,
+        uid,
+    } = &request.op
+    else {
+        return WriteResult::Rejected("not a read".to_owned());
+    };
+    let read = async {
+        if let Some(name) = name
+            && let Some(object) = find_job(client, *kind, name, uid).await?
+        {
+            return Ok(parse(*kind, object));
+        }
+        let has_pods = has_pods(client, *kind, namespace, uid).await?;
+        Ok(WriteResult::Read(JobRead::Gone { has_pods }))
+    };
+    match timeout(limit, read).await {
+        Err(_) => WriteResult::Failed(format!("no response within {} s", limit.as_secs())),
+        Ok(Err(error)) => result_from_error(request, error),
+        Ok(Ok(result)) => result,
+    }
+}
+
+fn parse(kind: usize, object: Value) -> WriteResult {
+    let parsed = KINDS.get(kind).map(|it| it.parse(object));
+    match parsed {
+        Some(Ok(view)) => WriteResult::Read(JobRead::Exists(kind, Box::new(view))),
+        Some(Err(error)) => WriteResult::Rejected(error.to_string()),
+        None => WriteResult::Rejected("unknown kind of job".to_owned()),
+    }
+}
+
+/// The job with this name and this uid. One with another uid is another job.
+async fn find_job(
+    client: &Client,
+    kind: usize,
+    name: &ObjectKey,
+    uid: &str,
+) -> Result<Option<Value>, Error> {
+    let resource = job_resource(kind);
+    let api: Api<DynamicObject> = Api::namespaced_with(client.clone(), name.namespace(), &resource);
+    let found = api.get_opt(name.name()).await?;
+    let found = found.filter(|it| it.metadata.uid.as_deref() == Some(uid));
+    // The object was decoded from JSON, so encoding it does not fail.
+    Ok(found.and_then(|it| serde_json::to_value(it).ok()))
+}
+
+/// Whether pods of the job run on: neither ended nor terminating.
+async fn has_pods(client: &Client, kind: usize, namespace: &str, uid: &str) -> Result<bool, Error> {
+    let Some(kind) = KINDS.get(kind) else {
+        return Ok(false);
+    };
+    let api: Api<Pod> = Api::namespaced(client.clone(), namespace);
+    let mut request = ListParams::default()
+        .labels(&format!("{}={uid}", kind.pod_uid_label()))
+        .fields(RUNNING)
+        .limit(PAGE_SIZE);
+    loop {
+        let page = api.list_metadata(&request).await?;
+        let is_running =
+            |it: &kube::core::PartialObjectMeta<Pod>| it.metadata.deletion_timestamp.is_none();
+        if page.items.iter().any(is_running) {
+            return Ok(true);
+        }
+        match page.metadata.continue_.filter(|it| !it.is_empty()) {
+            Some(token) => request = request.continue_token(&token),
+            None => return Ok(false),
+        }
+    }
+}

@@ -1,0 +1,129 @@
+//! The command `policies`.
+
+use super::files::Output;
+use super::{Error, is_label, read_config};
+use crate::admission_policies::{guards, policies};
+use crate::files::Document;
+use crate::user_rule_dirs::{self, RuleDirs};
+use clap::Args;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
+use lockkeeper_api::config::ForeignKinds;
+use std::path::PathBuf;
+
+/// Arguments of `policies`.
+#[derive(Debug, Args)]
+pub struct Policies {
+    /// Projects whose kinds are also validated: kueue, koordinator
+    ///
+    /// Only operations that an enabled rule covers are validated.
+    #[arg(long, value_name = "PROJECT", value_delimiter = ',')]
+    foreign: Vec<ForeignKinds>,
+
+    /// The configuration file of `lockkeeper serve`
+    ///
+    /// Its webhook.foreignKinds is added to --foreign, and its rule actions select the policies' actions.
+    #[arg(long, value_name = "FILE")]
+    config: Option<PathBuf>,
+
+    /// Account of the controller, which alone writes the status of Workloads
+    #[arg(long, value_name = "NAMESPACE/NAME", default_value = guards::CONTROLLER_ACCOUNT, value_parser = account)]
+    controller: String,
+
+    /// Namespaces where Jobs and JobSets need a queue, by their labels
+    #[arg(long, value_name = "KEY=VALUE", value_delimiter = ',', value_parser = label)]
+    queue_required: Vec<(String, String)>,
+
+    /// Users whose Jobs need no queue there, such as JobSet's controller
+    #[arg(long, value_name = "USER", value_delimiter = ',', default_value = guards::JOBSET_ACCOUNT, value_parser = user)]
+    queue_exempt: Vec<String>,
+
+    #[command(flatten)]
+    rules: RuleDirs,
+
+    #[command(flatten)]
+    pub(super) output: Output,
+}
+
+impl Policies {
+    /// The policies about the sender of a request.
+    fn guards(&self) -> Vec<guards::Guard> {
+        let mut out = vec![guards::workload_guard(&guards::not_by_controller(
+            &self.controller,
+        ))];
+        if !self.queue_required.is_empty() {
+            let namespaces = LabelSelector {
+                match_labels: Some(self.queue_required.iter().cloned().collect()),
+                match_expressions: None,
+            };
+            let not_exempt = guards::not_by_users(&self.queue_exempt);
+            out.push(guards::queue_required(namespaces, &not_exempt));
+        }
+        out
+    }
+}
+
+/// The documents of `policies`.
+pub(super) fn policy_documents(arguments: &Policies) -> Result<Vec<Document>, Error> {
+    let (config, settings) = read_config(
+        arguments.config.as_deref(),
+        &user_rule_dirs::compile(&arguments.rules.pages()?)?,
+    )?;
+    let mut foreign_kinds = config.webhook.foreign_kinds;
+    foreign_kinds.extend(&arguments.foreign);
+    let policies = policies(&foreign_kinds, &settings)?;
+    let mut out = Vec::new();
+    for (policy, bindings) in &policies.validating {
+        let name = policy.metadata.name.as_deref().unwrap_or_default();
+        out.push(Document::from_object(format!("{name}.yaml"), policy)?);
+        for binding in bindings {
+            let name = binding.metadata.name.as_deref().unwrap_or_default();
+            out.push(Document::from_object(
+                format!("{name}-binding.yaml"),
+                binding,
+            )?);
+        }
+    }
+    for (policy, binding) in &arguments.guards() {
+        let name = policy.metadata.name.as_deref().unwrap_or_default();
+        out.push(Document::from_object(format!("{name}.yaml"), policy)?);
+        let file = format!("{name}-binding.yaml");
+        out.push(Document::from_object(file, binding)?);
+    }
+    for (policy, binding) in &policies.mutating {
+        let name = policy.metadata.name.as_deref().unwrap_or_default();
+        out.push(Document::from_object(format!("{name}.yaml"), policy)?);
+        out.push(Document::from_object(
+            format!("{name}-binding.yaml"),
+            binding,
+        )?);
+    }
+    Ok(out)
+}
+
+/// Checks `NAMESPACE/NAME` of a service account.
+fn account(text: &str) -> Result<String, String> {
+    match text.split_once('/') {
+        Some((namespace, name)) if is_label(namespace) && name.split('.').all(is_label) => {
+            Ok(text.to_owned())
+        }
+        _ => Err(format!(
+            "give the namespace and the name of the ServiceAccount, as in {}",
+            guards::CONTROLLER_ACCOUNT
+        )),
+    }
+}
+
+/// Parses a label of a namespace.
+fn label(text: &str) -> Result<(String, String), String> {
+    let parts = text.split_once('=').filter(|(key, _)| !key.is_empty());
+    let (key, value) = parts.ok_or("give a label and its value, as in team=research")?;
+    Ok((key.to_owned(), value.to_owned()))
+}
+
+/// Checks the name of a user, which becomes a string in CEL.
+fn user(text: &str) -> Result<String, String> {
+    if text.contains(['\'', '\\']) || text.chars().any(char::is_control) {
+        return Err("give the name of a user, such as that of a ServiceAccount".to_owned());
+    }
+    Ok(text.to_owned())
+}

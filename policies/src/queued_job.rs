@@ -1,0 +1,126 @@
+//! Rules of jobs with the queue label, of every kind: what must not change while a job is not suspended.
+//!
+//! The controller reserves quota for a job by its queue label, priority labels, owner and controller. A change of one of
+//! them while pods run would release the quota of running pods, or give pods quota that was not reserved. The rules have a
+//! CEL form in admission policies, so that they hold while the webhook is down.
+
+pub(crate) mod foreign_controller;
+pub(crate) mod owner_changed;
+pub(crate) mod priority_changed;
+pub(crate) mod queue_changed;
+
+use crate::rule::Change;
+use crate::validated_kind::ValidatedKind;
+use k8s_openapi::api::batch::v1::Job;
+use lockkeeper_api::field_path::FieldPath;
+use lockkeeper_api::{JobSet, labels};
+
+/// A kind of job that the controller starts and stops.
+pub(crate) trait QueuedJob: ValidatedKind {
+    /// The value of `spec.managedBy` for the kind's own controller.
+    const CONTROLLER: &'static str;
+
+    /// Whether no pod of the job may run.
+    fn is_suspended(&self) -> bool;
+
+    /// The controller that the job names.
+    fn managed_by(&self) -> Option<&str>;
+}
+
+impl QueuedJob for Job {
+    const CONTROLLER: &'static str = "kubernetes.io/job-controller";
+
+    fn is_suspended(&self) -> bool {
+        self.spec.as_ref().and_then(|it| it.suspend) == Some(true)
+    }
+
+    fn managed_by(&self) -> Option<&str> {
+        self.spec.as_ref()?.managed_by.as_deref()
+    }
+}
+
+impl QueuedJob for JobSet {
+    const CONTROLLER: &'static str = "jobset.sigs.k8s.io/jobset-controller";
+
+    fn is_suspended(&self) -> bool {
+        self.spec.as_ref().and_then(|it| it.suspend) == Some(true)
+    }
+
+    fn managed_by(&self) -> Option<&str> {
+        self.spec.as_ref()?.managed_by.as_deref()
+    }
+}
+
+/// The value of a label.
+fn label<'a, T: QueuedJob>(job: &'a T, key: &str) -> Option<&'a str> {
+    let labels = job.meta().labels.as_ref()?;
+    labels.get(key).map(String::as_str)
+}
+
+/// The path of a label.
+fn label_path(key: &'static str) -> FieldPath {
+    FieldPath::new("metadata.labels").key(key)
+}
+
+/// Whether the controller manages the job. An empty queue name counts.
+fn is_queued<T: QueuedJob>(job: &T) -> bool {
+    label(job, labels::QUEUE_NAME).is_some()
+}
+
+/// Whether an update concerns a queued job whose pods may run before or after it.
+fn is_running_change<T: QueuedJob>(change: &Change<'_, T>) -> bool {
+    let is_queued = is_queued(change.old) || is_queued(change.new);
+    is_queued && !(change.old.is_suspended() && change.new.is_suspended())
+}
+
+/// The CEL of [`is_queued`].
+fn is_queued_cel(object: &str) -> String {
+    has_label_cel(object, labels::QUEUE_NAME)
+}
+
+/// The CEL condition that an object has a label.
+fn has_label_cel(object: &str, key: &str) -> String {
+    format!("(has({object}.metadata.labels) && '{key}' in {object}.metadata.labels)")
+}
+
+/// The CEL condition that an update is none of [`is_running_change`], or that `holds` is true.
+fn while_running_cel(holds: &str) -> String {
+    let suspended =
+        |of: &str| format!("(has({of}.spec) && has({of}.spec.suspend) && {of}.spec.suspend)");
+    format!(
+        "!({} || {}) || ({} && {}) || ({holds})",
+        is_queued_cel("self"),
+        is_queued_cel("oldSelf"),
+        suspended("self"),
+        suspended("oldSelf"),
+    )
+}
+
+/// The CEL condition that a label is the same before and after an update.
+fn same_label_cel(key: &str) -> String {
+    let (new, old) = (has_label_cel("self", key), has_label_cel("oldSelf", key));
+    format!(
+        "{new} ? ({old} && self.metadata.labels['{key}'] == oldSelf.metadata.labels['{key}']) : !{old}"
+    )
+}
+
+/// The CEL of the message of [`label_changed`].
+fn label_changed_cel(key: &str) -> String {
+    let (new, old) = (has_label_cel("self", key), has_label_cel("oldSelf", key));
+    format!(
+        "'\"' + ({new} ? self.metadata.labels['{key}'] : '') + '\": field is immutable while the job is not suspended; ' \
+         + ({old} ? 'keep \"' + oldSelf.metadata.labels['{key}'] + '\"' : 'leave it out') \
+         + ', or set spec.suspend to true first'"
+    )
+}
+
+/// The message for a label that changed while the job was not suspended.
+fn label_changed(old: Option<&str>) -> String {
+    let kept = match old {
+        Some(value) => format!("keep {}", crate::finding::quoted(value)),
+        None => "leave it out".to_owned(),
+    };
+    format!(
+        "field is immutable while the job is not suspended; {kept}, or set spec.suspend to true first"
+    )
+}

@@ -1,0 +1,151 @@
+//! What a tenant may not do with the Jobs and JobSets of a queue.
+
+use serde_json::{Value, json};
+
+use super::{NAMESPACE, Tenant};
+
+const QUEUE: &str = "lockkeeper.dev/queue-name";
+
+pub fn running_jobs_are_protected(tenant: &Tenant) {
+    for kind in ["job", "jobset"] {
+        changes_are_rejected(tenant, kind);
+        label_is_not_added_to_running_jobs(tenant, kind);
+        other_controllers_are_rejected(tenant, kind);
+        claimed_owners_exempt_nothing(tenant, kind);
+    }
+}
+
+fn changes_are_rejected(tenant: &Tenant, kind: &str) {
+    tenant
+        .create(&object(kind, "runs", true, &json!({})))
+        .expect_accepted();
+    assert!(is_suspended(tenant, kind, "runs"), "a new {kind} waits");
+    let resume = json!({"spec": {"suspend": false}}).to_string();
+    tenant.patch(kind, "runs", &resume).expect_accepted();
+    let owner = json!({"apiVersion": "batch/v1", "kind": "Job", "name": "other", "uid": "u", "controller": true});
+    let patches = [
+        ("JO001", json!({"metadata": {"labels": {QUEUE: null}}})),
+        ("JO001", json!({"metadata": {"labels": {QUEUE: "other"}}})),
+        (
+            "JO001",
+            json!({"metadata": {"labels": {QUEUE: "other"}}, "spec": {"suspend": true}}),
+        ),
+        (
+            "JO002",
+            json!({"metadata": {"labels": {"lockkeeper.dev/priority-class": "high"}}}),
+        ),
+        (
+            "JO002",
+            json!({"metadata": {"labels": {"lockkeeper.dev/preemption-priority-class": "high"}}}),
+        ),
+        ("JO003", json!({"metadata": {"ownerReferences": [owner]}})),
+    ];
+    for (rule, patch) in &patches {
+        expect_rule(tenant, kind, "runs", patch, rule);
+    }
+    // The fix in the messages.
+    let suspend = json!({"spec": {"suspend": true}}).to_string();
+    tenant.patch(kind, "runs", &suspend).expect_accepted();
+    let relabel = json!({"metadata": {"labels": {QUEUE: "other"}}}).to_string();
+    tenant.patch(kind, "runs", &relabel).expect_accepted();
+    // The other way round: a label must not change while the job is resumed.
+    let both = json!({"metadata": {"labels": {QUEUE: null}}, "spec": {"suspend": false}});
+    expect_rule(tenant, kind, "runs", &both, "JO001");
+    tenant.run(&["delete", kind, "runs"]).expect_accepted();
+}
+
+fn label_is_not_added_to_running_jobs(tenant: &Tenant, kind: &str) {
+    tenant
+        .create(&object(kind, "free", false, &json!({})))
+        .expect_accepted();
+    assert!(!is_suspended(tenant, kind, "free"));
+    let add = json!({"metadata": {"labels": {QUEUE: "main"}}});
+    let reply = expect_rule(tenant, kind, "free", &add, "JO001");
+    assert!(reply.contains("set spec.suspend to true first"), "{reply}");
+    tenant.run(&["delete", kind, "free"]).expect_accepted();
+}
+
+fn other_controllers_are_rejected(tenant: &Tenant, kind: &str) {
+    let foreign = json!({"managedBy": "example.com/none"});
+    let reply = tenant
+        .create(&object(kind, "squatter", true, &foreign))
+        .expect_rejected();
+    assert!(reply.stderr.contains("[JO004]"), "{}", reply.stderr);
+    // Without a queue it is no concern of lockkeeper's, until it gets one.
+    let mut foreign = foreign;
+    foreign["suspend"] = true.into();
+    tenant
+        .create(&object(kind, "squatter", false, &foreign))
+        .expect_accepted();
+    let add = json!({"metadata": {"labels": {QUEUE: "main"}}});
+    expect_rule(tenant, kind, "squatter", &add, "JO004");
+    tenant.run(&["delete", kind, "squatter"]).expect_accepted();
+}
+
+/// Owners that do not exist, and owners of kinds that are not installed.
+fn claimed_owners_exempt_nothing(tenant: &Tenant, kind: &str) {
+    for (api_version, owner) in [
+        ("jobset.x-k8s.io/v1alpha2", "JobSet"),
+        ("batch/v1", "Job"),
+        ("batch/v1", "CronJob"),
+        ("example.com/v1", "Unknown"),
+    ] {
+        let mut job: Value =
+            serde_json::from_str(&object(kind, "owned", true, &json!({}))).unwrap();
+        job["metadata"]["ownerReferences"] = json!([{
+            "apiVersion": api_version, "kind": owner, "name": "none", "controller": true,
+            "uid": "00000000-0000-0000-0000-000000000001",
+        }]);
+        // The garbage collector may delete a stored object before it is read.
+        let flags = ["create", "--dry-run=server", "-o", "json", "-f", "-"];
+        let reply = tenant
+            .with_input(&flags, &job.to_string())
+            .expect_accepted();
+        let created: Value = serde_json::from_str(&reply.stdout).unwrap();
+        assert_eq!(
+            created["spec"]["suspend"], true,
+            "{owner}: {}",
+            reply.stdout
+        );
+    }
+}
+
+/// Patches an object and expects that the rule rejects it. Returns the message.
+#[track_caller]
+fn expect_rule(tenant: &Tenant, kind: &str, name: &str, patch: &Value, rule: &str) -> String {
+    let reply = tenant
+        .patch(kind, name, &patch.to_string())
+        .expect_rejected();
+    assert!(
+        reply.stderr.contains(&format!("[{rule}]")),
+        "{kind} {patch}: {}",
+        reply.stderr
+    );
+    reply.stderr
+}
+
+#[track_caller]
+fn is_suspended(tenant: &Tenant, kind: &str, name: &str) -> bool {
+    let object = tenant.admin().get(&[kind, name, "--namespace", NAMESPACE]);
+    object["spec"]["suspend"] == true
+}
+
+/// A Job or JobSet, with the queue label or without, and with these additional fields in its specification.
+pub fn object(kind: &str, name: &str, is_queued: bool, spec: &Value) -> String {
+    let container = json!({"name": "a", "image": "registry.example.com/a:1"});
+    let pods = json!({"template": {"spec": {"restartPolicy": "Never", "containers": [container]}}});
+    let mut object = if kind == "job" {
+        json!({"apiVersion": "batch/v1", "kind": "Job", "spec": pods})
+    } else {
+        let jobs = json!([{"name": "main", "replicas": 1, "template": {"spec": pods}}]);
+        json!({"apiVersion": "jobset.x-k8s.io/v1alpha2", "kind": "JobSet", "spec": {"replicatedJobs": jobs}})
+    };
+    object["metadata"] = json!({"name": name, "namespace": NAMESPACE});
+    if is_queued {
+        object["metadata"]["labels"] = json!({QUEUE: "main"});
+    }
+    for (field, value) in spec.as_object().unwrap() {
+        object["spec"][field] = value.clone();
+    }
+    object.to_string()
+}

@@ -22,14 +22,14 @@ pub(crate) struct Connection {
     pub(crate) address: String,
 }
 
-/// Reads the file, if it is given, so that an error is reported before anything starts.
+/// Reads the current context of the file, if it is given, so that an error is reported before anything starts. Connects
+/// to no server, and runs no credential plugin.
 pub(crate) fn validate(path: Option<&Path>) -> Result<(), Error> {
-    match path {
-        Some(path) => Kubeconfig::read_from(path)
-            .map(drop)
-            .map_err(|error| describe_error(path, &error)),
-        None => Ok(()),
+    if path.is_none() {
+        return Ok(());
     }
+    let runtime = tokio::runtime::Builder::new_current_thread().build()?;
+    runtime.block_on(load(path, None)).map(drop)
 }
 
 /// Whether there is a kubeconfig in the environment or the home directory.

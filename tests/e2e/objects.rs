@@ -260,6 +260,9 @@ pub fn merge(object: &mut Value, change: &Value) {
         object.clone_from(change);
         return;
     };
+    if !object.is_object() {
+        *object = json!({});
+    }
     for (key, value) in change {
         match value {
             Value::Null => drop(object.as_object_mut().and_then(|it| it.remove(key))),

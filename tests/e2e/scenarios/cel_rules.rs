@@ -29,6 +29,9 @@ pub fn scenarios() -> Vec<Scenario> {
 }
 
 /// Number of objects for each rule, unless the environment overrides it.
+/// A policy without a rule: it permits some changes only to the controller.
+const GUARD: &str = "workloads.guard.lockkeeper.dev";
+
 const CASES_PER_RULE_DEFAULT: usize = 200;
 
 /// An update of an object of a rule's kind, and the result of the rule.
@@ -105,7 +108,7 @@ fn cel_rules_match_native_rules(stage: &mut Fixture, _: Protocol) {
     // Rules with the action `warn` are in no schema, and policies return warnings for them.
     let soft = fixture::warn_only_config(&stage.new_folder());
     let policies = lockkeeper::output(&["crds", "policies", "--config", soft.to_str().unwrap()]);
-    let policies = without_mutating_policies(&policies);
+    let policies = policies_of_rules(&policies);
     kubectl
         .apply(&policies, &["--server-side"])
         .expect_accepted_without_warning();
@@ -187,13 +190,12 @@ fn schemas_match_native_rules(stage: &mut Fixture, client: &mut Client, cases: &
     updated.report("schemas, changed");
 }
 
-/// All policies except the mutating ones: the objects must not be changed here.
-fn without_mutating_policies(policies: &str) -> String {
-    let all = policies.split("---\n");
-    let judging: Vec<&str> = all
-        .filter(|it| !it.contains("kind: MutatingAdmissionPolicy"))
-        .collect();
-    judging.join("---\n")
+/// The policies of rules: neither those that change objects, nor the one that permits changes only to the controller.
+fn policies_of_rules(policies: &str) -> String {
+    assert!(policies.contains(GUARD), "{policies}");
+    let is_rule = |it: &&str| !it.contains("kind: MutatingAdmissionPolicy") && !it.contains(GUARD);
+    let rules: Vec<&str> = policies.split("---\n").filter(is_rule).collect();
+    rules.join("---\n")
 }
 
 /// Updates of objects of a rule's kind, near the limits of the rule. Pods are left out: most of their fields are immutable.

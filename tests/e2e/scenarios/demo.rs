@@ -73,7 +73,7 @@ fn masked_word(word: &str) -> String {
         return "…".to_owned();
     }
     match word.rsplit_once('-') {
-        Some((name, end)) if end.len() == 8 && is_hex(end) => format!("{name}-…"),
+        Some((name, end)) if end.len() == 16 && is_hex(end) => format!("{name}-…"),
         _ => word.to_owned(),
     }
 }

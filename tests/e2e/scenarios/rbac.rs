@@ -210,7 +210,10 @@ pub fn assert_events_recorded(kubectl: &Kubectl) {
     );
     wait_until(kubectl, "events -n team", "there is one", |events| {
         let mut events = events["items"].as_array().into_iter().flatten();
-        events.any(|event| event["reportingComponent"] == "lockkeeper-controller" || event["involvedObject"]["kind"] == "Workload")
+        events.any(|event| {
+            event["reportingComponent"] == "lockkeeper.dev/controller"
+                && event["involvedObject"]["kind"] == "Job"
+        })
     });
 }
 

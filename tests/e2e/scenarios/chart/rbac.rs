@@ -250,7 +250,8 @@ fn exercise_rights(kubectl: &Kubectl) {
 fn job_changes_reach_workload(kubectl: &Kubectl) {
     let mut waits = manifests::job("waits", Some("main"), None);
     waits.push_str("          resources: {requests: {cpu: 100}}\n");
-    kubectl.apply(&waits, &[]).expect_accepted_without_warning();
+    let reply = kubectl.apply(&waits, &[]).expect_accepted();
+    assert!(reply.stderr.contains("QU005"), "{}", reply.stderr);
     let all = "workloads.lockkeeper.dev -n team";
     controlled::wait_until(kubectl, all, "it has one", |all| {
         owned_workload_name(all).is_some()

@@ -109,6 +109,13 @@ fn deleted_queue(stage: &mut Fixture) {
     site.job("runs", "q", 2, "", &json!({}));
     site.wait_until_running("runs");
     site.objects.delete("ClusterQueue", "q");
+    let queue = site.objects.wait_until("ClusterQueue", "q", |queue| {
+        render::has_status(queue, "Active", "False")
+    });
+    assert!(queue["metadata"]["deletionTimestamp"].is_string());
+    // An administrator removes the finalizer, which would keep the queue until its workloads have ended.
+    let finalizers = json!({"metadata": {"finalizers": null}});
+    site.objects.patch("ClusterQueue", "q", &finalizers);
     site.objects.wait_until_gone("ClusterQueue", "q");
     site.job("waits", "q", 1, "", &json!({}));
     let waits = site.wait_until_pending("waits", "Inadmissible");

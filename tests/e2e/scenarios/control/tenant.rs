@@ -49,7 +49,7 @@ const TENANT: &str = "--as=tenant1";
 /// Two queues of 8 cpu in one cohort, and a tenant who may create, change and delete Jobs.
 #[track_caller]
 fn open(stage: &mut Fixture) -> (ControllerFixture<'_>, Kubectl) {
-    let mut site = ControllerFixture::open_without_webhook(stage, BOUNDS);
+    let site = ControllerFixture::open_without_webhook(stage, BOUNDS);
     site.flavor("default");
     site.classes();
     let more = json!({

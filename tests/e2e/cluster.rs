@@ -207,17 +207,7 @@ impl Cluster {
     #[track_caller]
     pub fn install_jobset(&mut self) {
         let crd = self.programs.jobset().unwrap_or_else(|e| panic!("{e}"));
-        let crd = crd.to_str().unwrap();
-        let apply = ["apply", "--server-side", "-f", crd];
-        self.kubectl.run(&apply).expect_accepted_without_warning();
-        let wait = [
-            "wait",
-            "--for=condition=Established",
-            "--timeout=60s",
-            "-f",
-            crd,
-        ];
-        self.kubectl.run(&wait).expect_accepted();
+        self.kubectl.install_crds(&crd);
         self.has_jobset = true;
     }
 

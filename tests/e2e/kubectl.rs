@@ -8,6 +8,7 @@ use serde_json::Value;
 
 use crate::ROOT;
 use crate::programs::Programs;
+use crate::wait;
 
 /// kubectl with the credentials of one cluster and its own home folder.
 #[derive(Clone)]
@@ -43,6 +44,27 @@ impl Kubectl {
         let mut arguments = vec!["apply", "-f", "-"];
         arguments.extend(flags);
         self.with_input(&arguments, manifests)
+    }
+
+    /// Installs the CRDs of a file, and waits until they are served.
+    #[track_caller]
+    pub fn install_crds(&self, file: &Path) {
+        let file = file.to_str().unwrap();
+        self.run(&["apply", "--server-side", "-f", file])
+            .expect_accepted_without_warning();
+        // A CRD that no controller has processed yet has no conditions, which `kubectl wait` reports as an error.
+        let established = [
+            "wait",
+            "--for=condition=Established",
+            "--timeout=5s",
+            "-f",
+            file,
+        ];
+        let served = wait::until(
+            || Ok((self.run(&established).code == Some(0)).then_some(())),
+            || format!("{file} is never established"),
+        );
+        served.unwrap_or_else(|e| panic!("{e}"));
     }
 
     /// The object or list that `kubectl get` prints.

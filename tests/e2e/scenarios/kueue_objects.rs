@@ -131,23 +131,7 @@ fn whole_cluster_is_checked(kubectl: &Kubectl) {
 pub fn install(kubectl: &Kubectl, definitions: &Path) {
     let files = definitions.read_dir().unwrap().map(|it| it.unwrap().path());
     for file in files.filter(|it| it.extension().is_some_and(|it| it == "yaml")) {
-        let file = file.to_str().unwrap();
-        kubectl
-            .run(&["apply", "--server-side", "-f", file])
-            .expect_accepted();
-        // A CRD that no controller has processed yet has no conditions, which `kubectl wait` reports as an error.
-        let established = [
-            "wait",
-            "--for=condition=Established",
-            "--timeout=5s",
-            "-f",
-            file,
-        ];
-        let served = wait::until(
-            || Ok((kubectl.run(&established).code == Some(0)).then_some(())),
-            || format!("{file} is never established"),
-        );
-        served.unwrap_or_else(|e| panic!("{e}"));
+        kubectl.install_crds(&file);
     }
 }
 

@@ -72,7 +72,7 @@ mutate := "LOCKKEEPER_SHRINK_STEPS=0 LOCKKEEPER_CONFORMANCE_DIR=" + quote(decisi
 [positional-arguments]
 mutants *flags:
     @echo "Mutants against the short tests of the core (optimized, a tenth of the time):"
-    CARGO_PROFILE_DEV_OPT_LEVEL=1 {{mutate}} --timeout 120 --test-package lockkeeper-preemption "$@" -- --locked --lib --test beyond --test proofs -- --skip loops || case $? in 2 | 3) ;; *) exit 1 ;; esac
+    CARGO_PROFILE_DEV_OPT_LEVEL=1 {{mutate}} --timeout 120 --test-package lockkeeper-preemption "$@" -- --locked --lib --test extensions --test proofs -- --skip loops || case $? in 2 | 3) ;; *) exit 1 ;; esac
     @echo "Remaining mutants against the long tests and Kueue's decisions:"
     LOCKKEEPER_CONFORMANCE_DIR={{quote(decisions)}} cargo test --locked --package lockkeeper-scenario --test conformance
     {{mutate}} --iterate --baseline skip --timeout 300 --test-package lockkeeper-preemption --test-package lockkeeper-scenario "$@" -- --locked --test proofs --test conformance || test $? = 3
@@ -88,7 +88,7 @@ nightly: (fuzz "3600") (drills "2000") (control-drills "600") image
 chart:
     cargo run --locked --package lockkeeper-crdgen --bin crdgen -- chart --output-dir charts/lockkeeper
     UPDATE_DOCS=1 cargo test --locked --package lockkeeper-crdgen --lib chart
-    UPDATE_DOCS=1 cargo test --locked --package lockkeeper --test e2e -- "chart: the kustomize base is what"
+    UPDATE_DOCS=1 cargo test --locked --package lockkeeper --test e2e -- "chart: the kustomize base equals"
 
 # Build the container image for both architectures as an OCI layout, without a container engine
 image folder="target/image":

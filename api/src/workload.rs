@@ -212,6 +212,11 @@ pub struct WorkloadStatus {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub nominated_placement: Option<NominatedPlacement>,
 
+    /// Statistics of the scheduling of this workload.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    // Boxed, because few workloads have one.
+    pub scheduling_stats: Option<Box<SchedulingStats>>,
+
     /// QuotaReserved, Admitted, PodsReady, Evicted, Preempted, Requeued, DeactivationTarget, Finished,
     /// PodsNotMatchingPriority.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -275,6 +280,34 @@ pub struct RequeueState {
     /// The time of the first pods-ready timeout since the pods were last ready. Set only if a time limit is configured.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub first_evicted_at: Option<Time>,
+}
+
+/// Statistics of the scheduling of a workload.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct SchedulingStats {
+    /// The number of evictions, by reason and underlying cause.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = 16))]
+    #[schemars(extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["reason", "underlyingCause"]))]
+    pub evictions: Vec<EvictionStats>,
+}
+
+/// The number of evictions for one reason.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct EvictionStats {
+    /// The reason of the condition Evicted, without its underlying cause.
+    #[schemars(length(max = 316))]
+    pub reason: String,
+
+    /// Why the workload was deactivated, such as RequeuingLimitExceeded; else empty.
+    #[schemars(length(max = 316))]
+    pub underlying_cause: String,
+
+    /// The number of evictions.
+    #[schemars(range(min = 0))]
+    pub count: i32,
 }
 
 /// Nodes nominated for a workload.

@@ -241,6 +241,9 @@ fn run_settings(config: &Config, rules: Rules) -> RunSettings {
             eviction_events_per_second: controller.eviction_events_per_second.count_u32(),
             job_response_ms: ms(controller.job_response_seconds.seconds()),
             stuck_eviction_ms: ms(controller.stuck_eviction_seconds.seconds()),
+            finished_retention_ms: controller
+                .finished_workload_retention_seconds
+                .map(|it| ms(it.seconds())),
             job_kinds: Vec::new(),
             seed: u64::try_from(unix_time().as_millis()).unwrap_or(1),
             instance: identity,

@@ -12,7 +12,7 @@ mod runtime;
 
 pub use key::{JobKey, Kind, ObjectKey};
 pub use reconciler::{
-    Change, Counters, Input, JobRead, ObjectRef, Output, Reconciler, Settings, WriteId, WriteOp,
-    WritePurpose, WriteRequest, WriteResult,
+    Change, Counters, Eviction, Input, JobRead, ObjectRef, Output, QuotaUsage, Reconciler,
+    Settings, WriteId, WriteOp, WritePurpose, WriteRequest, WriteResult,
 };
 pub use runtime::{Health, LeaseSettings, LeaseTiming, RunError, RunSettings, run};

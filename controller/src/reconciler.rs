@@ -34,21 +34,24 @@ mod settings;
 mod state;
 mod status;
 mod template_interner;
+mod usage_stats;
 mod work_queue;
 mod workload_owner;
 mod workload_removal;
 mod write_tracker;
 
-pub use counters::Counters;
+pub use counters::{Counters, Eviction};
 pub use input::{Change, Input};
 pub use output::{
     JobRead, ObjectRef, Output, WriteId, WriteOp, WritePurpose, WriteRequest, WriteResult,
 };
 pub use settings::Settings;
+pub use usage_stats::QuotaUsage;
 
 use lockkeeper_cluster_state::ClusterState;
 use lockkeeper_preemption::DampingView;
 use state::ReconcilerState;
+use std::collections::BTreeMap;
 
 /// The most cycles per poll; after them writes are begun and inputs handled before it continues.
 const CYCLES_MAX: u32 = 64;
@@ -89,6 +92,24 @@ impl Reconciler {
     /// How long the workloads that were admitted since the last call had been pending, in seconds.
     pub fn take_admission_waits(&mut self) -> Vec<i64> {
         std::mem::take(&mut self.state.admission_waits_s)
+    }
+
+    /// The evictions since the last call.
+    pub fn take_evictions(&mut self) -> Vec<Eviction> {
+        std::mem::take(&mut self.state.evictions)
+    }
+
+    /// The number of pending workloads by ClusterQueue and reason. The ClusterQueue is empty if there is none. Costs all
+    /// workloads.
+    #[must_use]
+    pub fn unadmitted_workloads(&self) -> BTreeMap<(&str, &'static str), usize> {
+        usage_stats::unadmitted_workloads(&self.state)
+    }
+
+    /// The usage and the nominal quota of each ClusterQueue, flavor and resource.
+    #[must_use]
+    pub fn quota_usage(&self) -> Vec<QuotaUsage<'_>> {
+        usage_stats::quota_usage(&self.state)
     }
 
     /// Whether a watch has shown this version of an object, a later one, or its deletion.

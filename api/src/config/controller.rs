@@ -38,6 +38,10 @@ pub struct ControllerSettings {
     /// How long after its eviction a workload may hold its quota, in seconds. Then it gets the condition
     /// `EvictionStuck`, and other workloads are preempted instead.
     pub stuck_eviction_seconds: BoundedInt<1, 86_400>,
+    /// How long finished Workloads are kept, in seconds. Without it they are kept until their job is deleted. The job is
+    /// not deleted; `ttlSecondsAfterFinished` of a Job does that.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub finished_workload_retention_seconds: Option<BoundedInt<0, 31_536_000>>,
     /// Limit for the spec of a Job or JobSet with a queue name, in bytes. A larger one stays suspended, and an event
     /// reports it: the controller has the pod templates of all jobs in memory.
     pub job_spec_max_bytes: BoundedInt<16_384, 4_194_304>,
@@ -63,6 +67,8 @@ impl Default for ControllerSettings {
             job_response_seconds: const { BoundedInt::from_default(60) },
             // Both acknowledgements may take the time above.
             stuck_eviction_seconds: const { BoundedInt::from_default(120) },
+            // Users read in the Workload why a job has failed.
+            finished_workload_retention_seconds: None,
             // Templates have a few kilobytes; large data belongs into a ConfigMap.
             job_spec_max_bytes: const { BoundedInt::from_default(262_144) },
             shutdown_seconds: const { BoundedInt::from_default(10) },

@@ -1,5 +1,6 @@
-//! Counters of the scheduling cycles, for metrics.
+//! Counters of the scheduling cycles and evictions, for metrics.
 
+use lockkeeper_preemption::requeue::EvictionReason;
 use lockkeeper_preemption::{Decision, PreemptionReason};
 
 /// Counters of the scheduling cycles; they only grow while the process runs.
@@ -15,6 +16,17 @@ pub struct Counters {
     pub victims: [(PreemptionReason, u64); 4],
     /// Events that were dropped because too many were pending.
     pub dropped_events: u64,
+}
+
+/// An eviction whose write has succeeded.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Eviction {
+    /// The ClusterQueue that had admitted the workload; empty if there was none.
+    pub cluster_queue: String,
+    /// The reason of the condition `Evicted`.
+    pub reason: EvictionReason,
+    /// Whether the workload was never evicted for this reason before.
+    pub is_first: bool,
 }
 
 impl Default for Counters {

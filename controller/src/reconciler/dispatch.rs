@@ -178,7 +178,7 @@ fn record_workload_write(
         state.random.next_number();
     }
     if let Some(workload) = state.model.workloads.get_mut(key) {
-        workload.in_flight_event = event.map(Box::new);
+        workload.in_flight_record = event.map(Box::new);
     }
 }
 

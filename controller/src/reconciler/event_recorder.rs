@@ -5,7 +5,7 @@
 //! [`DEDUP_WINDOW_MS`] is dropped. Mass evictions get one event each up to a rate, and the rest a summary per
 //! LocalQueue.
 
-use super::model::TrackedWorkload;
+use super::model::{SuccessRecord, TrackedWorkload};
 use super::output::{WriteOp, WritePurpose};
 use super::queue_store::QueueStore;
 use super::rate_limit::TokenBucket;
@@ -336,9 +336,14 @@ impl EventRecorder {
         purpose: WritePurpose,
         events_per_second: u32,
     ) {
-        let Some((reason, note)) = workload.in_flight_event.as_deref() else {
+        let Some(record) = workload.in_flight_record.as_deref() else {
             return;
         };
+        let SuccessRecord {
+            reason,
+            message: note,
+            ..
+        } = record;
         let subject = EventSubject::for_workload(key, workload);
         let mut draft = match purpose {
             WritePurpose::Evict => {

@@ -1,5 +1,6 @@
 //! The objects as the watches show them, with the decisions that are not written yet.
 
+use super::counters::Eviction;
 use super::output::ObjectRef;
 use super::queue_store::QueueStore;
 use super::status::conditions::has_status;
@@ -46,6 +47,17 @@ pub(super) struct PendingReason {
     pub(super) message: String,
 }
 
+/// What a successful write of a status is recorded as.
+#[derive(Clone, Debug)]
+pub(super) struct SuccessRecord {
+    /// The reason of the event.
+    pub(super) reason: String,
+    /// The message of the event.
+    pub(super) message: String,
+    /// The eviction that metrics count.
+    pub(super) eviction: Option<Eviction>,
+}
+
 /// A workload with the state of its writes.
 #[derive(Debug)]
 pub(super) struct TrackedWorkload {
@@ -66,8 +78,8 @@ pub(super) struct TrackedWorkload {
     is_stuck: bool,
     /// Boxed, as are the other fields that few workloads have: there may be tens of thousands.
     pub(super) pending_reason: Option<Box<PendingReason>>,
-    /// Reason and message of the event to record if the in-flight write succeeds.
-    pub(super) in_flight_event: Option<Box<(String, String)>>,
+    /// What to record if the in-flight write succeeds.
+    pub(super) in_flight_record: Option<Box<SuccessRecord>>,
     /// Limits have changed since the decision, while its write was in flight: the write is not repeated.
     pub(super) is_stale: bool,
 }
@@ -85,7 +97,7 @@ impl TrackedWorkload {
             gone_job: None,
             is_stuck: false,
             pending_reason: None,
-            in_flight_event: None,
+            in_flight_record: None,
             is_stale: false,
         }
     }

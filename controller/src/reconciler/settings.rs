@@ -29,6 +29,8 @@ pub struct Settings {
     /// How long after its eviction a workload may hold quota before other workloads are preempted instead, in
     /// milliseconds.
     pub stuck_eviction_ms: i64,
+    /// How long finished workloads are kept, in milliseconds; for ever without it.
+    pub finished_retention_ms: Option<i64>,
     /// The kinds of jobs that the cluster has, or may have, as indices into `KINDS`.
     pub job_kinds: Vec<usize>,
     /// Seed of the random generator.

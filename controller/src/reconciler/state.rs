@@ -1,6 +1,6 @@
 //! The parts of the reconciler, and the read-only view of them for planning.
 
-use super::counters::Counters;
+use super::counters::{Counters, Eviction};
 use super::cycle_state::CycleState;
 use super::event_recorder::EventRecorder;
 use super::in_flight::InFlightWrites;
@@ -34,6 +34,8 @@ pub(super) struct ReconcilerState {
     pub(super) counters: Counters,
     /// How long admitted workloads were pending, in seconds, since metrics read it last.
     pub(super) admission_waits_s: Vec<i64>,
+    /// The evictions since metrics were last updated.
+    pub(super) evictions: Vec<Eviction>,
 }
 
 /// The read-only input of planning.
@@ -68,6 +70,7 @@ impl ReconcilerState {
             is_leading: false,
             counters: Counters::default(),
             admission_waits_s: Vec::new(),
+            evictions: Vec::new(),
             settings,
         }
     }

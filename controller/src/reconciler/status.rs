@@ -4,5 +4,6 @@ pub(super) mod conditions;
 pub(super) mod pending_reason;
 mod priorities;
 pub(super) mod queue;
+pub(super) mod scheduling_stats;
 pub(super) mod stuck_eviction;
 pub(super) mod workload;

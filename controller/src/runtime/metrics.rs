@@ -1,8 +1,8 @@
 //! Prometheus metrics of the controller.
 
-use crate::{Counters, Reconciler, WritePurpose, WriteResult};
+use crate::{Counters, Eviction, Reconciler, WritePurpose, WriteResult};
 use lockkeeper_kube_support::api_client::WatchAges;
-use lockkeeper_preemption::DampingView;
+use lockkeeper_preemption::{DampingView, State};
 use prometheus_client::encoding::text::encode;
 use prometheus_client::encoding::{EncodeLabelSet, EncodeLabelValue, LabelValueEncoder};
 use prometheus_client::metrics::counter::Counter;
@@ -10,7 +10,9 @@ use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
 use prometheus_client::registry::{Registry, Unit};
+use std::collections::HashSet;
 use std::fmt::{self, Write};
+use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 
 /// The prefix of all metric names.
@@ -38,6 +40,26 @@ struct QueueLabels {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct UnadmittedLabels {
+    cluster_queue: String,
+    reason: Text,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct QuotaLabels {
+    cluster_queue: String,
+    flavor: String,
+    resource: String,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct EvictionLabels {
+    cluster_queue: String,
+    reason: Text,
+    underlying_cause: Text,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct WatchLabels {
     kind: String,
 }
@@ -56,6 +78,8 @@ struct ReasonLabels {
 struct PreemptionStepLabels {
     step: Text,
 }
+
+type FloatGauge = Gauge<f64, AtomicU64>;
 
 /// The values of the label `result`.
 const RESULTS: [&str; 7] = [
@@ -85,6 +109,13 @@ pub(super) struct Metrics {
     preemption_steps: Family<PreemptionStepLabels, Gauge>,
     pending: Family<QueueLabels, Gauge>,
     reserving: Family<QueueLabels, Gauge>,
+    unadmitted: Family<UnadmittedLabels, Gauge>,
+    resource_usage: Family<QuotaLabels, FloatGauge>,
+    nominal_quota: Family<QuotaLabels, FloatGauge>,
+    evictions: Family<EvictionLabels, Counter>,
+    first_evictions: Family<EvictionLabels, Counter>,
+    /// The series of both families of evictions.
+    eviction_labels: HashSet<EvictionLabels>,
     stuck_evictions: Gauge,
     watch_age: Family<WatchLabels, Gauge>,
     leading: Gauge,
@@ -109,6 +140,12 @@ impl Metrics {
             preemption_steps: Family::default(),
             pending: Family::default(),
             reserving: Family::default(),
+            unadmitted: Family::default(),
+            resource_usage: Family::default(),
+            nominal_quota: Family::default(),
+            evictions: Family::default(),
+            first_evictions: Family::default(),
+            eviction_labels: HashSet::new(),
             stuck_evictions: Gauge::default(),
             watch_age: Family::default(),
             leading: Gauge::default(),
@@ -133,6 +170,10 @@ impl Metrics {
         all.register("admitted", "Admissions written", self.admitted.clone());
         let help = "Workloads preempted, by reason";
         all.register("victims", help, self.victims.clone());
+        let help = "Evictions, by the ClusterQueue that had admitted the workload and by reason";
+        all.register("evictions", help, self.evictions.clone());
+        let help = "Workloads evicted for this reason for the first time";
+        all.register("first_evictions", help, self.first_evictions.clone());
         let help = "Events dropped because too many were pending";
         all.register("events_dropped", help, self.dropped_events.clone());
     }
@@ -145,6 +186,12 @@ impl Metrics {
         all.register("pending_workloads", help, self.pending.clone());
         let help = "Workloads with reserved quota, by ClusterQueue";
         all.register("reserving_workloads", help, self.reserving.clone());
+        let help = "Pending workloads, by ClusterQueue and reason of the condition QuotaReserved";
+        all.register("unadmitted_workloads", help, self.unadmitted.clone());
+        let help = "Quota that admitted workloads use, in cores, bytes or numbers";
+        all.register("resource_usage", help, self.resource_usage.clone());
+        let help = "Nominal quota, in cores, bytes or numbers";
+        all.register("resource_nominal_quota", help, self.nominal_quota.clone());
         let help =
             "Workloads that have not released their quota within the bound after their eviction";
         all.register("stuck_evictions", help, self.stuck_evictions.clone());
@@ -250,12 +297,65 @@ impl Metrics {
                 self.victims.get_or_create(&labels).inc_by(more);
             }
         }
+        for eviction in reconciler.take_evictions() {
+            self.record_eviction(eviction);
+        }
         for waited_s in reconciler.take_admission_waits() {
             #[allow(clippy::cast_precision_loss, reason = "seconds of a wait")]
             self.wait_seconds.observe(waited_s as f64);
         }
         self.in_flight
             .set(i64::try_from(reconciler.in_flight_writes()).unwrap_or(i64::MAX));
+    }
+
+    fn record_eviction(&mut self, eviction: Eviction) {
+        let (reason, cause) = eviction.reason.reason_and_cause();
+        let labels = EvictionLabels {
+            cluster_queue: eviction.cluster_queue,
+            reason: Text(reason),
+            underlying_cause: Text(cause),
+        };
+        self.evictions.get_or_create(&labels).inc();
+        if eviction.is_first {
+            self.first_evictions.get_or_create(&labels).inc();
+        }
+        self.eviction_labels.insert(labels);
+    }
+
+    /// Removes the series of deleted ClusterQueues.
+    fn remove_eviction_series(&mut self, state: &State) {
+        let (evictions, first_evictions) = (&self.evictions, &self.first_evictions);
+        self.eviction_labels.retain(|labels| {
+            let exists = state.queue(&labels.cluster_queue).is_some();
+            if !exists {
+                evictions.remove(labels);
+                first_evictions.remove(labels);
+            }
+            exists
+        });
+    }
+
+    fn set_usage(&self, reconciler: &Reconciler) {
+        self.resource_usage.clear();
+        self.nominal_quota.clear();
+        for usage in reconciler.quota_usage() {
+            let labels = QuotaLabels {
+                cluster_queue: usage.cluster_queue.to_owned(),
+                flavor: usage.flavor.to_owned(),
+                resource: usage.resource.to_owned(),
+            };
+            self.resource_usage.get_or_create(&labels).set(usage.used);
+            self.nominal_quota.get_or_create(&labels).set(usage.nominal);
+        }
+        self.unadmitted.clear();
+        for ((cluster_queue, reason), count) in reconciler.unadmitted_workloads() {
+            let labels = UnadmittedLabels {
+                cluster_queue: cluster_queue.to_owned(),
+                reason: Text(reason),
+            };
+            let count = i64::try_from(count).unwrap_or(i64::MAX);
+            self.unadmitted.get_or_create(&labels).set(count);
+        }
     }
 
     pub(super) fn record_watch_lag(&self, lag: Duration) {
@@ -267,7 +367,7 @@ impl Metrics {
     }
 
     /// All metrics in the `OpenMetrics` text format.
-    pub(super) fn encode_text(&self, reconciler: &Reconciler, watches: &WatchAges) -> String {
+    pub(super) fn encode_text(&mut self, reconciler: &Reconciler, watches: &WatchAges) -> String {
         // A kind that was removed from the cluster has no watch.
         self.watch_age.clear();
         for (kind, age) in watches.ages() {
@@ -292,6 +392,8 @@ impl Metrics {
                 .get_or_create(&labels)
                 .set(number(state.node_view(queue).admitted_count()));
         }
+        self.remove_eviction_series(state);
+        self.set_usage(reconciler);
         let stuck = reconciler.stuck_evictions();
         self.stuck_evictions
             .set(i64::try_from(stuck).unwrap_or(i64::MAX));
@@ -330,6 +432,25 @@ mod tests {
         drop(metrics.reserving.get_or_create(&of));
         let kind = "jobs.batch".to_owned();
         drop(metrics.watch_age.get_or_create(&WatchLabels { kind }));
+        let of = UnadmittedLabels {
+            cluster_queue: "queue".to_owned(),
+            reason: Text("Pending"),
+        };
+        drop(metrics.unadmitted.get_or_create(&of));
+        let of = QuotaLabels {
+            cluster_queue: "queue".to_owned(),
+            flavor: "default".to_owned(),
+            resource: "cpu".to_owned(),
+        };
+        drop(metrics.resource_usage.get_or_create(&of));
+        drop(metrics.nominal_quota.get_or_create(&of));
+        let of = EvictionLabels {
+            cluster_queue: "queue".to_owned(),
+            reason: Text("Preempted"),
+            underlying_cause: Text(""),
+        };
+        drop(metrics.evictions.get_or_create(&of));
+        drop(metrics.first_evictions.get_or_create(&of));
         let step = Text("preempted");
         drop(
             metrics
@@ -351,7 +472,7 @@ mod tests {
         let page = fs::read_to_string(path).unwrap();
         let rows = page
             .lines()
-            .filter(|it| it.contains(&format!("| `{PREFIX}_")));
+            .filter(|it| it.starts_with(&format!("| `{PREFIX}_")));
         rows.map(|row| {
             let cells: Vec<&str> = row.split('|').map(str::trim).collect();
             let [_, name, kind, _, meaning, _] = cells[..] else {

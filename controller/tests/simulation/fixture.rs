@@ -7,7 +7,8 @@ use crate::process::ControllerProcess;
 use crate::write::{execute, written_object};
 use lockkeeper_api::labels;
 use lockkeeper_controller::{
-    Counters, Kind, ObjectKey, Settings, WriteOp, WritePurpose, WriteRequest, WriteResult,
+    Counters, Eviction, Kind, ObjectKey, QuotaUsage, Settings, WriteOp, WritePurpose, WriteRequest,
+    WriteResult,
 };
 use lockkeeper_policies::settings::Settings as RuleSettings;
 use lockkeeper_preemption::Options;
@@ -34,6 +35,11 @@ pub struct Fixture {
 impl Fixture {
     /// A fixture with a queue of this many CPUs, and the priority classes.
     pub fn new(requeue: Requeue, cpu: u32) -> Self {
+        Self::with_settings(requeue, cpu, |_| {})
+    }
+
+    /// Like `new`, with other settings.
+    pub fn with_settings(requeue: Requeue, cpu: u32, change: impl FnOnce(&mut Settings)) -> Self {
         let mut api = Api::new(BEGIN_MS);
         api.create(Kind::Namespace, objects::namespace()).unwrap();
         // As the webhook creates them.
@@ -57,7 +63,7 @@ impl Fixture {
         api.create(Kind::ClusterQueue, queue).unwrap();
         api.create(Kind::LocalQueue, objects::local_queue("main"))
             .unwrap();
-        let settings = Settings {
+        let mut settings = Settings {
             options: Options::default(),
             requeue,
             excluded_resource_prefixes: Vec::new(),
@@ -68,10 +74,12 @@ impl Fixture {
             eviction_events_per_second: 5,
             job_response_ms: 60_000,
             stuck_eviction_ms: 120_000,
+            finished_retention_ms: None,
             job_kinds: vec![0, 1],
             seed: 1,
             instance: "stage".to_owned(),
         };
+        change(&mut settings);
         let mut process = ControllerProcess::new(1, settings, &api);
         process.set_leading(BEGIN_MS, true);
         Self {
@@ -155,6 +163,29 @@ impl Fixture {
 
     pub const fn counters(&self) -> Counters {
         self.process.reconciler.counters()
+    }
+
+    pub fn take_evictions(&mut self) -> Vec<Eviction> {
+        self.process.reconciler.take_evictions()
+    }
+
+    /// The pending workloads by ClusterQueue and reason.
+    pub fn unadmitted_workloads(&self) -> Vec<(String, usize)> {
+        let counts = self.process.reconciler.unadmitted_workloads();
+        let line = |((queue, reason), count)| (format!("{queue} {reason}"), count);
+        counts.into_iter().map(line).collect()
+    }
+
+    /// The usage and the nominal quota, a line for each resource.
+    pub fn quota_usage(&self) -> Vec<String> {
+        let line = |it: QuotaUsage<'_>| {
+            format!(
+                "{} {} {} {} of {}",
+                it.cluster_queue, it.flavor, it.resource, it.used, it.nominal
+            )
+        };
+        let usage = self.process.reconciler.quota_usage();
+        usage.into_iter().map(line).collect()
     }
 
     pub const fn stuck_evictions(&self) -> usize {

@@ -54,6 +54,15 @@ pub fn set_job_stopped(stage: &mut Fixture, name: &str) {
     stage.status(JOB, name, &status);
 }
 
+fn set_job_complete(stage: &mut Fixture, name: &str) {
+    let complete = json!([{
+        "type": "Complete", "status": "True", "reason": "C", "message": "well done",
+        "lastTransitionTime": "2023-11-14T22:13:20Z",
+    }]);
+    let status = json!({"active": 0, "ready": 0, "succeeded": 2, "conditions": complete});
+    stage.status(JOB, name, &status);
+}
+
 #[test]
 fn job_lifecycle_takes_five_writes() {
     let mut stage = Fixture::new(RequeueSettings::default(), 2);
@@ -76,12 +85,7 @@ fn job_lifecycle_takes_five_writes() {
     assert_eq!(stage.settle(), [""; 0]);
     set_job_running(&mut stage, "j", 2);
     assert_eq!(stage.settle(), [format!("pods_ready {workload}")]);
-    let complete = json!([{
-        "type": "Complete", "status": "True", "reason": "C", "message": "well done",
-        "lastTransitionTime": "2023-11-14T22:13:20Z",
-    }]);
-    let status = json!({"active": 0, "ready": 0, "succeeded": 2, "conditions": complete});
-    stage.status(JOB, "j", &status);
+    set_job_complete(&mut stage, "j");
     assert_eq!(stage.settle(), [format!("finish {workload}")]);
     assert_eq!(
         stage.conditions("j"),
@@ -93,6 +97,62 @@ fn job_lifecycle_takes_five_writes() {
         ]
     );
     assert_eq!(stage.advance(600_000), [""; 0]);
+}
+
+#[test]
+fn finished_workload_is_deleted_after_its_retention() {
+    let mut stage = Fixture::with_settings(RequeueSettings::default(), 2, |settings| {
+        settings.finished_retention_ms = Some(60_000);
+    });
+    stage.api.create(JOB, job("j", "mid")).unwrap();
+    stage.settle();
+    let workload = stage.workload_of("j");
+    set_job_running(&mut stage, "j", 2);
+    stage.settle();
+    assert_eq!(stage.advance(120_000), [""; 0]);
+    set_job_complete(&mut stage, "j");
+    assert_eq!(stage.settle(), [format!("finish {workload}")]);
+    assert_eq!(stage.advance(58_000), [""; 0]);
+    assert_eq!(
+        stage.advance(3_000),
+        [format!("delete_workload {workload}")]
+    );
+    // The finished Job gets no other workload.
+    assert_eq!(stage.advance(600_000), [""; 0]);
+}
+
+#[test]
+fn evictions_are_counted_in_status_and_metrics() {
+    let mut stage = Fixture::new(RequeueSettings::default(), 2);
+    stage.api.create(JOB, job("low", "low")).unwrap();
+    stage.settle();
+    set_job_running(&mut stage, "low", 2);
+    stage.settle();
+    for round in 1..=2 {
+        let high = format!("high-{round}");
+        stage.api.create(JOB, job(&high, "high")).unwrap();
+        stage.advance(5_000);
+        set_job_stopped(&mut stage, "low");
+        stage.advance(5_000);
+        let low = stage.get(Kind::Workload, &stage.workload_of("low"));
+        assert_eq!(
+            low["status"]["schedulingStats"],
+            json!({"evictions": [{"reason": "Preempted", "underlyingCause": "", "count": round}]})
+        );
+        let unadmitted = stage.unadmitted_workloads();
+        assert_eq!(unadmitted, [("main WaitingForQuota".to_owned(), 1)]);
+        assert_eq!(stage.quota_usage(), ["main spot cpu 2 of 2"]);
+        set_job_running(&mut stage, &high, 2);
+        set_job_complete(&mut stage, &high);
+        stage.advance(5_000);
+        set_job_running(&mut stage, "low", 2);
+        stage.advance(5_000);
+        assert_eq!(stage.unadmitted_workloads(), []);
+    }
+    let evictions = stage.take_evictions();
+    let first: Vec<bool> = evictions.iter().map(|it| it.is_first).collect();
+    assert_eq!(first, [true, false]);
+    assert!(evictions.iter().all(|it| it.cluster_queue == "main"));
 }
 
 #[test]

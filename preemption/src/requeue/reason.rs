@@ -136,6 +136,17 @@ impl EvictionReason {
         }
     }
 
+    /// The reason and the underlying cause in statistics: only a deactivation by the controller has a cause.
+    ///
+    /// Source: Kueue `WorkloadSchedulingStatsEviction`.
+    #[must_use]
+    pub const fn reason_and_cause(self) -> (&'static str, &'static str) {
+        match self {
+            Self::Deactivated(Some(cause)) => (Self::Deactivated(None).as_str(), cause.as_str()),
+            other => (other.as_str(), ""),
+        }
+    }
+
     /// The message of the condition and the event. `about` depends on the reason: for `PodsReadyTimeout` the workload
     /// as `namespace/name`, for `AdmissionCheck` the list of checks, for a deactivation with a cause the message of
     /// `DeactivationTarget`, for reasons that are decided elsewhere the whole message.

@@ -94,6 +94,14 @@ impl<'a> NodeView<'a> {
         self.state.usage.usage(cell).minus(nominal).or_zero()
     }
 
+    /// Returns the nominal quota; zero without one.
+    #[must_use]
+    pub fn nominal(self, of: FlavorResource) -> Amount {
+        let tree = &self.state.tree;
+        let cell = tree.node(self.node).cell(of);
+        cell.map_or(Amount::ZERO, |it| tree.cell(it).nominal)
+    }
+
     /// Returns the quota that is free now, the part that can be borrowed included.
     #[must_use]
     pub fn available(self, of: FlavorResource) -> Amount {

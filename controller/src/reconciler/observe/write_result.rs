@@ -203,6 +203,12 @@ fn record_workload_result(
     let recorder = &mut state.event_recorder;
     match result {
         WriteResult::Done(_) => {
+            if purpose == WritePurpose::Evict {
+                let record = workload.in_flight_record.as_ref();
+                state
+                    .evictions
+                    .extend(record.and_then(|it| it.eviction.clone()));
+            }
             let per_second = state.settings.eviction_events_per_second;
             recorder.record_eviction(key, workload, purpose, per_second);
         }

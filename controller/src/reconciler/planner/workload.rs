@@ -28,7 +28,7 @@ pub(crate) fn plan_workload<'a>(view: View<'a>, key: &ObjectKey) -> Plan<'a> {
     let tracked = &**tracked;
     let workload = &*tracked.object;
     if has_status(workload, "Finished", "True") {
-        return Plan::NOTHING;
+        return plan_retention(view, tracked);
     }
     let job = view.model.job_of(tracked);
     if workload.metadata.deletion_timestamp.is_some() && !tracked.is_deleted {
@@ -61,6 +61,27 @@ pub(crate) fn plan_workload<'a>(view: View<'a>, key: &ObjectKey) -> Plan<'a> {
     };
     plan.replan_at_ms = lifecycle_at_ms.into_iter().chain(plan.replan_at_ms).min();
     plan
+}
+
+/// Deletes a finished workload when its retention ends.
+fn plan_retention<'a>(view: View<'a>, tracked: &TrackedWorkload) -> Plan<'a> {
+    let workload = &*tracked.object;
+    let conditions = workload.status.as_ref().map(|it| it.conditions.as_slice());
+    let (Some(retention_ms), Some(finished)) = (
+        view.settings.finished_retention_ms,
+        find(conditions.unwrap_or_default(), "Finished"),
+    ) else {
+        return Plan::NOTHING;
+    };
+    if tracked.is_deleted || workload.metadata.deletion_timestamp.is_some() {
+        return Plan::NOTHING;
+    }
+    let finished_ms = epoch_seconds(&finished.last_transition_time).saturating_mul(1000);
+    let end_ms = finished_ms.saturating_add(retention_ms);
+    if end_ms > view.now_ms {
+        return Plan::at(end_ms);
+    }
+    write(WorkloadAction::Delete)
 }
 
 const fn write(action: WorkloadAction<'_>) -> Plan<'_> {

@@ -10,8 +10,24 @@ use lockkeeper_cluster_state::{
 };
 use lockkeeper_preemption::{Decision, Entry, SkipReason, State, Victim};
 
-/// The reason while the workload waits for quota.
+/// All reasons of `QuotaReserved=False`, and the reason of others for metrics.
+pub(crate) const PENDING_REASONS: [&str; 6] = [
+    PENDING,
+    WAITING_FOR_QUOTA,
+    WAITING_FOR_VICTIMS,
+    RESOURCE_NOT_COVERED,
+    INADMISSIBLE,
+    "Other",
+];
+
+/// The reason before a cycle has considered the workload, or after it lost the quota to others.
 const PENDING: &str = "Pending";
+
+/// The reason if the free quota does not suffice.
+const WAITING_FOR_QUOTA: &str = "WaitingForQuota";
+
+/// The reason until victims have released their quota.
+const WAITING_FOR_VICTIMS: &str = "WaitingForPreemptedWorkloads";
 
 /// The reason when only a change of an object helps.
 const INADMISSIBLE: &str = "Inadmissible";
@@ -45,7 +61,7 @@ pub(crate) fn pending_reason_for_entry(state: &State, entry: &Entry) -> PendingR
                 more => format!(" and {more} more"),
             };
             (
-                "WaitingForPreemptedWorkloads",
+                WAITING_FOR_VICTIMS,
                 format!(
                     "Waiting for preempted workloads to release quota: {}{more}",
                     names.join(", ")
@@ -53,12 +69,12 @@ pub(crate) fn pending_reason_for_entry(state: &State, entry: &Entry) -> PendingR
             )
         }
         Decision::DeferredFit => (
-            "WaitingForPreemptedWorkloads",
+            WAITING_FOR_VICTIMS,
             "Waiting for the victims of other workloads to release quota".to_owned(),
         ),
         Decision::Skip(reason) => (PENDING, skip_message(*reason).to_owned()),
         Decision::NoCandidates | Decision::NoFit => {
-            ("WaitingForQuota", pending_message(state, entry))
+            (WAITING_FOR_QUOTA, pending_message(state, entry))
         }
     };
     PendingReason { reason, message }
@@ -91,6 +107,21 @@ pub(crate) fn namespace_mismatch() -> PendingReason {
         message: "The namespace does not match the ClusterQueue's spec.namespaceSelector"
             .to_owned(),
     }
+}
+
+/// The reason that the status of a pending workload shows, as one of [`PENDING_REASONS`]; `None` if it holds quota, has
+/// finished, or has no such status yet.
+pub(crate) fn reported_reason(workload: &TrackedWorkload) -> Option<&'static str> {
+    let conditions = &workload.object.status.as_ref()?.conditions;
+    let reserved = find(conditions, "QuotaReserved").filter(|it| it.status == "False")?;
+    if has_status(&workload.object, "Finished", "True") {
+        return None;
+    }
+    let known = PENDING_REASONS
+        .into_iter()
+        .find(|it| *it == reserved.reason);
+    // Another client may have written any text; the values of a label must be fixed.
+    Some(known.unwrap_or("Other"))
 }
 
 /// Whether the workload's status shows this pending reason, and nothing of an earlier admission.

@@ -5,13 +5,18 @@ use super::conditions::{
 };
 use super::pending_reason::write_pending_reason;
 use super::priorities::effective_priorities;
+use super::scheduling_stats::{count_eviction, is_first_eviction};
 use super::stuck_eviction::{EVICTION_STUCK, write_stuck_eviction};
 use crate::job_adapters::{JobResult, JobView};
 use crate::key::{JobKey, ObjectKey};
+use crate::reconciler::counters::Eviction;
 use crate::reconciler::job_sync::workload_spec;
-use crate::reconciler::model::{AdmissionDecision, PreemptionDecision, TrackedWorkload};
+use crate::reconciler::model::{
+    AdmissionDecision, PreemptionDecision, SuccessRecord, TrackedWorkload,
+};
 use crate::reconciler::output::WriteOp;
 use crate::reconciler::plan::WorkloadAction;
+use crate::reconciler::queue_store::admitting_cluster_queue;
 use crate::reconciler::state::View;
 use crate::reconciler::workload_owner::{is_orphan, job_to_read, owner};
 use lockkeeper_api::Workload;
@@ -38,11 +43,10 @@ pub(crate) struct WorkloadWrite {
     pub(crate) event: EventOnSuccess,
 }
 
-/// Reason and message of the event to record if a write succeeds. `Keep` leaves the one of the write before:
-/// only status writes have one.
+/// What to record if a write succeeds. `Keep` leaves that of the write before: only status writes have one.
 pub(crate) enum EventOnSuccess {
     Keep,
-    Replace(Option<(String, String)>),
+    Replace(Option<SuccessRecord>),
 }
 
 /// The write of a workload; `None` if nothing would change.
@@ -104,11 +108,27 @@ fn build_status_write(
         WorkloadAction::ReportStuckEviction => find(&status.conditions, EVICTION_STUCK),
         _ => None,
     };
-    let event = condition.map(|it| (it.reason.clone(), it.message.clone()));
+    let record = condition.map(|it| SuccessRecord {
+        reason: it.reason.clone(),
+        message: it.message.clone(),
+        eviction: (it.type_ == "Evicted").then(|| eviction_of(object, &it.reason)),
+    });
     Some(WorkloadWrite {
         op: WriteOp::PatchStatus(patch),
-        event: EventOnSuccess::Replace(event),
+        event: EventOnSuccess::Replace(record),
     })
+}
+
+/// The eviction of a workload, as metrics count it.
+fn eviction_of(workload: &Workload, reason: &str) -> Eviction {
+    let reason = EvictionReason::from_reason(reason);
+    Eviction {
+        cluster_queue: admitting_cluster_queue(workload)
+            .unwrap_or_default()
+            .to_owned(),
+        reason,
+        is_first: is_first_eviction(workload.status.as_ref(), reason),
+    }
 }
 
 fn new_status(
@@ -125,15 +145,18 @@ fn new_status(
         }
         WorkloadAction::Preempt(decision) => {
             write_preemption(workload, &mut status, decision, now_ms);
+            count_eviction(&mut status);
             release_if_unowned(view, tracked, &mut status);
         }
         WorkloadAction::EvictForJobChange(detail) => {
             write_job_change(workload, &mut status, detail, now_ms);
+            count_eviction(&mut status);
             release_if_unowned(view, tracked, &mut status);
         }
         WorkloadAction::Lifecycle(step) => {
             write_lifecycle_step(workload, &mut status, *step, now_ms)?;
             if matches!(step, LifecycleStep::Evict(_)) {
+                count_eviction(&mut status);
                 release_if_unowned(view, tracked, &mut status);
             }
         }

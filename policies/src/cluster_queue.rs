@@ -16,6 +16,7 @@ pub(crate) mod lending_limit_without_borrower;
 pub(crate) mod limit_without_cohort;
 mod limit_without_policy;
 pub(crate) mod negative_quota;
+mod no_namespace_selected;
 pub(crate) mod nodes_counted_twice;
 pub(crate) mod policy_under_fair_sharing;
 pub(crate) mod policy_without_cohort;
@@ -69,7 +70,11 @@ pub(crate) use queue_rules;
 
 static RULES: &[Rule<ClusterQueue>] = queue_rules!(
     [borrow_without_reclaim::RULE],
-    [limit_without_policy::RULE, deletion_switch_unused::RULE]
+    [
+        limit_without_policy::RULE,
+        deletion_switch_unused::RULE,
+        no_namespace_selected::RULE
+    ]
 );
 
 impl ValidatedKind for ClusterQueue {

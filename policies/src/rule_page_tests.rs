@@ -80,6 +80,9 @@ impl KindVisitor for PageRunner<'_> {
     }
 }
 
+/// The rule about a field that every ClusterQueue needs.
+const NO_NAMESPACE_SELECTED: &str = "CQ032";
+
 /// Runs the page of one rule.
 fn run<T: ValidatedKind>(rule: &RuleInfo) {
     let (mut bad, mut good) = (0, 0);
@@ -133,6 +136,11 @@ fn run<T: ValidatedKind>(rule: &RuleInfo) {
 /// The settings of a configuration, with the rule on: the page of a rule that is off by default shows its findings when
 /// it is on.
 fn settings_for(rule: &RuleInfo, mut config: Config) -> Settings {
+    // Most examples have only the fields of their rule.
+    if rule.id != NO_NAMESPACE_SELECTED {
+        let actions = &mut config.rules.actions;
+        actions.insert(NO_NAMESPACE_SELECTED.to_owned(), Action::Off);
+    }
     if rule.action == Action::Off {
         let actions = &mut config.rules.actions;
         let action = actions.entry(rule.id.to_owned());

@@ -79,7 +79,18 @@ fn new_rule_is_registered_with_next_id() {
         assert!(parent.contains("mod quota_on_sunday;\n"), "{parent}");
         let (_, rules) = parent.split_once("static RULES").unwrap();
         let (rules, _) = rules.split_once(';').unwrap();
-        assert!(rules.contains("quota_on_sunday::RULE"), "{kind}: {rules}");
+        let depth = |name: &str| {
+            let (before, _) = rules.split_once(name)?;
+            let opened = before.matches(['[', '(']).count();
+            Some(opened - before.matches([']', ')']).count())
+        };
+        let of_new = depth("quota_on_sunday::RULE");
+        assert!(of_new.is_some(), "{kind}: {rules}");
+        // In the list of the other rules, not after it.
+        let (last, _) = rules.split_once("quota_on_sunday::RULE").unwrap();
+        let last = last.rsplit([',', '[', '(']).find(|it| it.contains("RULE"));
+        let last = last.map(str::trim);
+        assert!(last.is_none_or(|it| depth(it) == of_new), "{kind}: {rules}");
     }
 }
 

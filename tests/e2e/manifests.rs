@@ -36,6 +36,7 @@ kind: ClusterQueue
 metadata: {name: research}
 spec:
   cohortName: lab
+  namespaceSelector: {}
   resourceGroups:
     - coveredResources: [cpu]
       flavors:
@@ -60,6 +61,7 @@ apiVersion: lockkeeper.dev/v1alpha1
 kind: ClusterQueue
 metadata: {name: generous}
 spec:
+  namespaceSelector: {}
   resourceGroups:
     - coveredResources: [cpu]
       flavors:

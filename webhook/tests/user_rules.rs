@@ -89,7 +89,7 @@ fn rules(answer: &Value) -> &str {
 #[tokio::test]
 async fn user_rule_denial_matches_builtin_format() {
     let app = app(&json!({}));
-    let spec = json!({"cohortName": "c", "resourceGroups": [{"coveredResources": ["cpu"], "flavors": [
+    let spec = json!({"cohortName": "c", "namespaceSelector": {}, "resourceGroups": [{"coveredResources": ["cpu"], "flavors": [
         {"name": "f", "resources": [{"name": "cpu", "nominalQuota": "4", "lendingLimit": "5"}]}
     ]}]});
     let named = |name: &str| json!({"object": {"metadata": {"name": name}, "spec": spec}});

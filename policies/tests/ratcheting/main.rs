@@ -355,7 +355,10 @@ fn broken(count: usize, actions: [&str; 4]) -> Verdict {
     let groups = json!([{"coveredResources": ["cpu"], "flavors": flavors}]);
     let actions: BTreeMap<&str, &str> = BROKEN.into_iter().zip(actions).collect();
     let mut scene = rule_pages::scenario(json!({"rules": {"actions": actions}}), Vec::new());
-    scene.new = object::<ClusterQueue>("q", json!({"spec": {"resourceGroups": groups}}));
+    scene.new = object::<ClusterQueue>(
+        "q",
+        json!({"spec": {"namespaceSelector": {}, "resourceGroups": groups}}),
+    );
     scene.create(&scene.new)
 }
 

@@ -185,7 +185,7 @@ pub fn queue(name: &str, quota: u64, lending: u64) -> Value {
 
 fn queue_spec(quota: u64, lending: u64) -> Value {
     let resource = json!({"name": "cpu", "nominalQuota": quota, "lendingLimit": lending});
-    json!({"spec": {"cohortName": "lab", "resourceGroups": [{
+    json!({"spec": {"cohortName": "lab", "namespaceSelector": {}, "resourceGroups": [{
         "coveredResources": ["cpu"],
         "flavors": [{"name": "default", "resources": [resource]}],
     }]}})

@@ -33,6 +33,7 @@ kind: ClusterQueue
 metadata: {name: team}
 spec:
   cohortName: research # ours
+  namespaceSelector: {}
   preemption:
     withinclusterqueue: LowerPriority
 ---

@@ -118,8 +118,6 @@ fn rights_are_sufficient(stage: &mut Fixture, protocol: Protocol) {
     kubectl
         .apply(CLUSTER_OBJECTS, &[])
         .expect_accepted_without_warning();
-    let open = r#"{"spec":{"namespaceSelector":{}}}"#;
-    patch(&kubectl, "clusterqueues.lockkeeper.dev research", open);
     let folder = stage.new_folder();
     let controller = ControllerProcess::start(stage.cluster().controller(), &folder);
     wait_until(&kubectl, LEASE, "it is held", |lease| {

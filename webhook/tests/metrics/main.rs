@@ -55,7 +55,7 @@ fn review() -> Value {
         "kind": {"group": "lockkeeper.dev", "version": "v1alpha1", "kind": "ClusterQueue"},
         "object": {
             "apiVersion": "lockkeeper.dev/v1alpha1", "kind": "ClusterQueue", "metadata": {"name": "q"},
-            "spec": {"cohortName": "c", "resourceGroups": [{"coveredResources": ["cpu"], "flavors": [
+            "spec": {"cohortName": "c", "namespaceSelector": {}, "resourceGroups": [{"coveredResources": ["cpu"], "flavors": [
                 {"name": "f", "resources": [
                     {"name": "cpu", "nominalQuota": "4", "lendingLimit": "5"}]}
             ]}]},

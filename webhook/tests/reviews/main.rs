@@ -130,7 +130,7 @@ fn workload(spec: &Value) -> Value {
 }
 
 fn quota(lending: &str) -> Value {
-    json!({"cohortName": "c", "resourceGroups": [{"coveredResources": ["cpu"], "flavors": [
+    json!({"cohortName": "c", "namespaceSelector": {}, "resourceGroups": [{"coveredResources": ["cpu"], "flavors": [
         {"name": "f", "resources": [{"name": "cpu", "nominalQuota": "4", "lendingLimit": lending}]}
     ]}]})
 }

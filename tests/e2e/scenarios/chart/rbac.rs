@@ -224,8 +224,6 @@ fn exercise_rights(kubectl: &Kubectl) {
     kubectl
         .apply(CLUSTER_OBJECTS, &[])
         .expect_accepted_without_warning();
-    let open = r#"{"spec":{"namespaceSelector":{}}}"#;
-    controlled::patch(kubectl, "clusterqueues.lockkeeper.dev research", open);
     controlled::wait_until(kubectl, controlled::LEASE, "it is held", |lease| {
         lease["spec"]["holderIdentity"].is_string()
     });
@@ -302,6 +300,7 @@ apiVersion: GROUP
 kind: ClusterQueue
 metadata: {name: known}
 spec:
+  namespaceSelector: {}
   resourceGroups:
     - coveredResources: [cpu]
       flavors:
@@ -319,6 +318,7 @@ apiVersion: GROUP
 kind: ClusterQueue
 metadata: {name: lost}
 spec:
+  namespaceSelector: {}
   resourceGroups:
     - coveredResources: [cpu]
       flavors:

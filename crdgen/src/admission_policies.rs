@@ -5,8 +5,9 @@
 //! softens. Rules that look up other objects need the webhook.
 
 pub mod cel_rewrite;
+pub mod default_queue;
 pub mod guards;
-mod mutating;
+pub mod mutating;
 
 use crate::cel::{ExpressionError, RuleExpression, is_always_enforced};
 use crate::webhooks::{MATCH_POLICY, NAME, has_label, match_conditions, rule as sent};

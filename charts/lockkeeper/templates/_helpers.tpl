@@ -200,6 +200,14 @@ securityContext:
 {{- printf "request.userInfo.username != 'system:serviceaccount:%s:lockkeeper-controller'" .Release.Namespace -}}
 {{- end }}
 
+{{- /* The CEL string of the default queue. */}}
+{{- define "lockkeeper.defaultQueue" -}}
+{{- if not (semverCompare ">=1.36-0" .Capabilities.KubeVersion.Version) -}}
+{{- fail "policies.defaultQueue: needs Kubernetes 1.36; use policies.queueRequired, which rejects jobs without a queue" -}}
+{{- end -}}
+{{- printf "'%s'" (required "policies.defaultQueue.name: name the LocalQueue" .Values.policies.defaultQueue.name) -}}
+{{- end }}
+
 {{- define "lockkeeper.notByExemptUser" -}}
 {{- $users := list -}}
 {{- range .Values.policies.queueRequired.exemptUsers -}}{{- $users = append $users (printf "'%s'" .) -}}{{- end -}}

@@ -99,15 +99,7 @@ pub fn queue_required(namespaces: LabelSelector, not_exempt: &str) -> Guard {
              lockkeeper.dev/queue-name while the job is suspended",
         ),
     ];
-    let rules = vec![
-        rule("batch", "v1", "jobs", &["CREATE", "UPDATE"]),
-        rule(
-            job_set::GROUP,
-            job_set::VERSION,
-            "jobsets",
-            &["CREATE", "UPDATE"],
-        ),
-    ];
+    let rules = job_rules(&["CREATE", "UPDATE"]);
     let conditions = vec![condition("not-by-an-exempt-user", not_exempt)];
     guard(
         "jobs.queue-required",
@@ -162,6 +154,14 @@ fn guard(
         },
     };
     (policy, binding)
+}
+
+/// Jobs and JobSets, for these operations.
+pub(super) fn job_rules(operations: &[&str]) -> Vec<NamedRuleWithOperations> {
+    vec![
+        rule("batch", "v1", "jobs", operations),
+        rule(job_set::GROUP, job_set::VERSION, "jobsets", operations),
+    ]
 }
 
 fn rule(

@@ -14,7 +14,7 @@ use lockkeeper_policies::rule::Operation;
 use std::collections::BTreeSet;
 
 /// A policy and its binding.
-type PolicyWithBinding = (MutatingAdmissionPolicy, MutatingAdmissionPolicyBinding);
+pub type PolicyWithBinding = (MutatingAdmissionPolicy, MutatingAdmissionPolicyBinding);
 
 /// The kinds whose objects are created suspended when they name a queue.
 const SUSPENDED: [&str; 2] = ["Job", "JobSet"];
@@ -148,7 +148,7 @@ fn field_patch(field: &FieldDefault) -> String {
 }
 
 /// A CEL test that each step of a path is present.
-fn has_path(path: &str) -> String {
+pub(super) fn has_path(path: &str) -> String {
     let mut at = "object".to_owned();
     let mut all = Vec::new();
     for step in path.split('/').filter(|it| !it.is_empty()) {
@@ -164,7 +164,7 @@ fn has_path(path: &str) -> String {
     }
 }
 
-fn add(path: &str, value: &str) -> String {
+pub(super) fn add(path: &str, value: &str) -> String {
     format!("JSONPatch{{op: 'add', path: '{path}', value: {value}}}")
 }
 

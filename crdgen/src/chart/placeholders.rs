@@ -47,6 +47,10 @@ pub(super) enum Placeholder {
     NotByExemptUser,
     /// The selector of the namespaces that require a queue.
     QueueRequiredNamespaces,
+    /// The CEL string of the name of the default queue.
+    DefaultQueue,
+    /// The selector of the namespaces with a default queue.
+    DefaultQueueNamespaces,
 }
 
 /// The replacement of a placeholder.
@@ -58,7 +62,7 @@ enum Replacement {
 }
 
 impl Placeholder {
-    const ALL: [Self; 11] = [
+    const ALL: [Self; 13] = [
         Self::Labels,
         Self::KeepPolicy,
         Self::CertManager,
@@ -70,6 +74,8 @@ impl Placeholder {
         Self::NotByController,
         Self::NotByExemptUser,
         Self::QueueRequiredNamespaces,
+        Self::DefaultQueueNamespaces,
+        Self::DefaultQueue,
     ];
 
     /// The mark in the object: a value, or a key.
@@ -123,6 +129,12 @@ impl Placeholder {
             }
             Self::QueueRequiredNamespaces => {
                 Replacement::Inline("{{ toJson .Values.policies.queueRequired.namespaceSelector }}")
+            }
+            Self::DefaultQueue => {
+                Replacement::Inline(r#"{{ include "lockkeeper.defaultQueue" . | toJson }}"#)
+            }
+            Self::DefaultQueueNamespaces => {
+                Replacement::Inline("{{ toJson .Values.policies.defaultQueue.namespaceSelector }}")
             }
         }
     }

@@ -3,7 +3,7 @@
 
 use super::placeholders::{Placeholder, any_rule_at_default, end_mark, render, while_controller};
 use super::{ChartError, HEAD, put_labels, rule_gates};
-use crate::admission_policies::{guards, policies};
+use crate::admission_policies::{default_queue, guards, policies};
 use crate::yaml::{self, YamlError};
 use k8s_openapi::api::admissionregistration::v1::{
     MutatingAdmissionPolicy, MutatingAdmissionPolicyBinding, ValidatingAdmissionPolicy,
@@ -36,7 +36,27 @@ pub(super) fn template() -> Result<String, ChartError> {
     for (policy, binding) in &all.mutating {
         out.push_str(&mutating(policy, binding)?);
     }
-    out.push_str("{{- end }}\n{{- end }}\n");
+    out.push_str("{{- end }}\n");
+    out.push_str(&default_queue_template()?);
+    out.push_str("{{- end }}\n");
+    Ok(out)
+}
+
+/// The policy of the default queue. Its queue is rendered with an error before Kubernetes 1.36: without the policy, jobs would
+/// run without quota.
+fn default_queue_template() -> Result<String, YamlError> {
+    let queue = Placeholder::DefaultQueue.mark();
+    let not_exempt = Placeholder::NotByExemptUser.mark();
+    let (policy, binding) =
+        default_queue::default_queue(LabelSelector::default(), &queue, &not_exempt);
+    let mut binding = serde_json::to_value(binding)?;
+    if let Some(selector) = binding.pointer_mut("/spec/matchResources/namespaceSelector") {
+        *selector = Placeholder::DefaultQueueNamespaces.mark().into();
+    }
+    let mut out = format_if(".Values.policies.defaultQueue.namespaceSelector");
+    out.push_str(&document(&policy)?);
+    out.push_str(&document(&binding)?);
+    out.push_str("{{- end }}\n");
     Ok(out)
 }
 

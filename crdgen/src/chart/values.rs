@@ -309,6 +309,8 @@ pub struct Policies {
     pub enabled: bool,
     /// Namespaces where every Job and JobSet needs a queue.
     pub queue_required: QueueRequired,
+    /// Namespaces where new Jobs and JobSets without a queue get one. Needs Kubernetes 1.36.
+    pub default_queue: DefaultQueue,
 }
 
 impl Default for Policies {
@@ -316,6 +318,7 @@ impl Default for Policies {
         Self {
             enabled: true,
             queue_required: QueueRequired::default(),
+            default_queue: DefaultQueue::default(),
         }
     }
 }
@@ -331,6 +334,18 @@ pub struct QueueRequired {
     /// The users whose Jobs need no queue, such as the account of JobSet's controller: its Jobs use the quota of the
     /// JobSet.
     pub exempt_users: Vec<ExemptUser>,
+}
+
+/// Namespaces where new Jobs and JobSets without a queue get one.
+#[derive(Clone, Debug, Default, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase", default)]
+pub struct DefaultQueue {
+    /// Their label selector. Empty: none. `policies.queueRequired.exemptUsers` are exempt here, too.
+    #[schemars(with = "LabelSelector")]
+    pub namespace_selector: Section,
+    /// The name of the LocalQueue, which every such namespace needs.
+    #[schemars(regex(pattern = r"^([a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?)?$"))]
+    pub name: String,
 }
 
 /// The name of a user. It becomes a string in CEL.

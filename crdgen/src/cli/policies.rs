@@ -2,7 +2,8 @@
 
 use super::files::Output;
 use super::{Error, is_label, read_config};
-use crate::admission_policies::{guards, policies};
+use crate::admission_policies::mutating::PolicyWithBinding;
+use crate::admission_policies::{default_queue, guards, policies};
 use crate::files::Document;
 use crate::user_rule_dirs::{self, RuleDirs};
 use clap::Args;
@@ -33,6 +34,16 @@ pub struct Policies {
     #[arg(long, value_name = "KEY=VALUE", value_delimiter = ',', value_parser = label)]
     queue_required: Vec<(String, String)>,
 
+    /// LocalQueue of new Jobs and JobSets without a queue, in the namespaces of --default-queue-namespaces
+    ///
+    /// Needs Kubernetes 1.36.
+    #[arg(long, value_name = "LOCALQUEUE", value_parser = local_queue, requires = "default_queue_namespaces")]
+    default_queue: Option<String>,
+
+    /// Namespaces with the default queue, by their labels
+    #[arg(long, value_name = "KEY=VALUE", value_delimiter = ',', value_parser = label, requires = "default_queue")]
+    default_queue_namespaces: Vec<(String, String)>,
+
     /// Users whose Jobs need no queue there, such as JobSet's controller
     #[arg(long, value_name = "USER", value_delimiter = ',', default_value = guards::JOBSET_ACCOUNT, value_parser = user)]
     queue_exempt: Vec<String>,
@@ -51,14 +62,32 @@ impl Policies {
             &self.controller,
         ))];
         if !self.queue_required.is_empty() {
-            let namespaces = LabelSelector {
-                match_labels: Some(self.queue_required.iter().cloned().collect()),
-                match_expressions: None,
-            };
             let not_exempt = guards::not_by_users(&self.queue_exempt);
-            out.push(guards::queue_required(namespaces, &not_exempt));
+            out.push(guards::queue_required(
+                selector(&self.queue_required),
+                &not_exempt,
+            ));
         }
         out
+    }
+
+    /// The policy of the default queue, if there is one.
+    fn default_queue(&self) -> Option<PolicyWithBinding> {
+        let queue = default_queue::queue_literal(self.default_queue.as_ref()?);
+        let namespaces = selector(&self.default_queue_namespaces);
+        let not_exempt = guards::not_by_users(&self.queue_exempt);
+        Some(default_queue::default_queue(
+            namespaces,
+            &queue,
+            &not_exempt,
+        ))
+    }
+}
+
+fn selector(labels: &[(String, String)]) -> LabelSelector {
+    LabelSelector {
+        match_labels: Some(labels.iter().cloned().collect()),
+        match_expressions: None,
     }
 }
 
@@ -89,7 +118,8 @@ pub(super) fn policy_documents(arguments: &Policies) -> Result<Vec<Document>, Er
         let file = format!("{name}-binding.yaml");
         out.push(Document::from_object(file, binding)?);
     }
-    for (policy, binding) in &policies.mutating {
+    let default_queue = arguments.default_queue();
+    for (policy, binding) in policies.mutating.iter().chain(&default_queue) {
         let name = policy.metadata.name.as_deref().unwrap_or_default();
         out.push(Document::from_object(format!("{name}.yaml"), policy)?);
         out.push(Document::from_object(
@@ -110,6 +140,15 @@ fn account(text: &str) -> Result<String, String> {
             "give the namespace and the name of the ServiceAccount, as in {}",
             guards::CONTROLLER_ACCOUNT
         )),
+    }
+}
+
+/// Checks the name of a LocalQueue, which becomes a string in CEL.
+fn local_queue(text: &str) -> Result<String, String> {
+    if is_label(text) {
+        Ok(text.to_owned())
+    } else {
+        Err("give the name of a LocalQueue, such as main".to_owned())
     }
 }
 

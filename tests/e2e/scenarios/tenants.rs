@@ -19,7 +19,7 @@ pub fn scenarios() -> Vec<Scenario> {
         };
         all.push(Scenario::new(name, run).only(Protocol::Http1));
     }
-    let trials: [(&str, fn(&mut Fixture, Protocol)); 3] = [
+    let trials: [(&str, fn(&mut Fixture, Protocol)); 4] = [
         (
             "only the controller writes the status and owners of Workloads",
             policies::workloads_are_guarded,
@@ -27,6 +27,10 @@ pub fn scenarios() -> Vec<Scenario> {
         (
             "jobs without a queue are rejected where one is required",
             policies::queue_is_required,
+        ),
+        (
+            "jobs without a queue get the default queue of the namespace",
+            policies::default_queue_is_added,
         ),
         (
             "roles grant tenants and administrators what the table lists",

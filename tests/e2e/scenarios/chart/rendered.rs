@@ -99,6 +99,10 @@ pub const CASES: &[(&str, &str)] = &[
         "policies:\n  queueRequired:\n    namespaceSelector: {matchLabels: {queue-required: 'true'}}\n    \
          exemptUsers: ['system:serviceaccount:jobs:a', b]\n",
     ),
+    (
+        "default-queue",
+        "policies:\n  defaultQueue:\n    namespaceSelector: {matchLabels: {batch: 'true'}}\n    name: main\n",
+    ),
     ("no-roles", "roles: {enabled: false}\n"),
     // Each rule of a policy is softened or exempted somewhere, and the policy is omitted with the last of them.
     (
@@ -124,6 +128,14 @@ const REJECTED_VALUES: &[(&str, &str)] = &[
         "additional properties 'replica' not allowed",
     ),
     ("webhook: {replicas: 0}\n", "minimum: got 0, want 1"),
+    (
+        "policies: {defaultQueue: {namespaceSelector: {matchLabels: {a: b}}}}\n",
+        "policies.defaultQueue.name: name the LocalQueue",
+    ),
+    (
+        "policies: {defaultQueue: {name: \"a'\"}}\n",
+        "does not match pattern",
+    ),
     (
         "webhook: {affinity: {nodeAfinity: {}}}\n",
         "additional properties 'nodeAfinity' not allowed",

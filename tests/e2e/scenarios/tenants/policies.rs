@@ -82,6 +82,63 @@ fn workload(name: &str) -> Value {
         "spec": {"podSets": [{"template": {"spec": {"containers": [container]}}}]}})
 }
 
+/// Jobs and JobSets without a queue get one in a selected namespace.
+pub fn default_queue_is_added(stage: &mut Fixture, _: Protocol) {
+    stage.cluster_mut().install_jobset();
+    let selector = format!("kubernetes.io/metadata.name={NAMESPACE}");
+    let flags = [
+        "crds",
+        "policies",
+        "--default-queue=main",
+        "--default-queue-namespaces",
+        &selector,
+    ];
+    let policies = lockkeeper::output(&flags);
+    with_policies(stage, &policies, |kubectl| {
+        let tenant = Tenant::new(kubectl.clone());
+        let create = ["create", "--dry-run=server", "-o", "json", "-f", "-"];
+        let queue_and_suspend = |reply: &KubectlOutput| {
+            let created: Value = serde_json::from_str(&reply.stdout).unwrap();
+            let queue = created["metadata"]["labels"]["lockkeeper.dev/queue-name"].clone();
+            (queue, created["spec"]["suspend"] == true)
+        };
+        let make = |kind, is_queued| super::jobs::object(kind, "new", is_queued, &json!({}));
+        let has_effect = || {
+            let reply = tenant.with_input(&create, &make("job", false));
+            Ok((queue_and_suspend(&reply.expect_accepted()).0 == "main").then_some(()))
+        };
+        wait::until(has_effect, || "the policy has no effect".to_owned()).unwrap();
+        for kind in ["job", "jobset"] {
+            let reply = tenant.with_input(&create, &make(kind, false));
+            let added = queue_and_suspend(&reply.expect_accepted());
+            assert_eq!(added, (json!("main"), true), "{kind}");
+            let mut named: Value = serde_json::from_str(&make(kind, true)).unwrap();
+            named["metadata"]["labels"]["lockkeeper.dev/queue-name"] = json!("other");
+            let reply = tenant.with_input(&create, &named.to_string());
+            let kept = queue_and_suspend(&reply.expect_accepted());
+            assert_eq!(kept, (json!("other"), true), "{kind}");
+        }
+        // Other labels are kept.
+        let mut labelled: Value = serde_json::from_str(&make("job", false)).unwrap();
+        labelled["metadata"]["labels"] = json!({"team": "a"});
+        let reply = tenant.with_input(&create, &labelled.to_string());
+        let created: Value = serde_json::from_str(&reply.expect_accepted().stdout).unwrap();
+        let labels = json!({"team": "a", "lockkeeper.dev/queue-name": "main"});
+        assert_eq!(created["metadata"]["labels"], labels);
+        // The Jobs of a JobSet use the quota of the JobSet, and other namespaces are not selected.
+        let by_job_set = [
+            "--as=system:serviceaccount:jobset-system:jobset-controller-manager",
+            "--as-group=system:masters",
+        ];
+        let child = [&by_job_set[..], &create].concat();
+        let elsewhere = make("job", false).replace(NAMESPACE, "default");
+        for (arguments, object) in [(&child[..], make("job", false)), (&create[..], elsewhere)] {
+            let reply = kubectl.with_input(arguments, &object).expect_accepted();
+            assert_eq!(queue_and_suspend(&reply), (Value::Null, false));
+        }
+    });
+}
+
 /// Jobs and JobSets in a selected namespace need a queue.
 pub fn queue_is_required(stage: &mut Fixture, _: Protocol) {
     stage.cluster_mut().install_jobset();

@@ -2,6 +2,7 @@
 //! workload has lost its owner reference. One that holds quota is deleted only when the pods are gone.
 
 use crate::key::ObjectKey;
+use crate::reconciler::adoption::is_abandoned;
 use crate::reconciler::job_stop::{JobStop, job_stop};
 use crate::reconciler::model::{JobSource, PendingDecision, TrackedWorkload};
 use crate::reconciler::plan::{Action, Plan, WorkloadAction};
@@ -18,6 +19,9 @@ pub(crate) fn plan_orphan<'a>(
     key: &ObjectKey,
     workload: &'a TrackedWorkload,
 ) -> Option<Plan<'a>> {
+    if is_abandoned(view, workload) {
+        return Some(write(WorkloadAction::Delete));
+    }
     if !is_orphan(view, key, workload) {
         return None;
     }

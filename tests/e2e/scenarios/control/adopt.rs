@@ -293,6 +293,8 @@ fn admit(site: &mut ControllerFixture<'_>, workload: &str) {
     let patch = status.to_string();
     let arguments = [
         AS_CONTROLLER,
+        // kubectl reads the object first, and the controller may not.
+        "--as-group=system:masters",
         "patch",
         "workloads.lockkeeper.dev",
         workload,

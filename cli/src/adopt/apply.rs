@@ -196,10 +196,11 @@ impl Adoption<'_> {
             let workload = self.read_workload().await?;
             let granted = admission(&workload).ok_or(AdoptError::WorkloadGone)?;
             let job = self.read_job().await?;
-            check_unchanged(self.job, &job, granted)?;
-            if job.queue == self.job.queue {
+            // The label is set already: from now on the Job is in the queue.
+            if job.uid == self.job.uid && job.queue == self.job.queue {
                 return Ok(());
             }
+            check_unchanged(self.job, &job, granted)?;
             let patch = adoption_label_patch(&job, &self.job.queue);
             let name = self.job.name.name();
             let written = self

@@ -153,15 +153,27 @@ fn interrupted(job: &JobView, own: &Workload, selection: &Selection) -> Candidac
             "an earlier run has begun to adopt it into LocalQueue {queue}; set --queue {queue}, or delete Workload {name}"
         ));
     }
-    let Some(admission) = admission(own) else {
-        return Candidacy::NeedsQuota;
+    let is_changed = match admission(own) {
+        Some(admission) => exceeds(job, admission),
+        None => !has_counts(job, own),
     };
-    if exceeds(job, admission) {
+    if is_changed {
         return Candidacy::Blocked(format!(
-            "it has more pods than an earlier run has reserved quota for; delete Workload {name}, and run the command again"
+            "its number of pods has changed since an earlier run; delete Workload {name}, and run the command again"
         ));
     }
-    Candidacy::HasQuota
+    if admission(own).is_some() {
+        Candidacy::HasQuota
+    } else {
+        Candidacy::NeedsQuota
+    }
+}
+
+/// Whether the pod sets of a workload have the counts of its job.
+fn has_counts(job: &JobView, workload: &Workload) -> bool {
+    let of_workload = workload.spec.pod_sets.iter();
+    let of_workload = of_workload.map(|it| it.count.unwrap_or(1));
+    of_workload.eq(job.pod_sets.iter().map(|it| it.count))
 }
 
 /// Whether a job has more pods than are admitted.

@@ -6,6 +6,7 @@ use crate::objects;
 use crate::process::ControllerProcess;
 use crate::write::{execute, written_object};
 use lockkeeper_api::labels;
+use lockkeeper_cluster_state::ClusterState;
 use lockkeeper_controller::{
     Counters, Kind, ObjectKey, Settings, WriteOp, WritePurpose, WriteRequest, WriteResult,
 };
@@ -155,6 +156,11 @@ impl Fixture {
 
     pub const fn counters(&self) -> Counters {
         self.process.reconciler.counters()
+    }
+
+    /// The objects as the controller sees them.
+    pub const fn objects(&self) -> &ClusterState {
+        self.process.reconciler.objects()
     }
 
     pub const fn stuck_evictions(&self) -> usize {

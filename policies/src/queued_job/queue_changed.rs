@@ -10,6 +10,9 @@ use crate::rule::{Change, Check, Context, Layer, Rule};
 use lockkeeper_api::config::Action;
 use lockkeeper_api::labels::{ADOPTION, QUEUE_NAME};
 
+/// The remedy for a label that is added to a running job.
+const REMEDY: &str = "import a Job with lockkeeper adopt";
+
 /// The CEL of [`is_adopted`].
 fn adopted_cel() -> String {
     format!(
@@ -26,7 +29,7 @@ fn cel_rule() -> CelRule {
         while_running_cel(&holds),
         "field is immutable while the job is not suspended; set spec.suspend to true first",
     )
-    .message_expression(label_changed_cel(QUEUE_NAME))
+    .message_expression(label_changed_cel(QUEUE_NAME, REMEDY))
     .field_path(format!(".metadata.labels['{QUEUE_NAME}']"))
 }
 
@@ -50,7 +53,7 @@ fn check<T: QueuedJob>(change: &Change<'_, T>, _: &Context<'_>, out: &mut Findin
         out.invalid(
             label_path(QUEUE_NAME),
             new.unwrap_or_default(),
-            label_changed(old),
+            label_changed(old, REMEDY),
         );
     }
 }

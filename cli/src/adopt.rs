@@ -8,6 +8,8 @@ mod plan;
 mod quota_check;
 mod report;
 mod selection;
+#[cfg(test)]
+mod tests;
 
 use crate::check::cluster_list::ListError;
 use crate::configuration::LoadedConfig;

@@ -122,8 +122,10 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
         .build()?;
     let plan = runtime.block_on(adopt(arguments, &loaded))?;
     let text = match arguments.output {
-        Output::Text => report::text(&plan, arguments.writes.apply, arguments.writes.partial),
-        Output::Json => report::json(&plan, arguments.writes.apply)?,
+        Output::Text => {
+            report::text_report(&plan, arguments.writes.apply, arguments.writes.partial)
+        }
+        Output::Json => report::json_report(&plan, arguments.writes.apply)?,
     };
     print(text)?;
     Ok(ExitCode::from(u8::from(!plan.is_success())))
@@ -135,24 +137,24 @@ async fn adopt(arguments: &Arguments, loaded: &LoadedConfig) -> Result<Plan, Fai
         arguments.context.as_deref(),
     );
     let reader = connect(file, context).await.map_err(Failure::Usage)?;
-    let selection = selection(arguments, &reader);
+    let selection = selected_jobs(arguments, &reader);
     let objects = listing::list(&reader.client, &selection, arguments.selector.as_deref())
         .await
         .map_err(|error| unreadable(error, &reader))?;
     let settings = Settings::new(&loaded.config, configuration::unix_now_seconds());
     let mut plan = Plan::new(objects, &selection, &settings);
-    let writes = &arguments.writes;
-    if writes.apply && plan.may_apply(writes.partial) {
-        let writer = connect_as(file, context, Some(&writes.account))
+    let flags = &arguments.writes;
+    if flags.apply && plan.may_apply(flags.partial) {
+        let writer = connect_as(file, context, Some(&flags.account))
             .await
             .map_err(Failure::Usage)?;
-        let timeout = Duration::from_secs(writes.timeout);
+        let timeout = Duration::from_secs(flags.timeout);
         apply::apply(&mut plan, reader.client, writer.client, timeout).await;
     }
     Ok(plan)
 }
 
-fn selection(arguments: &Arguments, reader: &Connection) -> Selection {
+fn selected_jobs(arguments: &Arguments, reader: &Connection) -> Selection {
     let namespace = arguments.namespace.clone();
     let namespace = namespace.unwrap_or_else(|| reader.namespace.clone());
     Selection {

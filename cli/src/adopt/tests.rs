@@ -3,7 +3,7 @@
 use super::objects::ClusterObjects;
 use super::plan::{Plan, Verdict};
 use super::quota_check::Settings;
-use super::report;
+use super::report::{json_report, text_report};
 use super::selection::Selection;
 use lockkeeper_api::config::Config;
 use lockkeeper_controller::job_adapters::KINDS;
@@ -111,7 +111,7 @@ fn plan(mut objects: ClusterObjects, jobs: Vec<Value>) -> Plan {
 
 /// Name, result and reason of each Job.
 fn results(plan: &Plan) -> Vec<String> {
-    let report: Value = serde_json::from_str(&report::json(plan, false).unwrap()).unwrap();
+    let report: Value = serde_json::from_str(&json_report(plan, false).unwrap()).unwrap();
     let jobs = report["jobs"].as_array().unwrap().iter();
     jobs.map(|it| {
         let text = |key: &str| it[key].as_str().unwrap_or_default().to_owned();
@@ -244,7 +244,7 @@ fn named_job_that_is_skipped_or_missing_is_a_failure() {
     assert_eq!(found.jobs.len(), 2);
     assert!(!found.is_success());
     assert!(results(&found)[1].starts_with("missing DoesNotFit does not exist"));
-    let text = report::text(&found, false, false);
+    let text = text_report(&found, false, false);
     assert!(text.starts_with("NAMESPACE"), "{text}");
     assert!(
         text.ends_with("0 fit, 1 do not. Nothing was written.\n"),

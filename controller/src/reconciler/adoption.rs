@@ -6,9 +6,7 @@
 
 use super::model::TrackedWorkload;
 use super::output::WriteOp;
-use super::state::View;
 use super::status::conditions::epoch_seconds;
-use crate::key::Kind;
 use lockkeeper_api::{Workload, labels};
 use serde_json::{Value, json};
 
@@ -32,11 +30,12 @@ pub(super) enum AdoptionStep {
 }
 
 /// Whether a workload has the annotation, in any state.
-fn is_annotated(workload: &Workload) -> bool {
+pub(super) fn is_annotated(workload: &Workload) -> bool {
     annotation(workload).is_some()
 }
 
-fn annotation(workload: &Workload) -> Option<&str> {
+/// The annotation of a workload: how far its adoption is.
+pub(super) fn annotation(workload: &Workload) -> Option<&str> {
     let all = workload.metadata.annotations.as_ref()?;
     all.get(labels::ADOPTION).map(String::as_str)
 }
@@ -56,30 +55,6 @@ pub(super) fn adoption_end_ms(workload: &TrackedWorkload) -> Option<i64> {
 /// Whether a workload is being adopted: it needs no job in the watch yet, and a running job may wait for its quota.
 pub(super) fn is_adopting(workload: &TrackedWorkload, now_ms: i64) -> bool {
     adoption_end_ms(workload).is_some_and(|end_ms| now_ms < end_ms)
-}
-
-/// Whether the adoption of a workload was given up, or the workload was evicted before the job had its label. Then the job
-/// is not in the queue, and runs on without the workload.
-pub(super) fn is_abandoned(view: View<'_>, workload: &TrackedWorkload) -> bool {
-    let Some(job) = &workload.job else {
-        return false;
-    };
-    is_annotated(&workload.object)
-        && !workload.is_deleted
-        && !is_adopting(workload, view.now_ms)
-        // Without a complete list, a missing job proves nothing.
-        && view.model.is_listed(Kind::Job(job.kind))
-        && (view.model.job_of(workload).is_none() || !workload.holds_quota())
-}
-
-/// The step of an adoption that the controller has to write, if any.
-pub(super) fn adoption_step(view: View<'_>, workload: &TrackedWorkload) -> Option<AdoptionStep> {
-    let known = annotation(&workload.object)?;
-    if workload.holds_quota() && view.model.job_of(workload).is_some() {
-        Some(AdoptionStep::Complete)
-    } else {
-        (known == REQUESTED).then_some(AdoptionStep::Observe)
-    }
 }
 
 /// The write of a step.

@@ -31,7 +31,7 @@ fn unqueued_job() -> Fixture {
 
 fn view(stage: &Fixture) -> JobView {
     let mut view = KINDS[0].parse(stage.get(JOB, "j").clone()).unwrap();
-    view.queue = "main".to_owned();
+    "main".clone_into(&mut view.queue);
     view
 }
 
@@ -56,7 +56,6 @@ fn admit(stage: &mut Fixture, name: &str) {
             count: 2,
             flavors: [("cpu".to_owned(), "spot".to_owned())].into(),
             resource_usage: [("cpu".to_owned(), "2".parse().unwrap())].into(),
-            ..PodSetAssignment::default()
         }],
     };
     let cluster = stage.objects().clone();

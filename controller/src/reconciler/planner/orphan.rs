@@ -1,8 +1,8 @@
 //! Plans workloads that belong to no job in the watch any more: the job was deleted, has lost its label, or the
 //! workload has lost its owner reference. One that holds quota is deleted only when the pods are gone.
 
+use super::adoption::is_abandoned;
 use crate::key::ObjectKey;
-use crate::reconciler::adoption::is_abandoned;
 use crate::reconciler::job_stop::{JobStop, job_stop};
 use crate::reconciler::model::{JobSource, PendingDecision, TrackedWorkload};
 use crate::reconciler::plan::{Action, Plan, WorkloadAction};

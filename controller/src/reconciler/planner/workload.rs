@@ -1,9 +1,10 @@
 //! Plans workloads.
 
+use super::adoption::adoption_step;
 use super::orphan::plan_orphan;
 use crate::job_adapters::JobView;
 use crate::key::ObjectKey;
-use crate::reconciler::adoption::{adoption_end_ms, adoption_step};
+use crate::reconciler::adoption::adoption_end_ms;
 use crate::reconciler::job_stop::{JobStop, job_stop};
 use crate::reconciler::job_sync::{
     admission_mismatch, can_start, has_same_priority_classes, matches_job,

@@ -85,8 +85,8 @@ fn results(report: &Value) -> Vec<(&str, &str)> {
 /// Creates a Job without a queue, and waits until its pods run.
 #[track_caller]
 fn start_job(site: &ControllerFixture<'_>, name: &str, cpu: u32, pods: u32) {
-    let size = json!({"spec": {"suspend": false, "parallelism": pods, "completions": pods}});
-    let mut job = fixture::job(name, "", cpu, "", &size);
+    let count = json!({"spec": {"suspend": false, "parallelism": pods, "completions": pods}});
+    let mut job = fixture::job(name, "", cpu, "", &count);
     job["metadata"]["labels"] = json!({});
     site.objects.create(&job);
     site.objects

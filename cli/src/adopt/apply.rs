@@ -71,7 +71,7 @@ impl AdoptError {
 
 /// Adopts the Jobs that fit, one after another, and records the results. `reader` reads, `writer` has the controller's
 /// account.
-pub(super) async fn apply(plan: &mut Plan, reader: Client, writer: Client, timeout: Duration) {
+pub(crate) async fn apply(plan: &mut Plan, reader: Client, writer: Client, timeout: Duration) {
     let cluster = &plan.cluster;
     for planned in &mut plan.jobs {
         let granted = match &planned.verdict {

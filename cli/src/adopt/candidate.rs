@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 
 /// How a Job relates to the queue.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) enum Candidacy {
+pub(crate) enum Candidacy {
     /// It has no quota yet.
     NeedsQuota,
     /// An earlier run has reserved its quota, and was interrupted.
@@ -24,7 +24,7 @@ pub(super) enum Candidacy {
 }
 
 /// The index of `batch/v1` Jobs among the kinds of jobs.
-pub(super) fn job_kind() -> usize {
+pub(crate) fn job_kind() -> usize {
     KINDS
         .iter()
         .position(|it| it.resource().kind == "Job")
@@ -32,13 +32,13 @@ pub(super) fn job_kind() -> usize {
 }
 
 /// Decodes a Job. The error is the problem.
-pub(super) fn parse(object: &Value) -> Result<JobView, String> {
+pub(crate) fn parse(object: &Value) -> Result<JobView, String> {
     let kind = KINDS.get(job_kind()).ok_or("the kind is not supported")?;
     kind.parse(object.clone()).map_err(|it| it.to_string())
 }
 
 /// Classifies a Job. `object` is the Job as JSON, `workloads` are those of the cluster by namespace and name.
-pub(super) fn candidacy(
+pub(crate) fn candidacy(
     object: &Value,
     job: &JobView,
     selection: &Selection,
@@ -177,7 +177,7 @@ fn has_counts(job: &JobView, workload: &Workload) -> bool {
 }
 
 /// Whether a job has more pods than are admitted.
-pub(super) fn exceeds(job: &JobView, admission: &Admission) -> bool {
+pub(crate) fn exceeds(job: &JobView, admission: &Admission) -> bool {
     job.pod_sets.iter().any(|pod_set| {
         let mut all = admission.pod_set_assignments.iter();
         let admitted = all
@@ -188,13 +188,13 @@ pub(super) fn exceeds(job: &JobView, admission: &Admission) -> bool {
 }
 
 /// The admission of a workload, unless its quota was released.
-pub(super) fn admission(workload: &Workload) -> Option<&Admission> {
+pub(crate) fn admission(workload: &Workload) -> Option<&Admission> {
     let admission = workload.status.as_ref()?.admission.as_ref();
     admission.filter(|_| !has_status(workload, "QuotaReserved", "False"))
 }
 
 /// Whether a workload is evicted, finished or deactivated.
-pub(super) fn is_evicted(workload: &Workload) -> bool {
+pub(crate) fn is_evicted(workload: &Workload) -> bool {
     has_status(workload, "Evicted", "True")
         || has_status(workload, "Finished", "True")
         || workload.spec.active == Some(false)

@@ -11,7 +11,7 @@ use serde_json::Value;
 const OWN: &str = "lockkeeper.dev/v1alpha1";
 
 /// Lists the selected Jobs, and all objects that their quota depends on.
-pub(super) async fn list(
+pub(crate) async fn list(
     client: &Client,
     selection: &Selection,
     selector: Option<&str>,

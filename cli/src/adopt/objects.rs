@@ -7,14 +7,14 @@ use serde_json::Value;
 
 /// The objects of a cluster. Objects that cannot be decoded are left out, as by the controller.
 #[derive(Debug, Default)]
-pub(super) struct ClusterObjects {
+pub(crate) struct ClusterObjects {
     /// The selected Jobs, as JSON.
-    pub(super) jobs: Vec<Value>,
-    pub(super) cluster_queues: Vec<ClusterQueue>,
-    pub(super) cohorts: Vec<Cohort>,
-    pub(super) flavors: Vec<ResourceFlavor>,
-    pub(super) local_queues: Vec<LocalQueue>,
-    pub(super) priority_classes: Vec<PriorityClass>,
-    pub(super) namespaces: Vec<Namespace>,
-    pub(super) workloads: Vec<Workload>,
+    pub(crate) jobs: Vec<Value>,
+    pub(crate) cluster_queues: Vec<ClusterQueue>,
+    pub(crate) cohorts: Vec<Cohort>,
+    pub(crate) flavors: Vec<ResourceFlavor>,
+    pub(crate) local_queues: Vec<LocalQueue>,
+    pub(crate) priority_classes: Vec<PriorityClass>,
+    pub(crate) namespaces: Vec<Namespace>,
+    pub(crate) workloads: Vec<Workload>,
 }

@@ -14,31 +14,31 @@ use std::collections::BTreeMap;
 
 /// The plan for all selected Jobs.
 #[derive(Debug)]
-pub(super) struct Plan {
+pub(crate) struct Plan {
     /// In the order of creation.
-    pub(super) jobs: Vec<PlannedJob>,
+    pub(crate) jobs: Vec<PlannedJob>,
     /// The objects of the cluster, for priorities.
-    pub(super) cluster: ClusterState,
+    pub(crate) cluster: ClusterState,
     /// Whether all selected Jobs are named, so that a skipped one is a failure.
     is_by_name: bool,
 }
 
 /// A selected Job.
 #[derive(Debug)]
-pub(super) struct PlannedJob {
-    pub(super) namespace: String,
-    pub(super) name: String,
-    pub(super) queue: String,
+pub(crate) struct PlannedJob {
+    pub(crate) namespace: String,
+    pub(crate) name: String,
+    pub(crate) queue: String,
     /// The total requests of its pods, as quantities.
-    pub(super) requests: BTreeMap<String, String>,
-    pub(super) verdict: Verdict,
+    pub(crate) requests: BTreeMap<String, String>,
+    pub(crate) verdict: Verdict,
     /// `None` if it does not exist, or cannot be decoded.
-    pub(super) job: Option<Box<JobView>>,
+    pub(crate) job: Option<Box<JobView>>,
 }
 
 /// Whether a Job can be adopted, and whether it was.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) enum Verdict {
+pub(crate) enum Verdict {
     /// It fits, with this admission.
     Fits(Box<Admission>),
     /// Its quota is reserved already: an earlier run was interrupted.
@@ -57,7 +57,7 @@ pub(super) enum Verdict {
 
 impl Plan {
     /// Plans the selected Jobs, in the order of their creation: each gets the quota that those before it leave.
-    pub(super) fn new(objects: ClusterObjects, selection: &Selection, settings: &Settings) -> Self {
+    pub(crate) fn new(objects: ClusterObjects, selection: &Selection, settings: &Settings) -> Self {
         let mut check = QuotaCheck::new(&objects, settings);
         let workloads = objects.workloads.into_iter();
         let workloads: BTreeMap<String, Workload> =
@@ -92,12 +92,12 @@ impl Plan {
     }
 
     /// Whether the Jobs that fit may be adopted: all fit, or `is_partial` allows that some do not.
-    pub(super) fn may_apply(&self, is_partial: bool) -> bool {
+    pub(crate) fn may_apply(&self, is_partial: bool) -> bool {
         is_partial || self.is_success()
     }
 
     /// Whether no selected Job is left out.
-    pub(super) fn is_success(&self) -> bool {
+    pub(crate) fn is_success(&self) -> bool {
         self.jobs.iter().all(|it| match it.verdict {
             Verdict::DoesNotFit(_) | Verdict::Failed(_) => false,
             Verdict::Skipped(_) => !self.is_by_name,

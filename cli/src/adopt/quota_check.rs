@@ -22,18 +22,18 @@ use std::sync::Arc;
 
 /// The settings that decide whether a workload fits.
 #[derive(Clone, Debug)]
-pub(super) struct Settings {
+pub(crate) struct Settings {
     options: Options,
     requeue: RequeueSettings,
     excluded_prefixes: Vec<String>,
     /// The largest spec of a Job that the controller admits, in bytes.
-    pub(super) job_spec_max_bytes: usize,
+    pub(crate) job_spec_max_bytes: usize,
     now_ms: i64,
 }
 
 impl Settings {
     /// The settings of the controller's configuration. `now_s` is in seconds since 1970.
-    pub(super) fn new(config: &Config, now_s: i64) -> Self {
+    pub(crate) fn new(config: &Config, now_s: i64) -> Self {
         let mut options = scheduling_options(config);
         // A running Job has all its pods: fewer cannot be admitted.
         options.disable_partial_admission = true;
@@ -49,7 +49,7 @@ impl Settings {
 
 /// The quota of a cluster, with the Jobs that were found to fit.
 #[derive(Debug)]
-pub(super) struct QuotaCheck {
+pub(crate) struct QuotaCheck {
     cluster: ClusterState,
     now_ms: i64,
     /// The keys of the node labels of all flavors.
@@ -59,7 +59,7 @@ pub(super) struct QuotaCheck {
 impl QuotaCheck {
     /// The quota that the admitted workloads of a cluster leave. Pending workloads do not count: the pods of a running Job
     /// use resources already.
-    pub(super) fn new(objects: &ClusterObjects, settings: &Settings) -> Self {
+    pub(crate) fn new(objects: &ClusterObjects, settings: &Settings) -> Self {
         let (options, requeue) = (settings.options.clone(), settings.requeue.clone());
         let mut cluster = ClusterState::new(options, requeue, Completeness::Complete);
         cluster.exclude_resources(settings.excluded_prefixes.clone());
@@ -107,12 +107,12 @@ impl QuotaCheck {
     }
 
     /// The objects, for priorities.
-    pub(super) fn into_cluster(self) -> ClusterState {
+    pub(crate) fn into_cluster(self) -> ClusterState {
         self.cluster
     }
 
     /// Reserves the quota of a Job in the LocalQueue of its view. The error is the reason why it does not fit.
-    pub(super) fn admit(&mut self, job: &JobView) -> Result<Admission, String> {
+    pub(crate) fn admit(&mut self, job: &JobView) -> Result<Admission, String> {
         let workload = self.workload(job)?;
         let key = workload_key(&workload);
         let phase = self.cluster.set_workload(Arc::clone(&workload));

@@ -8,7 +8,7 @@ use std::fmt::Write;
 const HEAD: [&str; 5] = ["NAMESPACE", "JOB", "QUEUE", "REQUESTS", "RESULT"];
 
 /// The table, and a line that says what was written.
-pub(super) fn text_report(plan: &Plan, is_applied: bool, is_partial: bool) -> String {
+pub(crate) fn text_report(plan: &Plan, is_applied: bool, is_partial: bool) -> String {
     if plan.jobs.is_empty() {
         return "No Jobs found; nothing to adopt.\n".to_owned();
     }
@@ -82,7 +82,7 @@ fn summary(plan: &Plan, is_applied: bool, is_partial: bool) -> String {
 }
 
 /// The report as JSON.
-pub(super) fn json_report(plan: &Plan, is_applied: bool) -> Result<String, serde_json::Error> {
+pub(crate) fn json_report(plan: &Plan, is_applied: bool) -> Result<String, serde_json::Error> {
     let jobs: Vec<Value> = plan.jobs.iter().map(job_json).collect();
     let report = json!({"jobs": jobs, "applied": is_applied});
     Ok(serde_json::to_string_pretty(&report)? + "\n")

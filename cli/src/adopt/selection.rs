@@ -4,11 +4,11 @@ use std::collections::BTreeSet;
 
 /// The selected Jobs, besides the label selector.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Selection {
+pub(crate) struct Selection {
     /// The LocalQueue, in the namespace of each Job.
-    pub(super) queue: String,
+    pub(crate) queue: String,
     /// The namespace; `None` for all.
-    pub(super) namespace: Option<String>,
+    pub(crate) namespace: Option<String>,
     /// The names; all if it is empty.
-    pub(super) jobs: BTreeSet<String>,
+    pub(crate) jobs: BTreeSet<String>,
 }

@@ -26,6 +26,10 @@ pub const ORIGINAL_PLACEMENT: &str = "lockkeeper.dev/original-placement";
 /// instance when the job is deleted without its dependents.
 pub const JOB_UID: &str = "lockkeeper.dev/job-uid";
 
+/// An annotation of `lockkeeper adopt`, which imports a running Job. On the Workload: how far the import is, `Requested` or
+/// `Observed`; the controller removes it when the Job has its queue label. On the Job: its own uid.
+pub const ADOPTION: &str = "lockkeeper.dev/adoption";
+
 /// The finalizer that keeps an object until no other object uses it.
 pub const RESOURCE_IN_USE: &str = "lockkeeper.dev/resource-in-use";
 

@@ -2,7 +2,7 @@
 
 mod arguments;
 mod cluster_audit;
-mod cluster_list;
+pub(crate) mod cluster_list;
 mod conversion_flags;
 mod existing_objects;
 mod fix_files;

@@ -20,6 +20,8 @@ pub(crate) struct Connection {
     pub(crate) client: Client,
     /// The URL, for messages.
     pub(crate) address: String,
+    /// The namespace of the context.
+    pub(crate) namespace: String,
 }
 
 /// Reads the current context of the file, if it is given, so that an error is reported before anything starts. Connects
@@ -48,13 +50,30 @@ pub(crate) async fn connect(
     path: Option<&Path>,
     context: Option<&str>,
 ) -> Result<Connection, Error> {
-    let loaded = load(path, context).await?;
+    connect_as(path, context, None).await
+}
+
+/// Like [`connect`]; the requests impersonate an account, if one is given.
+pub(crate) async fn connect_as(
+    path: Option<&Path>,
+    context: Option<&str>,
+    account: Option<&str>,
+) -> Result<Connection, Error> {
+    let mut loaded = load(path, context).await?;
+    if let Some(account) = account {
+        loaded.config.auth_info.impersonate = Some(account.to_owned());
+    }
     let address = loaded.config.cluster_url.to_string();
     let address = address.trim_end_matches('/').to_owned();
+    let namespace = loaded.config.default_namespace.clone();
     let client = Client::try_from(loaded.config);
     let client =
         client.map_err(|error| anyhow!("{}: {error}{}", loaded.subject, loaded.plugins))?;
-    Ok(Connection { client, address })
+    Ok(Connection {
+        client,
+        address,
+        namespace,
+    })
 }
 
 /// Builds the clients of a process that runs for long, for the current context.

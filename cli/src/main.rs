@@ -1,5 +1,6 @@
 //! The binary `lockkeeper`.
 
+mod adopt;
 mod certificate;
 mod check;
 mod configuration;
@@ -58,6 +59,9 @@ enum Command {
     /// Validate manifests offline with the same rules
     #[command(after_long_help = check::EXIT_CODES)]
     Check(check::Arguments),
+    /// Import running Jobs into a queue without stopping them
+    #[command(after_long_help = adopt::EXIT_CODES)]
+    Adopt(Box<adopt::Arguments>),
     /// Explain the decisions for a scenario file
     Explain(explain::Arguments),
     /// List the rules, or print the page of a rule
@@ -94,6 +98,10 @@ fn main() -> ExitCode {
         Command::Controller(arguments) => controller::run(&arguments),
         Command::Certificate(arguments) => certificate::run(&arguments).map_err(Failure::from),
         Command::Check(arguments) => match check::run(&arguments) {
+            Ok(code) => return code,
+            Err(failure) => Err(failure),
+        },
+        Command::Adopt(arguments) => match adopt::run(&arguments) {
             Ok(code) => return code,
             Err(failure) => Err(failure),
         },

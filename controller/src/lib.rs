@@ -12,7 +12,8 @@ mod runtime;
 
 pub use key::{JobKey, Kind, ObjectKey};
 pub use reconciler::{
-    Change, Counters, Eviction, Input, JobRead, ObjectRef, Output, QuotaUsage, Reconciler,
-    Settings, WriteId, WriteOp, WritePurpose, WriteRequest, WriteResult,
+    AdoptionState, Change, Counters, Eviction, Input, JobRead, ObjectRef, Output, QuotaUsage,
+    Reconciler, Settings, WriteId, WriteOp, WritePurpose, WriteRequest, WriteResult,
+    adoption_admission_patch, adoption_label_patch, adoption_manifest, adoption_state,
 };
 pub use runtime::{Health, LeaseSettings, LeaseTiming, RunError, RunSettings, run};

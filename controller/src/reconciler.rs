@@ -10,6 +10,8 @@
 //! The flow: [`observe`] updates the [`state`] and enqueues changed objects; [`planner`] plans their next
 //! writes; [`scheduling`] runs cycles and records their decisions; [`dispatch`] builds the most urgent writes.
 
+mod adopted_workload;
+mod adoption;
 mod backoff;
 mod counters;
 mod cycle_state;
@@ -40,6 +42,10 @@ mod workload_owner;
 mod workload_removal;
 mod write_tracker;
 
+pub use adopted_workload::{
+    AdoptionState, adoption_admission_patch, adoption_label_patch, adoption_manifest,
+    adoption_state,
+};
 pub use counters::{Counters, Eviction};
 pub use input::{Change, Input};
 pub use output::{

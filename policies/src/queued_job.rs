@@ -105,20 +105,23 @@ fn same_label_cel(key: &str) -> String {
 }
 
 /// The CEL of the message of [`label_changed`].
-fn label_changed_cel(key: &str) -> String {
+fn label_changed_cel(key: &str, remedy: &str) -> String {
     let (new, old) = (has_label_cel("self", key), has_label_cel("oldSelf", key));
     format!(
         "'\"' + ({new} ? self.metadata.labels['{key}'] : '') + '\": field is immutable while the job is not suspended; ' \
-         + ({old} ? 'keep \"' + oldSelf.metadata.labels['{key}'] + '\"' : 'leave it out') \
+         + ({old} ? 'keep \"' + oldSelf.metadata.labels['{key}'] + '\"' : '{remedy}') \
          + ', or set spec.suspend to true first'"
     )
 }
 
-/// The message for a label that changed while the job was not suspended.
-fn label_changed(old: Option<&str>) -> String {
+/// The remedy for a label that is added.
+const LEAVE_OUT: &str = "leave it out";
+
+/// The message for a label that changed while the job was not suspended; `remedy` is for one that was added.
+fn label_changed(old: Option<&str>, remedy: &str) -> String {
     let kept = match old {
         Some(value) => format!("keep {}", crate::finding::quoted(value)),
-        None => "leave it out".to_owned(),
+        None => remedy.to_owned(),
     };
     format!(
         "field is immutable while the job is not suspended; {kept}, or set spec.suspend to true first"

@@ -26,7 +26,7 @@ const ATTEMPTS_MAX: usize = 3;
 
 /// An error of listing the objects of a cluster.
 #[derive(Debug, thiserror::Error)]
-pub(super) enum ListError {
+pub(crate) enum ListError {
     /// The user of the kubeconfig lacks the permission.
     #[error("the user of the kubeconfig may not list {what}; grant the verb list: {reason}")]
     Forbidden { what: String, reason: String },
@@ -77,7 +77,7 @@ struct PageMetadata {
 
 /// The result of a list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum ListStatus {
+pub(crate) enum ListStatus {
     Complete,
     /// The cluster does not have the kind.
     NoSuchKind,
@@ -90,10 +90,20 @@ pub(super) enum ListStatus {
 pub(super) async fn for_each_object(
     client: &Client,
     target: &ListTarget<'_>,
+    consume: impl FnMut(Value),
+) -> Result<ListStatus, ListError> {
+    for_each_selected(client, target, None, consume).await
+}
+
+/// Like [`for_each_object`], for the objects that a label selector selects.
+pub(crate) async fn for_each_selected(
+    client: &Client,
+    target: &ListTarget<'_>,
+    selector: Option<&str>,
     mut consume: impl FnMut(Value),
 ) -> Result<ListStatus, ListError> {
     for _ in 0..ATTEMPTS_MAX {
-        let listed = try_list(client, target, &mut consume).await?;
+        let listed = try_list(client, target, selector, &mut consume).await?;
         if listed != ListStatus::Expired {
             return Ok(listed);
         }
@@ -106,9 +116,11 @@ pub(super) async fn for_each_object(
 async fn try_list(
     client: &Client,
     target: &ListTarget<'_>,
+    selector: Option<&str>,
     consume: &mut impl FnMut(Value),
 ) -> Result<ListStatus, ListError> {
     let mut parameters = ListParams::default().limit(PAGE_SIZE);
+    parameters.label_selector = selector.map(str::to_owned);
     let mut count = 0_usize;
     loop {
         let page = match fetch_page(client, target, &parameters).await? {

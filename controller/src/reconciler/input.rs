@@ -100,7 +100,10 @@ fn strip_workload(mut workload: Workload) -> Workload {
     if let Some(own) = &mut workload.metadata.labels {
         own.retain(|key, _| key == labels::JOB_UID);
     }
-    workload.metadata.annotations = None;
+    if let Some(own) = &mut workload.metadata.annotations {
+        own.retain(|key, _| key == labels::ADOPTION);
+    }
+    workload.metadata.annotations = workload.metadata.annotations.filter(|it| !it.is_empty());
     if has_status(&workload, "Finished", "True") {
         // Finished workloads stay until they are deleted; only their condition is read.
         workload.spec.pod_sets = Vec::new();

@@ -1,5 +1,6 @@
 //! Plans: the next write of an object, with its data, and the time to plan again.
 
+use super::adoption::AdoptionStep;
 use super::model::{AdmissionDecision, PendingReason, PreemptionDecision};
 use super::output::WritePurpose;
 use crate::job_adapters::{JobResult, JobView, PodPlacement};
@@ -68,6 +69,8 @@ pub(super) enum WorkloadAction<'a> {
     Delete,
     /// The spec follows the job.
     Update(&'a JobKey, &'a JobView),
+    /// A step of `lockkeeper adopt`.
+    Adopt(AdoptionStep),
     Finish(&'a JobResult),
     Admit(&'a AdmissionDecision),
     /// Evict for the quota of a preemptor.
@@ -92,7 +95,7 @@ impl WorkloadAction<'_> {
     pub(super) const fn purpose(&self) -> WritePurpose {
         match self {
             Self::Delete => WritePurpose::DeleteWorkload,
-            Self::Update(..) => WritePurpose::UpdateWorkload,
+            Self::Update(..) | Self::Adopt(_) => WritePurpose::UpdateWorkload,
             Self::Finish(_) => WritePurpose::Finish,
             Self::Admit(_) => WritePurpose::Admit,
             Self::Preempt(_)

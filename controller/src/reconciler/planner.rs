@@ -1,5 +1,6 @@
 //! Plans the next write of each object. Planning only reads: the same state and time give the same plan.
 
+mod adoption;
 mod job;
 mod orphan;
 mod queue;

@@ -1,5 +1,6 @@
 //! The parts of the reconciler, and the read-only view of them for planning.
 
+use super::adoption::is_adopting;
 use super::counters::{Counters, Eviction};
 use super::cycle_state::CycleState;
 use super::event_recorder::EventRecorder;
@@ -91,14 +92,15 @@ impl ReconcilerState {
     }
 
     /// Updates the core's state from the object of a workload. One with a job that another controller manages stays
-    /// out of its queue.
+    /// out of its queue, and so does one that is adopted: `lockkeeper adopt` writes its admission.
     pub(super) fn sync_workload(&mut self, key: &ObjectKey) {
         let Some(workload) = self.model.workloads.get(key) else {
             return;
         };
         let job = self.model.job_of(workload);
         let is_foreign = job.is_some_and(|it| it.view.foreign_manager.is_some());
-        let is_kept_out = is_foreign && !workload.holds_quota();
+        let is_adopted = is_adopting(workload, self.cluster.now_ms());
+        let is_kept_out = (is_foreign || is_adopted) && !workload.holds_quota();
         // An object that the core rejects gets the error as its pending reason.
         let _ = self.cluster.set_workload(Arc::clone(&workload.object));
         if is_kept_out {

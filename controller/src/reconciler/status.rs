@@ -2,7 +2,7 @@
 
 pub(super) mod conditions;
 pub(super) mod pending_reason;
-mod priorities;
+pub(super) mod priorities;
 pub(super) mod queue;
 pub(super) mod scheduling_stats;
 pub(super) mod stuck_eviction;

@@ -1,5 +1,6 @@
 //! The job that a workload belongs to. The uid decides: names and labels can be reused and edited.
 
+use super::adoption::is_adopting;
 use super::model::{JobSource, TrackedJob, TrackedWorkload};
 use super::state::View;
 use crate::job_adapters::{self, kind_from_workload_name, labelled_job_uid};
@@ -19,12 +20,13 @@ pub(super) fn is_orphan(view: View<'_>, key: &ObjectKey, workload: &TrackedWorkl
     if !view.model.is_listed(Kind::Job(job.kind)) {
         return false;
     }
+    let Some(it) = view.model.jobs.get(job) else {
+        return !is_adopting(workload, view.now_ms);
+    };
     // A job created again under the same name has another uid, and gets its own workload.
-    view.model.jobs.get(job).is_none_or(|it| {
-        it.source != JobSource::Watch
-            || workload.owner_uid() != Some(it.view.uid.as_str())
-            || it.view.workload_name(job.kind) != *key
-    })
+    it.source != JobSource::Watch
+        || workload.owner_uid() != Some(it.view.uid.as_str())
+        || it.view.workload_name(job.kind) != *key
 }
 
 /// The job in the owner reference. A job of a kind that the cluster does not have owns nothing.

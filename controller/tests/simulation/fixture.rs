@@ -6,6 +6,7 @@ use crate::objects;
 use crate::process::ControllerProcess;
 use crate::write::{execute, written_object};
 use lockkeeper_api::labels;
+use lockkeeper_cluster_state::ClusterState;
 use lockkeeper_controller::{
     Counters, Eviction, Kind, ObjectKey, QuotaUsage, Settings, WriteOp, WritePurpose, WriteRequest,
     WriteResult,
@@ -186,6 +187,11 @@ impl Fixture {
         };
         let usage = self.process.reconciler.quota_usage();
         usage.into_iter().map(line).collect()
+    }
+
+    /// The objects as the controller sees them.
+    pub const fn objects(&self) -> &ClusterState {
+        self.process.reconciler.objects()
     }
 
     pub const fn stuck_evictions(&self) -> usize {

@@ -19,6 +19,7 @@
 )]
 
 mod actions;
+mod adoption;
 mod api;
 mod api_validation;
 mod bypasses;

@@ -34,10 +34,14 @@ pub fn not_by_users(users: &[String]) -> String {
     format!("!(request.userInfo.username in [{}])", users.join(", "))
 }
 
-/// The policy that only the controller writes the status and the owners of Workloads. `not_by_controller` is the CEL
+/// The policy that only the controller writes the status, the owners and the adoption of Workloads. `not_by_controller` is the CEL
 /// condition that a request has another sender.
 #[must_use]
 pub fn workload_guard(not_by_controller: &str) -> Guard {
+    let key = labels::ADOPTION;
+    let has_adoption = |of: &str| {
+        format!("(has({of}.metadata.annotations) && '{key}' in {of}.metadata.annotations)")
+    };
     let conditions = vec![
         condition("not-by-the-controller", not_by_controller),
         garbage_collector_condition(),
@@ -59,6 +63,15 @@ pub fn workload_guard(not_by_controller: &str) -> Guard {
              && object.metadata.ownerReferences == oldObject.metadata.ownerReferences \
              : !has(oldObject.metadata.ownerReferences))",
             "metadata.ownerReferences: only the controller may change the owners of a Workload",
+        ),
+        validation(
+            &format!(
+                "!{} || (oldObject != null && {} \
+                 && object.metadata.annotations['{key}'] == oldObject.metadata.annotations['{key}'])",
+                has_adoption("object"),
+                has_adoption("oldObject"),
+            ),
+            "metadata.annotations['lockkeeper.dev/adoption']: only the controller and lockkeeper adopt may set the annotation",
         ),
     ];
     let rules = vec![

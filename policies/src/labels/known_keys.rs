@@ -6,9 +6,9 @@
 use crate::suppression;
 use lockkeeper_api::foreign::{koordinator, kueue};
 use lockkeeper_api::labels::{
-    CAN_PREEMPT, DISRUPTION_MODE, JOB, MAX_EXECUTION_TIME, MIN_PARALLELISM, ORIGINAL_PLACEMENT,
-    PREEMPTIBLE, PREEMPTION_PRIORITY_CLASS, PRIORITY_CLASS, QUEUE_NAME, RESOURCE_IN_USE,
-    SOFT_EVICTION,
+    ADOPTION, CAN_PREEMPT, DISRUPTION_MODE, JOB, MAX_EXECUTION_TIME, MIN_PARALLELISM,
+    ORIGINAL_PLACEMENT, PREEMPTIBLE, PREEMPTION_PRIORITY_CLASS, PRIORITY_CLASS, QUEUE_NAME,
+    RESOURCE_IN_USE, SOFT_EVICTION,
 };
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
@@ -81,6 +81,7 @@ const OWN: &[KnownKey] = &[
     (MAX_EXECUTION_TIME, Label),
     (MIN_PARALLELISM, Annotation),
     (ORIGINAL_PLACEMENT, Annotation),
+    (ADOPTION, Annotation),
     (suppression::ANNOTATION, Annotation),
     ("lockkeeper.dev/renew", Annotation),
     (RESOURCE_IN_USE, Either),

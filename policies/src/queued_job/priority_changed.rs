@@ -1,7 +1,7 @@
 #![doc = include_str!("priority_changed.md")]
 
 use super::{
-    QueuedJob, is_running_change, label, label_changed, label_changed_cel, label_path,
+    LEAVE_OUT, QueuedJob, is_running_change, label, label_changed, label_changed_cel, label_path,
     same_label_cel, while_running_cel,
 };
 use crate::cel::CelRule;
@@ -20,7 +20,7 @@ fn cel_rules() -> Vec<CelRule> {
             while_running_cel(&same_label_cel(key)),
             "field is immutable while the job is not suspended; set spec.suspend to true first",
         )
-        .message_expression(label_changed_cel(key))
+        .message_expression(label_changed_cel(key, LEAVE_OUT))
         .field_path(format!(".metadata.labels['{key}']"))
     });
     rules.collect()
@@ -44,7 +44,11 @@ fn check<T: QueuedJob>(change: &Change<'_, T>, _: &Context<'_>, out: &mut Findin
     for key in KEYS {
         let (old, new) = (label(change.old, key), label(change.new, key));
         if old != new && is_running_change(change) {
-            out.invalid(label_path(key), new.unwrap_or_default(), label_changed(old));
+            out.invalid(
+                label_path(key),
+                new.unwrap_or_default(),
+                label_changed(old, LEAVE_OUT),
+            );
         }
     }
 }

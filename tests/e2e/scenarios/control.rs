@@ -1,5 +1,6 @@
 //! The controller on a real cluster: a Job is queued, started, preempted and requeued.
 
+mod adopt;
 mod bad_input;
 mod borrowing;
 mod elastic;
@@ -35,6 +36,7 @@ pub fn scenarios() -> Vec<Scenario> {
     add("limits", &limits::TRIALS);
     add("pods ready", &pods_ready::TRIALS);
     add("jobs", &jobs::TRIALS);
+    add("adopt", &adopt::TRIALS);
     add("bad input", &bad_input::TRIALS);
     add("tenant", &tenant::TRIALS);
     add("faults", &faults::TRIALS);

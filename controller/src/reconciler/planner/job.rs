@@ -2,6 +2,7 @@
 
 use crate::job_adapters::{JobView, PodPlacement};
 use crate::key::{JobKey, Kind};
+use crate::reconciler::adoption::{adoption_end_ms, is_adopting};
 use crate::reconciler::job_stop::suspendable_at_ms;
 use crate::reconciler::job_sync::{admitted_placements, can_start};
 use crate::reconciler::model::{JobSource, TrackedJob};
@@ -40,6 +41,10 @@ fn plan_watched<'a>(view: View<'a>, key: &JobKey, tracked: &TrackedJob) -> Plan<
         // A job that differs from the admitted one does not start; it stops, and gets another workload.
         Some(it) if it.should_run() && (!job.is_suspended || can_start(job, it)) => {
             plan_start(job, admitted_placements(view.cluster, job, it))
+        }
+        // The watch may show the admission of an adopted job later than the job.
+        Some(it) if !job.is_suspended && !it.holds_quota() && is_adopting(it, view.now_ms) => {
+            return adoption_end_ms(it).map_or(Plan::NOTHING, Plan::at);
         }
         _ if may_run => return plan_suspension(view, tracked),
         // A workload is created only from the original template, without labels of flavors.

@@ -1,6 +1,7 @@
 //! Plans workloads that belong to no job in the watch any more: the job was deleted, has lost its label, or the
 //! workload has lost its owner reference. One that holds quota is deleted only when the pods are gone.
 
+use super::adoption::is_abandoned;
 use crate::key::ObjectKey;
 use crate::reconciler::job_stop::{JobStop, job_stop};
 use crate::reconciler::model::{JobSource, PendingDecision, TrackedWorkload};
@@ -18,6 +19,9 @@ pub(crate) fn plan_orphan<'a>(
     key: &ObjectKey,
     workload: &'a TrackedWorkload,
 ) -> Option<Plan<'a>> {
+    if is_abandoned(view, workload) {
+        return Some(write(WorkloadAction::Delete));
+    }
     if !is_orphan(view, key, workload) {
         return None;
     }

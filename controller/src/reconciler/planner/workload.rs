@@ -1,8 +1,10 @@
 //! Plans workloads.
 
+use super::adoption::adoption_step;
 use super::orphan::plan_orphan;
 use crate::job_adapters::JobView;
 use crate::key::ObjectKey;
+use crate::reconciler::adoption::adoption_end_ms;
 use crate::reconciler::job_stop::{JobStop, job_stop};
 use crate::reconciler::job_sync::{
     admission_mismatch, can_start, has_same_priority_classes, matches_job,
@@ -59,7 +61,8 @@ pub(crate) fn plan_workload<'a>(view: View<'a>, key: &ObjectKey) -> Plan<'a> {
             None => plan_follow_up(view, tracked, job),
         }
     };
-    plan.replan_at_ms = lifecycle_at_ms.into_iter().chain(plan.replan_at_ms).min();
+    let times_ms = lifecycle_at_ms.into_iter().chain(adoption_end_ms(tracked));
+    plan.replan_at_ms = times_ms.chain(plan.replan_at_ms).min();
     plan
 }
 
@@ -95,6 +98,11 @@ fn plan_transition<'a>(
     job: Option<&'a TrackedJob>,
 ) -> Option<WorkloadAction<'a>> {
     let holds_quota = workload.holds_quota();
+    if workload.decision().is_none()
+        && let Some(step) = adoption_step(view, workload)
+    {
+        return Some(WorkloadAction::Adopt(step));
+    }
     match workload.decision() {
         // The outcome of a stale admission is unknown. A write that only restates the pending reason shows
         // by its result whether the admission was written.

@@ -2,6 +2,7 @@
 
 use super::conditions::{find, has_status, workload_conditions};
 use super::priorities::effective_priorities;
+use crate::reconciler::adoption::is_adopting;
 use crate::reconciler::model::{PendingReason, TrackedWorkload};
 use crate::reconciler::state::View;
 use lockkeeper_api::workload::WorkloadStatus;
@@ -34,6 +35,9 @@ const INADMISSIBLE: &str = "Inadmissible";
 
 /// The reason when the ClusterQueue does not cover a requested resource.
 const RESOURCE_NOT_COVERED: &str = "ResourceNotCovered";
+
+/// The message of a workload whose job `lockkeeper adopt` imports.
+const ADOPTION_MESSAGE: &str = "Being adopted: lockkeeper adopt writes the quota of the running job; if it was interrupted, run it again";
 
 /// The most victims that a message names.
 const NAMES_MAX: usize = 5;
@@ -179,6 +183,12 @@ pub(crate) fn pending_reason(view: View<'_>, workload: &TrackedWorkload) -> Pend
             "The job is managed by another controller, {manager}, which may never stop it; create the job without \
              spec.managedBy"
         ));
+    }
+    if is_adopting(workload, view.now_ms) {
+        return PendingReason {
+            reason: PENDING,
+            message: ADOPTION_MESSAGE.to_owned(),
+        };
     }
     match view.cluster.phase(workload.key.key()) {
         Some(Err(error)) => inadmissible(error.to_string()),

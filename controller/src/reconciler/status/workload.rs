@@ -9,6 +9,7 @@ use super::scheduling_stats::{count_eviction, is_first_eviction};
 use super::stuck_eviction::{EVICTION_STUCK, write_stuck_eviction};
 use crate::job_adapters::{JobResult, JobView};
 use crate::key::{JobKey, ObjectKey};
+use crate::reconciler::adoption::adoption_write;
 use crate::reconciler::counters::Eviction;
 use crate::reconciler::job_sync::workload_spec;
 use crate::reconciler::model::{
@@ -69,6 +70,7 @@ pub(crate) fn build_workload_write(
             }
         }
         WorkloadAction::Update(key, job) => update_patch(&workload.object, key, job)?,
+        WorkloadAction::Adopt(step) => adoption_write(&workload.object, *step),
         WorkloadAction::Lifecycle(LifecycleStep::Deactivate) => {
             deactivation_patch(&workload.object)
         }
@@ -176,16 +178,17 @@ fn new_status(
         WorkloadAction::ReportStuckEviction => {
             write_stuck_eviction(view, workload, &mut status);
         }
-        WorkloadAction::Delete | WorkloadAction::Update(..) | WorkloadAction::ReadJob => {
-            return None;
-        }
+        WorkloadAction::Delete
+        | WorkloadAction::Update(..)
+        | WorkloadAction::Adopt(_)
+        | WorkloadAction::ReadJob => return None,
     }
     (status.priority, status.preemption_priority) =
         effective_priorities(view.cluster, workload, &status);
     Some(status)
 }
 
-fn write_admission(
+pub(crate) fn write_admission(
     workload: &Workload,
     status: &mut WorkloadStatus,
     decision: &AdmissionDecision,

@@ -1,0 +1,171 @@
+//! `lockkeeper adopt`: imports running Jobs into a LocalQueue without stopping them.
+
+mod apply;
+mod candidate;
+mod listing;
+mod objects;
+mod plan;
+mod quota_check;
+mod report;
+mod selection;
+#[cfg(test)]
+mod tests;
+
+use crate::check::cluster_list::ListError;
+use crate::configuration::LoadedConfig;
+use crate::kubeconfig::{Connection, connect, connect_as};
+use crate::standard_output::print;
+use crate::user_rules::RuleDirs;
+use crate::{Failure, configuration};
+use anyhow::{Context, anyhow};
+use clap::{Args, ValueEnum};
+use plan::Plan;
+use quota_check::Settings;
+use selection::Selection;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::Duration;
+use tokio::runtime;
+
+/// Exit codes, for `--help`.
+pub(crate) const EXIT_CODES: &str = "\
+Exit codes:
+  0  every selected Job fits, or is adopted
+  1  a Job does not fit, or was not adopted
+  2  usage or configuration error, or the cluster cannot be read
+  141  the reader of standard output closed it";
+
+/// The account of the controller in the chart.
+const CONTROLLER_ACCOUNT: &str = "system:serviceaccount:lockkeeper-system:lockkeeper-controller";
+
+/// Flags of `lockkeeper adopt`.
+#[derive(Debug, Args)]
+pub(crate) struct Arguments {
+    /// Names of Jobs [default: all running Jobs that the flags select]
+    #[arg(value_name = "JOB")]
+    jobs: Vec<String>,
+
+    /// LocalQueue in the namespace of the Jobs
+    #[arg(long, value_name = "LOCALQUEUE")]
+    queue: String,
+
+    /// Namespace of the Jobs [default: that of the context]
+    #[arg(long, short)]
+    namespace: Option<String>,
+
+    /// Select Jobs in all namespaces, each into its own LocalQueue
+    #[arg(long, short = 'A', conflicts_with_all = ["namespace", "jobs"])]
+    all_namespaces: bool,
+
+    /// Select Jobs by their labels, as in `kubectl get -l`
+    #[arg(long, short = 'l', value_name = "SELECTOR")]
+    selector: Option<String>,
+
+    #[command(flatten)]
+    writes: WriteArguments,
+
+    /// Output format
+    #[arg(long, short, value_enum, default_value_t)]
+    output: Output,
+
+    /// Configuration file of the controller, for its settings of quota
+    #[arg(long, value_name = "FILE")]
+    config: Option<PathBuf>,
+
+    #[command(flatten)]
+    rules: RuleDirs,
+
+    /// Kubeconfig [default: as kubectl]
+    #[arg(long, value_name = "FILE")]
+    kubeconfig: Option<PathBuf>,
+
+    /// Context of the kubeconfig [default: its current context]
+    #[arg(long, value_name = "NAME")]
+    context: Option<String>,
+}
+
+/// Flags for the writes.
+#[derive(Debug, Args)]
+struct WriteArguments {
+    /// Adopt the Jobs; without it nothing is written
+    #[arg(long)]
+    apply: bool,
+
+    /// Adopt the Jobs that fit, even if others do not
+    #[arg(long)]
+    partial: bool,
+
+    /// Account of the controller, which the writes impersonate
+    #[arg(long = "as", value_name = "ACCOUNT", default_value = CONTROLLER_ACCOUNT)]
+    account: String,
+
+    /// How long to wait for the controller, for each Job, in seconds
+    #[arg(long, value_name = "SECONDS", default_value_t = 60, value_parser = clap::value_parser!(u64).range(1..=3600))]
+    timeout: u64,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+enum Output {
+    /// A table
+    #[default]
+    Text,
+    /// JSON
+    Json,
+}
+
+/// Plans, writes with `--apply`, prints the report, and returns the exit code.
+pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
+    let loaded = configuration::read(arguments.config.as_deref(), &arguments.rules)
+        .map_err(Failure::Usage)?;
+    let runtime = runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()?;
+    let plan = runtime.block_on(adopt(arguments, &loaded))?;
+    let text = match arguments.output {
+        Output::Text => {
+            report::text_report(&plan, arguments.writes.apply, arguments.writes.partial)
+        }
+        Output::Json => report::json_report(&plan, arguments.writes.apply)?,
+    };
+    print(text)?;
+    Ok(ExitCode::from(u8::from(!plan.is_success())))
+}
+
+async fn adopt(arguments: &Arguments, loaded: &LoadedConfig) -> Result<Plan, Failure> {
+    let (file, context) = (
+        arguments.kubeconfig.as_deref(),
+        arguments.context.as_deref(),
+    );
+    let reader = connect(file, context).await.map_err(Failure::Usage)?;
+    let selection = selected_jobs(arguments, &reader);
+    let objects = listing::list(&reader.client, &selection, arguments.selector.as_deref())
+        .await
+        .map_err(|error| unreadable(error, &reader))?;
+    let settings = Settings::new(&loaded.config, configuration::unix_now_seconds());
+    let mut plan = Plan::new(objects, &selection, &settings);
+    let flags = &arguments.writes;
+    if flags.apply && plan.may_apply(flags.partial) {
+        let writer = connect_as(file, context, Some(&flags.account))
+            .await
+            .map_err(Failure::Usage)?;
+        let timeout = Duration::from_secs(flags.timeout);
+        apply::apply(&mut plan, reader.client, writer.client, timeout).await;
+    }
+    Ok(plan)
+}
+
+fn selected_jobs(arguments: &Arguments, reader: &Connection) -> Selection {
+    let namespace = arguments.namespace.clone();
+    let namespace = namespace.unwrap_or_else(|| reader.namespace.clone());
+    Selection {
+        queue: arguments.queue.clone(),
+        namespace: (!arguments.all_namespaces).then_some(namespace),
+        jobs: arguments.jobs.iter().cloned().collect(),
+    }
+}
+
+fn unreadable(error: ListError, reader: &Connection) -> Failure {
+    let read: Result<(), _> = Err(anyhow!(error));
+    let read = read.with_context(|| format!("API server {}", reader.address));
+    Failure::Usage(read.err().unwrap_or_else(|| anyhow!("cannot be read")))
+}

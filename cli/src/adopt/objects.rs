@@ -1,0 +1,20 @@
+//! The objects of a cluster that a plan is made from.
+
+use k8s_openapi::api::core::v1::Namespace;
+use k8s_openapi::api::scheduling::v1::PriorityClass;
+use lockkeeper_api::{ClusterQueue, Cohort, LocalQueue, ResourceFlavor, Workload};
+use serde_json::Value;
+
+/// The objects of a cluster. Objects that cannot be decoded are left out, as by the controller.
+#[derive(Debug, Default)]
+pub(crate) struct ClusterObjects {
+    /// The selected Jobs, as JSON.
+    pub(crate) jobs: Vec<Value>,
+    pub(crate) cluster_queues: Vec<ClusterQueue>,
+    pub(crate) cohorts: Vec<Cohort>,
+    pub(crate) flavors: Vec<ResourceFlavor>,
+    pub(crate) local_queues: Vec<LocalQueue>,
+    pub(crate) priority_classes: Vec<PriorityClass>,
+    pub(crate) namespaces: Vec<Namespace>,
+    pub(crate) workloads: Vec<Workload>,
+}

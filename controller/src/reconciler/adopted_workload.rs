@@ -1,0 +1,81 @@
+//! The objects that `lockkeeper adopt` writes: the same that the controller would write for a queued job.
+
+use super::adoption::{OBSERVED, REQUESTED};
+use super::job_sync::workload_manifest;
+use super::model::AdmissionDecision;
+use super::status::conditions::{status_or_default, status_patch};
+use super::status::priorities::effective_priorities;
+use super::status::workload::write_admission;
+use crate::job_adapters::JobView;
+use crate::key::JobKey;
+use lockkeeper_api::workload::Admission;
+use lockkeeper_api::{Workload, labels};
+use lockkeeper_cluster_state::ClusterState;
+use serde_json::{Value, json};
+
+/// The manifest of the workload of a running job that is adopted into the LocalQueue of its view; `None` for an unknown kind,
+/// and without a pod template.
+#[must_use]
+pub fn adoption_manifest(key: &JobKey, job: &JobView) -> Option<Value> {
+    let mut manifest = workload_manifest(key, job)?;
+    let metadata = manifest.pointer_mut("/metadata")?.as_object_mut()?;
+    metadata.insert(
+        "annotations".to_owned(),
+        json!({labels::ADOPTION: REQUESTED}),
+    );
+    Some(manifest)
+}
+
+/// How far the adoption of a workload is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AdoptionState {
+    /// The controller does not know the workload yet.
+    Requested,
+    /// The controller knows the workload, and waits for the admission and the label of the job.
+    Observed,
+    /// No adoption: the workload is an ordinary one.
+    None,
+}
+
+/// How far the adoption of a workload is.
+#[must_use]
+pub fn adoption_state(workload: &Workload) -> AdoptionState {
+    let all = workload.metadata.annotations.as_ref();
+    match all.and_then(|it| it.get(labels::ADOPTION)) {
+        None => AdoptionState::None,
+        Some(it) if it == OBSERVED => AdoptionState::Observed,
+        Some(_) => AdoptionState::Requested,
+    }
+}
+
+/// The patch of the status that admits the workload of a running job; `None` if nothing would change.
+#[must_use]
+pub fn adoption_admission_patch(
+    cluster: &ClusterState,
+    workload: &Workload,
+    admission: Admission,
+    now_ms: i64,
+) -> Option<Value> {
+    let mut status = status_or_default(workload);
+    let queue = &admission.cluster_queue;
+    let decision = AdmissionDecision {
+        message: format!("Quota reserved in ClusterQueue {queue} for the running job"),
+        admission,
+    };
+    write_admission(workload, &mut status, &decision, now_ms);
+    (status.priority, status.preemption_priority) =
+        effective_priorities(cluster, workload, &status);
+    let version = workload.metadata.resource_version.as_deref();
+    status_patch(version, workload.status.as_ref(), &status)
+}
+
+/// The patch of a running job that gives it its queue label, on condition of its uid and its version.
+#[must_use]
+pub fn adoption_label_patch(job: &JobView, local_queue: &str) -> Value {
+    json!({"metadata": {
+        "uid": job.uid,
+        "resourceVersion": job.version.to_string(),
+        "labels": {labels::QUEUE_NAME: local_queue},
+        "annotations": {labels::ADOPTION: job.uid},
+    }})
+}

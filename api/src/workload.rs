@@ -301,7 +301,7 @@ pub struct EvictionStats {
     #[schemars(length(max = 316))]
     pub reason: String,
 
-    /// Why the workload was deactivated, such as RequeuingLimitExceeded; else empty.
+    /// Why the controller deactivated the workload; else empty.
     #[schemars(length(max = 316))]
     pub underlying_cause: String,
 

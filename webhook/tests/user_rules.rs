@@ -236,13 +236,13 @@ async fn excepted_finding_is_audited_with_reason() {
     let app = app(&json!({"rules": {"exceptions": [
         exception(None, "old-*", "1970-01-01"), exception(Some("move"), "q*", "9999-12-31"),
     ]}}));
-    let spec = json!({"cohortName": "c", "resourceGroups": [{"coveredResources": ["cpu"], "flavors": [
+    let spec = json!({"cohortName": "c", "namespaceSelector": {}, "resourceGroups": [{"coveredResources": ["cpu"], "flavors": [
         {"name": "f", "resources": [{"name": "cpu", "nominalQuota": "4", "lendingLimit": "5"}]}
     ]}]});
     let named = |name: &str| json!({"object": {"metadata": {"name": name}, "spec": spec}});
     let answer = validate(&app, &queue("CREATE", &named("q1"))).await;
     assert_eq!(answer["allowed"], true, "{answer}");
-    assert!(answer["warnings"].is_null());
+    assert!(answer["warnings"].is_null(), "{answer}");
     let annotations = answer["auditAnnotations"].as_object().unwrap();
     let keys: Vec<&String> = annotations.keys().collect();
     assert_eq!(keys, ["CQ007.exempted", "TEAM001.exempted"]);

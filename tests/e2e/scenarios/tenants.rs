@@ -10,6 +10,9 @@ use crate::kubectl::{Kubectl, KubectlOutput};
 use crate::lockkeeper::{self, Protocol};
 use crate::wait;
 
+/// Runs a trial.
+type Run = fn(&mut Fixture, Protocol);
+
 pub fn scenarios() -> Vec<Scenario> {
     let mut all = Vec::new();
     for (layer, by_policies) in [("policies protect", true), ("the webhook protects", false)] {
@@ -19,7 +22,7 @@ pub fn scenarios() -> Vec<Scenario> {
         };
         all.push(Scenario::new(name, run).only(Protocol::Http1));
     }
-    let trials: [(&str, fn(&mut Fixture, Protocol)); 4] = [
+    let trials: [(&str, Run); 4] = [
         (
             "only the controller writes the status and owners of Workloads",
             policies::workloads_are_guarded,

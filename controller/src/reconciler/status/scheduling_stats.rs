@@ -32,8 +32,8 @@ pub(super) fn count_eviction(status: &mut WorkloadStatus) {
 /// Whether the status counts no eviction for this reason.
 pub(crate) fn is_first_eviction(status: Option<&WorkloadStatus>, reason: EvictionReason) -> bool {
     let (reason, cause) = reason.reason_and_cause();
-    let stats = status.and_then(|it| it.scheduling_stats.as_ref());
-    let mut evictions = stats.into_iter().flat_map(|it| &it.evictions);
+    let counted = status.and_then(|it| it.scheduling_stats.as_ref());
+    let mut evictions = counted.into_iter().flat_map(|it| &it.evictions);
     !evictions.any(|it| is_for(it, reason, cause))
 }
 
@@ -59,8 +59,8 @@ mod tests {
     }
 
     fn entries(status: &WorkloadStatus) -> Vec<(&str, &str, i32)> {
-        let stats = status.scheduling_stats.as_ref();
-        let evictions = stats.into_iter().flat_map(|it| &it.evictions);
+        let counted = status.scheduling_stats.as_ref();
+        let evictions = counted.into_iter().flat_map(|it| &it.evictions);
         evictions
             .map(|it| (it.reason.as_str(), it.underlying_cause.as_str(), it.count))
             .collect()

@@ -17,16 +17,16 @@ pub fn workloads_are_guarded(stage: &mut Fixture, _: Protocol) {
     let policies = lockkeeper::output(&["crds", "policies"]);
     with_policies(stage, &policies, |kubectl| {
         let owner = json!({"apiVersion": "batch/v1", "kind": "Job", "name": "j", "uid": "u", "controller": true});
-        let mut owned = workload("owned");
-        owned["metadata"]["ownerReferences"] = json!([owner]);
+        let mut child = workload("owned");
+        child["metadata"]["ownerReferences"] = json!([owner]);
         let create = ["create", "-f", "-"];
         let by_controller = [&["--as", CONTROLLER_ACCOUNT][..], &create].concat();
-        expect_forbidden(&kubectl.with_input(&create, &owned.to_string()));
+        expect_forbidden(&kubectl.with_input(&create, &child.to_string()));
         kubectl
             .with_input(&create, &workload("free").to_string())
             .expect_accepted();
         kubectl
-            .with_input(&by_controller, &owned.to_string())
+            .with_input(&by_controller, &child.to_string())
             .expect_accepted();
 
         let status = json!({"status": {"priority": 7}}).to_string();

@@ -6,6 +6,7 @@
 
 mod api_server_baseline;
 mod generator;
+mod jobs;
 mod objects;
 mod watch;
 mod workload_status;
@@ -61,6 +62,17 @@ enum Command {
         /// About so many, in the same proportions
         #[arg(long)]
         workloads: Option<usize>,
+    },
+    /// Make suspended Jobs with pod templates of this size, in the first queue of the generator
+    Jobs {
+        #[arg(long)]
+        generator: PathBuf,
+        /// Jobs
+        #[arg(long)]
+        jobs: usize,
+        /// Bytes of each
+        #[arg(long)]
+        bytes: usize,
     },
     /// Patch the statuses of workloads as fast as it goes
     Bare {
@@ -119,6 +131,16 @@ async fn main() -> Result<(), Error> {
                 println!("made after {:.1} s", begun.elapsed().as_secs_f64());
             }
             watch.finish(begun, Duration::from_secs(patience)).await
+        }
+        Command::Jobs {
+            generator,
+            jobs,
+            bytes,
+        } => {
+            let generator = Generator::from_file(&generator)?;
+            let queues = generator.queues();
+            let queue = queues.first().context("the generator has no queue")?;
+            jobs::create_all(&client, &queue.name, jobs, bytes).await
         }
         Command::Bare { objects, parallel } => {
             api_server_baseline::run(&client, objects, parallel).await

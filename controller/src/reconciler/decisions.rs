@@ -1,7 +1,6 @@
 //! Drops decisions that no longer apply, and undoes their effect on the cluster state.
 
 use super::model::PendingDecision;
-use super::output::ObjectRef;
 use super::state::ReconcilerState;
 use crate::key::ObjectKey;
 use lockkeeper_cluster_state::ClusterState;
@@ -107,7 +106,7 @@ pub(super) fn revert_admission(state: &mut ReconcilerState, key: &ObjectKey) {
         .and_then(|id| core.workload_view(id).queue());
     if let Some(queue) = queue {
         let queue = core.node_view(queue).name().to_owned();
-        state.work_queue.enqueue(ObjectRef::ClusterQueue(queue));
+        state.enqueue_cluster_queue(&queue);
     }
     state.cluster.revert_admission(key.key());
 }

@@ -82,6 +82,20 @@ impl QueueStore {
         );
     }
 
+    /// The cohorts of a ClusterQueue that exist as objects, from the inner to the outer one.
+    pub(super) fn cohorts_above(&self, cluster_queue: &str) -> Vec<String> {
+        let queue = self.cluster_queues.get(cluster_queue);
+        let mut next = queue.and_then(|it| it.object.spec.cohort_name.as_deref());
+        let mut found: Vec<String> = Vec::new();
+        // Cohorts may form a cycle.
+        while let Some(name) = next.filter(|name| !found.iter().any(|it| it == name)) {
+            let cohort = self.cohorts.get(name);
+            found.extend(cohort.map(|_| name.to_owned()));
+            next = cohort.and_then(|it| it.object.spec.parent_name.as_deref());
+        }
+        found
+    }
+
     pub(super) fn upsert_cohort(&mut self, cohort: Arc<Cohort>, rejection: Option<ObjectError>) {
         let name = ObjectKey::from_metadata(&cohort.metadata).name().to_owned();
         upsert(

@@ -15,6 +15,7 @@ use super::write_tracker::WriteTracker;
 use crate::key::ObjectKey;
 use lockkeeper_api::Workload;
 use lockkeeper_cluster_state::{ClusterState, Completeness};
+use lockkeeper_preemption::Algorithm;
 use lockkeeper_preemption::requeue::Jitter;
 use std::sync::Arc;
 
@@ -190,16 +191,25 @@ impl ReconcilerState {
         if let Some(local_queue) = workload.spec.queue_name.as_deref() {
             if let Some(it) = self.cluster.objects().local_queue(namespace, local_queue) {
                 let cluster_queue = it.cluster_queue.clone();
-                self.work_queue
-                    .enqueue(ObjectRef::ClusterQueue(cluster_queue));
+                self.enqueue_cluster_queue(&cluster_queue);
             }
             let key = ObjectKey::new(namespace, local_queue);
             self.work_queue.enqueue(ObjectRef::LocalQueue(key));
         }
         // The LocalQueue may point to another ClusterQueue since the admission.
         if let Some(cluster_queue) = admitting_cluster_queue(workload) {
-            self.work_queue
-                .enqueue(ObjectRef::ClusterQueue(cluster_queue.to_owned()));
+            self.enqueue_cluster_queue(cluster_queue);
         }
+    }
+
+    /// Enqueues a ClusterQueue, and under fair sharing its cohorts, because their shares count its usage.
+    pub(super) fn enqueue_cluster_queue(&mut self, name: &str) {
+        if self.settings.options.algorithm != Algorithm::Classical {
+            for cohort in self.model.queues.cohorts_above(name) {
+                self.work_queue.enqueue(ObjectRef::Cohort(cohort));
+            }
+        }
+        let queue = ObjectRef::ClusterQueue(name.to_owned());
+        self.work_queue.enqueue(queue);
     }
 }

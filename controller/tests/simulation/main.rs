@@ -23,6 +23,7 @@ mod adoption;
 mod api;
 mod api_validation;
 mod bypasses;
+mod field_effects;
 mod fields;
 mod fixture;
 mod invariants;

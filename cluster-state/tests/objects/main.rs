@@ -11,6 +11,7 @@
 mod admission_status;
 mod event_order;
 mod events;
+mod fields;
 mod good_examples;
 
 mod quotas;

@@ -15,20 +15,18 @@ use crate::metric_labels::ReviewPath;
 use crate::request_observer::RequestObserver;
 use crate::trace::{ReviewSpan, ReviewStep};
 use axum::Router;
-use axum::body::{Body, Bytes};
-use axum::extract::{Extension, RawQuery, State};
+use axum::body::Bytes;
+use axum::extract::{Request, State};
 use axum::http::header::CONTENT_TYPE;
-use axum::http::{HeaderMap, HeaderValue, StatusCode, Version};
+use axum::http::{HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{MethodRouter, get, post};
 use body::RequestBody;
 use error::HttpError;
 use handler_state::{HandlerState, ProbeState};
-use lockkeeper_certs::tls::Peer;
 use lockkeeper_kube_support::health::Health;
 use received::ReceivedReview;
 use review::{Endpoint, ReviewTask};
-use std::net::IpAddr;
 use std::sync::Arc;
 use tokio::time::Instant;
 
@@ -81,43 +79,21 @@ async fn readyz(State(server): State<ProbeState>) -> Response {
 
 /// Returns the handler of the reviews of a path.
 fn review_handler(path: ReviewPath) -> MethodRouter<HandlerState> {
-    let handle = async move |State(server): State<HandlerState>,
-                             RawQuery(query): RawQuery,
-                             version: Version,
-                             peer: Option<Extension<Peer>>,
-                             headers: HeaderMap,
-                             body: Body| {
-        let request = RequestBody {
-            peer: address(peer),
-            headers: &headers,
-            body,
-        };
-        let response = handle_review(&server, path, query.as_deref(), request).await;
-        server.close_if_stopping(version, response.into_response())
+    let handle = async move |State(server): State<HandlerState>, request: Request| {
+        let (head, body) = request.into_parts();
+        let request = RequestBody::new(&head, body);
+        let response = handle_review(&server, path, head.uri.query(), request).await;
+        server.close_if_stopping(head.version, response.into_response())
     };
     post(handle)
 }
 
-/// Returns the address of the client; `None` if the request did not come over a connection.
-fn address(peer: Option<Extension<Peer>>) -> Option<IpAddr> {
-    peer.map(|Extension(peer)| peer.address.ip())
-}
-
-async fn noop(
-    State(server): State<HandlerState>,
-    peer: Option<Extension<Peer>>,
-    headers: HeaderMap,
-    body: Body,
-) -> Response {
+async fn noop(State(server): State<HandlerState>, request: Request) -> Response {
+    let (head, body) = request.into_parts();
+    let request = RequestBody::new(&head, body);
     let response = async {
-        let peer = address(peer);
-        let _permit = server.load.acquire(peer)?;
+        let _permit = server.load.acquire(request.peer)?;
         let deadline = deadline::from_query(None, Instant::now(), &server.load.limits().reserve);
-        let request = RequestBody {
-            peer,
-            headers: &headers,
-            body,
-        };
         body::read(&server, request, deadline).await?;
         Ok::<_, HttpError>(JsonBody(Bytes::from_static(b"{}")))
     };

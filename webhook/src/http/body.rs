@@ -5,8 +5,10 @@ use super::handler_state::HandlerState;
 use crate::load_shedding::BufferedBody;
 use axum::body::Body;
 use axum::http::header::{CONTENT_LENGTH, CONTENT_TYPE};
+use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderValue};
 use http_body_util::BodyExt;
+use lockkeeper_certs::tls::Peer;
 use std::net::IpAddr;
 use tokio::time::{Instant, timeout_at};
 
@@ -16,6 +18,18 @@ pub(super) struct RequestBody<'a> {
     pub(super) peer: Option<IpAddr>,
     pub(super) headers: &'a HeaderMap,
     pub(super) body: Body,
+}
+
+impl<'a> RequestBody<'a> {
+    /// The body with what the head of its request says.
+    pub(super) fn new(head: &'a Parts, body: Body) -> Self {
+        let peer: Option<&Peer> = head.extensions.get();
+        Self {
+            peer: peer.map(|it| it.address.ip()),
+            headers: &head.headers,
+            body,
+        }
+    }
 }
 
 /// Reads the body. Errors if it exceeds the limits of size and time.

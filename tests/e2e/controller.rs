@@ -71,10 +71,15 @@ impl Controller {
     /// does not exist.
     #[track_caller]
     pub fn metric(&self, series: &str) -> Option<u64> {
+        Some(self.metric_text(series)?.parse().unwrap())
+    }
+
+    /// The value of a series as it is printed.
+    pub fn metric_text(&self, series: &str) -> Option<String> {
         let (_, text) = get(self.port, "/metrics").unwrap();
         let line = format!("\nlockkeeper_controller_{series} ");
         let (_, rest) = text.split_once(&line)?;
-        Some(rest.lines().next()?.trim().parse().unwrap())
+        Some(rest.lines().next()?.trim().to_owned())
     }
 
     /// The status code of a probe; `None` without a response.

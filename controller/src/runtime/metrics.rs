@@ -1,83 +1,26 @@
 //! Prometheus metrics of the controller.
 
+mod labels;
+
+use self::labels::{
+    DecisionLabels, EvictionLabels, PreemptionStepLabels, QueueLabels, QuotaLabels, ReasonLabels,
+    Text, UnadmittedLabels, WatchLabels, WriteLabels,
+};
 use crate::{Counters, Eviction, Reconciler, WritePurpose, WriteResult};
 use lockkeeper_kube_support::api_client::WatchAges;
 use lockkeeper_preemption::{DampingView, State};
 use prometheus_client::encoding::text::encode;
-use prometheus_client::encoding::{EncodeLabelSet, EncodeLabelValue, LabelValueEncoder};
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
 use prometheus_client::registry::{Registry, Unit};
 use std::collections::HashSet;
-use std::fmt::{self, Write};
 use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 
 /// The prefix of all metric names.
 const PREFIX: &str = "lockkeeper_controller";
-
-/// A label value.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-struct Text(&'static str);
-
-impl EncodeLabelValue for Text {
-    fn encode(&self, encoder: &mut LabelValueEncoder<'_>) -> Result<(), fmt::Error> {
-        encoder.write_str(self.0)
-    }
-}
-
-#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct WriteLabels {
-    what: Text,
-    result: Text,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct QueueLabels {
-    cluster_queue: String,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct UnadmittedLabels {
-    cluster_queue: String,
-    reason: Text,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct QuotaLabels {
-    cluster_queue: String,
-    flavor: String,
-    resource: String,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct EvictionLabels {
-    cluster_queue: String,
-    reason: Text,
-    underlying_cause: Text,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct WatchLabels {
-    kind: String,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct DecisionLabels {
-    decision: Text,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct ReasonLabels {
-    reason: Text,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct PreemptionStepLabels {
-    step: Text,
-}
 
 type FloatGauge = Gauge<f64, AtomicU64>;
 

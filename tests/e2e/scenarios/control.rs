@@ -14,6 +14,7 @@ mod preemption;
 mod preemption_loops;
 mod proxy_faults;
 mod render;
+mod statistics;
 mod tenant;
 
 use super::Scenario;
@@ -37,6 +38,7 @@ pub fn scenarios() -> Vec<Scenario> {
     add("pods ready", &pods_ready::TRIALS);
     add("jobs", &jobs::TRIALS);
     add("adopt", &adopt::TRIALS);
+    add("statistics", &statistics::TRIALS);
     add("bad input", &bad_input::TRIALS);
     add("tenant", &tenant::TRIALS);
     add("faults", &faults::TRIALS);

@@ -5,6 +5,7 @@ mod job_reader;
 mod leader_election;
 mod leadership_gate;
 mod lease;
+mod metric_labels;
 mod metrics;
 mod watch;
 mod write_log;

@@ -1,8 +1,6 @@
 //! Prometheus metrics of the controller.
 
-mod labels;
-
-use self::labels::{
+use super::metric_labels::{
     DecisionLabels, EvictionLabels, PreemptionStepLabels, QueueLabels, QuotaLabels, ReasonLabels,
     Text, UnadmittedLabels, WatchLabels, WriteLabels,
 };

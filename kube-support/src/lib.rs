@@ -8,5 +8,6 @@ pub mod error_chain;
 pub mod health;
 pub mod list_item;
 pub mod probe_server;
+mod resource_of_kind;
 pub mod slim_object;
 pub mod watch_stream;

@@ -1,14 +1,14 @@
 //! Objects of a list or watch that are decoded one at a time.
 //!
-//! An object that cannot be decoded must not make the other objects of its page unreadable: anyone who may write
-//! one such object could stop every process that lists its kind.
+//! An object that cannot be decoded must not make the other objects of its page unreadable: a client that may
+//! write one such object could stop each process that lists its kind.
 
+use crate::resource_of_kind::implement_resource_of_kind;
 use kube::Resource;
 use kube::core::ObjectMeta;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
-use std::borrow::Cow;
 use std::fmt;
 use std::marker::PhantomData;
 
@@ -96,38 +96,7 @@ impl<'de, K> Deserialize<'de> for ListItem<K> {
     }
 }
 
-impl<K: Resource> Resource for ListItem<K> {
-    type DynamicType = K::DynamicType;
-    type Scope = K::Scope;
-
-    fn metadata_api() -> bool {
-        K::metadata_api()
-    }
-
-    fn kind(dynamic: &Self::DynamicType) -> Cow<'_, str> {
-        K::kind(dynamic)
-    }
-
-    fn group(dynamic: &Self::DynamicType) -> Cow<'_, str> {
-        K::group(dynamic)
-    }
-
-    fn version(dynamic: &Self::DynamicType) -> Cow<'_, str> {
-        K::version(dynamic)
-    }
-
-    fn plural(dynamic: &Self::DynamicType) -> Cow<'_, str> {
-        K::plural(dynamic)
-    }
-
-    fn meta(&self) -> &ObjectMeta {
-        &self.metadata
-    }
-
-    fn meta_mut(&mut self) -> &mut ObjectMeta {
-        &mut self.metadata
-    }
-}
+implement_resource_of_kind!([K: Resource], ListItem<K>);
 
 #[cfg(test)]
 mod tests {

@@ -1,9 +1,9 @@
 //! Objects decoded without the fields that watches never use.
 
+use crate::resource_of_kind::implement_resource_of_kind;
 use kube::Resource;
 use kube::core::ObjectMeta;
 use serde::{Deserialize, Deserializer};
-use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::marker::PhantomData;
 
@@ -37,38 +37,7 @@ impl<K, Spec: Clone, Status: Clone> Clone for SlimObject<K, Spec, Status> {
     }
 }
 
-impl<K: Resource, Spec, Status> Resource for SlimObject<K, Spec, Status> {
-    type DynamicType = K::DynamicType;
-    type Scope = K::Scope;
-
-    fn metadata_api() -> bool {
-        K::metadata_api()
-    }
-
-    fn kind(dynamic: &Self::DynamicType) -> Cow<'_, str> {
-        K::kind(dynamic)
-    }
-
-    fn group(dynamic: &Self::DynamicType) -> Cow<'_, str> {
-        K::group(dynamic)
-    }
-
-    fn version(dynamic: &Self::DynamicType) -> Cow<'_, str> {
-        K::version(dynamic)
-    }
-
-    fn plural(dynamic: &Self::DynamicType) -> Cow<'_, str> {
-        K::plural(dynamic)
-    }
-
-    fn meta(&self) -> &ObjectMeta {
-        &self.metadata
-    }
-
-    fn meta_mut(&mut self) -> &mut ObjectMeta {
-        &mut self.metadata
-    }
-}
+implement_resource_of_kind!([K: Resource, Spec, Status], SlimObject<K, Spec, Status>);
 
 /// The metadata that stores and watches use.
 #[derive(Deserialize)]

@@ -294,6 +294,12 @@ fn detached_workload(stage: &mut Fixture) {
     site.wait_until_running("runs");
     let name = site.workload_name("runs");
     let before = site.objects.get("Workload", &name)["metadata"]["uid"].clone();
+    // The held queue admits no second Workload, so the Job stays suspended until the tenant has acted.
+    let stop = |policy: &str| {
+        let stop = json!({"spec": {"stopPolicy": policy}});
+        site.objects.patch("ClusterQueue", "qa", &stop);
+    };
+    stop("Hold");
     site.objects.patch(
         "Workload",
         &name,
@@ -302,6 +308,7 @@ fn detached_workload(stage: &mut Fixture) {
     site.objects
         .wait_until("Job", "runs", |it| it["spec"]["suspend"] == true);
     patch(&kubectl, "runs", &json!({"spec": {"parallelism": 50}}));
+    stop("None");
     wait_within_quota(&site, "another workload", || {
         let workload = site.objects.find("Workload", &name).unwrap_or_default();
         workload["metadata"]["uid"].is_string() && workload["metadata"]["uid"] != before

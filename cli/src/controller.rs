@@ -244,6 +244,7 @@ fn run_settings(config: &Config, rules: Rules) -> RunSettings {
             finished_retention_ms: controller
                 .finished_workload_retention_seconds
                 .map(|it| ms(it.seconds())),
+            template_bytes_max: TEMPLATE_BYTES_MAX,
             job_kinds: Vec::new(),
             seed: u64::try_from(unix_time().as_millis()).unwrap_or(1),
             instance: identity,
@@ -254,6 +255,10 @@ fn run_settings(config: &Config, rules: Rules) -> RunSettings {
         shutdown: controller.shutdown_seconds.seconds(),
     }
 }
+
+/// The most bytes of pod templates that the controller keeps as text: those of some thousand jobs that are about to
+/// get a workload. More would not make it faster.
+const TEMPLATE_BYTES_MAX: usize = 32 << 20;
 
 /// The identity of this process in the Lease.
 fn identity() -> String {

@@ -78,11 +78,20 @@ pub trait JobKind: Send + Sync {
     /// A [`JobParseError`] if a field that the controller uses has the wrong type.
     fn parse(&self, object: Value) -> Result<JobView, JobParseError>;
 
-    /// The pod templates of its pod sets, unstripped.
-    fn templates(&self, job: &JobView) -> Vec<Value>;
+    /// The pod templates of its pod sets, unstripped, from the text of a [`TemplateSource`].
+    fn templates(&self, source: &str) -> Vec<Value>;
 
-    /// The merge patch of the `spec` that gives its pods the placement `placed`.
-    fn placement_patch(&self, job: &JobView, placed: &[PodPlacement]) -> Value;
+    /// Whether [`JobKind::placement_patch`] needs the text of the templates.
+    fn needs_templates_for_placement(&self) -> bool;
+
+    /// The merge patch of the `spec` that gives its pods the placement `placed`; `None` if that needs the text of the
+    /// templates and `source` has none.
+    fn placement_patch(
+        &self,
+        job: &JobView,
+        source: Option<&str>,
+        placed: &[PodPlacement],
+    ) -> Option<Value>;
 }
 
 /// A job that cannot be parsed.
@@ -145,8 +154,39 @@ pub struct JobView {
     pub pod_sets: Vec<PodSetView>,
     /// The placement before flavors were added, from the annotation; `None` if none were added.
     pub saved_placement: Option<Vec<PodPlacement>>,
-    /// The part of the object that only its kind uses, as JSON; empty for finished jobs.
-    pub template_source: String,
+    /// The part of the spec with the pod templates.
+    pub template_source: TemplateSource,
+}
+
+/// The part of the spec of a job that has its pod templates, as the user wrote it. Only its kind reads it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum TemplateSource {
+    /// The JSON text.
+    Text(Box<str>),
+    /// Not kept: the job has finished, or it is read again when the text is needed.
+    #[default]
+    NotKept,
+    /// The spec is larger than the controller accepts, so that the job gets no workload.
+    TooLarge,
+}
+
+impl TemplateSource {
+    /// The text of a JSON value; nothing is kept of an absent one.
+    fn from_json(value: Option<&Value>) -> Self {
+        // The buffer of the serializer may have twice the capacity of the text.
+        value.map_or(Self::NotKept, |it| {
+            Self::Text(it.to_string().into_boxed_str())
+        })
+    }
+
+    /// The text, if it is kept.
+    #[must_use]
+    pub fn text(&self) -> Option<&str> {
+        match self {
+            Self::Text(text) => Some(text),
+            Self::NotKept | Self::TooLarge => None,
+        }
+    }
 }
 
 /// The result of a finished job.
@@ -214,11 +254,6 @@ impl JobView {
         };
         let original = self.saved_placement.clone();
         original.unwrap_or_else(|| self.pod_sets.iter().map(as_it_is).collect())
-    }
-
-    fn template_source_json(&self) -> Value {
-        // The text was serialized from a value, so parsing does not fail.
-        serde_json::from_str(&self.template_source).unwrap_or_default()
     }
 
     /// Whether it is suspended, without active pods, and restored to its state before the start.
@@ -314,6 +349,12 @@ fn job_controller(metadata: &ObjectMeta) -> Option<(usize, &OwnerReference)> {
         kind.group == group && kind.kind == owner.kind
     })?;
     Some((kind, owner))
+}
+
+/// Parses the text of a [`TemplateSource`].
+fn parse_source(source: &str) -> Value {
+    // The text was serialized from a value, so parsing does not fail.
+    serde_json::from_str(source).unwrap_or_default()
 }
 
 /// The fields that all kinds of jobs have in their metadata.

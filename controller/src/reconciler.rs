@@ -36,6 +36,7 @@ mod settings;
 mod state;
 mod status;
 mod template_interner;
+mod template_texts;
 mod usage_stats;
 mod work_queue;
 mod workload_owner;

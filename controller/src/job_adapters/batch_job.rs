@@ -1,8 +1,9 @@
 //! Kubernetes' own Job (`batch/v1`).
 
 use super::{
-    JobKind, JobParseError, JobResult, JobView, PodPlacement, PodSetView, Resource, decode,
-    foreign_manager, job_view_from_metadata, max_running_pods, pod_template_patch, strip_template,
+    JobKind, JobParseError, JobResult, JobView, PodPlacement, PodSetView, Resource, TemplateSource,
+    decode, foreign_manager, job_view_from_metadata, max_running_pods, parse_source,
+    pod_template_patch, strip_template,
 };
 use k8s_openapi::api::batch::v1::{Job, JobCondition, JobStatus};
 use lockkeeper_api::labels;
@@ -36,7 +37,7 @@ impl JobKind for BatchJob {
     }
 
     fn parse(&self, object: Value) -> Result<JobView, JobParseError> {
-        let source = object.pointer("/spec/template").map(Value::to_string);
+        let source = TemplateSource::from_json(object.pointer("/spec/template"));
         let job: Job = decode("job", object)?;
         let spec = job.spec.unwrap_or_default();
         let status = job.status.unwrap_or_default();
@@ -82,19 +83,32 @@ impl JobKind for BatchJob {
                 min_count: least.filter(|it| (1..count).contains(it)),
                 template: Arc::new(strip_template(spec.template)),
             }],
-            template_source: source.filter(|_| ended.is_none()).unwrap_or_default(),
+            template_source: if ended.is_none() {
+                source
+            } else {
+                TemplateSource::NotKept
+            },
             result: ended,
             ..job_view_from_metadata(&job.metadata)
         })
     }
 
-    fn templates(&self, job: &JobView) -> Vec<Value> {
-        vec![job.template_source_json()]
+    fn templates(&self, source: &str) -> Vec<Value> {
+        vec![parse_source(source)]
     }
 
-    fn placement_patch(&self, job: &JobView, placed: &[PodPlacement]) -> Value {
+    fn needs_templates_for_placement(&self) -> bool {
+        false
+    }
+
+    fn placement_patch(
+        &self,
+        job: &JobView,
+        _source: Option<&str>,
+        placed: &[PodPlacement],
+    ) -> Option<Value> {
         let (Some(have), Some(want)) = (job.pod_sets.first(), placed.first()) else {
-            return json!({});
+            return Some(json!({}));
         };
         let mut spec = json!({});
         let template = pod_template_patch(have, want);
@@ -107,7 +121,7 @@ impl JobKind for BatchJob {
         {
             spec.insert("parallelism".to_owned(), json!(count));
         }
-        spec
+        Some(spec)
     }
 }
 

@@ -1,9 +1,9 @@
 //! `JobSet` (`jobset.x-k8s.io`): jobs of several templates that run together.
 
 use super::{
-    JobKind, JobParseError, JobResult, JobView, PodPlacement, PodSetView, Resource, decode,
-    foreign_manager, has_same_requests, job_view_from_metadata, max_running_pods,
-    pod_template_patch, strip_template,
+    JobKind, JobParseError, JobResult, JobView, PodPlacement, PodSetView, Resource, TemplateSource,
+    decode, foreign_manager, has_same_requests, job_view_from_metadata, max_running_pods,
+    parse_source, pod_template_patch, strip_template,
 };
 use k8s_openapi::api::batch::v1::JobTemplateSpec;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, ObjectMeta};
@@ -107,7 +107,7 @@ impl JobKind for JobSet {
     }
 
     fn parse(&self, object: Value) -> Result<JobView, JobParseError> {
-        let source = object.pointer("/spec/replicatedJobs").map(Value::to_string);
+        let source = TemplateSource::from_json(object.pointer("/spec/replicatedJobs"));
         let JobSetObject {
             metadata,
             spec,
@@ -143,22 +143,35 @@ impl JobKind for JobSet {
             is_quiescent: jobs.iter().all(|it| it.active == 0) && suspended != Some(false),
             is_ready,
             pod_sets: spec.replicated_jobs.into_iter().map(pod_set).collect(),
-            template_source: source.filter(|_| ended.is_none()).unwrap_or_default(),
+            template_source: if ended.is_none() {
+                source
+            } else {
+                TemplateSource::NotKept
+            },
             result: ended,
             ..job_view_from_metadata(&metadata)
         })
     }
 
-    fn templates(&self, job: &JobView) -> Vec<Value> {
-        let jobs = job.template_source_json();
+    fn templates(&self, source: &str) -> Vec<Value> {
+        let jobs = parse_source(source);
         let jobs = jobs.as_array().into_iter().flatten();
         let template = |it: &Value| it.pointer("/template/spec/template").cloned();
         jobs.map(|it| template(it).unwrap_or_default()).collect()
     }
 
-    fn placement_patch(&self, job: &JobView, placed: &[PodPlacement]) -> Value {
+    fn needs_templates_for_placement(&self) -> bool {
+        true
+    }
+
+    fn placement_patch(
+        &self,
+        job: &JobView,
+        source: Option<&str>,
+        placed: &[PodPlacement],
+    ) -> Option<Value> {
         // A merge patch replaces whole lists, so all replicated jobs are written.
-        let mut jobs = job.template_source_json();
+        let mut jobs = parse_source(source?);
         let there = jobs.as_array_mut().into_iter().flatten();
         for ((it, have), want) in there.zip(&job.pod_sets).zip(placed) {
             let template = pod_template_patch(have, want);
@@ -166,7 +179,7 @@ impl JobKind for JobSet {
                 apply_merge_patch(pod, &template);
             }
         }
-        json!({"replicatedJobs": jobs})
+        Some(json!({"replicatedJobs": jobs}))
     }
 }
 

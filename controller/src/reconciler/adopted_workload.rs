@@ -17,7 +17,7 @@ use serde_json::{Value, json};
 /// and without a pod template.
 #[must_use]
 pub fn adoption_manifest(key: &JobKey, job: &JobView) -> Option<Value> {
-    let mut manifest = workload_manifest(key, job)?;
+    let mut manifest = workload_manifest(key, job, job.template_source.text()?)?;
     let metadata = manifest.pointer_mut("/metadata")?.as_object_mut()?;
     metadata.insert(
         "annotations".to_owned(),

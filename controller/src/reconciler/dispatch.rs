@@ -2,7 +2,7 @@
 
 use super::in_flight::InFlightWrite;
 use super::job_writes::build_job_write;
-use super::output::{ObjectRef, WriteOp, WritePurpose, WriteRequest};
+use super::output::{ObjectRef, WriteOp, WritePriority, WritePurpose, WriteRequest};
 use super::plan::{Action, Plan, WorkloadAction};
 use super::planner::plan;
 use super::scheduling::can_schedule;
@@ -90,7 +90,7 @@ pub(super) fn dispatch(state: &mut ReconcilerState, now_ms: i64) -> Vec<WriteReq
             break;
         };
         // The write may be obsolete by now: inputs, time and cycles change plans without enqueuing.
-        if let Some((purpose, op)) = build_write(state, &object, now_ms) {
+        if let Some((purpose, op)) = build_write(state, &object, priority, now_ms) {
             writes.push(begin_write(state, object, purpose, op));
         }
     }
@@ -120,10 +120,12 @@ fn begin_write(
     }
 }
 
-/// Plans the object as it is now and builds the write from that plan; `None` if nothing is to be written.
+/// Plans the object as it is now and builds the write from that plan; `None` if nothing is to be written, or only
+/// something less urgent, for which the object gets another place in the queue.
 fn build_write(
     state: &mut ReconcilerState,
     object: &ObjectRef,
+    priority: WritePriority,
     now_ms: i64,
 ) -> Option<(WritePurpose, WriteOp)> {
     expire_conflict(state, object, now_ms);
@@ -141,6 +143,11 @@ fn build_write(
         return None;
     }
     let purpose = action.purpose();
+    if purpose.priority() > priority {
+        let less = purpose.priority();
+        state.work_queue.set_ready(object.clone(), Some(less));
+        return None;
+    }
     let op = match (object, action) {
         (ObjectRef::Workload(key), Action::Workload(action)) => {
             let view = state.view(now_ms);

@@ -12,8 +12,27 @@ use std::collections::BTreeSet;
 /// The pod group of a job that names a disruption mode.
 const POD_GROUP_NAME: &str = "job";
 
+/// How a pending workload follows its job.
+pub(super) enum SpecChange {
+    Update,
+    Recreate,
+}
+
+/// The change of a workload without quota whose stopped job differs from it.
+pub(super) fn spec_change(workload: &TrackedWorkload, job: &JobView) -> Option<SpecChange> {
+    if !job.is_stopped() || job.is_deleted || matches_job(workload, job) {
+        return None;
+    }
+    // Priority classes are immutable: a workload with another class is created again.
+    Some(if has_same_priority_classes(workload, job) {
+        SpecChange::Update
+    } else {
+        SpecChange::Recreate
+    })
+}
+
 /// Whether a workload has the spec that its job gives it.
-pub(super) fn matches_job(workload: &TrackedWorkload, job: &JobView) -> bool {
+fn matches_job(workload: &TrackedWorkload, job: &JobView) -> bool {
     let spec = &workload.object.spec;
     let is_same = |(of_workload, of_job): (&PodSet, &PodSetView)| {
         of_workload.name() == of_job.name
@@ -30,7 +49,7 @@ pub(super) fn matches_job(workload: &TrackedWorkload, job: &JobView) -> bool {
 
 /// Whether a workload has the priority classes that its job names. A class that the job leaves unset was
 /// defaulted.
-pub(super) fn has_same_priority_classes(workload: &TrackedWorkload, job: &JobView) -> bool {
+fn has_same_priority_classes(workload: &TrackedWorkload, job: &JobView) -> bool {
     let spec = &workload.object.spec;
     let is_same = |of_job: &Option<String>, of_workload| of_job.is_none() || of_job == of_workload;
     is_same(&job.priority_class, &spec.priority_class_name)
@@ -197,8 +216,8 @@ pub(super) fn restored_placement(
     original
 }
 
-/// The manifest of the workload of a job; `None` for an unknown kind.
-pub(super) fn workload_manifest(key: &JobKey, job: &JobView) -> Option<Value> {
+/// The manifest of the workload of a job with the text of its templates; `None` for an unknown kind.
+pub(super) fn workload_manifest(key: &JobKey, job: &JobView, source: &str) -> Option<Value> {
     let resource = KINDS.get(key.kind)?.resource();
     let workload = job.workload_name(key.kind);
     Some(json!({
@@ -217,17 +236,13 @@ pub(super) fn workload_manifest(key: &JobKey, job: &JobView) -> Option<Value> {
                 "blockOwnerDeletion": true,
             }],
         },
-        "spec": workload_spec(key, job)?,
+        "spec": workload_spec(key, job, source)?,
     }))
 }
 
-/// The spec of the workload of a job; `None` for an unknown kind.
-pub(super) fn workload_spec(key: &JobKey, job: &JobView) -> Option<Value> {
-    // Too large to keep: the job stays suspended.
-    if job.template_source.is_empty() {
-        return None;
-    }
-    let templates = KINDS.get(key.kind)?.templates(job);
+/// The spec of the workload of a job with the text of its templates; `None` for an unknown kind.
+pub(super) fn workload_spec(key: &JobKey, job: &JobView, source: &str) -> Option<Value> {
+    let templates = KINDS.get(key.kind)?.templates(source);
     let group = job.disruption_mode.map(|mode| (POD_GROUP_NAME, mode));
     let pod_sets = job.pod_sets.iter().zip(templates);
     let pod_sets = pod_sets.map(|(pod_set, template)| {

@@ -16,15 +16,17 @@ pub(super) fn build_job_write(view: View<'_>, key: &JobKey, action: &JobAction) 
     let job = &*view.model.jobs.get(key)?.view;
     let workload = view.model.workloads.get(&job.workload_name(key.kind));
     let workload = workload.map(Box::as_ref);
+    let source = view.model.template_texts.get(key);
     Some(match action {
-        JobAction::CreateWorkload => WriteOp::Create(workload_manifest(key, job)?),
+        JobAction::CreateWorkload => WriteOp::Create(workload_manifest(key, job, source?)?),
+        JobAction::ReadTemplates(_) => read_templates(key, job),
         JobAction::Suspend => suspend(job, workload)?,
-        JobAction::Start(placed) => start(kind, job, placed)?,
+        JobAction::Start(placed) => start(kind, job, source, placed)?,
         JobAction::RestorePlacement => {
             let restored = restored_placement(job, workload);
             WriteOp::Patch(annotated_patch(
                 job,
-                &kind.placement_patch(job, &restored),
+                &kind.placement_patch(job, source, &restored)?,
                 &Value::Null,
             ))
         }
@@ -33,6 +35,16 @@ pub(super) fn build_job_write(view: View<'_>, key: &JobKey, action: &JobAction) 
             "status": {"startTime": null},
         })),
     })
+}
+
+/// Reads a job for the text of its templates.
+pub(super) fn read_templates(key: &JobKey, job: &JobView) -> WriteOp {
+    WriteOp::ReadJob {
+        kind: key.kind,
+        name: Some(job.name.clone()),
+        namespace: job.name.namespace().to_owned(),
+        uid: job.uid.clone(),
+    }
 }
 
 fn suspend(job: &JobView, workload: Option<&TrackedWorkload>) -> Option<WriteOp> {
@@ -55,11 +67,16 @@ fn suspend(job: &JobView, workload: Option<&TrackedWorkload>) -> Option<WriteOp>
     )))
 }
 
-fn start(kind: &dyn JobKind, job: &JobView, placed: &[PodPlacement]) -> Option<WriteOp> {
+fn start(
+    kind: &dyn JobKind,
+    job: &JobView,
+    source: Option<&str>,
+    placed: &[PodPlacement],
+) -> Option<WriteOp> {
     if job.has_placement(placed) {
         return Some(WriteOp::Patch(spec_patch(job, &json!({"suspend": false}))));
     }
-    let mut spec = kind.placement_patch(job, placed);
+    let mut spec = kind.placement_patch(job, source, placed)?;
     let object = spec.as_object_mut()?;
     object.insert("suspend".to_owned(), json!(false));
     let original = serde_json::to_string(&original_placement(job, placed)).ok()?;

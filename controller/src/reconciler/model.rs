@@ -5,6 +5,7 @@ use super::output::ObjectRef;
 use super::queue_store::QueueStore;
 use super::status::conditions::has_status;
 use super::template_interner::TemplateInterner;
+use super::template_texts::TemplateTexts;
 use super::write_tracker::WriteTracker;
 use crate::job_adapters::{JobView, KINDS};
 use crate::key::{JobKey, Kind, ObjectKey};
@@ -224,7 +225,7 @@ impl TrackedJob {
 }
 
 /// The objects as the watches show them.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Model {
     /// Boxed: B-tree nodes are half empty when filled in order, so large values waste memory.
     pub(super) workloads: BTreeMap<ObjectKey, Box<TrackedWorkload>>,
@@ -233,6 +234,8 @@ pub(super) struct Model {
     job_by_workload: BTreeMap<ObjectKey, JobKey>,
     pub(super) queues: QueueStore,
     pub(super) templates: TemplateInterner,
+    /// The templates of the jobs as their users wrote them.
+    pub(super) template_texts: TemplateTexts,
     /// The newest resource version of any workload.
     pub(super) newest_workload_version: u64,
     /// Kinds with a complete initial list; the watch task holds partial lists.
@@ -244,10 +247,19 @@ pub(super) struct Model {
 }
 
 impl Model {
-    pub(super) fn new(job_kinds: Vec<usize>) -> Self {
+    pub(super) fn new(job_kinds: Vec<usize>, template_bytes_max: usize) -> Self {
         Self {
+            workloads: BTreeMap::new(),
+            jobs: BTreeMap::new(),
+            job_by_workload: BTreeMap::new(),
+            queues: QueueStore::default(),
+            templates: TemplateInterner::default(),
+            template_texts: TemplateTexts::new(template_bytes_max),
+            newest_workload_version: 0,
+            listed_kinds: BTreeSet::new(),
             job_kinds,
-            ..Self::default()
+            pending_decisions: 0,
+            stuck_workloads: 0,
         }
     }
 
@@ -292,6 +304,7 @@ impl Model {
 
     pub(super) fn remove_job(&mut self, key: &JobKey) -> Option<TrackedJob> {
         let job = self.jobs.remove(key)?;
+        self.template_texts.remove(key);
         self.job_by_workload
             .remove(&job.view.workload_name(key.kind));
         Some(job)

@@ -44,6 +44,8 @@ pub enum WritePurpose {
     Release,
     /// Read a job that is not watched any more, while its workload holds quota. Nothing is written.
     ReadJob,
+    /// Read a job whose pod templates are not kept, before they are written. Nothing is written.
+    ReadTemplates,
     /// Report that a workload has not released its quota within the bound.
     StuckEviction,
     /// Requeue a workload, or change its requeue state.
@@ -74,7 +76,7 @@ pub enum WritePurpose {
 
 impl WritePurpose {
     /// All purposes.
-    pub const ALL: [Self; 20] = [
+    pub const ALL: [Self; 21] = [
         Self::CreateWorkload,
         Self::UpdateWorkload,
         Self::DeleteWorkload,
@@ -82,6 +84,7 @@ impl WritePurpose {
         Self::Evict,
         Self::Release,
         Self::ReadJob,
+        Self::ReadTemplates,
         Self::StuckEviction,
         Self::Requeue,
         Self::Deactivate,
@@ -108,6 +111,7 @@ impl WritePurpose {
             Self::Evict => "evict",
             Self::Release => "release",
             Self::ReadJob => "read_job",
+            Self::ReadTemplates => "read_templates",
             Self::StuckEviction => "stuck_eviction",
             Self::Requeue => "requeue",
             Self::Deactivate => "deactivate",
@@ -146,7 +150,8 @@ impl WritePurpose {
             | Self::Requeue
             | Self::PodsReady
             | Self::StuckEviction => WritePriority(3),
-            Self::Finalizer => WritePriority(4),
+            // After the writes that need templates: the texts that were read must not replace each other unused.
+            Self::Finalizer | Self::ReadTemplates => WritePriority(4),
             Self::QueueStatus => WritePriority(5),
             Self::Event => WritePriority(6),
             Self::PendingReason => WritePriority(7),

@@ -69,6 +69,8 @@ pub(super) enum WorkloadAction<'a> {
     Delete,
     /// The spec follows the job.
     Update(&'a JobKey, &'a JobView),
+    /// Read the templates of the job for that, because they are not kept.
+    ReadTemplates(&'a JobKey, &'a JobView),
     /// A step of `lockkeeper adopt`.
     Adopt(AdoptionStep),
     Finish(&'a JobResult),
@@ -107,6 +109,7 @@ impl WorkloadAction<'_> {
             ) => WritePurpose::Deactivate,
             Self::Lifecycle(_) => WritePurpose::Requeue,
             Self::ReadJob => WritePurpose::ReadJob,
+            Self::ReadTemplates(..) => WritePurpose::ReadTemplates,
             Self::ReportStuckEviction => WritePurpose::StuckEviction,
             Self::ReleaseQuota => WritePurpose::Release,
             Self::PodsReady(_) => WritePurpose::PodsReady,
@@ -119,6 +122,8 @@ impl WorkloadAction<'_> {
 #[derive(Debug)]
 pub(super) enum JobAction {
     CreateWorkload,
+    /// Read the templates that a write needs, because they are not kept.
+    ReadTemplates(TemplateUse),
     /// Start with the placement of the admission.
     Start(Vec<PodPlacement>),
     Suspend,
@@ -128,10 +133,21 @@ pub(super) enum JobAction {
     RestorePlacement,
 }
 
+/// What the templates of a job are needed for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum TemplateUse {
+    /// Its workload.
+    Workload,
+    /// Its start or stop, which others wait for.
+    Placement,
+}
+
 impl JobAction {
     pub(super) const fn purpose(&self) -> WritePurpose {
         match self {
             Self::CreateWorkload => WritePurpose::CreateWorkload,
+            Self::ReadTemplates(TemplateUse::Workload) => WritePurpose::ReadTemplates,
+            Self::ReadTemplates(TemplateUse::Placement) => WritePurpose::ReadJob,
             Self::Start(_) => WritePurpose::StartJob,
             Self::Suspend => WritePurpose::SuspendJob,
             Self::ResetStartTime => WritePurpose::ResetJob,

@@ -31,6 +31,9 @@ pub struct Settings {
     pub stuck_eviction_ms: i64,
     /// How long finished workloads are kept, in milliseconds; for ever without it.
     pub finished_retention_ms: Option<i64>,
+    /// The most bytes of pod templates that are kept as text; a job beyond that is read again when its template is
+    /// needed.
+    pub template_bytes_max: usize,
     /// The kinds of jobs that the cluster has, or may have, as indices into `KINDS`.
     pub job_kinds: Vec<usize>,
     /// Seed of the random generator.

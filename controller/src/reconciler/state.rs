@@ -62,7 +62,10 @@ impl ReconcilerState {
         // An unwritten admission is preempted first: withdrawing it costs no write.
         cluster.state_mut().treat_new_as_newest();
         Self {
-            model: Model::new(std::mem::take(&mut settings.job_kinds)),
+            model: Model::new(
+                std::mem::take(&mut settings.job_kinds),
+                settings.template_bytes_max,
+            ),
             cluster,
             work_queue: WorkQueue::default(),
             in_flight: InFlightWrites::new(settings.writes_max),

@@ -33,7 +33,8 @@ impl TemplateInterner {
         }
     }
 
-    fn intern_template(&mut self, template: &mut Arc<PodTemplateSpec>) {
+    /// Replaces a template by an equal one that is stored already.
+    pub(super) fn intern_template(&mut self, template: &mut Arc<PodTemplateSpec>) {
         // A template that cannot be serialized is not shared.
         let Ok(text) = serde_json::to_vec(&**template) else {
             return;

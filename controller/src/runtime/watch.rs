@@ -1,6 +1,6 @@
 //! Watches: turns watch events into inputs of the reconciler.
 
-use crate::job_adapters::KINDS;
+use crate::job_adapters::{KINDS, TemplateSource};
 use crate::{Change, Input, Kind, ObjectKey};
 use futures_util::{Stream, StreamExt};
 use k8s_openapi::api::core::v1::Namespace;
@@ -196,7 +196,7 @@ impl ListedKeys {
         if let Input::Job(_, Change::Applied(job)) = &mut input
             && spec_bytes > max
         {
-            job.template_source = String::new();
+            job.template_source = TemplateSource::TooLarge;
             let error = format!(
                 "the spec has {spec_bytes} bytes, and the limit is {max}; move data to a ConfigMap"
             );
@@ -314,7 +314,7 @@ mod tests {
             let [Input::Job(_, Change::Applied(view)), reports @ ..] = &inputs[..] else {
                 unreachable!("{inputs:?}");
             };
-            assert_eq!(view.template_source.is_empty(), is_large);
+            assert_eq!(view.template_source == TemplateSource::TooLarge, is_large);
             let reported = describe(reports);
             assert_eq!(reported == ["unreadable j"], is_large, "{reported:?}");
         }

@@ -24,7 +24,7 @@ use crate::fields::{
 use crate::jobs::{JOB, has_ended, is_unresponsive};
 use crate::pods::{Excess, excess, is_managed, job_uid};
 use crate::process::ControllerProcess;
-use crate::quota::{ReferenceTree, usage};
+use crate::quota::{Limits, ReferenceTree, current_limits, usage};
 use crate::simulation::InFlight;
 use lockkeeper_controller::{Kind, ObjectKey, ObjectRef, WritePurpose, WriteRequest};
 use serde_json::Value;
@@ -360,6 +360,19 @@ impl InvariantChecker {
         })
     }
 
+    /// The quota tree under these limits, with the usage of all workloads but one.
+    fn tree_without(
+        &self,
+        api: &Api,
+        flight: &InFlight,
+        name: &ObjectKey,
+        limits: &Limits,
+    ) -> ReferenceTree {
+        let others = api.all(Kind::Workload).filter(|(other, _)| *other != name);
+        let others = others.map(|(_, it)| &**it);
+        ReferenceTree::from_objects(limits, others.chain(self.deleted_but_in_use(api, flight)))
+    }
+
     fn check_admission(
         &self,
         api: &Api,
@@ -373,10 +386,7 @@ impl InvariantChecker {
         if !flight.is_up_to_date {
             return Ok(());
         }
-        let others = api.all(Kind::Workload).filter(|(other, _)| *other != name);
-        let others = others.map(|(_, it)| &**it);
-        let all = others.chain(self.deleted_but_in_use(api, flight));
-        let tree = ReferenceTree::from_objects(&flight.limits, all);
+        let tree = self.tree_without(api, flight, name, &flight.limits);
         let queue = text(workload, "/status/admission/clusterQueue");
         let known = flight
             .limits
@@ -392,9 +402,12 @@ impl InvariantChecker {
                 "{name} is admitted to {queue}, which is stopped or in a cohort cycle"
             ));
         }
+        // A later decision may be written first: it was made under the limits of that time, with this admission in
+        // its sums.
+        let now = self.tree_without(api, flight, name, &current_limits(api));
         for (cell, amount) in usage(workload) {
             let available = tree.available(queue, &cell);
-            if amount > available {
+            if amount > available && amount > now.available(queue, &cell) {
                 return Err(format!(
                     "{name} is admitted with {amount} of {cell:?}, and {queue} has {available}"
                 ));

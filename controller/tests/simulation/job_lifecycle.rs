@@ -29,6 +29,22 @@ pub fn job(name: &str, class: &str) -> Value {
     })
 }
 
+/// A suspended `JobSet` with a job of one pod for each of the replicas.
+pub fn job_set(name: &str, members: &[(&str, u32)]) -> Value {
+    let member = |(name, replicas): &(&str, u32)| {
+        json!({"name": name, "replicas": replicas, "template": {
+            "spec": {"parallelism": 1, "completions": 1, "template": template()},
+        }})
+    };
+    let jobs: Vec<Value> = members.iter().map(member).collect();
+    json!({
+        "metadata": {"name": name, "namespace": NAMESPACE, "labels": {
+            "lockkeeper.dev/queue-name": "main",
+        }},
+        "spec": {"suspend": true, "replicatedJobs": jobs},
+    })
+}
+
 fn placement(stage: &Fixture, name: &str) -> Value {
     let pod = &stage.get(JOB, name)["spec"]["template"]["spec"];
     json!([pod["nodeSelector"], pod["tolerations"]])
@@ -298,18 +314,8 @@ fn reactivate_and_expect_restart(stage: &mut Fixture, workload: &str) {
 #[test]
 fn job_set_placement_is_per_template_and_restored() {
     let mut stage = Fixture::new(RequeueSettings::default(), 3);
-    let member = |name: &str, replicas: u32| {
-        json!({"name": name, "replicas": replicas, "template": {
-            "spec": {"parallelism": 1, "completions": 1, "template": template()},
-        }})
-    };
-    let jobs = json!([member("driver", 1), member("worker", 2)]);
-    let set = json!({
-        "metadata": {"name": "s", "namespace": NAMESPACE, "labels": {
-            "lockkeeper.dev/queue-name": "main",
-        }},
-        "spec": {"suspend": true, "replicatedJobs": jobs},
-    });
+    let set = job_set("s", &[("driver", 1), ("worker", 2)]);
+    let jobs = set["spec"]["replicatedJobs"].clone();
     stage.api.create(JOB_SET, set).unwrap();
     let lines = stage.settle();
     let workload = stage.workload_of("s");

@@ -39,6 +39,7 @@ mod quiescence;
 mod quota;
 mod rejected_admissions;
 mod simulation;
+mod template_reads;
 mod users;
 mod write;
 

@@ -7,15 +7,14 @@ use crate::fields::{
 use crate::jobs::{JOB, has_ended, is_foreign};
 use crate::objects::NAMESPACE;
 use crate::pods::{is_managed, job_uid};
-use crate::quota::{Cell, Limits, ReferenceTree};
+use crate::quota::{Cell, ReferenceTree, current_limits};
 use crate::simulation::Simulation;
 use lockkeeper_controller::{Kind, ObjectKey};
 use serde_json::Value;
-use std::rc::Rc;
 
 impl Simulation {
     pub fn check_quiescent(&self) -> Result<(), String> {
-        let limits = self.limits();
+        let limits = current_limits(&self.api);
         let tree = ReferenceTree::from_objects(&limits, self.workloads());
         let excess = self.invariants.excess(&self.api);
         for (name, job) in self.api.all(JOB) {
@@ -35,15 +34,6 @@ impl Simulation {
             self.check_local_queue(name, queue)?;
         }
         self.check_preemptions()
-    }
-
-    fn limits(&self) -> Limits {
-        let kinds = [Kind::ClusterQueue, Kind::Cohort];
-        let all = kinds.into_iter().flat_map(|kind| {
-            let all = self.api.all(kind);
-            all.map(move |(name, it)| ((kind, name.clone()), Rc::clone(it)))
-        });
-        all.collect()
     }
 
     fn workloads_of(&self, job: &Value) -> Vec<&Value> {

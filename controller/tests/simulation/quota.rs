@@ -1,5 +1,6 @@
 //! A plain reference of the quota tree, built from the objects without the core.
 
+use crate::api::Api;
 use crate::fields::{holds_quota, list, milli_cpu, text};
 use lockkeeper_controller::{Kind, ObjectKey};
 use serde_json::Value;
@@ -8,6 +9,16 @@ use std::rc::Rc;
 
 /// The objects that determine the limits: ClusterQueues and Cohorts.
 pub type Limits = BTreeMap<(Kind, ObjectKey), Rc<Value>>;
+
+/// The limits that the API server has.
+pub fn current_limits(api: &Api) -> Limits {
+    let kinds = [Kind::ClusterQueue, Kind::Cohort];
+    let all = kinds.into_iter().flat_map(|kind| {
+        let all = api.all(kind);
+        all.map(move |(name, it)| ((kind, name.clone()), Rc::clone(it)))
+    });
+    all.collect()
+}
 
 /// Flavor and resource.
 pub type Cell = (String, String);

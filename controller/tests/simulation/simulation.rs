@@ -334,6 +334,7 @@ fn settings(dice: &mut Rng) -> Settings {
         job_response_ms: *dice.pick(&[10_000, 30_000]),
         stuck_eviction_ms: *dice.pick(&[15_000, 60_000]),
         finished_retention_ms: *dice.pick(&[None, Some(0), Some(30_000)]),
+        template_bytes_max: *dice.pick(&[300, 1_000, usize::MAX]),
         job_kinds: vec![0],
         seed: 0,
         instance: "simulated".to_owned(),

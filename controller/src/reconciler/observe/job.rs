@@ -1,6 +1,6 @@
 //! Watch events of jobs, and jobs that were read.
 
-use crate::job_adapters::JobView;
+use crate::job_adapters::{JobView, TemplateSource};
 use crate::key::{JobKey, ObjectKey};
 use crate::reconciler::input::Change;
 use crate::reconciler::model::{GoneJob, JobSource, TrackedJob};
@@ -32,10 +32,14 @@ pub(crate) fn observe_job(
 fn upsert_job(
     state: &mut ReconcilerState,
     kind: usize,
-    view: Box<JobView>,
+    mut view: Box<JobView>,
     source: JobSource,
     now_ms: i64,
 ) {
+    for pod_set in &mut view.pod_sets {
+        state.model.templates.intern_template(&mut pod_set.template);
+    }
+    let template = take_template(&mut view);
     let key = JobKey {
         kind,
         name: view.name.clone(),
@@ -58,7 +62,14 @@ fn upsert_job(
     // A restarted watch may deliver an older version.
     if job.tracker.version == view.version {
         job.set_view(view, is_first, now_ms);
+        match template {
+            Some(text) => state.model.template_texts.insert(&key, text),
+            None => state.model.template_texts.remove(&key),
+        }
     }
+    let Some(job) = state.model.jobs.get(&key) else {
+        return;
+    };
     let is_foreign = job.view.foreign_manager.is_some();
     let workload = job.view.workload_name(kind);
     if is_first && is_foreign {
@@ -66,6 +77,39 @@ fn upsert_job(
     }
     state.work_queue.enqueue(ObjectRef::Workload(workload));
     state.work_queue.enqueue(ObjectRef::Job(key));
+}
+
+/// Takes the text of the templates out of a view: only the texts of some jobs are kept.
+fn take_template(view: &mut JobView) -> Option<Box<str>> {
+    match std::mem::take(&mut view.template_source) {
+        TemplateSource::Text(text) => Some(text),
+        TemplateSource::NotKept => None,
+        TemplateSource::TooLarge => {
+            view.template_source = TemplateSource::TooLarge;
+            None
+        }
+    }
+}
+
+/// Stores the templates of a job that was read for them; false if the watch has not shown this version or the
+/// deletion yet. It will show them with the templates.
+pub(crate) fn observe_template_read(state: &mut ReconcilerState, read: &JobRead) -> bool {
+    let JobRead::Exists(kind, view) = read else {
+        return false;
+    };
+    let key = JobKey {
+        kind: *kind,
+        name: view.name.clone(),
+    };
+    let known = state.model.jobs.get(&key);
+    let is_known = |it: &TrackedJob| it.view.uid == view.uid && it.view.version == view.version;
+    if !known.is_some_and(is_known) {
+        return false;
+    }
+    if let Some(text) = view.template_source.text() {
+        state.model.template_texts.insert(&key, text.into());
+    }
+    true
 }
 
 /// A job is not in the watch any more. While its workload holds quota, it is read before that is released.

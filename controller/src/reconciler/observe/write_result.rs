@@ -1,6 +1,6 @@
 //! Results of writes.
 
-use super::job::observe_job_read;
+use super::job::{observe_job_read, observe_template_read};
 use crate::key::{JobKey, ObjectKey};
 use crate::reconciler::decisions::revert_admission;
 use crate::reconciler::in_flight::InFlightWrite;
@@ -26,6 +26,12 @@ pub(crate) fn observe_write_result(
         version,
     } = write;
     state.in_flight.adjust_limit(&object, result);
+    let is_template_read =
+        purpose == WritePurpose::ReadTemplates || matches!(object, ObjectRef::Job(_));
+    let has_templates = match result {
+        WriteResult::Read(read) if is_template_read => observe_template_read(state, read),
+        _ => false,
+    };
     let tracker = state.tracker_mut(&object);
     let Some(tracker) = tracker.filter(|it| it.in_flight == Some(id)) else {
         // The object was deleted and created again since the write began.
@@ -33,13 +39,16 @@ pub(crate) fn observe_write_result(
     };
     let has_own_version = !matches!(
         purpose,
-        WritePurpose::CreateWorkload | WritePurpose::ReadJob
+        WritePurpose::CreateWorkload | WritePurpose::ReadJob | WritePurpose::ReadTemplates
     );
     let has_changed = tracker.version > version && has_own_version;
     let result = match result {
         // The watch has already shown a newer version, from this write or another one.
         WriteResult::Failed(_) | WriteResult::ServerError(_) if has_changed => {
             &WriteResult::Conflict
+        }
+        WriteResult::Read(_) if is_template_read && !has_templates => {
+            &WriteResult::Failed("the watch does not show the job as it is".to_owned())
         }
         result => result,
     };

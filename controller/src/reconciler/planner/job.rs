@@ -1,12 +1,12 @@
 //! Plans jobs: they get a workload, start when it is admitted, and stop when it is evicted.
 
-use crate::job_adapters::{JobView, PodPlacement};
+use crate::job_adapters::{JobView, KINDS, PodPlacement, TemplateSource};
 use crate::key::{JobKey, Kind};
 use crate::reconciler::adoption::{adoption_end_ms, is_adopting};
 use crate::reconciler::job_stop::suspendable_at_ms;
 use crate::reconciler::job_sync::{admitted_placements, can_start};
 use crate::reconciler::model::{JobSource, TrackedJob};
-use crate::reconciler::plan::{Action, JobAction, Plan};
+use crate::reconciler::plan::{Action, JobAction, Plan, TemplateUse};
 use crate::reconciler::state::View;
 
 pub(crate) fn plan_job<'a>(view: View<'a>, key: &JobKey) -> Plan<'a> {
@@ -17,12 +17,46 @@ pub(crate) fn plan_job<'a>(view: View<'a>, key: &JobKey) -> Plan<'a> {
     if job.is_deleted || job.result.is_some() || !view.model.is_listed(Kind::Workload) {
         return Plan::NOTHING;
     }
-    match tracked.source {
+    let plan = match tracked.source {
         JobSource::Watch => plan_watched(view, key, tracked),
         JobSource::Unread => Plan::NOTHING,
         // It is no longer managed: it is stopped, and keeps its quota until then.
         JobSource::Read(_) if !job.is_suspended => plan_suspension(view, tracked),
         JobSource::Read(_) => plan_stop(job).map_or(Plan::NOTHING, write),
+    };
+    read_templates_first(view, key, job, plan)
+}
+
+/// Reads the templates of the job first if the planned write needs them and they are not kept.
+fn read_templates_first<'a>(
+    view: View<'a>,
+    key: &JobKey,
+    job: &JobView,
+    plan: Plan<'a>,
+) -> Plan<'a> {
+    if view.model.template_texts.get(key).is_some() {
+        return plan;
+    }
+    let needs_for_placement = KINDS
+        .get(key.kind)
+        .is_some_and(|it| it.needs_templates_for_placement());
+    let needed = match &plan.action {
+        Some(Action::Job(JobAction::CreateWorkload)) => Some(TemplateUse::Workload),
+        Some(Action::Job(JobAction::Start(placed))) if !job.has_placement(placed) => {
+            needs_for_placement.then_some(TemplateUse::Placement)
+        }
+        Some(Action::Job(JobAction::RestorePlacement)) => {
+            needs_for_placement.then_some(TemplateUse::Placement)
+        }
+        _ => None,
+    };
+    match needed {
+        None => plan,
+        // It gets no workload.
+        Some(TemplateUse::Workload) if job.template_source == TemplateSource::TooLarge => {
+            Plan::NOTHING
+        }
+        Some(needed) => write(JobAction::ReadTemplates(needed)),
     }
 }
 

@@ -2,13 +2,11 @@
 
 use super::adoption::adoption_step;
 use super::orphan::plan_orphan;
-use crate::job_adapters::JobView;
+use crate::job_adapters::TemplateSource;
 use crate::key::ObjectKey;
 use crate::reconciler::adoption::adoption_end_ms;
 use crate::reconciler::job_stop::{JobStop, job_stop};
-use crate::reconciler::job_sync::{
-    admission_mismatch, can_start, has_same_priority_classes, matches_job,
-};
+use crate::reconciler::job_sync::{SpecChange, admission_mismatch, can_start, spec_change};
 use crate::reconciler::model::{PendingDecision, TrackedJob, TrackedWorkload};
 use crate::reconciler::plan::{Action, Plan, WorkloadAction};
 use crate::reconciler::state::View;
@@ -169,12 +167,19 @@ fn plan_follow_up<'a>(
         return at_ms.map_or(Plan::NOTHING, Plan::at);
     }
     if let (Some(key), Some(job)) = (&workload.job, job)
-        && let Some(action) = plan_spec(workload, &job.view)
+        && let Some(change) = spec_change(workload, &job.view)
     {
-        return write(match action {
-            SpecChange::Update => WorkloadAction::Update(key, &job.view),
-            SpecChange::Recreate => WorkloadAction::Delete,
-        });
+        return match change {
+            SpecChange::Recreate => write(WorkloadAction::Delete),
+            SpecChange::Update if view.model.template_texts.get(key).is_some() => {
+                write(WorkloadAction::Update(key, &job.view))
+            }
+            // The workload stays as it is, and the job does not start.
+            SpecChange::Update if job.view.template_source == TemplateSource::TooLarge => {
+                Plan::NOTHING
+            }
+            SpecChange::Update => write(WorkloadAction::ReadTemplates(key, &job.view)),
+        };
     }
     let created = workload.object.metadata.creation_timestamp.as_ref();
     let created_ms = created.map_or(0, |it| epoch_seconds(it).saturating_mul(1000));
@@ -192,24 +197,6 @@ fn plan_follow_up<'a>(
     } else {
         write(WorkloadAction::PendingReason(reason))
     }
-}
-
-/// How a pending workload follows its job.
-enum SpecChange {
-    Update,
-    Recreate,
-}
-
-fn plan_spec(workload: &TrackedWorkload, job: &JobView) -> Option<SpecChange> {
-    if !job.is_stopped() || job.is_deleted || matches_job(workload, job) {
-        return None;
-    }
-    // Priority classes are immutable: a workload with another class is created again.
-    Some(if has_same_priority_classes(workload, job) {
-        SpecChange::Update
-    } else {
-        SpecChange::Recreate
-    })
 }
 
 /// Releases the quota of a workload once its job has stopped, and reports a job that does not stop.

@@ -7,11 +7,12 @@ use super::pending_reason::write_pending_reason;
 use super::priorities::effective_priorities;
 use super::scheduling_stats::{count_eviction, is_first_eviction};
 use super::stuck_eviction::{EVICTION_STUCK, write_stuck_eviction};
-use crate::job_adapters::{JobResult, JobView};
-use crate::key::{JobKey, ObjectKey};
+use crate::job_adapters::JobResult;
+use crate::key::ObjectKey;
 use crate::reconciler::adoption::adoption_write;
 use crate::reconciler::counters::Eviction;
 use crate::reconciler::job_sync::workload_spec;
+use crate::reconciler::job_writes::read_templates;
 use crate::reconciler::model::{
     AdmissionDecision, PreemptionDecision, SuccessRecord, TrackedWorkload,
 };
@@ -26,7 +27,7 @@ use lockkeeper_cluster_state::{ClusterState, preemption_conditions};
 use lockkeeper_preemption::requeue::{
     DeactivationCause, EvictionReason, LifecycleStep, RequeueState,
 };
-use serde_json::json;
+use serde_json::{Value, json};
 
 /// The reason of `QuotaReserved=False` after an eviction.
 const PENDING_REASON: &str = "Pending";
@@ -69,7 +70,11 @@ pub(crate) fn build_workload_write(
                 uid: job.uid,
             }
         }
-        WorkloadAction::Update(key, job) => update_patch(&workload.object, key, job)?,
+        WorkloadAction::Update(key, job) => {
+            let source = view.model.template_texts.get(key)?;
+            update_patch(&workload.object, &workload_spec(key, job, source)?)
+        }
+        WorkloadAction::ReadTemplates(key, job) => read_templates(key, job),
         WorkloadAction::Adopt(step) => adoption_write(&workload.object, *step),
         WorkloadAction::Lifecycle(LifecycleStep::Deactivate) => {
             deactivation_patch(&workload.object)
@@ -181,7 +186,8 @@ fn new_status(
         WorkloadAction::Delete
         | WorkloadAction::Update(..)
         | WorkloadAction::Adopt(_)
-        | WorkloadAction::ReadJob => return None,
+        | WorkloadAction::ReadJob
+        | WorkloadAction::ReadTemplates(..) => return None,
     }
     (status.priority, status.preemption_priority) =
         effective_priorities(view.cluster, workload, &status);
@@ -319,11 +325,10 @@ fn write_finished(
     conditions.set("Finished", true, reason, message);
 }
 
-/// Sets the spec of the workload to that of its job.
-fn update_patch(workload: &Workload, key: &JobKey, job: &JobView) -> Option<WriteOp> {
-    let spec = workload_spec(key, job)?;
+/// Sets the spec of the workload to `spec`, that of its job.
+fn update_patch(workload: &Workload, spec: &Value) -> WriteOp {
     // An absent field becomes null, which removes it from the workload (RFC 7386).
-    Some(WriteOp::Patch(json!({
+    WriteOp::Patch(json!({
         "metadata": {"resourceVersion": workload.metadata.resource_version},
         "spec": {
             "queueName": spec.get("queueName"),
@@ -331,7 +336,7 @@ fn update_patch(workload: &Workload, key: &JobKey, job: &JobView) -> Option<Writ
             "podGroups": spec.get("podGroups"),
             "maximumExecutionTimeSeconds": spec.get("maximumExecutionTimeSeconds"),
         },
-    })))
+    }))
 }
 
 /// Marks the workload; deactivating it (`spec.active`) is a second write.

@@ -86,7 +86,8 @@ fn job_set_is_read_before_its_start_and_its_restoration() {
     api.patch(Kind::Workload, &name, &inactive, false).unwrap();
     stage.settle();
     stage.status(kind, "s", &pods(0));
-    stage.api.create(JOB, job("last", "low")).unwrap();
+    let last = job_set("last", &[("driver", 1)]);
+    stage.api.create(kind, last).unwrap();
     let lines = stage.settle();
     let at = |line: &str| lines.iter().position(|it| it == line);
     assert!(at("read_job s") < at("restore_job s"), "{lines:?}");

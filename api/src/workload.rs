@@ -208,6 +208,13 @@ pub struct WorkloadStatus {
     // Boxed, because few workloads have one.
     pub requeue_state: Option<Box<RequeueState>>,
 
+    /// The pods of each pod set that have succeeded and do not run again: their quota is free while the others run.
+    /// Only while the workload is admitted.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = 18))]
+    #[schemars(extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["name"]))]
+    pub reclaimable_pods: Vec<ReclaimablePod>,
+
     /// The nodes nominated for the workload until its victims have stopped.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub nominated_placement: Option<NominatedPlacement>,
@@ -222,6 +229,16 @@ pub struct WorkloadStatus {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(schema_with = "schema::conditions")]
     pub conditions: Vec<Condition>,
+}
+
+impl WorkloadStatus {
+    /// The number of pods of an assignment whose quota is free again; at most all.
+    #[must_use]
+    pub fn reclaimed(&self, assignment: &PodSetAssignment) -> i32 {
+        let mut all = self.reclaimable_pods.iter();
+        let found = all.find(|it| it.name == assignment.name);
+        found.map_or(0, |it| it.count.clamp(0, assignment.count.max(0)))
+    }
 }
 
 /// The quota that a workload holds.
@@ -280,6 +297,19 @@ pub struct RequeueState {
     /// The time of the first pods-ready timeout since the pods were last ready. Set only if a time limit is configured.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub first_evicted_at: Option<Time>,
+}
+
+/// Pods of a pod set that need no quota any more.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ReclaimablePod {
+    /// The name of the pod set.
+    #[schemars(schema_with = "schema::label")]
+    pub name: String,
+
+    /// The number of pods.
+    #[schemars(range(min = 0))]
+    pub count: i32,
 }
 
 /// Statistics of the scheduling of a workload.

@@ -172,6 +172,12 @@ impl WorkloadSync<'_> {
         } else {
             self.state.reserve(id, reserved);
         }
+        // Pods that have succeeded may have released quota that others wait for.
+        if before.usage != reserved.usage
+            && let Some(queue) = self.state.workload_view(id).queue()
+        {
+            self.state.reactivate(queue);
+        }
     }
 
     fn sync_pending(&mut self, id: WorkloadId, until_s: Option<i64>) -> WorkloadPhase {

@@ -85,7 +85,9 @@ pub fn reservation(
             return Err(subject.error(&path().field("name"), ObjectProblem::Duplicate(name())));
         }
         // The recorded amount, not the requests: partial admission may have reduced them.
-        add_usage(subject, state, &mut usage, assignment, path)?;
+        let reclaimed = workload.status.as_ref();
+        let reclaimed = reclaimed.map_or(0, |it| it.reclaimed(assignment));
+        add_usage(subject, state, &mut usage, assignment, reclaimed, path)?;
     }
     let since = |of| condition(workload, of, "True").map(transition_time_s);
     let created = workload.metadata.creation_timestamp.as_ref();
@@ -102,11 +104,13 @@ fn add_usage(
     state: &mut State,
     usage: &mut BTreeMap<FlavorResource, Amount>,
     assignment: &PodSetAssignment,
+    reclaimed: i32,
     path: impl Fn() -> FieldPath,
 ) -> Result<(), ObjectError> {
     for (resource, quantity) in &assignment.resource_usage {
         let path = || path().field("resourceUsage").key(resource.as_str());
         let amount = amount_from_quantity(subject, resource, *quantity, path)?;
+        let amount = remaining(amount, assignment.count, reclaimed);
         if amount == Amount::ZERO {
             continue;
         }
@@ -125,6 +129,17 @@ fn add_usage(
         }
     }
     Ok(())
+}
+
+/// The part of an amount for `count` pods that is left when `reclaimed` of them have released theirs, rounded up.
+fn remaining(amount: Amount, count: i32, reclaimed: i32) -> Amount {
+    let left = i128::from(count.saturating_sub(reclaimed));
+    if reclaimed <= 0 || amount.is_unlimited() {
+        return amount;
+    }
+    let (amount, count) = (i128::from(amount.get()), i128::from(count.max(1)));
+    let rounded_up = (amount * left + count - 1).div_euclid(count);
+    i64::try_from(rounded_up).map_or(Amount::new(i64::MAX), Amount::new)
 }
 
 /// The admission, unless the quota was released.

@@ -205,6 +205,8 @@ pub struct PodSetView {
     pub name: String,
     /// The number of pods.
     pub count: i32,
+    /// The most pods that run at once from now on: fewer than `count` when most have succeeded.
+    pub remaining: i32,
     /// The number of jobs that the pods are divided among; 0 for a kind that creates pods itself.
     pub job_count: i32,
     /// The minimum for partial admission.

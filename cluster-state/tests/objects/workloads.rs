@@ -355,10 +355,13 @@ fn read_reservation(
     admission: &Value,
     conditions: &[Value],
 ) -> Result<Option<ReservationFields>, String> {
+    read_status_reservation(&json!({"admission": admission, "conditions": conditions}))
+}
+
+fn read_status_reservation(status: &Value) -> Result<Option<ReservationFields>, String> {
     let spec = json!({"podSets": [{"template": {}}, {"name": "b", "template": {}}]});
-    let status = json!({"admission": admission, "conditions": conditions});
     let mut state = State::default();
-    let held = reservation(&workload(&spec, &status), &mut state).map_err(|e| e.to_string())?;
+    let held = reservation(&workload(&spec, status), &mut state).map_err(|e| e.to_string())?;
     Ok(held.map(|held| {
         let usage = held.usage.iter().map(|(of, amount)| {
             let flavor = state.flavor_name(of.flavor).to_owned();
@@ -395,6 +398,36 @@ fn reservation_reads_admission() {
     assert_eq!(read_reservation(&Value::Null, &[]), Ok(None));
     let back = condition("QuotaReserved", "False", "Pending", 13);
     assert_eq!(read_reservation(&both, &[back]), Ok(None));
+}
+
+#[test]
+fn reservation_excludes_reclaimable_pods() {
+    let cpu = json!({"cpu": "f"});
+    let main = json!({"name": "main", "count": 4, "flavors": cpu, "resourceUsage": {"cpu": 2}});
+    let b = json!({"name": "b", "count": 3, "flavors": cpu, "resourceUsage": {"cpu": 1}});
+    let milli_cpu = |reclaimable: Value| {
+        let admission = admission(&[main.clone(), b.clone()]);
+        let status = json!({"admission": admission, "reclaimablePods": reclaimable});
+        let (usage, ..) = read_status_reservation(&status).unwrap().unwrap();
+        usage.iter().map(|(_, _, amount)| amount.get()).sum::<i64>()
+    };
+    for (reclaimable, expected) in [
+        (json!([]), 3_000),
+        (json!([{"name": "main", "count": 1}]), 2_500),
+        (json!([{"name": "main", "count": 4}]), 1_000),
+        // The rest of an amount that the count does not divide is rounded up.
+        (json!([{"name": "b", "count": 1}]), 2_667),
+        (
+            json!([{"name": "main", "count": 2}, {"name": "b", "count": 2}]),
+            1_334,
+        ),
+        // More than were admitted, fewer than none, and of another pod set.
+        (json!([{"name": "main", "count": 9}]), 1_000),
+        (json!([{"name": "main", "count": -1}]), 3_000),
+        (json!([{"name": "other", "count": 1}]), 3_000),
+    ] {
+        assert_eq!(milli_cpu(reclaimable.clone()), expected, "{reclaimable}");
+    }
 }
 
 #[test]

@@ -58,6 +58,10 @@ impl JobKind for BatchJob {
         let uncounted = uncounted.and_then(|it| it.succeeded.as_ref());
         let uncounted = uncounted.map_or(0, |it| i32::try_from(it.len()).unwrap_or(i32::MAX));
         let ended = job_result(&status);
+        // Without `completions` it is not known how many pods are left.
+        let succeeded = status.succeeded.unwrap_or_default();
+        let left = spec.completions.map(|it| it.saturating_sub(succeeded));
+        let remaining = left.map_or(count, |it| it.clamp(0, count.max(0)));
         Ok(JobView {
             is_suspended: spec.suspend == Some(true),
             is_start_unconfirmed: spec.suspend != Some(true) && !is_known_started,
@@ -79,6 +83,7 @@ impl JobKind for BatchJob {
             pod_sets: vec![PodSetView {
                 name: POD_SET_NAME_DEFAULT.to_owned(),
                 count,
+                remaining,
                 job_count: 0,
                 min_count: least.filter(|it| (1..count).contains(it)),
                 template: Arc::new(strip_template(spec.template)),

@@ -29,6 +29,13 @@ struct JobSetSpec {
     suspend: bool,
     managed_by: Option<String>,
     replicated_jobs: Vec<ReplicatedJob>,
+    failure_policy: Option<FailurePolicy>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct FailurePolicy {
+    max_restarts: i32,
 }
 
 #[derive(Deserialize)]
@@ -114,6 +121,7 @@ impl JobKind for JobSet {
             status,
         } = decode("jobset", object)?;
         let jobs = &status.replicated_jobs_status;
+        let restarts_max = spec.failure_policy.map_or(0, |it| it.max_restarts);
         let is_up = |job: &ReplicatedJob| {
             let mut jobs = jobs.iter().filter(|of| of.name == job.name);
             jobs.any(|of| of.ready.saturating_add(of.succeeded) >= job.replicas)
@@ -142,7 +150,16 @@ impl JobKind for JobSet {
             is_start_unconfirmed: !spec.suspend && !is_known_started,
             is_quiescent: jobs.iter().all(|it| it.active == 0) && suspended != Some(false),
             is_ready,
-            pod_sets: spec.replicated_jobs.into_iter().map(pod_set).collect(),
+            pod_sets: spec
+                .replicated_jobs
+                .into_iter()
+                .map(|job| {
+                    let mut of_job = jobs.iter().filter(|of| of.name == job.name);
+                    // A restart runs the finished jobs again.
+                    let ended = of_job.next().filter(|_| restarts_max == 0);
+                    pod_set(job, ended.map_or(0, |it| it.succeeded))
+                })
+                .collect(),
             template_source: if ended.is_none() {
                 source
             } else {
@@ -204,12 +221,14 @@ fn apply_merge_patch(into: &mut Value, patch: &Value) {
     }
 }
 
-fn pod_set(job: ReplicatedJob) -> PodSetView {
+/// The pod set of a replicated job of which `succeeded` jobs have ended and will not run again.
+fn pod_set(job: ReplicatedJob, succeeded: i32) -> PodSetView {
     let spec = job.template.spec.unwrap_or_default();
     let each = max_running_pods(spec.parallelism, spec.completions);
     PodSetView {
         name: job.name,
         count: each.saturating_mul(job.replicas),
+        remaining: each.saturating_mul(job.replicas.saturating_sub(succeeded).max(0)),
         job_count: job.replicas,
         min_count: None,
         template: Arc::new(strip_template(spec.template)),

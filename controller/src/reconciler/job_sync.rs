@@ -3,7 +3,7 @@
 use super::model::TrackedWorkload;
 use crate::job_adapters::{JobView, KINDS, PodPlacement, PodSetView, has_same_requests};
 use crate::key::JobKey;
-use lockkeeper_api::workload::{Admission, PodSet, PodSetAssignment};
+use lockkeeper_api::workload::{Admission, PodSet, PodSetAssignment, ReclaimablePod};
 use lockkeeper_api::{GROUP, VERSION, labels};
 use lockkeeper_cluster_state::ClusterState;
 use serde_json::{Value, json};
@@ -99,14 +99,23 @@ fn exceeds_admission(job: &JobView, workload: &TrackedWorkload) -> Option<String
     if job.is_suspended && job.saved_placement.is_none() {
         return None;
     }
-    let admission = admission_of(workload)?;
+    let status = workload.object.status.as_ref()?;
+    let admission = status.admission.as_ref()?;
     job.pod_sets.iter().find_map(|pod_set| {
         let name = &pod_set.name;
-        let admitted = assignment(admission, name).map_or(0, |it| it.count);
+        let assigned = assignment(admission, name);
+        let admitted = assigned.map_or(0, |it| it.count);
+        let kept = assigned.map_or(0, |it| it.count.saturating_sub(status.reclaimed(it)));
         if pod_set.count > admitted {
             let count = pod_set.count;
             return Some(format!(
                 "pod set {name} has {count} pods, and {admitted} were admitted"
+            ));
+        }
+        if pod_set.remaining > kept {
+            let remaining = pod_set.remaining;
+            return Some(format!(
+                "{remaining} pods of pod set {name} are left to run, and the quota of {kept} is kept"
             ));
         }
         let mut stored = workload.object.spec.pod_sets.iter();
@@ -117,6 +126,38 @@ fn exceeds_admission(job: &JobView, workload: &TrackedWorkload) -> Option<String
         );
         is_other.then(|| format!("the pods of pod set {name} have other resource requests"))
     })
+}
+
+/// The reclaimable pods of a running job if they are more than its workload shows. None while no pod is left to run:
+/// the job is about to finish, and releases all its quota then.
+///
+/// Source: Kueue `pkg/controller/jobs/job`, `ReclaimablePods`.
+pub(super) fn more_reclaimable_pods(
+    job: &JobView,
+    workload: &TrackedWorkload,
+) -> Option<Vec<ReclaimablePod>> {
+    if job.is_suspended || job.is_deleted || job.pod_sets.iter().all(|it| it.remaining <= 0) {
+        return None;
+    }
+    let status = workload.object.status.as_ref()?;
+    let admission = status.admission.as_ref()?;
+    let mut is_more = false;
+    let mut all = Vec::new();
+    for assigned in &admission.pod_set_assignments {
+        let before = status.reclaimed(assigned);
+        let mut pod_sets = job.pod_sets.iter();
+        let found = pod_sets.find(|it| it.name == assigned.name);
+        // Pods that the user has taken away may be added again: only those that have succeeded are reclaimable.
+        let ended = found.filter(|it| it.remaining < it.count);
+        let now = ended.map_or(0, |it| assigned.count.saturating_sub(it.remaining));
+        is_more |= now > before;
+        let count = now.max(before);
+        if count > 0 {
+            let name = assigned.name.clone();
+            all.push(ReclaimablePod { name, count });
+        }
+    }
+    is_more.then_some(all)
 }
 
 fn admission_of(workload: &TrackedWorkload) -> Option<&Admission> {

@@ -52,6 +52,8 @@ pub enum WritePurpose {
     Requeue,
     /// Deactivate a workload, or mark it for deactivation.
     Deactivate,
+    /// Release the quota of pods that have succeeded.
+    ReclaimPods,
     /// Report whether all pods are ready.
     PodsReady,
     /// Report that the job has finished.
@@ -76,7 +78,7 @@ pub enum WritePurpose {
 
 impl WritePurpose {
     /// All purposes.
-    pub const ALL: [Self; 21] = [
+    pub const ALL: [Self; 22] = [
         Self::CreateWorkload,
         Self::UpdateWorkload,
         Self::DeleteWorkload,
@@ -88,6 +90,7 @@ impl WritePurpose {
         Self::StuckEviction,
         Self::Requeue,
         Self::Deactivate,
+        Self::ReclaimPods,
         Self::PodsReady,
         Self::Finish,
         Self::PendingReason,
@@ -115,6 +118,7 @@ impl WritePurpose {
             Self::StuckEviction => "stuck_eviction",
             Self::Requeue => "requeue",
             Self::Deactivate => "deactivate",
+            Self::ReclaimPods => "reclaim_pods",
             Self::PodsReady => "pods_ready",
             Self::Finish => "finish",
             Self::PendingReason => "pending_reason",
@@ -137,6 +141,7 @@ impl WritePurpose {
     pub(super) const fn priority(self) -> WritePriority {
         match self {
             Self::Release
+            | Self::ReclaimPods
             | Self::ReadJob
             | Self::Finish
             | Self::SuspendJob

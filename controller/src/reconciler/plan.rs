@@ -5,6 +5,7 @@ use super::model::{AdmissionDecision, PendingReason, PreemptionDecision};
 use super::output::WritePurpose;
 use crate::job_adapters::{JobResult, JobView, PodPlacement};
 use crate::key::JobKey;
+use lockkeeper_api::workload::ReclaimablePod;
 use lockkeeper_preemption::requeue::LifecycleStep;
 
 /// The next write of an object, if any, and when to plan it again.
@@ -88,6 +89,8 @@ pub(super) enum WorkloadAction<'a> {
     /// Mark for deactivation: the workload has run for its maximum execution time.
     ExceedExecutionTime,
     ReleaseQuota,
+    /// Release the quota of pods that have succeeded.
+    ReclaimPods(Vec<ReclaimablePod>),
     /// Whether all pods of the job are ready.
     PodsReady(bool),
     PendingReason(PendingReason),
@@ -112,6 +115,7 @@ impl WorkloadAction<'_> {
             Self::ReadTemplates(..) => WritePurpose::ReadTemplates,
             Self::ReportStuckEviction => WritePurpose::StuckEviction,
             Self::ReleaseQuota => WritePurpose::Release,
+            Self::ReclaimPods(_) => WritePurpose::ReclaimPods,
             Self::PodsReady(_) => WritePurpose::PodsReady,
             Self::PendingReason(_) => WritePurpose::PendingReason,
         }

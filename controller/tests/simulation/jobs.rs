@@ -141,13 +141,21 @@ impl Simulation {
             self.api.patch(JOB, name, &lost, false).unwrap();
             return Some(json!({"ready": wanted - 1}));
         }
+        if wanted > 1 && self.rng.percent(40) {
+            // One of the last pods succeeds before the others.
+            let succeeded = number(job, "/status/succeeded") + 1;
+            return Some(
+                json!({"active": wanted - 1, "ready": wanted - 1, "succeeded": succeeded}),
+            );
+        }
         let end = if fate == "fails" {
             "Failed"
         } else {
             "Complete"
         };
         let conditions = self.with(job, end, "True", "Ended");
-        Some(json!({"active": 0, "ready": 0, "succeeded": wanted, "conditions": conditions}))
+        let succeeded = number(job, "/status/succeeded") + wanted;
+        Some(json!({"active": 0, "ready": 0, "succeeded": succeeded, "conditions": conditions}))
     }
 
     fn with(&self, job: &Value, of: &str, status: &str, reason: &str) -> Vec<Value> {

@@ -37,6 +37,7 @@ mod process;
 mod queue_admins;
 mod quiescence;
 mod quota;
+mod reclaimable_pods;
 mod rejected_admissions;
 mod simulation;
 mod template_reads;

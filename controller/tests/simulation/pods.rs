@@ -41,7 +41,8 @@ pub fn requests(job: &Value, unreported: i64) -> i64 {
 pub fn wanted_pods(job: &Value) -> i64 {
     let parallelism = number(job, "/spec/parallelism");
     if has(job, "/spec/completions") {
-        parallelism.min(number(job, "/spec/completions"))
+        let left = number(job, "/spec/completions") - number(job, "/status/succeeded");
+        parallelism.min(left.max(0))
     } else {
         parallelism
     }

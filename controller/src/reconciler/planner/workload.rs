@@ -6,8 +6,10 @@ use crate::job_adapters::TemplateSource;
 use crate::key::ObjectKey;
 use crate::reconciler::adoption::adoption_end_ms;
 use crate::reconciler::job_stop::{JobStop, job_stop};
-use crate::reconciler::job_sync::{SpecChange, admission_mismatch, can_start, spec_change};
-use crate::reconciler::model::{PendingDecision, TrackedJob, TrackedWorkload};
+use crate::reconciler::job_sync::{
+    SpecChange, admission_mismatch, can_start, more_reclaimable_pods, spec_change,
+};
+use crate::reconciler::model::{JobSource, PendingDecision, TrackedJob, TrackedWorkload};
 use crate::reconciler::plan::{Action, Plan, WorkloadAction};
 use crate::reconciler::state::View;
 use crate::reconciler::status::conditions::{epoch_seconds, find, has_status};
@@ -143,6 +145,12 @@ fn plan_transition<'a>(
     {
         // The job has changed since it was admitted: it gets another workload.
         return Some(WorkloadAction::Delete);
+    }
+    if workload.should_run()
+        && tracked_job.source == JobSource::Watch
+        && let Some(pods) = more_reclaimable_pods(job, workload)
+    {
+        return Some(WorkloadAction::ReclaimPods(pods));
     }
     let was_ready = has_status(&workload.object, "PodsReady", "True");
     let is_started = !job.is_suspended;

@@ -173,6 +173,7 @@ fn new_status(
         WorkloadAction::ReleaseQuota => {
             write_quota_release(view.cluster, workload, &mut status, now_ms);
         }
+        WorkloadAction::ReclaimPods(pods) => status.reclaimable_pods.clone_from(pods),
         WorkloadAction::PodsReady(is_ready) => {
             write_pods_ready(workload, &mut status, *is_ready, now_ms);
         }
@@ -201,6 +202,7 @@ pub(crate) fn write_admission(
     now_ms: i64,
 ) {
     status.admission = Some(decision.admission.clone());
+    status.reclaimable_pods = Vec::new();
     let mut conditions = workload_conditions(workload, &mut status.conditions, now_ms);
     // The transition times are new even if another client left the conditions true: the maximum execution
     // time and the timeout of PodsReady count from them.
@@ -269,6 +271,7 @@ fn write_quota_release(
     now_ms: i64,
 ) {
     status.admission = None;
+    status.reclaimable_pods = Vec::new();
     let evicted = find(&status.conditions, "Evicted").cloned();
     let (reason, message) = evicted.map_or_else(
         || {

@@ -235,7 +235,7 @@ impl Default for Controller {
         Self {
             enabled: true,
             replicas: 2,
-            resources: Resources::new("50m", "64Mi", "1536Mi"),
+            resources: Resources::new("50m", "64Mi", "512Mi"),
             node_selector: BTreeMap::new(),
             tolerations: Vec::new(),
             affinity: Section::new(),

@@ -2,7 +2,7 @@
 
 use super::RunError;
 use super::job_reader::read_job;
-use super::leader_election::{self, LeadershipWatch, LeaseSettings};
+use super::leader_election::{self, LeadershipWatch, LeaseSettings, write_timeout};
 use super::leadership_gate::LeadershipGate;
 use super::metrics::Metrics;
 use super::watch::{WatchInput, Watches, job_resource};
@@ -325,9 +325,8 @@ impl EventLoop {
             return;
         }
         // Writes end before the leadership does: a new leader must not race with a late write.
-        let leadership = self.leadership.as_ref().and_then(|it| *it.borrow());
-        let remaining = leadership.map(|it| it.until.saturating_duration_since(Instant::now()));
-        let limit = remaining.map_or(WRITE_TIMEOUT, |it| it.min(WRITE_TIMEOUT));
+        let leadership = self.leadership.as_ref().map(|it| *it.borrow());
+        let limit = write_timeout(leadership, WRITE_TIMEOUT, Instant::now());
         if limit.is_zero() {
             let outcome = WriteResult::Failed("the lease has expired".to_owned());
             self.send_result(&write, outcome, Duration::ZERO);

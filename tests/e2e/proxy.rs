@@ -93,7 +93,7 @@ impl Proxy {
         self.shared.frozen.freeze();
     }
 
-    /// Holds the next write with this pattern until `release`.
+    /// Holds the next write with this pattern until `release`; a write that is held already stays held.
     pub fn hold(&self, pattern: WritePattern) {
         self.shared.hold.arm(pattern);
     }

@@ -24,17 +24,13 @@ impl WritePattern {
     }
 }
 
-/// The state of the write that is held.
-#[derive(Clone, Copy, Debug, Default)]
-enum HoldState {
-    #[default]
-    Off,
+#[derive(Default)]
+struct HoldState {
     /// The next write with this pattern is held.
-    Armed(WritePattern),
-    Held,
-    Released,
-    /// The API server has answered the released write with this status.
-    Answered(u16),
+    armed: Option<WritePattern>,
+    is_holding: bool,
+    /// The status of the API server's answer to the write that was released last.
+    answer: Option<u16>,
 }
 
 /// Holds the first write with a pattern.
@@ -45,50 +41,43 @@ pub(super) struct WriteHold {
 }
 
 impl WriteHold {
+    /// A write that is held already stays held.
     pub(super) fn arm(&self, pattern: WritePattern) {
-        *self.lock() = HoldState::Armed(pattern);
+        self.lock().armed = Some(pattern);
     }
 
     pub(super) fn is_holding(&self) -> bool {
-        matches!(*self.lock(), HoldState::Held)
+        self.lock().is_holding
     }
 
     /// The status of the answer to the released write; `None` before the answer.
     pub(super) fn answer(&self) -> Option<u16> {
-        match *self.lock() {
-            HoldState::Answered(status) => Some(status),
-            _ => None,
-        }
+        self.lock().answer
     }
 
-    /// Forwards the held write, or holds none.
+    /// Forwards the held write.
     pub(super) fn release(&self) {
-        let mut state = self.lock();
-        *state = match *state {
-            HoldState::Held => HoldState::Released,
-            _ => HoldState::Off,
-        };
+        self.lock().is_holding = false;
         self.changed.notify_all();
     }
 
     /// Returns whether the write was held, when it is released.
     pub(super) fn hold_if_matching(&self, request: &HttpMessage) -> bool {
         let mut state = self.lock();
-        match *state {
-            HoldState::Armed(pattern) if pattern.matches(request) => *state = HoldState::Held,
-            _ => return false,
+        if state.is_holding || !state.armed.is_some_and(|it| it.matches(request)) {
+            return false;
         }
-        let is_held = |state: &mut HoldState| matches!(*state, HoldState::Held);
-        drop(
-            self.changed
-                .wait_while(state, is_held)
-                .unwrap_or_else(PoisonError::into_inner),
-        );
+        *state = HoldState {
+            is_holding: true,
+            ..HoldState::default()
+        };
+        let released = self.changed.wait_while(state, |state| state.is_holding);
+        drop(released.unwrap_or_else(PoisonError::into_inner));
         true
     }
 
     pub(super) fn record_answer(&self, status: u16) {
-        *self.lock() = HoldState::Answered(status);
+        self.lock().answer = Some(status);
     }
 
     fn lock(&self) -> MutexGuard<'_, HoldState> {

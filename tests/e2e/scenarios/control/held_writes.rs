@@ -36,12 +36,11 @@ const STEPS: [(&str, WritePattern); 5] = [
     ("evict", status("/workloads/", r#""type":"Evicted""#)),
     ("suspend", patch(r#""suspend":true"#)),
     ("reset", status("/jobs/", r#""startTime":null"#)),
-    (
-        "restore",
-        patch(r#""lockkeeper.dev/original-placement":null"#),
-    ),
+    ("restore", RESTORE),
     ("release", status("/workloads/", r#""admission":null"#)),
 ];
+
+const RESTORE: WritePattern = patch(r#""lockkeeper.dev/original-placement":null"#);
 
 const fn status(path: &'static str, body: &'static str) -> WritePattern {
     WritePattern {
@@ -123,6 +122,17 @@ fn answer_to_released(proxy: &Proxy) -> u16 {
     .unwrap_or_else(|e| panic!("{e}"))
 }
 
+/// Sets the start time of a suspended Job while its restoration is held, so that the next write is the reset. The job
+/// controller removes the start time itself in most cases.
+#[track_caller]
+fn hold_reset(site: &ControllerFixture<'_>, proxy: &Proxy, job: &str, reset: WritePattern) {
+    let started = json!({"status": {"startTime": "2026-01-01T00:00:00Z"}});
+    site.objects.patch_status("Job", job, &started);
+    proxy.hold(reset);
+    assert_eq!(answer_to_released(proxy), 409);
+    wait_until_held(proxy, "reset");
+}
+
 fn late_admission(stage: &mut Fixture) {
     let (mut site, proxy) = queue_behind_proxy(stage);
     let history = History::begin(&mut site);
@@ -159,9 +169,13 @@ fn death_while_stopping(stage: &mut Fixture) {
         let (victim, preemptor) = (format!("victim-{step}"), format!("preemptor-{step}"));
         site.job(&victim, "q", 4, "low", &json!({}));
         site.wait_until_running(&victim);
-        proxy.hold(pattern);
+        let is_reset = step == "reset";
+        proxy.hold(if is_reset { RESTORE } else { pattern });
         site.job(&preemptor, "q", 4, "high", &json!({}));
         wait_until_held(&proxy, step);
+        if is_reset {
+            hold_reset(&site, &proxy, &victim, pattern);
+        }
         // SIGKILL.
         drop(site.controller.take());
         site.start_controller(DEFAULTS, &[fixture::NO_LEADER_ELECTION]);

@@ -325,7 +325,7 @@ impl EventLoop {
             return;
         }
         // Writes end before the leadership does: a new leader must not race with a late write.
-        let leadership = self.leadership.as_ref().map(|it| *it.borrow());
+        let leadership = self.leadership.as_ref();
         let limit = write_timeout(leadership, WRITE_TIMEOUT, Instant::now());
         if limit.is_zero() {
             let outcome = WriteResult::Failed("the lease has expired".to_owned());
@@ -351,13 +351,11 @@ impl EventLoop {
         });
     }
 
-    fn handle_watch_input(&mut self, WatchInput { input, list }: WatchInput) {
-        // A list that began before the leadership may miss the last writes of the former leader.
-        if matches!(input, Input::Listed(_)) && list < *self.lists.borrow() {
-            return;
+    fn handle_watch_input(&mut self, input: WatchInput) {
+        if !input.is_outdated(*self.lists.borrow()) {
+            self.observe_watch_lag(&input.input);
+            self.reconciler.handle_input(now_ms(), input.input);
         }
-        self.observe_watch_lag(&input);
-        self.reconciler.handle_input(now_ms(), input);
     }
 
     fn send_result(&self, write: &WriteRequest, outcome: WriteResult, took: Duration) {

@@ -51,15 +51,17 @@ impl Leadership {
     }
 }
 
-/// The time limit of a write that begins now: at most `max`, and at most the rest of the leadership. `None` means that
-/// there is no leader election, and `Some(None)` that this process does not lead.
+/// The time limit of a write that begins now: at most `max`, and with leader election at most the rest of the
+/// leadership.
 pub(super) fn write_timeout(
-    leadership: Option<Option<Leadership>>,
+    leadership: Option<&LeadershipWatch>,
     max: Duration,
     now: Instant,
 ) -> Duration {
     leadership.map_or(max, |leadership| {
-        let rest = leadership.map(|it| it.until.saturating_duration_since(now));
+        let rest = leadership
+            .borrow()
+            .map(|it| it.until.saturating_duration_since(now));
         rest.unwrap_or_default().min(max)
     })
 }
@@ -309,12 +311,14 @@ mod tests {
         let (now, max) = (Instant::now(), Duration::from_secs(15));
         let until = |seconds| {
             let until = now + Duration::from_secs(seconds);
-            write_timeout(Some(Some(Leadership { from: now, until })), max, now)
+            let (_sender, watch) = watch::channel(Some(Leadership { from: now, until }));
+            write_timeout(Some(&watch), max, now)
         };
         assert_eq!(until(3), Duration::from_secs(3));
         assert_eq!(until(60), max);
         assert_eq!(until(0), Duration::ZERO);
-        assert_eq!(write_timeout(Some(None), max, now), Duration::ZERO);
+        let (_sender, watch) = watch::channel(None);
+        assert_eq!(write_timeout(Some(&watch), max, now), Duration::ZERO);
         assert_eq!(write_timeout(None, max, now), max);
     }
 

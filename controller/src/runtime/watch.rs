@@ -38,6 +38,14 @@ pub(super) struct WatchInput {
     pub(super) list: u64,
 }
 
+impl WatchInput {
+    /// Whether it completes a list that began before the current one: it may miss the last writes of the former
+    /// leader.
+    pub(super) fn is_outdated(&self, current_list: u64) -> bool {
+        matches!(self.input, Input::Listed(_)) && self.list < current_list
+    }
+}
+
 /// Starts the watches of all kinds.
 #[derive(Clone)]
 pub(super) struct Watches {
@@ -393,6 +401,42 @@ mod tests {
         received.recv_many(&mut all, 8).await;
         let all: Vec<Input> = all.into_iter().map(|it| it.input).collect();
         assert_eq!(describe(&all), ["seen a"]);
+    }
+
+    #[test]
+    fn only_the_end_of_an_earlier_list_is_outdated() {
+        let listed = |list| WatchInput {
+            input: Input::Listed(Kind::Workload),
+            list,
+        };
+        assert!(listed(0).is_outdated(1));
+        assert!(!listed(1).is_outdated(1));
+        let input = Input::deleted(Kind::Workload, ObjectKey::new("n", "w"));
+        assert!(!WatchInput { input, list: 0 }.is_outdated(1));
+    }
+
+    #[tokio::test]
+    async fn absent_kind_is_listed_once_for_a_new_leader_if_it_was_listed_before() {
+        let absent = || {
+            let status = kube::core::Status::failure("", "").with_code(404).boxed();
+            Err(Error::InitialListFailed(kube::Error::Api(status)))
+        };
+        let mut names = ListedKeys::new(MAX);
+        let (_sender, mut lists) = watch::channel(0);
+        for (events, expected) in [
+            (vec![absent()], vec![]),
+            (vec![Ok(Event::Init), Ok(Event::InitDone)], vec!["listed"]),
+            (vec![absent(), absent()], vec!["listed"]),
+        ] {
+            let (inputs, mut received) = mpsc::channel(8);
+            let events = stream::iter(events);
+            forward_events(Kind::Job(1), events, &mut names, &inputs, &mut lists).await;
+            drop(inputs);
+            let mut all = Vec::new();
+            received.recv_many(&mut all, 8).await;
+            let all: Vec<Input> = all.into_iter().map(|it| it.input).collect();
+            assert_eq!(describe(&all), expected);
+        }
     }
 
     #[tokio::test]

@@ -15,7 +15,7 @@ test:
 e2e *words:
     cargo test --locked --package lockkeeper --test e2e -- {{words}}
 
-# Run the drills with more load than in CI: just drills 2000
+# Run the drills with more load than in CI; the number is that of one step, and a drill has two to five: just drills 2000
 drills requests="2000":
     LOCKKEEPER_DRILL_REQUESTS={{requests}} cargo test --locked --package lockkeeper --test e2e -- drill
 
@@ -77,8 +77,8 @@ mutants *flags:
     LOCKKEEPER_CONFORMANCE_DIR={{quote(decisions)}} cargo test --locked --package lockkeeper-scenario --test conformance
     {{mutate}} --iterate --baseline skip --timeout 300 --test-package lockkeeper-preemption --test-package lockkeeper-scenario "$@" -- --locked --test proofs --test conformance || test $? = 3
 
-# Long versions of the CI checks; takes hours
-nightly: (fuzz "3600") (drills "2000") (control-drills "600") image
+# Long versions of the CI checks; takes hours. Each drill sends at least 100,000 requests: 50,000 in each of its steps
+nightly: (fuzz "3600") (drills "50000") (control-drills "600") image
     LOCKKEEPER_CASES=5000 cargo test --locked --package lockkeeper-crdgen --test agreement
     LOCKKEEPER_SEEDS=200000 cargo test --locked --package lockkeeper-controller --test simulation
     LOCKKEEPER_STEPS=1000000 LOCKKEEPER_SMALL_CLUSTERS=1 LOCKKEEPER_LOOP_CLUSTERS=200000 cargo test --locked --profile bench --package lockkeeper-preemption --test proofs

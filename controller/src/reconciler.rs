@@ -161,8 +161,9 @@ impl Reconciler {
     pub fn poll_while(&mut self, now_ms: i64, mut continues: impl FnMut() -> bool) -> Output {
         let state = &mut self.state;
         state.set_now(now_ms);
-        // Before the lists are complete, usage and jobs are missing: decisions would exceed quota.
-        if !state.is_leading || !state.model.is_synced() {
+        // Before the lists are complete, usage and jobs are missing: decisions would exceed quota. So would those of a
+        // new leader whose watches are behind the writes of the former one.
+        if !state.is_leading || !state.model.is_synced() || !state.model.is_up_to_date() {
             return Output::default();
         }
         state.work_queue.advance_timers(now_ms);

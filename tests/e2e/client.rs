@@ -183,11 +183,17 @@ impl HttpMessage {
     }
 
     pub fn send(&self, connection: &mut impl Write) -> io::Result<()> {
+        let mut bytes = self.head_with_length();
+        bytes.extend(&self.body);
+        connection.write_all(&bytes)
+    }
+
+    /// The message before the body, with the length of the body.
+    pub fn head_with_length(&self) -> Vec<u8> {
         let mut bytes = self.head().into_bytes();
         bytes.truncate(bytes.len() - 2);
         bytes.extend(format!("content-length: {}\r\n\r\n", self.body.len()).bytes());
-        bytes.extend(&self.body);
-        connection.write_all(&bytes)
+        bytes
     }
 
     /// The message before the body, including the empty line.

@@ -87,6 +87,7 @@ fn main() -> ExitCode {
 fn trials_without_cluster() -> Vec<Trial> {
     let scenarios = scenarios::without_cluster::scenarios().into_iter();
     let scenarios = scenarios.chain(scenarios::chart::trials_without_cluster());
+    let scenarios = scenarios.chain(scenarios::proxy::trials_without_cluster());
     let trial = |scenario: StandaloneTrial| {
         Trial::test(scenario.name, move || {
             scenarios::without_cluster::run(&scenario);

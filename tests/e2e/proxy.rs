@@ -4,6 +4,8 @@
 //! event, starting with the first, and is counted.
 
 mod faults;
+mod frozen_connections;
+mod write_hold;
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -19,9 +21,15 @@ use serde_json::{Value, json};
 
 use self::faults::{Disposition, collection, error_response, is_watch, is_write, path, status};
 pub use self::faults::{FaultCounts, Faults};
+use self::frozen_connections::FrozenConnections;
+use self::write_hold::WriteHold;
+pub use self::write_hold::WritePattern;
 use crate::client::{HttpMessage, Until};
 use crate::https::Stream;
 use crate::watcher::{InterruptibleStream, WatchServer};
+
+/// Interval at which a frozen connection checks whether the proxy stops, in milliseconds.
+const FROZEN_POLL_MS: u64 = 20;
 
 /// A running proxy. Dropping it breaks its connections.
 pub struct Proxy {
@@ -38,6 +46,8 @@ struct ProxyState {
     /// The expired versions, by path of a collection: older ones than this have expired.
     oldest: Mutex<BTreeMap<String, u64>>,
     clients: Mutex<Vec<Arc<TcpStream>>>,
+    frozen: FrozenConnections,
+    hold: WriteHold,
 }
 
 impl Proxy {
@@ -52,6 +62,8 @@ impl Proxy {
             counts: Mutex::default(),
             oldest: Mutex::default(),
             clients: Mutex::default(),
+            frozen: FrozenConnections::default(),
+            hold: WriteHold::default(),
         });
         let accepting = Arc::clone(&shared);
         let thread = thread::spawn(move || accepting.accept(&listener));
@@ -65,6 +77,49 @@ impl Proxy {
     /// Sets the faults from now on.
     pub fn set(&self, faults: Faults) {
         *lock(&self.shared.faults) = faults;
+    }
+
+    /// Every request gets 503 from now on, and open connections break.
+    pub fn begin_outage(&self) {
+        self.set(Faults {
+            unavailable: true,
+            ..Faults::default()
+        });
+        self.break_connections();
+    }
+
+    /// Open connections stay open and forward nothing any more. New ones work.
+    pub fn freeze(&self) {
+        self.shared.frozen.freeze();
+    }
+
+    /// Holds the next write with this pattern until `release`; a write that is held already stays held.
+    pub fn hold(&self, pattern: WritePattern) {
+        self.shared.hold.arm(pattern);
+    }
+
+    pub fn is_holding(&self) -> bool {
+        self.shared.hold.is_holding()
+    }
+
+    /// Forwards the held write, even if its client is gone.
+    pub fn release(&self) {
+        self.shared.hold.release();
+    }
+
+    /// The status of the API server's answer to the released write; `None` before the answer.
+    pub fn answer_to_held(&self) -> Option<u16> {
+        self.shared.hold.answer()
+    }
+
+    pub const fn port(&self) -> u16 {
+        self.port
+    }
+
+    fn break_connections(&self) {
+        for client in lock(&self.shared.clients).iter() {
+            let _ = client.shutdown(Shutdown::Both);
+        }
     }
 
     pub fn counts(&self) -> FaultCounts {
@@ -98,9 +153,8 @@ impl Drop for Proxy {
         if let Some(thread) = self.thread.take() {
             let _ = thread.join();
         }
-        for client in lock(&self.shared.clients).iter() {
-            let _ = client.shutdown(Shutdown::Both);
-        }
+        self.shared.hold.release();
+        self.break_connections();
     }
 }
 
@@ -123,8 +177,25 @@ impl ProxyState {
         }
     }
 
+    /// Does not return while the connection is frozen; an error when the proxy stops meanwhile.
+    fn wait_if_frozen(&self, number: u64) -> io::Result<()> {
+        while self.frozen.contains(number) {
+            self.pause_unless_stopping()?;
+        }
+        Ok(())
+    }
+
+    fn pause_unless_stopping(&self) -> io::Result<()> {
+        if self.is_stopping.load(Ordering::SeqCst) {
+            return Err(io::ErrorKind::ConnectionAborted.into());
+        }
+        thread::sleep(Duration::from_millis(FROZEN_POLL_MS));
+        Ok(())
+    }
+
     /// Handles the requests of one connection, until it breaks.
-    fn serve(self: &Arc<Self>, client: &TcpStream) -> io::Result<()> {
+    fn serve(self: &Arc<Self>, mut client: &TcpStream) -> io::Result<()> {
+        let number = self.frozen.open();
         client.set_nodelay(true)?;
         let mut requests = BufReader::new(client);
         let mut upstream = None;
@@ -133,18 +204,24 @@ impl ProxyState {
             request.fields.retain(|(name, _)| name != "authorization");
             let token = format!("Bearer {}", self.server.token);
             request.fields.push(("authorization".to_owned(), token));
+            self.wait_if_frozen(number)?;
             let faults = *lock(&self.faults);
             let fate = {
                 let oldest = lock(&self.oldest);
                 lock(&self.counts).dispose(&request, &faults, &oldest)
             };
-            self.delay(Instant::now(), faults.latency_ms);
+            self.delay(Instant::now(), faults.delay_ms(&request.first));
+            let is_held = self.hold.hold_if_matching(&request);
+            if is_held {
+                // The connection may have timed out meanwhile.
+                upstream = None;
+            }
             let answer = match fate {
                 Disposition::Respond(code, reason) => Ok(error_response(code, reason)),
                 Disposition::Forward if is_watch(&request) => {
-                    return self.forward_watch(client, request);
+                    return self.forward_watch(client, request, number);
                 }
-                Disposition::Forward | Disposition::DropResponse => {
+                Disposition::Forward | Disposition::DropResponse | Disposition::FreezeAfterHead => {
                     self.forward(&request, &mut upstream)
                 }
             };
@@ -152,10 +229,21 @@ impl ProxyState {
                 // Before the client gets the response and may start the next write.
                 lock(&self.counts).in_flight -= 1;
             }
+            if is_held && let Some(status) = answer.as_ref().ok().and_then(HttpMessage::status) {
+                self.hold.record_answer(status);
+            }
             if matches!(fate, Disposition::DropResponse) {
                 return Ok(());
             }
-            answer?.send(&mut &*client)?;
+            self.wait_if_frozen(number)?;
+            let answer = answer?;
+            if matches!(fate, Disposition::FreezeAfterHead) {
+                client.write_all(&answer.head_with_length())?;
+                loop {
+                    self.pause_unless_stopping()?;
+                }
+            }
+            answer.send(&mut client)?;
         }
     }
 
@@ -190,12 +278,14 @@ impl ProxyState {
         self: &Arc<Self>,
         mut client: &TcpStream,
         mut request: HttpMessage,
+        number: u64,
     ) -> io::Result<()> {
         // HTTP/1.0 has no chunked encoding: each event is a line.
         request.first = request.first.replace("HTTP/1.1", "HTTP/1.0");
         let (sender, events) = mpsc::channel();
         let shared = Arc::clone(self);
         let (head, path) = (request.head(), path(&request).to_owned());
+        let first = request.first;
         // A separate thread, so that a delayed event does not delay later ones.
         thread::spawn(move || {
             // The connection is closed in every case.
@@ -206,7 +296,8 @@ impl ProxyState {
         }
         for (forwarded, (at, event)) in events.iter().enumerate() {
             let faults = *lock(&self.faults);
-            self.delay(at, faults.latency_ms + faults.lag_ms);
+            self.delay(at, faults.delay_ms(&first) + faults.lag_ms);
+            self.wait_if_frozen(number)?;
             let is_meant = collection(&path).ends_with(faults.watches);
             if is_meant && self.break_watch_if_due(forwarded, &path, &event, &faults, client)? {
                 return Ok(());
@@ -214,6 +305,7 @@ impl ProxyState {
             lock(&self.counts).events += 1;
             chunk(client, &event)?;
         }
+        self.wait_if_frozen(number)?;
         client.write_all(b"0\r\n\r\n")
     }
 

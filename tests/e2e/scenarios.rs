@@ -16,6 +16,7 @@ mod kubernetes_objects;
 mod kueue_objects;
 mod objects;
 mod policy_defaults;
+pub mod proxy;
 mod rbac;
 mod rules;
 mod scheduling;

@@ -395,6 +395,15 @@ fn certificates_from_a_fast_clock_are_issued_again_by_the_right_clock() {
     let valid = issue(RotationStep::Create, None, NOW_S);
     let ahead = issue(RotationStep::IssueServing, Some(&valid), fast_s);
     check(&at(&ahead, NOW_S), RotationStep::IssueServing, IMMEDIATELY);
+    // Only the CA that has signed it is ahead.
+    let ahead = issue(RotationStep::Create, None, fast_s);
+    let signed = issue(RotationStep::IssueServing, Some(&ahead), NOW_S);
+    let announced = issue(RotationStep::AnnounceCa, Some(&signed), NOW_S);
+    check(
+        &at(&announced, NOW_S),
+        RotationStep::IssueServing,
+        IMMEDIATELY,
+    );
 }
 
 #[test]

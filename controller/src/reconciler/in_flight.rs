@@ -93,7 +93,7 @@ impl InFlightWrites {
 
 #[cfg(test)]
 mod tests {
-    use super::{InFlightWrites, ObjectRef, WriteResult};
+    use super::{InFlightWrite, InFlightWrites, ObjectRef, WritePurpose, WriteResult};
     use crate::key::ObjectKey;
 
     fn workload(namespace: &str) -> ObjectRef {
@@ -123,7 +123,15 @@ mod tests {
             writes.adjust_limit(&workload("a"), &WriteResult::Failed(String::new()));
             assert_eq!(writes.limit, expected);
         }
+        assert!(writes.has_capacity());
+        writes.begin(InFlightWrite {
+            object: workload("a"),
+            purpose: WritePurpose::Admit,
+            version: 1,
+        });
+        assert!(!writes.has_capacity());
         writes.adjust_limit(&workload("a"), &WriteResult::Conflict);
         assert_eq!(writes.limit, 2);
+        assert!(writes.has_capacity());
     }
 }

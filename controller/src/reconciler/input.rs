@@ -42,7 +42,8 @@ pub enum Input {
     Job(usize, Change<Box<JobView>>),
     /// An object that cannot be decoded, with the error.
     Unreadable(Kind, ObjectKey, String),
-    /// The list of a kind is complete; objects missing from it were reported as deleted.
+    /// The list of a kind is complete; objects missing from it were reported as deleted. The list must have begun after
+    /// the last `Leadership(true)`.
     Listed(Kind),
     /// The versions of a kind went back, as after etcd was restored from a backup: versions that were seen or written
     /// before are not newer.
@@ -53,7 +54,8 @@ pub enum Input {
     JobKindAvailable(usize),
     /// The cluster does not have the kind of job with this index.
     JobKindMissing(usize),
-    /// Whether this process is the leader from now on, and may write.
+    /// Whether this process is the leader from now on, and may write. A new leader writes nothing until every kind was
+    /// listed again: its watches may be behind the writes of the former leader.
     Leadership(bool),
 }
 

@@ -240,6 +240,8 @@ pub(super) struct Model {
     pub(super) newest_workload_version: u64,
     /// Kinds with a complete initial list; the watch task holds partial lists.
     listed_kinds: BTreeSet<Kind>,
+    /// Kinds without a complete list since this process became the leader.
+    outdated_kinds: BTreeSet<Kind>,
     /// The kinds of jobs that the cluster has.
     job_kinds: Vec<usize>,
     pending_decisions: usize,
@@ -257,6 +259,7 @@ impl Model {
             template_texts: TemplateTexts::new(template_bytes_max),
             newest_workload_version: 0,
             listed_kinds: BTreeSet::new(),
+            outdated_kinds: BTreeSet::new(),
             job_kinds,
             pending_decisions: 0,
             stuck_workloads: 0,
@@ -351,6 +354,18 @@ impl Model {
 
     pub(super) fn set_listed(&mut self, kind: Kind) {
         self.listed_kinds.insert(kind);
+        self.outdated_kinds.remove(&kind);
+    }
+
+    /// Every kind has to be listed again: its watch may be behind the writes of another process.
+    pub(super) fn set_outdated(&mut self) {
+        let jobs = self.job_kinds.iter().map(|kind| Kind::Job(*kind));
+        self.outdated_kinds = Kind::FIXED.into_iter().chain(jobs).collect();
+    }
+
+    /// Whether the state has all writes of former leaders.
+    pub(super) fn is_up_to_date(&self) -> bool {
+        self.outdated_kinds.is_empty()
     }
 
     /// Whether the initial lists of all kinds are complete.
@@ -369,6 +384,7 @@ impl Model {
     /// The cluster does not have this kind of job.
     pub(super) fn remove_job_kind(&mut self, kind: usize) {
         self.job_kinds.retain(|it| *it != kind);
+        self.outdated_kinds.remove(&Kind::Job(kind));
     }
 
     pub(super) fn has_job_kind(&self, kind: usize) -> bool {

@@ -125,6 +125,9 @@ fn observe_leadership(state: &mut ReconcilerState, is_leading: bool) {
         return;
     }
     state.is_leading = is_leading;
+    if is_leading {
+        state.model.set_outdated();
+    }
     // Unwritten decisions do not apply under another leader: it decides on its own.
     drop_all_decisions(state);
     state.work_queue.clear_ready();

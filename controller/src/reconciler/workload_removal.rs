@@ -4,7 +4,7 @@ use super::job_stop::{JobStop, job_stop};
 use super::model::JobSource;
 use super::output::ObjectRef;
 use super::state::ReconcilerState;
-use super::workload_owner::job_to_stop;
+use super::workload_owner::{job_to_read, job_to_stop};
 use super::write_tracker::WriteTracker;
 use crate::key::ObjectKey;
 
@@ -42,11 +42,14 @@ fn keeps_quota(state: &ReconcilerState, key: &ObjectKey, now_ms: i64) -> bool {
     let Some(workload) = workload.filter(|it| it.holds_quota()) else {
         return false;
     };
-    job_to_stop(view, key, workload).is_some_and(|(_, job)| {
-        job.view.result.is_none()
-            && !view.model.is_covered_by_parent(&job.view)
-            && !matches!(job_stop(view, workload, job), JobStop::Stopped)
-    })
+    let Some((_, job)) = job_to_stop(view, key, workload) else {
+        // Until the lists are complete, a missing job proves nothing: it is read.
+        let is_complete = view.model.is_synced() && view.model.is_up_to_date();
+        return !is_complete && job_to_read(view, workload).is_some();
+    };
+    job.view.result.is_none()
+        && !view.model.is_covered_by_parent(&job.view)
+        && !matches!(job_stop(view, workload, job), JobStop::Stopped)
 }
 
 /// Removes a workload, and releases its quota.

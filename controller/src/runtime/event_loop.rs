@@ -2,10 +2,10 @@
 
 use super::RunError;
 use super::job_reader::read_job;
-use super::leader_election::{self, LeadershipWatch, LeaseSettings};
+use super::leader_election::{self, LeadershipWatch, LeaseSettings, write_timeout};
 use super::leadership_gate::LeadershipGate;
 use super::metrics::Metrics;
-use super::watch::{Watches, job_resource};
+use super::watch::{WatchInput, Watches, job_resource};
 use super::write_log::{log_dry_run, log_result};
 use super::writer::execute;
 use crate::job_adapters::KINDS;
@@ -20,6 +20,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use tokio::sync::mpsc::{self, Receiver, Sender};
+use tokio::sync::watch;
 use tokio::time::{Instant, sleep, sleep_until, timeout};
 
 /// The size of the input channel; when it is full, the watches wait.
@@ -145,9 +146,11 @@ pub async fn run(
     // may belong to one of such a kind.
     reconciler.job_kinds = (0..KINDS.len()).collect();
     let (inputs, from_watches) = mpsc::channel(INPUTS_MAX);
+    let (lists, current_list) = watch::channel(0);
     let watches = Watches {
         client: client.clone(),
         inputs,
+        lists: current_list,
         job_spec_max_bytes: settings.job_spec_max_bytes,
     };
     for kind in Kind::FIXED {
@@ -180,6 +183,7 @@ pub async fn run(
         leadership,
         gate,
         watch_ages: clients.ages,
+        lists,
         is_leading: false,
         is_dry_run: settings.is_dry_run,
         unobserved_writes: BTreeMap::new(),
@@ -223,6 +227,8 @@ struct EventLoop {
     leadership: Option<LeadershipWatch>,
     gate: LeadershipGate,
     watch_ages: WatchAges,
+    /// The number of the current list of each kind.
+    lists: watch::Sender<u64>,
     is_leading: bool,
     is_dry_run: bool,
     /// Written workloads that the watch has not shown yet: the version, and the time of the response.
@@ -233,7 +239,7 @@ impl EventLoop {
     /// Runs until `stopped` resolves; true if no write was in flight at the end.
     async fn run(
         mut self,
-        mut from_watches: Receiver<Input>,
+        mut from_watches: Receiver<WatchInput>,
         mut from_writes: mpsc::UnboundedReceiver<FinishedWrite>,
         mut metrics_requests: Receiver<tokio::sync::oneshot::Sender<String>>,
         stopped: impl Future<Output = ()>,
@@ -263,8 +269,7 @@ impl EventLoop {
                 self.handle_result(finished);
             }
             for input in batch.drain(..) {
-                self.observe_watch_lag(&input);
-                self.reconciler.handle_input(now_ms(), input);
+                self.handle_watch_input(input);
             }
             // The lease may have ended while the batch was handled.
             self.update_leadership();
@@ -320,9 +325,8 @@ impl EventLoop {
             return;
         }
         // Writes end before the leadership does: a new leader must not race with a late write.
-        let leadership = self.leadership.as_ref().and_then(|it| *it.borrow());
-        let remaining = leadership.map(|it| it.until.saturating_duration_since(Instant::now()));
-        let limit = remaining.map_or(WRITE_TIMEOUT, |it| it.min(WRITE_TIMEOUT));
+        let leadership = self.leadership.as_ref();
+        let limit = write_timeout(leadership, WRITE_TIMEOUT, Instant::now());
         if limit.is_zero() {
             let outcome = WriteResult::Failed("the lease has expired".to_owned());
             self.send_result(&write, outcome, Duration::ZERO);
@@ -345,6 +349,13 @@ impl EventLoop {
                 duration: begun.elapsed(),
             });
         });
+    }
+
+    fn handle_watch_input(&mut self, input: WatchInput) {
+        if !input.is_outdated(*self.lists.borrow()) {
+            self.observe_watch_lag(&input.input);
+            self.reconciler.handle_input(now_ms(), input.input);
+        }
     }
 
     fn send_result(&self, write: &WriteRequest, outcome: WriteResult, took: Duration) {
@@ -407,12 +418,19 @@ impl EventLoop {
             None => true,
             Some(leadership) => leadership.is_some_and(|it| it.contains(now)),
         };
-        let leads = is_leader && self.gate.is_open();
+        // A write from an earlier leadership may still be executed: its result comes first.
+        let may_begin = self.is_leading || self.reconciler.in_flight_writes() == 0;
+        let leads = is_leader && self.gate.is_open() && may_begin;
         if leads != self.is_leading {
             self.is_leading = leads;
             let word = if leads { "leading" } else { "not leading" };
             tracing::info!("{word}");
             self.metrics.set_leading(leads);
+            if leads {
+                // Every kind is listed again, and the reconciler waits for that.
+                self.lists
+                    .send_modify(|list| *list = list.saturating_add(1));
+            }
             self.reconciler
                 .handle_input(now_ms(), Input::Leadership(leads));
         }
@@ -439,13 +457,13 @@ fn watch_when_installed(watches: Watches, at: usize) {
                 tracing::info!(kind = %resource.kind, "kind of job found; watching it");
                 // Before the watch, so that no decision is written until its list is complete. A closed
                 // channel means that the controller has stopped.
-                let _ = watches.inputs.send(Input::JobKindAvailable(at)).await;
+                watches.send(Input::JobKindAvailable(at)).await;
                 watches.start(Kind::Job(at));
                 return;
             }
             if is_installed == Some(false) && !is_known_missing {
                 is_known_missing = true;
-                let _ = watches.inputs.send(Input::JobKindMissing(at)).await;
+                watches.send(Input::JobKindMissing(at)).await;
             }
             // Before the first response no decision is written.
             sleep(if is_known_missing {

@@ -51,6 +51,21 @@ impl Leadership {
     }
 }
 
+/// The time limit of a write that begins now: at most `max`, and with leader election at most the rest of the
+/// leadership.
+pub(super) fn write_timeout(
+    leadership: Option<&LeadershipWatch>,
+    max: Duration,
+    now: Instant,
+) -> Duration {
+    leadership.map_or(max, |leadership| {
+        let rest = leadership
+            .borrow()
+            .map(|it| it.until.saturating_duration_since(now));
+        rest.unwrap_or_default().min(max)
+    })
+}
+
 /// The leadership of this process; `None` if it does not lead.
 pub(super) type LeadershipWatch = watch::Receiver<Option<Leadership>>;
 
@@ -278,5 +293,80 @@ pub(super) async fn check_access(
             why: status.message,
         }),
         _ => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "tests fail by panicking")]
+
+    use super::*;
+    use http::{Method, Request, Response};
+    use kube::client::Body;
+    use serde_json::json;
+    use std::convert::Infallible;
+
+    #[tokio::test(start_paused = true)]
+    async fn write_timeout_is_limited_by_the_lease() {
+        let (now, max) = (Instant::now(), Duration::from_secs(15));
+        let until = |seconds| {
+            let until = now + Duration::from_secs(seconds);
+            let (_sender, watch) = watch::channel(Some(Leadership { from: now, until }));
+            write_timeout(Some(&watch), max, now)
+        };
+        assert_eq!(until(3), Duration::from_secs(3));
+        assert_eq!(until(60), max);
+        assert_eq!(until(0), Duration::ZERO);
+        let (_sender, watch) = watch::channel(None);
+        assert_eq!(write_timeout(Some(&watch), max, now), Duration::ZERO);
+        assert_eq!(write_timeout(None, max, now), max);
+    }
+
+    /// An elector at an API server with a released Lease that answers writes with this status.
+    fn elector(code: u16) -> LeaderElector {
+        let answer = move |request: Request<Body>| async move {
+            let is_read = request.method() == Method::GET;
+            let object = json!({
+                "apiVersion": "coordination.k8s.io/v1", "kind": "Lease",
+                "metadata": {"name": "l", "resourceVersion": "1"},
+                "spec": {"holderIdentity": ""},
+            });
+            let failed = json!({
+                "kind": "Status", "apiVersion": "v1", "status": "Failure", "code": code,
+                "reason": "Failed", "message": "failed", "metadata": {},
+            });
+            let is_good = is_read || code < 400;
+            let body = if is_good { object } else { failed };
+            let response = Response::builder().status(if is_good { 200 } else { code });
+            let response = response.body(Body::from(body.to_string().into_bytes()));
+            Ok::<_, Infallible>(response.unwrap())
+        };
+        let timing = LeaseTiming {
+            duration: Duration::from_secs(15),
+            renew_deadline: Duration::from_secs(10),
+            retry_period: Duration::from_secs(2),
+        };
+        LeaderElector {
+            leases: Api::namespaced(Client::new(tower::service_fn(answer), "n"), "n"),
+            name: "l".to_owned(),
+            timing,
+            candidate: LeaseCandidate::new("a".to_owned(), timing),
+            started: Instant::now(),
+            held: None,
+        }
+    }
+
+    #[tokio::test]
+    async fn lease_with_conflict_is_not_held() {
+        let mut won = elector(200);
+        let attempt = won.try_acquire_or_renew().await.unwrap();
+        assert!(matches!(attempt, LeaseAttempt::Held { .. }));
+        assert!(won.held.is_some());
+        let mut lost = elector(409);
+        let attempt = lost.try_acquire_or_renew().await.unwrap();
+        assert!(matches!(attempt, LeaseAttempt::NotHeld));
+        assert!(lost.held.is_none());
+        let mut failed = elector(503);
+        assert!(failed.try_acquire_or_renew().await.is_err());
     }
 }

@@ -11,13 +11,14 @@ use kube::runtime::watcher::{Error, Event};
 use kube::{Api, Client};
 use lockkeeper_api::{ClusterQueue, Cohort, LocalQueue, ResourceFlavor, Workload, labels};
 use lockkeeper_kube_support::list_item::ListItem;
-use lockkeeper_kube_support::watch_stream::{restarting_watch, watch_config};
+use lockkeeper_kube_support::watch_stream::{is_kind_absent, restarting_watch, watch_config};
 use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
 use std::collections::{BTreeMap, BTreeSet};
 use std::pin::pin;
 use tokio::sync::mpsc::Sender;
+use tokio::sync::watch;
 
 /// Objects per page of a list.
 const PAGE_SIZE: u32 = 500;
@@ -29,16 +30,40 @@ const TEMPLATES_PAGE_SIZE: u32 = 20;
 /// The objects of all watches, still as text.
 type Item = ListItem<DynamicObject>;
 
+/// An input from a watch.
+#[derive(Debug)]
+pub(super) struct WatchInput {
+    pub(super) input: Input,
+    /// The number of the list that the input comes from, or follows.
+    pub(super) list: u64,
+}
+
+impl WatchInput {
+    /// Whether it completes a list that began before the current one: it may miss the last writes of the former
+    /// leader.
+    pub(super) fn is_outdated(&self, current_list: u64) -> bool {
+        matches!(self.input, Input::Listed(_)) && self.list < current_list
+    }
+}
+
 /// Starts the watches of all kinds.
 #[derive(Clone)]
 pub(super) struct Watches {
     pub(super) client: Client,
-    pub(super) inputs: Sender<Input>,
+    pub(super) inputs: Sender<WatchInput>,
+    /// The number of the current list. When it changes, every kind is listed again.
+    pub(super) lists: watch::Receiver<u64>,
     /// The largest spec of a job, in bytes.
     pub(super) job_spec_max_bytes: usize,
 }
 
 impl Watches {
+    /// Sends an input that comes from no list. A closed channel means that the controller has stopped.
+    pub(super) async fn send(&self, input: Input) {
+        let list = *self.lists.borrow();
+        let _ = self.inputs.send(WatchInput { input, list }).await;
+    }
+
     /// Starts a task that watches one kind until the receiver is dropped.
     pub(super) fn start(&self, kind: Kind) {
         let resource = resource(kind);
@@ -51,37 +76,55 @@ impl Watches {
             // A job that loses the label is delivered as deleted.
             config = config.labels(labels::QUEUE_NAME);
         }
-        let (inputs, names) = (
-            self.inputs.clone(),
-            ListedKeys::new(self.job_spec_max_bytes),
-        );
+        let (inputs, mut lists) = (self.inputs.clone(), self.lists.clone());
+        let mut names = ListedKeys::new(self.job_spec_max_bytes);
         tokio::spawn(async move {
-            let events = restarting_watch(move || watcher(api.clone(), config.clone()));
-            forward_events(kind, events, names, &inputs).await;
+            let mut is_watching = true;
+            while is_watching {
+                let (api, config) = (api.clone(), config.clone());
+                let events = restarting_watch(move || watcher(api.clone(), config.clone()));
+                is_watching = forward_events(kind, events, &mut names, &inputs, &mut lists).await;
+            }
         });
     }
 }
 
-/// Forwards watch events as inputs, until the receiver is dropped.
+/// Forwards watch events as inputs. Returns true when the kind has to be listed again, and false when the events end
+/// or the receiver is dropped.
 async fn forward_events(
     kind: Kind,
     events: impl Stream<Item = Result<Event<Item>, Error>>,
-    mut names: ListedKeys,
-    inputs: &Sender<Input>,
-) {
+    names: &mut ListedKeys,
+    inputs: &Sender<WatchInput>,
+    lists: &mut watch::Receiver<u64>,
+) -> bool {
+    let list = *lists.borrow_and_update();
     let mut events = pin!(events);
-    while let Some(event) = events.next().await {
+    let mut is_absent = false;
+    loop {
+        let event = tokio::select! {
+            biased;
+            changed = lists.changed() => return changed.is_ok(),
+            event = events.next() => event,
+        };
         let decoded = match event {
-            Ok(event) => names.handle_event(kind, event),
-            Err(error) => {
-                let kind = resource(kind).plural;
-                tracing::warn!(kind, %error, "watch failed; restarting");
-                continue;
+            Some(Ok(event)) => names.handle_event(kind, event),
+            Some(Err(error)) => {
+                let plural = resource(kind).plural;
+                tracing::warn!(kind = plural, %error, "watch failed; restarting");
+                // The cluster has lost the kind since the last list: nothing is left to list, and a new leader must
+                // not wait for it.
+                let is_lost = names.was_listed && is_kind_absent(&error);
+                if !is_lost || std::mem::replace(&mut is_absent, true) {
+                    continue;
+                }
+                vec![Input::Listed(kind)]
             }
+            None => return false,
         };
         for input in decoded {
-            if inputs.send(input).await.is_err() {
-                return;
+            if inputs.send(WatchInput { input, list }).await.is_err() {
+                return false;
             }
         }
     }
@@ -122,6 +165,8 @@ struct ListedKeys {
     /// With the newest resource version that was reported.
     reported: BTreeMap<ObjectKey, u64>,
     listing: BTreeSet<ObjectKey>,
+    /// Whether a list was completed.
+    was_listed: bool,
 }
 
 impl ListedKeys {
@@ -130,6 +175,7 @@ impl ListedKeys {
             job_spec_max_bytes,
             reported: BTreeMap::new(),
             listing: BTreeSet::new(),
+            was_listed: false,
         }
     }
 
@@ -155,6 +201,7 @@ impl ListedKeys {
             Event::InitDone => {
                 // The watch may have missed deletions while it was broken.
                 let listing = std::mem::take(&mut self.listing);
+                self.was_listed = true;
                 let mut inputs = Vec::new();
                 self.reported.retain(|name, _| {
                     let is_listed = listing.contains(name);
@@ -345,11 +392,82 @@ mod tests {
     async fn watch_event_after_error_is_forwarded() {
         let (inputs, mut received) = mpsc::channel(8);
         let events = [Err(Error::NoResourceVersion), Ok(Event::Apply(queue("a")))];
-        let names = ListedKeys::new(MAX);
-        forward_events(Kind::LocalQueue, stream::iter(events), names, &inputs).await;
+        let mut names = ListedKeys::new(MAX);
+        let (_sender, mut lists) = watch::channel(0);
+        let events = stream::iter(events);
+        forward_events(Kind::LocalQueue, events, &mut names, &inputs, &mut lists).await;
         drop(inputs);
         let mut all = Vec::new();
         received.recv_many(&mut all, 8).await;
+        let all: Vec<Input> = all.into_iter().map(|it| it.input).collect();
         assert_eq!(describe(&all), ["seen a"]);
+    }
+
+    #[test]
+    fn only_the_end_of_an_earlier_list_is_outdated() {
+        let listed = |list| WatchInput {
+            input: Input::Listed(Kind::Workload),
+            list,
+        };
+        assert!(listed(0).is_outdated(1));
+        assert!(!listed(1).is_outdated(1));
+        let input = Input::deleted(Kind::Workload, ObjectKey::new("n", "w"));
+        assert!(!WatchInput { input, list: 0 }.is_outdated(1));
+    }
+
+    #[tokio::test]
+    async fn absent_kind_is_listed_once_for_a_new_leader_if_it_was_listed_before() {
+        let absent = || {
+            let status = kube::core::Status::failure("", "").with_code(404).boxed();
+            Err(Error::InitialListFailed(kube::Error::Api(status)))
+        };
+        let mut names = ListedKeys::new(MAX);
+        let (_sender, mut lists) = watch::channel(0);
+        for (events, expected) in [
+            (vec![absent()], vec![]),
+            (vec![Ok(Event::Init), Ok(Event::InitDone)], vec!["listed"]),
+            (vec![absent(), absent()], vec!["listed"]),
+        ] {
+            let (inputs, mut received) = mpsc::channel(8);
+            let events = stream::iter(events);
+            forward_events(Kind::Job(1), events, &mut names, &inputs, &mut lists).await;
+            drop(inputs);
+            let mut all = Vec::new();
+            received.recv_many(&mut all, 8).await;
+            let all: Vec<Input> = all.into_iter().map(|it| it.input).collect();
+            assert_eq!(describe(&all), expected);
+        }
+    }
+
+    #[tokio::test]
+    async fn watch_is_listed_again_for_new_leader_with_number_of_that_list() {
+        let (inputs, mut received) = mpsc::channel(8);
+        let mut names = ListedKeys::new(MAX);
+        let (sender, mut lists) = watch::channel(0);
+        let first = stream::iter([Ok(Event::InitApply(queue("a")))]).chain(stream::pending());
+        let forwarded = async {
+            let is_again =
+                forward_events(Kind::LocalQueue, first, &mut names, &inputs, &mut lists).await;
+            assert!(is_again);
+            let second = stream::iter([Ok(Event::Init), Ok(Event::InitDone)]);
+            forward_events(Kind::LocalQueue, second, &mut names, &inputs, &mut lists).await
+        };
+        let leads = async {
+            let seen = received.recv().await.unwrap();
+            assert_eq!(
+                (describe(&[seen.input]), seen.list),
+                (vec!["seen a".to_owned()], 0)
+            );
+            sender.send_replace(1);
+            let mut all = Vec::new();
+            while all.len() < 2 {
+                let next = received.recv().await.unwrap();
+                assert_eq!(next.list, 1);
+                all.push(next.input);
+            }
+            assert_eq!(describe(&all), ["gone a", "listed"]);
+        };
+        let (is_again, ()) = tokio::join!(forwarded, leads);
+        assert!(!is_again);
     }
 }

@@ -214,6 +214,21 @@ mod tests {
     }
 
     #[test]
+    fn deletion_applies_only_to_the_object_with_the_uid() {
+        let write = WriteRequest {
+            id: WriteId(1),
+            object: ObjectRef::Workload(ObjectKey::new("team", "w")),
+            purpose: WritePurpose::DeleteWorkload,
+            op: WriteOp::Delete {
+                uid: "u".to_owned(),
+            },
+        };
+        let request = build_request(&write).unwrap();
+        let options: Value = serde_json::from_slice(request.body()).unwrap();
+        assert_eq!(options["preconditions"], json!({"uid": "u"}));
+    }
+
+    #[test]
     fn write_request_uses_url_of_its_object() {
         let by = "&fieldManager=lockkeeper-controller";
         let patched = format!("{by}&fieldValidation=Ignore");

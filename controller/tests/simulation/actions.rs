@@ -5,7 +5,7 @@ use crate::jobs::JOB;
 use crate::quota::Limits;
 use crate::simulation::{InFlight, Simulation};
 use crate::write::{describe, execute, written_object};
-use lockkeeper_controller::{Kind, ObjectKey, WriteResult};
+use lockkeeper_controller::{Kind, ObjectKey, WriteOp, WriteResult};
 use std::rc::Rc;
 
 /// Without faults, pods beyond the quota of their workload disappear within this time after their controller has
@@ -20,6 +20,7 @@ impl Simulation {
     pub fn step(&mut self) -> Result<bool, String> {
         self.api.now_ms += self.rng.range(0, 15);
         self.enqueue_changed_jobs();
+        self.start_next_leader();
         if let Some(job) = self.overdue_job() {
             self.step_job(&job);
             return Ok(true);
@@ -102,11 +103,11 @@ impl Simulation {
         let able: Vec<usize> = able.map(|(at, _)| at).collect();
         let at = *self.rng.pick(&able);
         let process = &mut self.processes[at];
-        let process_started_at = process.started_at;
         process.has_new_input = false;
         let output = process.reconciler.poll(now_ms);
         process.wake_at_ms = output.wake_at_ms;
-        let (number, is_sure) = (process.number, process.is_up_to_date);
+        let number = process.number;
+        let observed_version = process.observed_version(&self.api);
         let knows_users = process.has_observed(&self.api, self.invariants.last_user_version);
         let limits = if output.writes.is_empty() {
             Limits::new()
@@ -120,22 +121,16 @@ impl Simulation {
                 process: number,
                 write,
                 limits: limits.clone(),
-                is_up_to_date: is_sure,
                 has_observed_users: knows_users,
+                observed_version,
                 begun_at_version: self.api.version(),
-                process_started_at,
             });
         }
-        let has_foreign = self.in_flight.iter().any(|it| it.process != number);
-        let has_own = self.in_flight.iter().any(|it| it.process == number);
-        let process = &mut self.processes[at];
-        let is_idle = !has_own && process.write_results.is_empty();
-        if process.is_leading
-            && is_idle
-            && !has_foreign
-            && process.has_observed(&self.api, process.must_observe_version)
-        {
-            process.is_up_to_date = true;
+        let has_in_flight = self.in_flight.iter().any(|it| it.process == number);
+        let process = &self.processes[at];
+        let is_idle = !has_in_flight && process.write_results.is_empty();
+        if process.is_leading {
+            self.invariants.observe_edits(observed_version, is_idle);
         }
     }
 
@@ -206,17 +201,13 @@ impl Simulation {
             (2, _) => WriteResult::Failed("response lost".to_owned()),
             (_, outcome) => outcome,
         };
+        if let (WriteOp::ReadJob { uid, .. }, WriteResult::Read(_)) = (&flight.write.op, &outcome) {
+            self.invariants.record_read(&self.api, uid);
+        }
         let (by, ticket) = (flight.process, flight.write.id);
         self.log(|| format!("  write {} of {by}: {outcome:?}", ticket.0));
         if let Some(process) = self.processes.iter_mut().find(|it| it.number == by) {
             process.write_results.push((ticket, outcome));
-        }
-        let is_leaders = self
-            .processes
-            .iter()
-            .any(|it| it.number == by && it.is_leading);
-        if !is_leaders {
-            self.mark_leaders_outdated();
         }
         Ok(())
     }
@@ -235,7 +226,7 @@ impl Simulation {
             self.invariants.check_excess(&self.api, flight, &excess)?;
             let before = before.as_deref();
             self.invariants
-                .check_applied(&self.api, flight, kind, &name, before)?;
+                .check_applied(&self.api, &self.in_flight, flight, &name, before)?;
         }
         Ok(outcome)
     }
@@ -263,20 +254,19 @@ impl Simulation {
                 if self.processes.is_empty() || self.rng.percent(30) {
                     self.start_process();
                 }
-                if process.is_leading {
+                if process.is_leading || self.next_leader == Some(process.number) {
                     let next = self.rng.below(self.processes.len());
                     self.make_leader(next);
                 }
             }
             _ => {
-                let now_ms = self.api.now_ms;
                 for process in &mut self.processes {
                     if process.is_leading {
-                        process.set_leading(now_ms, false);
+                        process.set_leading(&self.api, false);
                     }
                 }
                 let number = self.processes[at].number;
-                self.log(|| format!("{number} becomes the leader"));
+                self.log(|| format!("{number} becomes the next leader"));
                 self.make_leader(at);
             }
         }

@@ -83,7 +83,7 @@ impl Fixture {
         };
         change(&mut settings);
         let mut process = ControllerProcess::new(1, settings, &api);
-        process.set_leading(BEGIN_MS, true);
+        process.set_leading(&api, true);
         Self {
             api,
             process,

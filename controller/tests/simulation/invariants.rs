@@ -1,34 +1,39 @@
 //! Invariants that every write of a controller must keep.
 //!
 //! - **Quota.** A newly admitted workload fits: its queue has enough of every flavor and resource available, given
-//!   all workloads that use quota at the API server at that moment, under the limits that the controller had
-//!   observed when it began the write. So when a user has lowered quota below usage, no admission makes it worse.
-//!   Writes of a controller that is not *sure* are not checked: another client has increased usage, and the
-//!   controller has not observed that yet, or still has earlier decisions to write. Other clients are users who
-//!   edit an admission by hand, and former leaders with late writes.
+//!   all workloads that use quota at the API server at that moment, and the earlier admissions in flight, under the
+//!   limits that the controller had observed when it began the write. A later admission that is executed first counts
+//!   in its own check only. So when a user has lowered quota below usage, no admission makes it worse.
+//!   An admission that a user has edited by hand counts as it was before, until the leader has observed the edit. Then
+//!   it does not count until the leader has written its earlier decisions.
 //! - No workload is admitted that uses quota already, is inactive or has finished, or into a queue that does not
 //!   exist, is stopped, or is in a cohort cycle.
 //! - A Job is started only while its workload is admitted and not evicted, as far as the controller has observed,
 //!   and never after a controller has evicted it.
 //! - **Pods.** The requests of the pods of a Job, and of those that its controller may create at any time, are at
 //!   most the quota that its workloads hold. A user can break that: resume the Job, delete the workload, edit its
-//!   status. The controller never does, and repairs it within a bound.
+//!   status. The controller never does, unless it had not observed a user's change of that Job or of its workloads
+//!   when it began the write, and repairs it within a bound.
 //! - When quota is released, the Job has its template and parallelism as the user wrote them, and no start time.
 //! - Without faults no object is written more than [`OBJECT_MAX`] times.
 
-use crate::api::Api;
+use crate::api::{Api, merge};
 use crate::fields::{
     condition, condition_is_true, has, holds_quota, is_deleted, is_true, job_owner, may_run,
-    number, text, uid,
+    number, object_key, text, uid,
 };
 use crate::jobs::{JOB, has_ended, is_unresponsive};
 use crate::pods::{Excess, excess, is_managed, job_uid};
 use crate::process::ControllerProcess;
-use crate::quota::{Limits, ReferenceTree, current_limits, usage};
+use crate::quota::{ReferenceTree, usage};
 use crate::simulation::InFlight;
-use lockkeeper_controller::{Kind, ObjectKey, ObjectRef, WritePurpose, WriteRequest};
+use crate::write::written_object;
+use lockkeeper_controller::{
+    Kind, ObjectKey, ObjectRef, WriteId, WriteOp, WritePurpose, WriteRequest,
+};
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
+use std::rc::Rc;
 
 /// Writes of one workload or Job without faults.
 const WRITES_PER_OBJECT_MAX: usize = 60;
@@ -45,10 +50,21 @@ pub struct PreemptionRecord {
     pub version: u64,
 }
 
+/// An admission that a user has edited by hand.
+struct AdmissionEdit {
+    before: Rc<Value>,
+    admission: Value,
+    version: u64,
+    /// The leader has observed the edit, and still has earlier decisions to write.
+    is_observed: bool,
+}
+
 /// An admission.
 pub struct AdmissionRecord {
     pub uid: String,
     pub version: u64,
+    /// The process and its write.
+    write: (u64, WriteId),
 }
 
 #[derive(Default)]
@@ -60,8 +76,14 @@ pub struct InvariantChecker {
     pub original_jobs: BTreeMap<String, (Value, i64)>,
     /// By the uid of a Job: pods that its controller created and did not count in its status yet, and since when.
     pub unreported_pods: BTreeMap<String, (i64, i64)>,
-    /// Workloads that users deleted while they held quota, by the uid of the Job, with the version.
-    pub deleted_workloads: BTreeMap<String, (Value, u64)>,
+    /// Workloads that users deleted while they held quota, by the uid of the Job, with the processes that knew them.
+    pub deleted_workloads: BTreeMap<String, (Value, BTreeSet<u64>)>,
+    /// By the uid of a workload.
+    edits: BTreeMap<String, AdmissionEdit>,
+    /// By the uid of a Job: the version of the last change of it or of its workloads by a user.
+    user_versions: BTreeMap<String, u64>,
+    /// By the uid of a Job: the newest version when the controller last read it. A Job without a label is not watched.
+    read_versions: BTreeMap<String, u64>,
     /// Since when the pods of a Job have exceeded its quota, in milliseconds.
     excess_since_ms: BTreeMap<String, i64>,
     pub preemptions: Vec<PreemptionRecord>,
@@ -83,6 +105,87 @@ impl InvariantChecker {
 
     pub fn record_leader_change(&mut self, version: u64) {
         self.last_leader_change_version = version;
+    }
+
+    /// Records the changes that a user has made since this version.
+    pub fn record_user_changes(&mut self, api: &Api, since: u64) {
+        for kind in [JOB, Kind::Workload] {
+            let log = api.log(kind);
+            let begin = log.partition_point(|it| it.version <= since);
+            for (at, event) in log.iter().enumerate().skip(begin) {
+                let versions = log[..=at].iter().rev().filter(|it| it.name == event.name);
+                let objects = versions.take(2).filter_map(|it| it.object.as_deref());
+                for object in objects {
+                    let job = if kind == JOB {
+                        uid(object)
+                    } else {
+                        job_uid(object)
+                    };
+                    self.user_versions.insert(job.to_owned(), event.version);
+                }
+            }
+        }
+    }
+
+    /// Records that a user has edited a workload.
+    pub fn record_edit(&mut self, api: &Api, before: Rc<Value>) {
+        let Some(after) = api.get(Kind::Workload, &object_key(&before)) else {
+            return;
+        };
+        let admission = &after["status"]["admission"];
+        if !holds_quota(after) || *admission == before["status"]["admission"] {
+            return;
+        }
+        let edit = self.edits.remove(uid(after)).unwrap_or(AdmissionEdit {
+            before,
+            admission: Value::Null,
+            version: 0,
+            is_observed: false,
+        });
+        let edit = AdmissionEdit {
+            admission: admission.clone(),
+            version: api.version(),
+            ..edit
+        };
+        self.edits.insert(uid(after).to_owned(), edit);
+    }
+
+    /// The leader has observed this version. When no write of it is in flight, it has written its earlier decisions.
+    pub fn observe_edits(&mut self, observed_version: u64, is_idle: bool) {
+        self.edits
+            .retain(|_, it| !is_idle || it.version > observed_version);
+        for edit in self.edits.values_mut() {
+            edit.is_observed |= edit.version <= observed_version;
+        }
+    }
+
+    /// The workload that counts: that of the API server, unless a user has edited its admission.
+    fn counted<'a>(&'a self, workload: &'a Value) -> Option<&'a Value> {
+        let edit = self.edits.get(uid(workload));
+        match edit.filter(|it| it.admission == workload["status"]["admission"]) {
+            Some(edit) if edit.is_observed => None,
+            Some(edit) => Some(&edit.before),
+            None => Some(workload),
+        }
+    }
+
+    /// Records that the controller has read a Job.
+    pub fn record_read(&mut self, api: &Api, job: &str) {
+        self.read_versions.insert(job.to_owned(), api.version());
+    }
+
+    /// Whether a write was begun before its process had observed the last change of a Job by a user.
+    fn is_before_user(&self, api: &Api, flight: &InFlight, of: &str) -> bool {
+        let Some(last) = self.user_versions.get(of) else {
+            return false;
+        };
+        let job = api.all(JOB).find(|(_, it)| uid(it) == of);
+        let read_version = self.read_versions.get(of).copied().unwrap_or_default();
+        let observed = match job {
+            Some((_, job)) if !is_managed(job) => read_version.min(flight.observed_version),
+            _ => flight.observed_version,
+        };
+        *last > observed
     }
 
     pub fn most_written(&self) -> String {
@@ -118,17 +221,25 @@ impl InvariantChecker {
     pub fn check_applied(
         &mut self,
         api: &Api,
+        in_flight: &[InFlight],
         flight: &InFlight,
-        kind: Kind,
         name: &ObjectKey,
         before: Option<&Value>,
     ) -> Result<(), String> {
         self.writes += 1;
         self.count_write(&flight.write.object)?;
-        let after = api.get(kind, name).map(|it| &**it);
+        let (kind, _) = written_object(&flight.write);
+        let after = kind.and_then(|kind| api.get(kind, name));
+        let after = after.map(|it| &**it);
         match kind {
-            Kind::Workload => self.check_workload_write(api, flight, name, before, after),
-            JOB => self.check_job_write(api, flight, name, before, after),
+            Some(Kind::Workload) => {
+                let is_admission = self.check_workload_write(api, flight, name, before, after)?;
+                match after.filter(|_| is_admission) {
+                    Some(after) => self.check_admission(api, in_flight, flight, name, after),
+                    None => Ok(()),
+                }
+            }
+            Some(JOB) => self.check_job_write(api, flight, name, before, after),
             _ => Ok(()),
         }
     }
@@ -151,6 +262,7 @@ impl InvariantChecker {
         Ok(())
     }
 
+    /// Returns whether the write has admitted the workload.
     fn check_workload_write(
         &mut self,
         api: &Api,
@@ -158,18 +270,19 @@ impl InvariantChecker {
         name: &ObjectKey,
         before: Option<&Value>,
         after: Option<&Value>,
-    ) -> Result<(), String> {
+    ) -> Result<bool, String> {
         let held = before.is_some_and(holds_quota);
         let Some(after) = after else {
             let before = before.unwrap();
-            return if held {
-                self.check_release(api, flight, name, before)
-            } else {
-                Ok(())
-            };
+            if held {
+                self.check_release(api, flight, name, before)?;
+            }
+            return Ok(false);
         };
         if before.is_none() {
             self.last_arrival_version = api.version();
+            // A Job gets another workload only when it has stopped.
+            self.deleted_workloads.remove(job_uid(after));
         }
         let was_evicted = before.is_some_and(|it| condition_is_true(it, "Evicted"));
         if condition_is_true(after, "Evicted") && !was_evicted {
@@ -181,8 +294,9 @@ impl InvariantChecker {
                 self.admissions.push(AdmissionRecord {
                     uid: uid(after).to_owned(),
                     version: api.version(),
+                    write: (flight.process, flight.write.id),
                 });
-                self.check_admission(api, flight, name, after)
+                Ok(true)
             }
             (true, true)
                 if before.unwrap()["status"]["admission"] != after["status"]["admission"] =>
@@ -190,9 +304,10 @@ impl InvariantChecker {
                 Err(format!("{name} is admitted again while it holds quota"))
             }
             (true, false) if !condition_is_true(after, "Finished") => {
-                self.check_release(api, flight, name, after)
+                self.check_release(api, flight, name, after)?;
+                Ok(false)
             }
-            _ => Ok(()),
+            _ => Ok(false),
         }
     }
 
@@ -236,8 +351,7 @@ impl InvariantChecker {
         let Some(job) = job.filter(|it| uid(it) == of && !has_ended(it)) else {
             return Ok(());
         };
-        let has_seen_all = flight.is_up_to_date && flight.has_observed_users;
-        if !has_seen_all || self.last_user_version > flight.begun_at_version || is_deleted(job) {
+        if self.is_before_user(api, flight, of) || is_deleted(job) {
             return Ok(());
         }
         self.check_restored(job)
@@ -272,11 +386,11 @@ impl InvariantChecker {
             return Ok(());
         };
         let is_start = is_true(before, "/spec/suspend") && !is_true(after, "/spec/suspend");
-        if !is_start || !flight.is_up_to_date {
+        let of = uid(after);
+        if !is_start || self.is_before_user(api, flight, of) {
             return Ok(());
         }
         let mut workloads = api.all(Kind::Workload);
-        let of = uid(after);
         let workload = workloads.find(|(_, it)| job_owner(it).is_some_and(|(_, uid)| uid == of));
         let is_taken = |it: &Value| !holds_quota(it) && self.released_workloads.contains(uid(it));
         if workload.is_some_and(|(_, it)| is_taken(it)) {
@@ -291,19 +405,17 @@ impl InvariantChecker {
         excess(api, &self.unreported_pods)
     }
 
-    /// No write of the controller takes quota from pods, or starts pods without quota. A user may have done so since
-    /// the write began.
+    /// No write of the controller takes quota from pods, or starts pods without quota.
     pub fn check_excess(
         &self,
         api: &Api,
         flight: &InFlight,
         before: &Excess,
     ) -> Result<(), String> {
-        let has_seen_all = flight.is_up_to_date && flight.has_observed_users;
-        if !has_seen_all || self.last_user_version > flight.begun_at_version {
-            return Ok(());
-        }
         for (job, after) in self.excess(api) {
+            if self.is_before_user(api, flight, &job) {
+                continue;
+            }
             if after > before.get(&job).copied().unwrap_or_default() {
                 let what = flight.write.purpose.as_str();
                 let object = &flight.write.object;
@@ -346,36 +458,29 @@ impl InvariantChecker {
         flight: &'a InFlight,
     ) -> impl Iterator<Item = &'a Value> {
         let deleted = self.deleted_workloads.iter();
-        deleted.filter_map(move |(of, (workload, version))| {
+        deleted.filter_map(move |(of, (workload, processes))| {
             let mut jobs = api.all(JOB);
             let (_, job) = jobs.find(|(_, it)| uid(it) == of)?;
-            // A process that started later has never seen it.
-            let is_known = flight.process_started_at < *version;
+            // Another process has never seen it.
+            let is_known = processes.contains(&flight.process);
             let has_pods =
                 number(job, "/status/active") > 0 || self.unreported_pods.contains_key(of);
-            // A Job gets another workload only when it has stopped.
-            let mut workloads = api.all(Kind::Workload);
-            let has_another = workloads.any(|(_, it)| job_uid(it) == of);
-            (is_known && has_pods && !has_another && !has_ended(job)).then_some(workload)
+            (is_known && has_pods && !has_ended(job)).then_some(workload)
         })
     }
 
-    /// The quota tree under these limits, with the usage of all workloads but one.
-    fn tree_without(
-        &self,
-        api: &Api,
-        flight: &InFlight,
-        name: &ObjectKey,
-        limits: &Limits,
-    ) -> ReferenceTree {
-        let others = api.all(Kind::Workload).filter(|(other, _)| *other != name);
-        let others = others.map(|(_, it)| &**it);
-        ReferenceTree::from_objects(limits, others.chain(self.deleted_but_in_use(api, flight)))
+    /// Whether a stored admission was decided after that of this write, and counted it.
+    fn is_later(&self, flight: &InFlight, workload: &Value) -> bool {
+        let mut admissions = self.admissions.iter().rev();
+        let last = admissions.find(|it| it.uid == uid(workload));
+        let (process, write) = (flight.process, flight.write.id);
+        last.is_some_and(|it| it.write.0 == process && it.write.1 > write)
     }
 
     fn check_admission(
         &self,
         api: &Api,
+        in_flight: &[InFlight],
         flight: &InFlight,
         name: &ObjectKey,
         workload: &Value,
@@ -383,10 +488,13 @@ impl InvariantChecker {
         if workload["spec"]["active"] == false {
             return Err(format!("{name} is admitted but not active"));
         }
-        if !flight.is_up_to_date {
-            return Ok(());
-        }
-        let tree = self.tree_without(api, flight, name, &flight.limits);
+        let others = api.all(Kind::Workload).filter(|(other, _)| *other != name);
+        let others = others.filter(|(_, it)| !self.is_later(flight, it));
+        let others = others.filter_map(|(_, it)| self.counted(it));
+        let earlier = earlier_admissions(api, in_flight, flight);
+        let all = others.chain(&earlier);
+        let all = all.chain(self.deleted_but_in_use(api, flight));
+        let tree = ReferenceTree::from_objects(&flight.limits, all);
         let queue = text(workload, "/status/admission/clusterQueue");
         let known = flight
             .limits
@@ -402,12 +510,9 @@ impl InvariantChecker {
                 "{name} is admitted to {queue}, which is stopped or in a cohort cycle"
             ));
         }
-        // A later decision may be written first: it was made under the limits of that time, with this admission in
-        // its sums.
-        let now = self.tree_without(api, flight, name, &current_limits(api));
         for (cell, amount) in usage(workload) {
             let available = tree.available(queue, &cell);
-            if amount > available && amount > now.available(queue, &cell) {
+            if amount > available {
                 return Err(format!(
                     "{name} is admitted with {amount} of {cell:?}, and {queue} has {available}"
                 ));
@@ -415,4 +520,26 @@ impl InvariantChecker {
         }
         Ok(())
     }
+}
+
+/// The workloads with the admissions that the process began to write before this one, and that may still be executed.
+fn earlier_admissions(api: &Api, in_flight: &[InFlight], flight: &InFlight) -> Vec<Value> {
+    let earlier = in_flight
+        .iter()
+        .filter(|it| it.process == flight.process && it.write.id < flight.write.id);
+    let admissions = earlier.filter_map(|it| match (&it.write.object, &it.write.op) {
+        (ObjectRef::Workload(key), WriteOp::PatchStatus(patch)) => Some((key, patch)),
+        _ => None,
+    });
+    let admitted = admissions.filter_map(|(key, patch)| {
+        let workload = api.get(Kind::Workload, key)?;
+        let version = |it| text(it, "/metadata/resourceVersion");
+        if version(patch) != version(workload) || holds_quota(workload) {
+            return None;
+        }
+        let mut workload = (**workload).clone();
+        merge(&mut workload["status"], &patch["status"]);
+        Some(workload)
+    });
+    admitted.collect()
 }

@@ -83,8 +83,6 @@ fn is_watched(kind: Kind, object: &Value) -> bool {
 
 pub struct ControllerProcess {
     pub number: u64,
-    /// The newest version when it started.
-    pub started_at: u64,
     pub reconciler: Reconciler,
     pub watches: BTreeMap<Kind, SimulatedWatch>,
     /// The last delivered version of each object.
@@ -94,11 +92,6 @@ pub struct ControllerProcess {
     /// Whether an input was handled since the last poll.
     pub has_new_input: bool,
     pub is_leading: bool,
-    /// The version of the last write by another client: until the process has observed it, its decisions may be
-    /// outdated.
-    pub must_observe_version: u64,
-    /// The process has observed that version, and all its earlier decisions are written or dropped.
-    pub is_up_to_date: bool,
 }
 
 impl ControllerProcess {
@@ -112,7 +105,6 @@ impl ControllerProcess {
         }
         Self {
             number,
-            started_at: api.version(),
             reconciler: Reconciler::new(settings),
             watches,
             view: BTreeMap::new(),
@@ -120,8 +112,6 @@ impl ControllerProcess {
             wake_at_ms: None,
             has_new_input: false,
             is_leading: false,
-            must_observe_version: 0,
-            is_up_to_date: false,
         }
     }
 
@@ -131,6 +121,16 @@ impl ControllerProcess {
             let next = api.log(*kind).get(watch.log_position);
             watch.listing.is_none() && next.is_none_or(|it| it.version > until)
         })
+    }
+
+    /// The newest version up to which the process has observed all changes.
+    pub fn observed_version(&self, api: &Api) -> u64 {
+        let observed = self.watches.iter().map(|(kind, watch)| {
+            let next = api.log(*kind).get(watch.log_position);
+            let last = next.map_or(api.version(), |it| it.version - 1);
+            if watch.listing.is_some() { 0 } else { last }
+        });
+        observed.min().unwrap_or_default()
     }
 
     /// The kinds with events to deliver.
@@ -180,10 +180,16 @@ impl ControllerProcess {
         (ticket, outcome)
     }
 
-    pub fn set_leading(&mut self, now_ms: i64, is_leading: bool) {
+    /// A new leader lists all kinds again.
+    pub fn set_leading(&mut self, api: &Api, is_leading: bool) {
         self.is_leading = is_leading;
         self.reconciler
-            .handle_input(now_ms, Input::Leadership(is_leading));
+            .handle_input(api.now_ms, Input::Leadership(is_leading));
+        if is_leading {
+            for (kind, watch) in &mut self.watches {
+                watch.relist(api, *kind);
+            }
+        }
         self.has_new_input = true;
     }
 

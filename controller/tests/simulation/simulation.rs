@@ -34,14 +34,12 @@ pub struct InFlight {
     pub write: WriteRequest,
     /// The limits that the process had observed when it began to write.
     pub limits: Limits,
-    /// Whether the process had observed all writes of other clients.
-    pub is_up_to_date: bool,
     /// Whether the process had observed all changes by users.
     pub has_observed_users: bool,
+    /// The newest version up to which the process had observed all changes when it began.
+    pub observed_version: u64,
     /// The newest version when it began.
     pub begun_at_version: u64,
-    /// The newest version when the process started.
-    pub process_started_at: u64,
 }
 
 pub struct Simulation {
@@ -49,6 +47,8 @@ pub struct Simulation {
     pub api: Api,
     pub processes: Vec<ControllerProcess>,
     pub in_flight: Vec<InFlight>,
+    /// The number of the process that leads as soon as the writes of the former leader have ended.
+    pub next_leader: Option<u64>,
     pub settings: Settings,
     pub invariants: InvariantChecker,
     pub jobs_to_do: BTreeSet<ObjectKey>,
@@ -89,6 +89,7 @@ impl Simulation {
             api: Api::new(BEGIN_MS),
             processes: Vec::new(),
             in_flight: Vec::new(),
+            next_leader: None,
             settings,
             invariants: InvariantChecker::default(),
             jobs_to_do: BTreeSet::new(),
@@ -152,23 +153,28 @@ impl Simulation {
         self.log(|| "a controller starts".to_owned());
     }
 
-    /// Makes this process the leader.
+    /// Makes this process the next leader.
     pub fn make_leader(&mut self, at: usize) {
-        let now_ms = self.api.now_ms;
-        self.processes[at].set_leading(now_ms, true);
-        self.mark_leaders_outdated();
-        self.invariants.record_leader_change(self.api.version());
+        self.next_leader = Some(self.processes[at].number);
+        self.start_next_leader();
     }
 
-    /// Records a write that the leader has not observed.
-    pub fn mark_leaders_outdated(&mut self) {
-        for process in &mut self.processes {
-            process.is_up_to_date = false;
-            process.must_observe_version = self.api.version();
-        }
-        // Writes begun before were planned on an outdated state.
-        for flight in &mut self.in_flight {
-            flight.is_up_to_date = false;
+    /// Starts the leadership of the next leader, if no write is in flight: a leader waits until the time limits of the
+    /// former leader's writes have passed, and for the results of its own writes from an earlier leadership.
+    pub fn start_next_leader(&mut self) {
+        let Some(number) = self.next_leader else {
+            return;
+        };
+        let mut processes = self.processes.iter_mut();
+        let next = processes.find(|it| it.number == number);
+        let Some(process) = next.filter(|it| it.write_results.is_empty()) else {
+            return;
+        };
+        if self.in_flight.is_empty() {
+            process.set_leading(&self.api, true);
+            self.next_leader = None;
+            self.invariants.record_leader_change(self.api.version());
+            self.log(|| format!("{number} leads"));
         }
     }
 
@@ -225,7 +231,7 @@ impl Simulation {
         if self.processes.is_empty() {
             self.start_process();
         }
-        if !self.processes.iter().any(|it| it.is_leading) {
+        if self.next_leader.is_none() && !self.processes.iter().any(|it| it.is_leading) {
             self.make_leader(0);
         }
         if self.rng.percent(60) {

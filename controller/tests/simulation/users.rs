@@ -4,6 +4,7 @@ use crate::fields::{condition_is_true, holds_quota, is_deleted, is_true, list, n
 use crate::jobs::{JOB, has_ended};
 use crate::objects::{self, NAMESPACE, QUEUES};
 use crate::pods::{OrphanedPods, job_uid, requests};
+use crate::process::ControllerProcess;
 use crate::simulation::Simulation;
 use lockkeeper_controller::{Kind, ObjectKey};
 use serde_json::{Value, json};
@@ -16,6 +17,7 @@ impl Simulation {
     /// Executes a random change by a user.
     pub fn user_action(&mut self) {
         let weights = [8, 3, 2, 2, 3, 3, 2, 2, 4, 6, 2, 2, 2];
+        let version = self.api.version();
         match self.rng.pick_weighted(&weights).unwrap() {
             0 => self.create_job(),
             1 => self.create_workload(),
@@ -31,6 +33,7 @@ impl Simulation {
             12 => self.orphan_job(),
             _ => self.queue_admin_action(),
         }
+        self.invariants.record_user_changes(&self.api, version);
         self.invariants.last_user_version = self.api.version();
     }
 
@@ -87,7 +90,14 @@ impl Simulation {
         if let Some(workload) = self.pick_object(Kind::Workload) {
             self.delete(Kind::Workload, &workload, false);
             if holds_quota(&workload) {
-                let deleted = ((*workload).clone(), self.api.version());
+                let key = (Kind::Workload, crate::fields::object_key(&workload));
+                let knows = |it: &&ControllerProcess| {
+                    let known = it.view.get(&key);
+                    known.is_some_and(|it| uid(it) == uid(&workload))
+                };
+                let processes = self.processes.iter().filter(knows);
+                let processes = processes.map(|it| it.number).collect();
+                let deleted = ((*workload).clone(), processes);
                 let job = job_uid(&workload).to_owned();
                 self.invariants.deleted_workloads.insert(job, deleted);
             }
@@ -192,7 +202,7 @@ impl Simulation {
             _ => (self.moved_admission_patch(&workload), true),
         };
         if self.user_patch(Kind::Workload, &workload, &patch, is_status) {
-            self.mark_leaders_outdated();
+            self.invariants.record_edit(&self.api, workload);
         }
     }
 

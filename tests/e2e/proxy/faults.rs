@@ -11,6 +11,14 @@ use crate::client::HttpMessage;
 pub struct Faults {
     /// The delay of each request, and of each event of a watch.
     pub latency_ms: u64,
+    /// The part of a request line whose requests and events have the additional delay `slow_ms`.
+    pub slow: &'static str,
+    pub slow_ms: u64,
+    /// Every request gets 503.
+    pub unavailable: bool,
+    /// The collection whose first list stops after the head of the response: nothing follows, and the connection stays
+    /// open.
+    pub frozen_list: &'static str,
     /// The additional delay of an event.
     pub lag_ms: u64,
     /// Writes that get 429 and are not done.
@@ -40,6 +48,9 @@ pub struct FaultCounts {
     pub events: usize,
     /// Delayed requests and events.
     pub late: usize,
+    /// Requests that got 503 because the API server was unavailable.
+    pub unavailable: usize,
+    pub frozen_lists: usize,
     pub busy: usize,
     pub broken: usize,
     pub lost: usize,
@@ -61,8 +72,18 @@ pub(super) enum Disposition {
     Forward,
     /// The request is forwarded, and the response is dropped.
     DropResponse,
+    /// The request is forwarded, and only the head of the response is sent.
+    FreezeAfterHead,
     /// The response has this code and reason instead.
     Respond(u16, &'static str),
+}
+
+impl Faults {
+    /// The delay of a request with this first line.
+    pub(super) fn delay_ms(&self, first: &str) -> u64 {
+        let is_slow = self.slow_ms > 0 && first.contains(self.slow);
+        self.latency_ms + if is_slow { self.slow_ms } else { 0 }
+    }
 }
 
 const EXPIRED: Disposition = Disposition::Respond(410, "Expired");
@@ -77,6 +98,11 @@ impl FaultCounts {
     ) -> Disposition {
         self.requests += 1;
         let path = path(request);
+        if faults.unavailable {
+            self.unavailable += 1;
+            self.in_flight += usize::from(is_write(request));
+            return Disposition::Respond(503, "ServiceUnavailable");
+        }
         if is_watch(request) {
             let oldest = oldest.get(collection(path));
             let is_expired = oldest.is_some_and(|oldest| version(path) < *oldest);
@@ -88,6 +114,13 @@ impl FaultCounts {
             };
         }
         if !is_write(request) {
+            let is_frozen = !faults.frozen_list.is_empty()
+                && self.frozen_lists == 0
+                && collection(path).ends_with(faults.frozen_list);
+            if is_frozen {
+                self.frozen_lists += 1;
+                return Disposition::FreezeAfterHead;
+            }
             let is_further = path.contains("continue=");
             let is_expired = is_further && self.pages_gone < faults.pages;
             self.pages += usize::from(is_further);

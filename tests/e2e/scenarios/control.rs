@@ -3,9 +3,11 @@
 mod adopt;
 mod bad_input;
 mod borrowing;
+mod connection_faults;
 mod elastic;
 mod faults;
 mod fixture;
+mod held_writes;
 mod invariants;
 mod jobs;
 mod limits;
@@ -43,6 +45,8 @@ pub fn scenarios() -> Vec<Scenario> {
     add("tenant", &tenant::TRIALS);
     add("faults", &faults::TRIALS);
     add("faults", &proxy_faults::TRIALS);
+    add("faults", &connection_faults::TRIALS);
+    add("faults", &held_writes::TRIALS);
     scenarios
 }
 

@@ -64,6 +64,10 @@ fn plan_deletion<'a>(view: View<'a>, key: &ObjectKey, workload: &'a TrackedWorkl
         return write(WorkloadAction::Delete);
     }
     let at_ms = match job_stop(view, workload, job) {
+        // Since the read the job may have been resumed: it is read again before a deletion is retried.
+        JobStop::Stopped if is_outdated(view, job.source) => {
+            return write(WorkloadAction::ReadJob);
+        }
         JobStop::Stopped => return write(WorkloadAction::Delete),
         JobStop::At(at_ms) => at_ms,
         JobStop::Running => i64::MAX,
@@ -75,6 +79,10 @@ fn plan_deletion<'a>(view: View<'a>, key: &ObjectKey, workload: &'a TrackedWorkl
         _ if at_ms < i64::MAX => Plan::at(at_ms),
         _ => Plan::NOTHING,
     }
+}
+
+fn is_outdated(view: View<'_>, source: JobSource) -> bool {
+    matches!(source, JobSource::Read(at_ms) if at_ms.saturating_add(READ_PAUSE_MS) < view.now_ms)
 }
 
 /// The job is gone: its pods may run on if it was deleted without them.

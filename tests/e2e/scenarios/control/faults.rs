@@ -188,6 +188,7 @@ const TERMS: &str = "controller: {leaderElection: \
 /// Two controllers and one Lease. The leader is paused for a while, as on a paused machine, and resumes; later the
 /// other one is killed.
 fn leader_takeover(stage: &mut Fixture) {
+    stage.without_webhook();
     let mut site = ControllerFixture::without_controller(stage);
     queues(&site);
     let (workloads, jobs) = (site.watch("Workload"), site.watch("Job"));

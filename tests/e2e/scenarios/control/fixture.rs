@@ -105,9 +105,20 @@ impl<'a> ControllerFixture<'a> {
     /// Like `start_controller`, through a proxy to the API server.
     #[track_caller]
     pub fn start_controller_through(&mut self, proxy: &Proxy, config: &str) {
+        self.controller = Some(self.start_another_through(proxy, config, &[NO_LEADER_ELECTION]));
+    }
+
+    /// Starts another controller, through a proxy to the API server.
+    #[track_caller]
+    pub fn start_another_through(
+        &mut self,
+        proxy: &Proxy,
+        config: &str,
+        flags: &[&str],
+    ) -> Controller {
         let folder = self.stage.new_folder();
         let account = proxy.kubeconfig(&folder).unwrap();
-        self.controller = Some(start(&account, &folder, config, &[NO_LEADER_ELECTION]));
+        start(&account, &folder, config, flags)
     }
 
     /// Starts a proxy with the controller's token.

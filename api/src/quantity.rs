@@ -366,6 +366,9 @@ impl Visitor<'_> for QuantityVisitor {
     }
 
     fn visit_str<E: de::Error>(self, text: &str) -> Result<Quantity, E> {
+        if let Some(quantity) = parse::parse_usual(text) {
+            return Ok(quantity);
+        }
         // Kubernetes trims the raw text between the quotes. ASCII control characters can only be written as escapes
         // there, which it does not decode, so it rejects them.
         text.trim_matches(|c: char| c.is_whitespace() && c >= ' ')

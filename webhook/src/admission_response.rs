@@ -330,6 +330,10 @@ fn messages_by_rule(findings: &[Finding]) -> BTreeMap<&str, String> {
     let mut out: BTreeMap<&str, String> = BTreeMap::new();
     for finding in findings {
         let text = out.entry(&finding.rule).or_default();
+        // A longer text would be truncated.
+        if text.len() > ANNOTATION_LENGTH_MAX && text.chars().count() > ANNOTATION_LENGTH_MAX {
+            continue;
+        }
         if !text.is_empty() {
             text.push_str("; ");
         }

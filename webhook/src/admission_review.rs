@@ -3,8 +3,9 @@
 //! The embedded objects stay borrowed from the body: they are decoded once, into the type that the
 //! request's kind selects.
 
+use crate::embedded_objects::ReviewParts;
 use lockkeeper_policies::rule::Operation;
-use serde::Deserialize;
+use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 use std::borrow::Cow;
 
@@ -38,10 +39,17 @@ pub(crate) struct AdmissionRequest<'a> {
     pub(crate) namespace: Cow<'a, str>,
     #[serde(borrow, default)]
     pub(crate) operation: Cow<'a, str>,
-    #[serde(borrow, default)]
-    pub(crate) object: Option<&'a RawValue>,
-    #[serde(borrow, default)]
-    pub(crate) old_object: Option<&'a RawValue>,
+    /// Text that may be invalid JSON.
+    #[serde(borrow, default, deserialize_with = "raw_text")]
+    pub(crate) object: Option<&'a str>,
+    /// Text that may be invalid JSON.
+    #[serde(borrow, default, deserialize_with = "raw_text")]
+    pub(crate) old_object: Option<&'a str>,
+}
+
+fn raw_text<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<&'de str>, D::Error> {
+    let raw = Option::<&RawValue>::deserialize(deserializer)?;
+    Ok(raw.map(RawValue::get))
 }
 
 /// Group, version and kind of the embedded objects.
@@ -101,17 +109,19 @@ pub(crate) enum AdmissionReviewError {
 }
 
 /// Decodes the review without its embedded objects.
-pub(crate) fn decode(
-    body: &[u8],
-) -> Result<(AdmissionReview<'_>, AdmissionRequest<'_>), AdmissionReviewError> {
-    let mut review: AdmissionReview<'_> = serde_json::from_slice(body)?;
-    let request = review
+pub(crate) fn decode<'a>(
+    parts: &'a ReviewParts<'a>,
+) -> Result<(AdmissionReview<'a>, AdmissionRequest<'a>), AdmissionReviewError> {
+    let mut review: AdmissionReview<'_> = serde_json::from_slice(&parts.envelope)?;
+    let mut request = review
         .request
         .take()
         .ok_or(AdmissionReviewError::NoRequest)?;
     if request.uid.is_empty() {
         return Err(AdmissionReviewError::NoUid);
     }
+    request.object = parts.object.or(request.object);
+    request.old_object = parts.old_object.or(request.old_object);
     Ok((review, request))
 }
 
@@ -123,7 +133,7 @@ mod tests {
 
     #[track_caller]
     fn check_error(body: &[u8], part: &str) {
-        let error = decode(body).unwrap_err().to_string();
+        let error = decode(&ReviewParts::split(body)).unwrap_err().to_string();
         assert!(error.contains(part), "{error}");
     }
 
@@ -144,8 +154,9 @@ mod tests {
     #[test]
     fn decode_borrows_objects() {
         let body = br#"{"request": {"uid": "u", "object": {"a": [1, 2]}, "oldObject": null}}"#;
-        let (_, request) = decode(body).unwrap();
-        assert_eq!(request.object.unwrap().get(), r#"{"a": [1, 2]}"#);
+        let parts = ReviewParts::split(body);
+        let (_, request) = decode(&parts).unwrap();
+        assert_eq!(request.object.unwrap(), r#"{"a": [1, 2]}"#);
         assert!(request.old_object.is_none());
     }
 
@@ -156,6 +167,6 @@ mod tests {
             "[".repeat(100_000),
             "]".repeat(100_000)
         );
-        assert!(decode(deep.as_bytes()).is_ok());
+        assert!(decode(&ReviewParts::split(deep.as_bytes())).is_ok());
     }
 }

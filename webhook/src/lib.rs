@@ -24,6 +24,7 @@ mod admission_review;
 mod conversion_review;
 mod deadline;
 mod duplicate_keys;
+mod embedded_objects;
 mod metric_labels;
 mod peer_shares;
 mod request_observer;

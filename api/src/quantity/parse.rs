@@ -2,7 +2,9 @@
 
 use std::num::IntErrorKind;
 
-use super::{BINARY_SI, DECIMAL_SI, Format, NANO_PER_WHOLE, Quantity, QuantityError};
+use super::{
+    BINARY_SI, DECIMAL_SI, Format, NANO_PER_MILLI, NANO_PER_WHOLE, Quantity, QuantityError,
+};
 
 /// The power of ten of a nano unit.
 const NANO_EXPONENT: i32 = -9;
@@ -41,7 +43,48 @@ enum Multiplier {
     Two(u32),
 }
 
+/// The most digits that [`parse_usual`] reads: their number fits 64 bits.
+const USUAL_DIGITS_MAX: usize = 18;
+
 pub(super) fn parse(text: &str) -> Result<Quantity, QuantityError> {
+    match parse_usual(text) {
+        Some(quantity) => Ok(quantity),
+        None => parse_any(text),
+    }
+}
+
+/// Parses digits with a common suffix or none, as most quantities are written, in a fraction of the time of
+/// [`parse_any`]. `None` for any other text.
+pub(super) fn parse_usual(text: &str) -> Option<Quantity> {
+    let length = text.bytes().take_while(u8::is_ascii_digit).count();
+    let (digits, suffix) = text.split_at_checked(length)?;
+    if digits.is_empty() || length > USUAL_DIGITS_MAX {
+        return None;
+    }
+    // Numbers of so few digits do not wrap.
+    let number = digits.bytes().fold(0_u64, |sum, digit| {
+        let digit = u64::from(digit.wrapping_sub(b'0'));
+        sum.wrapping_mul(10).wrapping_add(digit)
+    });
+    let (nano_per_unit, format) = match suffix {
+        "" => (NANO_PER_WHOLE, Format::DecimalSi),
+        "m" => (NANO_PER_MILLI, Format::DecimalSi),
+        "k" => (1_000_000_000_000, Format::DecimalSi),
+        "M" => (1_000_000_000_000_000, Format::DecimalSi),
+        "G" => (1_000_000_000_000_000_000, Format::DecimalSi),
+        "Ki" => (1_024_000_000_000, Format::BinarySi),
+        "Mi" => (1_048_576_000_000_000, Format::BinarySi),
+        "Gi" => (1_073_741_824_000_000_000, Format::BinarySi),
+        "Ti" => (1_099_511_627_776_000_000_000, Format::BinarySi),
+        _ => return None,
+    };
+    let nano = i128::from(number).checked_mul(nano_per_unit)?;
+    let is_lowered = format == Format::BinarySi && nano.unsigned_abs() > BINARY_NANO_MAX;
+    (!is_lowered).then_some(Quantity { nano, format })
+}
+
+/// Parses any text.
+pub(super) fn parse_any(text: &str) -> Result<Quantity, QuantityError> {
     let parts = split(text).ok_or(QuantityError::Malformed)?;
     let multiplier = interpret(parts.suffix)?;
     let no_digits = parts.integer.is_empty() && parts.fraction.is_empty();

@@ -402,3 +402,34 @@ fn checked_sum_is_exact_or_none() {
     assert_eq!(sum("0.1m", "1").unwrap().nano(), 1_000_100_000);
     assert_eq!(sum("100000000000E", "100000000000E"), None);
 }
+
+proptest! {
+    #[test]
+    fn parse_usual_equals_parse_any(digits in "[0-9]{0,20}", suffix in "(|n|u|m|k|M|G|T|P|E|Ki|Mi|Gi|Ti|Pi|Ei|e3| |x)") {
+        let text = format!("{digits}{suffix}");
+        if let Some(usual) = parse::parse_usual(&text) {
+            let any = parse::parse_any(&text).unwrap();
+            prop_assert_eq!((usual.nano, usual.format), (any.nano, any.format), "{}", text);
+        }
+    }
+}
+
+#[test]
+fn parse_usual_reads_digits_with_common_suffix() {
+    for text in ["0", "4", "500m", "16Gi", "999999999999999999", "8388607Ti"] {
+        assert!(parse::parse_usual(text).is_some(), "{text}");
+    }
+    for text in [
+        "",
+        "m",
+        "-1",
+        "+1",
+        "1.5",
+        "1e3",
+        " 1",
+        "1000000000000000000",
+        "8388608Ti",
+    ] {
+        assert!(parse::parse_usual(text).is_none(), "{text}");
+    }
+}

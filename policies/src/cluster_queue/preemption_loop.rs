@@ -37,7 +37,7 @@ fn check<T: QueueFields>(queue: &T, context: &Context<'_>, out: &mut Findings) {
     let tree = context.cluster.tree(T::PROJECT);
     // Facts shared with the tree select its cached summary (`QueueView::for_node`).
     let facts = queue.facts_from_tree(tree);
-    let preemption = facts.preemption;
+    let preemption = facts.preemption();
     let Some(view) = QueueView::for_node(tree, T::NODE, queue.name(), &facts) else {
         return;
     };

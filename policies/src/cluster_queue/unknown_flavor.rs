@@ -7,6 +7,7 @@ use crate::quota;
 use crate::quota::QuotaFields;
 use crate::rule::{Check, Context, Layer, Rule};
 use lockkeeper_api::config::Action;
+use std::cell::LazyCell;
 
 pub(crate) const fn rule<T: QuotaFields>() -> Rule<T> {
     Rule {
@@ -23,16 +24,17 @@ pub(crate) const fn rule<T: QuotaFields>() -> Rule<T> {
 
 fn check<T: QuotaFields>(object: &T, context: &Context<'_>, out: &mut Findings) {
     let kind = IndexedKind::ResourceFlavor(T::PROJECT);
-    let known = join_names(context.cluster.tree(T::PROJECT).flavors());
-    if known.is_empty() {
+    let tree = context.cluster.tree(T::PROJECT);
+    if tree.flavors().next().is_none() {
         return;
     }
+    let known = LazyCell::new(|| join_names(tree.flavors()));
     quota::visit_flavors(object.groups(), out, |flavor, path, out| {
         if context.cluster.exists(kind, &flavor.name) == Lookup::Absent {
             out.not_found(
                 path(),
                 &flavor.name,
-                format!("create this ResourceFlavor, or name one of {known}"),
+                format!("create this ResourceFlavor, or name one of {}", *known),
             );
         }
     });

@@ -30,7 +30,7 @@ fn check<T: QuotaFields>(cohort: &T, context: &Context<'_>, out: &mut Findings) 
     let Some(whole) = HypotheticalTree::for_node(tree, T::NODE, cohort.name(), &facts) else {
         return;
     };
-    let mut counted = facts.quotas.iter().filter(|(_, it)| !it.nominal.is_zero());
+    let mut counted = facts.quotas().filter(|(_, it)| !it.nominal.is_zero());
     // One equal sum may be a coincidence; all of them are rarely one.
     if !counted.all(|(key, it)| is_sum(&whole.nominal_quotas_below(key), it.nominal)) {
         return;

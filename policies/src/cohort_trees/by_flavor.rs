@@ -9,22 +9,39 @@ const SHARED_NAMES_MAX: usize = 8;
 pub type FlavorResource<'a> = (&'a str, &'a str);
 
 /// Values by flavor and resource, sorted. A sorted vector, because lookups are far more frequent than changes, and a
-/// lookup by borrowed names needs no copies.
+/// lookup by borrowed names needs no copies. The names are shared or borrowed.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ByFlavor<T>(Vec<((Name, Name), T)>);
+pub struct ByFlavor<T, N = SharedName>(Vec<((N, N), T)>);
 
 /// Most names occur several times, so equal names share one allocation.
-type Name = Arc<str>;
+type SharedName = Arc<str>;
 
-impl<T> Default for ByFlavor<T> {
+impl<T, N> Default for ByFlavor<T, N> {
     fn default() -> Self {
         Self::new()
     }
 }
 
-impl<T> ByFlavor<T> {
+impl<T, N> ByFlavor<T, N> {
     pub(crate) const fn new() -> Self {
         Self(Vec::new())
+    }
+}
+
+impl<T, N: AsRef<str> + Ord> ByFlavor<T, N> {
+    /// Sorts the values. Of several with the same key the last one is kept.
+    fn from_unsorted(mut all: Vec<((N, N), T)>) -> Self {
+        // The sort is stable: values with equal keys keep their order.
+        all.sort_by(|(a, _), (b, _)| a.cmp(b));
+        all.dedup_by(|later, kept| {
+            let is_same = later.0 == kept.0;
+            if is_same {
+                // `dedup_by` removes the later one, so the swap keeps its value.
+                std::mem::swap(later, kept);
+            }
+            is_same
+        });
+        Self(all)
     }
 
     /// The value of a flavor and resource. Costs O(log n).
@@ -51,7 +68,7 @@ impl<T> ByFlavor<T> {
     /// The flavors, each once.
     pub fn flavors(&self) -> impl Iterator<Item = &str> {
         let of_each = self.0.chunk_by(|(a, _), (b, _)| a.0 == b.0);
-        of_each.filter_map(|it| Some(&*it.first()?.0.0))
+        of_each.filter_map(|it| Some(it.first()?.0.0.as_ref()))
     }
 
     /// All values with their keys.
@@ -60,19 +77,26 @@ impl<T> ByFlavor<T> {
     }
 }
 
-fn as_flavor_resource((flavor, resource): &(Name, Name)) -> FlavorResource<'_> {
-    (flavor, resource)
+fn as_flavor_resource<N: AsRef<str>>((flavor, resource): &(N, N)) -> FlavorResource<'_> {
+    (flavor.as_ref(), resource.as_ref())
 }
 
 /// The shared copy of a name. Only the most recent names are searched, because they are the most likely.
-fn shared_name(known: &mut Vec<Name>, name: &str) -> Name {
+fn shared_name(known: &mut Vec<SharedName>, name: &str) -> SharedName {
     let mut last = known.iter().rev().take(SHARED_NAMES_MAX);
     if let Some(it) = last.find(|it| ***it == *name) {
         return Arc::clone(it);
     }
-    let new = Name::from(name);
+    let new = SharedName::from(name);
     known.push(Arc::clone(&new));
     new
+}
+
+/// Of several values with the same key the last one is kept.
+impl<'a, T> FromIterator<(FlavorResource<'a>, T)> for ByFlavor<T, &'a str> {
+    fn from_iter<I: IntoIterator<Item = (FlavorResource<'a>, T)>>(all: I) -> Self {
+        Self::from_unsorted(all.into_iter().collect())
+    }
 }
 
 /// Of several values with the same key the last one is kept.
@@ -86,18 +110,7 @@ impl<'a, T> FromIterator<(FlavorResource<'a>, T)> for ByFlavor<T> {
             );
             (key, it)
         };
-        let mut all: Vec<_> = all.into_iter().map(owned).collect();
-        // The sort is stable: values with equal keys keep their order.
-        all.sort_by(|(a, _), (b, _)| a.cmp(b));
-        all.dedup_by(|later, kept| {
-            let is_same = later.0 == kept.0;
-            if is_same {
-                // `dedup_by` removes the later one, so the swap keeps its value.
-                std::mem::swap(later, kept);
-            }
-            is_same
-        });
-        Self(all)
+        Self::from_unsorted(all.into_iter().map(owned).collect())
     }
 }
 

@@ -7,7 +7,7 @@
 mod tests;
 
 use super::by_flavor::{ByFlavor, FlavorResource};
-use super::node::{Limits, NodeFacts, NodeKind};
+use super::node::{FactsRef, Limits, NodeFacts, NodeKind, SubjectFacts};
 use super::tree::Tree;
 use crate::preemption_loops::{
     self, CrossQueueScope, LoopVerdict, PreemptionRules, QueuePreemption,
@@ -29,13 +29,7 @@ struct TreeNode<'a> {
     is_queue: bool,
     /// Whether it is the subject or one of its descendants.
     is_in_subtree: bool,
-    facts: &'a NodeFacts,
-}
-
-impl<'a> TreeNode<'a> {
-    fn limits(&self, of: FlavorResource<'_>) -> Option<&'a Limits> {
-        self.facts.quotas.get(of)
-    }
+    facts: FactsRef<'a>,
 }
 
 /// The facts of a cohort without an object.
@@ -55,10 +49,8 @@ static EMPTY_FACTS: NodeFacts = NodeFacts {
 /// The quota of one resource of one flavor in a tree.
 pub(crate) struct ResourceTotals<'w, 'a> {
     tree: &'w HypotheticalTree<'a>,
-    /// The limits of each node.
-    limits: Vec<Option<&'a Limits>>,
-    /// The subtree quota of each node.
-    subtrees: Vec<Quantity>,
+    /// The limits and the subtree quota of each node.
+    nodes: Vec<(Option<&'a Limits>, Quantity)>,
 }
 
 /// The names from a cohort up to the root of its tree.
@@ -105,12 +97,12 @@ pub(super) fn root_cohort<'a>(
     tree: &'a Tree,
     kind: NodeKind,
     name: &'a str,
-    facts: &'a NodeFacts,
+    facts: &'a SubjectFacts<'_>,
 ) -> Result<Option<&'a str>, UndefinedTree> {
     if tree.is_ambiguous() {
         return Err(UndefinedTree);
     }
-    let first = match (kind, facts.parent.as_deref()) {
+    let first = match (kind, facts.parent()) {
         (NodeKind::Queue, None) => return Ok(None),
         (NodeKind::Queue, Some(above)) => {
             let cohort = tree.node(NodeKind::Cohort, above);
@@ -131,7 +123,7 @@ impl<'a> HypotheticalTree<'a> {
         tree: &'a Tree,
         kind: NodeKind,
         name: &'a str,
-        facts: &'a NodeFacts,
+        facts: &'a SubjectFacts<'_>,
     ) -> Option<Self> {
         let root = root_cohort(tree, kind, name, facts).ok()?;
         let mut whole = Self {
@@ -139,8 +131,8 @@ impl<'a> HypotheticalTree<'a> {
             subject: 0,
         };
         match root {
-            None => whole.push((kind, name), None, facts, true),
-            Some(root) => whole.add_tree(tree, root, (kind, name), facts),
+            None => whole.push((kind, name), None, facts.as_ref(), true),
+            Some(root) => whole.add_tree(tree, root, (kind, name), facts.as_ref()),
         }
         Some(whole)
     }
@@ -149,7 +141,7 @@ impl<'a> HypotheticalTree<'a> {
         &mut self,
         (kind, name): (NodeKind, &'a str),
         above: Option<usize>,
-        facts: &'a NodeFacts,
+        facts: FactsRef<'a>,
         is_it: bool,
     ) {
         if is_it {
@@ -172,14 +164,14 @@ impl<'a> HypotheticalTree<'a> {
         tree: &'a Tree,
         root: &'a str,
         node: (NodeKind, &'a str),
-        facts: &'a NodeFacts,
+        facts: FactsRef<'a>,
     ) {
         let known = |it: (NodeKind, &str)| {
             if it == node {
                 return facts;
             }
             // As in Kueue, a cohort exists as soon as a queue or cohort names it as its parent.
-            tree.node(it.0, it.1).unwrap_or(&EMPTY_FACTS)
+            FactsRef::Stored(tree.node(it.0, it.1).unwrap_or(&EMPTY_FACTS))
         };
         let root = (NodeKind::Cohort, root);
         self.push(root, None, known(root), root == node);
@@ -194,7 +186,7 @@ impl<'a> HypotheticalTree<'a> {
                         self.push(child, Some(next), known(child), false);
                     }
                 }
-                if facts.parent.as_deref() == Some(name) {
+                if facts.parent() == Some(name) {
                     self.push(node, Some(next), facts, true);
                 }
             }
@@ -203,7 +195,7 @@ impl<'a> HypotheticalTree<'a> {
     }
 
     /// The queues with their names, in a stable order.
-    pub(super) fn queues(&self) -> impl Iterator<Item = (&'a str, &'a NodeFacts)> {
+    pub(super) fn queues(&self) -> impl Iterator<Item = (&'a str, FactsRef<'a>)> {
         let queues = self.nodes.iter().filter(|it| it.is_queue);
         queues.map(|it| (it.name, it.facts))
     }
@@ -217,7 +209,7 @@ impl<'a> HypotheticalTree<'a> {
     /// Whether the policies of the tree alone rule out preemption loops.
     pub(super) fn loop_verdict(&self, rules: PreemptionRules) -> LoopVerdict {
         let policies: Vec<QueuePreemption> =
-            self.queues().map(|(_, facts)| facts.preemption).collect();
+            self.queues().map(|(_, facts)| facts.preemption()).collect();
         preemption_loops::loop_verdict(&policies, self.is_nested(), rules)
     }
 
@@ -228,9 +220,8 @@ impl<'a> HypotheticalTree<'a> {
             .iter()
             .filter(|it| it.is_queue && !it.is_in_subtree);
         others.any(|other| {
-            other
-                .limits(of)
-                .is_some_and(|it| it.borrowing.is_none_or(|limit| !limit.is_zero()))
+            let limits = other.facts.limits(of);
+            limits.is_some_and(|it| it.borrowing.is_none_or(|limit| !limit.is_zero()))
         })
     }
 
@@ -239,17 +230,17 @@ impl<'a> HypotheticalTree<'a> {
         let all = self.nodes.iter().enumerate();
         let below = all.filter(|(index, it)| it.is_in_subtree && *index != self.subject);
         below
-            .filter_map(|(_, it)| Some(it.limits(of)?.nominal))
+            .filter_map(|(_, it)| Some(it.facts.limits(of)?.nominal))
             .filter(|it| !it.is_zero())
             .collect()
     }
 
     /// The quota of the tree. `None` on overflow. Costs the size of the tree.
     pub(crate) fn totals(&self, of: FlavorResource<'_>) -> Option<ResourceTotals<'_, 'a>> {
+        let limits = self.nodes.iter().map(|it| it.facts.limits(of));
         let mut sums = ResourceTotals {
             tree: self,
-            limits: self.nodes.iter().map(|it| it.limits(of)).collect(),
-            subtrees: vec![Quantity::ZERO; self.nodes.len()],
+            nodes: limits.map(|it| (it, Quantity::ZERO)).collect(),
         };
         // Children come after their parents, so in reverse each subtree is complete when read.
         for (index, entry) in self.nodes.iter().enumerate().rev() {
@@ -268,16 +259,16 @@ impl<'a> HypotheticalTree<'a> {
 
 impl<'a> ResourceTotals<'_, 'a> {
     fn subtree(&self, index: usize) -> Quantity {
-        self.subtrees.get(index).copied().unwrap_or(Quantity::ZERO)
+        self.nodes.get(index).map_or(Quantity::ZERO, |it| it.1)
     }
 
     fn limits(&self, index: usize) -> Option<&'a Limits> {
-        self.limits.get(index).copied().flatten()
+        self.nodes.get(index)?.0
     }
 
     fn set_subtree(&mut self, index: usize, to: Quantity) {
-        if let Some(slot) = self.subtrees.get_mut(index) {
-            *slot = to;
+        if let Some((_, subtree)) = self.nodes.get_mut(index) {
+            *subtree = to;
         }
     }
 

@@ -1,6 +1,6 @@
 //! The nodes of a quota tree: ClusterQueues and Cohorts with their quota.
 
-use super::by_flavor::ByFlavor;
+use super::by_flavor::{ByFlavor, FlavorResource};
 use crate::preemption_loops::QueuePreemption;
 use lockkeeper_api::quantity::Quantity;
 
@@ -42,6 +42,83 @@ pub struct NodeFacts {
     pub preemption: QueuePreemption,
     /// The PriorityClasses that its workloads may use; `None` if the object has no list.
     pub allowed_priority_classes: Option<Vec<String>>,
+}
+
+/// The part of [`NodeFacts`] that trees read, with names borrowed from the object under review.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct ObjectFacts<'a> {
+    pub(crate) parent: Option<&'a str>,
+    pub(crate) quotas: ByFlavor<Limits, &'a str>,
+    pub(crate) preemption: QueuePreemption,
+}
+
+/// The facts of the object under review.
+#[derive(Clone, Debug)]
+pub(crate) enum SubjectFacts<'a> {
+    /// Those of the tree, which has the same version of the object.
+    Stored(&'a NodeFacts),
+    /// Those of an object that the tree lacks, or has in another version.
+    Object(ObjectFacts<'a>),
+}
+
+/// The facts of a node of a tree.
+#[derive(Clone, Copy)]
+pub(super) enum FactsRef<'a> {
+    Stored(&'a NodeFacts),
+    Object(&'a ObjectFacts<'a>),
+}
+
+impl SubjectFacts<'_> {
+    pub(super) fn as_ref(&self) -> FactsRef<'_> {
+        match self {
+            Self::Stored(facts) => FactsRef::Stored(facts),
+            Self::Object(facts) => FactsRef::Object(facts),
+        }
+    }
+
+    pub(crate) fn parent(&self) -> Option<&str> {
+        self.as_ref().parent()
+    }
+
+    pub(crate) fn preemption(&self) -> QueuePreemption {
+        self.as_ref().preemption()
+    }
+
+    pub(crate) fn quotas(&self) -> impl Iterator<Item = (FlavorResource<'_>, &Limits)> {
+        self.as_ref().quotas()
+    }
+}
+
+impl<'a> FactsRef<'a> {
+    pub(super) fn parent(self) -> Option<&'a str> {
+        match self {
+            Self::Stored(facts) => facts.parent.as_deref(),
+            Self::Object(facts) => facts.parent,
+        }
+    }
+
+    pub(super) fn preemption(self) -> QueuePreemption {
+        match self {
+            Self::Stored(facts) => facts.preemption,
+            Self::Object(facts) => facts.preemption,
+        }
+    }
+
+    pub(super) fn quotas(self) -> impl Iterator<Item = (FlavorResource<'a>, &'a Limits)> {
+        let (stored, object) = match self {
+            Self::Stored(facts) => (Some(facts.quotas.iter()), None),
+            Self::Object(facts) => (None, Some(facts.quotas.iter())),
+        };
+        let stored = stored.into_iter().flatten();
+        stored.chain(object.into_iter().flatten())
+    }
+
+    pub(super) fn limits(self, of: FlavorResource<'_>) -> Option<&'a Limits> {
+        match self {
+            Self::Stored(facts) => facts.quotas.get(of),
+            Self::Object(facts) => facts.quotas.get(of),
+        }
+    }
 }
 
 /// The facts of a LocalQueue.

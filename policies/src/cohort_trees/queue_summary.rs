@@ -8,7 +8,7 @@ mod tests;
 
 use super::by_flavor::FlavorResource;
 use super::hypothetical_tree::{HypotheticalTree, root_cohort};
-use super::node::{NodeFacts, NodeKind};
+use super::node::{NodeKind, SubjectFacts};
 use super::summary::TreeSummary;
 use super::tree::Tree;
 use crate::preemption_loops::{self, LoopVerdict, PreemptionRules};
@@ -31,14 +31,13 @@ impl<'a> QueueView<'a> {
         tree: &'a Tree,
         kind: NodeKind,
         name: &'a str,
-        facts: &'a NodeFacts,
+        facts: &'a SubjectFacts<'_>,
     ) -> Option<Self> {
         let whole = || HypotheticalTree::for_node(tree, kind, name, facts);
         let root = root_cohort(tree, kind, name, facts).ok()?;
         // Facts that differ from the stored ones, as in an update, have no cached summary.
-        let known = tree.node(kind, name);
-        let is_known = known.is_some_and(|it| std::ptr::eq(it, facts) || it == facts);
-        let Some(root) = root.filter(|_| is_known && kind == NodeKind::Queue) else {
+        let is_stored = matches!(facts, SubjectFacts::Stored(_));
+        let Some(root) = root.filter(|_| is_stored && kind == NodeKind::Queue) else {
             return whole().map(Self::Computed);
         };
         let summary = tree
@@ -87,10 +86,10 @@ impl TreeSummary {
         let mut borrowers: BTreeMap<FlavorResource<'_>, Vec<usize>> = BTreeMap::new();
         for (number, (name, facts)) in whole.queues().enumerate() {
             out.queue_indexes.insert(name.to_owned(), number);
-            if !out.preemption_policies.contains(&facts.preemption) {
-                out.preemption_policies.push(facts.preemption);
+            if !out.preemption_policies.contains(&facts.preemption()) {
+                out.preemption_policies.push(facts.preemption());
             }
-            for (of, limits) in facts.quotas.iter() {
+            for (of, limits) in facts.quotas() {
                 let some = borrowers.entry(of).or_default();
                 // Two are enough: at most one of them is the queue itself.
                 if some.len() < 2 && limits.borrowing.is_none_or(|limit| !limit.is_zero()) {

@@ -1,7 +1,9 @@
 //! Kinds with quota, and visitors of their quotas.
 
 use super::queue_preemption::{self, non_empty};
-use crate::cohort_trees::{FlavorResource, Limits, NodeFacts, NodeKind, Project, Tree};
+use crate::cohort_trees::{
+    FlavorResource, Limits, NodeFacts, NodeKind, ObjectFacts, Project, SubjectFacts, Tree,
+};
 use crate::finding::Findings;
 use crate::preemption_loops::{CrossQueueScope, QueuePreemption};
 use crate::validated_kind::ValidatedKind;
@@ -10,7 +12,6 @@ use lockkeeper_api::foreign::kueue;
 use lockkeeper_api::quantity::Quantity;
 use lockkeeper_api::quota::{FairSharing, FlavorQuotas, ResourceGroup, ResourceQuota};
 use lockkeeper_api::{ClusterQueue, Cohort};
-use std::borrow::Cow;
 
 /// A kind with quota: a ClusterQueue or a Cohort, lockkeeper's or Kueue's.
 pub(crate) trait QuotaFields: ValidatedKind {
@@ -71,12 +72,16 @@ pub(crate) trait QuotaFields: ValidatedKind {
         }
     }
 
-    /// The facts for the quota trees, shared with the tree if the tree has the same version of the object.
-    fn facts_from_tree<'t>(&self, tree: &'t Tree) -> Cow<'t, NodeFacts> {
+    /// The facts for the quota trees, those of the tree if it has the same version of the object.
+    fn facts_from_tree<'a>(&'a self, tree: &'a Tree) -> SubjectFacts<'a> {
         match tree.node(Self::NODE, self.name()) {
-            // Shared facts need no allocation, and select the cached summary of the tree.
-            Some(known) if self.has_facts(known) => Cow::Borrowed(known),
-            _ => Cow::Owned(self.facts()),
+            // Stored facts select the cached summary of the tree.
+            Some(known) if self.has_facts(known) => SubjectFacts::Stored(known),
+            _ => SubjectFacts::Object(ObjectFacts {
+                parent: self.parent(),
+                quotas: quotas(self.groups()).collect(),
+                preemption: self.effective_preemption(),
+            }),
         }
     }
 

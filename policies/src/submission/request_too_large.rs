@@ -2,7 +2,7 @@
 
 use super::{Pods, Queues, Submission, queues};
 use crate::cohort_trees::queue_summary::QueueView;
-use crate::cohort_trees::{NodeKind, Project};
+use crate::cohort_trees::{NodeKind, Project, SubjectFacts};
 use crate::finding::{Findings, quoted};
 use crate::pod_requests::{requested_resources, total_request};
 use crate::rule::{Check, Context, Layer, Rule};
@@ -32,9 +32,9 @@ fn check<T: Submission>(object: &T, context: &Context<'_>, out: &mut Findings) {
         return;
     };
     let tree = context.cluster.tree(Project::Lockkeeper);
-    let facts = queues.cluster_queue_facts;
+    let facts = SubjectFacts::Stored(queues.cluster_queue_facts);
     // Without a view the cohorts form a cycle, and another rule reports it.
-    let Some(view) = QueueView::for_node(tree, NodeKind::Queue, queues.cluster_queue(), facts)
+    let Some(view) = QueueView::for_node(tree, NodeKind::Queue, queues.cluster_queue(), &facts)
     else {
         return;
     };

@@ -7,6 +7,7 @@ use super::received::ReceivedReview;
 use crate::admission_response::AdmissionResponse;
 use crate::admission_review::{self, AdmissionRequest, AdmissionReview, AdmissionReviewError};
 use crate::deadline::{self, timeout_response};
+use crate::embedded_objects::ReviewParts;
 use crate::request_view::LookupResults;
 use crate::review_context::{Retry, ReviewContext, ReviewOutcome};
 use crate::route::{Route, has_user_rules, validate_user_rules};
@@ -93,7 +94,8 @@ impl ReviewTask {
     /// Decodes the review and evaluates it with the objects in the stores.
     fn evaluate(&self) -> Result<ReviewOutcome, AdmissionReviewError> {
         let envelope = self.received.trace.begin(ReviewStep::Envelope);
-        let (review, request) = admission_review::decode(self.received.body.bytes())?;
+        let parts = ReviewParts::split(self.received.body.bytes());
+        let (review, request) = admission_review::decode(&parts)?;
         envelope.end();
         let no_results = LookupResults::new();
         let context = self.context(&no_results);

@@ -10,7 +10,6 @@ use lockkeeper_policies::finding::{Finding, quoted};
 use lockkeeper_policies::rule::{Change, Operation};
 use lockkeeper_policies::validated_kind::ValidatedKind;
 use serde_json::Value;
-use serde_json::value::RawValue;
 
 /// The decoded objects of a request.
 pub(super) enum DecodedObjects<T> {
@@ -61,6 +60,9 @@ pub(super) fn decode<T: ValidatedKind>(
             Err(ObjectDecodeError::DuplicateKey(key)) => {
                 Err(duplicate_key(request, "oldObject", &key))
             }
+            Err(ObjectDecodeError::InvalidJson(error)) => {
+                Err(invalid_json(request, "oldObject", &error))
+            }
             // Every stored object may be deleted, so rules run only if it decodes.
             Err(ObjectDecodeError::TypeMismatch(finding)) => {
                 let mut response = AdmissionResponse::allow(&request.uid);
@@ -77,6 +79,9 @@ pub(super) fn decode<T: ValidatedKind>(
         Err(ObjectDecodeError::DuplicateKey(key)) => {
             return Err(duplicate_key(request, "object", &key));
         }
+        Err(ObjectDecodeError::InvalidJson(error)) => {
+            return Err(invalid_json(request, "object", &error));
+        }
         Err(ObjectDecodeError::TypeMismatch(finding)) => {
             return Err(Box::new(type_error::<T>(request, finding)));
         }
@@ -88,6 +93,9 @@ pub(super) fn decode<T: ValidatedKind>(
     match decode_typed(raw) {
         Ok(old) => Ok(DecodedObjects::Update { old, new }),
         Err(ObjectDecodeError::DuplicateKey(key)) => Err(duplicate_key(request, "oldObject", &key)),
+        Err(ObjectDecodeError::InvalidJson(error)) => {
+            Err(invalid_json(request, "oldObject", &error))
+        }
         // Without the stored object there is no ratcheting: the new one is validated like a created one.
         Err(ObjectDecodeError::TypeMismatch(_)) => Ok(DecodedObjects::Create(new)),
     }
@@ -116,6 +124,16 @@ pub(super) fn duplicate_key(
     let key = quoted(key);
     let message =
         format!("request.{field} has the duplicate key {key}; an API server sends each key once");
+    Box::new(AdmissionResponse::bad_request(&request.uid, message))
+}
+
+/// Rejects a request with an object that is not JSON.
+fn invalid_json(
+    request: &AdmissionRequest<'_>,
+    field: &str,
+    error: &serde_json::Error,
+) -> Box<AdmissionResponse> {
+    let message = format!("request.{field} is not valid JSON: {error}");
     Box::new(AdmissionResponse::bad_request(&request.uid, message))
 }
 
@@ -148,14 +166,19 @@ fn type_error<T: ValidatedKind>(
 enum ObjectDecodeError {
     /// It has this duplicate key.
     DuplicateKey(String),
+    /// It is not JSON.
+    InvalidJson(serde_json::Error),
     /// A field has the wrong type.
     TypeMismatch(Finding),
 }
 
 /// Decodes an object.
-fn decode_typed<T: ValidatedKind>(raw: &RawValue) -> Result<T, ObjectDecodeError> {
-    duplicate_keys::from_str(raw.get()).map_err(|error| match error {
+fn decode_typed<T: ValidatedKind>(raw: &str) -> Result<T, ObjectDecodeError> {
+    duplicate_keys::from_str(raw).map_err(|error| match error {
         DecodeError::DuplicateKey(key) => ObjectDecodeError::DuplicateKey(key),
+        DecodeError::Json(error) if error.is_syntax() || error.is_eof() => {
+            ObjectDecodeError::InvalidJson(error)
+        }
         DecodeError::Json(error) => {
             ObjectDecodeError::TypeMismatch(locate_type_error::<T>(raw, &error))
         }
@@ -163,8 +186,8 @@ fn decode_typed<T: ValidatedKind>(raw: &RawValue) -> Result<T, ObjectDecodeError
 }
 
 /// Returns the finding for a type error, with its path.
-fn locate_type_error<T: ValidatedKind>(raw: &RawValue, first: &serde_json::Error) -> Finding {
-    let object = serde_json::from_str::<Value>(raw.get()).ok();
+fn locate_type_error<T: ValidatedKind>(raw: &str, first: &serde_json::Error) -> Finding {
+    let object = serde_json::from_str::<Value>(raw).ok();
     // A value has no duplicate keys, so an error about them has no path.
     let finding = object.and_then(|object| T::type_mismatch(&object));
     finding.unwrap_or_else(|| Finding::decode_error(FieldPath::default(), None, &reason(first)))

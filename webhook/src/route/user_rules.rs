@@ -11,7 +11,6 @@ use lockkeeper_policies::engine::{ReviewSubject, Verdict};
 use lockkeeper_policies::rule::{Change, Operation};
 use lockkeeper_policies::user_rules::{self, KindName};
 use serde_json::Value;
-use serde_json::value::RawValue;
 
 /// The objects of a request as JSON.
 pub(super) struct UserRuleObjects {
@@ -30,7 +29,7 @@ pub(super) fn decode_user_rule_objects(
         return Ok(None);
     }
     let decoding = context.trace.begin(ReviewStep::Decode);
-    let decode = |raw: Option<&RawValue>, field: &str| {
+    let decode = |raw: Option<&str>, field: &str| {
         let raw = raw.ok_or_else(|| missing_object(request, operation, field))?;
         decode_value(raw, request, field)
     };
@@ -99,11 +98,11 @@ fn kind_name<'a>(kind: &'a RequestKind<'a>) -> KindName<'a> {
 }
 
 fn decode_value(
-    raw: &RawValue,
+    raw: &str,
     request: &AdmissionRequest<'_>,
     field: &str,
 ) -> Result<Value, Box<AdmissionResponse>> {
-    duplicate_keys::from_str(raw.get()).map_err(|error| match error {
+    duplicate_keys::from_str(raw).map_err(|error| match error {
         DecodeError::DuplicateKey(key) => duplicate_key(request, field, &key),
         DecodeError::Json(error) => {
             let message = format!("request.{field} cannot be decoded: {error}");

@@ -125,6 +125,39 @@ async fn duplicate_key_is_rejected() {
 }
 
 #[tokio::test]
+async fn object_that_is_not_json_is_rejected() {
+    let server = server();
+    let object = queue(&quota("1"));
+    let both = json!({"object": object, "oldObject": object});
+    for (operation, field) in [
+        ("CREATE", "object"),
+        ("DELETE", "oldObject"),
+        ("UPDATE", "object"),
+    ] {
+        let review_of = request(
+            "lockkeeper.dev",
+            "v1alpha1",
+            "ClusterQueue",
+            operation,
+            &both,
+        );
+        // The bracket is closed, so only the decoder of the object detects it.
+        let body = with_pair(&review_of, r#""spec":"#, r#""extra":{"a"}"#);
+        for path in ["/validate", "/mutate"] {
+            let (status, body) = post(&server, path, "application/json", body.clone()).await;
+            assert_eq!(status, StatusCode::OK, "{body}");
+            let answer: Value = serde_json::from_str(&body).unwrap();
+            let status = &answer["response"]["status"];
+            assert_eq!(answer["response"]["allowed"], false, "{body}");
+            assert_eq!(status["code"], 400, "{body}");
+            let text = status["message"].as_str().unwrap();
+            let message = format!("request.{field} is not valid JSON: ");
+            assert!(text.starts_with(&message), "{text}");
+        }
+    }
+}
+
+#[tokio::test]
 async fn local_queue_without_known_queues_has_no_findings() {
     let local = json!({
         "apiVersion": "lockkeeper.dev/v1alpha1", "kind": "LocalQueue",

@@ -5,7 +5,7 @@
 )]
 
 use super::*;
-use crate::cohort_trees::Limits;
+use crate::cohort_trees::{Limits, NodeFacts, ObjectFacts};
 use crate::preemption_loops::{CrossQueueScope, QueuePreemption};
 use proptest::prelude::*;
 
@@ -55,7 +55,7 @@ fn facts() -> impl Strategy<Value = NodeFacts> {
 }
 
 proptest! {
-    /// The cached summary equals the computed one, also after a change.
+    /// The cached summary equals the computed one, also after a change, and for facts borrowed from an object.
     #[test]
     fn cached_summary_matches_computed_tree(
         cohorts in prop::collection::vec(facts(), 3),
@@ -86,13 +86,20 @@ proptest! {
 
 fn agree(tree: &Tree, queues: &[(String, Arc<NodeFacts>)]) -> Result<(), TestCaseError> {
     for (name, facts) in queues {
-        let whole =
-            HypotheticalTree::for_node(tree, NodeKind::Queue, name, facts).map(QueueView::Computed);
-        let known = QueueView::for_node(tree, NodeKind::Queue, name, facts);
+        let quotas = facts.quotas.iter().map(|(of, limits)| (of, *limits));
+        let object = SubjectFacts::Object(ObjectFacts {
+            parent: facts.parent.as_deref(),
+            quotas: quotas.collect(),
+            preemption: facts.preemption,
+        });
+        let whole = QueueView::for_node(tree, NodeKind::Queue, name, &object);
+        let stored = SubjectFacts::Stored(facts);
+        let known = QueueView::for_node(tree, NodeKind::Queue, name, &stored);
         prop_assert_eq!(known.is_some(), whole.is_some());
         let (Some(known), Some(whole)) = (known, whole) else {
             continue;
         };
+        prop_assert!(matches!(whole, QueueView::Computed(_)));
         let is_kept = matches!(known, QueueView::Cached(..));
         prop_assert_eq!(is_kept, facts.parent.is_some());
         prop_assert_eq!(known.loop_verdict(RULES), whole.loop_verdict(RULES));

@@ -1,8 +1,9 @@
 //! Handles one review repeatedly without a socket, for counting instructions with valgrind.
 //!
 //! `reviews PATH FILE COUNT [STORED]`: PATH is /validate, /mutate or /noop, FILE has a review. Other objects are those of
-//! tests/bench/world, in which the reviewed objects have no findings unless they are invalid. `--unresolved` has only its
-//! priority classes: a ClusterQueue then gets a warning for each flavor, and audit findings for its limits.
+//! tests/bench/world, in which the reviewed objects have no findings unless they are invalid. With `--unresolved` they are
+//! those of tests/bench/world-unresolved: a ClusterQueue then gets a warning for each flavor, and audit findings for its
+//! limits.
 
 use anyhow::{Context, Result, ensure};
 use axum::body::Body;
@@ -30,6 +31,12 @@ const WORLD: [&str; 4] = [
     include_str!("../../world/resourceflavors.yaml"),
 ];
 
+/// The files of tests/bench/world-unresolved.
+const UNRESOLVED_WORLD: [&str; 2] = [
+    include_str!("../../world-unresolved/priorityclasses.yaml"),
+    include_str!("../../world-unresolved/queue-of-other-flavor.yaml"),
+];
+
 /// The pods of one job.
 const PODS_PER_JOB: usize = 8;
 
@@ -48,7 +55,7 @@ struct Arguments {
     /// Further objects of each kind in the stores
     #[arg(default_value_t = 0)]
     stored: usize,
-    /// Leave out the flavors, cohorts and queues that the reviews name
+    /// Use a world without the flavors that the reviews name
     #[arg(long)]
     unresolved: bool,
 }
@@ -84,14 +91,17 @@ async fn answer(arguments: &Arguments, body: &[u8]) -> Result<()> {
     Ok(())
 }
 
-/// The objects of tests/bench/world that the reviews name.
-fn cluster_view(classes_only: bool) -> Result<Index> {
+/// The objects of one of the worlds.
+fn cluster_view(is_unresolved: bool) -> Result<Index> {
+    let world: &[&str] = if is_unresolved {
+        &UNRESOLVED_WORLD
+    } else {
+        &WORLD
+    };
     let mut index = Index::default();
-    for text in WORLD {
+    for text in world {
         for object in serde_saphyr::from_multiple::<Value>(text)? {
-            if !classes_only || object.get("kind").is_some_and(|it| it == "PriorityClass") {
-                facts::ingest(&mut index, &object)?;
-            }
+            facts::ingest(&mut index, &object)?;
         }
     }
     Ok(index)

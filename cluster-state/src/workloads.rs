@@ -133,13 +133,14 @@ fn add_usage(
 
 /// The part of an amount for `count` pods that is left when `reclaimed` of them have released theirs, rounded up.
 fn remaining(amount: Amount, count: i32, reclaimed: i32) -> Amount {
-    let left = i128::from(count.saturating_sub(reclaimed));
     if reclaimed <= 0 || amount.is_unlimited() {
         return amount;
     }
-    let (amount, count) = (i128::from(amount.get()), i128::from(count.max(1)));
-    let rounded_up = (amount * left + count - 1).div_euclid(count);
-    i64::try_from(rounded_up).map_or(Amount::new(i64::MAX), Amount::new)
+    let (count, reclaimed) = (i128::from(count.max(1)), i128::from(reclaimed));
+    let total = i128::from(amount.get());
+    // Rounding the released part down rounds the rest up.
+    let released = total.saturating_mul(reclaimed).div_euclid(count);
+    i64::try_from(total.saturating_sub(released)).map_or(amount, Amount::new)
 }
 
 /// The admission, unless the quota was released.

@@ -177,15 +177,14 @@ fn after_brackets(mut text: &[u8]) -> Option<&[u8]> {
 /// The text after the end quote of a string, given the text after its first quote.
 fn after_string(mut text: &[u8]) -> Option<&[u8]> {
     loop {
-        let special = match text.first_chunk() {
-            Some(word) => match quote_or_backslash(*word) {
-                Some(at) => at,
-                None => {
-                    text = text.get(WORD_BYTES..)?;
-                    continue;
-                }
-            },
-            None => text.iter().position(|it| matches!(it, b'"' | b'\\'))?,
+        let special = if let Some(word) = text.first_chunk() {
+            let Some(at) = quote_or_backslash(*word) else {
+                text = text.get(WORD_BYTES..)?;
+                continue;
+            };
+            at
+        } else {
+            text.iter().position(|it| matches!(it, b'"' | b'\\'))?
         };
         match text.get(special..)? {
             [b'"', rest @ ..] => return Some(rest),

@@ -24,4 +24,5 @@ mod tests;
 
 pub use annotations::RENEW_ANNOTATION;
 pub use cert_rotator::CertRotator;
+pub use contents::{SecretContentsError, parse_secret_data};
 pub use settings::{CertRotationSettings, StartError};

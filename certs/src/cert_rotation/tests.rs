@@ -397,6 +397,52 @@ fn certificates_from_a_fast_clock_are_issued_again_by_the_right_clock() {
     check(&at(&ahead, NOW_S), RotationStep::IssueServing, IMMEDIATELY);
 }
 
+/// A clock that is ahead by more than two thirds of a life sees valid certificates as expiring, and issues others.
+#[test]
+fn certificates_of_a_clock_that_is_far_ahead_are_issued_again() {
+    let names = cert_issuer(&["a"]).names;
+    let at = |contents, now_s| RotationState {
+        now_s,
+        ca_injected_for: None,
+        served_for: IMMEDIATELY,
+        ..settled_state(contents, &names)
+    };
+    let apply = |step, stored, now_s| {
+        cert_issuer(&["a"])
+            .apply(step, Some(stored), None, now_s)
+            .unwrap()
+    };
+    let valid = new_contents();
+    let fast_s = NOW_S + 61 * DAY_S;
+    check(&at(&valid, fast_s), RotationStep::IssueServing, IMMEDIATELY);
+    let ahead = apply(RotationStep::IssueServing, &valid, fast_s);
+    assert!(ahead.validity().begins_s > NOW_S);
+    check(&at(&ahead, NOW_S), RotationStep::IssueServing, IMMEDIATELY);
+    let mended = apply(RotationStep::IssueServing, &ahead, NOW_S);
+    assert!(mended.validity().contains(NOW_S));
+    check(&at(&mended, NOW_S), RotationStep::Wait, HOUR);
+
+    // With a CA of the future: the right clock announces another one, and its certificate follows at once, because no client
+    // accepts the one that is served.
+    let fast_s = NOW_S + 271 * DAY_S;
+    let ahead = apply(RotationStep::IssueServing, &valid, fast_s);
+    check(&at(&ahead, fast_s), RotationStep::AnnounceCa, IMMEDIATELY);
+    let ahead = apply(RotationStep::AnnounceCa, &ahead, fast_s);
+    let ahead = apply(RotationStep::IssueServing, &ahead, fast_s);
+    check(&at(&ahead, NOW_S), RotationStep::AnnounceCa, IMMEDIATELY);
+    let announced = apply(RotationStep::AnnounceCa, &ahead, NOW_S);
+    check(
+        &at(&announced, NOW_S),
+        RotationStep::IssueServing,
+        IMMEDIATELY,
+    );
+    let mended = apply(RotationStep::IssueServing, &announced, NOW_S);
+    assert!(mended.validity().contains(NOW_S));
+    let signer = mended.signer().unwrap();
+    assert!(signer.validity.contains(NOW_S));
+    check(&at(&mended, NOW_S), RotationStep::Wait, OVERLAP);
+}
+
 #[test]
 fn expiring_certificates_are_renewed() {
     let one = new_contents();

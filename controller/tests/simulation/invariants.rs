@@ -353,10 +353,18 @@ impl InvariantChecker {
             let is_known = flight.process_started_at < *version;
             let has_pods =
                 number(job, "/status/active") > 0 || self.unreported_pods.contains_key(of);
+            // Without a label a user may resume it after it has stopped: its pods have no quota then.
+            let mut events = api.log(JOB).iter().filter(|it| it.version > *version);
+            let has_stopped = events.any(|it| {
+                it.object
+                    .as_ref()
+                    .is_some_and(|it| uid(it) == of && is_stopped(it))
+            });
             // A Job gets another workload only when it has stopped.
             let mut workloads = api.all(Kind::Workload);
             let has_another = workloads.any(|(_, it)| job_uid(it) == of);
-            (is_known && has_pods && !has_another && !has_ended(job)).then_some(workload)
+            let is_in_use = has_pods && !has_stopped && !has_another && !has_ended(job);
+            (is_known && is_in_use).then_some(workload)
         })
     }
 
@@ -402,4 +410,11 @@ impl InvariantChecker {
         }
         Ok(())
     }
+}
+
+/// Whether its controller reports that a suspended Job has no pods.
+fn is_stopped(job: &Value) -> bool {
+    is_true(job, "/spec/suspend")
+        && condition_is_true(job, "Suspended")
+        && number(job, "/status/active") == 0
 }

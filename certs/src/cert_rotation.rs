@@ -18,6 +18,8 @@ mod settings;
 mod subject_alt_names;
 
 #[cfg(test)]
+mod clock_tests;
+#[cfg(test)]
 mod rotation_model;
 #[cfg(test)]
 mod tests;

@@ -59,7 +59,7 @@ instructions *flags:
 instructions-placement *flags:
     tests/bench/placement {{flags}}
 
-# Fuzz every parser, two at a time, for ten minutes each: just fuzz SECONDS [TARGET...]
+# Fuzz every parser, the port and the reconciler, two at a time, for ten minutes each: just fuzz SECONDS [TARGET...]
 fuzz seconds="600" *targets:
     tests/fuzz/run {{seconds}} {{targets}}
 

@@ -18,10 +18,13 @@ mod settings;
 mod subject_alt_names;
 
 #[cfg(test)]
+mod clock_tests;
+#[cfg(test)]
 mod rotation_model;
 #[cfg(test)]
 mod tests;
 
 pub use annotations::RENEW_ANNOTATION;
 pub use cert_rotator::CertRotator;
+pub use contents::{SecretContentsError, parse_secret_data};
 pub use settings::{CertRotationSettings, StartError};

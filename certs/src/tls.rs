@@ -12,6 +12,7 @@ mod file_watcher;
 mod options;
 mod pem_files;
 mod provider;
+mod rejection_log;
 mod reload;
 mod require_client_cert;
 mod server_cert;

@@ -132,6 +132,13 @@ impl Reconciler {
         self.state.in_flight.len()
     }
 
+    /// The number of objects to plan now or later, and of planned writes. Zero when nothing is due, however many objects
+    /// have come and gone.
+    #[must_use]
+    pub fn queued_objects(&self) -> usize {
+        self.state.work_queue.len()
+    }
+
     /// The workloads that have not released their quota within the bound after their eviction.
     #[must_use]
     pub const fn stuck_evictions(&self) -> usize {
@@ -161,9 +168,13 @@ impl Reconciler {
     pub fn poll_while(&mut self, now_ms: i64, mut continues: impl FnMut() -> bool) -> Output {
         let state = &mut self.state;
         state.set_now(now_ms);
+        if !state.is_leading {
+            state.work_queue.forget_objects();
+            return Output::default();
+        }
         // Before the lists are complete, usage and jobs are missing: decisions would exceed quota. So would those of a
         // new leader whose watches are behind the writes of the former one.
-        if !state.is_leading || !state.model.is_synced() || !state.model.is_up_to_date() {
+        if !state.model.is_synced() || !state.model.is_up_to_date() {
             return Output::default();
         }
         state.work_queue.advance_timers(now_ms);

@@ -101,7 +101,7 @@ impl WatchAges {
     }
 
     /// Records the response to a read of a whole collection.
-    fn record(&self, collection: String, code: StatusCode) {
+    pub fn record(&self, collection: String, code: StatusCode) {
         let mut answered = self.answered.lock().unwrap_or_else(PoisonError::into_inner);
         if code.is_success() || code == StatusCode::GONE {
             answered.insert(collection, Instant::now());

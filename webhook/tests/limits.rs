@@ -9,6 +9,8 @@
     reason = "tests fail by panicking"
 )]
 
+#[path = "support/log.rs"]
+mod log;
 #[allow(dead_code, reason = "shared with the tests of readiness")]
 mod support;
 
@@ -20,6 +22,7 @@ use lockkeeper_policies::cluster_view::PriorityClassFacts;
 use lockkeeper_policies::index::Index;
 use lockkeeper_webhook::live_lookup::ObjectLookup;
 use lockkeeper_webhook::load_shedding::LoadLimits;
+use log::Log;
 use std::convert::Infallible;
 use std::sync::{Arc, RwLock, mpsc};
 use std::thread::JoinHandle;
@@ -351,4 +354,36 @@ async fn http1_request_over_limit_is_rejected_by_head() {
     let mut answer = Vec::new();
     let _ = stream.read_to_end(&mut answer).await;
     assert!(answer.starts_with(b"HTTP/1.1 413 "));
+}
+
+/// Any pod can send requests that are rejected, with as many bytes as a head may have.
+#[tokio::test]
+async fn rejected_requests_write_few_log_bytes_and_none_of_the_client() {
+    const REQUESTS: usize = 300;
+    const LOG_BYTES_MAX: usize = 2_000;
+    let (log, _guard) = Log::take();
+    let server = Webhook::with_load_limits(LoadLimits {
+        log_interval: Duration::MAX,
+        ..LoadLimits::default()
+    })
+    .await;
+    let large = "a".repeat(8_000);
+    for number in 0..REQUESTS {
+        let mut request = post("/validate", "x");
+        // One that is no JSON, one of another type, and one without a review.
+        let value = match number % 3 {
+            0 => large.parse().unwrap(),
+            _ => "application/json".parse().unwrap(),
+        };
+        request.headers_mut().insert("content-type", value);
+        if number % 3 == 2 {
+            *request.body_mut() = Body::from(format!("{{\"kind\":\"{large}\"}}"));
+        }
+        let answer = server.send(H2, request).await.unwrap();
+        assert!(answer.status.is_client_error(), "{}", answer.status);
+    }
+    let text = log.text();
+    assert_eq!(log.count_lines("rejected requests"), 1, "{text}");
+    assert!(text.len() <= LOG_BYTES_MAX, "{} bytes", text.len());
+    assert!(!text.contains("aaaa"), "{text}");
 }

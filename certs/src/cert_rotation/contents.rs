@@ -58,6 +58,19 @@ pub enum SecretContentsError {
     UnknownSigner,
 }
 
+/// Parses the data of a Secret as [`CertRotator`](super::CertRotator) does, and returns the names of its serving
+/// certificate; `None` if it has none of the four parts.
+///
+/// # Errors
+///
+/// A [`SecretContentsError`] if a part is missing or damaged, or does not match the others.
+pub fn parse_secret_data(
+    data: &BTreeMap<String, ByteString>,
+) -> Result<Option<Vec<String>>, SecretContentsError> {
+    let contents = SecretContents::read(data)?;
+    Ok(contents.map(|it| it.names))
+}
+
 /// A CA of the bundle.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct BundledCa {

@@ -21,7 +21,7 @@ use std::time::Duration;
 /// In 2027, before any certificate of a test expires.
 pub(super) const NOW_S: u64 = 1_800_000_000;
 
-const OVERLAP: Duration = Duration::from_mins(10);
+pub(super) const OVERLAP: Duration = Duration::from_mins(10);
 
 pub(super) fn cert_issuer(names: &[&str]) -> CertIssuer {
     let names: Vec<String> = names.iter().map(|name| (*name).to_owned()).collect();
@@ -34,7 +34,7 @@ pub(super) fn cert_issuer(names: &[&str]) -> CertIssuer {
     }
 }
 
-fn new_contents() -> SecretContents {
+pub(super) fn new_contents() -> SecretContents {
     cert_issuer(&["a"])
         .apply(RotationStep::Create, None, None, NOW_S)
         .unwrap()
@@ -231,7 +231,7 @@ fn a_serving_certificate_does_not_outlive_its_ca() {
 }
 
 /// A state in which no step is planned.
-fn settled_state<'a>(
+pub(super) fn settled_state<'a>(
     contents: &'a SecretContents,
     names: &'a [ServerName<'static>],
 ) -> RotationState<'a> {
@@ -248,7 +248,7 @@ fn settled_state<'a>(
 }
 
 #[track_caller]
-fn check(situation: &RotationState<'_>, step: RotationStep, recheck_after: Duration) {
+pub(super) fn check(situation: &RotationState<'_>, step: RotationStep, recheck_after: Duration) {
     assert_eq!(
         situation.plan(),
         RotationPlan {
@@ -258,8 +258,8 @@ fn check(situation: &RotationState<'_>, step: RotationStep, recheck_after: Durat
     );
 }
 
-const HOUR: Duration = Duration::from_hours(1);
-const IMMEDIATELY: Duration = Duration::ZERO;
+pub(super) const HOUR: Duration = Duration::from_hours(1);
+pub(super) const IMMEDIATELY: Duration = Duration::ZERO;
 
 #[test]
 fn empty_secret_is_created_or_restored() {
@@ -355,54 +355,6 @@ fn rotation_announces_issues_and_retires_in_order() {
         &settled_state(&contents_after(RotationStep::RetireOldCas, &issued), &names),
         RotationStep::Wait,
         HOUR,
-    );
-}
-
-#[test]
-fn certificates_from_a_fast_clock_are_issued_again_by_the_right_clock() {
-    let names = cert_issuer(&["a"]).names;
-    let issue = |step, stored: Option<&SecretContents>, now_s| {
-        cert_issuer(&["a"])
-            .apply(step, stored, None, now_s)
-            .unwrap()
-    };
-    let fast_s = NOW_S + 2 * 3_600;
-    let at = |contents, now_s| RotationState {
-        now_s,
-        ca_injected_for: None,
-        served_for: IMMEDIATELY,
-        ..settled_state(contents, &names)
-    };
-    // Half an hour is within the time that certificates are backdated.
-    let early = issue(RotationStep::Create, None, NOW_S + 1_800);
-    check(&at(&early, NOW_S), RotationStep::Wait, HOUR);
-
-    let ahead = issue(RotationStep::Create, None, fast_s);
-    check(&at(&ahead, fast_s), RotationStep::Wait, HOUR);
-    check(&at(&ahead, NOW_S), RotationStep::AnnounceCa, IMMEDIATELY);
-    let announced = issue(RotationStep::AnnounceCa, Some(&ahead), NOW_S);
-    check(
-        &at(&announced, NOW_S),
-        RotationStep::IssueServing,
-        IMMEDIATELY,
-    );
-    let issued = issue(RotationStep::IssueServing, Some(&announced), NOW_S);
-    // Valid for both clocks, so the replicas do not replace each other's certificates.
-    for now_s in [NOW_S, fast_s] {
-        check(&at(&issued, now_s), RotationStep::Wait, OVERLAP);
-    }
-    // Only the certificate is ahead: its CA stays.
-    let valid = issue(RotationStep::Create, None, NOW_S);
-    let ahead = issue(RotationStep::IssueServing, Some(&valid), fast_s);
-    check(&at(&ahead, NOW_S), RotationStep::IssueServing, IMMEDIATELY);
-    // Only the CA that has signed it is ahead.
-    let ahead = issue(RotationStep::Create, None, fast_s);
-    let signed = issue(RotationStep::IssueServing, Some(&ahead), NOW_S);
-    let announced = issue(RotationStep::AnnounceCa, Some(&signed), NOW_S);
-    check(
-        &at(&announced, NOW_S),
-        RotationStep::IssueServing,
-        IMMEDIATELY,
     );
 }
 

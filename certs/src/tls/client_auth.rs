@@ -87,11 +87,12 @@ impl ClientAuth {
             || common_names(&certificate).any(|name| accepts(|a, b| a == b, name))
     }
 
-    /// Counts and logs a rejection. `reason` is never a text of rustls, which may quote bytes of the client.
+    /// Counts a rejection and logs it, at most once per interval for each reason. `reason` is never a text of rustls, which may quote bytes of the client.
     fn reject(&self, certificate: &CertificateDer<'_>, reason: &'static str) {
-        self.status.count_rejected_client();
-        let claimed_name = claimed_name(certificate);
-        info!(?claimed_name, reason, "rejected a client");
+        if let Some(rejected) = self.status.count_rejected_client(reason) {
+            let claimed_name = claimed_name(certificate);
+            info!(?claimed_name, reason, rejected, "rejected a client");
+        }
     }
 
     /// Returns the result; an error is counted as a rejection.

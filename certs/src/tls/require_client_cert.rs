@@ -53,12 +53,14 @@ async fn check_client_cert(
     if certified || UNAUTHENTICATED_PATHS.contains(&request.uri().path()) {
         return next.run(request).await;
     }
-    status.count_rejected_client();
-    let address = peer.map(|peer| peer.address);
-    info!(
-        ?address,
-        "rejected a request: the client has no certificate, which --client-ca requires"
-    );
+    if let Some(rejected) = status.count_rejected_client("no certificate") {
+        let address = peer.map(|peer| peer.address);
+        info!(
+            ?address,
+            rejected,
+            "rejected a request: the client has no certificate, which --client-ca requires"
+        );
+    }
     let text = "no client certificate; give the API server one for this webhook \
                 (--admission-control-config-file, kubeConfigFile)\n";
     (StatusCode::FORBIDDEN, text).into_response()

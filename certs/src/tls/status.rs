@@ -1,7 +1,9 @@
 //! Counters of the served certificate.
 
+use super::rejection_log::RejectionLog;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Instant;
 
 /// Expiry and counters of the served certificate. Cheap to clone and to read; clones share the values.
 #[derive(Clone, Debug, Default)]
@@ -14,6 +16,7 @@ struct StatusCounters {
     reloads: AtomicU64,
     failures: AtomicU64,
     rejected_clients: AtomicU64,
+    rejection_log: RejectionLog,
 }
 
 impl CertificateStatus {
@@ -55,7 +58,10 @@ impl CertificateStatus {
         self.0.failures.fetch_add(1, Ordering::Relaxed);
     }
 
-    pub(super) fn count_rejected_client(&self) {
-        self.0.rejected_clients.fetch_add(1, Ordering::Relaxed);
+    /// Counts a rejected client. Returns the count if a log line with this reason is due.
+    pub(super) fn count_rejected_client(&self, reason: &'static str) -> Option<u64> {
+        let before = self.0.rejected_clients.fetch_add(1, Ordering::Relaxed);
+        let is_due = self.0.rejection_log.is_due(reason, Instant::now());
+        is_due.then(|| before.saturating_add(1))
     }
 }

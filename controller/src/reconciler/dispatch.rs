@@ -33,9 +33,8 @@ pub(super) fn plan_dirty(state: &mut ReconcilerState, now_ms: i64) {
         // Only the priority is kept: like controller-runtime's work queue, the queue holds keys,
         // because the object may change before its write begins (ADR 10).
         let priority = plan.action.map(|it| it.purpose().priority());
-        if let Some(at_ms) = plan.replan_at_ms {
-            state.work_queue.enqueue_at(at_ms, object.clone());
-        }
+        let replan_at_ms = plan.replan_at_ms;
+        state.work_queue.set_timer(&object, replan_at_ms);
         state.work_queue.set_ready(object, priority);
     }
 }

@@ -3,6 +3,9 @@
 use super::output::{ObjectRef, WritePriority};
 use std::collections::{BTreeMap, BTreeSet};
 
+/// The number of namespaces with a turn at which those whose turn has passed are forgotten.
+const TURNS_SWEPT_AT: usize = 1_024;
+
 /// Objects to plan now or later, and objects with a planned write by priority and turn.
 ///
 /// Within a priority the namespaces take turns: each turn has at most one write of each namespace, so that no tenant
@@ -19,6 +22,8 @@ pub(super) struct WorkQueue {
     turns: BTreeMap<WritePriority, u64>,
     /// The last turn of a namespace, if it is later than the one of its priority.
     last_turns: BTreeMap<(WritePriority, String), u64>,
+    /// The number of entries in `last_turns` at which outdated ones are removed.
+    sweep_turns_at: usize,
 }
 
 /// The place in the queue of a priority.
@@ -34,17 +39,38 @@ impl WorkQueue {
         self.dirty.insert(object);
     }
 
-    /// Plans the object at this time, or at an earlier time that was set before.
-    pub(super) fn enqueue_at(&mut self, at_ms: i64, object: ObjectRef) {
-        if let Some(before) = self.timer_by_object.get(&object).copied() {
-            if before <= at_ms {
-                return;
-            }
-            // One timer per object: a later one would only repeat the planning.
-            self.timers.remove(&(before, object.clone()));
+    /// Sets or removes the timer of an object: it is planned again at this time. The latest plan decides; an object that
+    /// does not exist any more has no timer, however far away it was.
+    pub(super) fn set_timer(&mut self, object: &ObjectRef, at_ms: Option<i64>) {
+        let before = self.timer_by_object.get(object).copied();
+        if before == at_ms {
+            return;
         }
-        self.timer_by_object.insert(object.clone(), at_ms);
-        self.timers.insert((at_ms, object));
+        if let Some(before) = before {
+            self.timers.remove(&(before, object.clone()));
+            self.timer_by_object.remove(object);
+        }
+        if let Some(at_ms) = at_ms {
+            self.timer_by_object.insert(object.clone(), at_ms);
+            self.timers.insert((at_ms, object.clone()));
+        }
+    }
+
+    /// Forgets all objects except events. A replica that does not lead plans nothing: without this it would remember
+    /// every object that it has ever observed. It plans all objects when it starts to lead.
+    pub(super) fn forget_objects(&mut self) {
+        self.clear_ready();
+        self.timers.clear();
+        self.timer_by_object.clear();
+        // Events exist only here and in the recorder, which limits their number.
+        self.dirty.retain(|it| matches!(it, ObjectRef::Event(_)));
+    }
+
+    /// The number of objects to plan now or later, and of planned writes.
+    pub(super) fn len(&self) -> usize {
+        [self.dirty.len(), self.timers.len(), self.ready.len()]
+            .into_iter()
+            .sum()
     }
 
     /// Enqueues the objects with an expired timer.
@@ -97,6 +123,7 @@ impl WorkQueue {
                 let turn = self.last_turns.get(&last);
                 let turn = turn.map_or(current, |it| it.saturating_add(1).max(current));
                 self.last_turns.insert(last, turn);
+                self.sweep_turns();
                 turn
             }
         };
@@ -104,6 +131,18 @@ impl WorkQueue {
             turn,
             arrival: self.arrivals,
         }
+    }
+
+    /// Removes the turns that have passed: namespaces come and go, and a queue of reports may never be empty.
+    fn sweep_turns(&mut self) {
+        if self.last_turns.len() < self.sweep_turns_at.max(TURNS_SWEPT_AT) {
+            return;
+        }
+        let turns = &self.turns;
+        self.last_turns
+            .retain(|(priority, _), turn| turns.get(priority).is_none_or(|it| *turn >= *it));
+        // Next at twice the number: each insertion then costs constant time on average.
+        self.sweep_turns_at = self.last_turns.len().saturating_mul(2);
     }
 
     /// The priority of the most urgent planned write.
@@ -116,7 +155,6 @@ impl WorkQueue {
         self.ready_by_object.remove(&object);
         self.turns.insert(priority, place.turn);
         if self.ready.is_empty() {
-            // Namespaces come and go.
             self.last_turns.clear();
         }
         Some(object)
@@ -133,7 +171,7 @@ impl WorkQueue {
 #[cfg(test)]
 mod tests {
     use super::super::output::WritePurpose;
-    use super::{ObjectRef, WorkQueue};
+    use super::{ObjectRef, TURNS_SWEPT_AT, WorkQueue};
     use crate::key::ObjectKey;
 
     fn object(name: &str) -> ObjectRef {
@@ -141,17 +179,52 @@ mod tests {
     }
 
     #[test]
-    fn work_queue_with_two_timers_keeps_the_sooner() {
+    fn work_queue_keeps_the_last_timer_of_an_object() {
         let mut queue = WorkQueue::default();
-        queue.enqueue_at(20, object("a"));
-        queue.enqueue_at(10, object("a"));
-        queue.enqueue_at(30, object("a"));
-        assert_eq!(queue.next_timer(), Some(10));
-        queue.advance_timers(9);
+        for at_ms in [20, 10, 30] {
+            queue.set_timer(&object("a"), Some(at_ms));
+            assert_eq!(queue.next_timer(), Some(at_ms));
+        }
+        queue.advance_timers(29);
         assert_eq!(queue.pop_dirty(), None);
-        queue.advance_timers(10);
+        queue.advance_timers(30);
         assert_eq!(queue.pop_dirty(), Some(object("a")));
         assert_eq!(queue.next_timer(), None);
+        queue.set_timer(&object("a"), Some(i64::MAX));
+        queue.set_timer(&object("a"), None);
+        assert_eq!(queue.len(), 0);
+        assert!(queue.timer_by_object.is_empty());
+    }
+
+    #[test]
+    fn work_queue_forgets_objects_but_not_events() {
+        let mut queue = WorkQueue::default();
+        queue.enqueue(object("a"));
+        queue.enqueue(ObjectRef::Event(1));
+        queue.set_timer(&object("b"), Some(1));
+        queue.set_ready(object("c"), Some(WritePurpose::Evict.priority()));
+        assert_eq!(queue.len(), 4);
+        queue.forget_objects();
+        assert_eq!(queue.len(), 1);
+        assert_eq!(queue.pop_dirty(), Some(ObjectRef::Event(1)));
+        assert!(queue.timer_by_object.is_empty() && queue.ready_by_object.is_empty());
+    }
+
+    /// A report that is never written keeps the queue from becoming empty.
+    #[test]
+    fn work_queue_forgets_namespaces_whose_turn_has_passed() {
+        let mut queue = WorkQueue::default();
+        let report = Some(WritePurpose::PendingReason.priority());
+        queue.set_ready(object("waits"), report);
+        let priority = Some(WritePurpose::CreateWorkload.priority());
+        for number in 0..TURNS_SWEPT_AT * 4 {
+            for _ in 0..2 {
+                let key = ObjectKey::new(&format!("n{number}"), "w");
+                queue.set_ready(ObjectRef::Workload(key), priority);
+                assert_ne!(queue.pop_ready(), None);
+            }
+        }
+        assert!(queue.last_turns.len() <= TURNS_SWEPT_AT);
     }
 
     #[test]

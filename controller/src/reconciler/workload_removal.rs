@@ -60,6 +60,8 @@ pub(super) fn forget_workload(state: &mut ReconcilerState, key: &ObjectKey) {
         return;
     };
     state.cycle.is_due = true;
+    // Planning it once more ends its timer, which may be years away.
+    state.work_queue.enqueue(ObjectRef::Workload(key.clone()));
     state.enqueue_queues_of(&workload.object);
     for job in by_name.into_iter().chain(workload.job) {
         let Some(tracked) = state.model.jobs.get_mut(&job) else {
@@ -72,6 +74,7 @@ pub(super) fn forget_workload(state: &mut ReconcilerState, key: &ObjectKey) {
         } else {
             // Only its workload needed its state.
             drop(state.model.remove_job(&job));
+            state.work_queue.enqueue(ObjectRef::Job(job));
         }
     }
 }

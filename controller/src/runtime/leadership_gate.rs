@@ -91,6 +91,7 @@ impl LeadershipGate {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use http::StatusCode;
 
     fn object(name: &str) -> ObjectRef {
         ObjectRef::Cohort(name.to_owned())
@@ -124,6 +125,23 @@ mod tests {
             gate.record_write(&object("c"), &WriteResult::Conflict);
             tokio::time::advance(WRITE_FAILURES_MAX).await;
         }
+        assert!(gate.is_open());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn gate_is_closed_while_a_watch_is_too_old() {
+        let watches = WatchAges::default();
+        let gate = LeadershipGate::new(watches.clone(), Duration::from_secs(30));
+        watches.record("jobs.batch".to_owned(), StatusCode::OK);
+        tokio::time::advance(WATCH_AGE_MAX).await;
+        assert!(gate.is_open());
+        // One watch is enough, although the others are answered.
+        watches.record("workloads.lockkeeper.dev".to_owned(), StatusCode::OK);
+        tokio::time::advance(Duration::from_secs(1)).await;
+        assert!(!gate.is_open());
+        watches.record("jobs.batch".to_owned(), StatusCode::INTERNAL_SERVER_ERROR);
+        assert!(!gate.is_open());
+        watches.record("jobs.batch".to_owned(), StatusCode::OK);
         assert!(gate.is_open());
     }
 }

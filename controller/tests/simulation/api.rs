@@ -29,7 +29,7 @@ pub struct Event {
     pub object: Option<Rc<Value>>,
 }
 
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub struct Api {
     objects: BTreeMap<Kind, BTreeMap<ObjectKey, Rc<Value>>>,
     logs: BTreeMap<Kind, Vec<Event>>,

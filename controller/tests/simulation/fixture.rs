@@ -111,14 +111,46 @@ impl Fixture {
         }
     }
 
-    /// Delivers all watch events and polls the reconciler.
-    pub fn poll_writes(&mut self) -> Vec<WriteRequest> {
+    /// Delivers all watch events.
+    fn deliver_events(&mut self) {
         while let Some(kind) = self.process.kinds_behind(&self.api).first() {
             self.process.handle_next_event(&self.api, *kind);
         }
-        let output = self.process.reconciler.poll(self.api.now_ms);
+    }
+
+    /// Delivers all watch events and polls the reconciler.
+    pub fn poll_writes(&mut self) -> Vec<WriteRequest> {
+        self.poll_writes_while(|| true)
+    }
+
+    /// Like [`Self::poll_writes`]; a poll runs another cycle only while `continues` returns true.
+    pub fn poll_writes_while(&mut self, continues: impl FnMut() -> bool) -> Vec<WriteRequest> {
+        self.deliver_events();
+        let now_ms = self.api.now_ms;
+        let output = self.process.reconciler.poll_while(now_ms, continues);
         self.process.wake_at_ms = output.wake_at_ms;
         output.writes
+    }
+
+    /// The time of the next poll, if one is due without an input.
+    pub const fn wake_at_ms(&self) -> Option<i64> {
+        self.process.wake_at_ms
+    }
+
+    pub fn set_leading(&mut self, is_leading: bool) {
+        self.process.set_leading(self.api.now_ms, is_leading);
+    }
+
+    /// The number of objects to plan, now or later.
+    pub fn queued_objects(&self) -> usize {
+        self.process.reconciler.queued_objects()
+    }
+
+    /// Replaces the storage of the API server by an older state of it.
+    pub fn restore(&mut self, mut before: Api) {
+        before.now_ms = self.api.now_ms;
+        self.api = before;
+        self.process.observe_restored_versions(&self.api);
     }
 
     /// Executes the writes and delivers their results.

@@ -11,6 +11,7 @@ use serde_json::Value;
 use std::collections::BTreeMap;
 
 /// Pods of a Job that was deleted without them.
+#[derive(Clone)]
 pub struct OrphanedPods {
     pub milli_cpu: i64,
     /// When they end, in milliseconds.

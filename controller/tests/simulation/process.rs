@@ -193,6 +193,16 @@ impl ControllerProcess {
         self.has_new_input = true;
     }
 
+    /// Lists all kinds again after the versions of the API server went back; the runtime reports that before the list.
+    pub fn observe_restored_versions(&mut self, api: &Api) {
+        let kinds: Vec<Kind> = self.watches.keys().copied().collect();
+        for kind in kinds {
+            let input = Input::Restored(kind);
+            self.reconciler.handle_input(api.now_ms, input);
+            self.watches.get_mut(&kind).unwrap().relist(api, kind);
+        }
+    }
+
     /// The limits as the process has observed them.
     pub fn limits(&self) -> Limits {
         let is_limit = |kind: Kind| matches!(kind, Kind::ClusterQueue | Kind::Cohort);

@@ -8,6 +8,7 @@
 
 use super::feed::{apply_event, feed_index, lock_for_change};
 use super::*;
+use axum::http::StatusCode;
 use futures_util::{FutureExt, stream};
 use kube::runtime::watcher::Event::{Apply, Delete, Init, InitApply, InitDone};
 use kube::runtime::watcher::{Event, Result as WatchResult};
@@ -189,6 +190,30 @@ fn readiness_reports_unsynced_stores() {
         readiness.mark_synced(name);
     }
     assert_eq!(readiness.missing(), [""; 0]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn readiness_reports_watch_without_response() {
+    let watches = WatchAges::default();
+    let named = ["workloads", "pods"].map(|name| store(name, IndexedKind::Pod));
+    let readiness = StoreReadiness::from_stores(named.into_iter(), watches.clone());
+    for name in ["workloads", "pods"] {
+        readiness.mark_synced(name);
+    }
+    assert_eq!(readiness.problem(), None);
+    watches.record("workloads.lockkeeper.dev".to_owned(), StatusCode::OK);
+    tokio::time::advance(WATCH_AGE_MAX).await;
+    assert_eq!(readiness.problem(), None);
+    // One watch is enough, although the other is answered.
+    watches.record("pods".to_owned(), StatusCode::OK);
+    tokio::time::advance(Duration::from_secs(1)).await;
+    let problem = "no response to the watch of workloads.lockkeeper.dev for 91 s";
+    assert_eq!(readiness.problem().as_deref(), Some(problem));
+    // The metric shows the age of each.
+    let ages = ["workloads", "pods"].map(|it| readiness.watch_age(it).as_secs());
+    assert_eq!(ages, [91, 1]);
+    watches.record("workloads.lockkeeper.dev".to_owned(), StatusCode::OK);
+    assert_eq!(readiness.problem(), None);
 }
 
 /// Returns the classes in the index after a watch with these results, and the readiness of the store.

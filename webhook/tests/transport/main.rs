@@ -11,13 +11,13 @@
 #[allow(dead_code, reason = "shared with the tests of HTTP/2")]
 #[path = "../support/frames.rs"]
 mod frames;
+#[path = "../support/log.rs"]
+mod log;
 #[allow(dead_code, reason = "shared with the tests of HTTP/2")]
 #[path = "../support/server.rs"]
 mod server;
 mod shutdown;
 
-use std::io;
-use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use axum::body::Body;
@@ -28,6 +28,7 @@ use hyper::{Request, StatusCode, Version};
 use lockkeeper_api::config::MinimumTls;
 use lockkeeper_certs::tls::TlsOptions;
 use lockkeeper_webhook::listener::{ConnectionLimits, DrainReport};
+use log::Log;
 use rustls::crypto::aws_lc_rs;
 use rustls::version::TLS12;
 use rustls::{NamedGroup, ProtocolVersion};
@@ -244,39 +245,6 @@ async fn connection_over_limit_waits_for_free_slot() {
     first.await.unwrap();
 }
 
-/// The log lines of this thread.
-#[derive(Clone, Default)]
-struct Log(Arc<Mutex<Vec<u8>>>);
-
-impl Log {
-    /// Captures the log until the guard is dropped.
-    fn take() -> (Self, tracing::subscriber::DefaultGuard) {
-        let log = Self::default();
-        let sink = log.clone();
-        let subscriber = tracing_subscriber::fmt()
-            .with_ansi(false)
-            .with_writer(move || sink.clone())
-            .finish();
-        (log, tracing::subscriber::set_default(subscriber))
-    }
-
-    fn count(&self, part: &str) -> usize {
-        let text = String::from_utf8(self.0.lock().unwrap().clone()).unwrap();
-        text.lines().filter(|line| line.contains(part)).count()
-    }
-}
-
-impl io::Write for Log {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.0.lock().unwrap().extend(bytes);
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
-    }
-}
-
 #[tokio::test]
 async fn connection_limit_log_is_throttled() {
     for (log_interval, often) in [(Duration::MAX, false), (Duration::ZERO, true)] {
@@ -291,10 +259,10 @@ async fn connection_limit_log_is_throttled() {
         for _ in 0..3 {
             server.connect(HTTP1).await.get("/").await.unwrap();
         }
-        let lines = log.count("every place is taken");
+        let lines = log.count_lines("every place is taken");
         assert!(lines >= 1);
         assert_eq!(lines > 1, often, "{lines} lines");
-        let full = log.count("connections_max=1");
+        let full = log.count_lines("connections_max=1");
         assert_eq!(full, lines);
     }
 }

@@ -124,6 +124,7 @@ fn leave_watch(state: &mut ReconcilerState, kind: usize, name: ObjectKey) {
         job.source = JobSource::Unread;
     } else {
         drop(state.model.remove_job(&key));
+        state.work_queue.enqueue(ObjectRef::Job(key));
     }
     state.work_queue.enqueue(ObjectRef::Workload(workload));
 }
@@ -170,6 +171,7 @@ pub(crate) fn observe_job_read(
             let gone = gone.filter(|(_, it)| it.source != JobSource::Watch);
             if let Some(key) = gone.map(|(key, _)| key.clone()) {
                 drop(state.model.remove_job(&key));
+                state.work_queue.enqueue(ObjectRef::Job(key));
             }
             if let Some(tracked) = state.model.workloads.get_mut(workload) {
                 tracked.gone_job = Some(GoneJob {

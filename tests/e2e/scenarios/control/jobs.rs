@@ -8,8 +8,7 @@ use crate::snapshot;
 use crate::wait;
 use serde_json::{Value, json};
 
-pub const TRIALS: [Trial; 11] = [
-    ("succeeded pods release quota", succeeded_pods),
+pub const TRIALS: [Trial; 10] = [
     ("a Job gets its placement", job_gets_flavor_placement),
     ("part of a Job starts", partial_admission),
     ("a Job is created unsuspended", job_created_unsuspended),
@@ -41,31 +40,6 @@ fn spot(site: &ControllerFixture<'_>, cpu: u32, more: &Value) {
 fn placement(job: &Value) -> [&Value; 2] {
     let spec = &job["spec"]["template"]["spec"];
     [&spec["nodeSelector"], &spec["tolerations"]]
-}
-
-fn succeeded_pods(stage: &mut Fixture) {
-    let mut site = ControllerFixture::open(stage, DEFAULTS);
-    site.flavor("default");
-    site.queue("q", 3, &json!({}));
-    let three = json!({"spec": {"parallelism": 3, "completions": 3}});
-    site.job("wide", "q", 1, "", &three);
-    site.wait_until_running("wide");
-    site.job("waits", "q", 2, "", &json!({}));
-    site.wait_until_pending("waits", "WaitingForQuota");
-    for pod in site.pods("wide").iter().take(2) {
-        let ends = json!({"metadata": {"annotations": {"test.lockkeeper.dev/run-for": "0s"}}});
-        let name = pod["metadata"]["name"].as_str().unwrap();
-        site.objects.patch("Pod", name, &ends);
-    }
-    site.wait_until_running("waits");
-    let wide = site.wait_for_workload("wide", |it| {
-        it["status"]["reclaimablePods"] == json!([{"name": "main", "count": 2}])
-    });
-    assert!(render::has_status(&wide, "Admitted", "True"), "{wide}");
-    site.finish("wide");
-    site.finish("waits");
-    site.wait_for_counts("ClusterQueue", "q", 0, 0);
-    site.stop();
 }
 
 fn job_gets_flavor_placement(stage: &mut Fixture) {

@@ -1,13 +1,14 @@
-//! Statistics of evictions and usage, in statuses and metrics, and the retention of finished workloads.
+//! Usage and evictions in statuses and metrics, reclaimable pods, and the retention of finished workloads.
 
 use serde_json::json;
 
-use super::Trial;
 use super::fixture::ControllerFixture;
+use super::{Trial, render};
 use crate::fixture::{DEFAULTS, Fixture};
 use crate::wait;
 
-pub const TRIALS: [Trial; 3] = [
+pub const TRIALS: [Trial; 4] = [
+    ("succeeded pods release quota", succeeded_pods),
     ("evictions and usage are reported", evictions_and_usage),
     (
         "a finished workload is deleted after its retention",
@@ -32,6 +33,31 @@ fn wait_for_metric(site: &ControllerFixture<'_>, series: &str, value: &str) {
         || format!("{series} is never {value}"),
     );
     found.unwrap_or_else(|e| panic!("{e}; last: {last:?}"));
+}
+
+fn succeeded_pods(stage: &mut Fixture) {
+    let mut site = ControllerFixture::open(stage, DEFAULTS);
+    site.flavor("default");
+    site.queue("q", 3, &json!({}));
+    let three = json!({"spec": {"parallelism": 3, "completions": 3}});
+    site.job("wide", "q", 1, "", &three);
+    site.wait_until_running("wide");
+    site.job("waits", "q", 2, "", &json!({}));
+    site.wait_until_pending("waits", "WaitingForQuota");
+    for pod in site.pods("wide").iter().take(2) {
+        let ends = json!({"metadata": {"annotations": {"test.lockkeeper.dev/run-for": "0s"}}});
+        let name = pod["metadata"]["name"].as_str().unwrap();
+        site.objects.patch("Pod", name, &ends);
+    }
+    site.wait_until_running("waits");
+    let wide = site.wait_for_workload("wide", |it| {
+        it["status"]["reclaimablePods"] == json!([{"name": "main", "count": 2}])
+    });
+    assert!(render::has_status(&wide, "Admitted", "True"), "{wide}");
+    site.finish("wide");
+    site.finish("waits");
+    site.wait_for_counts("ClusterQueue", "q", 0, 0);
+    site.stop();
 }
 
 fn evictions_and_usage(stage: &mut Fixture) {

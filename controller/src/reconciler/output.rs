@@ -198,7 +198,7 @@ pub enum WriteOp {
     ReadJob {
         /// The kind of the job.
         kind: usize,
-        /// The name of the job, if it is known.
+        /// The name of the job, if it is known; else it is found by its uid.
         name: Option<ObjectKey>,
         /// The namespace of the pods.
         namespace: String,

@@ -18,6 +18,9 @@ const RUNNING: &str = "status.phase!=Succeeded,status.phase!=Failed";
 /// Pods per page of a list: one that is not terminating suffices.
 const PAGE_SIZE: u32 = 50;
 
+/// Jobs per page of a list of metadata.
+const JOBS_PAGE_SIZE: u32 = 500;
+
 /// Reads a job and, if it does not exist, its pods.
 pub(super) async fn read_job(
     client: &Client,
@@ -34,8 +37,12 @@ pub(super) async fn read_job(
         return WriteResult::Rejected("not a read".to_owned());
     };
     let read = async {
+        let name = match name {
+            Some(name) => Some(name.clone()),
+            None => find_name(client, *kind, namespace, uid).await?,
+        };
         if let Some(name) = name
-            && let Some(object) = find_job(client, *kind, name, uid).await?
+            && let Some(object) = find_job(client, *kind, &name, uid).await?
         {
             return Ok(parse(*kind, object));
         }
@@ -55,6 +62,34 @@ fn parse(kind: usize, object: Value) -> WriteResult {
         Some(Ok(view)) => WriteResult::Read(JobRead::Exists(kind, Box::new(view))),
         Some(Err(error)) => WriteResult::Rejected(error.to_string()),
         None => WriteResult::Rejected("unknown kind of job".to_owned()),
+    }
+}
+
+/// The name of the job with this uid. The workload of the job names it only by its uid if its owner reference was
+/// removed, and a job without the queue label is not watched.
+async fn find_name(
+    client: &Client,
+    kind: usize,
+    namespace: &str,
+    uid: &str,
+) -> Result<Option<ObjectKey>, Error> {
+    let resource = job_resource(kind);
+    let api: Api<DynamicObject> = Api::namespaced_with(client.clone(), namespace, &resource);
+    let mut request = ListParams::default().limit(JOBS_PAGE_SIZE);
+    loop {
+        let page = api.list_metadata(&request).await?;
+        let mut jobs = page.items.iter();
+        if let Some(job) = jobs.find(|it| it.metadata.uid.as_deref() == Some(uid)) {
+            return Ok(Some(ObjectKey::from_metadata(&job.metadata)));
+        }
+        match page.metadata.continue_.filter(|it| !it.is_empty()) {
+            Some(token) => {
+                request = ListParams::default()
+                    .limit(JOBS_PAGE_SIZE)
+                    .continue_token(&token)
+            }
+            None => return Ok(None),
+        }
     }
 }
 

@@ -138,7 +138,7 @@ impl Fixture {
     }
 
     pub fn set_leading(&mut self, is_leading: bool) {
-        self.process.set_leading(self.api.now_ms, is_leading);
+        self.process.set_leading(&self.api, is_leading);
     }
 
     /// The number of objects to plan, now or later.

@@ -44,7 +44,11 @@ fn read_job(
     name: Option<&ObjectKey>,
     of: &str,
 ) -> Result<WriteResult, String> {
-    let found = name.and_then(|name| api.get(Kind::Job(kind), name));
+    let mut jobs = api.all(Kind::Job(kind));
+    let found = match name {
+        Some(name) => api.get(Kind::Job(kind), name),
+        None => jobs.find(|(_, it)| uid(it) == of).map(|(_, it)| it),
+    };
     let read = match found.filter(|it| uid(it) == of) {
         Some(job) => {
             let view = KINDS[kind].parse((**job).clone());

@@ -67,6 +67,16 @@ pub struct AdmissionRecord {
     write: (u64, WriteId),
 }
 
+/// A workload that a user deleted while it held quota.
+#[derive(Clone)]
+pub struct DeletedWorkload {
+    pub object: Value,
+    /// The processes that knew it.
+    pub processes: BTreeSet<u64>,
+    /// The version of the API server after the deletion.
+    pub version: u64,
+}
+
 #[derive(Default)]
 pub struct InvariantChecker {
     pub writes: u64,
@@ -76,8 +86,8 @@ pub struct InvariantChecker {
     pub original_jobs: BTreeMap<String, (Value, i64)>,
     /// By the uid of a Job: pods that its controller created and did not count in its status yet, and since when.
     pub unreported_pods: BTreeMap<String, (i64, i64)>,
-    /// Workloads that users deleted while they held quota, by the uid of the Job, with the processes that knew them.
-    pub deleted_workloads: BTreeMap<String, (Value, BTreeSet<u64>)>,
+    /// Workloads that users deleted while they held quota, by the uid of the Job.
+    pub deleted_workloads: BTreeMap<String, DeletedWorkload>,
     /// By the uid of a workload.
     edits: BTreeMap<String, AdmissionEdit>,
     /// By the uid of a Job: the version of the last change of it or of its workloads by a user.
@@ -458,14 +468,25 @@ impl InvariantChecker {
         flight: &'a InFlight,
     ) -> impl Iterator<Item = &'a Value> {
         let deleted = self.deleted_workloads.iter();
-        deleted.filter_map(move |(of, (workload, processes))| {
+        deleted.filter_map(move |(of, workload)| {
             let mut jobs = api.all(JOB);
             let (_, job) = jobs.find(|(_, it)| uid(it) == of)?;
             // Another process has never seen it.
-            let is_known = processes.contains(&flight.process);
+            let is_known = workload.processes.contains(&flight.process);
             let has_pods =
                 number(job, "/status/active") > 0 || self.unreported_pods.contains_key(of);
-            (is_known && has_pods && !has_ended(job)).then_some(workload)
+            // Without a label a user may resume it after it has stopped: its pods have no quota then.
+            let events = api
+                .log(JOB)
+                .iter()
+                .filter(|it| it.object.as_ref().is_some_and(|job| uid(job) == of));
+            let (before, mut after): (Vec<_>, Vec<_>) =
+                events.partition(|it| it.version <= workload.version);
+            after.extend(before.last());
+            let has_stopped = after
+                .iter()
+                .any(|it| it.object.as_deref().is_some_and(is_stopped));
+            (is_known && has_pods && !has_stopped && !has_ended(job)).then_some(&workload.object)
         })
     }
 
@@ -520,6 +541,13 @@ impl InvariantChecker {
         }
         Ok(())
     }
+}
+
+/// Whether its controller reports that a suspended Job has no pods.
+fn is_stopped(job: &Value) -> bool {
+    is_true(job, "/spec/suspend")
+        && condition_is_true(job, "Suspended")
+        && number(job, "/status/active") == 0
 }
 
 /// The workloads with the admissions that the process began to write before this one, and that may still be executed.

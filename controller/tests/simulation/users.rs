@@ -1,6 +1,7 @@
 //! Changes of Jobs and workloads by users.
 
 use crate::fields::{condition_is_true, holds_quota, is_deleted, is_true, list, number, text, uid};
+use crate::invariants::DeletedWorkload;
 use crate::jobs::{JOB, has_ended};
 use crate::objects::{self, NAMESPACE, QUEUES};
 use crate::pods::{OrphanedPods, job_uid, requests};
@@ -96,8 +97,11 @@ impl Simulation {
                     known.is_some_and(|it| uid(it) == uid(&workload))
                 };
                 let processes = self.processes.iter().filter(knows);
-                let processes = processes.map(|it| it.number).collect();
-                let deleted = ((*workload).clone(), processes);
+                let deleted = DeletedWorkload {
+                    object: (*workload).clone(),
+                    processes: processes.map(|it| it.number).collect(),
+                    version: self.api.version(),
+                };
                 let job = job_uid(&workload).to_owned();
                 self.invariants.deleted_workloads.insert(job, deleted);
             }

@@ -83,12 +83,19 @@ impl Cluster {
         cluster
     }
 
-    /// Lists all objects in a new process, and lets it lead.
+    /// Lets a new process lead, which lists all objects.
     fn start(&mut self) {
         self.reconciler = Reconciler::new(settings());
         self.observed.clear();
-        self.list();
-        self.handle(Input::Leadership(true));
+        self.lead(true);
+    }
+
+    /// A new leader lists all kinds before it decides.
+    fn lead(&mut self, is_leading: bool) {
+        self.handle(Input::Leadership(is_leading));
+        if is_leading {
+            self.list();
+        }
     }
 
     fn list(&mut self) {
@@ -114,7 +121,7 @@ impl Cluster {
             }
             "result" => self.next_result = value.as_str().map(str::to_owned),
             "lag" => self.is_lagging = value.as_bool().unwrap_or_default(),
-            "lead" => self.handle(Input::Leadership(value.as_bool().unwrap_or_default())),
+            "lead" => self.lead(value.as_bool().unwrap_or_default()),
             "restart" => self.start(),
             "backup" => self.backup = Some((self.stored.clone(), self.version)),
             "restore" => {
@@ -421,6 +428,7 @@ fn settings() -> Settings {
         job_response_ms: 60_000,
         stuck_eviction_ms: 120_000,
         finished_retention_ms: None,
+        template_bytes_max: 1_000,
         job_kinds: vec![0, 1],
         seed: 1,
         instance: "fuzz".to_owned(),

@@ -83,11 +83,7 @@ async fn find_name(
             return Ok(Some(ObjectKey::from_metadata(&job.metadata)));
         }
         match page.metadata.continue_.filter(|it| !it.is_empty()) {
-            Some(token) => {
-                request = ListParams::default()
-                    .limit(JOBS_PAGE_SIZE)
-                    .continue_token(&token)
-            }
+            Some(token) => request = request.continue_token(&token),
             None => return Ok(None),
         }
     }

@@ -28,9 +28,6 @@ use crate::client::{HttpMessage, Until};
 use crate::https::Stream;
 use crate::watcher::{InterruptibleStream, WatchServer};
 
-/// Interval at which a frozen connection checks whether the proxy stops, in milliseconds.
-const FROZEN_POLL_MS: u64 = 20;
-
 /// A running proxy. Dropping it breaks its connections.
 pub struct Proxy {
     port: u16,
@@ -154,6 +151,7 @@ impl Drop for Proxy {
             let _ = thread.join();
         }
         self.shared.hold.release();
+        self.shared.frozen.stop();
         self.break_connections();
     }
 }
@@ -177,20 +175,17 @@ impl ProxyState {
         }
     }
 
-    /// Does not return while the connection is frozen; an error when the proxy stops meanwhile.
+    /// A frozen connection stays frozen until the proxy stops, which is an error here.
     fn wait_if_frozen(&self, number: u64) -> io::Result<()> {
-        while self.frozen.contains(number) {
-            self.pause_unless_stopping()?;
+        if self.frozen.contains(number) {
+            return self.wait_until_stopped();
         }
         Ok(())
     }
 
-    fn pause_unless_stopping(&self) -> io::Result<()> {
-        if self.is_stopping.load(Ordering::SeqCst) {
-            return Err(io::ErrorKind::ConnectionAborted.into());
-        }
-        thread::sleep(Duration::from_millis(FROZEN_POLL_MS));
-        Ok(())
+    fn wait_until_stopped(&self) -> io::Result<()> {
+        self.frozen.wait_until_stopped();
+        Err(io::ErrorKind::ConnectionAborted.into())
     }
 
     /// Handles the requests of one connection, until it breaks.
@@ -239,9 +234,7 @@ impl ProxyState {
             let answer = answer?;
             if matches!(fate, Disposition::FreezeAfterHead) {
                 client.write_all(&answer.head_with_length())?;
-                loop {
-                    self.pause_unless_stopping()?;
-                }
+                return self.wait_until_stopped();
             }
             answer.send(&mut client)?;
         }

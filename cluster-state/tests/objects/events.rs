@@ -1,130 +1,18 @@
-use crate::{lockkeeper_object, object, yaml};
-use k8s_openapi::api::scheduling::v1::PriorityClass;
-use lockkeeper_api::{ClusterQueue, Cohort, LocalQueue, ResourceFlavor, Workload};
+//! Events of objects in any order change the state of the core.
+
+use crate::event_cluster::{
+    NO_LOCAL_QUEUE, active_count, admits_in_cycle, admitted, cluster_without_workloads,
+    empty_cluster, flavor, labels, local_queue, node, queue, set, used, with_status, workload,
+};
+use crate::{lockkeeper_object, object};
+use lockkeeper_api::{ClusterQueue, Cohort, ResourceFlavor};
 use lockkeeper_cluster_state::{
     ClusterState, Completeness, NotQueuedReason, WorkloadPhase, admission,
 };
 use lockkeeper_preemption::requeue::RequeueSettings;
-use lockkeeper_preemption::{Amount, Decision, NodeId, Options};
+use lockkeeper_preemption::{Amount, Decision, Options};
 use serde_json::{Value, json};
-use std::collections::BTreeMap;
 use std::sync::Arc;
-
-const NO_LOCAL_QUEUE: WorkloadPhase = WorkloadPhase::NotQueued(NotQueuedReason::NoLocalQueue);
-
-fn queue(name: &str, nominal: &str) -> Arc<ClusterQueue> {
-    let spec: Value = yaml(&format!(
-        "
-cohortName: all
-namespaceSelector: {{matchLabels: {{team: a}}}}
-preemption: {{withinClusterQueue: LowerPriority}}
-resourceGroups:
-- coveredResources: [cpu]
-  flavors: [{{name: f, resources: [{{name: cpu, nominalQuota: {nominal}}}]}}]
-"
-    ));
-    Arc::new(object(&lockkeeper_object(
-        "ClusterQueue",
-        None,
-        name,
-        &spec,
-    )))
-}
-
-fn local_queue(cluster_queue: &str) -> LocalQueue {
-    let spec = json!({"clusterQueue": cluster_queue});
-    object(&lockkeeper_object("LocalQueue", Some("ns"), "door", &spec))
-}
-
-fn flavor() -> ResourceFlavor {
-    object(&lockkeeper_object("ResourceFlavor", None, "f", &json!({})))
-}
-
-fn labels(team: &str) -> BTreeMap<String, String> {
-    BTreeMap::from([("team".to_owned(), team.to_owned())])
-}
-
-fn priority_class(name: &str, value: i32, is_default: bool) -> PriorityClass {
-    object(&json!({
-        "apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass",
-        "metadata": {"name": name}, "value": value, "globalDefault": is_default,
-    }))
-}
-
-fn workload(name: &str, cpu: &str) -> Workload {
-    let spec: Value = yaml(&format!(
-        "
-queueName: door
-podSets:
-- template: {{spec: {{containers: [{{name: a, resources: {{requests: {{cpu: {cpu}}}}}}}]}}}}
-"
-    ));
-    let mut value = lockkeeper_object("Workload", Some("ns"), name, &spec);
-    value["metadata"]["uid"] = name.into();
-    object(&value)
-}
-
-fn with_status(workload: &Workload, status: Value) -> Workload {
-    let mut value = serde_json::to_value(workload).unwrap();
-    value["status"] = status;
-    object(&value)
-}
-
-fn admitted(workload: &Workload, queue: &str, cpu: &str) -> Workload {
-    with_status(
-        workload,
-        json!({"admission": {"clusterQueue": queue, "podSetAssignments": [
-            {"name": "main", "count": 1, "flavors": {"cpu": "f"}, "resourceUsage": {"cpu": cpu}},
-        ]}}),
-    )
-}
-
-fn empty_cluster() -> ClusterState {
-    ClusterState::new(
-        Options::default(),
-        RequeueSettings::default(),
-        Completeness::Complete,
-    )
-}
-
-/// Everything but a workload.
-fn cluster_without_workloads() -> ClusterState {
-    let mut objects = empty_cluster();
-    objects.set_cluster_queue(queue("a", "2")).unwrap();
-    objects.set_resource_flavor(&flavor());
-    objects.set_local_queue(&local_queue("a"));
-    objects.set_namespace("ns", labels("a"));
-    objects
-}
-
-fn node(objects: &ClusterState, name: &str) -> NodeId {
-    objects.state().queue(name).unwrap()
-}
-
-fn used(objects: &ClusterState, queue: &str) -> i64 {
-    let usage = objects.state().node_view(node(objects, queue)).usage();
-    usage.iter().map(|(_, amount)| amount.get()).sum()
-}
-
-fn active_count(objects: &ClusterState, queue: &str) -> usize {
-    objects
-        .state()
-        .node_view(node(objects, queue))
-        .active()
-        .len()
-}
-
-fn set(objects: &mut ClusterState, workload: &Workload) -> WorkloadPhase {
-    objects.set_workload(Arc::new(workload.clone())).unwrap()
-}
-
-fn admits_in_cycle(objects: &mut ClusterState) -> bool {
-    let cycle = objects.next_cycle(1_000, false);
-    cycle
-        .entries
-        .iter()
-        .any(|it| it.decision == Decision::Admit)
-}
 
 #[test]
 fn workload_is_admitted_only_with_all_dependencies() {
@@ -327,76 +215,6 @@ fn unchanged_update_keeps_workload_inadmissible() {
     assert_eq!(parked(&objects), 1);
     objects.set_cluster_queue(queue("a", "3")).unwrap();
     assert!(admits_in_cycle(&mut objects));
-}
-
-#[test]
-fn priority_prefers_status_over_class() {
-    let mut objects = cluster_without_workloads();
-    let priority = |objects: &ClusterState| {
-        let id = objects.state().workload("ns/job");
-        id.map(|id| objects.state().workload_view(id).priority())
-    };
-    let mut job = workload("job", "1");
-    set(&mut objects, &job);
-    assert_eq!(priority(&objects), Some(0));
-    objects.set_priority_class(&priority_class("usual", 5, true));
-    assert_eq!(priority(&objects), Some(5));
-    job.spec.priority_class_name = Some("high".to_owned());
-    let place = set(&mut objects, &job);
-    assert_eq!(
-        place,
-        WorkloadPhase::NotQueued(NotQueuedReason::NoPriorityClass)
-    );
-    assert_eq!(priority(&objects), None);
-    objects.set_priority_class(&priority_class("high", 9, false));
-    assert_eq!(priority(&objects), Some(9));
-    objects.remove_priority_class("high");
-    assert_eq!(priority(&objects), None);
-    set(&mut objects, &with_status(&job, json!({"priority": 7})));
-    assert_eq!(priority(&objects), Some(7));
-    job.spec.priority_class_name = Some("system-node-critical".to_owned());
-    objects
-        .set_cluster_queue(with_classes(&["system-node-critical"]))
-        .unwrap();
-    set(&mut objects, &job);
-    assert_eq!(priority(&objects), Some(2_000_001_000));
-}
-
-/// The ClusterQueue `a` with a list of allowed classes.
-fn with_classes(classes: &[&str]) -> Arc<ClusterQueue> {
-    let mut queue = ClusterQueue::clone(&queue("a", "2"));
-    let classes = classes.iter().map(|it| (*it).to_owned());
-    queue.spec.allowed_priority_classes = Some(classes.collect());
-    Arc::new(queue)
-}
-
-#[test]
-fn workload_with_disallowed_class_is_not_queued() {
-    let mut objects = cluster_without_workloads();
-    objects.set_priority_class(&priority_class("high", 9, false));
-    let not_allowed = WorkloadPhase::NotQueued(NotQueuedReason::PriorityClassNotAllowed);
-    let mut system = workload("system", "1");
-    system.spec.priority_class_name = Some("system-node-critical".to_owned());
-    assert_eq!(set(&mut objects, &system), not_allowed);
-    let mut job = workload("job", "1");
-    job.spec.preemption_priority_class_name = Some("high".to_owned());
-    assert_eq!(set(&mut objects, &job), WorkloadPhase::Pending);
-    // A change of either list is a change for its workloads.
-    objects.set_cluster_queue(with_classes(&["low"])).unwrap();
-    assert_eq!(objects.phase("ns/job"), Some(Ok(not_allowed)));
-    let both = ["high", "system-node-critical"];
-    objects.set_cluster_queue(with_classes(&both)).unwrap();
-    assert_eq!(objects.phase("ns/job"), Some(Ok(WorkloadPhase::Pending)));
-    assert_eq!(objects.phase("ns/system"), Some(Ok(WorkloadPhase::Pending)));
-    let mut narrow = local_queue("a");
-    narrow.spec.allowed_priority_classes = Some(vec!["high".to_owned()]);
-    objects.set_local_queue(&narrow);
-    assert_eq!(objects.phase("ns/job"), Some(Ok(WorkloadPhase::Pending)));
-    assert_eq!(objects.phase("ns/system"), Some(Ok(not_allowed)));
-    // Admitted workloads keep their quota.
-    assert!(admits_in_cycle(&mut objects));
-    objects.set_cluster_queue(with_classes(&[])).unwrap();
-    assert_eq!(objects.phase("ns/job"), Some(Ok(WorkloadPhase::Admitted)));
 }
 
 #[test]

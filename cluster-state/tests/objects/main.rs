@@ -9,13 +9,16 @@
 )]
 
 mod admission_status;
+mod class_events;
+mod event_cluster;
 mod event_order;
 mod events;
 mod fields;
 mod good_examples;
-
+mod preemption_fields;
 mod quotas;
 mod tenant_names;
+mod test_cluster;
 mod workloads;
 
 use serde::de::DeserializeOwned;

@@ -130,7 +130,9 @@ impl Simulation {
         let process = &self.processes[at];
         let is_idle = !has_in_flight && process.write_results.is_empty();
         if process.is_leading {
-            self.invariants.observe_edits(observed_version, is_idle);
+            self.invariants
+                .users
+                .observe_edits(observed_version, is_idle);
         }
     }
 
@@ -202,7 +204,7 @@ impl Simulation {
             (_, outcome) => outcome,
         };
         if let (WriteOp::ReadJob { uid, .. }, WriteResult::Read(_)) = (&flight.write.op, &outcome) {
-            self.invariants.record_read(&self.api, uid);
+            self.invariants.users.record_read(&self.api, uid);
         }
         let (by, ticket) = (flight.process, flight.write.id);
         self.log(|| format!("  write {} of {by}: {outcome:?}", ticket.0));

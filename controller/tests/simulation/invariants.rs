@@ -20,20 +20,20 @@
 use crate::api::{Api, merge};
 use crate::fields::{
     condition, condition_is_true, has, holds_quota, is_deleted, is_true, job_owner, may_run,
-    number, object_key, text, uid,
+    number, text, uid,
 };
 use crate::jobs::{JOB, has_ended, is_unresponsive};
 use crate::pods::{Excess, excess, is_managed, job_uid};
 use crate::process::ControllerProcess;
 use crate::quota::{ReferenceTree, usage};
 use crate::simulation::InFlight;
+use crate::user_history::UserHistory;
 use crate::write::written_object;
 use lockkeeper_controller::{
     Kind, ObjectKey, ObjectRef, WriteId, WriteOp, WritePurpose, WriteRequest,
 };
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
-use std::rc::Rc;
 
 /// Writes of one workload or Job without faults.
 const WRITES_PER_OBJECT_MAX: usize = 60;
@@ -50,31 +50,12 @@ pub struct PreemptionRecord {
     pub version: u64,
 }
 
-/// An admission that a user has edited by hand.
-struct AdmissionEdit {
-    before: Rc<Value>,
-    admission: Value,
-    version: u64,
-    /// The leader has observed the edit, and still has earlier decisions to write.
-    is_observed: bool,
-}
-
 /// An admission.
 pub struct AdmissionRecord {
     pub uid: String,
     pub version: u64,
     /// The process and its write.
     write: (u64, WriteId),
-}
-
-/// A workload that a user deleted while it held quota.
-#[derive(Clone)]
-pub struct DeletedWorkload {
-    pub object: Value,
-    /// The processes that knew it.
-    pub processes: BTreeSet<u64>,
-    /// The version of the API server after the deletion.
-    pub version: u64,
 }
 
 #[derive(Default)]
@@ -86,14 +67,8 @@ pub struct InvariantChecker {
     pub original_jobs: BTreeMap<String, (Value, i64)>,
     /// By the uid of a Job: pods that its controller created and did not count in its status yet, and since when.
     pub unreported_pods: BTreeMap<String, (i64, i64)>,
-    /// Workloads that users deleted while they held quota, by the uid of the Job.
-    pub deleted_workloads: BTreeMap<String, DeletedWorkload>,
-    /// By the uid of a workload.
-    edits: BTreeMap<String, AdmissionEdit>,
-    /// By the uid of a Job: the version of the last change of it or of its workloads by a user.
-    user_versions: BTreeMap<String, u64>,
-    /// By the uid of a Job: the newest version when the controller last read it. A Job without a label is not watched.
-    read_versions: BTreeMap<String, u64>,
+    /// What users have changed.
+    pub users: UserHistory,
     /// Since when the pods of a Job have exceeded its quota, in milliseconds.
     excess_since_ms: BTreeMap<String, i64>,
     pub preemptions: Vec<PreemptionRecord>,
@@ -115,87 +90,6 @@ impl InvariantChecker {
 
     pub fn record_leader_change(&mut self, version: u64) {
         self.last_leader_change_version = version;
-    }
-
-    /// Records the changes that a user has made since this version.
-    pub fn record_user_changes(&mut self, api: &Api, since: u64) {
-        for kind in [JOB, Kind::Workload] {
-            let log = api.log(kind);
-            let begin = log.partition_point(|it| it.version <= since);
-            for (at, event) in log.iter().enumerate().skip(begin) {
-                let versions = log[..=at].iter().rev().filter(|it| it.name == event.name);
-                let objects = versions.take(2).filter_map(|it| it.object.as_deref());
-                for object in objects {
-                    let job = if kind == JOB {
-                        uid(object)
-                    } else {
-                        job_uid(object)
-                    };
-                    self.user_versions.insert(job.to_owned(), event.version);
-                }
-            }
-        }
-    }
-
-    /// Records that a user has edited a workload.
-    pub fn record_edit(&mut self, api: &Api, before: Rc<Value>) {
-        let Some(after) = api.get(Kind::Workload, &object_key(&before)) else {
-            return;
-        };
-        let admission = &after["status"]["admission"];
-        if !holds_quota(after) || *admission == before["status"]["admission"] {
-            return;
-        }
-        let edit = self.edits.remove(uid(after)).unwrap_or(AdmissionEdit {
-            before,
-            admission: Value::Null,
-            version: 0,
-            is_observed: false,
-        });
-        let edit = AdmissionEdit {
-            admission: admission.clone(),
-            version: api.version(),
-            ..edit
-        };
-        self.edits.insert(uid(after).to_owned(), edit);
-    }
-
-    /// The leader has observed this version. When no write of it is in flight, it has written its earlier decisions.
-    pub fn observe_edits(&mut self, observed_version: u64, is_idle: bool) {
-        self.edits
-            .retain(|_, it| !is_idle || it.version > observed_version);
-        for edit in self.edits.values_mut() {
-            edit.is_observed |= edit.version <= observed_version;
-        }
-    }
-
-    /// The workload that counts: that of the API server, unless a user has edited its admission.
-    fn counted<'a>(&'a self, workload: &'a Value) -> Option<&'a Value> {
-        let edit = self.edits.get(uid(workload));
-        match edit.filter(|it| it.admission == workload["status"]["admission"]) {
-            Some(edit) if edit.is_observed => None,
-            Some(edit) => Some(&edit.before),
-            None => Some(workload),
-        }
-    }
-
-    /// Records that the controller has read a Job.
-    pub fn record_read(&mut self, api: &Api, job: &str) {
-        self.read_versions.insert(job.to_owned(), api.version());
-    }
-
-    /// Whether a write was begun before its process had observed the last change of a Job by a user.
-    fn is_before_user(&self, api: &Api, flight: &InFlight, of: &str) -> bool {
-        let Some(last) = self.user_versions.get(of) else {
-            return false;
-        };
-        let job = api.all(JOB).find(|(_, it)| uid(it) == of);
-        let read_version = self.read_versions.get(of).copied().unwrap_or_default();
-        let observed = match job {
-            Some((_, job)) if !is_managed(job) => read_version.min(flight.observed_version),
-            _ => flight.observed_version,
-        };
-        *last > observed
     }
 
     pub fn most_written(&self) -> String {
@@ -292,7 +186,7 @@ impl InvariantChecker {
         if before.is_none() {
             self.last_arrival_version = api.version();
             // A Job gets another workload only when it has stopped.
-            self.deleted_workloads.remove(job_uid(after));
+            self.users.deleted_workloads.remove(job_uid(after));
         }
         let was_evicted = before.is_some_and(|it| condition_is_true(it, "Evicted"));
         if condition_is_true(after, "Evicted") && !was_evicted {
@@ -361,7 +255,7 @@ impl InvariantChecker {
         let Some(job) = job.filter(|it| uid(it) == of && !has_ended(it)) else {
             return Ok(());
         };
-        if self.is_before_user(api, flight, of) || is_deleted(job) {
+        if self.users.is_before_user(api, flight, of) || is_deleted(job) {
             return Ok(());
         }
         self.check_restored(job)
@@ -397,7 +291,7 @@ impl InvariantChecker {
         };
         let is_start = is_true(before, "/spec/suspend") && !is_true(after, "/spec/suspend");
         let of = uid(after);
-        if !is_start || self.is_before_user(api, flight, of) {
+        if !is_start || self.users.is_before_user(api, flight, of) {
             return Ok(());
         }
         let mut workloads = api.all(Kind::Workload);
@@ -423,7 +317,7 @@ impl InvariantChecker {
         before: &Excess,
     ) -> Result<(), String> {
         for (job, after) in self.excess(api) {
-            if self.is_before_user(api, flight, &job) {
+            if self.users.is_before_user(api, flight, &job) {
                 continue;
             }
             if after > before.get(&job).copied().unwrap_or_default() {
@@ -461,35 +355,6 @@ impl InvariantChecker {
         Ok(())
     }
 
-    /// The workloads that users deleted while their Jobs had pods: their quota is still in use.
-    fn deleted_but_in_use<'a>(
-        &'a self,
-        api: &'a Api,
-        flight: &'a InFlight,
-    ) -> impl Iterator<Item = &'a Value> {
-        let deleted = self.deleted_workloads.iter();
-        deleted.filter_map(move |(of, workload)| {
-            let mut jobs = api.all(JOB);
-            let (_, job) = jobs.find(|(_, it)| uid(it) == of)?;
-            // Another process has never seen it.
-            let is_known = workload.processes.contains(&flight.process);
-            let has_pods =
-                number(job, "/status/active") > 0 || self.unreported_pods.contains_key(of);
-            // Without a label a user may resume it after it has stopped: its pods have no quota then.
-            let events = api
-                .log(JOB)
-                .iter()
-                .filter(|it| it.object.as_ref().is_some_and(|job| uid(job) == of));
-            let (before, mut after): (Vec<_>, Vec<_>) =
-                events.partition(|it| it.version <= workload.version);
-            after.extend(before.last());
-            let has_stopped = after
-                .iter()
-                .any(|it| it.object.as_deref().is_some_and(is_stopped));
-            (is_known && has_pods && !has_stopped && !has_ended(job)).then_some(&workload.object)
-        })
-    }
-
     /// Whether a stored admission was decided after that of this write, and counted it.
     fn is_later(&self, flight: &InFlight, workload: &Value) -> bool {
         let mut admissions = self.admissions.iter().rev();
@@ -511,10 +376,13 @@ impl InvariantChecker {
         }
         let others = api.all(Kind::Workload).filter(|(other, _)| *other != name);
         let others = others.filter(|(_, it)| !self.is_later(flight, it));
-        let others = others.filter_map(|(_, it)| self.counted(it));
+        let others = others.filter_map(|(_, it)| self.users.counted(it));
         let earlier = earlier_admissions(api, in_flight, flight);
         let all = others.chain(&earlier);
-        let all = all.chain(self.deleted_but_in_use(api, flight));
+        let all = all.chain(
+            self.users
+                .deleted_but_in_use(api, flight, &self.unreported_pods),
+        );
         let tree = ReferenceTree::from_objects(&flight.limits, all);
         let queue = text(workload, "/status/admission/clusterQueue");
         let known = flight
@@ -541,13 +409,6 @@ impl InvariantChecker {
         }
         Ok(())
     }
-}
-
-/// Whether its controller reports that a suspended Job has no pods.
-fn is_stopped(job: &Value) -> bool {
-    is_true(job, "/spec/suspend")
-        && condition_is_true(job, "Suspended")
-        && number(job, "/status/active") == 0
 }
 
 /// The workloads with the admissions that the process began to write before this one, and that may still be executed.

@@ -44,6 +44,7 @@ mod rejected_admissions;
 mod restore;
 mod simulation;
 mod template_reads;
+mod user_history;
 mod users;
 mod write;
 

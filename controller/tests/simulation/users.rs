@@ -1,12 +1,12 @@
 //! Changes of Jobs and workloads by users.
 
 use crate::fields::{condition_is_true, holds_quota, is_deleted, is_true, list, number, text, uid};
-use crate::invariants::DeletedWorkload;
 use crate::jobs::{JOB, has_ended};
 use crate::objects::{self, NAMESPACE, QUEUES};
 use crate::pods::{OrphanedPods, job_uid, requests};
 use crate::process::ControllerProcess;
 use crate::simulation::Simulation;
+use crate::user_history::DeletedWorkload;
 use lockkeeper_controller::{Kind, ObjectKey};
 use serde_json::{Value, json};
 use std::rc::Rc;
@@ -34,7 +34,7 @@ impl Simulation {
             12 => self.orphan_job(),
             _ => self.queue_admin_action(),
         }
-        self.invariants.record_user_changes(&self.api, version);
+        self.invariants.users.record_changes(&self.api, version);
         self.invariants.last_user_version = self.api.version();
     }
 
@@ -103,7 +103,7 @@ impl Simulation {
                     version: self.api.version(),
                 };
                 let job = job_uid(&workload).to_owned();
-                self.invariants.deleted_workloads.insert(job, deleted);
+                self.invariants.users.deleted_workloads.insert(job, deleted);
             }
         }
     }
@@ -206,7 +206,7 @@ impl Simulation {
             _ => (self.moved_admission_patch(&workload), true),
         };
         if self.user_patch(Kind::Workload, &workload, &patch, is_status) {
-            self.invariants.record_edit(&self.api, workload);
+            self.invariants.users.record_edit(&self.api, workload);
         }
     }
 

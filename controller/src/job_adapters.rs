@@ -271,17 +271,28 @@ impl JobView {
     /// because it includes a digest of the uid. The name alone proves no ownership: the uid decides.
     #[must_use]
     pub fn workload_name(&self, kind: usize) -> ObjectKey {
-        let prefix = KINDS
-            .get(kind)
-            .map_or_else(String::new, |it| it.resource().kind.to_lowercase());
-        let digest = fnv1a(&[&prefix, self.name.namespace(), self.name.name(), &self.uid]);
-        let short: String = self.name.name().chars().take(NAME_PART_MAX).collect();
-        let short = short.trim_end_matches(['-', '.']);
-        ObjectKey::new(
-            self.name.namespace(),
-            &format!("{prefix}-{short}-{digest:016x}"),
-        )
+        workload_name(kind, &self.name, &self.uid)
     }
+}
+
+fn workload_name(kind: usize, job: &ObjectKey, uid: &str) -> ObjectKey {
+    let prefix = KINDS
+        .get(kind)
+        .map_or_else(String::new, |it| it.resource().kind.to_lowercase());
+    let digest = fnv1a(&[&prefix, job.namespace(), job.name(), uid]);
+    let short: String = job.name().chars().take(NAME_PART_MAX).collect();
+    let short = short.trim_end_matches(['-', '.']);
+    ObjectKey::new(job.namespace(), &format!("{prefix}-{short}-{digest:016x}"))
+}
+
+/// The name of the job with this uid that a workload was created for, if the name of the workload has the whole name
+/// of the job; the digest proves that. The name of a workload cannot be changed, unlike its owner reference.
+#[must_use]
+pub fn job_name_from_workload(workload: &ObjectKey, kind: usize, uid: &str) -> Option<ObjectKey> {
+    let (_, rest) = workload.name().split_once('-')?;
+    let (name, _) = rest.rsplit_once('-')?;
+    let job = ObjectKey::new(workload.namespace(), name);
+    (workload_name(kind, &job, uid) == *workload).then_some(job)
 }
 
 /// The most characters of the job's name in the name of its workload, so that the whole is a valid label value.
@@ -445,7 +456,7 @@ fn pod_template_patch(have: &PodSetView, want: &PodPlacement) -> Value {
 
 #[cfg(test)]
 mod tests {
-    use super::{JobView, KINDS};
+    use super::{JobView, KINDS, job_name_from_workload};
     use crate::key::ObjectKey;
     use std::collections::BTreeSet;
 
@@ -465,6 +476,33 @@ mod tests {
         let names = (0..200_000).map(|at| workload_name(name, &format!("uid-{at}")));
         let names: BTreeSet<String> = names.collect();
         assert_eq!(names.len(), 200_000);
+    }
+
+    #[test]
+    fn job_name_is_read_from_the_name_of_its_workload_if_it_is_whole() {
+        for (name, is_whole) in [
+            ("train", true),
+            ("train-2", true),
+            ("a", true),
+            (&*"n".repeat(38), true),
+            (&*"n".repeat(39), false),
+        ] {
+            for kind in 0..KINDS.len() {
+                let view = JobView {
+                    name: ObjectKey::new("team", name),
+                    uid: "u".to_owned(),
+                    ..JobView::default()
+                };
+                let workload = view.workload_name(kind);
+                let read = |uid| job_name_from_workload(&workload, kind, uid);
+                assert_eq!(read("u"), is_whole.then(|| view.name.clone()), "{workload}");
+                assert_eq!(read("v"), None, "{workload}");
+            }
+        }
+        for other in ["", "job", "job-a", "job-a-0123456789abcdef", "-"] {
+            let workload = ObjectKey::new("team", other);
+            assert_eq!(job_name_from_workload(&workload, 0, "u"), None, "{other}");
+        }
     }
 
     #[test]

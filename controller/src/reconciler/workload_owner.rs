@@ -3,7 +3,9 @@
 use super::adoption::is_adopting;
 use super::model::{JobSource, TrackedJob, TrackedWorkload};
 use super::state::View;
-use crate::job_adapters::{self, kind_from_workload_name, labelled_job_uid};
+use crate::job_adapters::{
+    self, job_name_from_workload, kind_from_workload_name, labelled_job_uid,
+};
 use crate::key::{JobKey, Kind, ObjectKey};
 
 /// Whether its job is gone, or has another workload.
@@ -70,9 +72,11 @@ pub(super) fn job_to_read(view: View<'_>, workload: &TrackedWorkload) -> Option<
     if let Some(uid) = labelled_job_uid(&workload.object.metadata) {
         let owner = owner.filter(|(_, owner_uid)| *owner_uid == uid);
         let kind = || kind_from_workload_name(workload.key.name());
+        let kind = owner.as_ref().map_or_else(kind, |(key, _)| key.kind);
+        let name = owner.map(|(key, _)| key.name);
         return Some(JobToRead {
-            kind: owner.as_ref().map_or_else(kind, |(key, _)| key.kind),
-            name: owner.map(|(key, _)| key.name),
+            kind,
+            name: name.or_else(|| job_name_from_workload(&workload.key, kind, uid)),
             uid: uid.to_owned(),
         });
     }

@@ -65,8 +65,8 @@ fn parse(kind: usize, object: Value) -> WriteResult {
     }
 }
 
-/// The name of the job with this uid. The workload of the job names it only by its uid if its owner reference was
-/// removed, and a job without the queue label is not watched.
+/// The name of the job with this uid. It is searched for only if the owner reference of its workload was removed, and
+/// its name was too long for that of the workload. Costs a list of the metadata of all jobs in the namespace.
 async fn find_name(
     client: &Client,
     kind: usize,
@@ -77,7 +77,11 @@ async fn find_name(
     let api: Api<DynamicObject> = Api::namespaced_with(client.clone(), namespace, &resource);
     let mut request = ListParams::default().limit(JOBS_PAGE_SIZE);
     loop {
-        let page = api.list_metadata(&request).await?;
+        let page = match api.list_metadata(&request).await {
+            // The cluster has lost the kind, and its jobs with it.
+            Err(Error::Api(status)) if status.code == 404 => return Ok(None),
+            page => page?,
+        };
         let mut jobs = page.items.iter();
         if let Some(job) = jobs.find(|it| it.metadata.uid.as_deref() == Some(uid)) {
             return Ok(Some(ObjectKey::from_metadata(&job.metadata)));

@@ -4,8 +4,9 @@
 //! which is encoded here: a fuzzer rarely finds valid base64.
 #![no_main]
 
-use base64::Engine;
-use base64::prelude::BASE64_STANDARD;
+mod pem_input;
+
+use self::pem_input::in_pem;
 use libfuzzer_sys::fuzz_target;
 use lockkeeper_certs::self_signed::{self, CertificatePaths};
 use lockkeeper_certs::tls::{ClientVerification, ServerTls, TlsOptions};
@@ -44,14 +45,4 @@ fn check(certificate: &Path, key: &Path, ca: Option<&Path>) {
     if let Err(error) = loaded {
         assert!(error.to_string().len() < ERROR_BYTES_MAX, "{error}");
     }
-}
-
-fn in_pem(input: &[u8]) -> Vec<u8> {
-    let (label, der) = match input {
-        [b'C', der @ ..] => ("CERTIFICATE", der),
-        [b'K', der @ ..] => ("PRIVATE KEY", der),
-        whole => return whole.to_vec(),
-    };
-    let body = BASE64_STANDARD.encode(der);
-    format!("-----BEGIN {label}-----\n{body}\n-----END {label}-----\n").into_bytes()
 }

@@ -5,9 +5,10 @@
 //! certificate or a key, which is encoded here. With another first byte, the rest has all four parts, separated by zero bytes.
 #![no_main]
 
-use base64::Engine;
-use base64::prelude::BASE64_STANDARD;
+mod pem_input;
+
 use k8s_openapi::ByteString;
+use self::pem_input::in_pem;
 use libfuzzer_sys::fuzz_target;
 use lockkeeper_certs::cert_rotation::parse_secret_data;
 use lockkeeper_certs::self_signed;
@@ -60,13 +61,3 @@ fuzz_target!(|input: &[u8]| {
         Err(error) => assert!(error.to_string().len() < ERROR_BYTES_MAX, "{error}"),
     }
 });
-
-fn in_pem(input: &[u8]) -> Vec<u8> {
-    let (label, der) = match input {
-        [b'C', der @ ..] => ("CERTIFICATE", der),
-        [b'K', der @ ..] => ("PRIVATE KEY", der),
-        whole => return whole.to_vec(),
-    };
-    let body = BASE64_STANDARD.encode(der);
-    format!("-----BEGIN {label}-----\n{body}\n-----END {label}-----\n").into_bytes()
-}

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use serde_json::{Value, json};
 
 use super::Trial;
-use super::fixture::{self, ControllerFixture};
+use super::fixture::{self, ControllerFixture, NO_LEADER_ELECTION};
 use super::invariants::{holds_quota, pod_cpu, queue_and_cpu};
 use super::render;
 use crate::fixture::Fixture;
@@ -14,7 +14,7 @@ use crate::kubectl::{Kubectl, KubectlOutput};
 use crate::objects::merge;
 use crate::wait;
 
-pub const TRIALS: [Trial; 9] = [
+pub const TRIALS: [Trial; 10] = [
     ("a foreign managedBy gets no quota", foreign_manager),
     (
         "a removed label keeps the quota until the pods are gone",
@@ -37,6 +37,10 @@ pub const TRIALS: [Trial; 9] = [
     (
         "a Workload without its owner reference lets no Job grow",
         detached_workload,
+    ),
+    (
+        "a Job without label and reference is found after a restart",
+        detached_while_down,
     ),
     ("orphaned pods keep their quota", orphaned_job),
 ];
@@ -313,6 +317,35 @@ fn detached_workload(stage: &mut Fixture) {
         let workload = site.objects.find("Workload", &name).unwrap_or_default();
         workload["metadata"]["uid"].is_string() && workload["metadata"]["uid"] != before
     });
+    site.stop();
+}
+
+fn detached_while_down(stage: &mut Fixture) {
+    let (mut site, kubectl) = open(stage);
+    // The name of a workload has the whole name of the first Job, and a part of that of the second.
+    let long = format!("runs-{}", "long".repeat(12));
+    let jobs = ["runs", &long];
+    for job in jobs {
+        submit(&kubectl, job, "qa", 2, &json!({}));
+        site.wait_until_running(job);
+    }
+    let workloads = jobs.map(|job| site.workload_name(job));
+    site.stop();
+    for (job, workload) in jobs.iter().zip(&workloads) {
+        let unlabelled = json!({"metadata": {"labels": {"lockkeeper.dev/queue-name": null}}});
+        patch(&kubectl, job, &unlabelled);
+        let detached = json!({"metadata": {"ownerReferences": null}});
+        site.objects.patch("Workload", workload, &detached);
+    }
+    site.start_controller(BOUNDS, &[NO_LEADER_ELECTION]);
+    wait_within_quota(&site, "the release", || {
+        workloads
+            .iter()
+            .all(|it| site.objects.find("Workload", it).is_none())
+    });
+    for job in jobs {
+        assert!(is_suspended(&site, job), "{job}");
+    }
     site.stop();
 }
 

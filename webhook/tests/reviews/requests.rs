@@ -66,6 +66,22 @@ fn with_pair(review_of: &Value, mark: &str, pair: &str) -> Vec<u8> {
     text.replace(mark, &format!("{pair},{mark}")).into_bytes()
 }
 
+/// A review of each operation with both objects, and the field of the object that it is about.
+fn reviews_with_object() -> impl Iterator<Item = (Value, &'static str)> {
+    let object = queue(&quota("1"));
+    let both = json!({"object": object, "oldObject": object});
+    let operations = [
+        ("CREATE", "object"),
+        ("DELETE", "oldObject"),
+        ("UPDATE", "object"),
+    ];
+    operations.into_iter().map(move |(operation, field)| {
+        let kind = "ClusterQueue";
+        let review = request("lockkeeper.dev", "v1alpha1", kind, operation, &both);
+        (review, field)
+    })
+}
+
 #[tokio::test]
 async fn duplicate_key_is_rejected() {
     let server = server();
@@ -87,20 +103,7 @@ async fn duplicate_key_is_rejected() {
         }
     }
 
-    let object = queue(&quota("1"));
-    let both = json!({"object": object, "oldObject": object});
-    for (operation, field) in [
-        ("CREATE", "object"),
-        ("DELETE", "oldObject"),
-        ("UPDATE", "object"),
-    ] {
-        let own = request(
-            "lockkeeper.dev",
-            "v1alpha1",
-            "ClusterQueue",
-            operation,
-            &both,
-        );
+    for (own, field) in reviews_with_object() {
         for (mark, pair, key) in [
             (r#""spec":"#, r#""spec":{}"#, "spec"),
             (r#""metadata":"#, r#""metadata":{"name":"b"}"#, "metadata"),
@@ -127,20 +130,7 @@ async fn duplicate_key_is_rejected() {
 #[tokio::test]
 async fn object_that_is_not_json_is_rejected() {
     let server = server();
-    let object = queue(&quota("1"));
-    let both = json!({"object": object, "oldObject": object});
-    for (operation, field) in [
-        ("CREATE", "object"),
-        ("DELETE", "oldObject"),
-        ("UPDATE", "object"),
-    ] {
-        let review_of = request(
-            "lockkeeper.dev",
-            "v1alpha1",
-            "ClusterQueue",
-            operation,
-            &both,
-        );
+    for (review_of, field) in reviews_with_object() {
         // The bracket is closed, so only the decoder of the object detects it.
         let body = with_pair(&review_of, r#""spec":"#, r#""extra":{"a"}"#);
         for path in ["/validate", "/mutate"] {

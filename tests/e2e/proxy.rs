@@ -104,9 +104,9 @@ impl Proxy {
         self.shared.hold.release();
     }
 
-    /// The status of the API server's answer to the released write; `None` before the answer.
-    pub fn answer_to_held(&self) -> Option<u16> {
-        self.shared.hold.answer()
+    /// Takes the status of the API server's answer to the released write; `None` before the answer.
+    pub fn take_answer_to_held(&self) -> Option<u16> {
+        self.shared.hold.take_answer()
     }
 
     pub const fn port(&self) -> u16 {

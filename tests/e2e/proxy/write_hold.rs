@@ -1,5 +1,6 @@
 //! Holds one write until it is released.
 
+use std::collections::VecDeque;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
 use crate::client::HttpMessage;
@@ -29,8 +30,8 @@ struct HoldState {
     /// The next write with this pattern is held.
     armed: Option<WritePattern>,
     is_holding: bool,
-    /// The status of the API server's answer to the write that was released last.
-    answer: Option<u16>,
+    /// The statuses of the API server's answers to released writes that the test has not taken.
+    answers: VecDeque<u16>,
 }
 
 /// Holds the first write with a pattern.
@@ -50,9 +51,9 @@ impl WriteHold {
         self.lock().is_holding
     }
 
-    /// The status of the answer to the released write; `None` before the answer.
-    pub(super) fn answer(&self) -> Option<u16> {
-        self.lock().answer
+    /// Takes the status of the answer to the released write; `None` before the answer.
+    pub(super) fn take_answer(&self) -> Option<u16> {
+        self.lock().answers.pop_front()
     }
 
     /// Forwards the held write.
@@ -67,17 +68,15 @@ impl WriteHold {
         if state.is_holding || !state.armed.is_some_and(|it| it.matches(request)) {
             return false;
         }
-        *state = HoldState {
-            is_holding: true,
-            ..HoldState::default()
-        };
+        state.armed = None;
+        state.is_holding = true;
         let released = self.changed.wait_while(state, |state| state.is_holding);
         drop(released.unwrap_or_else(PoisonError::into_inner));
         true
     }
 
     pub(super) fn record_answer(&self, status: u16) {
-        self.lock().answer = Some(status);
+        self.lock().answers.push_back(status);
     }
 
     fn lock(&self) -> MutexGuard<'_, HoldState> {

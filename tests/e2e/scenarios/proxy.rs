@@ -134,10 +134,10 @@ fn held(folder: &Path) {
     let mut other = Connection::open(&proxy);
     other.send("PATCH /jobs/a", r#"{"suspend":true}"#);
     assert_eq!(other.status().unwrap(), 404);
-    assert_eq!(proxy.answer_to_held(), None);
+    assert_eq!(proxy.take_answer_to_held(), None);
     proxy.release();
     assert_eq!(client.status().unwrap(), 404);
-    assert_eq!(proxy.answer_to_held(), Some(404));
+    assert_eq!(proxy.take_answer_to_held(), Some(404));
 }
 
 fn unavailable(folder: &Path) {

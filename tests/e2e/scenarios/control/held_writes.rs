@@ -116,7 +116,7 @@ fn wait_until_held(proxy: &Proxy, step: &str) {
 fn answer_to_released(proxy: &Proxy) -> u16 {
     proxy.release();
     wait::until(
-        || Ok(proxy.answer_to_held()),
+        || Ok(proxy.take_answer_to_held()),
         || "the held write got no answer".to_owned(),
     )
     .unwrap_or_else(|e| panic!("{e}"))

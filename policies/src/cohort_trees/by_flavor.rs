@@ -1,5 +1,8 @@
 //! Values by flavor and resource.
 
+use foldhash::fast::FixedState;
+use std::collections::BTreeSet;
+use std::hash::BuildHasher;
 use std::sync::Arc;
 
 /// The number of recent names that are searched for an equal one.
@@ -8,13 +11,60 @@ const SHARED_NAMES_MAX: usize = 8;
 /// A flavor, and a resource of it.
 pub type FlavorResource<'a> = (&'a str, &'a str);
 
-/// Values by flavor and resource, sorted. A sorted vector, because lookups are far more frequent than changes, and a
+/// A flavor and a resource with their hash, for several lookups. The order is first that of the hash: comparing hashes
+/// is much faster than comparing names, which often have long common prefixes.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct HashedKey<'a> {
+    hash: u64,
+    of: FlavorResource<'a>,
+}
+
+impl<'a> HashedKey<'a> {
+    /// The hash is the same in each process, so that equal values are equal vectors.
+    pub(super) fn new(of: FlavorResource<'a>) -> Self {
+        let hash = FixedState::default().hash_one(of);
+        Self { hash, of }
+    }
+}
+
+/// Values by flavor and resource. A vector sorted by [`HashedKey`]: lookups are far more frequent than changes, and a
 /// lookup by borrowed names needs no copies. The names are shared or borrowed.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ByFlavor<T, N = SharedName>(Vec<((N, N), T)>);
+pub struct ByFlavor<T, N = SharedName>(Vec<Entry<T, N>>);
 
 /// Most names occur several times, so equal names share one allocation.
 type SharedName = Arc<str>;
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Entry<T, N> {
+    /// Of the flavor and the resource.
+    hash: u64,
+    flavor: N,
+    resource: N,
+    value: T,
+}
+
+impl<T, N: AsRef<str>> Entry<T, N> {
+    fn new(flavor: N, resource: N, value: T) -> Self {
+        Self {
+            hash: HashedKey::new((flavor.as_ref(), resource.as_ref())).hash,
+            flavor,
+            resource,
+            value,
+        }
+    }
+
+    fn key(&self) -> HashedKey<'_> {
+        HashedKey {
+            hash: self.hash,
+            of: self.flavor_resource(),
+        }
+    }
+
+    fn flavor_resource(&self) -> FlavorResource<'_> {
+        (self.flavor.as_ref(), self.resource.as_ref())
+    }
+}
 
 impl<T, N> Default for ByFlavor<T, N> {
     fn default() -> Self {
@@ -28,13 +78,13 @@ impl<T, N> ByFlavor<T, N> {
     }
 }
 
-impl<T, N: AsRef<str> + Ord> ByFlavor<T, N> {
+impl<T, N: AsRef<str>> ByFlavor<T, N> {
     /// Sorts the values. Of several with the same key the last one is kept.
-    fn from_unsorted(mut all: Vec<((N, N), T)>) -> Self {
+    fn from_unsorted(mut all: Vec<Entry<T, N>>) -> Self {
         // The sort is stable: values with equal keys keep their order.
-        all.sort_by(|(a, _), (b, _)| a.cmp(b));
+        all.sort_by(|a, b| a.key().cmp(&b.key()));
         all.dedup_by(|later, kept| {
-            let is_same = later.0 == kept.0;
+            let is_same = later.key() == kept.key();
             if is_same {
                 // `dedup_by` removes the later one, so the swap keeps its value.
                 std::mem::swap(later, kept);
@@ -47,10 +97,13 @@ impl<T, N: AsRef<str> + Ord> ByFlavor<T, N> {
     /// The value of a flavor and resource. Costs O(log n).
     #[must_use]
     pub fn get(&self, of: FlavorResource<'_>) -> Option<&T> {
-        let at = self
-            .0
-            .binary_search_by(|(key, _)| as_flavor_resource(key).cmp(&of));
-        self.0.get(at.ok()?).map(|(_, it)| it)
+        self.get_hashed(HashedKey::new(of))
+    }
+
+    /// The value of a flavor and resource. Costs O(log n).
+    pub(super) fn get_hashed(&self, key: HashedKey<'_>) -> Option<&T> {
+        let at = self.0.binary_search_by(|it| it.key().cmp(&key));
+        self.0.get(at.ok()?).map(|it| &it.value)
     }
 
     /// The number of values.
@@ -65,20 +118,16 @@ impl<T, N: AsRef<str> + Ord> ByFlavor<T, N> {
         self.0.is_empty()
     }
 
-    /// The flavors, each once.
+    /// The flavors, each once, sorted.
     pub fn flavors(&self) -> impl Iterator<Item = &str> {
-        let of_each = self.0.chunk_by(|(a, _), (b, _)| a.0 == b.0);
-        of_each.filter_map(|it| Some(it.first()?.0.0.as_ref()))
+        let flavors: BTreeSet<&str> = self.0.iter().map(|it| it.flavor.as_ref()).collect();
+        flavors.into_iter()
     }
 
-    /// All values with their keys.
+    /// All values with their keys, in no particular order.
     pub fn iter(&self) -> impl Iterator<Item = (FlavorResource<'_>, &T)> {
-        self.0.iter().map(|(key, it)| (as_flavor_resource(key), it))
+        self.0.iter().map(|it| (it.flavor_resource(), &it.value))
     }
-}
-
-fn as_flavor_resource<N: AsRef<str>>((flavor, resource): &(N, N)) -> FlavorResource<'_> {
-    (flavor.as_ref(), resource.as_ref())
 }
 
 /// The shared copy of a name. Only the most recent names are searched, because they are the most likely.
@@ -95,7 +144,8 @@ fn shared_name(known: &mut Vec<SharedName>, name: &str) -> SharedName {
 /// Of several values with the same key the last one is kept.
 impl<'a, T> FromIterator<(FlavorResource<'a>, T)> for ByFlavor<T, &'a str> {
     fn from_iter<I: IntoIterator<Item = (FlavorResource<'a>, T)>>(all: I) -> Self {
-        Self::from_unsorted(all.into_iter().collect())
+        let entry = |((flavor, resource), value)| Entry::new(flavor, resource, value);
+        Self::from_unsorted(all.into_iter().map(entry).collect())
     }
 }
 
@@ -103,12 +153,9 @@ impl<'a, T> FromIterator<(FlavorResource<'a>, T)> for ByFlavor<T, &'a str> {
 impl<'a, T> FromIterator<(FlavorResource<'a>, T)> for ByFlavor<T> {
     fn from_iter<I: IntoIterator<Item = (FlavorResource<'a>, T)>>(all: I) -> Self {
         let (mut flavors, mut resources) = (Vec::new(), Vec::new());
-        let owned = |((flavor, resource), it): (FlavorResource<'_>, T)| {
-            let key = (
-                shared_name(&mut flavors, flavor),
-                shared_name(&mut resources, resource),
-            );
-            (key, it)
+        let owned = |((flavor, resource), value): (FlavorResource<'_>, T)| {
+            let flavor = shared_name(&mut flavors, flavor);
+            Entry::new(flavor, shared_name(&mut resources, resource), value)
         };
         Self::from_unsorted(all.into_iter().map(owned).collect())
     }
@@ -129,7 +176,8 @@ mod tests {
             prop_assert_eq!(held.len(), map.len());
             let flavors: BTreeSet<&str> = map.keys().map(|(flavor, _)| *flavor).collect();
             prop_assert!(held.flavors().eq(flavors));
-            prop_assert!(held.iter().map(|(of, it)| (of, *it)).eq(map.iter().map(|(of, it)| (*of, *it))));
+            let iterated: BTreeMap<(&str, &str), u8> = held.iter().map(|(of, it)| (of, *it)).collect();
+            prop_assert_eq!(iterated, map.clone());
             for of in [("", ""), ("a", ""), ("", "b"), ("ab", "a")] {
                 prop_assert_eq!(held.get(of), map.get(&of));
             }

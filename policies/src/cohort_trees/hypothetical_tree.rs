@@ -6,7 +6,7 @@
 #[cfg(test)]
 mod tests;
 
-use super::by_flavor::{ByFlavor, FlavorResource};
+use super::by_flavor::{ByFlavor, FlavorResource, HashedKey};
 use super::node::{FactsRef, Limits, NodeFacts, NodeKind, SubjectFacts};
 use super::tree::Tree;
 use crate::preemption_loops::{
@@ -215,29 +215,32 @@ impl<'a> HypotheticalTree<'a> {
 
     /// Whether a queue outside the subtree could borrow this quota.
     pub(super) fn has_borrower(&self, of: FlavorResource<'_>) -> bool {
+        let key = HashedKey::new(of);
         let mut others = self
             .nodes
             .iter()
             .filter(|it| it.is_queue && !it.is_in_subtree);
         others.any(|other| {
-            let limits = other.facts.limits(of);
+            let limits = other.facts.limits(key);
             limits.is_some_and(|it| it.borrowing.is_none_or(|limit| !limit.is_zero()))
         })
     }
 
     /// The nominal quotas of the descendants, without zeros.
     pub(crate) fn nominal_quotas_below(&self, of: FlavorResource<'_>) -> Vec<Quantity> {
+        let key = HashedKey::new(of);
         let all = self.nodes.iter().enumerate();
         let below = all.filter(|(index, it)| it.is_in_subtree && *index != self.subject);
         below
-            .filter_map(|(_, it)| Some(it.facts.limits(of)?.nominal))
+            .filter_map(|(_, it)| Some(it.facts.limits(key)?.nominal))
             .filter(|it| !it.is_zero())
             .collect()
     }
 
     /// The quota of the tree. `None` on overflow. Costs the size of the tree.
     pub(crate) fn totals(&self, of: FlavorResource<'_>) -> Option<ResourceTotals<'_, 'a>> {
-        let limits = self.nodes.iter().map(|it| it.facts.limits(of));
+        let key = HashedKey::new(of);
+        let limits = self.nodes.iter().map(|it| it.facts.limits(key));
         let mut sums = ResourceTotals {
             tree: self,
             nodes: limits.map(|it| (it, Quantity::ZERO)).collect(),

@@ -1,6 +1,6 @@
 //! The nodes of a quota tree: ClusterQueues and Cohorts with their quota.
 
-use super::by_flavor::{ByFlavor, FlavorResource};
+use super::by_flavor::{ByFlavor, FlavorResource, HashedKey};
 use crate::preemption_loops::QueuePreemption;
 use lockkeeper_api::quantity::Quantity;
 
@@ -113,10 +113,10 @@ impl<'a> FactsRef<'a> {
         stored.chain(object.into_iter().flatten())
     }
 
-    pub(super) fn limits(self, of: FlavorResource<'_>) -> Option<&'a Limits> {
+    pub(super) fn limits(self, key: HashedKey<'_>) -> Option<&'a Limits> {
         match self {
-            Self::Stored(facts) => facts.quotas.get(of),
-            Self::Object(facts) => facts.quotas.get(of),
+            Self::Stored(facts) => facts.quotas.get_hashed(key),
+            Self::Object(facts) => facts.quotas.get_hashed(key),
         }
     }
 }

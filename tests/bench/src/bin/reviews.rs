@@ -24,9 +24,10 @@ use std::sync::Arc;
 use tower::ServiceExt;
 
 /// The files of tests/bench/world.
-const WORLD: [&str; 4] = [
+const WORLD: [&str; 5] = [
     include_str!("../../world/clusterqueue.yaml"),
     include_str!("../../world/cohort.yaml"),
+    include_str!("../../world/localqueue.yaml"),
     include_str!("../../world/priorityclasses.yaml"),
     include_str!("../../world/resourceflavors.yaml"),
 ];

@@ -10,23 +10,39 @@ use std::fmt;
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FieldPath {
     elements: Vec<Element>,
+    /// The names of the elements that are known only at run time, one after another: one allocation for all of them.
+    names: String,
 }
 
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// An element; its name, if it is known only at run time, has this length in [`FieldPath::names`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Element {
+    Fields(&'static str),
+    Named { length: usize },
+    Index { position: usize },
+    Item { position: usize, length: usize },
+    Key { length: usize },
+}
+
+/// An element with its name.
+#[derive(Clone, Copy)]
+enum Part<'a> {
     /// Nested fields, with dots between their names.
     Fields(&'static str),
     /// A field whose name may contain a dot.
-    Named(Box<str>),
+    Named(&'a str),
     Index {
         position: usize,
-        key: Option<Box<str>>,
+        key: Option<&'a str>,
     },
-    Key(Box<str>),
+    Key(&'a str),
 }
 
 /// The initial capacity for elements, enough for most paths without reallocation.
 const USUAL_DEPTH: usize = 8;
+
+/// The initial capacity for the names of elements, in bytes, enough for most paths.
+const USUAL_NAMES_LENGTH: usize = 64;
 
 /// The initial capacity of the text, in bytes, enough for most paths.
 const USUAL_LENGTH: usize = 96;
@@ -35,8 +51,11 @@ impl FieldPath {
     /// The path of a top-level field; dots separate the names of nested fields (`"spec.preemption"`).
     #[must_use]
     pub fn new(fields: &'static str) -> Self {
-        let elements = Vec::with_capacity(USUAL_DEPTH);
-        Self { elements }.field(fields)
+        let empty = Self {
+            elements: Vec::with_capacity(USUAL_DEPTH),
+            names: String::new(),
+        };
+        empty.field(fields)
     }
 
     /// Appends a field; dots separate the names of nested fields.
@@ -48,18 +67,16 @@ impl FieldPath {
 
     /// Appends a field whose name is known only at run time.
     #[must_use]
-    pub fn named(mut self, name: impl Into<Box<str>>) -> Self {
-        self.elements.push(Element::Named(name.into()));
+    pub fn named(mut self, name: impl AsRef<str>) -> Self {
+        let length = self.push_name(name.as_ref());
+        self.elements.push(Element::Named { length });
         self
     }
 
     /// Appends an item of a list.
     #[must_use]
     pub fn index(mut self, position: usize) -> Self {
-        self.elements.push(Element::Index {
-            position,
-            key: None,
-        });
+        self.elements.push(Element::Index { position });
         self
     }
 
@@ -67,18 +84,48 @@ impl FieldPath {
     /// name.
     #[must_use]
     pub fn item(mut self, position: usize, key: &str) -> Self {
-        self.elements.push(Element::Index {
-            position,
-            key: Some(key.into()),
-        });
+        let length = self.push_name(key);
+        self.elements.push(Element::Item { position, length });
         self
     }
 
     /// Appends an entry of a map.
     #[must_use]
-    pub fn key(mut self, key: impl Into<Box<str>>) -> Self {
-        self.elements.push(Element::Key(key.into()));
+    pub fn key(mut self, key: impl AsRef<str>) -> Self {
+        let length = self.push_name(key.as_ref());
+        self.elements.push(Element::Key { length });
         self
+    }
+
+    fn push_name(&mut self, name: &str) -> usize {
+        if self.names.is_empty() {
+            self.names.reserve(USUAL_NAMES_LENGTH);
+        }
+        self.names.push_str(name);
+        name.len()
+    }
+
+    fn parts(&self) -> impl Iterator<Item = Part<'_>> {
+        let mut names = self.names.as_str();
+        let mut next_name = move |length: usize| {
+            // The lengths are those of the names, so the split is always in bounds.
+            let (name, rest) = names.split_at_checked(length).unwrap_or_default();
+            names = rest;
+            name
+        };
+        self.elements.iter().map(move |element| match *element {
+            Element::Fields(names) => Part::Fields(names),
+            Element::Named { length } => Part::Named(next_name(length)),
+            Element::Index { position } => Part::Index {
+                position,
+                key: None,
+            },
+            Element::Item { position, length } => Part::Index {
+                position,
+                key: Some(next_name(length)),
+            },
+            Element::Key { length } => Part::Key(next_name(length)),
+        })
     }
 
     /// The path with list positions replaced by the keys of their items where they are known: it stays the same when
@@ -86,11 +133,11 @@ impl FieldPath {
     #[must_use]
     pub fn identity(&self) -> String {
         let mut out = String::with_capacity(USUAL_LENGTH);
-        for (depth, element) in self.elements.iter().enumerate() {
+        for (depth, part) in self.parts().enumerate() {
             // Writing to a string does not fail.
-            let _ = match element {
-                Element::Index { key: Some(key), .. } => write_key(&mut out, key),
-                other => write_element(&mut out, depth, other),
+            let _ = match part {
+                Part::Index { key: Some(key), .. } => write_key(&mut out, key),
+                other => write_part(&mut out, depth, other),
             };
         }
         out
@@ -100,9 +147,14 @@ impl FieldPath {
     #[must_use]
     pub fn text(&self) -> String {
         let mut out = String::with_capacity(USUAL_LENGTH);
-        // Writing to a string does not fail.
-        let _ = self.write(&mut out);
+        self.push_to(&mut out);
         out
+    }
+
+    /// Appends the path to a text.
+    pub fn push_to(&self, out: &mut String) {
+        // Writing to a string does not fail.
+        let _ = self.write(out);
     }
 
     fn write(&self, out: &mut impl fmt::Write) -> fmt::Result {
@@ -110,8 +162,8 @@ impl FieldPath {
             // As `field.Path` of apimachinery prints the root.
             return out.write_str("<nil>");
         }
-        for (depth, element) in self.elements.iter().enumerate() {
-            write_element(out, depth, element)?;
+        for (depth, part) in self.parts().enumerate() {
+            write_part(out, depth, part)?;
         }
         Ok(())
     }
@@ -120,11 +172,11 @@ impl FieldPath {
     #[must_use]
     pub fn pointer(&self) -> String {
         let mut out = String::new();
-        for element in &self.elements {
-            match element {
-                Element::Fields(names) => names.split('.').for_each(|name| token(&mut out, name)),
-                Element::Named(name) | Element::Key(name) => token(&mut out, name),
-                Element::Index { position, .. } => token(&mut out, &position.to_string()),
+        for part in self.parts() {
+            match part {
+                Part::Fields(names) => names.split('.').for_each(|name| token(&mut out, name)),
+                Part::Named(name) | Part::Key(name) => token(&mut out, name),
+                Part::Index { position, .. } => token(&mut out, &position.to_string()),
             }
         }
         out
@@ -138,12 +190,11 @@ impl fmt::Display for FieldPath {
     }
 }
 
-fn write_element(out: &mut impl fmt::Write, depth: usize, element: &Element) -> fmt::Result {
-    match element {
-        Element::Fields(name) => write_field(out, depth, name),
-        Element::Named(name) => write_field(out, depth, name),
-        Element::Index { position, .. } => write_key(out, itoa::Buffer::new().format(*position)),
-        Element::Key(key) => write_key(out, key),
+fn write_part(out: &mut impl fmt::Write, depth: usize, part: Part<'_>) -> fmt::Result {
+    match part {
+        Part::Fields(name) | Part::Named(name) => write_field(out, depth, name),
+        Part::Index { position, .. } => write_key(out, itoa::Buffer::new().format(position)),
+        Part::Key(key) => write_key(out, key),
     }
 }
 

@@ -78,20 +78,47 @@ impl Finding {
     /// The text without the path, for a `Status` cause. It ends in the id of the rule.
     #[must_use]
     pub fn message(&self) -> String {
+        let mut out = String::with_capacity(self.message_length());
+        // Writing to a string does not fail.
+        let _ = self.write_message(&mut out);
+        out
+    }
+
+    /// The length of the message in bytes, to allocate once. A bit too large.
+    #[must_use]
+    pub fn message_length(&self) -> usize {
         let value = self.value.as_deref().map_or(0, str::len);
         let length = self.detail.len().saturating_add(value);
-        let mut out = String::with_capacity(length.saturating_add(MESSAGE_OVERHEAD_BYTES));
+        length.saturating_add(MESSAGE_OVERHEAD_BYTES)
+    }
+
+    /// Appends the text with path and rule id, as [`Display`](fmt::Display) prints it, without its overhead.
+    pub fn push_to(&self, out: &mut String) {
+        self.field.push_to(out);
+        out.push_str(": ");
         // Writing to a string does not fail.
-        let _ = write!(out, "{self:#}");
-        out
+        let _ = self.write_message(out);
+    }
+
+    /// Writes the [message](Self::message).
+    ///
+    /// # Errors
+    ///
+    /// Fails only if `out` does.
+    pub fn write_message(&self, out: &mut impl fmt::Write) -> fmt::Result {
+        self.write_body(out)?;
+        [" [", &*self.rule, "]"]
+            .into_iter()
+            .try_for_each(|part| out.write_str(part))
     }
 
     /// The text without the rule's id.
     #[must_use]
     pub fn text(&self) -> String {
-        let mut out = String::new();
+        let mut out = self.field.text();
+        out.push_str(": ");
         // Writing to a string does not fail.
-        let _ = write!(out, "{}: ", self.field).and_then(|()| self.write_body(&mut out));
+        let _ = self.write_body(&mut out);
         out
     }
 
@@ -132,10 +159,7 @@ impl fmt::Display for Finding {
         if !f.alternate() {
             write!(f, "{}: ", self.field)?;
         }
-        self.write_body(f)?;
-        f.write_str(" [")?;
-        f.write_str(&self.rule)?;
-        f.write_str("]")
+        self.write_message(f)
     }
 }
 
@@ -155,12 +179,24 @@ pub fn quoted(value: &str) -> String {
     let end = value.char_indices().nth(VALUE_LENGTH_MAX);
     let prefix = end.map_or(value, |(end, _)| value.get(..end).unwrap_or_default());
     let mut out = String::with_capacity(prefix.len().saturating_add(QUOTING_BYTES));
-    // Writing to a string does not fail.
-    let _ = write!(out, "{prefix:?}");
+    if needs_no_escape(prefix) {
+        out.push('"');
+        out.push_str(prefix);
+        out.push('"');
+    } else {
+        // Writing to a string does not fail.
+        let _ = write!(out, "{prefix:?}");
+    }
     if end.is_some() {
         out.push('…');
     }
     out
+}
+
+/// Whether `Debug` of a text is the text in quotes. False for texts that are not ASCII: some of them need escapes.
+fn needs_no_escape(text: &str) -> bool {
+    let is_plain = |byte: u8| matches!(byte, b' '..=b'~') && !matches!(byte, b'"' | b'\\');
+    text.bytes().all(is_plain)
 }
 
 /// A list of names as messages print it: cut at a bound.
@@ -225,9 +261,14 @@ impl Findings {
     ) {
         let mut text = String::with_capacity(VALUE_LENGTH_MAX);
         // Writing to a string does not fail.
-        let _ = write!(text, "{value}");
-        let value = quoted(&text);
-        self.push(field, ErrorKind::Invalid, Some(value), detail);
+        let _ = write!(text, "\"{value}");
+        let plain = text.get(1..).unwrap_or_default();
+        if plain.len() <= VALUE_LENGTH_MAX && needs_no_escape(plain) {
+            text.push('"');
+        } else {
+            text = quoted(plain);
+        }
+        self.push(field, ErrorKind::Invalid, Some(text), detail);
     }
 
     /// A value is missing.

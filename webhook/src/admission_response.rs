@@ -1,6 +1,7 @@
 //! The admission response that the API server gets.
 
 use crate::rule_hits::RuleHits;
+use crate::status::Status;
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use json_patch::jsonptr::{self, PointerBuf};
@@ -10,7 +11,7 @@ use lockkeeper_policies::engine::{Exempted, Verdict};
 use lockkeeper_policies::finding::Finding;
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
-use std::fmt::{self, Write as _};
+use std::fmt::Write as _;
 
 /// The longest warning, in characters: Kubernetes recommends at most 120.
 pub(crate) const WARNING_LENGTH_MAX: usize = 120;
@@ -38,7 +39,8 @@ pub(crate) struct ObjectIdentity<'a> {
 pub(crate) struct AdmissionResponse {
     uid: String,
     allowed: bool,
-    #[serde(skip_serializing_if = "Option::is_none")]
+    /// Encoded apart.
+    #[serde(skip)]
     status: Option<Status>,
     #[serde(skip_serializing_if = "Option::is_none")]
     patch: Option<String>,
@@ -55,7 +57,7 @@ pub(crate) struct AdmissionResponse {
 /// The text of a warning. If it is too long, the value is left out; if that is not enough, the advice, which is the end
 /// of the detail, comes first: the end is truncated.
 fn warning_text(warning: &Finding) -> String {
-    let fits = |text: &String| text.chars().count() <= WARNING_LENGTH_MAX;
+    let fits = |text: &str| !is_longer(text, WARNING_LENGTH_MAX);
     let Finding {
         rule,
         field,
@@ -76,33 +78,6 @@ fn warning_text(warning: &Finding) -> String {
     }
 }
 
-/// Why a request is rejected: Kubernetes' `Status`.
-#[derive(Debug, Serialize)]
-pub(crate) struct Status {
-    #[serde(rename = "status")]
-    outcome: &'static str,
-    message: String,
-    reason: &'static str,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    details: Option<Details>,
-    code: u16,
-}
-
-#[derive(Debug, Serialize)]
-struct Details {
-    name: String,
-    group: String,
-    kind: String,
-    causes: Vec<Cause>,
-}
-
-#[derive(Debug, Serialize)]
-struct Cause {
-    reason: &'static str,
-    message: String,
-    field: String,
-}
-
 impl AdmissionResponse {
     /// Allows the request.
     pub(crate) fn allow(uid: &str) -> Self {
@@ -117,13 +92,7 @@ impl AdmissionResponse {
     pub(crate) fn bad_request(uid: &str, message: String) -> Self {
         Self {
             uid: uid.to_owned(),
-            status: Some(Status {
-                outcome: "Failure",
-                message,
-                reason: "BadRequest",
-                details: None,
-                code: 400,
-            }),
+            status: Some(Status::bad_request(&message)),
             ..Self::default()
         }
     }
@@ -136,19 +105,19 @@ impl AdmissionResponse {
             response.warn(warning_text(warning));
         }
         for (rule, text) in messages_by_rule(&verdict.audits) {
-            response.annotate(rule, &text);
+            response.annotate(rule, text);
         }
         for (rule, text) in exception_annotations(&verdict.exempted) {
-            response.annotate(&format!("{rule}.exempted"), &text);
+            response.annotate(&format!("{rule}.exempted"), text);
         }
         if !verdict.allowed() {
             response.allowed = false;
-            response.status = Some(invalid_status(object, &verdict.denials, verdict.omitted));
+            response.status = Some(Status::invalid(object, &verdict.denials, verdict.omitted));
             // Each rule once and in a stable order.
             let rules: BTreeSet<&str> =
                 verdict.denials.iter().map(|denial| &*denial.rule).collect();
             let rules: Vec<&str> = rules.into_iter().collect();
-            response.annotate("denied-by", &rules.join(","));
+            response.annotate("denied-by", rules.join(","));
         }
         response
     }
@@ -161,8 +130,8 @@ impl AdmissionResponse {
     }
 
     /// Adds an annotation for the audit log. The API server prefixes the key with the webhook's name.
-    fn annotate(&mut self, key: &str, text: &str) {
-        let text = truncate(text.to_owned(), ANNOTATION_LENGTH_MAX);
+    fn annotate(&mut self, key: &str, text: String) {
+        let text = truncate(text, ANNOTATION_LENGTH_MAX);
         self.audit_annotations.insert(key.to_owned(), text);
     }
 
@@ -186,7 +155,7 @@ impl AdmissionResponse {
         let patch = Patch(operations.collect::<Result<_, PatchError>>()?);
         self.patch = Some(BASE64_STANDARD.encode(serde_json::to_vec(&patch)?));
         self.patch_type = Some("JSONPatch");
-        self.annotate("defaulted", &fields.join(","));
+        self.annotate("defaulted", fields.join(","));
         Ok(())
     }
 
@@ -204,7 +173,7 @@ impl AdmissionResponse {
     pub(crate) fn is_bad_request(&self) -> bool {
         self.status
             .as_ref()
-            .is_some_and(|status| status.code == 400)
+            .is_some_and(Status::is_bad_request)
     }
 
     /// Returns the rules with findings.
@@ -221,16 +190,10 @@ impl AdmissionResponse {
 
     /// Estimates the length of the encoded response, in bytes, to allocate once.
     fn estimated_length(&self) -> usize {
-        let status = self
-            .status
-            .as_ref()
-            .map_or(0, |status| status.message.len());
+        let status = self.status.as_ref().map_or(0, Status::estimated_length);
         let patch = self.patch.as_ref().map_or(0, String::len);
-        // The status has each message twice: in `message`, and with other fields in `causes`.
-        let texts = status.saturating_mul(5).checked_div(2).unwrap_or_default();
-        texts
-            .saturating_add(patch)
-            .saturating_add(ENVELOPE_CAPACITY_BYTES)
+        let texts = status.saturating_add(patch);
+        texts.saturating_add(ENVELOPE_CAPACITY_BYTES)
     }
 
     /// Encodes the `AdmissionReview` as one line of JSON.
@@ -242,6 +205,13 @@ impl AdmissionResponse {
             response: self,
         };
         serde_json::to_writer(&mut line, &review)?;
+        if let Some(status) = &self.status {
+            // The status is the last field of the response, whose brace and that of the review end the line.
+            line.truncate(line.len().saturating_sub(2));
+            line.extend_from_slice(br#","status":"#);
+            status.write(&mut line);
+            line.extend_from_slice(b"}}");
+        }
         line.push(b'\n');
         Ok(line)
     }
@@ -266,78 +236,18 @@ pub(crate) enum PatchError {
     Json(#[from] serde_json::Error),
 }
 
-/// Returns the status of a rejected object. kubectl prints the causes when one file is applied and the
-/// message when there are several, so both contain every finding.
-fn invalid_status(object: ObjectIdentity<'_>, denials: &[Finding], omitted: usize) -> Status {
-    let kind = match object.group {
-        "" => object.kind.to_owned(),
-        group => format!("{}.{group}", object.kind),
-    };
-    let mut causes: Vec<Cause> = denials.iter().map(cause).collect();
-    // Not a finding of a field: apimachinery prints a path without elements as `<nil>`.
-    if omitted > 0 {
-        causes.push(Cause {
-            reason: "FieldValueInvalid",
-            message: format!("and at least {omitted} more, not shown"),
-            field: "<nil>".to_owned(),
-        });
-    }
-    let mut message = format!("{kind} {:?} is invalid: ", object.name);
-    // Writing to a string does not fail.
-    let _ = match causes.as_slice() {
-        [only] => write!(message, "{}: {}", only.field, only.message),
-        several => write_causes(&mut message, several, denials.len(), omitted),
-    };
-    Status {
-        outcome: "Failure",
-        message,
-        reason: "Invalid",
-        details: Some(Details {
-            name: object.name.to_owned(),
-            group: object.group.to_owned(),
-            kind: object.kind.to_owned(),
-            causes,
-        }),
-        code: 422,
-    }
-}
-
-/// Writes all causes, one per line, as kubectl prints them.
-fn write_causes(out: &mut String, causes: &[Cause], shown: usize, omitted: usize) -> fmt::Result {
-    let count = shown.saturating_add(omitted);
-    let bound = if omitted > 0 { "at least " } else { "" };
-    write!(out, "{bound}{count} problems:")?;
-    for cause in causes {
-        out.push_str("\n* ");
-        if cause.field != "<nil>" {
-            out.push_str(&cause.field);
-            out.push_str(": ");
-        }
-        out.push_str(&cause.message);
-    }
-    Ok(())
-}
-
-fn cause(finding: &Finding) -> Cause {
-    Cause {
-        reason: finding.kind.reason(),
-        message: finding.message(),
-        field: finding.field.text(),
-    }
-}
-
 fn messages_by_rule(findings: &[Finding]) -> BTreeMap<&str, String> {
     let mut out: BTreeMap<&str, String> = BTreeMap::new();
     for finding in findings {
         let text = out.entry(&finding.rule).or_default();
         // A longer text would be truncated.
-        if text.len() > ANNOTATION_LENGTH_MAX && text.chars().count() > ANNOTATION_LENGTH_MAX {
+        if is_longer(text, ANNOTATION_LENGTH_MAX) {
             continue;
         }
         if !text.is_empty() {
             text.push_str("; ");
         }
-        let _ = write!(text, "{finding}");
+        finding.push_to(text);
     }
     out
 }
@@ -355,18 +265,26 @@ fn exception_annotations(all: &[Exempted]) -> BTreeMap<&str, String> {
         } else {
             text.push_str("; ");
         }
-        let _ = write!(text, "{finding}");
+        finding.push_to(text);
     }
     out
 }
 
+/// Whether a text has more characters than this.
+fn is_longer(text: &str, length_max: usize) -> bool {
+    // A text has at least as many bytes as characters.
+    text.len() > length_max && (text.is_ascii() || text.chars().nth(length_max).is_some())
+}
+
 /// Truncates a text to a number of characters, with an ellipsis at the end.
 pub(crate) fn truncate(mut text: String, length_max: usize) -> String {
-    if text.chars().nth(length_max).is_some() {
-        let end = text
-            .char_indices()
-            .nth(length_max.saturating_sub(1))
-            .map_or(0, |(end, _)| end);
+    if is_longer(&text, length_max) {
+        let last = length_max.saturating_sub(1);
+        let end = if text.is_ascii() {
+            last
+        } else {
+            text.char_indices().nth(last).map_or(0, |(end, _)| end)
+        };
         text.truncate(end);
         text.push('…');
     }

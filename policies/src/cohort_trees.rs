@@ -11,6 +11,6 @@ mod tree;
 pub use crate::object_kind::Project;
 pub use by_flavor::{ByFlavor, FlavorResource};
 pub use node::{FlavorFacts, Limits, LocalQueueFacts, Node, NodeFacts, NodeKind};
-pub(crate) use node::{ObjectFacts, SubjectFacts};
+pub(crate) use node::{ObjectFacts, SubjectFacts, quotas};
 pub(crate) use tree::EMPTY;
 pub use tree::Tree;

@@ -32,14 +32,14 @@ fn check<T: QuotaFields>(object: &T, context: &Context<'_>, out: &mut Findings) 
         return;
     }
     let facts = object.facts_from_tree(tree);
-    let Some(view) = QueueView::for_node(tree, T::NODE, object.name(), &facts) else {
+    let Some(view) = QueueView::for_node(tree, T::NODE, object.name(), facts) else {
         return;
     };
     quota::visit_quotas(object.groups(), out, |place, out| {
         let Some(limit) = place.quota.borrowing_limit else {
             return;
         };
-        match view.max_borrowable(place.key()) {
+        match view.max_borrowable(place.key(), &place.limits()) {
             Some(most) if limit > most => out.invalid(
                 place.field("borrowingLimit"),
                 limit,

@@ -33,7 +33,7 @@ fn check<T: QuotaFields>(object: &T, context: &Context<'_>, out: &mut Findings) 
         return;
     }
     let facts = object.facts_from_tree(tree);
-    let Some(view) = QueueView::for_node(tree, T::NODE, object.name(), &facts) else {
+    let Some(view) = QueueView::for_node(tree, T::NODE, object.name(), facts) else {
         return;
     };
     quota::visit_quotas(object.groups(), out, |place, out| {

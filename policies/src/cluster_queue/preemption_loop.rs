@@ -38,7 +38,7 @@ fn check<T: QueueFields>(queue: &T, context: &Context<'_>, out: &mut Findings) {
     // Facts shared with the tree select its cached summary (`QueueView::for_node`).
     let facts = queue.facts_from_tree(tree);
     let preemption = facts.preemption();
-    let Some(view) = QueueView::for_node(tree, T::NODE, queue.name(), &facts) else {
+    let Some(view) = QueueView::for_node(tree, T::NODE, queue.name(), facts) else {
         return;
     };
     if view.loop_verdict(rules) == LoopVerdict::Unknown {

@@ -26,7 +26,7 @@ fn check<T: QuotaFields>(cohort: &T, context: &Context<'_>, out: &mut Findings) 
         return;
     }
     let facts = cohort.facts_from_tree(tree);
-    let Some(whole) = HypotheticalTree::for_node(tree, T::NODE, cohort.name(), &facts) else {
+    let Some(whole) = HypotheticalTree::for_node(tree, T::NODE, cohort.name(), facts) else {
         return;
     };
     quota::visit_quotas(cohort.groups(), out, |place, out| {

@@ -7,7 +7,7 @@
 mod tests;
 
 use super::by_flavor::{ByFlavor, FlavorResource, HashedKey};
-use super::node::{FactsRef, Limits, NodeFacts, NodeKind, SubjectFacts};
+use super::node::{Limits, NodeFacts, NodeKind, SubjectFacts};
 use super::tree::Tree;
 use crate::preemption_loops::{
     self, CrossQueueScope, LoopVerdict, PreemptionRules, QueuePreemption,
@@ -21,7 +21,12 @@ pub(crate) struct HypotheticalTree<'a> {
     nodes: Vec<TreeNode<'a>>,
     /// The index of the node.
     subject: usize,
+    /// The quotas of the node if they are those of an object.
+    object_quotas: ByFlavor<Limits, &'a str>,
 }
+
+/// A node with facts that replace its stored ones.
+type Subject<'a> = ((NodeKind, &'a str), SubjectFacts<'a>);
 
 struct TreeNode<'a> {
     name: &'a str,
@@ -29,7 +34,7 @@ struct TreeNode<'a> {
     is_queue: bool,
     /// Whether it is the subject or one of its descendants.
     is_in_subtree: bool,
-    facts: FactsRef<'a>,
+    facts: SubjectFacts<'a>,
 }
 
 /// The facts of a cohort without an object.
@@ -50,7 +55,7 @@ static EMPTY_FACTS: NodeFacts = NodeFacts {
 pub(crate) struct ResourceTotals<'w, 'a> {
     tree: &'w HypotheticalTree<'a>,
     /// The limits and the subtree quota of each node.
-    nodes: Vec<(Option<&'a Limits>, Quantity)>,
+    nodes: Vec<(Option<&'w Limits>, Quantity)>,
 }
 
 /// The names from a cohort up to the root of its tree.
@@ -97,7 +102,7 @@ pub(super) fn root_cohort<'a>(
     tree: &'a Tree,
     kind: NodeKind,
     name: &'a str,
-    facts: &'a SubjectFacts<'_>,
+    facts: SubjectFacts<'a>,
 ) -> Result<Option<&'a str>, UndefinedTree> {
     if tree.is_ambiguous() {
         return Err(UndefinedTree);
@@ -123,25 +128,48 @@ impl<'a> HypotheticalTree<'a> {
         tree: &'a Tree,
         kind: NodeKind,
         name: &'a str,
-        facts: &'a SubjectFacts<'_>,
+        facts: SubjectFacts<'a>,
     ) -> Option<Self> {
         let root = root_cohort(tree, kind, name, facts).ok()?;
-        let mut whole = Self {
-            nodes: Vec::new(),
-            subject: 0,
-        };
+        let mut whole = Self::new();
+        if let SubjectFacts::Object(_) = facts {
+            whole.object_quotas = facts.quotas().collect();
+        }
+        let subject = (kind, name);
         match root {
-            None => whole.push((kind, name), None, facts.as_ref(), true),
-            Some(root) => whole.add_tree(tree, root, (kind, name), facts.as_ref()),
+            None => whole.push(subject, None, facts, true),
+            Some(root) => whole.add_tree(tree, root, Some((subject, facts))),
         }
         Some(whole)
+    }
+
+    /// The stored tree below this root, whose subject is the root. Costs the size of the tree.
+    pub(super) fn stored(tree: &'a Tree, root: &'a str) -> Self {
+        let mut whole = Self::new();
+        whole.add_tree(tree, root, None);
+        whole
+    }
+
+    const fn new() -> Self {
+        Self {
+            nodes: Vec::new(),
+            subject: 0,
+            object_quotas: ByFlavor::new(),
+        }
+    }
+
+    fn limits(&self, node: &TreeNode<'a>, key: HashedKey<'_>) -> Option<&Limits> {
+        match node.facts {
+            SubjectFacts::Stored(facts) => facts.quotas.get_hashed(key),
+            SubjectFacts::Object(_) => self.object_quotas.get_hashed(key),
+        }
     }
 
     fn push(
         &mut self,
         (kind, name): (NodeKind, &'a str),
         above: Option<usize>,
-        facts: FactsRef<'a>,
+        facts: SubjectFacts<'a>,
         is_it: bool,
     ) {
         if is_it {
@@ -158,23 +186,16 @@ impl<'a> HypotheticalTree<'a> {
         });
     }
 
-    /// Adds all nodes from the root down.
-    fn add_tree(
-        &mut self,
-        tree: &'a Tree,
-        root: &'a str,
-        node: (NodeKind, &'a str),
-        facts: FactsRef<'a>,
-    ) {
-        let known = |it: (NodeKind, &str)| {
-            if it == node {
-                return facts;
-            }
+    /// Adds all nodes from the root down. The facts of the subject replace the stored ones.
+    fn add_tree(&mut self, tree: &'a Tree, root: &'a str, subject: Option<Subject<'a>>) {
+        let known = |it: (NodeKind, &str)| match subject {
+            Some((node, facts)) if it == node => facts,
             // As in Kueue, a cohort exists as soon as a queue or cohort names it as its parent.
-            FactsRef::Stored(tree.node(it.0, it.1).unwrap_or(&EMPTY_FACTS))
+            _ => SubjectFacts::Stored(tree.node(it.0, it.1).unwrap_or(&EMPTY_FACTS)),
         };
+        let is_subject = |it| subject.is_some_and(|(node, _)| node == it);
         let root = (NodeKind::Cohort, root);
-        self.push(root, None, known(root), root == node);
+        self.push(root, None, known(root), is_subject(root));
         let mut next = 0;
         while let Some(entry) = self.nodes.get(next) {
             let (name, is_queue) = (entry.name, entry.is_queue);
@@ -182,11 +203,13 @@ impl<'a> HypotheticalTree<'a> {
                 for (kind, child) in tree.children(name) {
                     let child = (*kind, child.as_str());
                     // The stored version of the subject is replaced below.
-                    if child != node {
+                    if !is_subject(child) {
                         self.push(child, Some(next), known(child), false);
                     }
                 }
-                if facts.parent() == Some(name) {
+                if let Some((node, facts)) = subject
+                    && facts.parent() == Some(name)
+                {
                     self.push(node, Some(next), facts, true);
                 }
             }
@@ -194,8 +217,29 @@ impl<'a> HypotheticalTree<'a> {
         }
     }
 
+    /// The cohorts with the positions of their parents among them, parents first.
+    pub(super) fn cohorts(&self) -> impl Iterator<Item = (&'a str, Option<usize>)> {
+        let mut positions = vec![None; self.nodes.len()];
+        let mut count = 0_usize;
+        let cohorts = self.nodes.iter().enumerate();
+        cohorts.filter(|(_, it)| !it.is_queue).map(move |(at, it)| {
+            if let Some(position) = positions.get_mut(at) {
+                *position = Some(count);
+            }
+            count = count.saturating_add(1);
+            let parent = it.parent.and_then(|at| *positions.get(at)?);
+            (it.name, parent)
+        })
+    }
+
+    /// The resources that cohorts have quota for, some several times.
+    pub(super) fn cohort_resources(&self) -> impl Iterator<Item = FlavorResource<'a>> {
+        let cohorts = self.nodes.iter().filter(|it| !it.is_queue);
+        cohorts.flat_map(|it| it.facts.quotas().map(|(of, _)| of))
+    }
+
     /// The queues with their names, in a stable order.
-    pub(super) fn queues(&self) -> impl Iterator<Item = (&'a str, FactsRef<'a>)> {
+    pub(super) fn queues(&self) -> impl Iterator<Item = (&'a str, SubjectFacts<'a>)> {
         let queues = self.nodes.iter().filter(|it| it.is_queue);
         queues.map(|it| (it.name, it.facts))
     }
@@ -221,7 +265,7 @@ impl<'a> HypotheticalTree<'a> {
             .iter()
             .filter(|it| it.is_queue && !it.is_in_subtree);
         others.any(|other| {
-            let limits = other.facts.limits(key);
+            let limits = self.limits(other, key);
             limits.is_some_and(|it| it.borrowing.is_none_or(|limit| !limit.is_zero()))
         })
     }
@@ -232,7 +276,7 @@ impl<'a> HypotheticalTree<'a> {
         let all = self.nodes.iter().enumerate();
         let below = all.filter(|(index, it)| it.is_in_subtree && *index != self.subject);
         below
-            .filter_map(|(_, it)| Some(it.facts.limits(key)?.nominal))
+            .filter_map(|(_, it)| Some(self.limits(it, key)?.nominal))
             .filter(|it| !it.is_zero())
             .collect()
     }
@@ -240,7 +284,7 @@ impl<'a> HypotheticalTree<'a> {
     /// The quota of the tree. `None` on overflow. Costs the size of the tree.
     pub(crate) fn totals(&self, of: FlavorResource<'_>) -> Option<ResourceTotals<'_, 'a>> {
         let key = HashedKey::new(of);
-        let limits = self.nodes.iter().map(|it| it.facts.limits(key));
+        let limits = self.nodes.iter().map(|it| self.limits(it, key));
         let mut sums = ResourceTotals {
             tree: self,
             nodes: limits.map(|it| (it, Quantity::ZERO)).collect(),
@@ -251,8 +295,8 @@ impl<'a> HypotheticalTree<'a> {
             let subtree = sums.subtree(index).checked_add(nominal)?;
             sums.set_subtree(index, subtree);
             if let Some(above) = entry.parent {
-                let shared = subtree.checked_sub(sums.local_quota(index)?)?;
-                let total = sums.subtree(above).checked_add(shared)?;
+                let lent = lent_quota(sums.limits(index), subtree)?;
+                let total = sums.subtree(above).checked_add(lent)?;
                 sums.set_subtree(above, total);
             }
         }
@@ -260,12 +304,12 @@ impl<'a> HypotheticalTree<'a> {
     }
 }
 
-impl<'a> ResourceTotals<'_, 'a> {
+impl<'w> ResourceTotals<'w, '_> {
     fn subtree(&self, index: usize) -> Quantity {
         self.nodes.get(index).map_or(Quantity::ZERO, |it| it.1)
     }
 
-    fn limits(&self, index: usize) -> Option<&'a Limits> {
+    fn limits(&self, index: usize) -> Option<&'w Limits> {
         self.nodes.get(index)?.0
     }
 
@@ -275,38 +319,25 @@ impl<'a> ResourceTotals<'_, 'a> {
         }
     }
 
-    /// The quota that a node does not lend (Kueue's `localQuota`).
-    fn local_quota(&self, index: usize) -> Option<Quantity> {
-        match self.limits(index).and_then(|it| it.lending) {
-            None => Some(Quantity::ZERO),
-            Some(limit) => Some(self.subtree(index).checked_sub(limit)?.max(Quantity::ZERO)),
-        }
-    }
-
-    /// The most that a node could use (Kueue's `potentialAvailable`). Costs the depth of the tree.
+    /// The most that a node could use. Costs the depth of the tree.
     fn potential_available(&self, index: usize) -> Option<Quantity> {
-        let mut way = vec![index];
+        let mut path = vec![index];
         let mut node = self.tree.nodes.get(index)?;
         while let Some(above) = node.parent {
-            way.push(above);
+            path.push(above);
             node = self.tree.nodes.get(above)?;
         }
-        let mut most = None;
-        // From the root down: the quota of a node depends on that of its parent.
-        for index in way.into_iter().rev() {
-            let subtree = self.subtree(index);
-            let Some(above) = most else {
-                most = Some(subtree);
-                continue;
-            };
-            let borrowing = self.limits(index).and_then(|it| it.borrowing);
-            let all = self.local_quota(index)?.checked_add(above)?;
-            most = Some(match borrowing {
-                Some(limit) => all.min(subtree.checked_add(limit)?),
-                None => all,
-            });
-        }
-        most
+        let path = path
+            .into_iter()
+            .map(|it| (self.limits(it), self.subtree(it)));
+        potential_available(path.rev())
+    }
+
+    /// The limits and subtree quotas of the cohorts, in the order of [`HypotheticalTree::cohorts`].
+    pub(super) fn cohort_quotas(&self) -> impl Iterator<Item = (Option<Limits>, Quantity)> {
+        let nodes = self.tree.nodes.iter().zip(&self.nodes);
+        let cohorts = nodes.filter(|(node, _)| !node.is_queue);
+        cohorts.map(|(_, (limits, subtree))| (limits.copied(), *subtree))
     }
 
     /// The subtree quota of the subject.
@@ -317,20 +348,44 @@ impl<'a> ResourceTotals<'_, 'a> {
     /// The most that the subject could borrow if no other node used quota: the quota that its parent could use, less
     /// the part that the subject lends. `None` without a parent, or on overflow.
     pub(super) fn max_borrowable(&self) -> Option<Quantity> {
-        self.max_borrowable_at(self.tree.subject)
-    }
-
-    /// The same for each queue, in their order.
-    pub(super) fn max_borrowable_per_queue(&self) -> impl Iterator<Item = Option<Quantity>> {
-        let nodes = self.tree.nodes.iter().enumerate();
-        let queues = nodes.filter(|(_, it)| it.is_queue);
-        queues.map(|(at, _)| self.max_borrowable_at(at))
-    }
-
-    fn max_borrowable_at(&self, at: usize) -> Option<Quantity> {
-        let above = self.tree.nodes.get(at)?.parent?;
+        let subject = self.tree.subject;
+        let above = self.tree.nodes.get(subject)?.parent?;
         // The parent counts the quota that the node lends; using that part is not borrowing.
-        let shared = self.subtree(at).checked_sub(self.local_quota(at)?)?;
-        self.potential_available(above)?.checked_sub(shared)
+        let lent = lent_quota(self.limits(subject), self.subtree(subject))?;
+        self.potential_available(above)?.checked_sub(lent)
     }
+}
+
+/// The quota that a node does not lend (Kueue's `localQuota`). `None` on overflow.
+fn local_quota(limits: Option<&Limits>, subtree: Quantity) -> Option<Quantity> {
+    match limits.and_then(|it| it.lending) {
+        None => Some(Quantity::ZERO),
+        Some(limit) => Some(subtree.checked_sub(limit)?.max(Quantity::ZERO)),
+    }
+}
+
+/// The quota that a node lends to its parent. `None` on overflow.
+pub(super) fn lent_quota(limits: Option<&Limits>, subtree: Quantity) -> Option<Quantity> {
+    subtree.checked_sub(local_quota(limits, subtree)?)
+}
+
+/// The most that the last node of a path could use (Kueue's `potentialAvailable`), given the limits and subtree quotas
+/// from the root down. `None` on overflow, and for an empty path.
+pub(super) fn potential_available<'l>(
+    path: impl Iterator<Item = (Option<&'l Limits>, Quantity)>,
+) -> Option<Quantity> {
+    let mut most = None;
+    // From the root down: the quota of a node depends on that of its parent.
+    for (limits, subtree) in path {
+        let Some(above) = most else {
+            most = Some(subtree);
+            continue;
+        };
+        let all = local_quota(limits, subtree)?.checked_add(above)?;
+        most = Some(match limits.and_then(|it| it.borrowing) {
+            Some(limit) => all.min(subtree.checked_add(limit)?),
+            None => all,
+        });
+    }
+    most
 }

@@ -1,8 +1,9 @@
 //! The nodes of a quota tree: ClusterQueues and Cohorts with their quota.
 
-use super::by_flavor::{ByFlavor, FlavorResource, HashedKey};
+use super::by_flavor::{ByFlavor, FlavorResource};
 use crate::preemption_loops::QueuePreemption;
 use lockkeeper_api::quantity::Quantity;
+use lockkeeper_api::quota::{ResourceGroup, ResourceQuota};
 
 /// The kind of a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -44,16 +45,38 @@ pub struct NodeFacts {
     pub allowed_priority_classes: Option<Vec<String>>,
 }
 
-/// The part of [`NodeFacts`] that trees read, with names borrowed from the object under review.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// The part of [`NodeFacts`] that trees read, borrowed from the object under review.
+#[derive(Clone, Copy, Debug)]
 pub(crate) struct ObjectFacts<'a> {
     pub(crate) parent: Option<&'a str>,
-    pub(crate) quotas: ByFlavor<Limits, &'a str>,
     pub(crate) preemption: QueuePreemption,
+    pub(crate) groups: &'a [ResourceGroup],
+}
+
+/// The quotas by flavor and resource, in the order of the object.
+pub(crate) fn quotas(
+    groups: &[ResourceGroup],
+) -> impl Iterator<Item = (FlavorResource<'_>, Limits)> {
+    let flavors = groups.iter().flat_map(|group| &group.flavors);
+    let all = flavors.flat_map(|flavor| flavor.resources.iter().map(move |it| (flavor, it)));
+    all.map(|(flavor, quota)| {
+        let of = (flavor.name.as_str(), quota.name.as_str());
+        (of, Limits::from(quota))
+    })
+}
+
+impl From<&ResourceQuota> for Limits {
+    fn from(quota: &ResourceQuota) -> Self {
+        Self {
+            nominal: quota.nominal_quota,
+            borrowing: quota.borrowing_limit,
+            lending: quota.lending_limit,
+        }
+    }
 }
 
 /// The facts of the object under review.
-#[derive(Clone, Debug)]
+#[derive(Clone, Copy, Debug)]
 pub(crate) enum SubjectFacts<'a> {
     /// Those of the tree, which has the same version of the object.
     Stored(&'a NodeFacts),
@@ -61,63 +84,30 @@ pub(crate) enum SubjectFacts<'a> {
     Object(ObjectFacts<'a>),
 }
 
-/// The facts of a node of a tree.
-#[derive(Clone, Copy)]
-pub(super) enum FactsRef<'a> {
-    Stored(&'a NodeFacts),
-    Object(&'a ObjectFacts<'a>),
-}
-
-impl SubjectFacts<'_> {
-    pub(super) fn as_ref(&self) -> FactsRef<'_> {
-        match self {
-            Self::Stored(facts) => FactsRef::Stored(facts),
-            Self::Object(facts) => FactsRef::Object(facts),
-        }
-    }
-
-    pub(crate) fn parent(&self) -> Option<&str> {
-        self.as_ref().parent()
-    }
-
-    pub(crate) fn preemption(&self) -> QueuePreemption {
-        self.as_ref().preemption()
-    }
-
-    pub(crate) fn quotas(&self) -> impl Iterator<Item = (FlavorResource<'_>, &Limits)> {
-        self.as_ref().quotas()
-    }
-}
-
-impl<'a> FactsRef<'a> {
-    pub(super) fn parent(self) -> Option<&'a str> {
+impl<'a> SubjectFacts<'a> {
+    pub(crate) fn parent(self) -> Option<&'a str> {
         match self {
             Self::Stored(facts) => facts.parent.as_deref(),
             Self::Object(facts) => facts.parent,
         }
     }
 
-    pub(super) fn preemption(self) -> QueuePreemption {
+    pub(crate) fn preemption(self) -> QueuePreemption {
         match self {
             Self::Stored(facts) => facts.preemption,
             Self::Object(facts) => facts.preemption,
         }
     }
 
-    pub(super) fn quotas(self) -> impl Iterator<Item = (FlavorResource<'a>, &'a Limits)> {
+    /// The quotas in no particular order. An object that lists a quota twice has it twice.
+    pub(crate) fn quotas(self) -> impl Iterator<Item = (FlavorResource<'a>, Limits)> {
         let (stored, object) = match self {
             Self::Stored(facts) => (Some(facts.quotas.iter()), None),
-            Self::Object(facts) => (None, Some(facts.quotas.iter())),
+            Self::Object(facts) => (None, Some(quotas(facts.groups))),
         };
         let stored = stored.into_iter().flatten();
+        let stored = stored.map(|(of, limits)| (of, *limits));
         stored.chain(object.into_iter().flatten())
-    }
-
-    pub(super) fn limits(self, key: HashedKey<'_>) -> Option<&'a Limits> {
-        match self {
-            Self::Stored(facts) => facts.quotas.get_hashed(key),
-            Self::Object(facts) => facts.quotas.get_hashed(key),
-        }
     }
 }
 

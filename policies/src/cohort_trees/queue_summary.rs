@@ -1,27 +1,39 @@
 //! A queue within its tree.
 //!
-//! Rules about trees run for each queue. Walking the whole tree each time would cost the square of its size, so the
-//! results for all queues of a tree are computed once and cached until an object of the project changes.
+//! Rules about trees run for each queue. Walking the whole tree each time would cost the square of its size, so what they
+//! need of the tree is computed once and cached until an object of the project changes. A queue whose facts differ from
+//! the stored ones changes only the sums of the cohorts above it.
 
 #[cfg(test)]
 mod tests;
 
-use super::by_flavor::FlavorResource;
+use super::by_flavor::{FlavorResource, HashedKey};
 use super::hypothetical_tree::{HypotheticalTree, root_cohort};
-use super::node::{NodeKind, SubjectFacts};
+use super::node::{Limits, NodeFacts, NodeKind, SubjectFacts};
 use super::summary::TreeSummary;
 use super::tree::Tree;
 use crate::preemption_loops::{self, LoopVerdict, PreemptionRules};
 use lockkeeper_api::quantity::Quantity;
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// A node with its tree.
 pub(crate) enum QueueView<'a> {
-    /// A queue with the stored facts, by its index in the summary.
-    Cached(Arc<TreeSummary>, usize),
+    /// A queue, with a summary of its tree.
+    Summarized(QueueInTree<'a>),
     /// Any other node.
     Computed(HypotheticalTree<'a>),
+}
+
+/// A queue that is in the stored tree with the same parent, or not at all.
+pub(crate) struct QueueInTree<'a> {
+    tree: &'a Tree,
+    name: &'a str,
+    facts: SubjectFacts<'a>,
+    summary: Arc<TreeSummary>,
+    /// The facts and the position of its stored version.
+    stored: Option<(&'a NodeFacts, usize)>,
+    /// The cohorts above it, up to the root, by their positions.
+    path: Vec<usize>,
 }
 
 impl<'a> QueueView<'a> {
@@ -31,28 +43,20 @@ impl<'a> QueueView<'a> {
         tree: &'a Tree,
         kind: NodeKind,
         name: &'a str,
-        facts: &'a SubjectFacts<'_>,
+        facts: SubjectFacts<'a>,
     ) -> Option<Self> {
-        let whole = || HypotheticalTree::for_node(tree, kind, name, facts);
         let root = root_cohort(tree, kind, name, facts).ok()?;
-        // Facts that differ from the stored ones, as in an update, have no cached summary.
-        let is_stored = matches!(facts, SubjectFacts::Stored(_));
-        let Some(root) = root.filter(|_| is_stored && kind == NodeKind::Queue) else {
-            return whole().map(Self::Computed);
-        };
-        let summary = tree
-            .summaries
-            .get(root, || Some(TreeSummary::from_tree(&whole()?)))?;
-        let number = summary.queue_indexes.get(name).copied()?;
-        Some(Self::Cached(summary, number))
+        let root = root.filter(|_| kind == NodeKind::Queue);
+        match root.and_then(|root| QueueInTree::find(tree, root, name, facts)) {
+            Some(queue) => Some(Self::Summarized(queue)),
+            None => HypotheticalTree::for_node(tree, kind, name, facts).map(Self::Computed),
+        }
     }
 
     /// Whether the policies of the tree alone rule out preemption loops.
     pub(crate) fn loop_verdict(&self, rules: PreemptionRules) -> LoopVerdict {
         match self {
-            Self::Cached(all, _) => {
-                preemption_loops::loop_verdict(&all.preemption_policies, all.is_nested, rules)
-            }
+            Self::Summarized(queue) => queue.loop_verdict(rules),
             Self::Computed(whole) => whole.loop_verdict(rules),
         }
     }
@@ -60,49 +64,69 @@ impl<'a> QueueView<'a> {
     /// Whether another queue of the tree could borrow this quota.
     pub(crate) fn has_borrower(&self, of: FlavorResource<'_>) -> bool {
         match self {
-            Self::Cached(all, number) => {
-                let mut others = all.borrowers.get(of).into_iter().flatten();
-                others.any(|other| other != number)
+            Self::Summarized(queue) => {
+                let position = queue.stored.map(|(_, position)| position);
+                queue.summary.has_borrower(HashedKey::new(of), position)
             }
             Self::Computed(whole) => whole.has_borrower(of),
         }
     }
 
-    /// The most that the node could borrow if no other node used quota. `None` without a parent, or on overflow.
-    pub(crate) fn max_borrowable(&self, of: FlavorResource<'_>) -> Option<Quantity> {
+    /// The most that the node could borrow if no other node used quota, given its own limits. `None` without a parent,
+    /// or on overflow.
+    pub(crate) fn max_borrowable(
+        &self,
+        of: FlavorResource<'_>,
+        limits: &Limits,
+    ) -> Option<Quantity> {
         match self {
-            Self::Cached(all, number) => *all.borrowable.get(of)?.get(*number)?,
+            Self::Summarized(queue) => queue.max_borrowable(HashedKey::new(of), limits),
             Self::Computed(whole) => whole.totals(of)?.max_borrowable(),
         }
     }
 }
 
-impl TreeSummary {
-    fn from_tree(whole: &HypotheticalTree<'_>) -> Self {
-        let mut out = Self {
-            is_nested: whole.is_nested(),
-            ..Self::default()
+impl<'a> QueueInTree<'a> {
+    /// `None` for a queue that moved within its tree: it changes two branches.
+    fn find(
+        tree: &'a Tree,
+        root: &'a str,
+        name: &'a str,
+        facts: SubjectFacts<'a>,
+    ) -> Option<Self> {
+        let make = || TreeSummary::from_tree(&HypotheticalTree::stored(tree, root));
+        let summary = tree.summaries.get(root, make);
+        let stored = match summary.queue_position(name) {
+            Some(position) => Some((tree.node(NodeKind::Queue, name)?, position)),
+            None => None,
         };
-        let mut borrowers: BTreeMap<FlavorResource<'_>, Vec<usize>> = BTreeMap::new();
-        for (number, (name, facts)) in whole.queues().enumerate() {
-            out.queue_indexes.insert(name.to_owned(), number);
-            if !out.preemption_policies.contains(&facts.preemption()) {
-                out.preemption_policies.push(facts.preemption());
-            }
-            for (of, limits) in facts.quotas() {
-                let some = borrowers.entry(of).or_default();
-                // Two are enough: at most one of them is the queue itself.
-                if some.len() < 2 && limits.borrowing.is_none_or(|limit| !limit.is_zero()) {
-                    some.push(number);
-                }
-            }
+        let moved = |(stored, _): (&NodeFacts, _)| stored.parent.as_deref() != facts.parent();
+        if stored.is_some_and(moved) {
+            return None;
         }
-        let most = borrowers.keys().filter_map(|of| {
-            let sums = whole.totals(*of)?;
-            Some((*of, sums.max_borrowable_per_queue().collect()))
-        });
-        out.borrowable = most.collect();
-        out.borrowers = borrowers.into_iter().collect();
-        out
+        Some(Self {
+            path: summary.path_from(facts.parent()?)?,
+            tree,
+            name,
+            facts,
+            summary,
+            stored,
+        })
+    }
+
+    fn loop_verdict(&self, rules: PreemptionRules) -> LoopVerdict {
+        if matches!(self.facts, SubjectFacts::Stored(_)) {
+            let policies = &self.summary.preemption_policies;
+            return preemption_loops::loop_verdict(policies, self.summary.is_nested, rules);
+        }
+        let whole = HypotheticalTree::for_node(self.tree, NodeKind::Queue, self.name, self.facts);
+        whole.map_or(LoopVerdict::Unknown, |it| it.loop_verdict(rules))
+    }
+
+    fn max_borrowable(&self, key: HashedKey<'_>, limits: &Limits) -> Option<Quantity> {
+        let stored = self
+            .stored
+            .and_then(|(facts, _)| facts.quotas.get_hashed(key));
+        self.summary.max_borrowable(key, &self.path, stored, limits)
     }
 }

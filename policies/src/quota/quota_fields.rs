@@ -2,7 +2,7 @@
 
 use super::queue_preemption::{self, non_empty};
 use crate::cohort_trees::{
-    FlavorResource, Limits, NodeFacts, NodeKind, ObjectFacts, Project, SubjectFacts, Tree,
+    FlavorResource, Limits, NodeFacts, NodeKind, ObjectFacts, Project, SubjectFacts, Tree, quotas,
 };
 use crate::finding::Findings;
 use crate::preemption_loops::{CrossQueueScope, QueuePreemption};
@@ -78,10 +78,10 @@ pub(crate) trait QuotaFields: ValidatedKind {
             // Stored facts select the cached summary of the tree.
             Some(known) if self.has_facts(known) => SubjectFacts::Stored(known),
             _ => SubjectFacts::Object(ObjectFacts {
-                parent: self.parent(),
-                quotas: quotas(self.groups()).collect(),
-                preemption: self.effective_preemption(),
-            }),
+                    parent: self.parent(),
+                    preemption: self.effective_preemption(),
+                    groups: self.groups(),
+                }),
         }
     }
 
@@ -114,20 +114,6 @@ pub(crate) trait QuotaFields: ValidatedKind {
             ..preemption
         }
     }
-}
-
-/// The quotas by flavor and resource, in the order of the object.
-fn quotas(groups: &[ResourceGroup]) -> impl Iterator<Item = (FlavorResource<'_>, Limits)> {
-    let flavors = groups.iter().flat_map(|group| &group.flavors);
-    let all = flavors.flat_map(|flavor| flavor.resources.iter().map(move |it| (flavor, it)));
-    all.map(|(flavor, quota)| {
-        let limits = Limits {
-            nominal: quota.nominal_quota,
-            borrowing: quota.borrowing_limit,
-            lending: quota.lending_limit,
-        };
-        ((flavor.name.as_str(), quota.name.as_str()), limits)
-    })
 }
 
 macro_rules! impl_quota_fields {
@@ -205,6 +191,10 @@ impl QuotaEntry<'_> {
     /// The flavor and resource names.
     pub(crate) fn key(&self) -> FlavorResource<'_> {
         (&self.flavor.name, &self.quota.name)
+    }
+
+    pub(crate) fn limits(&self) -> Limits {
+        Limits::from(self.quota)
     }
 
     /// The path of a field of this quota. Paths are built only for findings.

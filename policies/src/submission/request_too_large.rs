@@ -34,7 +34,7 @@ fn check<T: Submission>(object: &T, context: &Context<'_>, out: &mut Findings) {
     let tree = context.cluster.tree(Project::Lockkeeper);
     let facts = SubjectFacts::Stored(queues.cluster_queue_facts);
     // Without a view the cohorts form a cycle, and another rule reports it.
-    let Some(view) = QueueView::for_node(tree, NodeKind::Queue, queues.cluster_queue(), &facts)
+    let Some(view) = QueueView::for_node(tree, NodeKind::Queue, queues.cluster_queue(), facts)
     else {
         return;
     };
@@ -77,7 +77,7 @@ fn largest_flavor(queues: &Queues<'_>, view: &QueueView<'_>, resource: &str) -> 
     let mut most: Option<Quantity> = None;
     for (of, limits) in facts.quotas.iter().filter(|(of, _)| of.1 == resource) {
         let borrowable = if facts.parent.is_some() {
-            let borrowable = view.max_borrowable(of)?;
+            let borrowable = view.max_borrowable(of, limits)?;
             limits.borrowing.map_or(borrowable, |it| it.min(borrowable))
         } else {
             Quantity::ZERO

@@ -152,7 +152,7 @@ proptest! {
         let (kind, its_name) = name(at);
         let (its_facts, of) = (facts(&nodes[at]), of());
         let its_facts = SubjectFacts::Stored(&its_facts);
-        let whole = HypotheticalTree::for_node(&tree, kind, &its_name, &its_facts).unwrap();
+        let whole = HypotheticalTree::for_node(&tree, kind, &its_name, its_facts).unwrap();
         let most = whole.totals(of).unwrap().max_borrowable().unwrap();
         let mut free = nodes.clone();
         free[at].borrowing = None;
@@ -187,12 +187,12 @@ fn tree_with_cohort_cycle_has_no_totals() {
     for above in ["a", "c"] {
         let facts = in_cohort(above);
         let facts = SubjectFacts::Stored(&facts);
-        assert!(HypotheticalTree::for_node(&tree, NodeKind::Queue, "q", &facts).is_none());
-        assert!(HypotheticalTree::for_node(&tree, NodeKind::Cohort, "d", &facts).is_none());
+        assert!(HypotheticalTree::for_node(&tree, NodeKind::Queue, "q", facts).is_none());
+        assert!(HypotheticalTree::for_node(&tree, NodeKind::Cohort, "d", facts).is_none());
     }
     let facts = in_cohort("b");
     let facts = SubjectFacts::Stored(&facts);
-    assert!(HypotheticalTree::for_node(&tree, NodeKind::Cohort, "a", &facts).is_none());
+    assert!(HypotheticalTree::for_node(&tree, NodeKind::Cohort, "a", facts).is_none());
     assert!(matches!(
         path_to_root(&tree, "d", Some("c")),
         CohortPath::CycleAbove
@@ -200,6 +200,6 @@ fn tree_with_cohort_cycle_has_no_totals() {
     // A new parent of the subject removes the cycle.
     let facts = in_cohort("root");
     let facts = SubjectFacts::Stored(&facts);
-    let whole = HypotheticalTree::for_node(&tree, NodeKind::Cohort, "a", &facts).unwrap();
+    let whole = HypotheticalTree::for_node(&tree, NodeKind::Cohort, "a", facts).unwrap();
     assert_eq!(whole.nodes.len(), 4);
 }

@@ -7,12 +7,15 @@
 use super::*;
 use crate::cohort_trees::{Limits, NodeFacts, ObjectFacts};
 use crate::preemption_loops::{CrossQueueScope, QueuePreemption};
+use lockkeeper_api::quota::{FlavorQuotas, ResourceGroup, ResourceQuota};
 use proptest::prelude::*;
 
 const RULES: PreemptionRules = PreemptionRules {
     is_fair: true,
     is_damped: false,
 };
+
+const RESOURCES: [FlavorResource<'_>; 3] = [("spot", "cpu"), ("spot", "memory"), ("large", "cpu")];
 
 fn quota() -> impl Strategy<Value = Limits> {
     let amount = || (0..5_i64).prop_map(Quantity::from_milli);
@@ -29,7 +32,7 @@ fn quota() -> impl Strategy<Value = Limits> {
 }
 
 fn facts() -> impl Strategy<Value = NodeFacts> {
-    let of = prop::sample::select(vec![("spot", "cpu"), ("spot", "memory"), ("large", "cpu")]);
+    let of = prop::sample::select(RESOURCES.to_vec());
     let beyond = prop::sample::select(vec![
         CrossQueueScope::Never,
         CrossQueueScope::LowerPriority,
@@ -84,41 +87,68 @@ proptest! {
     }
 }
 
+/// The view of each queue equals the whole tree: with its stored facts, with those of another queue, which may have
+/// another parent, and as a new queue.
 fn agree(tree: &Tree, queues: &[(String, Arc<NodeFacts>)]) -> Result<(), TestCaseError> {
-    for (name, facts) in queues {
-        let quotas = facts.quotas.iter().map(|(of, limits)| (of, *limits));
-        let object = SubjectFacts::Object(ObjectFacts {
-            parent: facts.parent.as_deref(),
-            quotas: quotas.collect(),
-            preemption: facts.preemption,
-        });
-        let whole = QueueView::for_node(tree, NodeKind::Queue, name, &object);
-        let stored = SubjectFacts::Stored(facts);
-        let known = QueueView::for_node(tree, NodeKind::Queue, name, &stored);
-        prop_assert_eq!(known.is_some(), whole.is_some());
-        let (Some(known), Some(whole)) = (known, whole) else {
-            continue;
-        };
-        prop_assert!(matches!(whole, QueueView::Computed(_)));
-        let is_kept = matches!(known, QueueView::Cached(..));
-        prop_assert_eq!(is_kept, facts.parent.is_some());
-        prop_assert_eq!(known.loop_verdict(RULES), whole.loop_verdict(RULES));
-        for (of, _) in facts.quotas.iter() {
-            prop_assert_eq!(
-                known.max_borrowable(of),
-                whole.max_borrowable(of),
-                "{} {:?}",
-                name,
-                of
-            );
-            prop_assert_eq!(
-                known.has_borrower(of),
-                whole.has_borrower(of),
-                "{} {:?}",
-                name,
-                of
-            );
+    for (name, stored) in queues {
+        let known = SubjectFacts::Stored(stored);
+        let is_in_cohort = stored.parent.is_some();
+        agree_on(tree, name, known, is_in_cohort)?;
+        for (other, facts) in queues {
+            let groups = groups(facts);
+            let object = SubjectFacts::Object(ObjectFacts {
+                parent: facts.parent.as_deref(),
+                preemption: facts.preemption,
+                groups: &groups,
+            });
+            let in_place = facts.parent.is_some() && facts.parent == stored.parent;
+            agree_on(tree, name, object, in_place)?;
+            agree_on(tree, &format!("{other}-new"), object, facts.parent.is_some())?;
         }
+    }
+    Ok(())
+}
+
+/// The resource groups of an object with these quotas.
+fn groups(facts: &NodeFacts) -> Vec<ResourceGroup> {
+    let flavor = |((flavor, resource), limits): (FlavorResource<'_>, &Limits)| FlavorQuotas {
+        name: flavor.to_owned(),
+        resources: vec![ResourceQuota {
+            name: resource.to_owned(),
+            nominal_quota: limits.nominal,
+            borrowing_limit: limits.borrowing,
+            lending_limit: limits.lending,
+        }],
+    };
+    let group = ResourceGroup {
+        flavors: facts.quotas.iter().map(flavor).collect(),
+        ..ResourceGroup::default()
+    };
+    vec![group]
+}
+
+fn agree_on(
+    tree: &Tree,
+    name: &str,
+    facts: SubjectFacts<'_>,
+    must_be_summarized: bool,
+) -> Result<(), TestCaseError> {
+    let whole = HypotheticalTree::for_node(tree, NodeKind::Queue, name, facts);
+    let view = QueueView::for_node(tree, NodeKind::Queue, name, facts);
+    prop_assert_eq!(view.is_some(), whole.is_some());
+    let (Some(view), Some(whole)) = (view, whole) else {
+        return Ok(());
+    };
+    let is_summarized = matches!(view, QueueView::Summarized(_));
+    prop_assert!(is_summarized || !must_be_summarized);
+    prop_assert_eq!(view.loop_verdict(RULES), whole.loop_verdict(RULES));
+    for of in RESOURCES {
+        if let Some((_, limits)) = facts.quotas().find(|(it, _)| *it == of) {
+            let most = whole.totals(of).and_then(|it| it.max_borrowable());
+            prop_assert_eq!(view.max_borrowable(of, &limits), most, "{} {:?}", name, of);
+        }
+        let has_borrower = whole.has_borrower(of);
+        prop_assert_eq!(view.has_borrower(of), has_borrower, "{} {:?}", name, of);
     }
     Ok(())
 }

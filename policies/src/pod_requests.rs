@@ -2,7 +2,6 @@
 
 use k8s_openapi::api::core::v1::{Container, Pod, PodSpec, ResourceRequirements};
 use lockkeeper_api::quantity::Quantity;
-use std::collections::BTreeSet;
 
 /// The request of a pod for a resource, as in Kubernetes: that of the pod as a whole, if set. Otherwise the sum of its
 /// containers and sidecars, or the largest sum of an init container and the sidecars before it, whichever is larger. In
@@ -23,18 +22,24 @@ pub(crate) fn pod_request(pod: &Pod, resource: &str) -> Quantity {
     spec.map_or(Quantity::ZERO, |spec| total_request(spec, resource))
 }
 
-/// The resources that a pod requests, each once.
-pub(crate) fn requested_resources(spec: &PodSpec) -> BTreeSet<&str> {
+/// The resources that a pod requests, each once, sorted.
+pub(crate) fn requested_resources(spec: &PodSpec) -> Vec<&str> {
     let containers = spec.init_containers.iter().flatten();
     let containers = containers.chain(&spec.containers);
     let lists = containers.map(|it| it.resources.as_ref());
     let lists = lists.chain([spec.resources.as_ref()]).flatten();
     let amounts = lists.flat_map(|it| [&it.requests, &it.limits]);
-    let amounts = amounts.chain([&spec.overhead]).flatten();
-    amounts
-        .flat_map(|it| it.keys().map(String::as_str))
-        .collect()
+    let mut names = Vec::with_capacity(USUAL_NAMES);
+    for amounts in amounts.chain([&spec.overhead]).flatten() {
+        names.extend(amounts.keys().map(String::as_str));
+    }
+    names.sort_unstable();
+    names.dedup();
+    names
 }
+
+/// The initial capacity for names of resources, enough for most pods.
+const USUAL_NAMES: usize = 16;
 
 fn containers_request(spec: &PodSpec, resource: &str) -> Quantity {
     let mut sidecars = Quantity::ZERO;

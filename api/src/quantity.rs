@@ -250,7 +250,7 @@ impl Quantity {
     /// The whole number that can be printed with a binary suffix. `None` when the value has a
     /// fraction or is below 1Ki in magnitude; Kubernetes then prints a decimal suffix.
     fn binary_whole(self) -> Option<i128> {
-        let whole = self.nano.checked_div(NANO_PER_WHOLE)?;
+        let whole = divide(self.nano, NANO_PER_WHOLE);
         let exact = whole.wrapping_mul(NANO_PER_WHOLE) == self.nano;
         (exact && whole.unsigned_abs() >= 1024).then_some(whole)
     }
@@ -293,7 +293,7 @@ fn scale(value: i128, base: i128, units: &[Unit]) -> (i128, &'static str) {
     let mut mantissa = value;
     let mut current = units.next().unwrap_or_default();
     for suffix in units {
-        let quotient = mantissa.checked_div(base).unwrap_or_default();
+        let quotient = divide(mantissa, base);
         // One division instead of two: they are what printing costs. The product cannot be too large.
         if quotient.wrapping_mul(base) != mantissa {
             break;
@@ -302,6 +302,15 @@ fn scale(value: i128, base: i128, units: &[Unit]) -> (i128, &'static str) {
         current = suffix;
     }
     (mantissa, current)
+}
+
+/// Most values fit into 64 bits, whose division is much faster.
+fn divide(value: i128, divisor: i128) -> i128 {
+    if let (Ok(value), Ok(divisor)) = (i64::try_from(value), i64::try_from(divisor)) {
+        value.checked_div(divisor).unwrap_or_default().into()
+    } else {
+        value.checked_div(divisor).unwrap_or_default()
+    }
 }
 
 /// Parses a quantity as `resource.ParseQuantity` does; spaces around it are not accepted.

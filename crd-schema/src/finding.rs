@@ -115,11 +115,17 @@ impl Finding {
     /// The text without the rule's id.
     #[must_use]
     pub fn text(&self) -> String {
-        let mut out = self.field.text();
+        let mut out = String::new();
+        self.push_text_to(&mut out);
+        out
+    }
+
+    /// Appends the [text](Self::text).
+    pub fn push_text_to(&self, out: &mut String) {
+        self.field.push_to(out);
         out.push_str(": ");
         // Writing to a string does not fail.
-        let _ = self.write_body(&mut out);
-        out
+        let _ = self.write_body(out);
     }
 
     /// Writes kind, value and detail in Kubernetes' format.

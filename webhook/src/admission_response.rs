@@ -16,11 +16,20 @@ use std::fmt::Write as _;
 /// The longest warning, in characters: Kubernetes recommends at most 120.
 pub(crate) const WARNING_LENGTH_MAX: usize = 120;
 
+/// Capacity for a warning before it is shortened, in bytes.
+const WARNING_CAPACITY_BYTES: usize = 256;
+
 /// The most warnings in one response. The API server drops warnings after 4,096 characters in total.
 pub(crate) const WARNINGS_MAX: usize = 30;
 
 /// The longest audit annotation, in characters.
 const ANNOTATION_LENGTH_MAX: usize = 1024;
+
+/// Capacity for an annotation, in bytes: one finding may follow a text that is nearly too long.
+const ANNOTATION_CAPACITY_BYTES: usize = 1280;
+
+/// Capacity for the key, the quotes and the escapes of a text, in bytes.
+const TEXT_OVERHEAD_BYTES: usize = 64;
 
 /// Capacity for the fields of every response, in bytes.
 const ENVELOPE_CAPACITY_BYTES: usize = 512;
@@ -64,7 +73,10 @@ fn warning_text(warning: &Finding) -> String {
         detail,
         ..
     } = warning;
-    let whole = format!("{rule} {}", warning.text());
+    let mut whole = String::with_capacity(WARNING_CAPACITY_BYTES);
+    whole.push_str(rule);
+    whole.push(' ');
+    warning.push_text_to(&mut whole);
     if fits(&whole) {
         return whole;
     }
@@ -192,8 +204,11 @@ impl AdmissionResponse {
     fn estimated_length(&self) -> usize {
         let status = self.status.as_ref().map_or(0, Status::estimated_length);
         let patch = self.patch.as_ref().map_or(0, String::len);
-        let texts = status.saturating_add(patch);
-        texts.saturating_add(ENVELOPE_CAPACITY_BYTES)
+        let warnings = self.warnings.iter().map(String::len);
+        let annotations = self.audit_annotations.values().map(String::len);
+        let texts = warnings.chain(annotations).map(|it| it.saturating_add(TEXT_OVERHEAD_BYTES));
+        let fixed = ENVELOPE_CAPACITY_BYTES.saturating_add(status).saturating_add(patch);
+        texts.fold(fixed, usize::saturating_add)
     }
 
     /// Encodes the `AdmissionReview` as one line of JSON.
@@ -237,17 +252,22 @@ pub(crate) enum PatchError {
 }
 
 fn messages_by_rule(findings: &[Finding]) -> BTreeMap<&str, String> {
-    let mut out: BTreeMap<&str, String> = BTreeMap::new();
-    for finding in findings {
-        let text = out.entry(&finding.rule).or_default();
-        // A longer text would be truncated.
-        if is_longer(text, ANNOTATION_LENGTH_MAX) {
-            continue;
+    let mut out = BTreeMap::new();
+    for findings in findings.chunk_by(|a, b| a.rule == b.rule) {
+        let mut text = String::with_capacity(ANNOTATION_CAPACITY_BYTES);
+        for finding in findings {
+            if !text.is_empty() {
+                text.push_str("; ");
+            }
+            finding.push_to(&mut text);
+            // A longer text is truncated.
+            if is_longer(&text, ANNOTATION_LENGTH_MAX) {
+                break;
+            }
         }
-        if !text.is_empty() {
-            text.push_str("; ");
+        if let Some(first) = findings.first() {
+            out.insert(&*first.rule, text);
         }
-        finding.push_to(text);
     }
     out
 }

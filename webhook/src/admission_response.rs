@@ -101,10 +101,10 @@ impl AdmissionResponse {
     }
 
     /// Rejects an invalid request: 400.
-    pub(crate) fn bad_request(uid: &str, message: String) -> Self {
+    pub(crate) fn bad_request(uid: &str, message: &str) -> Self {
         Self {
             uid: uid.to_owned(),
-            status: Some(Status::bad_request(&message)),
+            status: Some(Status::bad_request(message)),
             ..Self::default()
         }
     }
@@ -183,9 +183,7 @@ impl AdmissionResponse {
 
     /// Returns true if the request itself is invalid.
     pub(crate) fn is_bad_request(&self) -> bool {
-        self.status
-            .as_ref()
-            .is_some_and(Status::is_bad_request)
+        self.status.as_ref().is_some_and(Status::is_bad_request)
     }
 
     /// Returns the rules with findings.
@@ -206,8 +204,12 @@ impl AdmissionResponse {
         let patch = self.patch.as_ref().map_or(0, String::len);
         let warnings = self.warnings.iter().map(String::len);
         let annotations = self.audit_annotations.values().map(String::len);
-        let texts = warnings.chain(annotations).map(|it| it.saturating_add(TEXT_OVERHEAD_BYTES));
-        let fixed = ENVELOPE_CAPACITY_BYTES.saturating_add(status).saturating_add(patch);
+        let texts = warnings
+            .chain(annotations)
+            .map(|it| it.saturating_add(TEXT_OVERHEAD_BYTES));
+        let fixed = ENVELOPE_CAPACITY_BYTES
+            .saturating_add(status)
+            .saturating_add(patch);
         texts.fold(fixed, usize::saturating_add)
     }
 

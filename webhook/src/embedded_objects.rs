@@ -4,6 +4,7 @@
 //! into its type. This scan only follows strings and brackets, which costs a fifth of a parse; the second parse rejects
 //! an object that is not valid JSON.
 
+use crate::word_search::{Matches, WORD_BYTES};
 use std::borrow::Cow;
 use std::ops::Range;
 
@@ -178,7 +179,8 @@ fn after_brackets(mut text: &[u8]) -> Option<&[u8]> {
 fn after_string(mut text: &[u8]) -> Option<&[u8]> {
     loop {
         let special = if let Some(word) = text.first_chunk() {
-            let Some(at) = quote_or_backslash(*word) else {
+            let found = Matches::equal(*word, b'"').or(Matches::equal(*word, b'\\'));
+            let Some(at) = found.first() else {
                 text = text.get(WORD_BYTES..)?;
                 continue;
             };
@@ -192,24 +194,6 @@ fn after_string(mut text: &[u8]) -> Option<&[u8]> {
             _ => return None,
         }
     }
-}
-
-/// The bytes of a machine word.
-const WORD_BYTES: usize = size_of::<u64>();
-
-/// The position of the first quote or backslash in a word. The bytes are compared all at once: most strings have fewer
-/// bytes than two words.
-fn quote_or_backslash(word: [u8; WORD_BYTES]) -> Option<usize> {
-    const ONES: u64 = u64::from_le_bytes([1; WORD_BYTES]);
-    const HIGH_BITS: u64 = u64::from_le_bytes([0x80; WORD_BYTES]);
-    const QUOTES: u64 = u64::from_le_bytes([b'"'; WORD_BYTES]);
-    const BACKSLASHES: u64 = u64::from_le_bytes([b'\\'; WORD_BYTES]);
-    let word = u64::from_le_bytes(word);
-    // Sets the high bit of each zero byte. It may also set that of a byte above a zero byte, but the lowest one counts.
-    let zeros = |word: u64| word.wrapping_sub(ONES) & !word & HIGH_BITS;
-    let found = zeros(word ^ QUOTES) | zeros(word ^ BACKSLASHES);
-    let bits = found.trailing_zeros();
-    (found != 0).then(|| usize::try_from(bits.wrapping_div(u8::BITS)).unwrap_or_default())
 }
 
 #[cfg(test)]

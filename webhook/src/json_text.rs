@@ -4,6 +4,7 @@
 //! bytes at a time; the encoder of `serde_json` looks at each byte of each copy, which was a fifth of the cost of a
 //! rejection with many findings.
 
+use crate::word_search::{Matches, WORD_BYTES};
 use std::fmt::{self, Write};
 
 /// A text as a JSON string.
@@ -86,7 +87,9 @@ fn push_escaped(out: &mut String, mut text: &str) {
 fn first_escaped(text: &[u8]) -> Option<usize> {
     let (words, rest) = text.as_chunks();
     for (index, word) in words.iter().enumerate() {
-        if let Some(at) = first_escaped_in_word(*word) {
+        let controls = Matches::below(*word, b' ');
+        let others = Matches::equal(*word, b'"').or(Matches::equal(*word, b'\\'));
+        if let Some(at) = controls.or(others).first() {
             return Some(index.wrapping_mul(WORD_BYTES).wrapping_add(at));
         }
     }
@@ -94,23 +97,6 @@ fn first_escaped(text: &[u8]) -> Option<usize> {
         .iter()
         .position(|byte| matches!(byte, b'"' | b'\\' | 0..b' '))?;
     Some(text.len().wrapping_sub(rest.len()).wrapping_add(at))
-}
-
-/// The bytes of a machine word.
-const WORD_BYTES: usize = size_of::<u64>();
-
-/// The bytes are compared all at once. A flag may be wrong above the first right one; only the first one counts.
-fn first_escaped_in_word(word: [u8; WORD_BYTES]) -> Option<usize> {
-    const ONES: u64 = u64::from_le_bytes([1; WORD_BYTES]);
-    const HIGH_BITS: u64 = u64::from_le_bytes([0x80; WORD_BYTES]);
-    const QUOTES: u64 = u64::from_le_bytes([b'"'; WORD_BYTES]);
-    const BACKSLASHES: u64 = u64::from_le_bytes([b'\\'; WORD_BYTES]);
-    const SPACES: u64 = u64::from_le_bytes([b' '; WORD_BYTES]);
-    let word = u64::from_le_bytes(word);
-    let below = |word: u64, limit: u64| word.wrapping_sub(limit) & !word & HIGH_BITS;
-    let found = below(word, SPACES) | below(word ^ QUOTES, ONES) | below(word ^ BACKSLASHES, ONES);
-    let bits = found.trailing_zeros();
-    (found != 0).then(|| usize::try_from(bits.wrapping_div(u8::BITS)).unwrap_or_default())
 }
 
 #[cfg(test)]

@@ -35,3 +35,4 @@ mod route;
 mod rule_hits;
 mod status;
 mod trace;
+mod word_search;

@@ -52,11 +52,7 @@ impl Status {
 
     /// The object is rejected: 422. kubectl prints the causes when one file is applied and the message when there are
     /// several, so both contain every finding.
-    pub(crate) fn invalid(
-        object: ObjectIdentity<'_>,
-        denials: &[Finding],
-        omitted: usize,
-    ) -> Self {
+    pub(crate) fn invalid(object: ObjectIdentity<'_>, denials: &[Finding], omitted: usize) -> Self {
         let mut causes: Vec<Cause> = denials.iter().map(Cause::from_finding).collect();
         if omitted > 0 {
             causes.push(Cause {

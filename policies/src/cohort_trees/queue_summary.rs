@@ -88,12 +88,7 @@ impl<'a> QueueView<'a> {
 
 impl<'a> QueueInTree<'a> {
     /// `None` for a queue that moved within its tree: it changes two branches.
-    fn find(
-        tree: &'a Tree,
-        root: &'a str,
-        name: &'a str,
-        facts: SubjectFacts<'a>,
-    ) -> Option<Self> {
+    fn find(tree: &'a Tree, root: &'a str, name: &'a str, facts: SubjectFacts<'a>) -> Option<Self> {
         let make = || TreeSummary::from_tree(&HypotheticalTree::stored(tree, root));
         let summary = tree.summaries.get(root, make);
         let stored = match summary.queue_position(name) {

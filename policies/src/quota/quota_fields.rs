@@ -78,10 +78,10 @@ pub(crate) trait QuotaFields: ValidatedKind {
             // Stored facts select the cached summary of the tree.
             Some(known) if self.has_facts(known) => SubjectFacts::Stored(known),
             _ => SubjectFacts::Object(ObjectFacts {
-                    parent: self.parent(),
-                    preemption: self.effective_preemption(),
-                    groups: self.groups(),
-                }),
+                parent: self.parent(),
+                preemption: self.effective_preemption(),
+                groups: self.groups(),
+            }),
         }
     }
 

@@ -176,7 +176,7 @@ fn evaluate_at_endpoint(
     if version != admission_review::API_VERSION {
         let supported = admission_review::API_VERSION;
         let message = format!("unsupported apiVersion {version:?}; send {supported}");
-        return AdmissionResponse::bad_request(&request.uid, message).into();
+        return AdmissionResponse::bad_request(&request.uid, &message).into();
     }
     let has_subresource = request
         .sub_resource
@@ -206,7 +206,7 @@ fn unknown_kind(request: &AdmissionRequest<'_>) -> AdmissionResponse {
     if kind.group == GROUP {
         let message =
             format!("{full_name} is not supported by this version of lockkeeper; upgrade it");
-        return AdmissionResponse::bad_request(&request.uid, message);
+        return AdmissionResponse::bad_request(&request.uid, &message);
     }
     // The webhook configuration matches more kinds than it should.
     let mut response = AdmissionResponse::allow(&request.uid);

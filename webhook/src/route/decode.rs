@@ -83,7 +83,7 @@ pub(super) fn decode<T: ValidatedKind>(
             return Err(invalid_json(request, "object", &error));
         }
         Err(ObjectDecodeError::TypeMismatch(finding)) => {
-            return Err(Box::new(type_error::<T>(request, finding)));
+            return Err(Box::new(type_error::<T>(request, *finding)));
         }
     };
     if operation == Operation::Create {
@@ -111,7 +111,7 @@ pub(super) fn missing_object(
         "request.{field} is null, which {} must not have",
         operation.as_str()
     );
-    Box::new(AdmissionResponse::bad_request(&request.uid, message))
+    Box::new(AdmissionResponse::bad_request(&request.uid, &message))
 }
 
 /// Rejects a request with an object that has a duplicate key, since it is undefined which value would be
@@ -124,7 +124,7 @@ pub(super) fn duplicate_key(
     let key = quoted(key);
     let message =
         format!("request.{field} has the duplicate key {key}; an API server sends each key once");
-    Box::new(AdmissionResponse::bad_request(&request.uid, message))
+    Box::new(AdmissionResponse::bad_request(&request.uid, &message))
 }
 
 /// Rejects a request with an object that is not JSON.
@@ -134,7 +134,7 @@ fn invalid_json(
     error: &serde_json::Error,
 ) -> Box<AdmissionResponse> {
     let message = format!("request.{field} is not valid JSON: {error}");
-    Box::new(AdmissionResponse::bad_request(&request.uid, message))
+    Box::new(AdmissionResponse::bad_request(&request.uid, &message))
 }
 
 /// Rejects an object that does not decode, unless the stored one has the same error or the kind is of another
@@ -147,7 +147,7 @@ fn type_error<T: ValidatedKind>(
         .old_object
         .and_then(|raw| decode_typed::<T>(raw).err());
     let is_pre_existing =
-        matches!(stored, Some(ObjectDecodeError::TypeMismatch(stored)) if stored == finding);
+        matches!(stored, Some(ObjectDecodeError::TypeMismatch(stored)) if *stored == finding);
     // The update did not cause a pre-existing error, and must be able to remove a finalizer. A kind
     // of another project may have a newer schema than this build.
     if is_pre_existing || !T::OWN {
@@ -169,7 +169,7 @@ enum ObjectDecodeError {
     /// It is not JSON.
     InvalidJson(serde_json::Error),
     /// A field has the wrong type.
-    TypeMismatch(Finding),
+    TypeMismatch(Box<Finding>),
 }
 
 /// Decodes an object.
@@ -180,7 +180,7 @@ fn decode_typed<T: ValidatedKind>(raw: &str) -> Result<T, ObjectDecodeError> {
             ObjectDecodeError::InvalidJson(error)
         }
         DecodeError::Json(error) => {
-            ObjectDecodeError::TypeMismatch(locate_type_error::<T>(raw, &error))
+            ObjectDecodeError::TypeMismatch(Box::new(locate_type_error::<T>(raw, &error)))
         }
     })
 }

@@ -47,7 +47,7 @@ pub(super) fn mutate<T: ValidatedKind>(
         Ok(()) => response,
         Err(error) => AdmissionResponse::bad_request(
             &request.uid,
-            format!("cannot encode the patch: {error}"),
+            &format!("cannot encode the patch: {error}"),
         ),
     }
 }

@@ -106,7 +106,7 @@ fn decode_value(
         DecodeError::DuplicateKey(key) => duplicate_key(request, field, &key),
         DecodeError::Json(error) => {
             let message = format!("request.{field} cannot be decoded: {error}");
-            Box::new(AdmissionResponse::bad_request(&request.uid, message))
+            Box::new(AdmissionResponse::bad_request(&request.uid, &message))
         }
     })
 }

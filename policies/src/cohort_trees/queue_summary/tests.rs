@@ -103,7 +103,12 @@ fn agree(tree: &Tree, queues: &[(String, Arc<NodeFacts>)]) -> Result<(), TestCas
             });
             let in_place = facts.parent.is_some() && facts.parent == stored.parent;
             agree_on(tree, name, object, in_place)?;
-            agree_on(tree, &format!("{other}-new"), object, facts.parent.is_some())?;
+            agree_on(
+                tree,
+                &format!("{other}-new"),
+                object,
+                facts.parent.is_some(),
+            )?;
         }
     }
     Ok(())

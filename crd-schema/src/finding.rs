@@ -78,18 +78,12 @@ impl Finding {
     /// The text without the path, for a `Status` cause. It ends in the id of the rule.
     #[must_use]
     pub fn message(&self) -> String {
-        let mut out = String::with_capacity(self.message_length());
+        let value = self.value.as_deref().map_or(0, str::len);
+        let length = self.detail.len().saturating_add(value);
+        let mut out = String::with_capacity(length.saturating_add(MESSAGE_OVERHEAD_BYTES));
         // Writing to a string does not fail.
         let _ = self.write_message(&mut out);
         out
-    }
-
-    /// The length of the message in bytes, to allocate once. A bit too large.
-    #[must_use]
-    pub fn message_length(&self) -> usize {
-        let value = self.value.as_deref().map_or(0, str::len);
-        let length = self.detail.len().saturating_add(value);
-        length.saturating_add(MESSAGE_OVERHEAD_BYTES)
     }
 
     /// Appends the text with path and rule id, as [`Display`](fmt::Display) prints it, without its overhead.

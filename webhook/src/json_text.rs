@@ -5,7 +5,7 @@
 //! rejection with many findings.
 
 use crate::word_search::{Matches, WORD_BYTES};
-use std::fmt::{self, Write};
+use std::fmt::Write as _;
 
 /// A text as a JSON string.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -48,13 +48,6 @@ impl JsonText {
         out.push(b'"');
         out.extend_from_slice(self.escaped.as_bytes());
         out.push(b'"');
-    }
-}
-
-impl Write for JsonText {
-    fn write_str(&mut self, text: &str) -> fmt::Result {
-        self.push(text);
-        Ok(())
     }
 }
 

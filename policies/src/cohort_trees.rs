@@ -3,6 +3,7 @@
 
 mod by_flavor;
 pub(crate) mod hypothetical_tree;
+mod lending;
 mod node;
 pub(crate) mod queue_summary;
 mod summary;

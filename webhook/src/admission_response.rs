@@ -1,5 +1,6 @@
 //! The admission response that the API server gets.
 
+use crate::object_identity::ObjectIdentity;
 use crate::rule_hits::RuleHits;
 use crate::status::Status;
 use base64::Engine;
@@ -33,14 +34,6 @@ const TEXT_OVERHEAD_BYTES: usize = 64;
 
 /// Capacity for the fields of every response, in bytes.
 const ENVELOPE_CAPACITY_BYTES: usize = 512;
-
-/// The object of a request, for messages.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct ObjectIdentity<'a> {
-    pub(crate) group: &'a str,
-    pub(crate) kind: &'a str,
-    pub(crate) name: &'a str,
-}
 
 /// The response to one request.
 #[derive(Debug, Default, Serialize)]

@@ -27,6 +27,7 @@ mod duplicate_keys;
 mod embedded_objects;
 mod json_text;
 mod metric_labels;
+mod object_identity;
 mod peer_shares;
 mod request_observer;
 mod request_view;

@@ -1,7 +1,7 @@
 //! The reason of a rejection: Kubernetes' `Status`.
 
-use crate::admission_response::ObjectIdentity;
 use crate::json_text::JsonText;
+use crate::object_identity::ObjectIdentity;
 use lockkeeper_policies::finding::Finding;
 
 /// The reason of a rejection.

@@ -7,6 +7,7 @@
 mod tests;
 
 use super::by_flavor::{ByFlavor, FlavorResource, HashedKey};
+use super::lending::{lent_quota, potential_available};
 use super::node::{Limits, NodeFacts, NodeKind, SubjectFacts};
 use super::tree::Tree;
 use crate::preemption_loops::{
@@ -354,38 +355,4 @@ impl<'w> ResourceTotals<'w, '_> {
         let lent = lent_quota(self.limits(subject), self.subtree(subject))?;
         self.potential_available(above)?.checked_sub(lent)
     }
-}
-
-/// The quota that a node does not lend (Kueue's `localQuota`). `None` on overflow.
-fn local_quota(limits: Option<&Limits>, subtree: Quantity) -> Option<Quantity> {
-    match limits.and_then(|it| it.lending) {
-        None => Some(Quantity::ZERO),
-        Some(limit) => Some(subtree.checked_sub(limit)?.max(Quantity::ZERO)),
-    }
-}
-
-/// The quota that a node lends to its parent. `None` on overflow.
-pub(super) fn lent_quota(limits: Option<&Limits>, subtree: Quantity) -> Option<Quantity> {
-    subtree.checked_sub(local_quota(limits, subtree)?)
-}
-
-/// The most that the last node of a path could use (Kueue's `potentialAvailable`), given the limits and subtree quotas
-/// from the root down. `None` on overflow, and for an empty path.
-pub(super) fn potential_available<'l>(
-    path: impl Iterator<Item = (Option<&'l Limits>, Quantity)>,
-) -> Option<Quantity> {
-    let mut most = None;
-    // From the root down: the quota of a node depends on that of its parent.
-    for (limits, subtree) in path {
-        let Some(above) = most else {
-            most = Some(subtree);
-            continue;
-        };
-        let all = local_quota(limits, subtree)?.checked_add(above)?;
-        most = Some(match limits.and_then(|it| it.borrowing) {
-            Some(limit) => all.min(subtree.checked_add(limit)?),
-            None => all,
-        });
-    }
-    most
 }

@@ -10,10 +10,11 @@ mod tests;
 use super::by_flavor::{FlavorResource, HashedKey};
 use super::hypothetical_tree::{HypotheticalTree, root_cohort};
 use super::node::{Limits, NodeFacts, NodeKind, SubjectFacts};
-use super::summary::TreeSummary;
+use super::summary::{ResourceSummary, TreeSummary};
 use super::tree::Tree;
 use crate::preemption_loops::{self, LoopVerdict, PreemptionRules};
 use lockkeeper_api::quantity::Quantity;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// A node with its tree.
@@ -123,5 +124,41 @@ impl<'a> QueueInTree<'a> {
             .stored
             .and_then(|(facts, _)| facts.quotas.get_hashed(key));
         self.summary.max_borrowable(key, &self.path, stored, limits)
+    }
+}
+
+impl TreeSummary {
+    /// Costs the size of the tree times the number of its resources.
+    fn from_tree(whole: &HypotheticalTree<'_>) -> Self {
+        let mut out = Self {
+            is_nested: whole.is_nested(),
+            ..Self::default()
+        };
+        for (position, (name, parent)) in whole.cohorts().enumerate() {
+            out.cohort_positions.insert(name.to_owned(), position);
+            out.cohort_parents.push(parent);
+        }
+        let mut resources: BTreeMap<FlavorResource<'_>, ResourceSummary> = BTreeMap::new();
+        for of in whole.cohort_resources() {
+            resources.entry(of).or_default();
+        }
+        for (position, (name, facts)) in whole.queues().enumerate() {
+            out.queue_positions.insert(name.to_owned(), position);
+            if !out.preemption_policies.contains(&facts.preemption()) {
+                out.preemption_policies.push(facts.preemption());
+            }
+            for (of, limits) in facts.quotas() {
+                let borrowers = &mut resources.entry(of).or_default().borrowers;
+                if borrowers.len() < 2 && limits.borrowing.is_none_or(|limit| !limit.is_zero()) {
+                    borrowers.push(position);
+                }
+            }
+        }
+        for (of, resource) in &mut resources {
+            let totals = whole.totals(*of);
+            resource.cohorts = totals.map(|it| it.cohort_quotas().collect());
+        }
+        out.resources = resources.into_iter().collect();
+        out
     }
 }

@@ -1,7 +1,7 @@
 //! The cached summaries of quota trees.
 
-use super::by_flavor::{ByFlavor, FlavorResource, HashedKey};
-use super::hypothetical_tree::{self, HypotheticalTree, lent_quota};
+use super::by_flavor::{ByFlavor, HashedKey};
+use super::lending::{self, lent_quota};
 use super::node::Limits;
 use crate::preemption_loops::QueuePreemption;
 use lockkeeper_api::quantity::Quantity;
@@ -14,57 +14,23 @@ pub(crate) struct TreeSummary {
     /// The distinct preemption policies of its queues.
     pub(super) preemption_policies: Vec<QueuePreemption>,
     pub(super) is_nested: bool,
-    queue_positions: BTreeMap<String, usize>,
-    cohort_positions: BTreeMap<String, usize>,
+    pub(super) queue_positions: BTreeMap<String, usize>,
+    pub(super) cohort_positions: BTreeMap<String, usize>,
     /// The parents of the cohorts, by position.
-    cohort_parents: Vec<Option<usize>>,
-    resources: ByFlavor<ResourceSummary>,
+    pub(super) cohort_parents: Vec<Option<usize>>,
+    pub(super) resources: ByFlavor<ResourceSummary>,
 }
 
 /// A resource of a flavor in a tree.
 #[derive(Debug, Default)]
-struct ResourceSummary {
+pub(super) struct ResourceSummary {
     /// Queues that could borrow it, at most two: enough to find one other than a given queue.
-    borrowers: Vec<usize>,
+    pub(super) borrowers: Vec<usize>,
     /// The limits and the subtree quota of each cohort, by position. `None` on overflow.
-    cohorts: Option<Vec<(Option<Limits>, Quantity)>>,
+    pub(super) cohorts: Option<Vec<(Option<Limits>, Quantity)>>,
 }
 
 impl TreeSummary {
-    /// Costs the size of the tree times the number of its resources.
-    pub(super) fn from_tree(whole: &HypotheticalTree<'_>) -> Self {
-        let mut out = Self {
-            is_nested: whole.is_nested(),
-            ..Self::default()
-        };
-        for (position, (name, parent)) in whole.cohorts().enumerate() {
-            out.cohort_positions.insert(name.to_owned(), position);
-            out.cohort_parents.push(parent);
-        }
-        let mut resources: BTreeMap<FlavorResource<'_>, ResourceSummary> = BTreeMap::new();
-        for of in whole.cohort_resources() {
-            resources.entry(of).or_default();
-        }
-        for (position, (name, facts)) in whole.queues().enumerate() {
-            out.queue_positions.insert(name.to_owned(), position);
-            if !out.preemption_policies.contains(&facts.preemption()) {
-                out.preemption_policies.push(facts.preemption());
-            }
-            for (of, limits) in facts.quotas() {
-                let borrowers = &mut resources.entry(of).or_default().borrowers;
-                if borrowers.len() < 2 && limits.borrowing.is_none_or(|limit| !limit.is_zero()) {
-                    borrowers.push(position);
-                }
-            }
-        }
-        for (of, resource) in &mut resources {
-            let totals = whole.totals(*of);
-            resource.cohorts = totals.map(|it| it.cohort_quotas().collect());
-        }
-        out.resources = resources.into_iter().collect();
-        out
-    }
-
     pub(super) fn queue_position(&self, name: &str) -> Option<usize> {
         self.queue_positions.get(name).copied()
     }
@@ -114,7 +80,7 @@ impl TreeSummary {
             replaced.push((limits, changed));
         }
         let path = replaced.into_iter().rev();
-        hypothetical_tree::potential_available(path)?.checked_sub(lent)
+        lending::potential_available(path)?.checked_sub(lent)
     }
 }
 

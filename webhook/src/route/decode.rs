@@ -1,8 +1,9 @@
 //! Decodes the objects of a request into their type.
 
-use crate::admission_response::{AdmissionResponse, ObjectIdentity};
+use crate::admission_response::AdmissionResponse;
 use crate::admission_review::AdmissionRequest;
 use crate::duplicate_keys::{self, DecodeError};
+use crate::object_identity::ObjectIdentity;
 use lockkeeper_api::field_path::FieldPath;
 use lockkeeper_policies::decode_error::reason;
 use lockkeeper_policies::engine::{ReviewSubject, Verdict};

@@ -67,7 +67,10 @@ fn defaults_match_cluster(stage: &mut Fixture, protocol: Protocol) {
     lockkeeper::output(&["check", "--fix", file.to_str().unwrap()]);
     let fixed = fs::read_to_string(&file).unwrap();
     assert!(fixed.contains("  cohortName: research # ours\n"), "{fixed}");
-    kubectl.apply(&fixed, &[]).expect_accepted_without_warning();
+    let reply = kubectl.apply(&fixed, &[]).expect_accepted();
+    // The group is there for its defaults.
+    let (count, warning) = (reply.stderr.lines().count(), &reply.stderr);
+    assert!(count == 1 && warning.ends_with("[WL020]\n"), "{warning}");
     let objects: Vec<Value> = serde_saphyr::from_multiple(&fixed).unwrap();
     for object in &objects {
         let text = |pointer: &str| object.pointer(pointer).and_then(Value::as_str);

@@ -12,7 +12,7 @@ mod api;
 use super::*;
 use crate::cert_rotation::RENEW_ANNOTATION;
 use crate::cert_rotation::parse_secret_data;
-use crate::cert_rotation::tests::HOUR;
+use crate::cert_rotation::tests::{HOUR, new_contents};
 use crate::tls::TlsOptions;
 use api::Api;
 use base64::Engine;
@@ -193,6 +193,24 @@ async fn served_certificates_are_restored() {
 }
 
 #[tokio::test]
+async fn certificates_of_another_client_are_loaded_and_counted() {
+    let api = api();
+    let mut replica = settled(&api).await;
+    assert_eq!(replica.rotator.status.reloads(), 0);
+    let other = new_contents();
+    edit(&api, |secret| {
+        secret["data"] = serde_json::to_value(other.data()).unwrap();
+    });
+    replica.watch();
+    assert_eq!(replica.rotator.status.reloads(), 1);
+    let bundle = replica.rotator.bundle().borrow().clone().unwrap();
+    assert_eq!(bundle[..], [other.cas()[0].certificate.clone()]);
+    // The same contents are not loaded again.
+    replica.watch();
+    assert_eq!(replica.rotator.status.reloads(), 1);
+}
+
+#[tokio::test]
 async fn invalid_secret_is_not_replaced_at_start() {
     let api = api();
     let broken = json!({"tls.crt": "Z2FyYmFnZQ=="});
@@ -295,7 +313,7 @@ async fn target_of_cert_manager_is_left_unchanged() {
     replica.assert_writes(&[&format!("POST {SECRET}")]);
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn rotator_runs_from_first_event() {
     let api = api();
     let replica = Replica::new(&api);

@@ -28,8 +28,8 @@ fn check(workload: &Workload, out: &mut Findings) {
     out.invalid(
         FieldPath::new("spec.podGroups"),
         join_names(groups.iter().map(|it| it.name.as_str())),
-        "podGroups (name, replicas, minCount, disruptionMode) and podSets[].podGroupName have no effect: the workload is \
-         admitted and preempted as a whole; remove them",
+        // With the field at most 120 characters, so that kubectl shows the whole warning.
+        "has no effect: a workload is admitted and preempted as a whole; remove it and podGroupName",
     );
 }
 

@@ -77,12 +77,18 @@ mutants *flags:
     LOCKKEEPER_CONFORMANCE_DIR={{quote(decisions)}} cargo test --locked --package lockkeeper-scenario --test conformance
     {{mutate}} --iterate --baseline skip --timeout 300 --test-package lockkeeper-preemption --test-package lockkeeper-scenario "$@" -- --locked --test proofs --test conformance || test $? = 3
 
+# Find mutants of the controller and the certificates that no short test detects; takes a night: just mutants-services --shard 0/8
+[positional-arguments]
+mutants-services *flags:
+    tests/mutants "$@"
+
 # Long versions of the CI checks; takes hours. Each drill sends at least 100,000 requests: 50,000 in each of its steps
 nightly: (fuzz "3600") (drills "50000") (control-drills "600") image
     LOCKKEEPER_CASES=5000 cargo test --locked --package lockkeeper-crdgen --test agreement
     LOCKKEEPER_SEEDS=200000 cargo test --locked --package lockkeeper-controller --test simulation
     LOCKKEEPER_STEPS=1000000 LOCKKEEPER_SMALL_CLUSTERS=1 LOCKKEEPER_LOOP_CLUSTERS=200000 cargo test --locked --profile bench --package lockkeeper-preemption --test proofs
     just mutants
+    just mutants-services
 
 # Regenerate the derived files of the chart and the kustomize base
 chart:

@@ -80,8 +80,8 @@ impl KindVisitor for PageRunner<'_> {
     }
 }
 
-/// The rule about a field that every ClusterQueue needs.
-const NO_NAMESPACE_SELECTED: &str = "CQ032";
+/// The rules about a field that every ClusterQueue needs, and about the fields of pod groups.
+const OFF_ON_OTHER_PAGES: [&str; 2] = ["CQ032", "WL020"];
 
 /// Runs the page of one rule.
 fn run<T: ValidatedKind>(rule: &RuleInfo) {
@@ -137,9 +137,9 @@ fn run<T: ValidatedKind>(rule: &RuleInfo) {
 /// it is on.
 fn settings_for(rule: &RuleInfo, mut config: Config) -> Settings {
     // Most examples have only the fields of their rule.
-    if rule.id != NO_NAMESPACE_SELECTED {
+    for id in OFF_ON_OTHER_PAGES.iter().filter(|it| **it != rule.id) {
         let actions = &mut config.rules.actions;
-        actions.insert(NO_NAMESPACE_SELECTED.to_owned(), Action::Off);
+        actions.insert((*id).to_owned(), Action::Off);
     }
     if rule.action == Action::Off {
         let actions = &mut config.rules.actions;

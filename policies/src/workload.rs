@@ -8,6 +8,7 @@ mod min_count_above_count;
 mod mixed_preemptible_labels;
 pub(crate) mod negative_resources;
 mod pod_groups;
+mod pod_groups_unused;
 mod pods_changed_while_reserved;
 mod preemption_priority;
 pub(crate) mod priorities;
@@ -45,6 +46,7 @@ static RULES: &[Rule<Workload>] = &[
     pod_groups::UNKNOWN,
     pod_groups::UNEVEN,
     pod_groups::MINIMUM_ABOVE_REPLICA,
+    pod_groups_unused::RULE,
     min_count_above_count::RULE,
     queue_changed_while_reserved::RULE,
     execution_time_changed_while_admitted::RULE,

@@ -7,6 +7,7 @@ mod handler_state;
 mod offload;
 mod received;
 mod review;
+mod review_log;
 
 use crate::app_state::AppState;
 use crate::deadline;
@@ -43,11 +44,11 @@ pub fn router_with(app: Arc<AppState>, load: Arc<LoadShedder>, health: Arc<Healt
         .route("/validate", review_handler(ReviewPath::Validate))
         .route("/mutate", review_handler(ReviewPath::Mutate))
         .route("/convert", review_handler(ReviewPath::Convert))
-        .with_state(HandlerState {
-            app: Arc::clone(&app),
+        .with_state(HandlerState::new(
+            Arc::clone(&app),
             load,
-            health: Arc::clone(&health),
-        })
+            Arc::clone(&health),
+        ))
         .merge(probe_router(app, health))
 }
 
@@ -64,7 +65,7 @@ pub fn probe_router(app: Arc<AppState>, health: Arc<Health>) -> Router {
 pub fn noop_router(app: Arc<AppState>, load: Arc<LoadShedder>, health: Arc<Health>) -> Router {
     Router::new()
         .route("/noop", post(noop))
-        .with_state(HandlerState { app, load, health })
+        .with_state(HandlerState::new(app, load, health))
 }
 
 async fn readyz(State(server): State<ProbeState>) -> Response {
@@ -122,6 +123,7 @@ async fn handle_review(
         let received = ReceivedReview {
             trace: root.trace().clone(),
             app: Arc::clone(&server.app),
+            log: Arc::clone(&server.log),
             observer,
             body,
             started,

@@ -298,26 +298,42 @@ impl Drop for BufferedBody {
     }
 }
 
-/// Limits log lines to one per interval.
+/// The longest interval between two lines: a time that is later by a longer one may not be representable.
+const LOG_INTERVAL_MAX: Duration = Duration::from_hours(24 * 365);
+
+/// Limits log lines to one per interval, and to a number of lines at once.
 #[derive(Debug)]
 pub(crate) struct LogThrottle {
     interval: Duration,
-    last: Mutex<Option<Instant>>,
+    /// How far `next` may be in the future when a line is written.
+    burst: Duration,
+    /// The time by which the lines so far had been written at one per interval, and the next is due.
+    next: Mutex<Option<Instant>>,
 }
 
 impl LogThrottle {
+    /// Allows one line per interval.
     pub(crate) fn new(interval: Duration) -> Self {
+        Self::with_burst(interval, 1)
+    }
+
+    /// Allows this number of lines at once, at least one, and then one per interval.
+    pub(crate) fn with_burst(interval: Duration, lines: u32) -> Self {
+        let interval = interval.min(LOG_INTERVAL_MAX);
         Self {
             interval,
-            last: Mutex::new(None),
+            burst: interval.saturating_mul(lines.saturating_sub(1)),
+            next: Mutex::new(None),
         }
     }
 
     pub(crate) fn is_due(&self) -> bool {
-        let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
-        let is_due = last.is_none_or(|last| last.elapsed() >= self.interval);
+        let now = Instant::now();
+        let mut next = self.next.lock().unwrap_or_else(PoisonError::into_inner);
+        let from = next.map_or(now, |it| it.max(now));
+        let is_due = from.saturating_duration_since(now) <= self.burst;
         if is_due {
-            *last = Some(Instant::now());
+            *next = from.checked_add(self.interval);
         }
         is_due
     }

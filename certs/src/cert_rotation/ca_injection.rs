@@ -91,6 +91,7 @@ mod tests {
     #![allow(clippy::unwrap_used, reason = "tests fail by panicking")]
 
     use super::*;
+    use crate::cert_rotation::tests::new_contents;
     use InjectionKind::{CustomResourceDefinition, ValidatingWebhookConfiguration};
 
     fn object(data: &Value) -> DynamicObject {
@@ -134,6 +135,24 @@ mod tests {
         check(kind, &json!({"webhooks": [other, with]}), Some(all));
         check(kind, &json!({"webhooks": []}), None);
         check(kind, &json!({}), None);
+    }
+
+    #[test]
+    fn target_trusts_ca_if_all_webhooks_have_it() {
+        let kind = ValidatingWebhookConfiguration;
+        let (one, two) = (new_contents(), new_contents());
+        let hook = |pem: &str| json!({"clientConfig": {"caBundle": BASE64_STANDARD.encode(pem)}});
+        let both = format!("{}{}", two.bundle(), one.bundle());
+        let trusts = |hooks: &[Value]| {
+            let object = json!({"webhooks": hooks});
+            trusts_ca(kind, &object, &one.cas().first().unwrap().certificate)
+        };
+        assert!(trusts(&[]));
+        assert!(trusts(&[hook(one.bundle()), hook(&both)]));
+        assert!(!trusts(&[hook(one.bundle()), hook(two.bundle())]));
+        assert!(!trusts(&[hook("")]));
+        assert!(!trusts(&[json!({"clientConfig": {"caBundle": "garbage"}})]));
+        assert!(!trusts(&[json!({})]));
     }
 
     #[test]

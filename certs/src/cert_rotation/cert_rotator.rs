@@ -25,6 +25,8 @@ use tokio::sync::watch;
 use tokio::time::{Instant, sleep};
 use tracing::{info, warn};
 
+#[cfg(test)]
+mod tests;
 mod write;
 
 /// The most writes in one round. A whole rotation needs fewer; more mean that another client reverts them.

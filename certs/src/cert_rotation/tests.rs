@@ -6,7 +6,7 @@
     reason = "tests fail by panicking"
 )]
 
-use super::apply_step::{CertIssuer, Lifetimes};
+use super::apply_step::{CertIssuer, Lifetimes, StepError};
 use super::contents::{CA_BUNDLE, CA_KEY, CERTIFICATE, KEY, SecretContents, SecretContentsError};
 use super::plan::{RotationPlan, RotationState, RotationStep, StableSince, StoredState};
 use super::settings::CertRotationSettings;
@@ -196,11 +196,44 @@ fn rotation_keeps_ca_of_served_certificate() {
     let retired = contents_after(RotationStep::RetireOldCas, &issued);
     assert_eq!(retired.cas(), &issued.cas()[..1]);
     assert_eq!(retired.certified_key().cert, issued.certified_key().cert);
+    // The remaining CA is encoded as before.
+    let before = issued.bundle().lines();
+    assert!(
+        before
+            .take(retired.bundle().lines().count())
+            .eq(retired.bundle().lines())
+    );
     // The signer of the served certificate is never removed.
     assert_eq!(
         contents_after(RotationStep::RetireOldCas, &announced).cas(),
         announced.cas()
     );
+}
+
+#[test]
+fn restored_contents_are_those_held() {
+    let (held, other) = (new_contents(), new_contents());
+    let issuer = cert_issuer(&["a"]);
+    for stored in [None, Some(&other)] {
+        let restored = issuer.apply(RotationStep::Restore, stored, Some(&held), NOW_S);
+        assert_eq!(restored.unwrap(), held);
+    }
+    let nothing = issuer.apply(RotationStep::Restore, Some(&other), None, NOW_S);
+    assert!(matches!(nothing, Err(StepError::Nothing)));
+}
+
+#[test]
+fn clock_out_of_range_issues_nothing() {
+    let stored = new_contents();
+    for step in [
+        RotationStep::Create,
+        RotationStep::AnnounceCa,
+        RotationStep::IssueServing,
+    ] {
+        // The first second that no certificate is issued in.
+        let issued = cert_issuer(&["a"]).apply(step, Some(&stored), None, 250_000_000_001);
+        assert!(matches!(issued, Err(StepError::Issue(_))), "{step:?}");
+    }
 }
 
 #[test]

@@ -79,3 +79,24 @@ pub fn adoption_label_patch(job: &JobView, local_queue: &str) -> Value {
         "annotations": {labels::ADOPTION: job.uid},
     }})
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use lockkeeper_api::workload::WorkloadSpec;
+
+    #[test]
+    fn adoption_state_follows_annotation() {
+        let mut workload = Workload::new("a", WorkloadSpec::default());
+        assert_eq!(adoption_state(&workload), AdoptionState::None);
+        for (value, expected) in [
+            (REQUESTED, AdoptionState::Requested),
+            (OBSERVED, AdoptionState::Observed),
+            ("other", AdoptionState::Requested),
+        ] {
+            let annotation = (labels::ADOPTION.to_owned(), value.to_owned());
+            workload.metadata.annotations = Some([annotation].into());
+            assert_eq!(adoption_state(&workload), expected, "{value}");
+        }
+    }
+}

@@ -100,6 +100,27 @@ mod tests {
         ObjectRef::Workload(ObjectKey::new(namespace, "w"))
     }
 
+    fn write(namespace: &str) -> InFlightWrite {
+        InFlightWrite {
+            object: workload(namespace),
+            purpose: WritePurpose::Admit,
+            version: 1,
+        }
+    }
+
+    #[test]
+    fn writes_are_in_flight_until_they_finish() {
+        let mut writes = InFlightWrites::new(16);
+        assert_eq!(writes.len(), 0);
+        let ids = ["a", "b"].map(|it| writes.begin(write(it)));
+        assert_eq!(writes.len(), 2);
+        for (id, left) in ids.into_iter().zip([1, 0]) {
+            assert!(writes.get(id).is_some());
+            assert!(writes.finish(id).is_some() && writes.finish(id).is_none());
+            assert_eq!(writes.len(), left);
+        }
+    }
+
     #[test]
     fn in_flight_limit_is_not_lowered_by_errors_of_one_namespace() {
         let mut writes = InFlightWrites::new(16);
@@ -124,11 +145,7 @@ mod tests {
             assert_eq!(writes.limit, expected);
         }
         assert!(writes.has_capacity());
-        writes.begin(InFlightWrite {
-            object: workload("a"),
-            purpose: WritePurpose::Admit,
-            version: 1,
-        });
+        writes.begin(write("a"));
         assert!(!writes.has_capacity());
         writes.adjust_limit(&workload("a"), &WriteResult::Conflict);
         assert_eq!(writes.limit, 2);

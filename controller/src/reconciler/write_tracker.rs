@@ -114,3 +114,93 @@ impl WriteTracker {
         Some(until_s)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_newer_version_answers_unknown_outcome() {
+        let mut tracker = WriteTracker::default();
+        assert!(tracker.observe(5));
+        tracker.outcome_unknown = true;
+        tracker.conflicted = true;
+        for late in [5, 4] {
+            assert!(!tracker.observe(late));
+            assert_eq!(tracker.version, 5);
+            assert!(tracker.outcome_unknown && tracker.conflicted);
+        }
+        assert!(tracker.observe(6));
+        assert_eq!(tracker.version, 6);
+        assert!(!tracker.outcome_unknown && !tracker.conflicted);
+    }
+
+    #[test]
+    fn event_without_version_is_newer() {
+        let mut tracker = WriteTracker::default();
+        for _ in 0..2 {
+            tracker.outcome_unknown = true;
+            assert!(tracker.observe(0));
+            assert!(!tracker.outcome_unknown);
+        }
+    }
+
+    #[test]
+    fn start_without_result_has_unknown_outcome_until_next_success() {
+        for purpose in [WritePurpose::Admit, WritePurpose::StartJob] {
+            for failure in [
+                WriteResult::Failed(String::new()),
+                WriteResult::ServerError(String::new()),
+            ] {
+                let mut tracker = WriteTracker::default();
+                tracker.handle_result(purpose, 1, &failure, 0, 0);
+                assert!(tracker.outcome_unknown, "{purpose:?} {failure:?}");
+                tracker.handle_result(purpose, 1, &WriteResult::Conflict, 0, 0);
+                assert!(tracker.outcome_unknown, "{purpose:?} {failure:?}");
+                tracker.handle_result(purpose, 1, &WriteResult::Done(2), 0, 0);
+                assert!(!tracker.outcome_unknown, "{purpose:?} {failure:?}");
+            }
+        }
+        let mut tracker = WriteTracker::default();
+        let failure = WriteResult::Failed(String::new());
+        tracker.handle_result(WritePurpose::Evict, 1, &failure, 0, 0);
+        assert!(!tracker.outcome_unknown);
+    }
+
+    #[test]
+    fn conflict_waits_for_version_that_watch_has_not_shown() {
+        let mut tracker = WriteTracker::default();
+        tracker.observe(5);
+        tracker.handle_result(WritePurpose::Evict, 5, &WriteResult::Conflict, 0, 0);
+        assert!(tracker.conflicted && !tracker.is_settled());
+        tracker.observe(6);
+        assert!(!tracker.conflicted && tracker.is_settled());
+        // The watch has shown the other write before the conflict was answered.
+        tracker.handle_result(WritePurpose::Evict, 5, &WriteResult::Conflict, 0, 0);
+        assert!(!tracker.conflicted && tracker.is_settled());
+    }
+
+    #[test]
+    fn forgotten_versions_may_be_older() {
+        let mut tracker = WriteTracker::default();
+        tracker.observe(5);
+        tracker.handle_result(WritePurpose::Evict, 5, &WriteResult::Done(7), 0, 0);
+        assert!(!tracker.is_settled());
+        tracker.forget_versions();
+        assert!(tracker.is_settled());
+        assert!(tracker.observe(3) && tracker.is_settled());
+    }
+
+    /// The version of the created workload is none of its job.
+    #[test]
+    fn created_workload_is_not_waited_for() {
+        let mut tracker = WriteTracker::default();
+        tracker.observe(5);
+        let create = WritePurpose::CreateWorkload;
+        tracker.handle_result(create, 5, &WriteResult::Done(7), 0, 0);
+        assert!(tracker.is_settled() && tracker.backoff.retry_at_ms == 0);
+        tracker.handle_result(create, 5, &WriteResult::AlreadyExists, 0, 0);
+        assert!(tracker.is_settled() && !tracker.conflicted);
+        assert!(tracker.backoff.retry_at_ms > 0);
+    }
+}

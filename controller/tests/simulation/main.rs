@@ -29,6 +29,7 @@ mod fixture;
 mod invariants;
 mod job_lifecycle;
 mod job_resize;
+mod job_stop;
 mod jobs;
 mod many_queues;
 mod mass_eviction;

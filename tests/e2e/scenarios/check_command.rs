@@ -67,7 +67,11 @@ fn defaults_match_cluster(stage: &mut Fixture, protocol: Protocol) {
     lockkeeper::output(&["check", "--fix", file.to_str().unwrap()]);
     let fixed = fs::read_to_string(&file).unwrap();
     assert!(fixed.contains("  cohortName: research # ours\n"), "{fixed}");
-    kubectl.apply(&fixed, &[]).expect_accepted_without_warning();
+    let reply = kubectl.apply(&fixed, &[]).expect_accepted();
+    // The group is there for its defaults.
+    let warning = "Warning: WL020 remove it and podGroupName (spec.podGroups: has no effect: a workload is \
+        admitted and preempted as a whole)\n";
+    assert_eq!(reply.stderr, warning);
     let objects: Vec<Value> = serde_saphyr::from_multiple(&fixed).unwrap();
     for object in &objects {
         let text = |pointer: &str| object.pointer(pointer).and_then(Value::as_str);

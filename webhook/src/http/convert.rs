@@ -4,6 +4,7 @@ use super::error::HttpError;
 use super::handler_state::HandlerState;
 use super::offload;
 use super::received::ReceivedReview;
+use super::review_log::cut;
 use crate::conversion_review::{
     self, ConversionFailure, ConversionRequest, ConversionReviewError, ConvertedObjects,
 };
@@ -60,29 +61,55 @@ fn timeout_response(received: &ReceivedReview) -> Result<Bytes, HttpError> {
     let uid =
         timeout_response::find_uid(received.body.bytes()).ok_or(ConversionReviewError::NoUid)?;
     received.trace.record_conversion_timeout(&uid);
-    tracing::warn!(%uid, endpoint = "Convert", "conversion timed out");
+    if let Some(timed_out) = received.log.timed_out.record() {
+        let uid = &*cut(&uid);
+        tracing::warn!(uid, endpoint = "Convert", timed_out, "conversion timed out");
+    }
     let response = conversion_review::encode_timeout(&uid, received.started.elapsed());
     Ok(response.map_err(HttpError::Encoding)?.into())
 }
 
-/// Logs the identity of the objects, never their content.
+/// Logs the identity of the objects, never their content. A failure is logged with the count so far, at most once per
+/// interval.
 fn log(
     received: &ReceivedReview,
     request: &ConversionRequest<'_>,
     outcome: Result<&ConvertedObjects, &ConversionFailure>,
 ) {
     let duration_ms = received.started.elapsed().as_secs_f64() * 1e3;
-    let (uid, desired, objects) = (&request.uid, &request.desired_version, request.count());
+    let (uid, desired) = (&*cut(&request.uid), &*cut(&request.desired_version));
+    let objects = request.count();
     match outcome {
         Ok(converted) => {
-            tracing::debug!(%uid, %desired, objects, duration_ms, "converted");
+            tracing::debug!(uid, desired, objects, duration_ms, "converted");
             for (index, reason) in &converted.ignored_annotations {
-                tracing::warn!(%uid, index, reason, "ignored an annotation that was not written by a conversion");
+                if let Some(ignored) = received.log.ignored_annotation.record() {
+                    let reason = &*cut(reason);
+                    tracing::warn!(
+                        uid,
+                        index,
+                        reason,
+                        ignored,
+                        "ignored an annotation that was not written by a conversion"
+                    );
+                }
             }
         }
         Err(failure) => {
-            let object = failure.object_identity().map(ToString::to_string);
-            tracing::info!(%uid, %desired, objects, object, duration_ms, "not converted");
+            if let Some(failed) = received.log.not_converted.record() {
+                let object = failure.object_identity().map(ToString::to_string);
+                let object = object.as_deref().map(cut);
+                let object = object.as_deref();
+                tracing::info!(
+                    uid,
+                    desired,
+                    objects,
+                    object,
+                    failed,
+                    duration_ms,
+                    "not converted"
+                );
+            }
         }
     }
 }

@@ -1,5 +1,6 @@
 //! The state shared by all handlers.
 
+use super::review_log::ReviewLog;
 use crate::app_state::AppState;
 use crate::load_shedding::LoadShedder;
 use axum::http::header::CONNECTION;
@@ -14,6 +15,7 @@ pub(super) struct HandlerState {
     pub(super) app: Arc<AppState>,
     pub(super) load: Arc<LoadShedder>,
     pub(super) health: Arc<Health>,
+    pub(super) log: Arc<ReviewLog>,
 }
 
 /// The state of the probes.
@@ -24,6 +26,16 @@ pub(super) struct ProbeState {
 }
 
 impl HandlerState {
+    pub(super) fn new(app: Arc<AppState>, load: Arc<LoadShedder>, health: Arc<Health>) -> Self {
+        let log = Arc::new(ReviewLog::new(load.limits().log_interval));
+        Self {
+            app,
+            load,
+            health,
+            log,
+        }
+    }
+
     /// Adds `Connection: close` to an HTTP/1.1 response while the server shuts down.
     pub(super) fn close_if_stopping(&self, version: Version, mut response: Response) -> Response {
         // Closing an idle connection may lose a request in transit, which no client retries; after

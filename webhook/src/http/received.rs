@@ -1,5 +1,6 @@
 //! A review that has been read from the connection.
 
+use super::review_log::ReviewLog;
 use crate::app_state::AppState;
 use crate::load_shedding::BufferedBody;
 use crate::request_observer::RequestObserver;
@@ -12,6 +13,7 @@ pub(super) struct ReceivedReview {
     pub(super) app: Arc<AppState>,
     pub(super) observer: RequestObserver,
     pub(super) trace: ReviewTrace,
+    pub(super) log: Arc<ReviewLog>,
     pub(super) body: BufferedBody,
     pub(super) started: Instant,
     pub(super) deadline: Instant,

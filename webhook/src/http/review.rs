@@ -4,6 +4,7 @@ use super::error::HttpError;
 use super::handler_state::HandlerState;
 use super::offload;
 use super::received::ReceivedReview;
+use super::review_log::cut;
 use crate::admission_response::AdmissionResponse;
 use crate::admission_review::{self, AdmissionRequest, AdmissionReview, AdmissionReviewError};
 use crate::deadline::{self, timeout_response};
@@ -136,23 +137,28 @@ impl ReviewTask {
             .ok_or(AdmissionReviewError::NoUid)?;
         let waited = self.received.started.elapsed();
         self.received.trace.record_timeout(&uid);
-        tracing::warn!(%uid, endpoint = ?self.endpoint, "review timed out");
+        if let Some(timed_out) = self.received.log.timed_out.record() {
+            let (uid, endpoint) = (&*cut(&uid), self.endpoint);
+            tracing::warn!(uid, ?endpoint, timed_out, "review timed out");
+        }
         Ok(timeout_response::encode(&uid, waited).into())
     }
 
-    /// Logs the identity of the object, never its content: it may be a secret.
+    /// Logs the identity of the object, never its content: it may be a secret. A denial is logged with the count so
+    /// far, unless too many are logged already.
     fn log(&self, request: &AdmissionRequest<'_>, response: &AdmissionResponse) {
         let duration_ms = self.received.started.elapsed().as_secs_f64() * 1e3;
         macro_rules! event {
-            ($level:ident, $text:literal) => {
+            ($level:ident, $($count:ident,)? $text:literal) => {
                 tracing::$level!(
-                    uid = %request.uid,
-                    kind = %request.kind.name,
-                    namespace = %request.namespace,
-                    name = %request.name,
-                    operation = %request.operation,
+                    uid = &*cut(&request.uid),
+                    kind = &*cut(&request.kind.name),
+                    namespace = &*cut(&request.namespace),
+                    name = &*cut(&request.name),
+                    operation = &*cut(&request.operation),
                     endpoint = ?self.endpoint,
                     rules = response.denied_by(),
+                    $($count,)?
                     duration_ms,
                     $text
                 )
@@ -160,8 +166,8 @@ impl ReviewTask {
         }
         if response.allowed() {
             event!(debug, "allowed");
-        } else {
-            event!(info, "denied");
+        } else if let Some(denied) = self.received.log.denied.record() {
+            event!(info, denied, "denied");
         }
     }
 }

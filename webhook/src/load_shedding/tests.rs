@@ -121,6 +121,20 @@ async fn throttle_allows_one_line_per_interval() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn throttle_with_burst_allows_lines_at_once_again_after_pause() {
+    let interval = Duration::from_secs(1);
+    let throttle = LogThrottle::with_burst(interval, 3);
+    let due = || (0..10).filter(|_| throttle.is_due()).count();
+    assert_eq!(due(), 3);
+    tokio::time::advance(interval).await;
+    assert_eq!(due(), 1);
+    tokio::time::advance(interval * 2).await;
+    assert_eq!(due(), 2);
+    tokio::time::advance(interval * 100).await;
+    assert_eq!(due(), 3);
+}
+
+#[tokio::test(start_paused = true)]
 async fn acquire_large_gives_up_at_the_deadline() {
     let load = LoadShedder::new(LoadLimits {
         heavy_max: 1,

@@ -11,7 +11,11 @@
 #[path = "../../../tests/samples/reservation.rs"]
 mod reservation;
 
+#[path = "../support/log.rs"]
+mod log;
+
 mod limits;
+mod logs;
 
 use std::sync::Arc;
 

@@ -8,8 +8,12 @@
     reason = "tests fail by panicking"
 )]
 
+#[path = "../support/log.rs"]
+mod log;
+
 mod defaulting;
 mod foreign_kinds;
+mod logs;
 mod requests;
 mod undecodable;
 

@@ -88,7 +88,6 @@ nightly: (fuzz "3600") (drills "50000") (control-drills "600") image
     LOCKKEEPER_SEEDS=200000 cargo test --locked --package lockkeeper-controller --test simulation
     LOCKKEEPER_STEPS=1000000 LOCKKEEPER_SMALL_CLUSTERS=1 LOCKKEEPER_LOOP_CLUSTERS=200000 cargo test --locked --profile bench --package lockkeeper-preemption --test proofs
     just mutants
-    just mutants-services
 
 # Regenerate the derived files of the chart and the kustomize base
 chart:

@@ -69,8 +69,8 @@ fn defaults_match_cluster(stage: &mut Fixture, protocol: Protocol) {
     assert!(fixed.contains("  cohortName: research # ours\n"), "{fixed}");
     let reply = kubectl.apply(&fixed, &[]).expect_accepted();
     // The group is there for its defaults.
-    let warning = "Warning: WL020 remove it and podGroupName (spec.podGroups: has no effect: a workload is \
-        admitted and preempted as a whole)\n";
+    let warning = "Warning: WL020 spec.podGroups: has no effect: a workload is admitted and preempted as a whole; \
+        remove it and podGroupName\n";
     assert_eq!(reply.stderr, warning);
     let objects: Vec<Value> = serde_saphyr::from_multiple(&fixed).unwrap();
     for object in &objects {

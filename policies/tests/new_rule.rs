@@ -49,7 +49,9 @@ fn checkout() -> tempfile::TempDir {
 
 fn new_rule(checkout: &Path, arguments: &[&str]) -> Output {
     let script = checkout.join("policies/new-rule");
-    Command::new(script).args(arguments).output().unwrap()
+    // Executing a file fails while another test starts a process that has inherited the file for writing.
+    let mut command = Command::new("bash");
+    command.arg(script).args(arguments).output().unwrap()
 }
 
 #[test]

@@ -1,0 +1,25 @@
+//! CEL expressions over the values of a custom resource, with the semantics of cel-go and the environment of
+//! Kubernetes 1.37.
+//!
+//! The parser is that of the crate `cel`; the evaluation is our own, because it reads objects by their schemas (times,
+//! durations, lists that are sets or maps) without copying them.
+
+mod conversions;
+mod equality;
+mod evaluate;
+mod functions;
+mod json;
+mod library;
+mod lists;
+mod macros;
+mod named_formats;
+mod operators;
+mod program;
+mod strings;
+mod times;
+mod urls;
+mod value;
+
+pub(super) use evaluate::{Budget, Scope};
+pub(super) use program::Program;
+pub(super) use value::{Failure, Value};

@@ -5,6 +5,7 @@
 
 mod admission;
 mod base64;
+mod cel_program;
 mod cel_rule;
 mod cel_rules;
 mod correlation;

@@ -1,6 +1,6 @@
 //! A CEL rule of a schema (`x-kubernetes-validations`), compiled.
 
-use super::expression::Program;
+use super::cel_program::Program;
 use super::values::{flag_at, text_at};
 use serde_json::Value;
 

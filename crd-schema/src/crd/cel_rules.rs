@@ -3,7 +3,7 @@
 
 use super::cel_rule::Rule;
 use super::correlation::{Correlated, find_item};
-use super::expression::{Budget, Failure, Scope, Value as Cel};
+use super::expression::{Budget, Failure, Scope, Value as Cel, evaluate};
 use super::node::{Kind, Node};
 use super::values::quoted_json;
 use crate::finding::{ErrorKind, FINDINGS_PER_RULE_MAX, Finding};
@@ -217,7 +217,7 @@ impl<'a> Validator<'a> {
                     scope.set("oldSelf", stored);
                 }
             }
-            match program.evaluate(&mut scope, &mut self.budget) {
+            match evaluate(program, &mut scope, &mut self.budget) {
                 Ok(Cel::Bool(true)) => {}
                 Ok(Cel::Bool(false)) => {
                     let message = self.message(rule, &mut scope);
@@ -268,7 +268,7 @@ impl<'a> Validator<'a> {
 
     fn message(&mut self, rule: &Rule, scope: &mut Scope<'a>) -> String {
         let evaluated = rule.message_expression.as_ref().and_then(|program| {
-            let value = program.evaluate(scope, &mut self.budget).ok()?;
+            let value = evaluate(program, scope, &mut self.budget).ok()?;
             let text = value.as_text()?.trim().to_owned();
             let is_usable =
                 !text.is_empty() && !text.contains('\n') && text.len() <= MESSAGE_MAX_BYTES;

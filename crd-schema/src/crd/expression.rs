@@ -14,12 +14,12 @@ mod lists;
 mod macros;
 mod named_formats;
 mod operators;
-mod program;
+mod scope;
 mod strings;
 mod times;
 mod urls;
 mod value;
 
-pub(super) use evaluate::{Budget, Scope};
-pub(super) use program::Program;
+pub(super) use evaluate::evaluate;
+pub(super) use scope::{Budget, Scope};
 pub(super) use value::{Failure, Value};

@@ -1,10 +1,10 @@
 //! Decodes, defaults and validates whole requests, in the order of the API server.
 
-use super::decode::{ContentType, decode};
+use super::decode::{ContentType, DEPTH_MAX, decode};
 use super::definition::Schema;
 use super::meta_validation;
 use super::object_meta;
-use super::values::{metadata_of, normalized};
+use super::values::{is_deeper_than, metadata_of, normalized};
 use super::{defaulting, embedded, names, pruning, storage};
 use crate::finding::Finding;
 use lockkeeper_api::field_path::FieldPath;
@@ -142,6 +142,9 @@ impl Schema {
 
     fn decode_request(&self, request: &Request<'_>) -> Result<DecodedObject, DecodeError> {
         let (mut object, mut strict) = match request.body {
+            Body::Object(object) if is_deeper_than(object, DEPTH_MAX) => {
+                return Err("exceeded max depth".to_owned().into());
+            }
             Body::Object(object) => (normalized(object), Vec::new()),
             Body::Text(text, content_type) => {
                 let decoded = decode(text, content_type)?;

@@ -57,3 +57,15 @@ pub(super) fn metadata_of(object: &Value) -> &Map<String, Value> {
         .and_then(Value::as_object)
         .unwrap_or(&EMPTY)
 }
+
+/// Whether a value is nested deeper than a limit.
+pub(super) fn is_deeper_than(value: &Value, limit: usize) -> bool {
+    let Some(below) = limit.checked_sub(1) else {
+        return true;
+    };
+    match value {
+        Value::Array(items) => items.iter().any(|it| is_deeper_than(it, below)),
+        Value::Object(fields) => fields.values().any(|it| is_deeper_than(it, below)),
+        _ => false,
+    }
+}

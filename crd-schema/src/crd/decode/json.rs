@@ -1,6 +1,6 @@
 //! Reads JSON as `sigs.k8s.io/json`: case-sensitive, the last of duplicate fields counts, lone surrogates are replaced.
 
-use super::{DEPTH_MAX, Decoded};
+use super::decoded::{DEPTH_MAX, Decoded};
 use crate::crd::pruning::join;
 use serde_json::{Map, Value};
 

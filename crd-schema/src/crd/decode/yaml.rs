@@ -1,6 +1,6 @@
 //! Reads YAML as `sigs.k8s.io/yaml`: the types of YAML 1.1, of which it knows those of `go-yaml` 2.
 
-use super::{DEPTH_MAX, Decoded};
+use super::decoded::{DEPTH_MAX, Decoded};
 use crate::crd::base64;
 use crate::crd::numbers;
 use granit_parser::{Event, Options, Parser, ScalarStyle, Span, StrInput, Tag};

@@ -1,8 +1,7 @@
 //! The functions of the environment, by their names.
 
-use super::evaluate::Budget;
-use super::macros::unwrap_optional;
-use super::value::{Outcome, Value, no_overload};
+use super::scope::Budget;
+use super::value::{Outcome, Value, no_overload, unwrap_optional};
 use super::{conversions, library, lists, named_formats, strings, times, urls};
 
 /// The size of arguments that costs as much as one node, in characters.

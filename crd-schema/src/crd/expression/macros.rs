@@ -2,7 +2,7 @@
 
 use super::evaluate::Evaluator;
 use super::operators;
-use super::value::{Failure, Outcome, Value, error, no_overload};
+use super::value::{Failure, Outcome, Value, no_overload};
 use kube_cel::cel::IdedExpr;
 use kube_cel::cel::common::ast::{CallExpr, Expr};
 use std::rc::Rc;
@@ -155,14 +155,5 @@ fn variable_name(tree: &IdedExpr) -> Option<&str> {
     match &tree.expr {
         Expr::Ident(name) => Some(name),
         _ => None,
-    }
-}
-
-/// The value of an optional, or the error of cel-go.
-pub(super) fn unwrap_optional<'a>(value: &Value<'a>) -> Outcome<'a> {
-    match value {
-        Value::Optional(Some(inner)) => Ok(inner.as_ref().clone()),
-        Value::Optional(None) => error("optional.none() dereference"),
-        _ => no_overload(),
     }
 }

@@ -94,11 +94,6 @@ impl<'a> Value<'a> {
         }
     }
 
-    /// The value as the result of an expression.
-    pub(super) fn settled(self) -> Self {
-        self
-    }
-
     /// The name of the type.
     pub(super) fn type_name(&self) -> &'static str {
         match self {
@@ -169,5 +164,14 @@ impl<'a> Value<'a> {
             _ => return None,
         };
         i64::try_from(size).ok()
+    }
+}
+
+/// The value of an optional, or the error of cel-go.
+pub(super) fn unwrap_optional<'a>(value: &Value<'a>) -> Outcome<'a> {
+    match value {
+        Value::Optional(Some(inner)) => Ok(inner.as_ref().clone()),
+        Value::Optional(None) => error("optional.none() dereference"),
+        _ => no_overload(),
     }
 }

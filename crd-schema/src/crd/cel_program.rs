@@ -1,7 +1,5 @@
-//! A compiled expression.
+//! A parsed CEL expression.
 
-use super::evaluate::{Budget, Evaluator, Scope};
-use super::value::{Outcome, Value};
 use kube_cel::cel::IdedExpr;
 use kube_cel::cel::common::ast::{EntryExpr, Expr};
 use kube_cel::cel::parser::Parser;
@@ -17,9 +15,9 @@ const NESTING_MAX: usize = 48;
 /// The most operators that are open at one place.
 const OPERATORS_MAX: usize = 128;
 
-/// A compiled expression.
+/// A parsed expression.
 #[derive(Debug)]
-pub(in super::super) struct Program {
+pub(super) struct Program {
     tree: IdedExpr,
     names: BTreeSet<String>,
 }
@@ -30,7 +28,7 @@ impl Program {
     /// # Errors
     ///
     /// The reason if the text is not an expression or is nested too deep.
-    pub(in super::super) fn new(text: &str) -> Result<Self, String> {
+    pub(super) fn new(text: &str) -> Result<Self, String> {
         if text.len() > TEXT_MAX_BYTES {
             return Err("the expression is too long".to_owned());
         }
@@ -48,19 +46,13 @@ impl Program {
     }
 
     /// Whether the expression reads a variable.
-    pub(in super::super) fn uses(&self, name: &str) -> bool {
+    pub(super) fn uses(&self, name: &str) -> bool {
         self.names.contains(name)
     }
 
-    /// Evaluates the expression.
-    pub(in super::super) fn evaluate<'a>(
-        &self,
-        scope: &mut Scope<'a>,
-        budget: &mut Budget,
-    ) -> Outcome<'a> {
-        Evaluator { scope, budget }
-            .expression(&self.tree)
-            .map(Value::settled)
+    /// The tree of the expression.
+    pub(super) fn tree(&self) -> &IdedExpr {
+        &self.tree
     }
 }
 

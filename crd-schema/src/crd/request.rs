@@ -10,6 +10,9 @@ use crate::finding::Finding;
 use lockkeeper_api::field_path::FieldPath;
 use serde_json::{Map, Value};
 
+/// The namespace of objects that have none.
+const DEFAULT_NAMESPACE: &str = "default";
+
 /// How unknown and duplicate fields are treated: the parameter `fieldValidation` of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FieldValidation {
@@ -105,6 +108,44 @@ struct DecodedObject {
 }
 
 impl Schema {
+    /// Removes the fields that the schema does not specify and nulls that it does not allow. Returns the paths of the
+    /// removed fields, sorted.
+    pub fn prune(&self, object: &mut Value) -> Vec<String> {
+        let unknown = if self.preserves_unknown_fields {
+            Vec::new()
+        } else {
+            pruning::prune(object, Some(&self.root))
+        };
+        pruning::remove_nulls(object, Some(&self.root));
+        unknown
+    }
+
+    /// Sets the defaults of the schema. Idempotent.
+    pub fn default(&self, object: &mut Value) {
+        defaulting::apply(object, &self.root);
+    }
+
+    /// Validates a new object that is pruned and defaulted. A namespaced object without a namespace is validated as in
+    /// the namespace `default`.
+    #[must_use]
+    pub fn validate(&self, object: &Value) -> Vec<Finding> {
+        let mut object = normalized(object);
+        self.prepare_new(&mut object, DEFAULT_NAMESPACE);
+        self.validate_new(&object)
+    }
+
+    /// Validates an update of a stored object. Both are pruned and defaulted. Returns findings, and findings that are
+    /// only warnings because the update does not change their part.
+    #[must_use]
+    pub fn validate_update(&self, object: &Value, old: &Value) -> (Vec<Finding>, Vec<String>) {
+        let old = self.stored(old, DEFAULT_NAMESPACE);
+        let mut object = normalized(object);
+        self.prepare_change(&mut object, &old, DEFAULT_NAMESPACE, false);
+        let mut warnings = Vec::new();
+        let findings = self.validate_change(&object, &old, false, &mut warnings);
+        (findings, warnings)
+    }
+
     /// Answers a request as the API server does. The cost is bounded: linear in the sizes of object and schema, and
     /// limited for CEL rules.
     #[must_use]
@@ -271,3 +312,6 @@ fn strict_warning(problem: &StrictProblem) -> String {
         StrictProblem::DuplicateKey => "yaml: unmarshal errors: key already set in map".to_owned(),
     }
 }
+
+#[cfg(test)]
+mod tests;

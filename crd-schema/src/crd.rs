@@ -12,6 +12,7 @@ mod correlation;
 mod decode;
 mod defaulting;
 mod definition;
+mod definition_checks;
 mod embedded;
 mod expression;
 mod formats;
@@ -31,4 +32,5 @@ mod values;
 
 pub use decode::ContentType;
 pub use definition::{DefinitionError, Schema};
+pub use definition_checks::answer_definition;
 pub use request::{Answer, Body, FieldValidation, Request, StrictProblem, Verdict};

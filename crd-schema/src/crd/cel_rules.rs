@@ -23,6 +23,14 @@ pub(super) fn validate(root: &Node, object: &Value) -> Vec<Finding> {
         .0
 }
 
+/// Findings for a value that is also the stored one, without ratcheting.
+pub(super) fn validate_unchanged(root: &Node, value: &Value) -> Vec<Finding> {
+    let ratchet = Ratchet::default();
+    Validator::default()
+        .run(root, value, Some(value), ratchet)
+        .0
+}
+
 /// Findings for an update, and findings that are only warnings because their part is unchanged.
 pub(super) fn validate_update(
     root: &Node,

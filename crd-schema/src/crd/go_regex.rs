@@ -21,6 +21,26 @@ pub(crate) fn compile(pattern: &str) -> Option<Regex> {
     builder.size_limit(COMPILED_MAX_BYTES).build().ok()
 }
 
+/// Whether Go accepts a pattern. Patterns beyond the limits count as valid.
+pub(crate) fn is_valid(pattern: &str) -> bool {
+    /// The largest count of a repetition.
+    const REPETITION_MAX: u32 = 1000;
+    let Some(translated) = translate(pattern) else {
+        return false;
+    };
+    let counts = pattern.split('{').skip(1).filter_map(|it| {
+        let (counts, _) = it.split_once('}')?;
+        counts
+            .split(',')
+            .filter_map(|it| it.parse::<u32>().ok())
+            .max()
+    });
+    if counts.max().is_some_and(|it| it > REPETITION_MAX) {
+        return false;
+    }
+    !matches!(Regex::new(&translated), Err(regex::Error::Syntax(_)))
+}
+
 /// Rewrites the syntax that Go and the crate `regex` interpret differently.
 fn translate(pattern: &str) -> Option<String> {
     let mut out = String::with_capacity(pattern.len());

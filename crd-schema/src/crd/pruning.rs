@@ -16,6 +16,11 @@ pub(super) fn prune(object: &mut Value, schema: Option<&Node>) -> Vec<String> {
     pruner.unknown
 }
 
+/// Removes the fields of a value, which may be a resource, that its schema does not specify.
+pub(super) fn prune_value(value: &mut Value, schema: &Node, is_resource: bool) {
+    Pruner::default().visit(value, Some(schema), is_resource);
+}
+
 /// The path of an unknown field below `parent`.
 pub(super) fn join(parent: &str, name: &str) -> String {
     if parent.is_empty() {

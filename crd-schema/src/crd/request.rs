@@ -35,6 +35,18 @@ pub enum StrictProblem {
     DuplicateKey,
 }
 
+impl StrictProblem {
+    /// The warning, in the words of the API server.
+    #[must_use]
+    pub fn warning(&self) -> String {
+        match self {
+            Self::Unknown(field) => format!("unknown field \"{field}\""),
+            Self::Duplicate(field) => format!("duplicate field \"{field}\""),
+            Self::DuplicateKey => "yaml: unmarshal errors: key already set in map".to_owned(),
+        }
+    }
+}
+
 /// The answer to a request.
 #[derive(Debug)]
 pub struct Answer {
@@ -167,7 +179,7 @@ impl Schema {
             }
             Ok(decoded) => {
                 if request.field_validation == FieldValidation::Warn {
-                    warnings.extend(decoded.strict.iter().map(strict_warning));
+                    warnings.extend(decoded.strict.iter().map(StrictProblem::warning));
                 }
                 self.admit(request, decoded, &mut warnings)
             }
@@ -302,14 +314,6 @@ fn type_text(fields: &Map<String, Value>, name: &str) -> Result<String, DecodeEr
         None | Some(Value::Null) => Ok(String::new()),
         Some(Value::String(text)) => Ok(text.clone()),
         Some(_) => Err(format!("{name} must be a string").into()),
-    }
-}
-
-fn strict_warning(problem: &StrictProblem) -> String {
-    match problem {
-        StrictProblem::Unknown(field) => format!("unknown field \"{field}\""),
-        StrictProblem::Duplicate(field) => format!("duplicate field \"{field}\""),
-        StrictProblem::DuplicateKey => "yaml: unmarshal errors: key already set in map".to_owned(),
     }
 }
 

@@ -3,7 +3,7 @@
 use crate::cases::Definitions;
 use crate::names;
 use lockkeeper_crd_schema::crd::{
-    Answer, Body, ContentType, FieldValidation, Request, StrictProblem, Verdict,
+    Answer, Body, ContentType, FieldValidation, Request, StrictProblem, Verdict, answer_definition,
 };
 use serde_json::Value;
 use std::collections::BTreeSet;
@@ -42,14 +42,22 @@ pub struct Comparison {
     pub defaulted: Agreement,
 }
 
-/// Answers a case and compares the answer.
-pub fn compare(case: &Value, definitions: &mut Definitions) -> Comparison {
-    let schema = definitions.schema(case);
-    let answer = schema.answer(&request(case));
+/// Answers a case about a custom resource.
+pub fn answer_resource(case: &Value, definitions: &mut Definitions) -> Answer {
+    definitions.schema(case).answer(&request(case))
+}
+
+/// Answers a case about a definition.
+pub fn answer_as_definition(case: &Value) -> Answer {
+    answer_definition(&request(case))
+}
+
+/// Compares an answer with the recorded one.
+pub fn compare(case: &Value, answer: &Answer) -> Comparison {
     let mut out = Comparison::default();
     let expected = case["stage"].as_str().unwrap();
-    let actual = stage(&answer);
-    let description = describe(&answer);
+    let actual = stage(answer);
+    let description = describe(answer);
     let difference = || {
         format!(
             "{expected}, not {actual}: {description}\n    {}",
@@ -62,7 +70,7 @@ pub fn compare(case: &Value, definitions: &mut Definitions) -> Comparison {
     out.stage = Agreement::new(expected == actual, difference);
     if expected == "validate" {
         let expected = expected_causes(case);
-        let actual = causes(&answer);
+        let actual = causes(answer);
         out.causes = Agreement::new(expected == actual, || {
             format!(
                 "missing {}; unexpected {}; {description}\n    {}",
@@ -74,7 +82,7 @@ pub fn compare(case: &Value, definitions: &mut Definitions) -> Comparison {
     }
     if expected == "decode" {
         let expected = expected_strict(case);
-        let actual = strict(&answer);
+        let actual = strict(answer);
         out.strict = Agreement::new(expected == actual, || {
             format!("{expected:?}, not {actual:?}; {description}")
         });
@@ -85,7 +93,7 @@ pub fn compare(case: &Value, definitions: &mut Definitions) -> Comparison {
         format!("{warnings:?}, not {:?}", answer.warnings)
     });
     if expected == "accepted" {
-        out.defaulted = defaulted(case, &answer);
+        out.defaulted = defaulted(case, answer);
     }
     out
 }

@@ -1,0 +1,15 @@
+//! Validates `CustomResourceDefinition`s as objects, as `k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/validation`.
+
+mod answer;
+mod cel;
+mod collector;
+mod conversion;
+mod defaults;
+mod fields;
+mod names;
+mod schemas;
+mod spec;
+mod structural;
+mod versions;
+
+pub use answer::answer_definition;

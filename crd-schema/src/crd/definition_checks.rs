@@ -2,6 +2,9 @@
 
 mod answer;
 mod cel;
+mod cel_check;
+mod cel_functions;
+mod cel_types;
 mod collector;
 mod conversion;
 mod defaults;
@@ -11,5 +14,6 @@ mod schemas;
 mod spec;
 mod structural;
 mod versions;
+mod warnings;
 
 pub use answer::answer_definition;

@@ -78,6 +78,13 @@ pub(super) fn validate(root: &Node, object: &Value) -> Vec<Finding> {
     out.0
 }
 
+/// Validates the type and metadata of a resource that its schema does not mark as one.
+pub(super) fn validate_resource(fields: &Map<String, Value>) -> Vec<Finding> {
+    let mut out = MetaFindings(Vec::new());
+    resource(fields, &FieldPath::default(), &mut out);
+    out.0
+}
+
 fn visit<'a>(schema: &'a Node, value: &'a Value, way: &mut PathStack<'a>, out: &mut MetaFindings) {
     match value {
         Value::Object(fields) => {

@@ -20,6 +20,8 @@ mod times;
 mod urls;
 mod value;
 
-pub(super) use evaluate::evaluate;
+pub(super) use evaluate::{evaluate, qualified_name};
+pub(super) use json::unescaped;
+pub(super) use named_formats::is_named_format;
 pub(super) use scope::{Budget, Scope};
 pub(super) use value::{Failure, Value};

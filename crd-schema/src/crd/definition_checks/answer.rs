@@ -21,8 +21,8 @@ const APPROVAL_ANNOTATION: &str = "api-approved.kubernetes.io";
 /// The deepest definition that is decoded.
 const DEPTH_MAX: usize = 256;
 
-/// Answers a request that creates or updates a definition as the API server does, except that it checks only the syntax of
-/// CEL rules, not their types and costs.
+/// Answers a request that creates or updates a definition as the API server does, except that it does not
+/// estimate the costs of CEL rules.
 #[must_use]
 pub fn answer_definition(request: &Request<'_>) -> Answer {
     let mut warnings = Vec::new();
@@ -36,6 +36,9 @@ pub fn answer_definition(request: &Request<'_>) -> Answer {
         Ok((definition, strict)) => {
             if request.field_validation == FieldValidation::Warn {
                 warnings.extend(strict.iter().map(StrictProblem::warning));
+            }
+            if let Some(spec) = definition.get("spec") {
+                warnings.extend(super::warnings::warnings(spec));
             }
             admit(definition, request)
         }
@@ -97,13 +100,14 @@ fn admit(mut definition: Map<String, Value>, request: &Request<'_>) -> Verdict {
     let mut definition = Value::Object(definition);
     let spec_value = definition.get("spec").cloned().unwrap_or_default();
     let mut stored = array_at(&status, "storedVersions").to_vec();
-    for name in spec::storage_versions(&spec_value) {
-        if !stored.contains(&name) {
-            stored.push(name);
-        }
-    }
+    let storage_version = spec::storage_versions(&spec_value).into_iter().next();
+    stored.extend(storage_version.filter(|it| !stored.contains(it)));
     if let Value::Object(status) = &mut status {
         status.insert("storedVersions".to_owned(), stored.into());
+        status.entry("conditions").or_insert(Value::Null);
+        status
+            .entry("acceptedNames")
+            .or_insert_with(|| json!({"kind": "", "plural": ""}));
     }
     if let Value::Object(definition) = &mut definition {
         definition.insert("status".to_owned(), status);
@@ -278,6 +282,14 @@ fn stored_versions(status: &Value, spec: &Value, path: &FieldPath, out: &mut Col
         return;
     }
     let versions = array_at(spec, "versions");
+    for name in spec::storage_versions(spec) {
+        if !stored.contains(&name) {
+            out.invalid(
+                path.clone(),
+                format!("must have the storage version {name}"),
+            );
+        }
+    }
     for (position, name) in stored.iter().enumerate() {
         if !versions.iter().any(|it| it.get("name") == Some(name)) {
             out.invalid(path.clone().index(position), "missing from spec.versions");

@@ -1,9 +1,13 @@
-//! CEL rules of a definition: their texts, paths and syntax. Types and costs are not checked.
+//! CEL rules of a definition: their texts, paths, syntax and types. Costs are not checked.
 
+use super::cel_check::Checker;
+use super::cel_types::Type;
 use super::collector::{Collector, is_set, text};
 use super::structural::has_unsupported_keywords;
 use super::versions::field_at;
 use crate::crd::cel_program::Program;
+use crate::crd::node::Node;
+use crate::crd::values::flag_at;
 use lockkeeper_api::field_path::FieldPath;
 use serde_json::Value;
 
@@ -59,15 +63,46 @@ pub(super) fn validate_texts(rule: &Value, schema: &Value, path: &FieldPath, out
     }
 }
 
+/// The place of a rule.
+pub(super) struct Place<'a> {
+    pub(super) node: &'a Node,
+    /// Whether the place is the root of a resource.
+    pub(super) is_resource: bool,
+    /// Whether stored values of the place cannot be found.
+    pub(super) is_uncorrelatable: bool,
+}
+
 /// Validates the expressions of a rule.
 pub(super) fn validate_expressions(
     rule: &Value,
-    is_uncorrelatable: bool,
+    place: &Place<'_>,
     path: &FieldPath,
     out: &mut Collector,
 ) {
+    let Some(kind) = Type::of_schema(place.node, place.is_resource) else {
+        return;
+    };
+    let old_kind = if flag_at(rule, "optionalOldSelf") {
+        Type::optional(kind.clone())
+    } else {
+        kind.clone()
+    };
+    let variables = vec![("self".to_owned(), kind), ("oldSelf".to_owned(), old_kind)];
+    let compile = |text: &str, expected: &Type<'_>| {
+        let program = Program::new(text)?;
+        let mut checker = Checker {
+            variables: variables.clone(),
+        };
+        let kind = checker.check(program.tree())?;
+        let is_expected = std::mem::discriminant(&kind) == std::mem::discriminant(expected);
+        if is_expected {
+            Ok(program)
+        } else {
+            Err("the expression has the wrong type".to_owned())
+        }
+    };
     let rule_path = path.clone().field("rule");
-    let uses_old = match Program::new(text(rule, "rule")) {
+    let uses_old = match compile(text(rule, "rule"), &Type::Bool) {
         Ok(program) => program.uses("oldSelf"),
         Err(reason) => {
             out.invalid(rule_path.clone(), format!("compilation failed: {reason}"));
@@ -76,7 +111,7 @@ pub(super) fn validate_expressions(
     };
     let message = text(rule, "messageExpression");
     if !message.is_empty()
-        && let Err(reason) = Program::new(message)
+        && let Err(reason) = compile(message, &Type::Text)
     {
         let field = path.clone().field("messageExpression");
         out.invalid(
@@ -84,7 +119,7 @@ pub(super) fn validate_expressions(
             format!("messageExpression compilation failed: {reason}"),
         );
     }
-    if uses_old && is_uncorrelatable {
+    if uses_old && place.is_uncorrelatable {
         out.invalid(
             rule_path,
             "oldSelf cannot be used on the uncorrelatable portion of the schema",

@@ -289,6 +289,11 @@ fn field(
         (SchemaOrList, value @ Value::Array(_)) => {
             field(&SchemaList, value, path, &mut Vec::new(), depth)
         }
+        // Its decoder ignores everything else.
+        (SchemaOrList, value) => {
+            *value = Value::Null;
+            Ok(())
+        }
         (Dependencies, Value::Object(object)) => {
             for (name, item) in object.iter_mut() {
                 let kind = if item.is_array() { TextList } else { Schema };

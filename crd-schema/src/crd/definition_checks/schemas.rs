@@ -2,6 +2,7 @@
 
 use super::cel;
 use super::collector::{Collector, entries, is_set, object, text};
+use crate::crd::node::Node;
 use crate::crd::values::{array_at, flag_at, texts_at};
 use lockkeeper_api::field_path::FieldPath;
 use serde_json::Value;
@@ -14,13 +15,13 @@ const MAP_TYPES: [&str; 2] = ["atomic", "granular"];
 
 /// What applies to a schema because of the schemas above it.
 #[derive(Clone, Copy)]
-struct Context {
+struct Context<'a> {
     allows_defaults: bool,
     is_inside_metadata: bool,
     /// Whether stored values of the place cannot be found: `oldSelf` is not available.
     is_uncorrelatable: bool,
-    /// Whether CEL rules are compiled: not in branches.
-    has_cel: bool,
+    /// The compiled schema, for CEL rules. `None` in branches, where they are not compiled.
+    node: Option<&'a Node>,
 }
 
 /// Findings about schemas, and about CEL rules.
@@ -30,13 +31,13 @@ struct Findings {
     cel: Collector,
 }
 
-/// Validates a schema. `has_cel` is false if the schema is not structural: its rules are not compiled then.
-pub(super) fn validate(schema: &Value, has_cel: bool, path: &FieldPath, out: &mut Collector) {
+/// Validates a schema. `node` is the compiled schema; without it CEL rules are not compiled.
+pub(super) fn validate(schema: &Value, node: Option<&Node>, path: &FieldPath, out: &mut Collector) {
     let context = Context {
         allows_defaults: true,
         is_inside_metadata: false,
         is_uncorrelatable: false,
-        has_cel,
+        node,
     };
     let mut findings = Findings::default();
     visit(schema, context, true, path, &mut findings);
@@ -44,7 +45,13 @@ pub(super) fn validate(schema: &Value, has_cel: bool, path: &FieldPath, out: &mu
     out.findings.extend(findings.cel.findings);
 }
 
-fn visit(schema: &Value, context: Context, is_root: bool, path: &FieldPath, out: &mut Findings) {
+fn visit(
+    schema: &Value,
+    context: Context<'_>,
+    is_root: bool,
+    path: &FieldPath,
+    out: &mut Findings,
+) {
     let before = out.schemas.findings.len();
     keywords(schema, context, path, &mut out.schemas);
     children(schema, context, is_root, path, out);
@@ -58,18 +65,26 @@ fn visit(schema: &Value, context: Context, is_root: bool, path: &FieldPath, out:
             .index(position);
         cel::validate_texts(rule, schema, &path, &mut out.schemas);
     }
-    if out.schemas.findings.len() == before && context.has_cel {
+    if let Some(node) = context
+        .node
+        .filter(|_| out.schemas.findings.len() == before)
+    {
         for (position, rule) in rules.iter().enumerate() {
             let path = path
                 .clone()
                 .field("x-kubernetes-validations")
                 .index(position);
-            cel::validate_expressions(rule, context.is_uncorrelatable, &path, &mut out.cel);
+            let place = cel::Place {
+                node,
+                is_resource: is_root || node.is_embedded,
+                is_uncorrelatable: context.is_uncorrelatable,
+            };
+            cel::validate_expressions(rule, &place, &path, &mut out.cel);
         }
     }
 }
 
-fn keywords(schema: &Value, context: Context, path: &FieldPath, out: &mut Collector) {
+fn keywords(schema: &Value, context: Context<'_>, path: &FieldPath, out: &mut Collector) {
     let kind = text(schema, "type");
     if !kind.is_empty() && !TYPES.contains(&kind) {
         out.not_supported(path.clone().field("type"), kind, &TYPES);
@@ -134,10 +149,17 @@ fn keywords(schema: &Value, context: Context, path: &FieldPath, out: &mut Collec
     }
 }
 
-fn children(schema: &Value, context: Context, is_root: bool, path: &FieldPath, out: &mut Findings) {
+fn children(
+    schema: &Value,
+    context: Context<'_>,
+    is_root: bool,
+    path: &FieldPath,
+    out: &mut Findings,
+) {
     if let Some(additional) = object(schema, "additionalProperties") {
         let context = Context {
             allows_defaults: context.allows_defaults && !context.is_inside_metadata,
+            node: context.node.and_then(|it| it.additional.as_deref()),
             ..context
         };
         visit(
@@ -154,6 +176,7 @@ fn children(schema: &Value, context: Context, is_root: bool, path: &FieldPath, o
         let context = Context {
             is_inside_metadata: context.is_inside_metadata || is_meta,
             allows_defaults: context.allows_defaults && !(is_meta && is_root),
+            node: context.node.and_then(|it| it.properties.get(name)),
             ..context
         };
         visit(
@@ -165,7 +188,7 @@ fn children(schema: &Value, context: Context, is_root: bool, path: &FieldPath, o
         );
     }
     let branch = Context {
-        has_cel: false,
+        node: None,
         ..context
     };
     if let Some(not) = object(schema, "not") {
@@ -196,6 +219,7 @@ fn children(schema: &Value, context: Context, is_root: bool, path: &FieldPath, o
     let items = Context {
         is_uncorrelatable: context.is_uncorrelatable
             || text(schema, "x-kubernetes-list-type") != "map",
+        node: context.node.and_then(|it| it.items.as_deref()),
         ..context
     };
     let items_path = path.clone().field("items");

@@ -221,16 +221,18 @@ fn root_schema(schema: &Value, has_status: bool, path: &FieldPath, out: &mut Col
     }
     let before = out.findings.len();
     let is_supported = !structural::has_unsupported_keywords(schema);
+    let mut root = None;
     if is_supported {
         structural::validate(schema, path, out);
-        if out.findings.len() == before
-            && let Ok(root) = Node::from_schema(schema)
-        {
-            defaults::validate(&root, path, out);
+        root = Node::from_schema(schema)
+            .ok()
+            .filter(|_| out.findings.len() == before);
+        if let Some(root) = &root {
+            defaults::validate(root, path, out);
         }
     }
-    let has_cel = is_supported && out.findings.len() == before;
-    schemas::validate(schema, has_cel, path, out);
+    let root = root.filter(|_| out.findings.len() == before);
+    schemas::validate(schema, root.as_ref(), path, out);
     if !is_supported && out.findings.len() == before {
         out.invalid(path.clone(), "a keyword is not supported");
     }

@@ -155,7 +155,7 @@ fn metadata(
                 for key in ["type", "default"] {
                     others.remove(key);
                 }
-                others.retain(|_, value| !is_zero(value));
+                others.retain(|key, value| key == "additionalProperties" || !is_zero(value));
                 if !others.is_empty() {
                     out.forbidden(field, "must not specify anything other than name and generateName, but metadata is implicitly specified");
                 }

@@ -252,7 +252,7 @@ impl PartialEq for Value<'_> {
 }
 
 /// A name with dots, such as `google.protobuf`.
-pub(super) fn qualified_name(tree: &IdedExpr) -> Option<String> {
+pub(in super::super) fn qualified_name(tree: &IdedExpr) -> Option<String> {
     match &tree.expr {
         Expr::Ident(name) => Some(name.clone()),
         Expr::Select(select) if !select.test => Some(format!(

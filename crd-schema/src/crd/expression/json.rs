@@ -132,7 +132,7 @@ fn formatted<'a>(text: &'a str, format: &str) -> Outcome<'a> {
 }
 
 /// The name of a field as it is written in the object.
-fn unescaped(name: &str) -> String {
+pub(in super::super) fn unescaped(name: &str) -> String {
     let keyword = name.strip_prefix("__").and_then(|it| it.strip_suffix("__"));
     if let Some(keyword) = keyword.filter(|it| KEYWORDS.contains(it)) {
         return keyword.to_owned();

@@ -20,6 +20,11 @@ const NAMES: [&str; 13] = [
     "uuid",
 ];
 
+/// Whether a format has this name.
+pub(in super::super) fn is_named_format(name: &str) -> bool {
+    known(name).is_some()
+}
+
 fn known(name: &str) -> Option<&'static str> {
     NAMES.into_iter().find(|it| *it == name)
 }

@@ -8,6 +8,7 @@ mod cel_types;
 mod collector;
 mod conversion;
 mod defaults;
+mod encoding;
 mod fields;
 mod names;
 mod schemas;

@@ -119,6 +119,8 @@ fn escape(rest: &mut Peekable<Chars<'_>>, in_class: bool, out: &mut String) -> O
                 out.push_str(&regex::escape(sign.encode_utf8(&mut [0; 4])));
             }
         }
+        // A single digit would be a back reference.
+        '1'..='7' if !rest.peek().is_some_and(|it| ('0'..='7').contains(it)) => return None,
         '0'..='7' => {
             let mut code = sign.to_digit(8)?;
             for _ in 0..2 {
@@ -131,7 +133,7 @@ fn escape(rest: &mut Peekable<Chars<'_>>, in_class: bool, out: &mut String) -> O
             // Writing to a string does not fail.
             let _ = write!(out, "\\x{{{code:x}}}");
         }
-        'Z' | 'G' | 'C' => return None,
+        '8' | '9' | 'Z' | 'G' | 'C' => return None,
         letter if letter.is_ascii_alphanumeric() => {
             out.push('\\');
             out.push(letter);

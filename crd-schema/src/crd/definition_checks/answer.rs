@@ -1,7 +1,7 @@
 //! Answers requests that create or update a `CustomResourceDefinition`.
 
 use super::collector::{Collector, object, text};
-use super::{fields, names, spec};
+use super::{encoding, fields, names, spec};
 use crate::crd::decode::decode;
 use crate::crd::request::{Answer, Body, FieldValidation, Request, StrictProblem, Verdict};
 use crate::crd::values::{array_at, is_deeper_than, metadata_of, normalized};
@@ -37,10 +37,13 @@ pub fn answer_definition(request: &Request<'_>) -> Answer {
             if request.field_validation == FieldValidation::Warn {
                 warnings.extend(strict.iter().map(StrictProblem::warning));
             }
-            if let Some(spec) = definition.get("spec") {
+            let verdict = admit(definition, request);
+            if let Verdict::Accepted(definition) = &verdict
+                && let Some(spec) = definition.get("spec")
+            {
                 warnings.extend(super::warnings::warnings(spec));
             }
-            admit(definition, request)
+            verdict
         }
     };
     Answer { verdict, warnings }
@@ -142,6 +145,7 @@ fn admit(mut definition: Map<String, Value>, request: &Request<'_>) -> Verdict {
         out.invalid(FieldPath::new("spec.preserveUnknownFields"), detail);
     }
     if out.findings.is_empty() {
+        encoding::omit_empty(&mut definition);
         Verdict::Accepted(definition)
     } else {
         Verdict::Invalid(out.findings)
@@ -166,6 +170,25 @@ fn set_defaults(definition: &mut Map<String, Value>) {
             names.insert("listKind".to_owned(), format!("{kind}List").into());
         }
     }
+    let service = spec.get_mut("conversion").and_then(|it| {
+        it.get_mut("webhook")?
+            .get_mut("clientConfig")?
+            .get_mut("service")
+    });
+    if let Some(Value::Object(service)) = service {
+        service.entry("port").or_insert_with(|| 443.into());
+    }
+    for version in spec
+        .get_mut("versions")
+        .and_then(Value::as_array_mut)
+        .into_iter()
+        .flatten()
+    {
+        if let Value::Object(version) = version {
+            version.entry("served").or_insert(Value::Bool(false));
+            version.entry("storage").or_insert(Value::Bool(false));
+        }
+    }
     spec.entry("conversion")
         .or_insert_with(|| json!({"strategy": "None"}));
 }
@@ -185,6 +208,7 @@ fn new_metadata(definition: &mut Value, base: &FieldPath, out: &mut Collector) {
             "deletionGracePeriodSeconds",
             "managedFields",
             "namespace",
+            "selfLink",
             "uid",
         ] {
             metadata.remove(name);

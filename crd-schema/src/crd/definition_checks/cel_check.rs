@@ -53,7 +53,7 @@ impl<'a> Checker<'a> {
                     path.as_deref(),
                     Some("google.protobuf.Timestamp" | "google.protobuf.Duration")
                 ) {
-                    return Ok(Type::Type);
+                    return Ok(Type::Kind);
                 }
                 let field = self.check(&select.operand)?.field(&select.field)?;
                 Ok(if select.test { Type::Bool } else { field })
@@ -102,7 +102,7 @@ impl<'a> Checker<'a> {
         let variable = self.variables.iter().rev().find(|it| it.0 == name);
         match variable {
             Some((_, kind)) => Ok(kind.clone()),
-            None if TYPES.contains(&name) => Ok(Type::Type),
+            None if TYPES.contains(&name) => Ok(Type::Kind),
             None => Err(format!("undeclared reference to '{name}'")),
         }
     }
@@ -354,7 +354,9 @@ fn operator<'a>(name: &str, args: &[Type<'a>]) -> Option<Checked<'a>> {
             index(inner, key).map(Type::optional)
         }
         (op::NEGATE, [it]) => matches!(it, Int | Double | Dynamic).then(|| it.clone()),
-        (op::ADD, [Time, Duration] | [Duration, Time]) => Some(Time),
+        (op::ADD, [Time, Duration] | [Duration, Time]) | (op::SUBSTRACT, [Time, Duration]) => {
+            Some(Time)
+        }
         (op::ADD, [left, right]) => {
             let has_sum = |it: &Type<'a>| {
                 it.is_number() || matches!(it, Text | Bytes | Duration | Type::List(_) | Dynamic)
@@ -362,7 +364,6 @@ fn operator<'a>(name: &str, args: &[Type<'a>]) -> Option<Checked<'a>> {
             left.join(right).filter(has_sum)
         }
         (op::SUBSTRACT, [Time, Time]) => Some(Duration),
-        (op::SUBSTRACT, [Time, Duration]) => Some(Time),
         (op::SUBSTRACT, [left, right]) => left
             .join(right)
             .filter(|it| it.is_number() || matches!(it, Duration | Dynamic)),

@@ -31,26 +31,9 @@ pub(super) fn result<'a>(name: &str, is_method: bool, args: &[Type<'a>]) -> Opti
 }
 
 fn global<'a>(name: &str, args: &[Type<'a>]) -> Option<Type<'a>> {
-    use Type::{Bool, Bytes, Double, Duration, Dynamic, Int, Text, Time, Uint};
-    match (name, args) {
-        ("dyn", [_]) => return Some(Dynamic),
-        ("type", [_]) => return Some(Type::Type),
-        ("size", [it]) => return size(it),
-        ("optional.none", []) => return Some(Type::optional(Dynamic)),
-        ("optional.of" | "optional.ofNonZeroValue", [it]) => {
-            return Some(Type::optional(it.clone()));
-        }
-        (
-            "sets.contains" | "sets.intersects" | "sets.equivalent",
-            [Type::List(left), Type::List(right)],
-        ) => {
-            return left.accepts(right).then_some(Bool);
-        }
-        ("format.named", [Text]) => return Some(Type::optional(FORMAT)),
-        _ => {}
-    }
-    if let Some(format) = name.strip_prefix("format.") {
-        return (args.is_empty() && is_named_format(format)).then_some(FORMAT);
+    use Type::{Bool, Bytes, Double, Duration, Int, Text, Time, Uint};
+    if let Some(result) = special(name, args) {
+        return Some(result);
     }
     let overloads: &[(&[Type<'a>], Type<'a>)] = match name {
         "int" => &[
@@ -102,6 +85,27 @@ fn global<'a>(name: &str, args: &[Type<'a>]) -> Option<Type<'a>> {
         _ => return None,
     };
     select(args, overloads)
+}
+
+/// Functions with results that depend on their arguments.
+fn special<'a>(name: &str, args: &[Type<'a>]) -> Option<Type<'a>> {
+    use Type::{Bool, Dynamic, Text};
+    match (name, args) {
+        ("dyn", [_]) => Some(Dynamic),
+        ("type", [_]) => Some(Type::Kind),
+        ("size", [it]) => size(it),
+        ("optional.none", []) => Some(Type::optional(Dynamic)),
+        ("optional.of" | "optional.ofNonZeroValue", [it]) => Some(Type::optional(it.clone())),
+        (
+            "sets.contains" | "sets.intersects" | "sets.equivalent",
+            [Type::List(left), Type::List(right)],
+        ) => left.accepts(right).then_some(Bool),
+        ("format.named", [Text]) => Some(Type::optional(FORMAT)),
+        _ => {
+            let format = name.strip_prefix("format.")?;
+            (args.is_empty() && is_named_format(format)).then_some(FORMAT)
+        }
+    }
 }
 
 fn size<'a>(value: &Type<'a>) -> Option<Type<'a>> {
@@ -164,10 +168,9 @@ fn text_method<'a>(name: &str, rest: &[Type<'a>]) -> Option<Type<'a>> {
         "indexOf" | "lastIndexOf" => fits(&[&[Text], &[Text, Int]]).then_some(Int),
         "lowerAscii" | "upperAscii" | "trim" => fits(&[&[]]).then_some(Text),
         "replace" => fits(&[&[Text, Text], &[Text, Text, Int]]).then_some(Text),
-        "split" => fits(&[&[Text], &[Text, Int]]).then(texts),
+        "split" | "findAll" => fits(&[&[Text], &[Text, Int]]).then(texts),
         "substring" => fits(&[&[Int], &[Int, Int]]).then_some(Text),
         "find" => fits(&[&[Text]]).then_some(Text),
-        "findAll" => fits(&[&[Text], &[Text, Int]]).then(texts),
         "format" => matches!(rest, [Type::List(_) | Type::Dynamic]).then_some(Text),
         _ => None,
     }
@@ -203,7 +206,10 @@ fn library_method<'a>(name: &str, library: &str, rest: &[Type<'a>]) -> Option<Ty
             [],
         ) => Some(Text),
         ("kubernetes.URL", "getQuery", []) => Some(Type::map(Text, Type::list(Text))),
-        ("net.IP", "family", []) | ("net.CIDR", "prefixLength", []) => Some(Int),
+        ("net.IP", "family", [])
+        | ("net.CIDR", "prefixLength", [])
+        | ("kubernetes.Quantity", "asInteger", [])
+        | ("kubernetes.Semver", "major" | "minor" | "patch", []) => Some(Int),
         (
             "net.IP",
             "isUnspecified"
@@ -212,7 +218,8 @@ fn library_method<'a>(name: &str, library: &str, rest: &[Type<'a>]) -> Option<Ty
             | "isLinkLocalUnicast"
             | "isGlobalUnicast",
             [],
-        ) => Some(Bool),
+        )
+        | ("kubernetes.Quantity", "isInteger", []) => Some(Bool),
         ("net.CIDR", "ip", []) => Some(IP),
         ("net.CIDR", "masked", []) => Some(CIDR),
         ("net.CIDR", "containsIP", rest) => {
@@ -229,13 +236,10 @@ fn library_method<'a>(name: &str, library: &str, rest: &[Type<'a>]) -> Option<Ty
         ("kubernetes.Quantity" | "kubernetes.Semver", "compareTo", [Type::Library(other)]) => {
             (*other == library).then_some(Int)
         }
-        ("kubernetes.Quantity", "isInteger", []) => Some(Bool),
-        ("kubernetes.Quantity", "asInteger", []) => Some(Int),
         ("kubernetes.Quantity", "asApproximateFloat", []) => Some(Double),
         ("kubernetes.Quantity", "add" | "sub", rest) => {
             (are(rest, &[QUANTITY]) || are(rest, &[Int])).then_some(QUANTITY)
         }
-        ("kubernetes.Semver", "major" | "minor" | "patch", []) => Some(Int),
         ("kubernetes.NamedFormat", "validate", rest) => {
             are(rest, &[Text]).then(|| Type::optional(Type::list(Text)))
         }

@@ -24,7 +24,7 @@ pub(super) enum Type<'a> {
     Metadata,
     Optional(Box<Type<'a>>),
     /// The type of types.
-    Type,
+    Kind,
     /// A type of the Kubernetes library, by its name.
     Library(&'static str),
 }
@@ -125,7 +125,7 @@ impl<'a> Type<'a> {
             | (Self::Time, Self::Time)
             | (Self::Duration, Self::Duration)
             | (Self::Metadata, Self::Metadata)
-            | (Self::Type, Self::Type) => self.clone(),
+            | (Self::Kind, Self::Kind) => self.clone(),
             // Values of these types may be null.
             (Self::Null, Self::Library(_) | Self::Time | Self::Duration | Self::Optional(_))
             | (Self::Library(_) | Self::Time | Self::Duration | Self::Optional(_), Self::Null) => {

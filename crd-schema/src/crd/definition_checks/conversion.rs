@@ -76,11 +76,12 @@ fn webhook_url(url: &str, path: &FieldPath, out: &mut Collector) {
 }
 
 fn webhook_service(service: &Value, path: &FieldPath, out: &mut Collector) {
-    for key in ["name", "namespace"] {
+    // The API server passes name and namespace to its validation in the wrong order.
+    for (key, field) in [("name", "namespace"), ("namespace", "name")] {
         if text(service, key).is_empty() {
             out.required(
-                path.clone().named(key),
-                format!("service {key} is required"),
+                path.clone().named(field),
+                format!("service {field} is required"),
             );
         }
     }

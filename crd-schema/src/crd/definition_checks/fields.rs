@@ -1,5 +1,6 @@
 //! The fields of `CustomResourceDefinition` with their types, for the decoder.
 
+use crate::crd::base64::{self, Alphabet};
 use crate::crd::numbers;
 use crate::crd::pruning::join;
 use serde_json::{Map, Value};
@@ -10,6 +11,8 @@ const DEPTH_MAX: usize = 128;
 /// The type of a field.
 enum FieldType {
     Text,
+    /// A text in base64.
+    Bytes,
     Bool,
     Integer,
     Number,
@@ -30,8 +33,8 @@ enum FieldType {
 }
 
 use FieldType::{
-    Any, AnyList, Bool, Dependencies, Integer, List, Number, Object, Schema, SchemaList, SchemaMap,
-    SchemaOrBool, SchemaOrList, Text, TextList,
+    Any, AnyList, Bool, Bytes, Dependencies, Integer, List, Number, Object, Schema, SchemaList,
+    SchemaMap, SchemaOrBool, SchemaOrList, Text, TextList,
 };
 
 const DEFINITION: &[(&str, FieldType)] = &[
@@ -111,7 +114,7 @@ const CONVERSION: &[(&str, FieldType)] = &[
                             ("port", Integer),
                         ]),
                     ),
-                    ("caBundle", Text),
+                    ("caBundle", Bytes),
                 ]),
             ),
             ("conversionReviewVersions", TextList),
@@ -239,18 +242,35 @@ fn field(
         (Text, Value::String(_))
         | (Bool, Value::Bool(_))
         | (Number, Value::Number(_))
+        | (AnyList, Value::Array(_))
         | (Any, _) => Ok(()),
         (Integer, value @ Value::Number(_)) => match value.as_i64() {
             Some(_) => Ok(()),
             None => wrong("int64"),
         },
-        (AnyList, Value::Array(_)) => Ok(()),
+        (Bytes, Value::String(text)) => match base64::decode(text, Alphabet::Standard) {
+            Some(_) => Ok(()),
+            None => wrong("base64"),
+        },
         (TextList, Value::Array(items))
             if items.iter().all(|it| it.is_string() || it.is_null()) =>
         {
             Ok(())
         }
         (Object(known), Value::Object(object)) => fields(known, object, path, unknown, depth),
+        (kind, value) => composite(kind, value, path, unknown, depth),
+    }
+}
+
+/// Lists and maps of objects and schemas.
+fn composite(
+    kind: &FieldType,
+    value: &mut Value,
+    path: &str,
+    unknown: &mut Vec<String>,
+    depth: usize,
+) -> Result<(), String> {
+    match (kind, value) {
         (List(known), Value::Array(items)) => {
             for (position, item) in items.iter_mut().enumerate() {
                 field(
@@ -301,7 +321,7 @@ fn field(
             }
             Ok(())
         }
-        _ => wrong("the type of the field"),
+        _ => Err(format!("{path}: cannot decode into the type of the field")),
     }
 }
 

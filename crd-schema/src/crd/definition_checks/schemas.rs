@@ -187,6 +187,30 @@ fn children(
             out,
         );
     }
+    branches(schema, context, path, out);
+    let items = Context {
+        is_uncorrelatable: context.is_uncorrelatable
+            || text(schema, "x-kubernetes-list-type") != "map",
+        node: context.node.and_then(|it| it.items.as_deref()),
+        ..context
+    };
+    let items_path = path.clone().field("items");
+    if let Some(schema) = object(schema, "items") {
+        visit(schema, items, false, &items_path, out);
+    }
+    for (position, schema) in array_at(schema, "items").iter().enumerate() {
+        visit(
+            schema,
+            items,
+            false,
+            &items_path.clone().index(position),
+            out,
+        );
+    }
+}
+
+/// The branches of value validations, in which CEL rules are not compiled.
+fn branches(schema: &Value, context: Context<'_>, path: &FieldPath, out: &mut Findings) {
     let branch = Context {
         node: None,
         ..context
@@ -215,25 +239,6 @@ fn children(
                 out,
             );
         }
-    }
-    let items = Context {
-        is_uncorrelatable: context.is_uncorrelatable
-            || text(schema, "x-kubernetes-list-type") != "map",
-        node: context.node.and_then(|it| it.items.as_deref()),
-        ..context
-    };
-    let items_path = path.clone().field("items");
-    if let Some(schema) = object(schema, "items") {
-        visit(schema, items, false, &items_path, out);
-    }
-    for (position, schema) in array_at(schema, "items").iter().enumerate() {
-        visit(
-            schema,
-            items,
-            false,
-            &items_path.clone().index(position),
-            out,
-        );
     }
 }
 

@@ -37,6 +37,10 @@ const ROOT_KEYWORDS: [&str; 22] = [
 ];
 
 /// Fields of versions that the internal type has once, if they are equal in all versions.
+#[allow(
+    clippy::struct_excessive_bools,
+    reason = "each field of a version is shared by itself"
+)]
 struct SharedFields {
     schema: bool,
     subresources: bool,

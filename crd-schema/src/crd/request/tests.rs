@@ -198,7 +198,7 @@ fn from_crd_unusable_definition_is_an_error() {
 }
 
 #[test]
-fn validate_rule_with_endless_cost_stops() {
+fn validate_rule_beyond_cost_limit_stops() {
     let loops =
         "self.all(a, self.all(b, self.all(c, self.all(d, self.all(e, a + b + c + d + e >= 0)))))";
     let schema = schema(&json!({"type": "array", "items": {"type": "integer"},

@@ -14,6 +14,7 @@ mod lists;
 mod macros;
 mod named_formats;
 mod operators;
+mod quantities;
 mod scope;
 mod strings;
 mod times;

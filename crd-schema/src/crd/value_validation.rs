@@ -21,6 +21,17 @@ const DEPTH_MAX: usize = 512;
 pub(super) fn validate(root: &Node, value: &Value) -> Vec<Finding> {
     let mut validator = Validator {
         way: PathStack::default(),
+        ignores_int_or_string: false,
+    };
+    validator.node(root, value, None).findings
+}
+
+/// Findings for a default. The API server validates it by the structural schema, in which `x-kubernetes-int-or-string`
+/// is no type.
+pub(super) fn validate_default(root: &Node, value: &Value) -> Vec<Finding> {
+    let mut validator = Validator {
+        way: PathStack::default(),
+        ignores_int_or_string: true,
     };
     validator.node(root, value, None).findings
 }
@@ -29,6 +40,7 @@ pub(super) fn validate(root: &Node, value: &Value) -> Vec<Finding> {
 pub(super) fn validate_update(root: &Node, correlation: Correlated<'_>) -> Vec<Finding> {
     let mut validator = Validator {
         way: PathStack::default(),
+        ignores_int_or_string: false,
     };
     validator.ratcheting(root, correlation).findings
 }
@@ -76,9 +88,19 @@ impl Outcome {
 
 struct Validator<'a> {
     way: PathStack<'a>,
+    ignores_int_or_string: bool,
 }
 
 impl<'a> Validator<'a> {
+    /// The accepted types; none means any.
+    fn accepted<'n>(&self, node: &'n Node) -> &'n [Kind] {
+        if self.ignores_int_or_string {
+            node.kind.as_slice()
+        } else {
+            node.types()
+        }
+    }
+
     fn path(&self) -> FieldPath {
         self.way.path()
     }
@@ -105,7 +127,7 @@ impl<'a> Validator<'a> {
             return all;
         }
         if value.is_null() {
-            if node.is_nullable || node.types().is_empty() {
+            if node.is_nullable || self.accepted(node).is_empty() {
                 all.add_matches(1);
             } else {
                 self.wrong_type(node, value, &mut all);
@@ -113,7 +135,7 @@ impl<'a> Validator<'a> {
             self.enum_values(node, value, &mut all);
             return all;
         }
-        if !node.types().is_empty() || !node.checked_format().is_empty() {
+        if !self.accepted(node).is_empty() || !node.checked_format().is_empty() {
             self.types(node, value, &mut all);
             all.add_matches(1);
         }
@@ -155,13 +177,13 @@ impl<'a> Validator<'a> {
     }
 
     fn wrong_type(&self, node: &Node, value: &Value, all: &mut Outcome) {
-        let names: Vec<&str> = node.types().iter().map(|it| it.name()).collect();
+        let names: Vec<&str> = self.accepted(node).iter().map(|it| it.name()).collect();
         let detail = format!("must be of type {}", names.join(","));
         all.report(self.path(), ErrorKind::TypeInvalid, Some(value), detail);
     }
 
     fn types(&self, node: &Node, value: &Value, all: &mut Outcome) {
-        let types = node.types();
+        let types = self.accepted(node);
         let format = node.checked_format();
         let has = |kind: Kind| types.contains(&kind);
         let (actual, actual_format) = match value {
@@ -209,7 +231,7 @@ impl<'a> Validator<'a> {
     }
 
     fn number(&self, node: &Node, value: &Value, all: &mut Outcome) {
-        let range = numbers::Range::new(node.types(), node.checked_format());
+        let range = numbers::Range::new(self.accepted(node), node.checked_format());
         let bounds = &node.bounds;
         let constraints = [
             (Some(value.clone()), "Checked"),

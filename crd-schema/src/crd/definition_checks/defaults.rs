@@ -118,7 +118,7 @@ fn resource(schema: &Node, default: &Value, is_root: bool, path: &FieldPath, out
 }
 
 fn values(schema: &Node, default: &Value, path: &FieldPath, out: &mut Collector) {
-    let findings = value_validation::validate(schema, default);
+    let findings = value_validation::validate_default(schema, default);
     if !findings.is_empty() {
         extend(findings, path, out);
         return;

@@ -1,7 +1,7 @@
 //! Conversions between types.
 
 use super::times::{duration_text, time_text};
-use super::value::{Outcome, Value, error, no_overload};
+use super::value::{self, Outcome, Value, error, no_overload};
 use crate::crd::formats::time;
 use std::rc::Rc;
 
@@ -13,7 +13,7 @@ pub(super) fn call<'a>(name: &str, args: &[Value<'a>]) -> Option<Outcome<'a>> {
     let [value] = args else {
         return None;
     };
-    if matches!(value, Value::Foreign(_)) {
+    if matches!(value, Value::Foreign(_) | Value::Quantity(..)) {
         return None;
     }
     Some(match name {
@@ -47,12 +47,12 @@ pub(super) fn call<'a>(name: &str, args: &[Value<'a>]) -> Option<Outcome<'a>> {
         },
         "timestamp" => match value {
             Value::Time(_) => Ok(value.clone()),
-            Value::Int(seconds) => Ok(Value::Time(time::Instant {
+            Value::Int(seconds) => value::time(time::Instant {
                 seconds: *seconds,
                 nanos: 0,
-            })),
+            }),
             Value::Text(text) => match time::parse_rfc3339(text) {
-                Some(instant) => Ok(Value::Time(instant)),
+                Some(instant) => value::time(instant),
                 None => conversion_error("string", "google.protobuf.Timestamp"),
             },
             _ => no_overload(),

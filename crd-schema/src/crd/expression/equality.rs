@@ -58,7 +58,10 @@ pub(super) fn equals<'a>(left: &Value<'a>, right: &Value<'a>) -> Result<bool, Fa
         }
         (Value::Optional(Some(left)), Value::Optional(Some(right))) => equals(left, right)?,
         (Value::Url(left), Value::Url(right)) => left == right,
-        (Value::Foreign(left), Value::Foreign(right)) => left == right,
+        (
+            Value::Foreign(left) | Value::Quantity(left, _),
+            Value::Foreign(right) | Value::Quantity(right, _),
+        ) => left == right,
         (Value::Preserved(left), Value::Preserved(right)) => left == right,
         _ if is_number(left) && is_number(right) => {
             compare_numbers(left, right) == Some(Ordering::Equal)

@@ -1,6 +1,7 @@
 //! Functions of the Kubernetes library for quantities, addresses, URLs, versions and named formats: those of the crate
 //! `kube-cel`.
 
+use super::quantities;
 use super::value::{Failure, Outcome, Value, error, no_overload};
 use kube_cel::KubeCelExt;
 use kube_cel::cel::common::ast::{CallExpr, Expr};
@@ -18,9 +19,33 @@ pub(super) fn call<'a>(name: &str, has_target: bool, args: &[Value<'a>]) -> Outc
     if ABSENT.contains(&name) || name.starts_with("math.") {
         return error(format!("undeclared reference to '{name}'"));
     }
-    if name == "isInteger" {
-        return Ok(Value::Bool(call("asInteger", has_target, args).is_ok()));
+    if let ("semver" | "isSemver", [Value::Text(text), Value::Bool(true)]) = (name, args)
+        && has_surplus_part(text)
+    {
+        return match name {
+            "semver" => error("Invalid character(s) found in patch number"),
+            _ => Ok(Value::Bool(false)),
+        };
     }
+    if let ("isInteger" | "asInteger", [Value::Quantity(_, text)]) = (name, args) {
+        let integer = quantities::as_integer(text);
+        return match integer {
+            _ if name == "isInteger" => Ok(Value::Bool(integer.is_some())),
+            Some(integer) => Ok(Value::Int(integer)),
+            None => error("cannot convert value to integer"),
+        };
+    }
+    let value = foreign_call(name, has_target, args)?;
+    Ok(match (name, value, args) {
+        ("quantity", Value::Foreign(quantity), [Value::Text(text)]) => {
+            Value::Quantity(quantity, Rc::from(text.as_ref()))
+        }
+        (_, value, _) => value,
+    })
+}
+
+/// Calls a function of `kube-cel`.
+fn foreign_call<'a>(name: &str, has_target: bool, args: &[Value<'a>]) -> Outcome<'a> {
     let mut context = Context::default().with_all();
     let mut names = Vec::with_capacity(args.len());
     for (position, arg) in args.iter().enumerate() {
@@ -51,6 +76,12 @@ pub(super) fn call<'a>(name: &str, has_target: bool, args: &[Value<'a>]) -> Outc
     }
 }
 
+/// Whether a version has more than three numbers. `kube-cel` ignores the others.
+fn has_surplus_part(version: &str) -> bool {
+    let core = version.split(['-', '+']).next().unwrap_or_default();
+    core.split('.').count() > 3
+}
+
 fn to_foreign(value: &Value<'_>) -> Result<Foreign, Failure> {
     Ok(match value {
         Value::Null => Foreign::Null,
@@ -65,7 +96,7 @@ fn to_foreign(value: &Value<'_>) -> Result<Foreign, Failure> {
                 value.valid_items()?.iter().map(to_foreign).collect();
             Foreign::List(Arc::new(items?))
         }
-        Value::Foreign(value) => value.clone(),
+        Value::Foreign(value) | Value::Quantity(value, _) => value.clone(),
         _ => return no_overload(),
     })
 }

@@ -1,7 +1,7 @@
 //! Operators: arithmetic, comparison, membership and indexing.
 
 use super::equality::{compare, contains, equals, find, has_same_key, unordered};
-use super::value::{Failure, Outcome, Value, error, no_overload};
+use super::value::{self, Failure, Outcome, Value, error, no_overload};
 use crate::crd::formats::time::{Instant, NANOS_PER_SECOND};
 use crate::crd::node::ListType;
 use kube_cel::cel::common::ast::operators as op;
@@ -89,7 +89,7 @@ fn shifted<'a>(time: Instant, duration: i64) -> Outcome<'a> {
     let seconds = total.div_euclid(i128::from(NANOS_PER_SECOND));
     let nanos = total.rem_euclid(i128::from(NANOS_PER_SECOND));
     match (i64::try_from(seconds), i64::try_from(nanos)) {
-        (Ok(seconds), Ok(nanos)) => Ok(Value::Time(Instant { seconds, nanos })),
+        (Ok(seconds), Ok(nanos)) => value::time(Instant { seconds, nanos }),
         _ => error("timestamp overflow"),
     }
 }

@@ -51,6 +51,8 @@ pub(in super::super) enum Value<'a> {
     Type(&'static str),
     /// A value of the Kubernetes library, such as a quantity.
     Foreign(Foreign),
+    /// A quantity with the text that it was parsed from.
+    Quantity(Foreign, Rc<str>),
 }
 
 /// An object or map of the object.
@@ -113,7 +115,7 @@ impl<'a> Value<'a> {
             Self::Type(_) => "type",
             Self::Url(_) => "kubernetes.URL",
             Self::Format(_) => "kubernetes.NamedFormat",
-            Self::Foreign(_) => "kubernetes",
+            Self::Foreign(_) | Self::Quantity(..) => "kubernetes",
         }
     }
 
@@ -164,6 +166,18 @@ impl<'a> Value<'a> {
             _ => return None,
         };
         i64::try_from(size).ok()
+    }
+}
+
+/// The first and the last second of times, from year 1 to year 9999.
+const SECONDS: std::ops::RangeInclusive<i64> = -62_135_596_800..=253_402_300_799;
+
+/// A time, if it is in the range of CEL.
+pub(super) fn time<'a>(instant: Instant) -> Outcome<'a> {
+    if SECONDS.contains(&instant.seconds) {
+        Ok(Value::Time(instant))
+    } else {
+        error("timestamp overflow")
     }
 }
 

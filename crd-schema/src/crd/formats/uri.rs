@@ -15,6 +15,8 @@ pub(super) fn is_request_uri(text: &str) -> bool {
         return false;
     };
     let rest = rest.split('?').next().unwrap_or_default();
+    let scheme_name = scheme.to_ascii_lowercase();
+    let is_http = matches!(scheme_name.as_str(), "http" | "https");
     if !rest.starts_with('/') {
         // With a scheme, the rest is opaque.
         return !scheme.is_empty();
@@ -23,7 +25,7 @@ pub(super) fn is_request_uri(text: &str) -> bool {
         Some(rest) => {
             let end = rest.find('/').unwrap_or(rest.len());
             let (authority, path) = rest.split_at(end);
-            is_authority(authority) && has_valid_escapes(path)
+            is_authority(authority, is_http) && has_valid_escapes(path)
         }
         None => has_valid_escapes(rest),
     }
@@ -166,12 +168,12 @@ fn has_valid_escapes(text: &str) -> bool {
     })
 }
 
-fn is_authority(text: &str) -> bool {
+fn is_authority(text: &str, is_http: bool) -> bool {
     let Some((user, host)) = text.rsplit_once('@') else {
-        return is_host(text);
+        return is_host(text, is_http);
     };
     let is_allowed = |it: char| it.is_ascii_alphanumeric() || "-._:~!$&'()*+,;=%@".contains(it);
-    is_host(host) && user.chars().all(is_allowed) && has_valid_escapes(user)
+    is_host(host, is_http) && user.chars().all(is_allowed) && has_valid_escapes(user)
 }
 
 fn is_optional_port(text: &str) -> bool {
@@ -179,13 +181,20 @@ fn is_optional_port(text: &str) -> bool {
     text.is_empty() || digits.is_some_and(|it| it.bytes().all(|it| it.is_ascii_digit()))
 }
 
-fn is_host(text: &str) -> bool {
+fn is_host(text: &str, is_http: bool) -> bool {
     if let Some(rest) = text.strip_prefix('[') {
         let Some((address, port)) = rest.rsplit_once(']') else {
             return false;
         };
-        let address = address.split("%25").next().unwrap_or_default();
+        let (address, zone) = address.split_once("%25").unwrap_or((address, "zone"));
+        if zone.is_empty() {
+            return false;
+        }
         return is_optional_port(port) && address.contains(':') && net::parse_ip(address).is_some();
+    }
+    // Addresses with colons must be in brackets. Only databases have lists of hosts.
+    if text.contains('[') || (is_http && text.matches(':').count() > 1) {
+        return false;
     }
     let port = text
         .rfind(':')
@@ -204,4 +213,42 @@ fn is_host(text: &str) -> bool {
             }
             _ => true,
         })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Uri, is_request_uri};
+
+    #[test]
+    fn is_request_uri_differs_from_url_standard_as_go_does() {
+        for text in [
+            "/a?b",
+            "*",
+            "https://",
+            "a:b",
+            "http://h:/",
+            "http://[::1%25a]/",
+            "mongodb://a:1,b:2/",
+        ] {
+            assert!(is_request_uri(text), "{text}");
+        }
+        for text in [
+            "",
+            "a",
+            "http://::1",
+            "http://[::1",
+            "http://[a]/",
+            "http://[::1%25]/",
+            "/%zz",
+            "//\n",
+            ":a",
+        ] {
+            assert!(!is_request_uri(text), "{text}");
+        }
+        let uri = Uri::parse("HTTP://u@[::1]:80/a b?k=1&k=%32#f").unwrap();
+        assert_eq!((uri.scheme.as_str(), uri.path.as_str()), ("http", "/a%20b"));
+        assert_eq!(uri.host_and_port(), ("::1", "80"));
+        let values = vec!["1".to_owned(), "2".to_owned()];
+        assert_eq!(uri.query_values(), [("k".to_owned(), values)]);
+    }
 }

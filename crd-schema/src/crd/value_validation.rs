@@ -114,8 +114,7 @@ impl<'a> Validator<'a> {
         outcome
     }
 
-    /// Validates a value. `around` is the nearest part above it, or itself, that has a stored version. The API server
-    /// looks up the children of parts without a stored version there as well.
+    /// Validates a value. `around` is the value with its stored version, if it has one.
     fn node(
         &mut self,
         node: &'a Node,
@@ -139,7 +138,7 @@ impl<'a> Validator<'a> {
             self.types(node, value, &mut all);
             all.add_matches(1);
         }
-        let logic = self.logic(node, value, around);
+        let logic = self.logic(node, value);
         all.merge(logic);
         all.add_matches(1);
         match value {
@@ -263,7 +262,7 @@ impl<'a> Validator<'a> {
                 self.way.push(PathStep::Index(position));
                 let outcome = match around.and_then(|it| it.index(position)) {
                     Some(correlation) => self.ratcheting(schema, correlation),
-                    None => self.node(schema, item, around),
+                    None => self.node(schema, item, None),
                 };
                 self.way.pop();
                 all.merge(outcome);
@@ -293,7 +292,7 @@ impl<'a> Validator<'a> {
         let correlation = around.filter(|it| !(it.is_root && is_type_meta));
         let outcome = match correlation.and_then(|it| it.key(name)) {
             Some(correlation) => self.ratcheting(schema, correlation),
-            None => self.node(schema, value, around),
+            None => self.node(schema, value, None),
         };
         self.way.pop();
         outcome
@@ -344,13 +343,8 @@ impl<'a> Validator<'a> {
         all.report(self.path(), ErrorKind::NotSupported, Some(value), detail);
     }
 
-    /// `anyOf`, `oneOf`, `allOf` and `not`.
-    fn logic(
-        &mut self,
-        node: &'a Node,
-        value: &'a Value,
-        around: Option<Correlated<'a>>,
-    ) -> Outcome {
+    /// `anyOf`, `oneOf`, `allOf` and `not`. Their branches do not ratchet.
+    fn logic(&mut self, node: &'a Node, value: &'a Value) -> Outcome {
         let mut all = Outcome::default();
         // The API server names no field in the findings of logic.
         let composite = |all: &mut Outcome, path: FieldPath, problem: &str| {
@@ -358,7 +352,7 @@ impl<'a> Validator<'a> {
             all.report(FieldPath::default(), ErrorKind::Invalid, None, detail);
         };
         if !node.any_of.is_empty() {
-            let (valid, best) = self.branches(&node.any_of, value, around, true);
+            let (valid, best) = self.branches(&node.any_of, value, true);
             if valid == 0 {
                 composite(
                     &mut all,
@@ -369,7 +363,7 @@ impl<'a> Validator<'a> {
             all.merge(best);
         }
         if !node.one_of.is_empty() {
-            let (valid, best) = self.branches(&node.one_of, value, around, false);
+            let (valid, best) = self.branches(&node.one_of, value, false);
             if valid != 1 {
                 let problem =
                     format!("must validate one and only one schema (oneOf); found {valid} valid");
@@ -381,7 +375,7 @@ impl<'a> Validator<'a> {
         }
         let mut is_violated = false;
         for branch in &node.all_of {
-            let outcome = self.node(branch, value, around);
+            let outcome = self.node(branch, value, None);
             is_violated |= !outcome.is_valid();
             all.merge(outcome);
         }
@@ -393,7 +387,7 @@ impl<'a> Validator<'a> {
             );
         }
         if let Some(branch) = node.not.as_deref()
-            && self.node(branch, value, around).is_valid()
+            && self.node(branch, value, None).is_valid()
         {
             composite(&mut all, self.path(), "must not validate the schema (not)");
         }
@@ -406,13 +400,12 @@ impl<'a> Validator<'a> {
         &mut self,
         branches: &'a [Node],
         value: &'a Value,
-        around: Option<Correlated<'a>>,
         stops_at_first: bool,
     ) -> (usize, Outcome) {
         let mut valid: usize = 0;
         let mut best: Option<Outcome> = None;
         for branch in branches {
-            let outcome = self.node(branch, value, around);
+            let outcome = self.node(branch, value, None);
             if outcome.is_valid() {
                 valid = valid.saturating_add(1);
                 if valid == 1 {

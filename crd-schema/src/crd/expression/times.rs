@@ -2,9 +2,12 @@
 
 use super::value::{Outcome, Value, error, no_overload};
 use crate::crd::formats::time::{Instant, NANOS_PER_SECOND};
-use k8s_openapi::jiff::Timestamp;
-use k8s_openapi::jiff::Zoned;
+use k8s_openapi::jiff::civil::Date;
 use k8s_openapi::jiff::tz::{Offset, TimeZone};
+use k8s_openapi::jiff::{Span, Timestamp};
+
+/// The day from which seconds count.
+const EPOCH: Date = Date::constant(1970, 1, 1);
 
 /// Calls an accessor; `None` if the name is none.
 pub(super) fn call<'a>(name: &str, args: &[Value<'a>]) -> Option<Outcome<'a>> {
@@ -13,9 +16,9 @@ pub(super) fn call<'a>(name: &str, args: &[Value<'a>]) -> Option<Outcome<'a>> {
     }
     Some(match args {
         [Value::Duration(duration)] => of_duration(name, *duration)?,
-        [Value::Time(time)] => of_time(name, *time, TimeZone::UTC)?,
+        [Value::Time(time)] => of_time(name, *time, &TimeZone::UTC)?,
         [Value::Time(time), Value::Text(zone)] => match zone_of(zone) {
-            Some(zone) => of_time(name, *time, zone)?,
+            Some(zone) => of_time(name, *time, &zone)?,
             None => error(format!("unknown time zone {zone}")),
         },
         [Value::Time(_), _] => no_overload(),
@@ -54,23 +57,32 @@ fn zone_of(name: &str) -> Option<TimeZone> {
     TimeZone::get(name).ok()
 }
 
-fn of_time<'a>(name: &str, time: Instant, zone: TimeZone) -> Option<Outcome<'a>> {
-    let nanos = i32::try_from(time.nanos).ok()?;
-    let Ok(timestamp) = Timestamp::new(time.seconds, nanos) else {
+fn of_time<'a>(name: &str, time: Instant, zone: &TimeZone) -> Option<Outcome<'a>> {
+    /// The seconds of a day.
+    const DAY: i64 = 86_400;
+    // Offsets of the last hours of year 9999 are out of range.
+    let offset = Timestamp::from_second(time.seconds).map(|it| zone.to_offset(it));
+    let offset = offset.or_else(|_| zone.to_fixed_offset());
+    let offset = offset.map_or(0, |it| i64::from(it.seconds()));
+    let local = time.seconds.checked_add(offset)?;
+    let (days, seconds) = (local.div_euclid(DAY), local.rem_euclid(DAY));
+    let date = Span::new()
+        .try_days(days)
+        .and_then(|it| EPOCH.checked_add(it));
+    let Ok(date) = date else {
         return Some(error("timestamp overflow"));
     };
-    let zoned: Zoned = timestamp.to_zoned(zone);
     Some(Ok(Value::Int(match name {
-        "getFullYear" => zoned.year().into(),
-        "getMonth" => i64::from(zoned.month()).saturating_sub(1),
-        "getDayOfMonth" => i64::from(zoned.day()).saturating_sub(1),
-        "getDate" => zoned.day().into(),
-        "getDayOfWeek" => zoned.weekday().to_sunday_zero_offset().into(),
-        "getDayOfYear" => i64::from(zoned.day_of_year()).saturating_sub(1),
-        "getHours" => zoned.hour().into(),
-        "getMinutes" => zoned.minute().into(),
-        "getSeconds" => zoned.second().into(),
-        "getMilliseconds" => zoned.millisecond().into(),
+        "getFullYear" => date.year().into(),
+        "getMonth" => i64::from(date.month()).saturating_sub(1),
+        "getDayOfMonth" => i64::from(date.day()).saturating_sub(1),
+        "getDate" => date.day().into(),
+        "getDayOfWeek" => date.weekday().to_sunday_zero_offset().into(),
+        "getDayOfYear" => i64::from(date.day_of_year()).saturating_sub(1),
+        "getHours" => seconds / 3600,
+        "getMinutes" => seconds / 60 % 60,
+        "getSeconds" => seconds % 60,
+        "getMilliseconds" => time.nanos / 1_000_000,
         _ => return None,
     })))
 }

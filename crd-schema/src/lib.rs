@@ -8,6 +8,7 @@
 //! Everything here is pure: no clock, no randomness, no files, no network, no async.
 
 pub mod cel;
+pub mod crd;
 pub mod decode_error;
 pub mod finding;
 pub mod rule_ids;

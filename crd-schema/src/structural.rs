@@ -8,7 +8,7 @@ mod check;
 mod defaults_and_pruning;
 mod error;
 mod node;
-mod path;
+pub(crate) mod path;
 mod typo_corrections;
 
 pub use check::display_value;

@@ -4,7 +4,7 @@ use lockkeeper_api::field_path::FieldPath;
 
 /// One step of a path.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum PathStep<'a> {
+pub(crate) enum PathStep<'a> {
     Field(&'a str),
     /// An entry of a map, with a name from the object.
     Entry(&'a str),
@@ -13,13 +13,13 @@ pub(super) enum PathStep<'a> {
 
 /// The steps from the root. Paths are built only for findings, because most values have none.
 #[derive(Debug, Default)]
-pub(super) struct PathStack<'a> {
+pub(crate) struct PathStack<'a> {
     steps: Vec<PathStep<'a>>,
 }
 
 impl<'a> PathStack<'a> {
     /// Runs `visit` one step further down.
-    pub(super) fn with_step<T>(
+    pub(crate) fn with_step<T>(
         &mut self,
         step: PathStep<'a>,
         visit: impl FnOnce(&mut Self) -> T,
@@ -30,8 +30,18 @@ impl<'a> PathStack<'a> {
         out
     }
 
+    /// Adds a step.
+    pub(crate) fn push(&mut self, step: PathStep<'a>) {
+        self.steps.push(step);
+    }
+
+    /// Removes the last step.
+    pub(crate) fn pop(&mut self) {
+        self.steps.pop();
+    }
+
     /// The path with map entries as fields, as the API server prints them in schema errors.
-    pub(super) fn path(&self) -> FieldPath {
+    pub(crate) fn path(&self) -> FieldPath {
         self.steps
             .iter()
             .fold(FieldPath::default(), |path, step| match step {
@@ -41,7 +51,7 @@ impl<'a> PathStack<'a> {
     }
 
     /// The path with map entries in brackets, as the API server prints them for lists and CEL.
-    pub(super) fn keyed_path(&self) -> FieldPath {
+    pub(crate) fn keyed_path(&self) -> FieldPath {
         self.steps
             .iter()
             .fold(FieldPath::default(), |path, step| match step {
@@ -51,7 +61,7 @@ impl<'a> PathStack<'a> {
             })
     }
 
-    pub(super) fn depth(&self) -> usize {
+    pub(crate) fn depth(&self) -> usize {
         self.steps.len()
     }
 }

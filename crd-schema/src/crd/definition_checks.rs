@@ -1,0 +1,20 @@
+//! Validates `CustomResourceDefinition`s as objects, as `k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/validation`.
+
+mod answer;
+mod cel;
+mod cel_check;
+mod cel_functions;
+mod cel_types;
+mod collector;
+mod conversion;
+mod defaults;
+mod encoding;
+mod fields;
+mod names;
+mod schemas;
+mod spec;
+mod structural;
+mod versions;
+mod warnings;
+
+pub use answer::answer_definition;

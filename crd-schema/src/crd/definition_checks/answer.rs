@@ -1,0 +1,354 @@
+//! Answers requests that create or update a `CustomResourceDefinition`.
+
+use super::collector::{Collector, object, text};
+use super::{encoding, fields, names, spec};
+use crate::crd::decode::decode;
+use crate::crd::request::{Answer, Body, FieldValidation, Request, StrictProblem, Verdict};
+use crate::crd::values::{array_at, is_deeper_than, metadata_of, normalized};
+use crate::crd::{meta_validation, object_meta};
+use crate::finding::ErrorKind;
+use lockkeeper_api::field_path::FieldPath;
+use serde_json::{Map, Value, json};
+
+const API_VERSION: &str = "apiextensions.k8s.io/v1";
+const KIND: &str = "CustomResourceDefinition";
+
+/// Groups that need the approval of the Kubernetes project.
+const PROTECTED_GROUPS: [&str; 2] = ["k8s.io", "kubernetes.io"];
+
+const APPROVAL_ANNOTATION: &str = "api-approved.kubernetes.io";
+
+/// The deepest definition that is decoded.
+const DEPTH_MAX: usize = 256;
+
+/// Answers a request that creates or updates a definition as the API server does, except that it does not
+/// estimate the costs of CEL rules.
+#[must_use]
+pub fn answer_definition(request: &Request<'_>) -> Answer {
+    let mut warnings = Vec::new();
+    let verdict = match decode_request(request) {
+        Err(reason) => undecodable(reason, Vec::new()),
+        Ok((_, strict))
+            if !strict.is_empty() && request.field_validation == FieldValidation::Strict =>
+        {
+            undecodable("strict decoding error".to_owned(), strict)
+        }
+        Ok((definition, strict)) => {
+            if request.field_validation == FieldValidation::Warn {
+                warnings.extend(strict.iter().map(StrictProblem::warning));
+            }
+            let verdict = admit(definition, request);
+            if let Verdict::Accepted(definition) = &verdict
+                && let Some(spec) = definition.get("spec")
+            {
+                warnings.extend(super::warnings::warnings(spec));
+            }
+            verdict
+        }
+    };
+    Answer { verdict, warnings }
+}
+
+fn undecodable(reason: String, strict: Vec<StrictProblem>) -> Verdict {
+    Verdict::Undecodable { reason, strict }
+}
+
+fn decode_request(
+    request: &Request<'_>,
+) -> Result<(Map<String, Value>, Vec<StrictProblem>), String> {
+    let mut strict = Vec::new();
+    let value = match request.body {
+        Body::Object(object) if is_deeper_than(object, DEPTH_MAX) => {
+            return Err("exceeded max depth".to_owned());
+        }
+        Body::Object(object) => normalized(object),
+        Body::Text(text, content_type) => {
+            let decoded = decode(text, content_type)?;
+            strict.extend(decoded.duplicates.into_iter().map(StrictProblem::Duplicate));
+            if decoded.has_duplicate_keys {
+                strict.push(StrictProblem::DuplicateKey);
+            }
+            decoded.value
+        }
+    };
+    let Value::Object(mut definition) = value else {
+        return Err("the text is not an object".to_owned());
+    };
+    for (key, expected) in [("kind", KIND), ("apiVersion", API_VERSION)] {
+        let actual = match definition.get(key) {
+            None | Some(Value::Null) => "",
+            Some(Value::String(text)) => text,
+            Some(_) => return Err(format!("{key} must be a string")),
+        };
+        // The request names the type of an object without one.
+        if !actual.is_empty() && actual != expected {
+            return Err(format!("{key} is {actual}, not {expected}"));
+        }
+    }
+    definition.insert("kind".to_owned(), KIND.into());
+    definition.insert("apiVersion".to_owned(), API_VERSION.into());
+    let metadata = object_meta::decode(definition.get("metadata").unwrap_or(&Value::Null))?;
+    let unknown = fields::decode(&mut definition)?;
+    let unknown_metadata = metadata.unknown.iter().map(|it| format!("metadata.{it}"));
+    strict.extend(unknown_metadata.chain(unknown).map(StrictProblem::Unknown));
+    definition.insert("metadata".to_owned(), Value::Object(metadata.fields));
+    Ok((definition, strict))
+}
+
+fn admit(mut definition: Map<String, Value>, request: &Request<'_>) -> Verdict {
+    set_defaults(&mut definition);
+    let old = request.old.map(normalized);
+    let stored_status = old.as_ref().and_then(|it| it.get("status")).cloned();
+    let mut status = stored_status.unwrap_or_else(|| json!({}));
+    let mut definition = Value::Object(definition);
+    let spec_value = definition.get("spec").cloned().unwrap_or_default();
+    let mut stored = array_at(&status, "storedVersions").to_vec();
+    let storage_version = spec::storage_versions(&spec_value).into_iter().next();
+    stored.extend(storage_version.filter(|it| !stored.contains(it)));
+    if let Value::Object(status) = &mut status {
+        status.insert("storedVersions".to_owned(), stored.into());
+        status.entry("conditions").or_insert(Value::Null);
+        status
+            .entry("acceptedNames")
+            .or_insert_with(|| json!({"kind": "", "plural": ""}));
+    }
+    if let Value::Object(definition) = &mut definition {
+        definition.insert("status".to_owned(), status);
+    }
+    let mut out = Collector::default();
+    let base = FieldPath::new("metadata");
+    match &old {
+        None => new_metadata(&mut definition, &base, &mut out),
+        Some(old) => changed_metadata(&mut definition, old, &base, &mut out),
+    }
+    spec::validate(&spec_value, &FieldPath::new("spec"), &mut out);
+    if let Some(old) = &old {
+        immutable(&spec_value, old, &mut out);
+    }
+    let status = definition.get("status").unwrap_or(&Value::Null);
+    let status_path = FieldPath::new("status");
+    let accepted = object(status, "acceptedNames").unwrap_or(&Value::Null);
+    names::validate(
+        accepted,
+        &status_path.clone().field("acceptedNames"),
+        &mut out,
+    );
+    stored_versions(
+        status,
+        &spec_value,
+        &status_path.field("storedVersions"),
+        &mut out,
+    );
+    approval(&definition, &spec_value, old.as_ref(), &mut out);
+    if spec_value.get("preserveUnknownFields") == Some(&Value::Bool(true)) {
+        let detail = "cannot set to true, set x-kubernetes-preserve-unknown-fields to true in spec.versions[*].schema instead";
+        out.invalid(FieldPath::new("spec.preserveUnknownFields"), detail);
+    }
+    if out.findings.is_empty() {
+        encoding::omit_empty(&mut definition);
+        Verdict::Accepted(definition)
+    } else {
+        Verdict::Invalid(out.findings)
+    }
+}
+
+/// Sets the defaults of a definition.
+fn set_defaults(definition: &mut Map<String, Value>) {
+    let spec = definition.entry("spec").or_insert_with(|| json!({}));
+    let Value::Object(spec) = spec else {
+        return;
+    };
+    let names = spec.entry("names").or_insert_with(|| json!({}));
+    let kind = text(names, "kind").to_owned();
+    if let Value::Object(names) = names {
+        let is_empty =
+            |it: Option<&Value>| it.and_then(Value::as_str).unwrap_or_default().is_empty();
+        if is_empty(names.get("singular")) {
+            names.insert("singular".to_owned(), kind.to_lowercase().into());
+        }
+        if is_empty(names.get("listKind")) && !kind.is_empty() {
+            names.insert("listKind".to_owned(), format!("{kind}List").into());
+        }
+    }
+    let service = spec.get_mut("conversion").and_then(|it| {
+        it.get_mut("webhook")?
+            .get_mut("clientConfig")?
+            .get_mut("service")
+    });
+    if let Some(Value::Object(service)) = service {
+        service.entry("port").or_insert_with(|| 443.into());
+    }
+    for version in spec
+        .get_mut("versions")
+        .and_then(Value::as_array_mut)
+        .into_iter()
+        .flatten()
+    {
+        if let Value::Object(version) = version {
+            version.entry("served").or_insert(Value::Bool(false));
+            version.entry("storage").or_insert(Value::Bool(false));
+        }
+    }
+    spec.entry("conversion")
+        .or_insert_with(|| json!({"strategy": "None"}));
+}
+
+fn required_name(spec: &Value) -> String {
+    let plural = object(spec, "names").map_or("", |it| text(it, "plural"));
+    format!("{plural}.{}", text(spec, "group"))
+}
+
+fn new_metadata(definition: &mut Value, base: &FieldPath, out: &mut Collector) {
+    let spec = definition.get("spec").cloned().unwrap_or_default();
+    let required = required_name(&spec);
+    if let Some(Value::Object(metadata)) = definition.get_mut("metadata") {
+        for name in [
+            "creationTimestamp",
+            "deletionTimestamp",
+            "deletionGracePeriodSeconds",
+            "managedFields",
+            "namespace",
+            "selfLink",
+            "uid",
+        ] {
+            metadata.remove(name);
+        }
+        metadata.insert("generation".to_owned(), 1.into());
+        let prefix = metadata.get("generateName").and_then(Value::as_str);
+        if let Some(prefix) = prefix.filter(|_| !metadata.contains_key("name")) {
+            let name = format!("{prefix}xxxxx");
+            metadata.insert("name".to_owned(), name.into());
+        }
+    }
+    let metadata = metadata_of(definition);
+    out.findings.extend(meta_validation::validate_new(
+        metadata,
+        false,
+        crate::crd::names::resource_name,
+        base,
+    ));
+    for key in ["name", "generateName"] {
+        let name = metadata
+            .get(key)
+            .and_then(Value::as_str)
+            .unwrap_or_default();
+        if !name.is_empty() && name != required {
+            let field = base.clone().named(key);
+            out.push(
+                field,
+                ErrorKind::Invalid,
+                Some(&name.into()),
+                "must be spec.names.plural+\".\"+spec.group",
+            );
+        }
+    }
+}
+
+fn changed_metadata(definition: &mut Value, old: &Value, base: &FieldPath, out: &mut Collector) {
+    let stored = metadata_of(old).clone();
+    if let Some(Value::Object(metadata)) = definition.get_mut("metadata") {
+        metadata.remove("managedFields");
+        metadata.remove("namespace");
+        for name in ["generation", "creationTimestamp"] {
+            match stored.get(name) {
+                Some(value) => metadata.insert(name.to_owned(), value.clone()),
+                None => metadata.remove(name),
+            };
+        }
+        for name in ["uid", "deletionTimestamp", "deletionGracePeriodSeconds"] {
+            if let Some(value) = stored.get(name) {
+                metadata.entry(name).or_insert_with(|| value.clone());
+            }
+        }
+    }
+    out.findings.extend(meta_validation::validate_change(
+        metadata_of(definition),
+        &stored,
+        base,
+    ));
+}
+
+/// Fields that an update must not change.
+fn immutable(spec: &Value, old: &Value, out: &mut Collector) {
+    let old_spec = object(old, "spec").unwrap_or(&Value::Null);
+    let name = |spec: &Value, key: &str| {
+        object(spec, "names")
+            .map_or("", |it| text(it, key))
+            .to_owned()
+    };
+    let conditions = object(old, "status").map_or(&[][..], |it| array_at(it, "conditions"));
+    let is_established = conditions
+        .iter()
+        .any(|it| text(it, "type") == "Established" && text(it, "status") == "True");
+    let mut check = |path: &'static str, is_changed: bool| {
+        if is_changed {
+            out.invalid(FieldPath::new(path), "field is immutable");
+        }
+    };
+    if is_established {
+        check("spec.scope", text(spec, "scope") != text(old_spec, "scope"));
+        check(
+            "spec.names.kind",
+            name(spec, "kind") != name(old_spec, "kind"),
+        );
+    }
+    check("spec.group", text(spec, "group") != text(old_spec, "group"));
+    check(
+        "spec.names.plural",
+        name(spec, "plural") != name(old_spec, "plural"),
+    );
+}
+
+fn stored_versions(status: &Value, spec: &Value, path: &FieldPath, out: &mut Collector) {
+    let stored = array_at(status, "storedVersions");
+    if stored.is_empty() {
+        out.invalid(path.clone(), "must have at least one stored version");
+        return;
+    }
+    let versions = array_at(spec, "versions");
+    for name in spec::storage_versions(spec) {
+        if !stored.contains(&name) {
+            out.invalid(
+                path.clone(),
+                format!("must have the storage version {name}"),
+            );
+        }
+    }
+    for (position, name) in stored.iter().enumerate() {
+        if !versions.iter().any(|it| it.get("name") == Some(name)) {
+            out.invalid(path.clone().index(position), "missing from spec.versions");
+        }
+    }
+}
+
+/// Protected groups need an annotation with the URL of the approval.
+fn approval(definition: &Value, spec: &Value, old: Option<&Value>, out: &mut Collector) {
+    let group = text(spec, "group");
+    let is_protected = PROTECTED_GROUPS
+        .iter()
+        .any(|it| group == *it || group.strip_suffix(it).is_some_and(|it| it.ends_with('.')));
+    let annotation = |it: &Value| {
+        let annotations = metadata_of(it)
+            .get("annotations")
+            .and_then(Value::as_object);
+        annotations
+            .and_then(|it| it.get(APPROVAL_ANNOTATION))
+            .and_then(Value::as_str)
+            .map(str::to_owned)
+    };
+    let value = annotation(definition);
+    if !is_protected || old.is_some_and(|it| annotation(it) == value) {
+        return;
+    }
+    let field = FieldPath::new("metadata.annotations").key(APPROVAL_ANNOTATION);
+    match value.as_deref() {
+        None | Some("") => out.required(field, "protected groups must have approval annotation"),
+        Some(text) if text.starts_with("unapproved") => {}
+        Some(text) => {
+            let uri = crate::crd::formats::uri::Uri::parse(text);
+            if uri.is_none_or(|it| it.host.is_empty() || it.scheme.is_empty()) {
+                out.invalid(field, "protected groups must have approval annotation with either a URL or a reason starting with \"unapproved\"");
+            }
+        }
+    }
+}

@@ -1,0 +1,131 @@
+//! CEL rules of a definition: their texts, paths, syntax and types. Costs are not checked.
+
+use super::cel_check::Checker;
+use super::cel_types::Type;
+use super::collector::{Collector, is_set, text};
+use super::structural::has_unsupported_keywords;
+use super::versions::field_at;
+use crate::crd::cel_program::Program;
+use crate::crd::node::Node;
+use crate::crd::values::flag_at;
+use lockkeeper_api::field_path::FieldPath;
+use serde_json::Value;
+
+const REASONS: [&str; 4] = [
+    "FieldValueDuplicate",
+    "FieldValueForbidden",
+    "FieldValueInvalid",
+    "FieldValueRequired",
+];
+
+fn has_line_break(text: &str) -> bool {
+    text.contains(['\n', '\r'])
+}
+
+/// Validates the texts of a rule and its path.
+pub(super) fn validate_texts(rule: &Value, schema: &Value, path: &FieldPath, out: &mut Collector) {
+    let expression = text(rule, "rule").trim();
+    let message = text(rule, "message");
+    let message_path = path.clone().field("message");
+    if expression.is_empty() {
+        out.required(path.clone().field("rule"), "rule is not specified");
+    } else if !message.is_empty() && message.trim().is_empty() {
+        out.invalid(message_path, "must be non-empty if specified");
+    } else if has_line_break(message.trim()) {
+        out.invalid(message_path, "must not contain line breaks");
+    } else if has_line_break(expression) && message.trim().is_empty() {
+        out.required(
+            message_path,
+            "message must be specified if rule contains line breaks",
+        );
+    }
+    let message_expression = text(rule, "messageExpression");
+    if !message_expression.is_empty() && message_expression.trim().is_empty() {
+        let field = path.clone().field("messageExpression");
+        out.required(field, "messageExpression must be non-empty if specified");
+    }
+    if is_set(rule, "reason") && !REASONS.contains(&text(rule, "reason")) {
+        out.not_supported(path.clone().field("reason"), text(rule, "reason"), &REASONS);
+    }
+    let field_path = text(rule, "fieldPath");
+    let field = path.clone().field("fieldPath");
+    if field_path.is_empty() {
+        return;
+    }
+    if field_path.trim().is_empty() {
+        out.invalid(field.clone(), "must be non-empty if specified");
+    }
+    if has_line_break(field_path) {
+        out.invalid(field.clone(), "must not contain line breaks");
+    }
+    if !has_unsupported_keywords(schema) && field_at(field_path, schema, true).is_err() {
+        out.invalid(field, "must be a valid path");
+    }
+}
+
+/// The place of a rule.
+pub(super) struct Place<'a> {
+    pub(super) node: &'a Node,
+    /// Whether the place is the root of a resource.
+    pub(super) is_resource: bool,
+    /// Whether stored values of the place cannot be found.
+    pub(super) is_uncorrelatable: bool,
+}
+
+/// Validates the expressions of a rule.
+pub(super) fn validate_expressions(
+    rule: &Value,
+    place: &Place<'_>,
+    path: &FieldPath,
+    out: &mut Collector,
+) {
+    let Some(kind) = Type::of_schema(place.node, place.is_resource) else {
+        return;
+    };
+    let old_kind = if flag_at(rule, "optionalOldSelf") {
+        Type::optional(kind.clone())
+    } else {
+        kind.clone()
+    };
+    let variables = vec![("self".to_owned(), kind), ("oldSelf".to_owned(), old_kind)];
+    let compile = |text: &str, expected: &Type<'_>| {
+        let program = Program::new(text)?;
+        let mut checker = Checker {
+            variables: variables.clone(),
+        };
+        let kind = checker.check(program.tree())?;
+        let is_expected = std::mem::discriminant(&kind) == std::mem::discriminant(expected);
+        if is_expected {
+            Ok(program)
+        } else {
+            Err("the expression has the wrong type".to_owned())
+        }
+    };
+    let rule_path = path.clone().field("rule");
+    let uses_old = match compile(text(rule, "rule"), &Type::Bool) {
+        Ok(program) => program.uses("oldSelf"),
+        Err(reason) => {
+            out.invalid(rule_path.clone(), format!("compilation failed: {reason}"));
+            false
+        }
+    };
+    let message = text(rule, "messageExpression");
+    if !message.is_empty()
+        && let Err(reason) = compile(message, &Type::Text)
+    {
+        let field = path.clone().field("messageExpression");
+        out.invalid(
+            field,
+            format!("messageExpression compilation failed: {reason}"),
+        );
+    }
+    if uses_old && place.is_uncorrelatable {
+        out.invalid(
+            rule_path,
+            "oldSelf cannot be used on the uncorrelatable portion of the schema",
+        );
+    } else if !uses_old && is_set(rule, "optionalOldSelf") {
+        let field = path.clone().field("optionalOldSelf");
+        out.invalid(field, "may not be set if oldSelf is not used in rule");
+    }
+}

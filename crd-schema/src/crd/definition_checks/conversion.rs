@@ -1,0 +1,138 @@
+//! The conversion of a definition.
+
+use super::collector::{Collector, is_set, object, text};
+use super::fields;
+use crate::crd::formats;
+use crate::crd::names::dns1035_label;
+use crate::crd::values::array_at;
+use lockkeeper_api::field_path::FieldPath;
+use serde_json::Value;
+
+const STRATEGIES: [&str; 2] = ["None", "Webhook"];
+
+/// Validates `spec.conversion`.
+pub(super) fn validate(conversion: &Value, path: &FieldPath, out: &mut Collector) {
+    let strategy = text(conversion, "strategy");
+    if strategy.is_empty() {
+        out.required(path.clone().field("strategy"), "");
+    } else if !STRATEGIES.contains(&strategy) {
+        out.not_supported(path.clone().field("strategy"), strategy, &STRATEGIES);
+    }
+    let webhook = object(conversion, "webhook").unwrap_or(&Value::Null);
+    // The internal type has the fields of the webhook without a level of its own.
+    let config_path = path.clone().field("webhookClientConfig");
+    let versions_path = path.clone().field("conversionReviewVersions");
+    let config = object(webhook, "clientConfig");
+    let versions = array_at(webhook, "conversionReviewVersions");
+    if strategy != "Webhook" {
+        let detail = "should not be set when strategy is not set to Webhook";
+        if config.is_some() {
+            out.forbidden(config_path, detail);
+        }
+        if !versions.is_empty() {
+            out.forbidden(versions_path, detail);
+        }
+        return;
+    }
+    match config {
+        None => out.required(config_path, "required when strategy is set to Webhook"),
+        Some(config) => client_config(config, &config_path, out),
+    }
+    review_versions(versions, &versions_path, out);
+}
+
+fn client_config(config: &Value, path: &FieldPath, out: &mut Collector) {
+    let url = config.get("url").and_then(Value::as_str);
+    match (url, object(config, "service")) {
+        (Some(url), None) => webhook_url(url, &path.clone().field("url"), out),
+        (None, Some(service)) => webhook_service(service, &path.clone().field("service"), out),
+        _ => out.required(path.clone(), "exactly one of url or service is required"),
+    }
+}
+
+fn webhook_url(url: &str, path: &FieldPath, out: &mut Collector) {
+    let Some(uri) = formats::uri::Uri::parse(url) else {
+        out.required(path.clone(), "url must be a valid URL");
+        return;
+    };
+    if uri.scheme != "https" {
+        out.invalid(path.clone(), "'https' is the only allowed URL scheme");
+    }
+    if uri.host.is_empty() {
+        out.invalid(path.clone(), "host must be specified");
+    }
+    if url.contains('@') {
+        out.invalid(path.clone(), "user information is not permitted in the URL");
+    }
+    if url.contains('#') {
+        out.invalid(path.clone(), "fragments are not permitted in the URL");
+    }
+    if !uri.query.is_empty() {
+        out.invalid(
+            path.clone(),
+            "query parameters are not permitted in the URL",
+        );
+    }
+}
+
+fn webhook_service(service: &Value, path: &FieldPath, out: &mut Collector) {
+    // The API server passes name and namespace to its validation in the wrong order.
+    for (key, field) in [("name", "namespace"), ("namespace", "name")] {
+        if text(service, key).is_empty() {
+            out.required(
+                path.clone().named(field),
+                format!("service {field} is required"),
+            );
+        }
+    }
+    let port = service.get("port").and_then(fields::integer).unwrap_or(443);
+    if !(1..=65535).contains(&port) {
+        out.invalid(
+            path.clone().field("port"),
+            "port is not valid: must be between 1 and 65535, inclusive",
+        );
+    }
+    if !is_set(service, "path") {
+        return;
+    }
+    let field = path.clone().field("path");
+    let url_path = text(service, "path");
+    let Some(rest) = url_path.strip_prefix('/') else {
+        out.invalid(field, "must start with a '/'");
+        return;
+    };
+    if rest.is_empty() {
+        return;
+    }
+    let steps: Vec<&str> = rest.strip_suffix('/').unwrap_or(rest).split('/').collect();
+    for step in steps {
+        if step.is_empty() {
+            out.invalid(field.clone(), "segment may not be empty");
+        } else {
+            let reasons = crate::crd::names::dns1123_subdomain(step);
+            out.reasons(field.clone(), step, &reasons);
+        }
+    }
+}
+
+fn review_versions(versions: &[Value], path: &FieldPath, out: &mut Collector) {
+    if versions.is_empty() {
+        out.required(path.clone(), "");
+        return;
+    }
+    let names: Vec<&str> = versions
+        .iter()
+        .map(|it| it.as_str().unwrap_or_default())
+        .collect();
+    for (position, name) in names.iter().enumerate() {
+        let field = path.clone().index(position);
+        if names.iter().take(position).any(|it| it == name) {
+            out.invalid(field, "duplicate version");
+        } else {
+            out.reasons(field, name, &dns1035_label(name));
+        }
+    }
+    if !names.iter().any(|it| matches!(*it, "v1" | "v1beta1")) {
+        out.invalid(path.clone(), "must include at least one of v1, v1beta1");
+    }
+}

@@ -1,0 +1,264 @@
+//! The spec of a definition.
+
+use super::collector::{Collector, is_set, object, text};
+use super::{conversion, defaults, names, schemas, structural, versions};
+use crate::crd::names::{dns1035_label, dns1123_subdomain};
+use crate::crd::node::Node;
+use crate::crd::values::{array_at, flag_at};
+use lockkeeper_api::field_path::FieldPath;
+use serde_json::Value;
+
+const SCOPES: [&str; 2] = ["Cluster", "Namespaced"];
+
+/// The keywords that the root of a schema may have if the subresource `status` is enabled.
+const ROOT_KEYWORDS: [&str; 22] = [
+    "description",
+    "type",
+    "format",
+    "title",
+    "maximum",
+    "exclusiveMaximum",
+    "minimum",
+    "exclusiveMinimum",
+    "maxLength",
+    "minLength",
+    "pattern",
+    "maxItems",
+    "minItems",
+    "uniqueItems",
+    "multipleOf",
+    "required",
+    "items",
+    "properties",
+    "externalDocs",
+    "example",
+    "x-kubernetes-preserve-unknown-fields",
+    "x-kubernetes-validations",
+];
+
+/// Fields of versions that the internal type has once, if they are equal in all versions.
+#[allow(
+    clippy::struct_excessive_bools,
+    reason = "each field of a version is shared by itself"
+)]
+struct SharedFields {
+    schema: bool,
+    subresources: bool,
+    columns: bool,
+    selectable_fields: bool,
+}
+
+impl SharedFields {
+    fn new(versions: &[Value]) -> Self {
+        let is_shared = |key: &str| {
+            let first = versions
+                .first()
+                .and_then(|it| it.get(key))
+                .filter(|it| !is_empty_list(it));
+            let others = versions
+                .iter()
+                .all(|it| it.get(key).filter(|it| !is_empty_list(it)) == first);
+            !versions.is_empty() && others
+        };
+        Self {
+            schema: is_shared("schema"),
+            subresources: is_shared("subresources"),
+            columns: is_shared("additionalPrinterColumns"),
+            selectable_fields: is_shared("selectableFields"),
+        }
+    }
+}
+
+fn is_empty_list(value: &Value) -> bool {
+    value.as_array().is_some_and(Vec::is_empty)
+}
+
+/// Validates the spec.
+pub(super) fn validate(spec: &Value, path: &FieldPath, out: &mut Collector) {
+    group(spec, path, out);
+    let scope = text(spec, "scope");
+    let scope_path = path.clone().field("scope");
+    if scope.is_empty() {
+        out.required(scope_path, "");
+    } else if !SCOPES.contains(&scope) {
+        out.not_supported(scope_path, scope, &SCOPES);
+    }
+    let all = array_at(spec, "versions");
+    let shared = SharedFields::new(all);
+    let first = all.first().unwrap_or(&Value::Null);
+    version_schemas(all, &shared, path, out);
+    version_names(all, path, out);
+    for (position, version) in all.iter().enumerate() {
+        let path = path.clone().field("versions").index(position);
+        versions::deprecation(version, &path, out);
+        parts(version, &shared, true, &path, out);
+    }
+    let version_name = text(first, "name");
+    if !version_name.is_empty() {
+        out.reasons(
+            path.clone().field("version"),
+            version_name,
+            &dns1035_label(version_name),
+        );
+    }
+    let spec_names = object(spec, "names").unwrap_or(&Value::Null);
+    let names_path = path.clone().field("names");
+    for key in ["plural", "singular", "kind", "listKind"] {
+        if text(spec_names, key).is_empty() {
+            out.required(names_path.clone().named(key), "");
+        }
+    }
+    names::validate(spec_names, &names_path, out);
+    parts(first, &shared, false, path, out);
+    if let Some(settings) = object(spec, "conversion") {
+        conversion::validate(settings, &path.clone().field("conversion"), out);
+    }
+}
+
+fn group(spec: &Value, path: &FieldPath, out: &mut Collector) {
+    let group = text(spec, "group");
+    let field = path.clone().field("group");
+    let reasons = dns1123_subdomain(group);
+    if group.is_empty() {
+        out.required(field, "");
+    } else if !reasons.is_empty() {
+        out.reasons(field, group, &reasons);
+    } else if !group.contains('.') {
+        out.invalid(field, "should be a domain with at least one dot");
+    }
+}
+
+/// Every version needs a schema.
+fn version_schemas(all: &[Value], shared: &SharedFields, path: &FieldPath, out: &mut Collector) {
+    let schema = |it: &Value| {
+        object(it, "schema")
+            .and_then(|it| object(it, "openAPIV3Schema"))
+            .is_some()
+    };
+    let is_global = shared.schema && all.first().is_some_and(schema);
+    if is_global {
+        return;
+    }
+    for (position, version) in all.iter().enumerate() {
+        if shared.schema || !schema(version) {
+            let path = path.clone().field("versions").index(position);
+            out.required(path.field("schema").field("openAPIV3Schema"), "");
+        }
+    }
+}
+
+fn version_names(all: &[Value], path: &FieldPath, out: &mut Collector) {
+    let versions_path = path.clone().field("versions");
+    let mut names: Vec<&str> = Vec::new();
+    let mut is_unique = true;
+    for (position, version) in all.iter().enumerate() {
+        let name = text(version, "name");
+        is_unique &= !names.contains(&name);
+        names.push(name);
+        let field = versions_path.clone().index(position).field("name");
+        out.reasons(field, name, &dns1035_label(name));
+    }
+    if !is_unique {
+        out.invalid(versions_path.clone(), "must contain unique version names");
+    }
+    if all.iter().filter(|it| flag_at(it, "storage")).count() != 1 {
+        out.invalid(
+            versions_path,
+            "must have exactly one version marked as storage version",
+        );
+    }
+}
+
+/// Validates the parts of a version that are shared by all versions, or those that are not.
+fn parts(
+    version: &Value,
+    shared: &SharedFields,
+    is_version: bool,
+    path: &FieldPath,
+    out: &mut Collector,
+) {
+    let schema = object(version, "schema").and_then(|it| object(it, "openAPIV3Schema"));
+    let subresources = object(version, "subresources").unwrap_or(&Value::Null);
+    if shared.schema != is_version
+        && let Some(schema) = schema
+    {
+        let name = if is_version { "schema" } else { "validation" };
+        let path = path.clone().named(name).field("openAPIV3Schema");
+        root_schema(schema, is_set(subresources, "status"), &path, out);
+    }
+    if shared.subresources != is_version {
+        versions::subresources(subresources, &path.clone().field("subresources"), out);
+    }
+    if shared.columns != is_version {
+        let path = path.clone().field("additionalPrinterColumns");
+        versions::columns(versions::columns_of(version), &path, out);
+    }
+    let fields = array_at(version, "selectableFields");
+    if shared.selectable_fields != is_version && !fields.is_empty() {
+        let path = path.clone().field("selectableFields");
+        match schema {
+            // A shared schema is not part of the version any more.
+            Some(schema) if shared.schema != is_version => {
+                versions::selectable_fields(fields, schema, &path, out);
+            }
+            _ => out.invalid(path, "may only be set when a schema is included"),
+        }
+    }
+}
+
+fn root_schema(schema: &Value, has_status: bool, path: &FieldPath, out: &mut Collector) {
+    if has_status {
+        let kind = text(schema, "type");
+        if !kind.is_empty() && kind != "object" {
+            out.invalid(path.clone().field("type"), "only \"object\" is allowed as the type at the root of the schema if the status subresource is enabled");
+        }
+        let mut others = entries_of(schema).filter(|it| !ROOT_KEYWORDS.contains(it));
+        if others.next().is_some() {
+            out.invalid(path.clone(), "the root of the schema has fields that are not allowed if the status subresource is enabled");
+        }
+    }
+    if flag_at(schema, "nullable") {
+        out.forbidden(
+            path.clone().field("nullable"),
+            "nullable cannot be true at the root",
+        );
+    }
+    let before = out.findings.len();
+    let is_supported = !structural::has_unsupported_keywords(schema);
+    let mut root = None;
+    if is_supported {
+        structural::validate(schema, path, out);
+        root = Node::from_schema(schema)
+            .ok()
+            .filter(|_| out.findings.len() == before);
+        if let Some(root) = &root {
+            defaults::validate(root, path, out);
+        }
+    }
+    let root = root.filter(|_| out.findings.len() == before);
+    schemas::validate(schema, root.as_ref(), path, out);
+    if !is_supported && out.findings.len() == before {
+        out.invalid(path.clone(), "a keyword is not supported");
+    }
+}
+
+/// The keywords of a schema that are not empty.
+fn entries_of(schema: &Value) -> impl Iterator<Item = &str> {
+    let fields = schema.as_object().into_iter().flatten();
+    let is_zero = |it: &Value| match it {
+        Value::Null | Value::Bool(false) => true,
+        Value::String(text) => text.is_empty(),
+        _ => false,
+    };
+    fields
+        .filter(move |it| !is_zero(it.1))
+        .map(|it| it.0.as_str())
+}
+
+/// The names of the versions that are stored.
+pub(super) fn storage_versions(spec: &Value) -> Vec<Value> {
+    let stored = array_at(spec, "versions")
+        .iter()
+        .filter(|it| flag_at(it, "storage"));
+    stored.map(|it| text(it, "name").into()).collect()
+}

@@ -1,0 +1,28 @@
+//! CEL expressions over the values of a custom resource, with the semantics of cel-go and the environment of
+//! Kubernetes 1.37.
+//!
+//! The parser is that of the crate `cel`; the evaluation is our own, because it reads objects by their schemas (times,
+//! durations, lists that are sets or maps) without copying them.
+
+mod conversions;
+mod equality;
+mod evaluate;
+mod functions;
+mod json;
+mod library;
+mod lists;
+mod macros;
+mod named_formats;
+mod operators;
+mod quantities;
+mod scope;
+mod strings;
+mod times;
+mod urls;
+mod value;
+
+pub(super) use evaluate::{evaluate, qualified_name};
+pub(super) use json::unescaped;
+pub(super) use named_formats::is_named_format;
+pub(super) use scope::{Budget, Scope};
+pub(super) use value::{Failure, Value};

@@ -1,0 +1,277 @@
+//! Evaluates the tree of an expression.
+
+use super::equality;
+use super::functions;
+use super::operators;
+use super::scope::{Budget, Scope};
+use super::value::{Failure, Outcome, Value, error, no_overload};
+use crate::crd::cel_program::Program;
+use kube_cel::cel::IdedExpr;
+use kube_cel::cel::common::ast::operators as op;
+use kube_cel::cel::common::ast::{
+    CallExpr, ComprehensionExpr, EntryExpr, Expr, LiteralValue, SelectExpr,
+};
+use std::rc::Rc;
+
+/// The names of types that are values.
+const TYPES: [&str; 10] = [
+    "int",
+    "uint",
+    "double",
+    "bool",
+    "string",
+    "bytes",
+    "list",
+    "map",
+    "null_type",
+    "type",
+];
+
+/// Evaluates an expression.
+pub(in super::super) fn evaluate<'a>(
+    program: &Program,
+    scope: &mut Scope<'a>,
+    budget: &mut Budget,
+) -> Outcome<'a> {
+    Evaluator { scope, budget }.expression(program.tree())
+}
+
+pub(super) struct Evaluator<'s, 'a> {
+    pub(super) scope: &'s mut Scope<'a>,
+    pub(super) budget: &'s mut Budget,
+}
+
+impl<'a> Evaluator<'_, 'a> {
+    pub(super) fn expression(&mut self, tree: &IdedExpr) -> Outcome<'a> {
+        self.budget.charge(1)?;
+        match &tree.expr {
+            Expr::Literal(literal) => Ok(self::literal(literal)),
+            Expr::Ident(name) => self.name(name),
+            Expr::Select(select) => self.select(select),
+            Expr::Call(call) => self.call(call),
+            Expr::Comprehension(all) => self.comprehension(all),
+            Expr::List(list) => {
+                let mut items = Vec::with_capacity(list.elements.len());
+                for (position, item) in list.elements.iter().enumerate() {
+                    let item = self.expression(item)?;
+                    if !list.optional_indices.contains(&position) {
+                        items.push(item);
+                    } else if let Value::Optional(item) = item {
+                        items.extend(item.map(|it| it.as_ref().clone()));
+                    } else {
+                        return no_overload();
+                    }
+                }
+                Ok(Value::list(items))
+            }
+            Expr::Map(map) => {
+                let mut entries = Vec::with_capacity(map.entries.len());
+                for entry in &map.entries {
+                    let EntryExpr::MapEntry(entry) = &entry.expr else {
+                        return error("unsupported entry");
+                    };
+                    let key = self.expression(&entry.key)?;
+                    let mut value = self.expression(&entry.value)?;
+                    if entry.optional {
+                        match value {
+                            Value::Optional(Some(inner)) => value = inner.as_ref().clone(),
+                            Value::Optional(None) => continue,
+                            _ => return no_overload(),
+                        }
+                    }
+                    entries.push((key, value));
+                }
+                Ok(Value::Map(Rc::new(entries)))
+            }
+            Expr::Struct(_) | Expr::Unspecified => error("unsupported expression"),
+        }
+    }
+
+    fn name(&self, name: &str) -> Outcome<'a> {
+        if let Some(value) = self.scope.get(name) {
+            return value.clone();
+        }
+        match TYPES.iter().find(|it| **it == name) {
+            Some(name) => Ok(Value::Type(name)),
+            None => error(format!("undeclared reference to '{name}'")),
+        }
+    }
+
+    pub(super) fn has_variable(&self, name: &str) -> bool {
+        self.scope.get(name).is_some()
+    }
+
+    fn select(&mut self, select: &SelectExpr) -> Outcome<'a> {
+        let path = qualified_name(&select.operand).map(|it| format!("{it}.{}", select.field));
+        match path.as_deref() {
+            Some("google.protobuf.Timestamp") => {
+                return Ok(Value::Type("google.protobuf.Timestamp"));
+            }
+            Some("google.protobuf.Duration") => return Ok(Value::Type("google.protobuf.Duration")),
+            _ => {}
+        }
+        let operand = self.expression(&select.operand)?;
+        let key = Value::text(select.field.clone());
+        let found = match &operand {
+            Value::Optional(inner) => {
+                let found = inner
+                    .as_ref()
+                    .map(|it| equality::find(it, &key))
+                    .transpose()?
+                    .flatten();
+                if select.test {
+                    return Ok(Value::Bool(found.is_some()));
+                }
+                return Ok(Value::optional(found));
+            }
+            operand => equality::find(operand, &key)?,
+        };
+        match found {
+            _ if select.test => Ok(Value::Bool(found.is_some())),
+            Some(value) => Ok(value),
+            None => error(format!("no such key: {}", select.field)),
+        }
+    }
+
+    fn call(&mut self, call: &CallExpr) -> Outcome<'a> {
+        let args = call.args.as_slice();
+        match (call.func_name.as_str(), args) {
+            (op::LOGICAL_AND, [left, right]) => self.logic(left, right, false),
+            (op::LOGICAL_OR, [left, right]) => self.logic(left, right, true),
+            (op::CONDITIONAL, [condition, yes, no]) => match self.expression(condition)? {
+                Value::Bool(true) => self.expression(yes),
+                Value::Bool(false) => self.expression(no),
+                _ => no_overload(),
+            },
+            (op::NOT_STRICTLY_FALSE, [condition]) => Ok(match self.expression(condition) {
+                Ok(Value::Bool(flag)) => Value::Bool(flag),
+                Err(Failure::CostExceeded) => return Err(Failure::CostExceeded),
+                _ => Value::Bool(true),
+            }),
+            (op::OPT_SELECT | op::OPT_INDEX, [operand, key]) => {
+                let operand = self.expression(operand)?;
+                let key = self.expression(key)?;
+                operators::optional_index(&operand, &key)
+            }
+            _ => {
+                if let Some(value) = self.macro_call(call) {
+                    return value;
+                }
+                self.strict_call(call)
+            }
+        }
+    }
+
+    /// A function whose arguments are evaluated first.
+    fn strict_call(&mut self, call: &CallExpr) -> Outcome<'a> {
+        let mut args = Vec::with_capacity(call.args.len());
+        let mut name = call.func_name.clone();
+        let mut has_target = false;
+        if let Some(target) = call.target.as_deref() {
+            if let Some(namespace) = qualified_name(target).filter(|it| self.is_namespace(it)) {
+                name = format!("{namespace}.{name}");
+            } else {
+                args.push(self.expression(target)?);
+                has_target = true;
+            }
+        }
+        for arg in &call.args {
+            args.push(self.expression(arg)?);
+        }
+        match operators::apply(&name, &args) {
+            Some(value) => value,
+            None => functions::call(&name, has_target, &args, self.budget),
+        }
+    }
+
+    /// Whether a name is a prefix of functions, not a variable.
+    fn is_namespace(&self, name: &str) -> bool {
+        matches!(
+            name,
+            "base64"
+                | "cel"
+                | "format"
+                | "ip"
+                | "jsonpatch"
+                | "lists"
+                | "math"
+                | "optional"
+                | "sets"
+                | "strings"
+        ) && !self.has_variable(name)
+    }
+
+    /// `&&` and `||`: an operand that decides the result hides the error of the other one.
+    fn logic(&mut self, left: &IdedExpr, right: &IdedExpr, decisive: bool) -> Outcome<'a> {
+        let left = self.expression(left);
+        match left {
+            Ok(Value::Bool(flag)) if flag == decisive => return left,
+            Err(Failure::CostExceeded) => return left,
+            _ => {}
+        }
+        match (left, self.expression(right)) {
+            (_, Err(Failure::CostExceeded)) => Err(Failure::CostExceeded),
+            (_, Ok(Value::Bool(flag))) if flag == decisive => Ok(Value::Bool(decisive)),
+            (Ok(Value::Bool(_)), Ok(Value::Bool(_))) => Ok(Value::Bool(!decisive)),
+            (Err(failure), _) | (_, Err(failure)) => Err(failure),
+            _ => no_overload(),
+        }
+    }
+
+    fn comprehension(&mut self, all: &ComprehensionExpr) -> Outcome<'a> {
+        let range = self.expression(&all.iter_range)?;
+        let items = operators::range_of(&range)?;
+        let before = self.scope.count();
+        let initial = self.expression(&all.accu_init);
+        self.scope.set(&all.accu_var, initial);
+        for item in items {
+            self.scope.set(&all.iter_var, item);
+            let condition = self.expression(&all.loop_cond);
+            if let Ok(Value::Bool(false)) = condition {
+                self.scope.truncate(before.saturating_add(1));
+                break;
+            }
+            let step = self.expression(&all.loop_step);
+            self.scope.truncate(before.saturating_add(1));
+            if step == Err(Failure::CostExceeded) {
+                self.scope.truncate(before);
+                return step;
+            }
+            self.scope.replace(before, step);
+        }
+        let result = self.expression(&all.result);
+        self.scope.truncate(before);
+        result
+    }
+}
+
+impl PartialEq for Value<'_> {
+    fn eq(&self, other: &Self) -> bool {
+        matches!(equality::equals(self, other), Ok(true))
+    }
+}
+
+/// A name with dots, such as `google.protobuf`.
+pub(in super::super) fn qualified_name(tree: &IdedExpr) -> Option<String> {
+    match &tree.expr {
+        Expr::Ident(name) => Some(name.clone()),
+        Expr::Select(select) if !select.test => Some(format!(
+            "{}.{}",
+            qualified_name(&select.operand)?,
+            select.field
+        )),
+        _ => None,
+    }
+}
+
+fn literal<'a>(literal: &LiteralValue) -> Value<'a> {
+    match literal {
+        LiteralValue::Boolean(value) => Value::Bool(*value.inner()),
+        LiteralValue::Bytes(value) => Value::Bytes(Rc::new(value.inner().to_vec())),
+        LiteralValue::Double(value) => Value::Double(*value.inner()),
+        LiteralValue::Int(value) => Value::Int(*value.inner()),
+        LiteralValue::Null => Value::Null,
+        LiteralValue::String(value) => Value::text(value.inner().to_owned()),
+        LiteralValue::UInt(value) => Value::Uint(*value.inner()),
+    }
+}

@@ -1,0 +1,10 @@
+//! String formats as `k8s.io/kube-openapi/pkg/validation/strfmt` validates them.
+
+mod codes;
+mod email;
+mod known;
+pub(super) mod net;
+pub(super) mod time;
+pub(super) mod uri;
+
+pub(super) use known::{check, is_known};

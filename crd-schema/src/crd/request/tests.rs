@@ -1,0 +1,214 @@
+use super::{Body, FieldValidation, Request, StrictProblem, Verdict};
+use crate::crd::{ContentType, Schema};
+use serde_json::{Value, json};
+
+fn definition(spec: &Value) -> Value {
+    json!({
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": "widgets.example.com"},
+        "spec": {
+            "group": "example.com",
+            "scope": "Namespaced",
+            "names": {"kind": "Widget", "plural": "widgets"},
+            "versions": [{
+                "name": "v1", "served": true, "storage": true,
+                "schema": {"openAPIV3Schema": {"type": "object", "properties": {"spec": spec}}},
+            }],
+        },
+    })
+}
+
+fn schema(spec: &Value) -> Schema {
+    Schema::from_crd(&definition(spec), "v1").unwrap()
+}
+
+fn widget(spec: &Value) -> Value {
+    json!({"apiVersion": "example.com/v1", "kind": "Widget", "metadata": {"name": "a"}, "spec": spec})
+}
+
+fn request<'a>(body: Body<'a>, old: Option<&'a Value>) -> Request<'a> {
+    Request {
+        body,
+        old,
+        is_status: false,
+        field_validation: FieldValidation::Strict,
+        namespace: "default",
+    }
+}
+
+#[track_caller]
+fn check(schema: &Schema, spec: &Value, old: Option<&Value>, expected: &[&str]) {
+    let object = widget(spec);
+    let old = old.map(widget);
+    let answer = schema.answer(&request(Body::Object(&object), old.as_ref()));
+    let found: Vec<String> = match &answer.verdict {
+        Verdict::Accepted(_) => Vec::new(),
+        Verdict::Undecodable { reason, .. } => vec![reason.clone()],
+        Verdict::Invalid(findings) => findings
+            .iter()
+            .map(|it| format!("{} {}", it.field, it.kind.reason()))
+            .collect(),
+    };
+    assert_eq!(found, expected, "{object}");
+}
+
+fn sample() -> Schema {
+    schema(&json!({
+        "type": "object",
+        "required": ["size"],
+        "properties": {
+            "size": {"type": "integer", "minimum": 1, "default": 2},
+            "name": {"type": "string", "maxLength": 5,
+                     "x-kubernetes-validations": [{"rule": "self == oldSelf", "message": "is immutable"}]},
+            "ports": {"type": "array", "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["port"],
+                      "items": {"type": "object", "required": ["port"], "properties": {
+                          "port": {"type": "integer"}, "name": {"type": "string", "enum": ["a", "b"]}}}},
+        },
+        "x-kubernetes-validations": [
+            {"rule": "!has(self.name) || self.size < 9", "fieldPath": ".size", "reason": "FieldValueForbidden"}],
+    }))
+}
+
+#[test]
+fn answer_new_object_reports_fields_of_api_server() {
+    let schema = sample();
+    check(&schema, &json!({}), None, &[]);
+    check(
+        &schema,
+        &json!({"size": 0}),
+        None,
+        &["spec.size FieldValueInvalid"],
+    );
+    check(
+        &schema,
+        &json!({"size": 9, "name": "a"}),
+        None,
+        &["spec.size FieldValueForbidden"],
+    );
+    check(
+        &schema,
+        &json!({"ports": [{"port": 1}, {"port": 1, "name": "c"}]}),
+        None,
+        &[
+            "spec.ports[1].name FieldValueNotSupported",
+            "spec.ports[1] FieldValueDuplicate",
+            "<nil> FieldValueInvalid",
+        ],
+    );
+    check(
+        &schema,
+        &json!({"sise": 1}),
+        None,
+        &["strict decoding error"],
+    );
+}
+
+#[test]
+fn answer_update_ratchets_unchanged_parts() {
+    let schema = sample();
+    let old = json!({"size": 2, "name": "a", "ports": [{"port": 1, "name": "c"}]});
+    check(
+        &schema,
+        &json!({"size": 3, "name": "a", "ports": [{"port": 2}, {"port": 1, "name": "c"}]}),
+        Some(&old),
+        &[],
+    );
+    check(
+        &schema,
+        &json!({"size": 3, "name": "b"}),
+        Some(&old),
+        &["spec.name FieldValueInvalid"],
+    );
+    check(
+        &schema,
+        &json!({"size": 3, "ports": [{"port": 1, "name": "d"}]}),
+        Some(&old),
+        &[
+            "spec.ports[0].name FieldValueNotSupported",
+            "<nil> FieldValueInvalid",
+        ],
+    );
+}
+
+#[test]
+fn answer_accepted_object_is_pruned_and_defaulted() {
+    let schema = sample();
+    let object = widget(&json!({"name": null, "sise": 1}));
+    let mut request = request(Body::Object(&object), None);
+    request.field_validation = FieldValidation::Warn;
+    let answer = schema.answer(&request);
+    assert_eq!(answer.warnings, ["unknown field \"spec.sise\""]);
+    let Verdict::Accepted(stored) = answer.verdict else {
+        panic!("not accepted");
+    };
+    assert_eq!(stored["spec"], json!({"size": 2}));
+    assert_eq!(stored["metadata"]["namespace"], "default");
+}
+
+#[test]
+fn answer_duplicate_field_is_a_strict_problem() {
+    let schema = sample();
+    let text = r#"{"apiVersion": "example.com/v1", "kind": "Widget", "metadata": {"name": "a"},
+        "spec": {"size": 1, "size": 2}}"#;
+    let answer = schema.answer(&request(Body::Text(text, ContentType::Json), None));
+    let Verdict::Undecodable { strict, .. } = answer.verdict else {
+        panic!("decoded");
+    };
+    assert_eq!(strict, [StrictProblem::Duplicate("spec.size".to_owned())]);
+    let text = "apiVersion: example.com/v1\nkind: Widget\nmetadata: {name: a}\nspec:\n  size: 1\n  size: 2\n";
+    let answer = schema.answer(&request(Body::Text(text, ContentType::Yaml), None));
+    assert!(matches!(answer.verdict, Verdict::Undecodable { .. }));
+}
+
+#[test]
+fn answer_hostile_text_is_rejected() {
+    let schema = sample();
+    let bomb = "a: &a [x, x, x, x, x, x, x, x, x, x]\nb: &b [*a, *a, *a, *a, *a, *a, *a, *a, *a, *a]\n\
+                c: &c [*b, *b, *b, *b, *b, *b, *b, *b, *b, *b]\nd: &d [*c, *c, *c, *c, *c, *c, *c, *c, *c, *c]\n\
+                e: &e [*d, *d, *d, *d, *d, *d, *d, *d, *d, *d]\nf: [*e, *e, *e, *e, *e, *e, *e, *e, *e, *e]\n";
+    let deep = "[".repeat(100_000);
+    for (text, content_type) in [
+        (bomb, ContentType::Yaml),
+        (&deep, ContentType::Yaml),
+        (&deep, ContentType::Json),
+        ("", ContentType::Json),
+        ("nul", ContentType::Json),
+        ("a: b: c", ContentType::Yaml),
+    ] {
+        let answer = schema.answer(&request(Body::Text(text, content_type), None));
+        assert!(
+            matches!(answer.verdict, Verdict::Undecodable { .. }),
+            "{text:.20}"
+        );
+    }
+}
+
+#[test]
+fn from_crd_unusable_definition_is_an_error() {
+    let deep = (0..200).fold(
+        json!({"type": "string"}),
+        |below, _| json!({"type": "object", "properties": {"a": below}}),
+    );
+    assert!(Schema::from_crd(&definition(&deep), "v1").is_err());
+    assert!(Schema::from_crd(&definition(&json!({"type": "text"})), "v1").is_err());
+    assert!(Schema::from_crd(&definition(&json!({"$ref": "#/a"})), "v1").is_err());
+    assert!(Schema::from_crd(&definition(&json!({"type": "string"})), "v2").is_err());
+    assert!(Schema::from_crd(&Value::Null, "v1").is_err());
+}
+
+#[test]
+fn validate_rule_beyond_cost_limit_stops() {
+    let loops =
+        "self.all(a, self.all(b, self.all(c, self.all(d, self.all(e, a + b + c + d + e >= 0)))))";
+    let schema = schema(&json!({"type": "array", "items": {"type": "integer"},
+        "x-kubernetes-validations": [{"rule": loops}]}));
+    let object = widget(&json!((0..100).collect::<Vec<_>>()));
+    let findings = schema.validate(&object);
+    assert_eq!(findings.len(), 1);
+    assert!(
+        findings[0].detail.contains("cost"),
+        "{}",
+        findings[0].detail
+    );
+}

@@ -1,0 +1,226 @@
+//! Compares the answer to one case.
+
+use crate::cases::Definitions;
+use crate::names;
+use lockkeeper_crd_schema::crd::{
+    Answer, Body, ContentType, FieldValidation, Request, StrictProblem, Verdict, answer_definition,
+};
+use serde_json::Value;
+use std::collections::BTreeSet;
+
+/// The agreement of one measure in one case.
+#[derive(Default)]
+pub enum Agreement {
+    /// The case does not measure it.
+    #[default]
+    NotMeasured,
+    Agrees,
+    /// The difference.
+    Differs(String),
+}
+
+impl Agreement {
+    fn new(agrees: bool, difference: impl FnOnce() -> String) -> Self {
+        if agrees {
+            Self::Agrees
+        } else {
+            Self::Differs(difference())
+        }
+    }
+}
+
+/// The agreement of all measures in one case.
+#[derive(Default)]
+pub struct Comparison {
+    pub outcome: Agreement,
+    /// Whether the API server accepts a rejected object.
+    pub is_false_positive: bool,
+    pub stage: Agreement,
+    pub causes: Agreement,
+    pub strict: Agreement,
+    pub warnings: Agreement,
+    pub defaulted: Agreement,
+}
+
+/// Answers a case about a custom resource.
+pub fn answer_resource(case: &Value, definitions: &mut Definitions) -> Answer {
+    definitions.schema(case).answer(&request(case))
+}
+
+/// Answers a case about a definition.
+pub fn answer_as_definition(case: &Value) -> Answer {
+    answer_definition(&request(case))
+}
+
+/// Compares an answer with the recorded one.
+pub fn compare(case: &Value, answer: &Answer) -> Comparison {
+    let mut out = Comparison::default();
+    let expected = case["stage"].as_str().unwrap();
+    let actual = stage(answer);
+    let description = describe(answer);
+    let difference = || {
+        format!(
+            "{expected}, not {actual}: {description}\n    {}",
+            case["outcome"]
+        )
+    };
+    let is_accepted = (expected == "accepted", actual == "accepted");
+    out.outcome = Agreement::new(is_accepted.0 == is_accepted.1, difference);
+    out.is_false_positive = is_accepted == (true, false);
+    out.stage = Agreement::new(expected == actual, difference);
+    if expected == "validate" {
+        let expected = expected_causes(case);
+        let actual = causes(answer);
+        out.causes = Agreement::new(expected == actual, || {
+            format!(
+                "missing {}; unexpected {}; {description}\n    {}",
+                names(&expected.difference(&actual).cloned().collect()),
+                names(&actual.difference(&expected).cloned().collect()),
+                case["outcome"]
+            )
+        });
+    }
+    if expected == "decode" {
+        let expected = expected_strict(case);
+        let actual = strict(answer);
+        out.strict = Agreement::new(expected == actual, || {
+            format!("{expected:?}, not {actual:?}; {description}")
+        });
+    }
+    let warnings = case["outcome"]["warnings"].as_array();
+    let warnings = warnings.map_or(&[][..], Vec::as_slice);
+    out.warnings = Agreement::new(warnings.len() == answer.warnings.len(), || {
+        format!("{warnings:?}, not {:?}", answer.warnings)
+    });
+    if expected == "accepted" {
+        out.defaulted = defaulted(case, answer);
+    }
+    out
+}
+
+fn request(case: &Value) -> Request<'_> {
+    let body = match case["raw"].as_str() {
+        Some(text) if case["contentType"] == "application/yaml" => {
+            Body::Text(text, ContentType::Yaml)
+        }
+        Some(text) => Body::Text(text, ContentType::Json),
+        None => Body::Object(&case["object"]),
+    };
+    Request {
+        body,
+        old: case
+            .get("oldObject")
+            .filter(|_| case["operation"] == "UPDATE"),
+        is_status: case["subresource"] == "status",
+        field_validation: match case["fieldValidation"].as_str() {
+            Some("Ignore") => FieldValidation::Ignore,
+            Some("Warn") => FieldValidation::Warn,
+            _ => FieldValidation::Strict,
+        },
+        namespace: "default",
+    }
+}
+
+fn stage(answer: &Answer) -> &'static str {
+    match answer.verdict {
+        Verdict::Accepted(_) => "accepted",
+        Verdict::Undecodable { .. } => "decode",
+        Verdict::Invalid(_) => "validate",
+    }
+}
+
+fn describe(answer: &Answer) -> String {
+    match &answer.verdict {
+        Verdict::Accepted(_) => String::new(),
+        Verdict::Undecodable { reason, .. } => reason.clone(),
+        Verdict::Invalid(findings) => {
+            let texts: Vec<String> = findings
+                .iter()
+                .map(lockkeeper_crd_schema::finding::Finding::text)
+                .collect();
+            texts.join("; ")
+        }
+    }
+}
+
+fn expected_causes(case: &Value) -> BTreeSet<(String, String)> {
+    let causes = case["outcome"]["causes"].as_array().into_iter().flatten();
+    let text = |it: &Value| it.as_str().unwrap_or_default().to_owned();
+    causes
+        .map(|it| (text(&it["field"]), text(&it["reason"])))
+        .collect()
+}
+
+fn causes(answer: &Answer) -> BTreeSet<(String, String)> {
+    let Verdict::Invalid(findings) = &answer.verdict else {
+        return BTreeSet::new();
+    };
+    let pairs = findings
+        .iter()
+        .map(|it| (it.field.to_string(), it.kind.reason().to_owned()));
+    pairs.collect()
+}
+
+fn expected_strict(case: &Value) -> BTreeSet<(String, String)> {
+    let problems = case["outcome"]["strict"].as_array().into_iter().flatten();
+    let text = |it: &Value| it.as_str().unwrap_or_default().to_owned();
+    problems
+        .map(|it| (text(&it["field"]), text(&it["problem"])))
+        .collect()
+}
+
+fn strict(answer: &Answer) -> BTreeSet<(String, String)> {
+    let Verdict::Undecodable { strict, .. } = &answer.verdict else {
+        return BTreeSet::new();
+    };
+    let pairs = strict.iter().filter_map(|it| match it {
+        StrictProblem::Unknown(field) => Some((field.clone(), "unknown".to_owned())),
+        StrictProblem::Duplicate(field) => Some((field.clone(), "duplicate".to_owned())),
+        // YAML reports duplicate keys by their lines.
+        StrictProblem::DuplicateKey => None,
+    });
+    pairs.collect()
+}
+
+/// Compares the stored object with the answer; without `defaulted` the object is stored as it was sent.
+fn defaulted(case: &Value, answer: &Answer) -> Agreement {
+    let Verdict::Accepted(object) = &answer.verdict else {
+        return Agreement::Differs("not accepted".to_owned());
+    };
+    let mut expected = case.get("defaulted").unwrap_or(&case["object"]).clone();
+    let mut actual = object.clone();
+    for value in [&mut expected, &mut actual] {
+        if let Some(metadata) = value["metadata"].as_object_mut() {
+            for name in [
+                "creationTimestamp",
+                "generation",
+                "managedFields",
+                "namespace",
+                "resourceVersion",
+                "uid",
+            ] {
+                metadata.remove(name);
+            }
+            let is_generated = metadata.contains_key("generateName");
+            if is_generated {
+                metadata.remove("name");
+            }
+        }
+    }
+    integers_to_floats(&mut expected);
+    Agreement::new(expected == actual, || {
+        format!("{expected}\n    not {actual}")
+    })
+}
+
+/// Integers beyond 64 bits are floats that Go prints without an exponent.
+fn integers_to_floats(value: &mut Value) {
+    match value {
+        Value::Number(number) if number.is_u64() && !number.is_i64() => {
+            *value = number.as_f64().unwrap().into();
+        }
+        Value::Array(items) => items.iter_mut().for_each(integers_to_floats),
+        Value::Object(fields) => fields.values_mut().for_each(integers_to_floats),
+        _ => {}
+    }
+}

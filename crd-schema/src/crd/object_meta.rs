@@ -2,7 +2,7 @@
 
 use super::formats::time::parse_rfc3339;
 use super::numbers;
-use k8s_openapi::jiff::Timestamp;
+use jiff::Timestamp;
 use serde_json::{Map, Value};
 
 /// The decoded metadata.

@@ -4,7 +4,7 @@ use super::node::{DEPTH_MAX, Format, ListType, Node, SchemaType};
 use super::path::{PathStack, PathStep};
 use crate::finding::{ErrorKind, FINDINGS_PER_RULE_MAX, Finding, quoted};
 use crate::rule_ids::SCHEMA_VIOLATION;
-use k8s_openapi::jiff::Timestamp;
+use jiff::Timestamp;
 use lockkeeper_api::field_path::FieldPath;
 use serde_json::Value;
 use std::borrow::Cow;

@@ -2,9 +2,10 @@
 
 use super::value::{Outcome, Value, error, no_overload};
 use crate::crd::formats::time::{Instant, NANOS_PER_SECOND};
-use k8s_openapi::jiff::civil::Date;
-use k8s_openapi::jiff::tz::{Offset, TimeZone};
-use k8s_openapi::jiff::{Span, Timestamp};
+use jiff::civil::Date;
+use jiff::tz::{Offset, TimeZone, TimeZoneDatabase};
+use jiff::{Span, Timestamp};
+use std::sync::LazyLock;
 
 /// The day from which seconds count.
 const EPOCH: Date = Date::constant(1970, 1, 1);
@@ -37,6 +38,9 @@ fn of_duration<'a>(name: &str, duration: i64) -> Option<Outcome<'a>> {
     })))
 }
 
+/// Compiled in: the result of a rule does not depend on the files of the machine.
+static ZONES: LazyLock<TimeZoneDatabase> = LazyLock::new(TimeZoneDatabase::bundled);
+
 /// A zone by its offset, such as `+02:00`, or by its name.
 fn zone_of(name: &str) -> Option<TimeZone> {
     let (sign, rest) = match name.strip_prefix('-') {
@@ -54,7 +58,7 @@ fn zone_of(name: &str) -> Option<TimeZone> {
     if matches!(name, "" | "UTC") {
         return Some(TimeZone::UTC);
     }
-    TimeZone::get(name).ok()
+    ZONES.get(name).ok()
 }
 
 fn of_time<'a>(name: &str, time: Instant, zone: &TimeZone) -> Option<Outcome<'a>> {

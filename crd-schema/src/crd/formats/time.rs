@@ -1,6 +1,6 @@
 //! Dates, times and durations as Go parses them.
 
-use k8s_openapi::jiff::civil::Date;
+use jiff::civil::Date;
 
 /// Nanoseconds of the units of `time.ParseDuration`.
 const UNITS: [(&str, i64); 8] = [

@@ -326,7 +326,7 @@ impl KindRegistry {
                 result.is_complete = true;
             }
             // As in the webhook, rules do not run on an object that does not fit its type.
-            Err(mismatch) => result.findings.push((Severity::Error, mismatch)),
+            Err(mismatch) => result.findings.push((Severity::Error, *mismatch)),
         }
         Some(result)
     }

@@ -135,12 +135,12 @@ mod tests {
     }
 
     /// Accepts every object.
-    fn accept_all(_: &Value, _: &Context<'_>) -> Result<Verdict, Finding> {
+    fn accept_all(_: &Value, _: &Context<'_>) -> Result<Verdict, Box<Finding>> {
         Ok(Verdict::default())
     }
 
     /// Rejects every object by CQ007.
-    fn reject_all(_: &Value, _: &Context<'_>) -> Result<Verdict, Finding> {
+    fn reject_all(_: &Value, _: &Context<'_>) -> Result<Verdict, Box<Finding>> {
         let mut verdict = Verdict::default();
         verdict.denials.push(Finding {
             rule: Cow::Borrowed("CQ007"),

@@ -9,7 +9,7 @@ use lockkeeper_policies::validated_kind::ValidatedKind;
 use serde_json::Value;
 
 /// Runs the rules of one kind. The error is the finding that the object does not fit its type.
-pub type RuleFn = fn(&Value, &Context<'_>) -> Result<Verdict, Finding>;
+pub type RuleFn = fn(&Value, &Context<'_>) -> Result<Verdict, Box<Finding>>;
 
 /// Computes the defaults of the webhook for a created object; none if it does not fit its type.
 pub type DefaultFn = fn(&Value, &Context<'_>) -> Defaults;
@@ -18,7 +18,7 @@ pub type DefaultFn = fn(&Value, &Context<'_>) -> Defaults;
 pub fn check_rules<T: ValidatedKind>(
     object: &Value,
     context: &Context<'_>,
-) -> Result<Verdict, Finding> {
+) -> Result<Verdict, Box<Finding>> {
     let mut decoded: T = decode(object)?;
     // The API server sets defaults of built-in kinds before other components see an object. Rules evaluate the same object.
     let is_defaulted_upstream = !T::OWN && T::DEFAULTED_ON.is_empty();
@@ -33,12 +33,12 @@ pub fn check_rules<T: ValidatedKind>(
     Ok(review(&ReviewSubject::Create(&decoded), context))
 }
 
-fn decode<T: ValidatedKind>(object: &Value) -> Result<T, Finding> {
+fn decode<T: ValidatedKind>(object: &Value) -> Result<T, Box<Finding>> {
     T::deserialize(object).map_err(|error| {
         let finding = T::type_mismatch(object);
-        finding.unwrap_or_else(|| {
+        Box::new(finding.unwrap_or_else(|| {
             Finding::decode_error(FieldPath::default(), None, &error.to_string())
-        })
+        }))
     })
 }
 

@@ -7,13 +7,16 @@ use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::{env, fs};
 
-/// The folder with the data, if there is one.
-pub fn folder() -> Option<PathBuf> {
+/// The folder with the data.
+pub fn folder() -> PathBuf {
     let here = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("..");
-    let root = env::var_os("LOCKKEEPER_CONFORMANCE_DIR");
-    let root = root.map_or_else(|| here.join("../shared/data"), |it| here.join(it));
-    let folder = root.join("crdcheck");
-    folder.join("cases").is_dir().then_some(folder)
+    let shared = here.join("../shared/data");
+    let root = match env::var_os("LOCKKEEPER_CONFORMANCE_DIR") {
+        Some(folder) => here.join(folder),
+        None if shared.is_dir() => shared,
+        None => here.join("tests/conformance/data"),
+    };
+    root.join("crdcheck")
 }
 
 /// The projects with cases, sorted.
@@ -24,6 +27,7 @@ pub fn projects(folder: &Path) -> Vec<String> {
     let mut names: Vec<String> = paths
         .map(|it| it.file_stem().unwrap().to_string_lossy().into_owned())
         .collect();
+    assert!(!names.is_empty(), "{} has no cases", folder.display());
     names.sort();
     names
 }

@@ -22,58 +22,40 @@ mod score;
 use cases::Definitions;
 use score::Scores;
 use std::collections::BTreeSet;
-use std::path::PathBuf;
 
 /// The project of the kinds that need no definition.
 const BUILT_IN: &str = "builtin";
 
-/// The stack of the thread that evaluates the cases: unoptimized code needs more than the default.
-const STACK_BYTES: usize = 256 * 1024 * 1024;
-
-/// Runs a test with the folder of the data, if there is one.
-fn with_data(test: impl FnOnce(PathBuf) + Send + 'static) {
-    let test = || match cases::folder() {
-        Some(folder) => test(folder),
-        None => println!("no data: skipped"),
-    };
-    let thread = std::thread::Builder::new()
-        .stack_size(STACK_BYTES)
-        .spawn(test);
-    thread.unwrap().join().unwrap();
-}
-
 #[test]
 fn custom_resources_match_api_server() {
-    with_data(|folder| {
-        let mut scores = Scores::default();
-        let projects = cases::projects(&folder);
-        for project in projects.iter().filter(|it| *it != BUILT_IN) {
-            let mut definitions = Definitions::new(folder.join("crds").join(project));
-            for case in cases::read(&folder, project) {
-                let answer = compare::answer_resource(&case, &mut definitions);
-                scores.add(project, &case, &compare::compare(&case, &answer));
-            }
+    let folder = cases::folder();
+    let mut scores = Scores::default();
+    let projects = cases::projects(&folder);
+    for project in projects.iter().filter(|it| *it != BUILT_IN) {
+        let mut definitions = Definitions::new(folder.join("crds").join(project));
+        for case in cases::read(&folder, project) {
+            let answer = compare::answer_resource(&case, &mut definitions);
+            scores.add(project, &case, &compare::compare(&case, &answer));
         }
-        scores.print();
-        scores.assert_floors(&score::RESOURCE_FLOORS);
-    });
+    }
+    scores.print();
+    scores.assert_floors(&score::RESOURCE_FLOORS);
 }
 
 #[test]
 fn definitions_match_api_server() {
-    with_data(|folder| {
-        let mut scores = Scores::default();
-        if cases::projects(&folder).iter().all(|it| it != BUILT_IN) {
-            return;
-        }
-        let cases = cases::read(&folder, BUILT_IN).into_iter();
-        for case in cases.filter(|it| it["kind"] == "CustomResourceDefinition") {
-            let answer = compare::answer_as_definition(&case);
-            scores.add("definitions", &case, &compare::compare(&case, &answer));
-        }
-        scores.print();
-        scores.assert_floors(&score::DEFINITION_FLOORS);
-    });
+    let folder = cases::folder();
+    let mut scores = Scores::default();
+    if cases::projects(&folder).iter().all(|it| it != BUILT_IN) {
+        return;
+    }
+    let cases = cases::read(&folder, BUILT_IN).into_iter();
+    for case in cases.filter(|it| it["kind"] == "CustomResourceDefinition") {
+        let answer = compare::answer_as_definition(&case);
+        scores.add("definitions", &case, &compare::compare(&case, &answer));
+    }
+    scores.print();
+    scores.assert_floors(&score::DEFINITION_FLOORS);
 }
 
 /// The fields and reasons of causes, for messages.

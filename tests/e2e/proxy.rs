@@ -113,7 +113,8 @@ impl Proxy {
         self.port
     }
 
-    fn break_connections(&self) {
+    /// Breaks all open connections. Requests that were received are still forwarded.
+    pub fn break_connections(&self) {
         for client in lock(&self.shared.clients).iter() {
             let _ = client.shutdown(Shutdown::Both);
         }

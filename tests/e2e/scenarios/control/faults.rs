@@ -135,9 +135,13 @@ pub fn wait_until_drained(objects: &Objects, count: usize) {
     });
 }
 
-/// Kills the controller at random moments.
+/// Kills the controller at random moments. Without a Lease the next one starts at once, so it is started when the API
+/// server has answered the writes of the killed one: `late_admission` tests a write that arrives later.
 fn controller_killed(stage: &mut Fixture) {
-    let mut site = ControllerFixture::open_without_webhook(stage, DEFAULTS);
+    stage.without_webhook();
+    let mut site = ControllerFixture::without_controller(stage);
+    let proxy = site.proxy();
+    site.start_controller_through(&proxy, DEFAULTS);
     queues(&site);
     let (workloads, jobs) = (site.watch("Workload"), site.watch("Job"));
     let pods = site.watch("Pod");
@@ -158,8 +162,14 @@ fn controller_killed(stage: &mut Fixture) {
         thread::sleep(Duration::from_millis(100 + chance.below(1900)));
         drop(site.controller.take());
         kills += 1;
+        proxy.break_connections();
+        wait::until(
+            || Ok((proxy.counts().in_flight == 0).then_some(())),
+            || "a write of the killed controller got no answer".to_owned(),
+        )
+        .unwrap_or_else(|e| panic!("{e}"));
         let folder = site.stage.new_folder();
-        let account = site.stage.controller();
+        let account = proxy.kubeconfig(&folder).unwrap();
         let next = crate::controller::Controller::start_unready(
             &account,
             &folder,

@@ -1,0 +1,80 @@
+//! The Workloads of jobs and the jobs of Workloads: names, labels and owner references.
+
+use super::{JobKind, KINDS};
+use crate::key::{JobKey, ObjectKey};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference};
+use lockkeeper_api::labels;
+use lockkeeper_api::workload::Workload;
+
+/// The key of the workload of a job; see `JobView::workload_name`.
+pub(super) fn workload_name(kind: usize, job: &ObjectKey, uid: &str) -> ObjectKey {
+    let prefix = KINDS
+        .get(kind)
+        .map_or_else(String::new, |it| it.resource().kind.to_lowercase());
+    let digest = fnv1a(&[&prefix, job.namespace(), job.name(), uid]);
+    let short: String = job.name().chars().take(NAME_PART_MAX).collect();
+    let short = short.trim_end_matches(['-', '.']);
+    ObjectKey::new(job.namespace(), &format!("{prefix}-{short}-{digest:016x}"))
+}
+
+/// The name of the job with this uid that a workload was created for, if the name of the workload has the whole name
+/// of the job; the digest proves that. The name of a workload cannot be changed, unlike its owner reference.
+#[must_use]
+pub fn job_name_from_workload(workload: &ObjectKey, kind: usize, uid: &str) -> Option<ObjectKey> {
+    let (_, rest) = workload.name().split_once('-')?;
+    let (name, _) = rest.rsplit_once('-')?;
+    let job = ObjectKey::new(workload.namespace(), name);
+    (workload_name(kind, &job, uid) == *workload).then_some(job)
+}
+
+/// The most characters of the job's name in the name of its workload, so that the whole is a valid label value.
+const NAME_PART_MAX: usize = 38;
+
+/// The 64-bit FNV-1a hash of the parts, each followed by a zero byte.
+fn fnv1a(parts: &[&str]) -> u64 {
+    let bytes = parts.iter().flat_map(|part| part.bytes().chain([0]));
+    // A name needs no cryptographic hash: the API server chooses the uid, and a second job with the same name of
+    // a workload gets none.
+    bytes.fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
+        (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)
+    })
+}
+
+/// The job that controls a workload and its uid, if its kind is in [`KINDS`].
+#[must_use]
+pub fn owner(workload: &Workload) -> Option<(JobKey, &str)> {
+    let (kind, owner) = job_controller(&workload.metadata)?;
+    let namespace = workload.metadata.namespace.as_deref().unwrap_or_default();
+    let name = ObjectKey::new(namespace, &owner.name);
+    Some((JobKey { kind, name }, &owner.uid))
+}
+
+/// The uid of the job that the controller created a workload for, from its label.
+#[must_use]
+pub fn labelled_job_uid(metadata: &ObjectMeta) -> Option<&str> {
+    let all = metadata.labels.as_ref()?;
+    all.get(labels::JOB_UID).map(String::as_str)
+}
+
+/// The kind of the job that a workload with this name was created for; that of `batch/v1` if the name is no
+/// such name.
+#[must_use]
+pub fn kind_from_workload_name(name: &str) -> usize {
+    let (prefix, _) = name.split_once('-').unwrap_or((name, ""));
+    let is_kind = |kind: &&dyn JobKind| kind.resource().kind.to_lowercase() == prefix;
+    KINDS.iter().position(is_kind).unwrap_or_default()
+}
+
+/// The controlling owner of an object and the index of its kind, if that is a kind of job.
+pub(super) fn job_controller(metadata: &ObjectMeta) -> Option<(usize, &OwnerReference)> {
+    let owners = metadata.owner_references.iter().flatten();
+    let mut owners = owners.filter(|it| it.controller == Some(true));
+    let owner = owners.next()?;
+    // Without the version: an owner of another version of the kind is the same object.
+    let group = owner.api_version.split('/').next().unwrap_or_default();
+    let kind = KINDS.iter().position(|kind| {
+        let kind = kind.resource();
+        kind.group == group && kind.kind == owner.kind
+    })?;
+    Some((kind, owner))
+}

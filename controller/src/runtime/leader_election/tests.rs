@@ -101,14 +101,22 @@ async fn leadership_begins_and_ends() {
 
 /// An API server with one Lease.
 #[derive(Clone, Default)]
-struct LeaseServer(Arc<Mutex<LeaseState>>);
+struct LeaseServer {
+    state: Arc<Mutex<LeaseState>>,
+    counts: Arc<watch::Sender<RequestCounts>>,
+}
+
+#[derive(Clone, Copy, Default)]
+struct RequestCounts {
+    answered: usize,
+    written: usize,
+}
 
 #[derive(Default)]
 struct LeaseState {
     lease: Option<Value>,
     /// The status of all responses, if it is not that of the request.
     code: Option<u16>,
-    writes: usize,
 }
 
 impl LeaseServer {
@@ -120,7 +128,7 @@ impl LeaseServer {
     }
 
     fn give_to(&self, holder: &str) {
-        let mut state = self.0.lock().unwrap();
+        let mut state = self.state.lock().unwrap();
         state.code = None;
         state.lease = Some(json!({
             "metadata": {"name": "l", "resourceVersion": "1"},
@@ -129,23 +137,43 @@ impl LeaseServer {
     }
 
     fn set_code(&self, code: u16) {
-        self.0.lock().unwrap().code = Some(code);
+        self.state.lock().unwrap().code = Some(code);
     }
 
-    fn writes(&self) -> usize {
-        self.0.lock().unwrap().writes
+    /// Waits for more requests. Fails after an hour of the paused clock.
+    async fn wait_for_requests(&self, count: usize) {
+        let mut counts = self.counts.subscribe();
+        let before = counts.borrow().answered;
+        let more = counts.wait_for(|it| it.answered >= before + count);
+        timeout(Duration::from_hours(1), more)
+            .await
+            .unwrap()
+            .unwrap();
+    }
+
+    /// Whether the Lease is written within this time.
+    async fn is_written_within(&self, time: Duration) -> bool {
+        let mut counts = self.counts.subscribe();
+        let before = counts.borrow().written;
+        timeout(time, counts.wait_for(|it| it.written > before))
+            .await
+            .is_ok()
     }
 
     fn holder(&self) -> String {
-        let state = self.0.lock().unwrap();
+        let state = self.state.lock().unwrap();
         let holder = &state.lease.as_ref().unwrap()["spec"]["holderIdentity"];
         holder.as_str().unwrap().to_owned()
     }
 
     fn answer(&self, method: &Method, body: &[u8]) -> (u16, Value) {
-        let mut state = self.0.lock().unwrap();
-        if state.code.is_none() && method != Method::GET {
-            state.writes += 1;
+        let mut state = self.state.lock().unwrap();
+        let is_write = state.code.is_none() && method != Method::GET;
+        self.counts.send_modify(|it| {
+            it.answered += 1;
+            it.written += usize::from(is_write);
+        });
+        if is_write {
             state.lease = Some(serde_json::from_slice(body).unwrap());
         }
         let code = if state.lease.is_some() { 200 } else { 404 };
@@ -243,11 +271,11 @@ async fn failed_renewal_does_not_extend_leadership() {
     let (mut lead, _task) = server.elect(open_gate());
     let first = wait_for(&mut lead, true).await;
     server.set_code(503);
-    tokio::time::sleep(TIMING.renew_deadline * 2).await;
+    server.wait_for_requests(10).await;
+    assert!(Instant::now() > first.unwrap().until);
     assert_eq!(*lead.borrow(), first);
     server.give_to("b");
-    tokio::time::sleep(TIMING.retry_period * 2).await;
-    assert_eq!(*lead.borrow(), None);
+    wait_for(&mut lead, false).await;
 }
 
 #[tokio::test(start_paused = true)]
@@ -261,13 +289,11 @@ async fn candidate_with_closed_gate_does_not_renew() {
         gate.record_write(&object, &crate::WriteResult::Failed(String::new()));
     };
     fail("a");
-    tokio::time::sleep(Duration::from_mins(1)).await;
+    tokio::time::advance(Duration::from_mins(1)).await;
     fail("b");
     assert!(!gate.is_open());
     wait_for(&mut lead, false).await;
-    let writes = server.writes();
-    tokio::time::sleep(TIMING.duration).await;
-    assert_eq!(server.writes(), writes);
+    assert!(!server.is_written_within(TIMING.duration).await);
 }
 
 #[tokio::test(start_paused = true)]

@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "tests fail by panicking")]
 
+use lockkeeper_crd_schema::cel::Expression;
 use lockkeeper_crd_schema::crd::{Body, ContentType, FieldValidation, Request, Schema, Verdict};
 use serde_json::{Value, json};
 use std::thread;
@@ -107,6 +108,38 @@ fn deepest_expression_fits() {
                 matches!(verdict, Verdict::Accepted(_)),
                 "{rule}: {verdict:?}"
             );
+        }
+    });
+}
+
+/// Brackets after a string that ends otherwise than a plain one.
+#[test]
+fn nesting_after_any_string_is_limited() {
+    on_default_stack(|| {
+        let nested = format!("{}self.a == 1{}", "(".repeat(20_000), ")".repeat(20_000));
+        for text in [
+            r"r'\'",
+            r#"R"\""#,
+            r"br'\'",
+            r#""""a"b""""#,
+            "'''a'b'''",
+            r#"r"""\""""#,
+            r"b'\''",
+            "'a'",
+        ] {
+            let rule = format!("size({text}) > 0 || {nested}");
+            let schema = json!({
+                "type": "object",
+                "properties": {"a": {"type": "integer"}},
+                "x-kubernetes-validations": [{"rule": rule}],
+            });
+            let definition = definition(&schema);
+            assert!(Expression::new(&rule).is_err(), "{text}");
+            // The rule is rejected, or is not evaluated.
+            if let Ok(schema) = Schema::from_crd(&definition, "v1") {
+                let object = json!({"spec": {"a": 1}});
+                assert!(!schema.validate(&object).is_empty(), "{text}");
+            }
         }
     });
 }

@@ -33,10 +33,10 @@ const NANO_PER_WHOLE: i128 = 1_000_000_000;
 const NANO_PER_MILLI: i128 = 1_000_000;
 
 /// A suffix and its power of ten or of two.
-type Unit = (&'static str, i32);
+pub type Unit = (&'static str, i32);
 
 /// The suffixes of [`Format::DecimalSi`], each 1000 times the one before, from nano.
-const DECIMAL_SI: [Unit; 10] = [
+pub const DECIMAL_SI: [Unit; 10] = [
     ("n", -9),
     ("u", -6),
     ("m", -3),
@@ -67,7 +67,7 @@ const DECIMAL_EXPONENT: [Unit; 13] = [
 ];
 
 /// The suffixes of [`Format::BinarySi`], each 1024 times the one before, from one.
-const BINARY_SI: [Unit; 7] = [
+pub const BINARY_SI: [Unit; 7] = [
     ("", 0),
     ("Ki", 10),
     ("Mi", 20),

@@ -4,7 +4,7 @@ mod cost;
 mod expression;
 pub(crate) mod fast_path;
 mod nesting_limit;
-mod reserved_words;
+pub(crate) mod reserved_words;
 mod values;
 
 pub use expression::{

@@ -27,10 +27,12 @@ mod pruning;
 mod request;
 mod scale;
 mod storage;
+mod system_fields;
 mod value_validation;
 mod values;
 
 pub use decode::ContentType;
 pub use definition::{DefinitionError, Schema};
 pub use definition_checks::answer_definition;
+pub use formats::is_known as is_string_format;
 pub use request::{Answer, Body, FieldValidation, Request, StrictProblem, Verdict};

@@ -3,6 +3,7 @@
 mod metadata;
 mod rules;
 
+pub use lockkeeper_crd_schema::crd::is_string_format;
 pub use lockkeeper_crd_schema::rule_ids::{
     CEL_RULE_VIOLATION as EXPRESSION, SCHEMA_VIOLATION, UNKNOWN_FIELD as UNKNOWN,
 };

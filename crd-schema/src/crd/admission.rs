@@ -3,6 +3,7 @@
 use super::correlation::Correlated;
 use super::definition::Schema;
 use super::meta_validation;
+use super::system_fields::set_system_fields;
 use super::values::{metadata_of, normalized};
 use super::{cel_rules, embedded, list_types, names, scale, value_validation};
 use crate::finding::{ErrorKind, Finding};
@@ -27,28 +28,7 @@ impl Schema {
             return;
         };
         self.set_namespace(metadata, namespace);
-        for name in [
-            "creationTimestamp",
-            "deletionGracePeriodSeconds",
-            "deletionTimestamp",
-            "managedFields",
-            "selfLink",
-            "uid",
-        ] {
-            metadata.remove(name);
-        }
-        metadata.insert("generation".to_owned(), 1.into());
-        let prefix = metadata.get("generateName").and_then(Value::as_str);
-        if let Some(prefix) = prefix.filter(|_| !metadata.contains_key("name")) {
-            /// The longest prefix of a generated name, in bytes.
-            const PREFIX_MAX_BYTES: usize = 58;
-            let end = (0..=PREFIX_MAX_BYTES.min(prefix.len()))
-                .rev()
-                .find(|it| prefix.is_char_boundary(*it));
-            let prefix = prefix.get(..end.unwrap_or_default()).unwrap_or_default();
-            let name = format!("{prefix}xxxxx");
-            metadata.insert("name".to_owned(), name.into());
-        }
+        set_system_fields(metadata);
     }
 
     /// The stored object, which has a namespace even if the given one has none.

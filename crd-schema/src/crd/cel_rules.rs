@@ -151,30 +151,25 @@ impl<'a> Validator<'a> {
                 let stored = |name: &str| old.and_then(|it| it.get(name));
                 for (name, value) in fields {
                     let additional = (rules.additional.as_deref(), schema.additional.as_deref());
-                    if let (Some(rules), Some(below)) = additional {
-                        self.way.push(PathStep::Entry(name));
-                        self.node(
-                            rules,
-                            below,
-                            value,
-                            stored(name),
-                            ratchet.key(name),
-                            below.is_embedded,
-                        );
-                        self.way.pop();
-                    }
                     let property = (rules.properties.get(name), schema.properties.get(name));
-                    if let (Some(rules), Some(below)) = property {
-                        self.way.push(PathStep::Field(name));
-                        self.node(
-                            rules,
-                            below,
-                            value,
-                            stored(name),
-                            ratchet.key(name),
-                            below.is_embedded,
-                        );
-                        self.way.pop();
+                    let steps = [
+                        (additional, PathStep::Entry(name)),
+                        (property, PathStep::Field(name)),
+                    ];
+                    for (nodes, step) in steps {
+                        if let (Some(rules), Some(below)) = nodes {
+                            let ratchet = ratchet.key(name);
+                            self.way.push(step);
+                            self.node(
+                                rules,
+                                below,
+                                value,
+                                stored(name),
+                                ratchet,
+                                below.is_embedded,
+                            );
+                            self.way.pop();
+                        }
                     }
                 }
             }

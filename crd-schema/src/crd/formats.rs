@@ -7,4 +7,5 @@ pub(super) mod net;
 pub(super) mod time;
 pub(super) mod uri;
 
-pub(super) use known::{check, is_known};
+pub(super) use known::check;
+pub use known::is_known;

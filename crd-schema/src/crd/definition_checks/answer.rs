@@ -4,6 +4,7 @@ use super::collector::{Collector, object, text};
 use super::{encoding, fields, names, spec};
 use crate::crd::decode::decode;
 use crate::crd::request::{Answer, Body, FieldValidation, Request, StrictProblem, Verdict};
+use crate::crd::system_fields::set_system_fields;
 use crate::crd::values::{array_at, is_deeper_than, metadata_of, normalized};
 use crate::crd::{meta_validation, object_meta};
 use crate::finding::ErrorKind;
@@ -202,23 +203,8 @@ fn new_metadata(definition: &mut Value, base: &FieldPath, out: &mut Collector) {
     let spec = definition.get("spec").cloned().unwrap_or_default();
     let required = required_name(&spec);
     if let Some(Value::Object(metadata)) = definition.get_mut("metadata") {
-        for name in [
-            "creationTimestamp",
-            "deletionTimestamp",
-            "deletionGracePeriodSeconds",
-            "managedFields",
-            "namespace",
-            "selfLink",
-            "uid",
-        ] {
-            metadata.remove(name);
-        }
-        metadata.insert("generation".to_owned(), 1.into());
-        let prefix = metadata.get("generateName").and_then(Value::as_str);
-        if let Some(prefix) = prefix.filter(|_| !metadata.contains_key("name")) {
-            let name = format!("{prefix}xxxxx");
-            metadata.insert("name".to_owned(), name.into());
-        }
+        metadata.remove("namespace");
+        set_system_fields(metadata);
     }
     let metadata = metadata_of(definition);
     out.findings.extend(meta_validation::validate_new(

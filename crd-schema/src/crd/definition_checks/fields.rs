@@ -272,30 +272,10 @@ fn composite(
 ) -> Result<(), String> {
     match (kind, value) {
         (List(known), Value::Array(items)) => {
-            for (position, item) in items.iter_mut().enumerate() {
-                field(
-                    &Object(known),
-                    item,
-                    &format!("{path}[{position}]"),
-                    unknown,
-                    depth,
-                )?;
-            }
-            Ok(())
+            each_item(&Object(known), items, path, unknown, depth)
         }
         (Schema, Value::Object(object)) => fields(SCHEMA, object, path, unknown, depth),
-        (SchemaList, Value::Array(items)) => {
-            for (position, item) in items.iter_mut().enumerate() {
-                field(
-                    &Schema,
-                    item,
-                    &format!("{path}[{position}]"),
-                    unknown,
-                    depth,
-                )?;
-            }
-            Ok(())
-        }
+        (SchemaList, Value::Array(items)) => each_item(&Schema, items, path, unknown, depth),
         (SchemaMap, Value::Object(object)) => {
             for (name, item) in object.iter_mut() {
                 field(&Schema, item, &join(path, name), unknown, depth)?;
@@ -323,6 +303,19 @@ fn composite(
         }
         _ => Err(format!("{path}: cannot decode into the type of the field")),
     }
+}
+
+fn each_item(
+    kind: &FieldType,
+    items: &mut [Value],
+    path: &str,
+    unknown: &mut Vec<String>,
+    depth: usize,
+) -> Result<(), String> {
+    for (position, item) in items.iter_mut().enumerate() {
+        field(kind, item, &format!("{path}[{position}]"), unknown, depth)?;
+    }
+    Ok(())
 }
 
 /// A whole number of JSON, also if it is written as a float.

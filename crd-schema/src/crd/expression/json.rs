@@ -1,6 +1,7 @@
 //! Reads values of the object by their schemas.
 
 use super::value::{Failure, JsonMap, Outcome, Value, error, no_overload};
+use crate::cel::reserved_words::RESERVED_WORDS;
 use crate::crd::base64::{self, Alphabet};
 use crate::crd::formats::time;
 use crate::crd::node::{Kind, Node};
@@ -28,31 +29,6 @@ const ESCAPES: [(&str, &str); 4] = [
     ("__dot__", "."),
     ("__dash__", "-"),
     ("__slash__", "/"),
-];
-
-/// Reserved words, which are enclosed in underscores.
-const KEYWORDS: [&str; 21] = [
-    "true",
-    "false",
-    "null",
-    "in",
-    "as",
-    "break",
-    "const",
-    "continue",
-    "else",
-    "for",
-    "function",
-    "if",
-    "import",
-    "let",
-    "loop",
-    "package",
-    "namespace",
-    "return",
-    "var",
-    "void",
-    "while",
 ];
 
 impl<'a> Value<'a> {
@@ -134,7 +110,7 @@ fn formatted<'a>(text: &'a str, format: &str) -> Outcome<'a> {
 /// The name of a field as it is written in the object.
 pub(in super::super) fn unescaped(name: &str) -> String {
     let keyword = name.strip_prefix("__").and_then(|it| it.strip_suffix("__"));
-    if let Some(keyword) = keyword.filter(|it| KEYWORDS.contains(it)) {
+    if let Some(keyword) = keyword.filter(|it| RESERVED_WORDS.contains(it)) {
         return keyword.to_owned();
     }
     let mut out = String::new();

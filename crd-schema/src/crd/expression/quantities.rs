@@ -1,31 +1,9 @@
 //! Whether Go represents a quantity as an integer.
 
+use lockkeeper_api::quantity::{BINARY_SI, DECIMAL_SI, Unit};
+
 /// The most digits that Go parses into 64-bit integers.
 const DIGITS_MAX: i64 = 18;
-
-/// Suffixes of powers of ten.
-const DECIMAL: [(&str, i64); 10] = [
-    ("", 0),
-    ("n", -9),
-    ("u", -6),
-    ("m", -3),
-    ("k", 3),
-    ("M", 6),
-    ("G", 9),
-    ("T", 12),
-    ("P", 15),
-    ("E", 18),
-];
-
-/// Suffixes of powers of two.
-const BINARY: [(&str, u32); 6] = [
-    ("Ki", 10),
-    ("Mi", 20),
-    ("Gi", 30),
-    ("Ti", 40),
-    ("Pi", 50),
-    ("Ei", 60),
-];
 
 /// `AsInt64` of a parsed quantity: `None` for a quantity with a fraction, also if it is zero, and for one that Go parses
 /// into a decimal.
@@ -52,17 +30,20 @@ pub(super) fn as_integer(text: &str) -> Option<i64> {
     } else {
         value
     };
-    if let Some((_, power)) = BINARY.iter().find(|it| it.0 == suffix) {
+    let is_meant = |unit: &&Unit| unit.0 == suffix;
+    // Without a suffix a quantity is decimal.
+    let mut binary = BINARY_SI.iter().filter(|it| !it.0.is_empty());
+    if let Some((_, power)) = binary.find(is_meant) {
         let precision = 14_i64
             .checked_sub(count)?
             .checked_sub(i64::from(*power) * 3 / 10)?;
         if !fraction.is_empty() || precision < 0 {
             return None;
         }
-        return value.checked_mul(1_i64.checked_shl(*power)?);
+        return value.checked_mul(1_i64.checked_shl(u32::try_from(*power).ok()?)?);
     }
-    let exponent = match DECIMAL.iter().find(|it| it.0 == suffix) {
-        Some((_, exponent)) => *exponent,
+    let exponent = match DECIMAL_SI.iter().find(is_meant) {
+        Some((_, exponent)) => i64::from(*exponent),
         None => suffix.strip_prefix(['e', 'E'])?.parse().ok()?,
     };
     if count > DIGITS_MAX {

@@ -41,7 +41,8 @@ const KNOWN: [&str; 26] = [
 ];
 
 /// Whether the API server validates strings with this format.
-pub(in super::super) fn is_known(format: &str) -> bool {
+#[must_use]
+pub fn is_known(format: &str) -> bool {
     !format.is_empty() && KNOWN.contains(&normalized(format).as_str())
 }
 

@@ -3,40 +3,8 @@
 use super::cursor::{entries, preserves_unknown_fields, property};
 use crate::diff::Effect;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::JSONSchemaProps;
-use lockkeeper_policies::schema::StructuralSchema;
+use lockkeeper_policies::schema::{StructuralSchema, is_string_format};
 use serde_json::json;
-
-/// The formats of strings that the API server validates, without hyphens.
-const STRING_FORMATS: [&str; 28] = [
-    "bsonobjectid",
-    "byte",
-    "cidr",
-    "creditcard",
-    "date",
-    "datetime",
-    "duration",
-    "email",
-    "hexcolor",
-    "hostname",
-    "ipv4",
-    "ipv6",
-    "isbn",
-    "isbn10",
-    "isbn13",
-    "k8slongname",
-    "k8sshortname",
-    "mac",
-    "password",
-    "rgbcolor",
-    "ssn",
-    "uri",
-    "uuid",
-    "uuid3",
-    "uuid4",
-    "uuid5",
-    "int32",
-    "int64",
-];
 
 /// Whether an object of this schema can have the field.
 pub(super) fn accepts_field(schema: &JSONSchemaProps, name: &str) -> bool {
@@ -95,11 +63,12 @@ pub(super) fn format_effect(old: &JSONSchemaProps, new: &JSONSchemaProps) -> Eff
 fn validated_format(schema: &JSONSchemaProps) -> Option<String> {
     // The API server ignores hyphens: `date-time` is `datetime`.
     let format = schema.format.as_deref()?.replace('-', "");
+    let is_integer = matches!(format.as_str(), "int32" | "int64");
     let is_validated = match schema.type_.as_deref() {
-        Some("integer") => matches!(format.as_str(), "int32" | "int64"),
+        Some("integer") => is_integer,
         Some("number") => matches!(format.as_str(), "float" | "double"),
-        Some("string") => STRING_FORMATS.contains(&format.as_str()) && !format.starts_with("int"),
-        None | Some("") => STRING_FORMATS.contains(&format.as_str()),
+        Some("string") => is_string_format(&format),
+        None | Some("") => is_integer || is_string_format(&format),
         Some(_) => false,
     };
     is_validated.then_some(format)

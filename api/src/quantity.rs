@@ -35,7 +35,7 @@ const NANO_PER_MILLI: i128 = 1_000_000;
 /// A suffix and its power of ten or of two.
 pub type Unit = (&'static str, i32);
 
-/// The suffixes of [`Format::DecimalSi`], each 1000 times the one before, from nano.
+/// The decimal suffixes, each 1000 times the one before, from nano.
 pub const DECIMAL_SI: [Unit; 10] = [
     ("n", -9),
     ("u", -6),
@@ -66,7 +66,7 @@ const DECIMAL_EXPONENT: [Unit; 13] = [
     ("e27", 27),
 ];
 
-/// The suffixes of [`Format::BinarySi`], each 1024 times the one before, from one.
+/// The binary suffixes, each 1024 times the one before, from one.
 pub const BINARY_SI: [Unit; 7] = [
     ("", 0),
     ("Ki", 10),

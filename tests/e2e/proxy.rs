@@ -113,8 +113,7 @@ impl Proxy {
         self.port
     }
 
-    /// Breaks all open connections. Requests that were received are still forwarded.
-    pub fn break_connections(&self) {
+    fn break_connections(&self) {
         for client in lock(&self.shared.clients).iter() {
             let _ = client.shutdown(Shutdown::Both);
         }

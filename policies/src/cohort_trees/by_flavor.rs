@@ -27,7 +27,7 @@ impl<'a> HashedKey<'a> {
     }
 }
 
-/// Values by flavor and resource. A vector sorted by [`HashedKey`]: lookups are far more frequent than changes, and a
+/// Values by flavor and resource. A vector sorted by the hash of the keys: lookups are far more frequent than changes, and a
 /// lookup by borrowed names needs no copies. The names are shared or borrowed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ByFlavor<T, N = SharedName>(Vec<Entry<T, N>>);

@@ -15,6 +15,7 @@ mod pods_ready;
 mod preemption;
 mod preemption_loops;
 mod proxy_faults;
+mod quota_use;
 mod render;
 mod statistics;
 mod tenant;

@@ -18,10 +18,14 @@ use crate::fixture::{DEFAULTS, Fixture};
 use crate::objects::{Objects, collection, merge};
 use crate::wait;
 
-pub const TRIALS: [Trial; 6] = [
+pub const TRIALS: [Trial; 7] = [
     (
         "the checker detects pods without quota",
         invariants::checker_detects_pods_without_quota,
+    ),
+    (
+        "the checker detects usage above quota",
+        invariants::checker_detects_usage_above_quota,
     ),
     (
         "the checker detects violations",
@@ -135,13 +139,9 @@ pub fn wait_until_drained(objects: &Objects, count: usize) {
     });
 }
 
-/// Kills the controller at random moments. Without a Lease the next one starts at once, so it is started when the API
-/// server has answered the writes of the killed one: `late_admission` tests a write that arrives later.
+/// Kills the controller at random moments.
 fn controller_killed(stage: &mut Fixture) {
-    stage.without_webhook();
-    let mut site = ControllerFixture::without_controller(stage);
-    let proxy = site.proxy();
-    site.start_controller_through(&proxy, DEFAULTS);
+    let mut site = ControllerFixture::open_without_webhook(stage, DEFAULTS);
     queues(&site);
     let (workloads, jobs) = (site.watch("Workload"), site.watch("Job"));
     let pods = site.watch("Pod");
@@ -162,14 +162,8 @@ fn controller_killed(stage: &mut Fixture) {
         thread::sleep(Duration::from_millis(100 + chance.below(1900)));
         drop(site.controller.take());
         kills += 1;
-        proxy.break_connections();
-        wait::until(
-            || Ok((proxy.counts().in_flight == 0).then_some(())),
-            || "a write of the killed controller got no answer".to_owned(),
-        )
-        .unwrap_or_else(|e| panic!("{e}"));
         let folder = site.stage.new_folder();
-        let account = proxy.kubeconfig(&folder).unwrap();
+        let account = site.stage.controller();
         let next = crate::controller::Controller::start_unready(
             &account,
             &folder,

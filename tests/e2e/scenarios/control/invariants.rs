@@ -6,6 +6,7 @@ use std::panic;
 
 use serde_json::{Value, json};
 
+use super::quota_use::{holds_quota, pod_cpu, queue_and_cpu};
 use super::render;
 
 /// The quota of a cohort of queues with one resource, cpu, in one flavor.
@@ -82,24 +83,6 @@ enum Collection {
     Pods,
 }
 
-/// The cpus of a pod that has neither ended nor is terminating; of the others none.
-pub fn pod_cpu(pod: &Value) -> u64 {
-    let has_ended = matches!(
-        pod["status"]["phase"].as_str(),
-        Some("Succeeded" | "Failed")
-    );
-    let is_running = pod["deletedVersion"].is_null()
-        && pod["metadata"]["deletionTimestamp"].is_null()
-        && !has_ended;
-    let containers = pod["spec"]["containers"].as_array();
-    let cpus = containers.into_iter().flatten().map(|it| {
-        text(&it["resources"]["requests"]["cpu"])
-            .parse()
-            .unwrap_or(0)
-    });
-    if is_running { cpus.sum() } else { 0 }
-}
-
 /// The uid of the Job that a workload or a pod belongs to.
 fn job_uid(object: &Value) -> String {
     let labels = &object["metadata"]["labels"];
@@ -118,14 +101,6 @@ fn number(object: &Value) -> u64 {
         deleted => deleted,
     };
     version.as_str().unwrap().parse().unwrap()
-}
-
-/// Whether a workload holds quota.
-pub fn holds_quota(object: &Value) -> bool {
-    object["deletedVersion"].is_null()
-        && object["status"]["admission"].is_object()
-        && render::has_status(object, "QuotaReserved", "True")
-        && !render::has_status(object, "Finished", "True")
 }
 
 struct Checker<'a> {
@@ -188,7 +163,7 @@ impl Checker<'_> {
                 object: object.clone(),
             },
         );
-        if !held && holds_now {
+        if holds_now {
             self.check_quota(at);
         }
         if held && !holds_now {
@@ -301,32 +276,70 @@ impl Checker<'_> {
     }
 }
 
-/// The queue that a workload uses quota of, and how much.
-pub fn queue_and_cpu(object: &Value) -> (String, u64) {
-    let admission = &object["status"]["admission"];
-    let used = &admission["podSetAssignments"][0]["resourceUsage"]["cpu"];
-    let used = text(used).parse().unwrap();
-    (text(&admission["clusterQueue"]), used)
-}
-
 fn text(value: &Value) -> String {
     value.as_str().unwrap_or_default().to_owned()
 }
 
+const QUOTA: Limits<'_> = Limits {
+    queues: &[("q", 4)],
+    total: 6,
+};
+
+/// The message about the first violation in a history. Empty if there is none.
+fn violation(workloads: &[Value], jobs: &[Value], pods: &[Value]) -> String {
+    let checked = panic::catch_unwind(|| check_history(workloads, jobs, pods, &QUOTA));
+    let Err(why) = checked else {
+        return String::new();
+    };
+    let why = why.downcast_ref::<String>().cloned();
+    why.unwrap_or_else(|| "no message".to_owned())
+}
+
+#[track_caller]
+fn assert_found(workloads: &[Value], jobs: &[Value], what: &str) {
+    let why = violation(workloads, jobs, &[]);
+    assert!(why.contains(what), "{what:?} is not in {why:?}");
+}
+
+/// Tests the invariants about quota: each of these histories violates one.
+pub fn checker_detects_usage_above_quota(_: &mut crate::fixture::Fixture) {
+    let admitted = admitted_workload;
+    let reclaimed = reclaimed_pod;
+    for (history, expected) in [
+        (
+            vec![admitted(1, "a", "q", 3), admitted(2, "b", "q", 2)],
+            "q holds 5 of 4",
+        ),
+        (
+            vec![admitted(1, "a", "q", 3), admitted(2, "b", "r", 4)],
+            "7 of 6 are held",
+        ),
+        (
+            vec![reclaimed(2, "a", "q", 3), admitted(3, "b", "q", 3)],
+            "q holds 5 of 4",
+        ),
+        // The quota of the reclaimed pod is taken back.
+        (
+            vec![
+                reclaimed(2, "a", "q", 3),
+                admitted(3, "b", "q", 2),
+                admitted(4, "a", "q", 3),
+            ],
+            "q holds 5 of 4",
+        ),
+    ] {
+        assert_found(&history, &[], expected);
+    }
+    let shared = [
+        admitted(1, "a", "q", 3),
+        reclaimed(2, "a", "q", 3),
+        admitted(3, "b", "q", 2),
+    ];
+    assert_eq!(violation(&shared, &[], &[]), "");
+}
+
 /// Tests the checker: each of these histories violates one invariant.
 pub fn checker_detects_violations(_: &mut crate::fixture::Fixture) {
-    let limits = Limits {
-        queues: &[("q", 4)],
-        total: 6,
-    };
-    let found = |workloads: &[Value], jobs: &[Value]| {
-        let checked = panic::catch_unwind(|| check_history(workloads, jobs, &[], &limits));
-        let Err(why) = checked else {
-            return String::new();
-        };
-        let why = why.downcast_ref::<String>().cloned();
-        why.unwrap_or_else(|| "no message".to_owned())
-    };
     let good = [
         waiting(1, "a"),
         admitted_workload(2, "a", "q", 4),
@@ -338,29 +351,8 @@ pub fn checker_detects_violations(_: &mut crate::fixture::Fixture) {
         job(3, "a", false, 1),
         job(4, "a", true, 0),
     ];
-    assert_eq!(found(&good, &stopped), "");
-
-    let finds = |workloads: &[Value], jobs: &[Value], what: &str| {
-        let why = found(workloads, jobs);
-        assert!(why.contains(what), "{what:?} is not in {why:?}");
-    };
-    finds(
-        &[
-            admitted_workload(1, "a", "q", 3),
-            admitted_workload(2, "b", "q", 2),
-        ],
-        &[],
-        "q holds 5 of 4",
-    );
-    finds(
-        &[
-            admitted_workload(1, "a", "q", 3),
-            admitted_workload(2, "b", "r", 4),
-        ],
-        &[],
-        "7 of 6 are held",
-    );
-    finds(
+    assert_eq!(violation(&good, &stopped, &[]), "");
+    assert_found(
         &[
             admitted_workload(1, "a", "q", 1),
             admitted_workload(2, "a", "q", 2),
@@ -368,21 +360,19 @@ pub fn checker_detects_violations(_: &mut crate::fixture::Fixture) {
         &[],
         "admitted twice",
     );
-    finds(&good, &stopped[..2], "still runs");
-    finds(&good[..1], &stopped[..2], "without quota");
+    assert_found(&good, &stopped[..2], "still runs");
+    assert_found(&good[..1], &stopped[..2], "without quota");
     let mut preempted = admitted_workload(2, "a", "q", 1);
     let message = "preempted; preemptor: default/b; preemptor path: /q";
     let more = json!({"type": "Preempted", "status": "True", "message": message});
     let conditions = preempted["status"]["conditions"].as_array_mut().unwrap();
     conditions.push(more);
-    finds(&[preempted.clone()], &[], "never admitted");
-    assert_eq!(
-        found(&[preempted.clone(), admitted_workload(3, "b", "q", 1)], &[]),
-        ""
-    );
+    assert_found(&[preempted.clone()], &[], "never admitted");
+    let preemptor = [preempted.clone(), admitted_workload(3, "b", "q", 1)];
+    assert_eq!(violation(&preemptor, &[], &[]), "");
     let mut gives_up = waiting(3, "b");
     gives_up["spec"]["active"] = false.into();
-    assert_eq!(found(&[preempted, gives_up], &[]), "");
+    assert_eq!(violation(&[preempted, gives_up], &[], &[]), "");
 }
 
 fn waiting(version: u64, name: &str) -> Value {
@@ -400,27 +390,26 @@ fn admitted_workload(version: u64, name: &str, queue: &str, cpu: u64) -> Value {
     workload["status"] = json!({
         "admission": {
             "clusterQueue": queue,
-            "podSetAssignments": [{"resourceUsage": {"cpu": cpu.to_string()}}],
+            "podSetAssignments": [
+                {"name": "main", "count": cpu, "resourceUsage": {"cpu": cpu.to_string()}},
+            ],
         },
         "conditions": [{"type": "QuotaReserved", "status": "True"}],
     });
     workload
 }
 
+/// An admitted workload, one pod of which gave back its quota.
+fn reclaimed_pod(version: u64, name: &str, queue: &str, cpu: u64) -> Value {
+    let mut workload = admitted_workload(version, name, queue, cpu);
+    workload["status"]["reclaimablePods"] = json!([{"name": "main", "count": 1}]);
+    workload
+}
+
 /// Tests the invariant about pods: each of these histories violates it.
 pub fn checker_detects_pods_without_quota(_: &mut crate::fixture::Fixture) {
-    let limits = Limits {
-        queues: &[("q", 4)],
-        total: 6,
-    };
-    let found = |workloads: &[Value], pods: &[Value]| {
-        let jobs = [job(1, "a", false, 1)];
-        let checked = panic::catch_unwind(|| check_history(workloads, &jobs, pods, &limits));
-        let Err(why) = checked else {
-            return String::new();
-        };
-        why.downcast_ref::<String>().cloned().unwrap_or_default()
-    };
+    let found =
+        |workloads: &[Value], pods: &[Value]| violation(workloads, &[job(1, "a", false, 1)], pods);
     let admitted = [admitted_workload(2, "a", "q", 2)];
     assert_eq!(found(&admitted, &[pod(3, "p", 2)]), "");
     for (workloads, pods, expected) in [
@@ -435,6 +424,9 @@ pub fn checker_detects_pods_without_quota(_: &mut crate::fixture::Fixture) {
         let why = found(workloads, &pods);
         assert!(why.contains(expected), "{expected:?} is not in {why:?}");
     }
+    let reclaimed = reclaimed_pod(3, "a", "q", 2);
+    let why = found(&[admitted[0].clone(), reclaimed], &[pod(4, "p", 2)]);
+    assert!(why.contains("use 2 of 1"), "{why}");
     let mut gone = admitted[0].clone();
     gone["deletedVersion"] = "4".into();
     let why = found(&[admitted[0].clone(), gone], &[pod(3, "p", 2)]);

@@ -16,6 +16,7 @@ use super::Trial;
 use super::faults::{LIMITS, queues, submit_random_job, wait_until_drained};
 use super::fixture::{self, ControllerFixture};
 use super::invariants::{self, Limits};
+use super::quota_use::holds_quota;
 use crate::client::Client;
 use crate::fixture::{DEFAULTS, Fixture};
 use crate::objects::collection;
@@ -292,7 +293,7 @@ fn wait_until_full(watch: &Watch, count: usize) {
         || {
             let fresh = watch.versions_after(from);
             from += fresh.len();
-            for workload in fresh.iter().filter(|it| invariants::holds_quota(it)) {
+            for workload in fresh.iter().filter(|it| holds_quota(it)) {
                 holders.insert(workload["metadata"]["name"].to_string());
             }
             Ok((holders.len() == count).then_some(()))
@@ -316,7 +317,7 @@ fn finish_all(watch: &Watch, client: &mut Client, count: usize) {
         );
         let fresh: Vec<Value> = fresh.unwrap_or_else(|e| panic!("{e}"));
         from += fresh.len();
-        for workload in fresh.iter().filter(|it| invariants::holds_quota(it)) {
+        for workload in fresh.iter().filter(|it| holds_quota(it)) {
             let name = workload["metadata"]["name"].as_str().unwrap();
             if !done.insert(name.to_owned()) {
                 continue;

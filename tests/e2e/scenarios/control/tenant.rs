@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::Trial;
 use super::fixture::{self, ControllerFixture, NO_LEADER_ELECTION};
-use super::invariants::{holds_quota, pod_cpu, queue_and_cpu};
+use super::quota_use::{holds_quota, pod_cpu, queue_and_cpu};
 use super::render;
 use crate::fixture::Fixture;
 use crate::kubectl::{Kubectl, KubectlOutput};

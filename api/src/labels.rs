@@ -30,6 +30,9 @@ pub const JOB_UID: &str = "lockkeeper.dev/job-uid";
 /// `Observed`; the controller removes it when the Job has its queue label. On the Job: its own uid.
 pub const ADOPTION: &str = "lockkeeper.dev/adoption";
 
+/// The scheduling gate of a pod with the queue label. The controller removes it when the pod is admitted.
+pub const ADMISSION_GATE: &str = "lockkeeper.dev/admission";
+
 /// The finalizer that keeps an object until no other object uses it.
 pub const RESOURCE_IN_USE: &str = "lockkeeper.dev/resource-in-use";
 

@@ -3,6 +3,7 @@
 
 mod batch_job;
 mod job_set;
+mod pod;
 mod pod_template;
 mod workload_identity;
 
@@ -25,7 +26,7 @@ pub use workload_identity::{
 };
 
 /// All kinds; a kind is identified by its index.
-pub const KINDS: [&dyn JobKind; 2] = [&batch_job::BatchJob, &job_set::JobSet];
+pub const KINDS: [&dyn JobKind; 3] = [&batch_job::BatchJob, &job_set::JobSet, &pod::SinglePod];
 
 /// The kind with this index, for messages; "Job" if there is none.
 #[must_use]
@@ -47,15 +48,26 @@ pub struct Resource {
 }
 
 impl Resource {
-    /// `group/version`, as in `apiVersion`.
+    /// `group/version`, as in `apiVersion`; the version alone in the core group.
     #[must_use]
     pub fn api_version(&self) -> String {
+        if self.group.is_empty() {
+            return self.version.to_owned();
+        }
         format!("{}/{}", self.group, self.version)
     }
 }
 
-/// A kind of job: how it is parsed, and how its pods are placed. Every kind is started and stopped by
-/// `spec.suspend`.
+/// How the controller stops a job.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum StopMethod {
+    /// It sets `spec.suspend`, and the job starts again later.
+    Suspend,
+    /// It deletes the job: a pod that was bound to a node cannot wait again.
+    Delete,
+}
+
+/// A kind of job: how it is parsed, started and stopped, and how its pods are placed.
 pub trait JobKind: Send + Sync {
     /// The API resource.
     fn resource(&self) -> Resource;
@@ -66,8 +78,25 @@ pub trait JobKind: Send + Sync {
     /// The value of `spec.managedBy` that means the controller of this kind, like an unset field.
     fn default_manager(&self) -> &'static str;
 
-    /// The label of pods that has the uid of their job.
-    fn pod_uid_label(&self) -> &'static str;
+    /// The label of pods that has the uid of their job; `None` if the job is the pod.
+    fn pod_uid_label(&self) -> Option<&'static str>;
+
+    /// Jobs per page of a list.
+    fn list_page_size(&self) -> u32 {
+        // Each may have one and a half megabytes, and kube has a page in memory three times for a moment.
+        20
+    }
+
+    /// How a job is stopped.
+    fn stop_method(&self) -> StopMethod {
+        StopMethod::Suspend
+    }
+
+    /// The merge patch of the `spec` of a stopped job that starts it.
+    fn start_patch(&self, job: &JobView) -> Value {
+        let _ = job;
+        json!({"suspend": false})
+    }
 
     /// Whether a job was created by the controller of `parent`, and its pods are among those of the workload of
     /// `parent`. A claim in `ownerReferences` alone exempts no job. Only kinds that create jobs override it.
@@ -140,14 +169,18 @@ pub struct JobView {
     pub disruption_mode: Option<DisruptionMode>,
     /// How long it may run, in seconds.
     pub maximum_execution_time_s: Option<i32>,
-    /// `spec.suspend`.
+    /// `spec.suspend`; of a pod, whether it has the scheduling gate of the controller, or has ended.
     pub is_suspended: bool,
+    /// The scheduling gates of a pod that other components remove.
+    pub other_gates: Vec<String>,
     /// Whether it was started, and its controller has not acknowledged that yet.
     pub is_start_unconfirmed: bool,
     /// When its controller has acknowledged its last suspension, in seconds since 1970.
     pub suspended_at_s: Option<i64>,
     /// Whether it has a start time.
     pub has_start_time: bool,
+    /// Whether a pod is marked as disrupted, so that it can be deleted.
+    pub is_disrupted: bool,
     /// Whether none of its pods is active (pending or running, and not terminating), and its controller has
     /// acknowledged the suspension.
     pub is_quiescent: bool,

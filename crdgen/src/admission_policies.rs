@@ -8,9 +8,10 @@ pub mod cel_rewrite;
 pub mod default_queue;
 pub mod guards;
 pub mod mutating;
+pub mod pod_guards;
 
 use crate::cel::{ExpressionError, RuleExpression, is_always_enforced};
-use crate::webhooks::{MATCH_POLICY, NAME, has_label, match_conditions, rule as sent};
+use crate::webhooks::{MATCH_POLICY, NAME, match_conditions, object_selector, rule as sent};
 use k8s_openapi::api::admissionregistration::v1::{
     MatchResources, MutatingAdmissionPolicy, MutatingAdmissionPolicyBinding,
     NamedRuleWithOperations, ValidatingAdmissionPolicy, ValidatingAdmissionPolicyBinding,
@@ -186,8 +187,8 @@ fn validating(
         metadata: policy_metadata(&name),
         spec: Some(ValidatingAdmissionPolicySpec {
             failure_policy: Some(failure_policy(kind).to_owned()),
-            match_conditions: Some(match_conditions(kind)),
-            match_constraints: Some(constraints(kind, &operations)),
+            match_conditions: Some(match_conditions(kind, kind.selected_by)),
+            match_constraints: Some(constraints(kind, &operations, kind.selected_by)),
             validations: Some(expressions.iter().map(validation).collect()),
             ..ValidatingAdmissionPolicySpec::default()
         }),
@@ -200,7 +201,7 @@ fn validating(
 ///
 /// Jobs with the queue label are rejected: an object that exceeds the cost limit of an expression must not bypass it.
 fn failure_policy(kind: &Registration) -> &'static str {
-    if kind.own || kind.selected_by == Some(labels::QUEUE_NAME) {
+    if kind.own || kind.selected_by.contains(&labels::QUEUE_NAME) {
         "Fail"
     } else {
         "Ignore"
@@ -275,11 +276,15 @@ fn in_namespaces(operator: &str, names: Vec<String>) -> LabelSelector {
     }
 }
 
-fn constraints(kind: &Registration, operations: &BTreeSet<Operation>) -> MatchResources {
+fn constraints(
+    kind: &Registration,
+    operations: &BTreeSet<Operation>,
+    selected_by: &[&str],
+) -> MatchResources {
     let sent = sent(kind, operations);
     MatchResources {
         match_policy: Some(MATCH_POLICY.to_owned()),
-        object_selector: kind.selected_by.map(has_label),
+        object_selector: object_selector(selected_by),
         resource_rules: Some(vec![NamedRuleWithOperations {
             api_groups: sent.api_groups,
             api_versions: sent.api_versions,

@@ -104,6 +104,7 @@ pub fn configurations(
                 client(VALIDATE_PATH),
                 kind,
                 &kind.validated_on,
+                kind.selected_by,
             );
             validating.push(entry.validating());
         }
@@ -113,6 +114,7 @@ pub fn configurations(
                 client(MUTATE_PATH),
                 kind,
                 &kind.defaulted_on,
+                kind.defaults_selected_by,
             );
             mutating.push(entry.mutating());
         }
@@ -160,6 +162,7 @@ impl WebhookEntry {
         client: WebhookClientConfig,
         kind: &Registration,
         operations: &BTreeSet<Operation>,
+        selected_by: &[&str],
     ) -> Self {
         Self {
             name,
@@ -169,8 +172,8 @@ impl WebhookEntry {
             // and other projects own their kinds: the cluster must keep working while the webhook is down. A Job that is
             // not suspended here is suspended by the controller when it sees it.
             failure_policy: if kind.own { "Fail" } else { "Ignore" },
-            object_selector: kind.selected_by.map(has_label),
-            match_conditions: match_conditions(kind),
+            object_selector: object_selector(selected_by),
+            match_conditions: match_conditions(kind, selected_by),
         }
     }
 
@@ -238,16 +241,32 @@ pub(crate) fn rule(kind: &Registration, operations: &BTreeSet<Operation>) -> Rul
     }
 }
 
-/// Selects objects that have the label, before or after an update.
-pub(crate) fn has_label(key: &str) -> LabelSelector {
-    LabelSelector {
+/// Selects objects that have the label, before or after an update. A selector cannot express that an object has one of
+/// several labels: there is a match condition for them.
+pub(crate) fn object_selector(labels: &[&str]) -> Option<LabelSelector> {
+    let [key] = labels else {
+        return None;
+    };
+    Some(LabelSelector {
         match_expressions: Some(vec![LabelSelectorRequirement {
-            key: key.to_owned(),
+            key: (*key).to_owned(),
             operator: "Exists".to_owned(),
             values: None,
         }]),
         match_labels: None,
-    }
+    })
+}
+
+/// The condition that an object has one of several labels, before or after an update.
+fn has_one_of(labels: &[&str]) -> String {
+    let has = |object: &str| {
+        let labels = labels
+            .iter()
+            .map(|key| format!("'{key}' in {object}.metadata.labels"));
+        let labels = labels.collect::<Vec<_>>().join(" || ");
+        format!("({object} != null && has({object}.metadata.labels) && ({labels}))")
+    };
+    format!("{} || {}", has("object"), has("oldObject"))
 }
 
 /// The condition that a request is no update by the garbage collector. Without an account of its own it acts as the
@@ -256,8 +275,8 @@ pub(crate) const NOT_BY_GARBAGE_COLLECTOR: &str = "request.operation != 'UPDATE'
      || !(request.userInfo.username in ['system:serviceaccount:kube-system:generic-garbage-collector', \
      'system:kube-controller-manager'])";
 
-/// The match conditions of a kind.
-pub(crate) fn match_conditions(kind: &Registration) -> Vec<MatchCondition> {
+/// The match conditions of a kind whose objects have one of the labels.
+pub(crate) fn match_conditions(kind: &Registration, selected_by: &[&str]) -> Vec<MatchCondition> {
     let mut conditions = vec![condition(
         "not-by-the-api-server",
         "request.userInfo.username != 'system:apiserver'",
@@ -274,11 +293,14 @@ pub(crate) fn match_conditions(kind: &Registration) -> Vec<MatchCondition> {
         ));
     }
     // It removes references to deleted owners, also of running jobs.
-    if kind.selected_by == Some(labels::QUEUE_NAME) && !kind.user_rules_only {
+    if selected_by.contains(&labels::QUEUE_NAME) && !kind.user_rules_only {
         conditions.push(condition(
             "not-an-update-of-the-garbage-collector",
             NOT_BY_GARBAGE_COLLECTOR,
         ));
+    }
+    if selected_by.len() > 1 {
+        conditions.push(condition("has-a-label", &has_one_of(selected_by)));
     }
     conditions
 }

@@ -1,6 +1,7 @@
 //! Default values of unset fields.
 
 use crate::settings::Settings;
+use k8s_openapi::api::core::v1::PodSchedulingGate;
 use kube::core::ObjectMeta;
 use lockkeeper_api::field_path::{FieldPath, unescaped};
 use lockkeeper_api::labels;
@@ -67,6 +68,20 @@ impl Defaults {
     pub(crate) fn add_finalizer(&mut self, metadata: &ObjectMeta, settings: &Settings) {
         if metadata.deletion_timestamp.is_none() && settings.adds_finalizers {
             self.add_named_finalizer(labels::RESOURCE_IN_USE, metadata.finalizers.as_ref());
+        }
+    }
+
+    /// Adds the scheduling gate of the controller to a pod.
+    pub(crate) fn add_admission_gate(&mut self, present: &[PodSchedulingGate]) {
+        let field = FieldPath::new("spec.schedulingGates");
+        let gate = PodSchedulingGate {
+            name: labels::ADMISSION_GATE.to_owned(),
+        };
+        if present.is_empty() {
+            self.set(field, [gate]);
+        } else if !present.contains(&gate) {
+            let pointer = format!("{}/-", field.pointer());
+            self.push(field, pointer, gate);
         }
     }
 

@@ -28,7 +28,7 @@ static RULES: &[Rule<JobSet>] = &[
 impl ValidatedKind for JobSet {
     const NAMESPACED: bool = true;
     const OWN: bool = false;
-    const SELECTED_BY: Option<&'static str> = Some(labels::QUEUE_NAME);
+    const SELECTED_BY: &'static [&'static str] = &[labels::QUEUE_NAME];
     const DEFAULTED_ON: &'static [Operation] = &[Operation::Create];
 
     implement_type_mismatch!();

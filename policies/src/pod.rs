@@ -20,7 +20,11 @@ use crate::cluster_view::PodPreemptionLabels;
 use crate::defaulting::Defaults;
 use crate::labels::{misplaced_key, misspelt_key};
 use crate::preemptible_label;
-use crate::rule::{Context, Rule};
+use crate::rule::{Context, Operation, Rule};
+use crate::submission::{
+    priority_class_not_allowed, request_too_large, uncovered_resource, unknown_class,
+    unknown_local_queue,
+};
 use crate::validated_kind::{ValidatedKind, implement_type_mismatch};
 use k8s_openapi::api::core::v1::Pod;
 use lockkeeper_api::config::Action;
@@ -45,12 +49,19 @@ static RULES: &[Rule<Pod>] = &[
     gang_minimum_below_total::RULE,
     misspelt_key::rule(Action::Warn),
     misplaced_key::rule(Action::Warn),
+    priority_class_not_allowed::rule(),
+    unknown_local_queue::rule(),
+    unknown_class::rule(),
+    uncovered_resource::rule(),
+    request_too_large::rule(),
 ];
 
 impl ValidatedKind for Pod {
     const NAMESPACED: bool = true;
     const OWN: bool = false;
-    const SELECTED_BY: Option<&'static str> = Some(labels::JOB);
+    const SELECTED_BY: &'static [&'static str] = &[labels::JOB, labels::QUEUE_NAME];
+    const DEFAULTED_ON: &'static [Operation] = &[Operation::Create];
+    const DEFAULTS_SELECTED_BY: &'static [&'static str] = &[labels::QUEUE_NAME];
 
     implement_type_mismatch!();
 
@@ -59,7 +70,16 @@ impl ValidatedKind for Pod {
     }
 
     fn defaults(object: &Self, old: Option<&Self>, context: &Context<'_>) -> Defaults {
-        priority::defaults(object, old, context)
+        let mut out = priority::defaults(object, old, context);
+        if old.is_none() && value(object, labels::QUEUE_NAME).is_some() {
+            // It waits for quota; the controller removes the gate. An empty queue name counts.
+            let gates = object
+                .spec
+                .as_ref()
+                .and_then(|it| it.scheduling_gates.as_deref());
+            out.add_admission_gate(gates.unwrap_or_default());
+        }
+        out
     }
 }
 

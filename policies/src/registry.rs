@@ -36,8 +36,10 @@ pub struct Registration {
     /// Whether only user rules need the kind. Then every object of the kind is sent, and [`Self::namespaced`] is not
     /// known.
     pub user_rules_only: bool,
-    /// The label that an object must carry.
-    pub selected_by: Option<&'static str>,
+    /// The labels of which an object must carry one; none selects all objects.
+    pub selected_by: &'static [&'static str],
+    /// Those of which an object must carry one to be sent for defaults.
+    pub defaults_selected_by: &'static [&'static str],
     /// The operations with rules.
     pub validated_on: BTreeSet<Operation>,
     /// The operations with defaults.
@@ -298,6 +300,7 @@ fn registration<T: ValidatedKind>() -> Registration {
         foreign: None,
         user_rules_only: false,
         selected_by: T::SELECTED_BY,
+        defaults_selected_by: T::DEFAULTS_SELECTED_BY,
         validated_on: operations.copied().collect(),
         defaulted_on: T::DEFAULTED_ON.iter().copied().collect(),
         cel_defaults: T::CEL_DEFAULTS,

@@ -14,7 +14,7 @@ use crate::cohort_trees::{LocalQueueFacts, NodeFacts, NodeKind, Project};
 use crate::rule::Context;
 use crate::validated_kind::ValidatedKind;
 use k8s_openapi::api::batch::v1::Job;
-use k8s_openapi::api::core::v1::PodSpec;
+use k8s_openapi::api::core::v1::{Pod, PodSpec};
 use kube::core::ObjectMeta;
 use lockkeeper_api::field_path::FieldPath;
 use lockkeeper_api::labels::{
@@ -34,7 +34,7 @@ pub(crate) trait Submission: ValidatedKind {
     fn classes(&self) -> [Option<&str>; 2];
 
     /// The path of each class.
-    fn class_path(position: usize) -> FieldPath;
+    fn class_path(&self, position: usize) -> FieldPath;
 
     /// The sets of equal pods.
     fn pods(&self) -> Vec<Pods<'_>>;
@@ -42,19 +42,29 @@ pub(crate) trait Submission: ValidatedKind {
 
 /// Some pods of equal templates, which get the same flavor.
 pub(crate) struct Pods<'a> {
-    /// The position and the name in `spec.podSets`; `None` for the pods of a Job.
-    pod_set: Option<(usize, &'a str)>,
+    location: PodsLocation<'a>,
     /// The least number of pods that are admitted together.
     count: i32,
     spec: &'a PodSpec,
 }
 
+/// The part of the object that specifies the pods.
+enum PodsLocation<'a> {
+    /// The position and the name in `spec.podSets` of a Workload.
+    PodSet(usize, &'a str),
+    /// The template of a Job.
+    Template,
+    /// The object is the pod.
+    Pod,
+}
+
 impl Pods<'_> {
     /// The path of the specification of the pods.
     fn path(&self) -> FieldPath {
-        match self.pod_set {
-            None => FieldPath::new("spec.template.spec"),
-            Some((position, name)) => FieldPath::new("spec.podSets")
+        match self.location {
+            PodsLocation::Template => FieldPath::new("spec.template.spec"),
+            PodsLocation::Pod => FieldPath::new("spec"),
+            PodsLocation::PodSet(position, name) => FieldPath::new("spec.podSets")
                 .item(position, name)
                 .field("template.spec"),
         }
@@ -78,7 +88,7 @@ impl Submission for Workload {
         [scheduling, preemption.filter(|it| Some(*it) != scheduling)]
     }
 
-    fn class_path(position: usize) -> FieldPath {
+    fn class_path(&self, position: usize) -> FieldPath {
         FieldPath::new(match position {
             0 => "spec.priorityClassName",
             _ => "spec.preemptionPriorityClassName",
@@ -89,7 +99,7 @@ impl Submission for Workload {
         let pod_sets = self.spec.pod_sets.iter().enumerate();
         let pods = pod_sets.filter_map(|(position, it)| {
             Some(Pods {
-                pod_set: Some((position, it.name())),
+                location: PodsLocation::PodSet(position, it.name()),
                 count: it.min_count.or(it.count).unwrap_or(1),
                 spec: it.template.spec.as_ref()?,
             })
@@ -111,7 +121,7 @@ impl Submission for Job {
         label_classes(&self.metadata)
     }
 
-    fn class_path(position: usize) -> FieldPath {
+    fn class_path(&self, position: usize) -> FieldPath {
         label_class_path(position)
     }
 
@@ -126,8 +136,47 @@ impl Submission for Job {
             .completions
             .map_or(parallelism, |it| it.min(parallelism));
         let pods = spec.template.spec.as_ref().map(|spec| Pods {
-            pod_set: None,
+            location: PodsLocation::Template,
             count: least.map_or(count, |least: i32| least.min(count)),
+            spec,
+        });
+        pods.into_iter().collect()
+    }
+}
+
+impl Submission for Pod {
+    fn queue_name(&self) -> Option<&str> {
+        label(&self.metadata, QUEUE_NAME)
+    }
+
+    fn queue_path() -> FieldPath {
+        FieldPath::new("metadata.labels").key(QUEUE_NAME)
+    }
+
+    /// Without the label the class of the pod counts.
+    fn classes(&self) -> [Option<&str>; 2] {
+        let [scheduling, preemption] = label_classes(&self.metadata);
+        let of_pod = self
+            .spec
+            .as_ref()
+            .and_then(|it| it.priority_class_name.as_deref());
+        [
+            scheduling.or(of_pod.filter(|it| !it.is_empty())),
+            preemption,
+        ]
+    }
+
+    fn class_path(&self, position: usize) -> FieldPath {
+        if position == 0 && label(&self.metadata, PRIORITY_CLASS).is_none_or(str::is_empty) {
+            return FieldPath::new("spec.priorityClassName");
+        }
+        label_class_path(position)
+    }
+
+    fn pods(&self) -> Vec<Pods<'_>> {
+        let pods = self.spec.as_ref().map(|spec| Pods {
+            location: PodsLocation::Pod,
+            count: 1,
             spec,
         });
         pods.into_iter().collect()
@@ -147,7 +196,7 @@ impl Submission for JobSet {
         label_classes(&self.metadata)
     }
 
-    fn class_path(position: usize) -> FieldPath {
+    fn class_path(&self, position: usize) -> FieldPath {
         label_class_path(position)
     }
 

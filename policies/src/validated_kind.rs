@@ -47,12 +47,15 @@ pub trait ValidatedKind:
     /// Whether objects of this kind are sent to the webhook.
     const WEBHOOK: WebhookScope = WebhookScope::Always;
 
-    /// The label that an object must carry to be sent to the webhook; `None` sends all.
-    const SELECTED_BY: Option<&'static str> = None;
+    /// The labels of which an object must carry one to be sent to the webhook; none sends all.
+    const SELECTED_BY: &'static [&'static str] = &[];
 
     /// The operations on which the webhook sets [`ValidatedKind::defaults`]. None if the API server sets them
     /// itself; the defaults then serve objects in files.
     const DEFAULTED_ON: &'static [Operation] = &[];
+
+    /// The labels of [`ValidatedKind::SELECTED_BY`] of which an object must carry one to be sent for defaults.
+    const DEFAULTS_SELECTED_BY: &'static [&'static str] = Self::SELECTED_BY;
 
     /// The part of [`ValidatedKind::defaults`] that is in mutating admission policies and not in the schema.
     const CEL_DEFAULTS: &'static [CelDefault] = &[];

@@ -138,7 +138,7 @@ fn jobs_are_registered_by_queue_label() {
     let registrations = registry::known_registrations();
     for kind in ["Job", "JobSet"] {
         let found = registrations.iter().find(|it| it.kind == kind).unwrap();
-        assert_eq!(found.selected_by, Some("lockkeeper.dev/queue-name"));
+        assert_eq!(found.selected_by, ["lockkeeper.dev/queue-name"]);
         assert_eq!(found.defaulted_on, [Operation::Create].into());
         let changing = [Operation::Create, Operation::Update];
         assert_eq!(found.validated_on, changing.into());

@@ -23,6 +23,9 @@ pub fn collection(kind: &str) -> String {
         "PriorityClass" => "/apis/scheduling.k8s.io/v1/priorityclasses".to_owned(),
         "Job" => format!("/apis/batch/v1/{space}/jobs"),
         "JobSet" => format!("/apis/jobset.x-k8s.io/v1alpha2/{space}/jobsets"),
+        "Deployment" => format!("/apis/apps/v1/{space}/deployments"),
+        "ReplicaSet" => format!("/apis/apps/v1/{space}/replicasets"),
+        "StatefulSet" => format!("/apis/apps/v1/{space}/statefulsets"),
         "Pod" => format!("/api/v1/{space}/pods"),
         "Node" => "/api/v1/nodes".to_owned(),
         "Event" => format!("/apis/events.k8s.io/v1/{space}/events"),
@@ -35,7 +38,10 @@ pub fn collection(kind: &str) -> String {
 const TOO_MANY_REQUESTS: u16 = 429;
 
 /// The kinds that a trial may leave objects of, owners first.
-const SWEPT_KINDS: [&str; 9] = [
+const SWEPT_KINDS: [&str; 12] = [
+    "Deployment",
+    "ReplicaSet",
+    "StatefulSet",
     "Job",
     "Workload",
     "Pod",

@@ -32,8 +32,8 @@ impl JobKind for BatchJob {
         "kubernetes.io/job-controller"
     }
 
-    fn pod_uid_label(&self) -> &'static str {
-        "batch.kubernetes.io/controller-uid"
+    fn pod_uid_label(&self) -> Option<&'static str> {
+        Some("batch.kubernetes.io/controller-uid")
     }
 
     fn parse(&self, object: Value) -> Result<JobView, JobParseError> {

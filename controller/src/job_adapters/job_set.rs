@@ -84,8 +84,8 @@ impl JobKind for JobSet {
         "jobset.sigs.k8s.io/jobset-controller"
     }
 
-    fn pod_uid_label(&self) -> &'static str {
-        "jobset.sigs.k8s.io/jobset-uid"
+    fn pod_uid_label(&self) -> Option<&'static str> {
+        Some("jobset.sigs.k8s.io/jobset-uid")
     }
 
     /// Each of its jobs has a name of its own, and together they have the pods of the pod sets: so a further job

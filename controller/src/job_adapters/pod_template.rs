@@ -36,10 +36,15 @@ pub fn strip_template(template: PodTemplateSpec) -> PodTemplateSpec {
     }
 }
 
+/// Whether a decision reads a label of pods.
+pub(super) fn is_decision_label(key: &str) -> bool {
+    DECISION_LABELS.contains(&key)
+}
+
 /// The labels that a decision reads; `None` without any.
 fn strip_metadata(metadata: ObjectMeta) -> Option<ObjectMeta> {
     let mut labels = metadata.labels?;
-    labels.retain(|key, _| DECISION_LABELS.contains(&key.as_str()));
+    labels.retain(|key, _| is_decision_label(key));
     (!labels.is_empty()).then(|| ObjectMeta {
         labels: Some(labels),
         ..ObjectMeta::default()

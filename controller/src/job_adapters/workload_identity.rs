@@ -71,7 +71,8 @@ pub(super) fn job_controller(metadata: &ObjectMeta) -> Option<(usize, &OwnerRefe
     let mut owners = owners.filter(|it| it.controller == Some(true));
     let owner = owners.next()?;
     // Without the version: an owner of another version of the kind is the same object.
-    let group = owner.api_version.split('/').next().unwrap_or_default();
+    // The core group is empty, and its versions have no slash.
+    let group = owner.api_version.split_once('/').map_or("", |it| it.0);
     let kind = KINDS.iter().position(|kind| {
         let kind = kind.resource();
         kind.group == group && kind.kind == owner.kind

@@ -5,7 +5,8 @@ use super::model::TrackedWorkload;
 use super::output::WriteOp;
 use super::plan::JobAction;
 use super::state::View;
-use crate::job_adapters::{JobKind, JobView, KINDS, PodPlacement};
+use super::status::conditions::{find, timestamp};
+use crate::job_adapters::{JobKind, JobView, KINDS, PodPlacement, StopMethod};
 use crate::key::JobKey;
 use lockkeeper_api::labels;
 use serde_json::{Value, json};
@@ -21,6 +22,10 @@ pub(super) fn build_job_write(view: View<'_>, key: &JobKey, action: &JobAction) 
         JobAction::CreateWorkload => WriteOp::Create(workload_manifest(key, job, source?)?),
         JobAction::ReadTemplates(_) => read_templates(key, job),
         JobAction::Suspend => suspend(job, workload)?,
+        JobAction::MarkDisrupted => mark_disrupted(view, job, workload)?,
+        JobAction::Delete => WriteOp::Delete {
+            uid: job.uid.clone(),
+        },
         JobAction::Start(placed) => start(kind, job, source, placed)?,
         JobAction::RestorePlacement => {
             let restored = restored_placement(job, workload);
@@ -67,18 +72,49 @@ fn suspend(job: &JobView, workload: Option<&TrackedWorkload>) -> Option<WriteOp>
     )))
 }
 
+/// The condition of Kubernetes for a pod that is deleted for a reason outside of it: a pod failure policy of a Job
+/// reads it.
+fn mark_disrupted(
+    view: View<'_>,
+    pod: &JobView,
+    workload: Option<&TrackedWorkload>,
+) -> Option<WriteOp> {
+    let conditions = workload.and_then(|it| it.object.status.as_ref());
+    let conditions = conditions.map(|it| it.conditions.as_slice());
+    let evicted = find(conditions.unwrap_or_default(), "Evicted");
+    let message = evicted.map_or("The pod has no quota", |it| it.message.as_str());
+    let mut condition = json!({
+        "type": "DisruptionTarget",
+        "status": "True",
+        "reason": "EvictedByLockkeeper",
+        "message": message,
+    });
+    condition.as_object_mut()?.insert(
+        "lastTransitionTime".to_owned(),
+        json!(timestamp(view.now_ms)),
+    );
+    Some(WriteOp::PatchPodConditions(json!({
+        "metadata": {"uid": pod.uid},
+        "status": {"conditions": [condition]},
+    })))
+}
+
 fn start(
     kind: &dyn JobKind,
     job: &JobView,
     source: Option<&str>,
     placed: &[PodPlacement],
 ) -> Option<WriteOp> {
+    let mut start = kind.start_patch(job);
     if job.has_placement(placed) {
-        return Some(WriteOp::Patch(spec_patch(job, &json!({"suspend": false}))));
+        return Some(WriteOp::Patch(spec_patch(job, &start)));
     }
     let mut spec = kind.placement_patch(job, source, placed)?;
-    let object = spec.as_object_mut()?;
-    object.insert("suspend".to_owned(), json!(false));
+    spec.as_object_mut()?.append(start.as_object_mut()?);
+    if kind.stop_method() == StopMethod::Delete {
+        // It is not started again, so nothing is restored.
+        return Some(WriteOp::Patch(spec_patch(job, &spec)));
+    }
     let original = serde_json::to_string(&original_placement(job, placed)).ok()?;
     Some(WriteOp::Patch(annotated_patch(
         job,

@@ -64,6 +64,8 @@ pub enum WritePurpose {
     StartJob,
     /// Suspend a job.
     SuspendJob,
+    /// Mark a pod as disrupted, or delete it.
+    StopPod,
     /// Remove the start time of a suspended job, so that its pod templates can be changed.
     ResetJob,
     /// Restore the pod templates of a stopped job.
@@ -78,7 +80,7 @@ pub enum WritePurpose {
 
 impl WritePurpose {
     /// All purposes.
-    pub const ALL: [Self; 22] = [
+    pub const ALL: [Self; 23] = [
         Self::CreateWorkload,
         Self::UpdateWorkload,
         Self::DeleteWorkload,
@@ -96,6 +98,7 @@ impl WritePurpose {
         Self::PendingReason,
         Self::StartJob,
         Self::SuspendJob,
+        Self::StopPod,
         Self::ResetJob,
         Self::RestoreJob,
         Self::QueueStatus,
@@ -124,6 +127,7 @@ impl WritePurpose {
             Self::PendingReason => "pending_reason",
             Self::StartJob => "start_job",
             Self::SuspendJob => "suspend_job",
+            Self::StopPod => "stop_pod",
             Self::ResetJob => "reset_job",
             Self::RestoreJob => "restore_job",
             Self::QueueStatus => "queue_status",
@@ -145,6 +149,7 @@ impl WritePurpose {
             | Self::ReadJob
             | Self::Finish
             | Self::SuspendJob
+            | Self::StopPod
             | Self::ResetJob
             | Self::RestoreJob
             | Self::DeleteWorkload => WritePriority(0),
@@ -188,6 +193,8 @@ pub enum WriteOp {
     Patch(Value),
     /// A merge patch of the status subresource.
     PatchStatus(Value),
+    /// A strategic merge patch of the status of a pod: it keeps the conditions that it does not name.
+    PatchPodConditions(Value),
     /// Delete the object, on condition of its uid.
     Delete {
         /// The uid of the object to delete.

@@ -131,6 +131,9 @@ pub(super) enum JobAction {
     /// Start with the placement of the admission.
     Start(Vec<PodPlacement>),
     Suspend,
+    /// Add the condition to a pod that its controller reads when the pod is deleted.
+    MarkDisrupted,
+    Delete,
     /// Remove the start time of a suspended job, so that its pod templates can be changed.
     ResetStartTime,
     /// Restore the pod templates of a stopped job.
@@ -154,6 +157,7 @@ impl JobAction {
             Self::ReadTemplates(TemplateUse::Placement) => WritePurpose::ReadJob,
             Self::Start(_) => WritePurpose::StartJob,
             Self::Suspend => WritePurpose::SuspendJob,
+            Self::MarkDisrupted | Self::Delete => WritePurpose::StopPod,
             Self::ResetStartTime => WritePurpose::ResetJob,
             Self::RestorePlacement => WritePurpose::RestoreJob,
         }

@@ -110,12 +110,12 @@ async fn find_job(
 
 /// Whether pods of the job run on: neither ended nor terminating.
 async fn has_pods(client: &Client, kind: usize, namespace: &str, uid: &str) -> Result<bool, Error> {
-    let Some(kind) = KINDS.get(kind) else {
+    let Some(label) = KINDS.get(kind).and_then(|it| it.pod_uid_label()) else {
         return Ok(false);
     };
     let api: Api<Pod> = Api::namespaced(client.clone(), namespace);
     let mut request = ListParams::default()
-        .labels(&format!("{}={uid}", kind.pod_uid_label()))
+        .labels(&format!("{label}={uid}"))
         .fields(RUNNING)
         .limit(PAGE_SIZE);
     loop {

@@ -23,8 +23,8 @@ use tokio::sync::watch;
 /// Objects per page of a list.
 const PAGE_SIZE: u32 = 500;
 
-/// Objects with pod templates per page of a list. Each may have one and a half megabytes, and kube has a page in
-/// memory three times for a moment.
+/// Workloads per page of a list. Each may have one and a half megabytes, and kube has a page in memory three times for
+/// a moment.
 const TEMPLATES_PAGE_SIZE: u32 = 20;
 
 /// The objects of all watches, still as text.
@@ -69,7 +69,8 @@ impl Watches {
         let resource = resource(kind);
         let api: Api<Item> = Api::all_with(self.client.clone(), &resource);
         let mut config = watch_config(match kind {
-            Kind::Workload | Kind::Job(_) => TEMPLATES_PAGE_SIZE,
+            Kind::Workload => TEMPLATES_PAGE_SIZE,
+            Kind::Job(at) => KINDS.get(at).map_or(PAGE_SIZE, |it| it.list_page_size()),
             _ => PAGE_SIZE,
         });
         if matches!(kind, Kind::Job(_)) {

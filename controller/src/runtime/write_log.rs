@@ -35,7 +35,10 @@ pub(super) fn log_dry_run(write: &WriteRequest) {
 /// The redacted body of the request.
 fn body(verb: &WriteOp) -> Value {
     match verb {
-        WriteOp::Create(body) | WriteOp::Patch(body) | WriteOp::PatchStatus(body) => redacted(body),
+        WriteOp::Create(body)
+        | WriteOp::Patch(body)
+        | WriteOp::PatchStatus(body)
+        | WriteOp::PatchPodConditions(body) => redacted(body),
         WriteOp::Delete { uid } => json!({"preconditions": {"uid": uid}}),
         WriteOp::ReadJob { uid, .. } => json!({"uid": uid}),
     }

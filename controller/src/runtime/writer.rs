@@ -119,6 +119,9 @@ fn build_request(write: &WriteRequest) -> Result<Request<Vec<u8>>, kube::core::r
         WriteOp::PatchStatus(patch) => {
             builder.patch_subresource("status", &name, &by, &merge_patch(patch))?
         }
+        WriteOp::PatchPodConditions(patch) => {
+            builder.patch_subresource("status", &name, &by, &Patch::Strategic(patch))?
+        }
         // It is no write.
         WriteOp::ReadJob { .. } => builder.get(&name, &GetParams::default())?,
         WriteOp::Delete { uid } => {

@@ -132,6 +132,25 @@ impl Api {
         Ok(self.put(kind, after))
     }
 
+    /// A strategic merge patch of the conditions of a pod: those of other types stay.
+    pub fn patch_conditions(
+        &mut self,
+        kind: Kind,
+        name: &ObjectKey,
+        patch: &Value,
+    ) -> Result<u64, Error> {
+        let before = self.get(kind, name).ok_or(Error::NotFound)?;
+        if uid(patch) != uid(before) {
+            return Err(Error::Conflict);
+        }
+        let changed = list(patch, "/status/conditions");
+        let mut conditions = list(before, "/status/conditions").to_vec();
+        conditions.retain(|it| !changed.iter().any(|new| new["type"] == it["type"]));
+        conditions.extend(changed.iter().cloned());
+        let patch = json!({"status": {"conditions": conditions}});
+        self.patch(kind, name, &patch, true)
+    }
+
     /// Deletes an object; one with finalizers is only marked.
     pub fn delete(
         &mut self,

@@ -23,6 +23,7 @@ pub fn execute(api: &mut Api, write: &WriteRequest) -> Result<WriteResult, Strin
         WriteOp::Create(object) => api.create(kind, object.clone()),
         WriteOp::Patch(patch) => api.patch(kind, &name, patch, false),
         WriteOp::PatchStatus(patch) => api.patch(kind, &name, patch, true),
+        WriteOp::PatchPodConditions(patch) => api.patch_conditions(kind, &name, patch),
         WriteOp::Delete { uid } => api.delete(kind, &name, Some(uid), false),
         WriteOp::ReadJob { .. } => Ok(api.version()),
     };
@@ -81,7 +82,7 @@ pub fn describe(write: &WriteRequest) -> String {
     let verb = match &write.op {
         WriteOp::Create(it) => format!("create {it}"),
         WriteOp::Patch(it) => format!("patch {it}"),
-        WriteOp::PatchStatus(it) => format!("status {it}"),
+        WriteOp::PatchStatus(it) | WriteOp::PatchPodConditions(it) => format!("status {it}"),
         WriteOp::Delete { uid } => format!("delete {uid}"),
         WriteOp::ReadJob { uid, .. } => format!("read {uid}"),
     };

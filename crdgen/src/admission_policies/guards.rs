@@ -85,12 +85,6 @@ pub fn workload_guard(not_by_controller: &str) -> Guard {
 /// request has a sender that is not exempt.
 #[must_use]
 pub fn queue_required(namespaces: LabelSelector, not_exempt: &str) -> Guard {
-    let key = labels::QUEUE_NAME;
-    let has_queue = |of: &str| {
-        format!(
-            "(has({of}.metadata.labels) && '{key}' in {of}.metadata.labels && {of}.metadata.labels['{key}'] != '')"
-        )
-    };
     let validations = vec![
         validation(
             &format!(
@@ -123,15 +117,23 @@ pub fn queue_required(namespaces: LabelSelector, not_exempt: &str) -> Guard {
     )
 }
 
+/// The CEL condition that an object names a queue.
+pub(super) fn has_queue(of: &str) -> String {
+    let key = labels::QUEUE_NAME;
+    format!(
+        "(has({of}.metadata.labels) && '{key}' in {of}.metadata.labels && {of}.metadata.labels['{key}'] != '')"
+    )
+}
+
 /// The garbage collector removes references to deleted owners.
-fn garbage_collector_condition() -> MatchCondition {
+pub(super) fn garbage_collector_condition() -> MatchCondition {
     condition(
         "not-an-update-of-the-garbage-collector",
         crate::webhooks::NOT_BY_GARBAGE_COLLECTOR,
     )
 }
 
-fn guard(
+pub(super) fn guard(
     name: &str,
     rules: Vec<NamedRuleWithOperations>,
     conditions: Vec<MatchCondition>,
@@ -177,7 +179,7 @@ pub(super) fn job_rules(operations: &[&str]) -> Vec<NamedRuleWithOperations> {
     ]
 }
 
-fn rule(
+pub(super) fn rule(
     group: &str,
     version: &str,
     resource: &str,
@@ -193,7 +195,7 @@ fn rule(
     }
 }
 
-fn validation(expression: &str, message: &str) -> Validation {
+pub(super) fn validation(expression: &str, message: &str) -> Validation {
     Validation {
         expression: expression.to_owned(),
         message: Some(message.to_owned()),

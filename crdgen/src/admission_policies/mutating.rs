@@ -25,6 +25,9 @@ pub(super) fn for_kind(kind: &Registration, adds_finalizers: bool) -> Option<Pol
     if is_made && SUSPENDED.contains(&kind.kind.as_str()) {
         return Some(suspend_policy(kind));
     }
+    if is_made && kind.kind == "Pod" {
+        return Some(gate_policy(kind));
+    }
     let defaults: Vec<CelDefault> = kind
         .cel_defaults
         .iter()
@@ -36,7 +39,7 @@ pub(super) fn for_kind(kind: &Registration, adds_finalizers: bool) -> Option<Pol
 
 /// Suspends a new job that names a queue, as the webhook does.
 fn suspend_policy(kind: &Registration) -> PolicyWithBinding {
-    let mut conditions = match_conditions(kind);
+    let mut conditions = match_conditions(kind, kind.defaults_selected_by);
     conditions.push(MatchCondition {
         name: "names-a-queue".to_owned(),
         expression: format!(
@@ -55,6 +58,28 @@ fn suspend_policy(kind: &Registration) -> PolicyWithBinding {
     bind_policy(kind, "suspend", &on, conditions, vec![mutation])
 }
 
+/// Adds the scheduling gate to a new pod with the queue label, as the webhook does.
+fn gate_policy(kind: &Registration) -> PolicyWithBinding {
+    let gate = format!("{{'name': '{}'}}", labels::ADMISSION_GATE);
+    let gates = "object.spec.schedulingGates";
+    let expression = format!(
+        "!has({gates}) ? [{}] : {gates}.exists(it, it.name == '{}') ? [] : [{}]",
+        add("/spec/schedulingGates", &format!("[{gate}]")),
+        labels::ADMISSION_GATE,
+        add("/spec/schedulingGates/-", &gate),
+    );
+    let mutation = Mutation {
+        apply_configuration: None,
+        json_patch: Some(JSONPatch {
+            expression: Some(expression),
+        }),
+        patch_type: "JSONPatch".to_owned(),
+    };
+    let on = [Operation::Create].into();
+    let conditions = match_conditions(kind, kind.defaults_selected_by);
+    bind_policy(kind, "gate", &on, conditions, vec![mutation])
+}
+
 /// Defaults the fields that no schema default covers.
 fn default_policy(kind: &Registration, defaults: &[CelDefault]) -> PolicyWithBinding {
     // Not `ApplyConfiguration`: it needs the schema, which the API server has only a moment after
@@ -70,7 +95,7 @@ fn default_policy(kind: &Registration, defaults: &[CelDefault]) -> PolicyWithBin
         kind,
         "fill",
         &kind.defaulted_on,
-        match_conditions(kind),
+        match_conditions(kind, kind.defaults_selected_by),
         mutations.collect(),
     )
 }
@@ -88,7 +113,7 @@ fn bind_policy(
         spec: Some(MutatingAdmissionPolicySpec {
             failure_policy: Some("Ignore".to_owned()),
             match_conditions: Some(conditions),
-            match_constraints: Some(constraints(kind, on)),
+            match_constraints: Some(constraints(kind, on, kind.defaults_selected_by)),
             mutations: Some(mutations),
             reinvocation_policy: Some("IfNeeded".to_owned()),
             ..MutatingAdmissionPolicySpec::default()

@@ -3,7 +3,7 @@
 
 use super::placeholders::{Placeholder, any_rule_at_default, end_mark, render, while_controller};
 use super::{ChartError, HEAD, put_labels, rule_gates};
-use crate::admission_policies::{default_queue, guards, policies};
+use crate::admission_policies::{default_queue, guards, pod_guards, policies};
 use crate::yaml::{self, YamlError};
 use k8s_openapi::api::admissionregistration::v1::{
     MutatingAdmissionPolicy, MutatingAdmissionPolicyBinding, ValidatingAdmissionPolicy,
@@ -60,25 +60,34 @@ fn default_queue_template() -> Result<String, YamlError> {
     Ok(out)
 }
 
-/// The policies about the sender of a request. Without the controller no account may write Workloads, so the first is
-/// left out; the second needs namespaces.
+/// The policies about the sender of a request. Without the controller no account may write Workloads or admit pods, so the
+/// first are left out; the others need namespaces.
 fn guard_templates() -> Result<String, YamlError> {
-    let (policy, binding) = guards::workload_guard(&Placeholder::NotByController.mark());
+    let not_by_controller = Placeholder::NotByController.mark();
     let mut out = format_if(".Values.controller.enabled");
-    out.push_str(&document(&policy)?);
-    out.push_str(&document(&binding)?);
-    out.push_str("{{- end }}\n");
-    let not_exempt = Placeholder::NotByExemptUser.mark();
-    let (policy, binding) = guards::queue_required(LabelSelector::default(), &not_exempt);
-    let mut binding = serde_json::to_value(binding)?;
-    if let Some(selector) = binding.pointer_mut("/spec/matchResources/namespaceSelector") {
-        *selector = Placeholder::QueueRequiredNamespaces.mark().into();
+    for (policy, binding) in [
+        guards::workload_guard(&not_by_controller),
+        pod_guards::pod_guard(&not_by_controller),
+    ] {
+        out.push_str(&document(&policy)?);
+        out.push_str(&document(&binding)?);
     }
+    out.push_str("{{- end }}\n");
     out.push_str(&format_if(
         ".Values.policies.queueRequired.namespaceSelector",
     ));
-    out.push_str(&document(&policy)?);
-    out.push_str(&document(&binding)?);
+    let not_exempt = Placeholder::NotByExemptUser.mark();
+    for (policy, binding) in [
+        guards::queue_required(LabelSelector::default(), &not_exempt),
+        pod_guards::queue_required(LabelSelector::default(), &not_exempt),
+    ] {
+        let mut binding = serde_json::to_value(binding)?;
+        if let Some(selector) = binding.pointer_mut("/spec/matchResources/namespaceSelector") {
+            *selector = Placeholder::QueueRequiredNamespaces.mark().into();
+        }
+        out.push_str(&document(&policy)?);
+        out.push_str(&document(&binding)?);
+    }
     out.push_str("{{- end }}\n");
     Ok(out)
 }

@@ -3,7 +3,7 @@
 use super::files::Output;
 use super::{Error, is_label, read_config};
 use crate::admission_policies::mutating::PolicyWithBinding;
-use crate::admission_policies::{default_queue, guards, policies};
+use crate::admission_policies::{default_queue, guards, pod_guards, policies};
 use crate::files::Document;
 use crate::user_rule_dirs::{self, RuleDirs};
 use clap::Args;
@@ -58,12 +58,18 @@ pub struct Policies {
 impl Policies {
     /// The policies about the sender of a request.
     fn guards(&self) -> Vec<guards::Guard> {
-        let mut out = vec![guards::workload_guard(&guards::not_by_controller(
-            &self.controller,
-        ))];
+        let not_by_controller = guards::not_by_controller(&self.controller);
+        let mut out = vec![
+            guards::workload_guard(&not_by_controller),
+            pod_guards::pod_guard(&not_by_controller),
+        ];
         if !self.queue_required.is_empty() {
             let not_exempt = guards::not_by_users(&self.queue_exempt);
             out.push(guards::queue_required(
+                selector(&self.queue_required),
+                &not_exempt,
+            ));
+            out.push(pod_guards::queue_required(
                 selector(&self.queue_required),
                 &not_exempt,
             ));

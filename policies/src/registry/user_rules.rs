@@ -18,7 +18,7 @@ pub(super) fn add_registrations(out: &mut Vec<Registration>, settings: &Settings
         for kind in &rule.kinds {
             let operations = rule.operations.iter().copied();
             let sent = out.iter_mut().find(|it| matches_kind(it, kind));
-            if let Some(it) = sent.filter(|it| it.selected_by.is_none()) {
+            if let Some(it) = sent.filter(|it| it.selected_by.is_empty()) {
                 it.validated_on.extend(operations);
                 continue;
             }
@@ -85,7 +85,8 @@ fn registration(kind: &Kind, operations: BTreeSet<Operation>) -> Registration {
         own: false,
         foreign: None,
         user_rules_only: true,
-        selected_by: None,
+        selected_by: &[],
+        defaults_selected_by: &[],
         validated_on: operations,
         defaulted_on: BTreeSet::new(),
         cel_defaults: &[],

@@ -36,7 +36,7 @@ fn check<T: Submission>(object: &T, context: &Context<'_>, out: &mut Findings) {
     for (position, class) in classes.into_iter().enumerate() {
         let Some(class) = class else { continue };
         if !is_priority_class_allowed(class, by_cluster_queue, by_local_queue) {
-            out.invalid(T::class_path(position), class, detail(&queues));
+            out.invalid(object.class_path(position), class, detail(&queues));
         }
     }
 }

@@ -31,7 +31,7 @@ fn check<T: Submission>(object: &T, context: &Context<'_>, out: &mut Findings) {
         let Some(name) = name else { continue };
         if class(context.cluster, name) == Lookup::Absent {
             let detail = known_classes(context.cluster);
-            out.not_found(T::class_path(position), name, detail);
+            out.not_found(object.class_path(position), name, detail);
         }
     }
 }

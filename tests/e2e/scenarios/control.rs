@@ -11,6 +11,7 @@ mod held_writes;
 mod invariants;
 mod jobs;
 mod limits;
+mod pods;
 mod pods_ready;
 mod preemption;
 mod preemption_loops;
@@ -38,6 +39,7 @@ pub fn scenarios() -> Vec<Scenario> {
     add("preemption", &preemption_loops::TRIALS);
     add("elastic", &elastic::TRIALS);
     add("limits", &limits::TRIALS);
+    add("pods", &pods::TRIALS);
     add("pods ready", &pods_ready::TRIALS);
     add("jobs", &jobs::TRIALS);
     add("adopt", &adopt::TRIALS);

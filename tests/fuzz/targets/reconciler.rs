@@ -248,7 +248,12 @@ impl Cluster {
                 self.undelivered.push(id);
                 return WriteResult::Done(self.version);
             }
-            (WriteOp::Patch(patch) | WriteOp::PatchStatus(patch), Some(before)) => {
+            (
+                WriteOp::Patch(patch)
+                | WriteOp::PatchStatus(patch)
+                | WriteOp::PatchPodConditions(patch),
+                Some(before),
+            ) => {
                 let expected = &patch["metadata"]["resourceVersion"];
                 if !expected.is_null() && *expected != before["metadata"]["resourceVersion"] {
                     return WriteResult::Conflict;

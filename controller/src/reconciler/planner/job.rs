@@ -1,6 +1,6 @@
 //! Plans jobs: they get a workload, start when it is admitted, and stop when it is evicted.
 
-use crate::job_adapters::{JobView, KINDS, PodPlacement, TemplateSource};
+use crate::job_adapters::{JobView, KINDS, PodPlacement, StopMethod, TemplateSource};
 use crate::key::{JobKey, Kind};
 use crate::reconciler::adoption::{adoption_end_ms, is_adopting};
 use crate::reconciler::job_stop::suspendable_at_ms;
@@ -21,7 +21,7 @@ pub(crate) fn plan_job<'a>(view: View<'a>, key: &JobKey) -> Plan<'a> {
         JobSource::Watch => plan_watched(view, key, tracked),
         JobSource::Unread => Plan::NOTHING,
         // It is no longer managed: it is stopped, and keeps its quota until then.
-        JobSource::Read(_) if !job.is_suspended => plan_suspension(view, tracked),
+        JobSource::Read(_) if !job.is_suspended => plan_suspension(view, key, tracked),
         JobSource::Read(_) => plan_stop(job).map_or(Plan::NOTHING, write),
     };
     read_templates_first(view, key, job, plan)
@@ -80,7 +80,7 @@ fn plan_watched<'a>(view: View<'a>, key: &JobKey, tracked: &TrackedJob) -> Plan<
         Some(it) if !job.is_suspended && !it.holds_quota() && is_adopting(it, view.now_ms) => {
             return adoption_end_ms(it).map_or(Plan::NOTHING, Plan::at);
         }
-        _ if may_run => return plan_suspension(view, tracked),
+        _ if may_run => return plan_suspension(view, key, tracked),
         // A workload is created only from the original template, without labels of flavors.
         _ if !job.is_stopped() => plan_stop(job),
         // A workload of this name that belongs to another object is deleted first, if at all. One that was created
@@ -102,13 +102,19 @@ fn plan_watched<'a>(view: View<'a>, key: &JobKey, tracked: &TrackedJob) -> Plan<
 
 /// A job that was just started is not suspended before its controller has acknowledged the start, or a pause is
 /// over.
-fn plan_suspension<'a>(view: View<'a>, job: &TrackedJob) -> Plan<'a> {
+fn plan_suspension<'a>(view: View<'a>, key: &JobKey, job: &TrackedJob) -> Plan<'a> {
     let at_ms = suspendable_at_ms(view, job);
-    if at_ms <= view.now_ms {
-        write(JobAction::Suspend)
-    } else {
-        Plan::at(at_ms)
+    if at_ms > view.now_ms {
+        return Plan::at(at_ms);
     }
+    let method = KINDS.get(key.kind).map(|it| it.stop_method());
+    write(match method {
+        Some(StopMethod::Delete) if job.view.is_suspended || job.view.is_disrupted => {
+            JobAction::Delete
+        }
+        Some(StopMethod::Delete) => JobAction::MarkDisrupted,
+        _ => JobAction::Suspend,
+    })
 }
 
 fn plan_start(job: &JobView, placed: Vec<PodPlacement>) -> Option<JobAction> {

@@ -1,0 +1,205 @@
+//! A pod with the queue label. It waits with a scheduling gate, and is deleted when it loses its quota.
+
+use super::{
+    JobKind, JobParseError, JobResult, JobView, PodPlacement, PodSetView, Resource, StopMethod,
+    TemplateSource, decode, job_view_from_metadata, parse_source, pod_template_patch,
+    strip_template,
+};
+use k8s_openapi::api::core::v1::{Pod, PodSpec, PodStatus, PodTemplateSpec};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use lockkeeper_api::labels;
+use lockkeeper_api::workload::POD_SET_NAME_DEFAULT;
+use serde_json::{Map, Value, json};
+use std::sync::Arc;
+
+/// A pod has one pod set of one pod.
+pub(super) struct SinglePod;
+
+/// The fields of a pod that its workload has: what decisions read, and what identifies the containers.
+const TEMPLATE_FIELDS: [&str; 10] = [
+    "affinity",
+    "containers",
+    "initContainers",
+    "nodeSelector",
+    "overhead",
+    "preemptionPolicy",
+    "resources",
+    "restartPolicy",
+    "schedulerName",
+    "tolerations",
+];
+
+/// The fields of a container that its workload has.
+const CONTAINER_FIELDS: [&str; 4] = ["image", "name", "resources", "restartPolicy"];
+
+impl JobKind for SinglePod {
+    fn resource(&self) -> Resource {
+        Resource {
+            group: "",
+            version: "v1",
+            kind: "Pod",
+            plural: "pods",
+        }
+    }
+
+    fn is_built_in(&self) -> bool {
+        true
+    }
+
+    fn default_manager(&self) -> &'static str {
+        ""
+    }
+
+    fn pod_uid_label(&self) -> Option<&'static str> {
+        None
+    }
+
+    fn list_page_size(&self) -> u32 {
+        // Pods are more, and smaller, than jobs.
+        100
+    }
+
+    fn stop_method(&self) -> StopMethod {
+        StopMethod::Delete
+    }
+
+    fn start_patch(&self, job: &JobView) -> Value {
+        let gates = job.other_gates.iter().map(|name| json!({"name": name}));
+        let gates: Vec<Value> = gates.collect();
+        let gates = (!gates.is_empty()).then_some(gates);
+        json!({"schedulingGates": gates})
+    }
+
+    fn parse(&self, object: Value) -> Result<JobView, JobParseError> {
+        let pod: Pod = decode("pod", object)?;
+        let spec = pod.spec.unwrap_or_default();
+        let status = pod.status.unwrap_or_default();
+        let gates = spec.scheduling_gates.as_deref().unwrap_or_default();
+        let is_gated = gates.iter().any(|it| it.name == labels::ADMISSION_GATE);
+        let others = gates
+            .iter()
+            .filter(|it| it.name != labels::ADMISSION_GATE)
+            .map(|it| it.name.clone())
+            .collect();
+        let ended = pod_result(&pod.metadata, &status);
+        let is_stopped = is_gated || ended.is_some();
+        let template_source = if is_gated && ended.is_none() {
+            TemplateSource::from_json(Some(&template_text(&pod.metadata, &spec)))
+        } else {
+            TemplateSource::NotKept
+        };
+        let of_metadata = job_view_from_metadata(&pod.metadata);
+        let class = of_metadata.priority_class.clone();
+        let class_of_pod = spec.priority_class_name.clone();
+        Ok(JobView {
+            // A claim of an owner must exempt no pod from its quota.
+            parent: None,
+            is_unchanged: true,
+            priority_class: class.or(class_of_pod.filter(|it| !it.is_empty())),
+            is_suspended: is_stopped,
+            is_quiescent: is_stopped,
+            is_ready: is_true(&status, "Ready"),
+            is_disrupted: is_true(&status, "DisruptionTarget"),
+            saved_placement: None,
+            other_gates: others,
+            result: ended,
+            pod_sets: vec![PodSetView {
+                name: POD_SET_NAME_DEFAULT.to_owned(),
+                count: 1,
+                remaining: 1,
+                job_count: 0,
+                min_count: None,
+                template: Arc::new(strip_template(PodTemplateSpec {
+                    metadata: Some(pod.metadata),
+                    spec: Some(spec),
+                })),
+            }],
+            template_source,
+            ..of_metadata
+        })
+    }
+
+    fn templates(&self, source: &str) -> Vec<Value> {
+        vec![parse_source(source)]
+    }
+
+    fn needs_templates_for_placement(&self) -> bool {
+        false
+    }
+
+    fn placement_patch(
+        &self,
+        job: &JobView,
+        _source: Option<&str>,
+        placed: &[PodPlacement],
+    ) -> Option<Value> {
+        let pod_sets = job.pod_sets.first().zip(placed.first());
+        Some(pod_sets.map_or_else(|| json!({}), |(have, want)| pod_template_patch(have, want)))
+    }
+}
+
+/// The result of a pod that has ended. One that is being deleted does not run again, and its quota is free: a pod on a
+/// dead node stays in that state, and must not keep its quota for ever.
+fn pod_result(metadata: &ObjectMeta, status: &PodStatus) -> Option<JobResult> {
+    let message = status.message.clone();
+    match status.phase.as_deref() {
+        Some("Succeeded") => Some(JobResult {
+            is_success: true,
+            message: message.unwrap_or_else(|| "The pod has succeeded".to_owned()),
+        }),
+        Some("Failed") => Some(JobResult {
+            is_success: false,
+            message: message.unwrap_or_else(|| "The pod has failed".to_owned()),
+        }),
+        _ => metadata.deletion_timestamp.as_ref().map(|_| JobResult {
+            is_success: false,
+            message: "The pod is being deleted".to_owned(),
+        }),
+    }
+}
+
+fn is_true(status: &PodStatus, condition: &str) -> bool {
+    let mut conditions = status.conditions.iter().flatten();
+    conditions.any(|it| it.type_ == condition && it.status == "True")
+}
+
+/// The pod template of the workload: the fields of [`TEMPLATE_FIELDS`], and the labels that decisions read.
+fn template_text(metadata: &ObjectMeta, spec: &PodSpec) -> Value {
+    // The spec was decoded from JSON, so encoding it does not fail.
+    let mut spec = serde_json::to_value(spec).unwrap_or_default();
+    if let Some(fields) = spec.as_object_mut() {
+        retain(fields, &TEMPLATE_FIELDS);
+        for list in ["containers", "initContainers"] {
+            let containers = fields.get_mut(list).and_then(Value::as_array_mut);
+            for container in containers.into_iter().flatten() {
+                if let Some(fields) = container.as_object_mut() {
+                    retain(fields, &CONTAINER_FIELDS);
+                }
+            }
+        }
+    }
+    let mut template = json!({"spec": spec});
+    let labels = metadata.labels.iter().flatten();
+    let labels: Map<String, Value> = labels
+        .filter(|(key, _)| super::pod_template::is_decision_label(key))
+        .map(|(key, value)| (key.clone(), json!(value)))
+        .collect();
+    if !labels.is_empty()
+        && let Some(template) = template.as_object_mut()
+    {
+        template.insert("metadata".to_owned(), json!({"labels": labels}));
+    }
+    template
+}
+
+fn retain(fields: &mut Map<String, Value>, kept: &[&str]) {
+    fields.retain(|key, value| {
+        let is_empty = value.is_null()
+            || value.as_array().is_some_and(Vec::is_empty)
+            || value.as_object().is_some_and(Map::is_empty);
+        kept.contains(&key.as_str()) && !is_empty
+    });
+}
+
+#[cfg(test)]
+mod tests;

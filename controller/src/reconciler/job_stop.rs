@@ -47,14 +47,16 @@ pub(super) fn job_stop(view: View<'_>, workload: &TrackedWorkload, job: &Tracked
 }
 
 /// Whether the controller of the job has acknowledged a suspension since the admission, and so also the start before.
-/// The condition of a suspension before the admission is as old as that.
+/// The condition of a suspension before the admission is as old as that. A user may also have resumed the job after it had
+/// stopped, and suspended it again.
 fn has_acknowledged_stop(workload: &TrackedWorkload, job: &TrackedJob) -> bool {
     let status = workload.object.status.as_ref();
     let conditions = status.map(|it| it.conditions.as_slice());
     let admitted = find(conditions.unwrap_or_default(), "Admitted");
     let admitted_at_s = admitted.map(|it| epoch_seconds(&it.last_transition_time));
-    job.view
-        .suspended_at_s
+    let suspended_at_s = job.view.suspended_at_s;
+    suspended_at_s
+        .filter(|_| suspended_at_s != job.suspended_before_start_s)
         .zip(admitted_at_s)
         .is_some_and(|(suspended, admitted)| suspended > admitted)
 }

@@ -181,6 +181,9 @@ pub(super) struct TrackedJob {
     /// Since when there may be a start that the controller of the job has not acknowledged, in milliseconds since
     /// 1970; it begins again when the job is suspended. There may be pods that the status does not count.
     pub(super) unconfirmed_since_ms: Option<i64>,
+    /// The time of the suspension that its controller showed during that start. The same time acknowledges no later
+    /// suspension.
+    pub(super) suspended_before_start_s: Option<i64>,
     /// The resource version at which its workload was created, until the watch has shown it.
     pub(super) workload_created_at: Option<u64>,
 }
@@ -192,6 +195,7 @@ impl TrackedJob {
             tracker: WriteTracker::default(),
             source: JobSource::Watch,
             unconfirmed_since_ms: None,
+            suspended_before_start_s: None,
             workload_created_at: None,
         }
     }
@@ -207,6 +211,7 @@ impl TrackedJob {
                 before => before,
             }
         } else if view.is_start_unconfirmed {
+            self.suspended_before_start_s = view.suspended_at_s;
             let before = self.unconfirmed_since_ms.filter(|_| !was_suspended);
             before.or(Some(now_ms))
         } else {

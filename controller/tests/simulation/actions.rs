@@ -40,7 +40,8 @@ impl Simulation {
                 self.users_left -= 1;
                 self.user_action();
             }
-            _ => self.inject_fault(),
+            7 => self.inject_fault(),
+            _ => self.step_kubelet(),
         }
         // Now and then only time passes.
         if !self.is_calm && self.rng.percent(2) {
@@ -58,9 +59,9 @@ impl Simulation {
     }
 
     /// The weights of the possible actions.
-    fn possible_weights(&self) -> [usize; 8] {
+    fn possible_weights(&self) -> [usize; 9] {
         let now_ms = self.api.now_ms;
-        let mut is_possible = [false; 8];
+        let mut is_possible = [false; 9];
         for process in &self.processes {
             let is_awake = process.wake_at_ms.is_some_and(|at_ms| at_ms <= now_ms);
             is_possible[0] |= process.has_new_input || is_awake;
@@ -75,6 +76,7 @@ impl Simulation {
         is_possible[5] = self.api.has_garbage;
         is_possible[6] = self.users_left > 0;
         is_possible[7] = self.faults_left > 0;
+        is_possible[8] = !self.pods_to_do.is_empty();
         let mut weights = self.weights;
         for (weight, is_possible) in weights.iter_mut().zip(is_possible) {
             if !is_possible {
@@ -182,6 +184,14 @@ impl Simulation {
         let name = self.rng.pick(&names).clone();
         if !self.step_job(&name) {
             self.jobs_to_do.remove(&name);
+        }
+    }
+
+    fn step_kubelet(&mut self) {
+        let names: Vec<ObjectKey> = self.pods_to_do.iter().cloned().collect();
+        let name = self.rng.pick(&names).clone();
+        if !self.step_pod(&name) {
+            self.pods_to_do.remove(&name);
         }
     }
 

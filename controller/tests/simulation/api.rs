@@ -3,6 +3,7 @@
 use crate::api_validation;
 use crate::fields::{has, is_deleted, job_owner, list, number, object_key, text, time, uid};
 use crate::pods::OrphanedPods;
+use crate::queued_pods::POD;
 use lockkeeper_controller::{Kind, ObjectKey};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -127,6 +128,7 @@ impl Api {
         }
         if is_deleted(&after) && list(&after, "/metadata/finalizers").is_empty() {
             self.put(kind, after);
+            self.has_garbage = true;
             return Ok(self.remove(kind, name));
         }
         Ok(self.put(kind, after))
@@ -198,6 +200,18 @@ impl Api {
         self.remove(Kind::Job(0), name);
     }
 
+    /// The Job or pod in the owner reference of a workload, if it exists.
+    pub fn owner(&self, workload: &Value) -> Option<(Kind, &Rc<Value>)> {
+        let (name, of) = job_owner(workload)?;
+        let kind = match text(workload, "/metadata/ownerReferences/0/kind") {
+            "Pod" => POD,
+            _ => Kind::Job(0),
+        };
+        let name = ObjectKey::new(text(workload, "/metadata/namespace"), name);
+        let owner = self.get(kind, &name).filter(|it| uid(it) == of);
+        owner.map(|it| (kind, it))
+    }
+
     /// Whether pods of a deleted Job run on.
     pub fn has_orphaned_pods(&self, uid: &str) -> bool {
         let pods = self.orphaned_pods.get(uid);
@@ -208,11 +222,12 @@ impl Api {
     pub fn collect_garbage(&mut self) -> Option<ObjectKey> {
         let mut lost = None;
         for (name, workload) in self.all(Kind::Workload) {
-            let Some((job, of)) = job_owner(workload) else {
+            if job_owner(workload).is_none() {
                 continue;
-            };
-            let job = self.get(Kind::Job(0), &ObjectKey::new(name.namespace(), job));
-            let is_kept = job.is_some_and(|it| uid(it) == of && !is_deleted(it));
+            }
+            // A pod that is being deleted keeps its dependents until it is gone.
+            let owner = self.owner(workload);
+            let is_kept = owner.is_some_and(|(kind, it)| kind == POD || !is_deleted(it));
             if !is_kept {
                 lost = Some(name.clone());
             }

@@ -1,6 +1,7 @@
 //! Defaults and validation of the API server.
 
 use crate::fields::{has, is_true, list, text};
+use crate::queued_pods::{self, POD};
 use lockkeeper_controller::Kind;
 use serde_json::{Value, json};
 
@@ -30,6 +31,7 @@ pub fn validate(kind: Kind, before: Option<&Value>, after: &Value) -> Result<(),
     validate_conditions(after)?;
     match kind {
         Kind::Job(0) => validate_job(before, after),
+        POD => before.map_or(Ok(()), |it| queued_pods::validate_update(it, after)),
         Kind::Workload => validate_workload(before, after),
         _ => Ok(()),
     }

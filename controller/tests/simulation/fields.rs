@@ -73,10 +73,10 @@ pub fn may_run(workload: &Value) -> bool {
         && !condition_is_true(workload, "Evicted")
 }
 
-/// Name and uid of the Job in the owner reference.
+/// Name and uid of the Job or pod in the owner reference.
 pub fn job_owner(object: &Value) -> Option<(&str, &str)> {
     let owner = list(object, "/metadata/ownerReferences").first()?;
-    if owner["kind"] != "Job" {
+    if owner["kind"] != "Job" && owner["kind"] != "Pod" {
         return None;
     }
     Some((text(owner, "/name"), text(owner, "/uid")))

@@ -25,6 +25,7 @@ use crate::fields::{
 use crate::jobs::{JOB, has_ended, is_unresponsive};
 use crate::pods::{Excess, excess, is_managed, job_uid};
 use crate::process::ControllerProcess;
+use crate::queued_pods::{POD, is_gated};
 use crate::quota::{ReferenceTree, usage};
 use crate::simulation::InFlight;
 use crate::user_history::UserHistory;
@@ -76,7 +77,7 @@ pub struct InvariantChecker {
     /// The version of the last change by a user, and of the last change of the leadership.
     pub last_user_version: u64,
     pub last_leader_change_version: u64,
-    /// The last creation of a workload, which may be admitted before pending ones.
+    /// The last creation of a workload, which may be admitted before pending ones, or loss of a queue's quota.
     pub last_arrival_version: u64,
     /// The uids of workloads that a controller has evicted.
     released_workloads: BTreeSet<String>,
@@ -106,7 +107,7 @@ impl InvariantChecker {
         if write.purpose != WritePurpose::StartJob {
             return;
         }
-        let known = process.view.get(&(JOB, job.name.clone()));
+        let known = process.view.get(&(Kind::Job(job.kind), job.name.clone()));
         let of = known.map(|it| uid(it));
         let mut workloads = process
             .view
@@ -143,7 +144,12 @@ impl InvariantChecker {
                     None => Ok(()),
                 }
             }
-            Some(JOB) => self.check_job_write(api, flight, name, before, after),
+            // A user has deleted it before; its quota is gone now, also that which others were to borrow.
+            Some(Kind::ClusterQueue) if after.is_none() => {
+                self.last_arrival_version = api.version();
+                Ok(())
+            }
+            Some(JOB | POD) => self.check_job_write(api, flight, name, before, after),
             _ => Ok(()),
         }
     }
@@ -179,7 +185,7 @@ impl InvariantChecker {
         let Some(after) = after else {
             let before = before.unwrap();
             if held {
-                self.check_release(api, flight, name, before)?;
+                self.check_release(api, flight, before)?;
             }
             return Ok(false);
         };
@@ -208,7 +214,7 @@ impl InvariantChecker {
                 Err(format!("{name} is admitted again while it holds quota"))
             }
             (true, false) if !condition_is_true(after, "Finished") => {
-                self.check_release(api, flight, name, after)?;
+                self.check_release(api, flight, after)?;
                 Ok(false)
             }
             _ => Ok(false),
@@ -244,17 +250,13 @@ impl InvariantChecker {
         &mut self,
         api: &Api,
         flight: &InFlight,
-        name: &ObjectKey,
         workload: &Value,
     ) -> Result<(), String> {
         self.released_workloads.insert(uid(workload).to_owned());
-        let Some((job, of)) = job_owner(workload) else {
+        let Some((JOB, job)) = api.owner(workload).filter(|(_, it)| !has_ended(it)) else {
             return Ok(());
         };
-        let job = api.get(JOB, &ObjectKey::new(name.namespace(), job));
-        let Some(job) = job.filter(|it| uid(it) == of && !has_ended(it)) else {
-            return Ok(());
-        };
+        let of = uid(job);
         if self.users.is_before_user(api, flight, of) || is_deleted(job) {
             return Ok(());
         }
@@ -289,7 +291,8 @@ impl InvariantChecker {
         let (Some(before), Some(after)) = (before, after) else {
             return Ok(());
         };
-        let is_start = is_true(before, "/spec/suspend") && !is_true(after, "/spec/suspend");
+        let waits = |it: &Value| is_true(it, "/spec/suspend") || is_gated(it);
+        let is_start = waits(before) && !waits(after);
         let of = uid(after);
         if !is_start || self.users.is_before_user(api, flight, of) {
             return Ok(());
@@ -342,6 +345,7 @@ impl InvariantChecker {
         let responds = |job: &Value| are_jobs_repaired || !is_unresponsive(job);
         let managed = api
             .all(JOB)
+            .chain(api.all(POD))
             .filter(|(_, it)| is_managed(it) && responds(it));
         let managed: BTreeSet<&str> = managed.map(|(_, it)| uid(it)).collect();
         let is_excess = |job: &String| excess.contains_key(job) && managed.contains(job.as_str());

@@ -38,6 +38,7 @@ mod objects;
 mod pods;
 mod process;
 mod queue_admins;
+mod queued_pods;
 mod quiescence;
 mod quota;
 mod reclaimable_pods;

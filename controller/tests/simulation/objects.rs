@@ -110,7 +110,7 @@ pub fn local_queue(queue: &str) -> Value {
     lockkeeper_object("LocalQueue", Some(NAMESPACE), queue, &spec)
 }
 
-fn template(dice: &mut Rng, cpu: i64) -> Value {
+pub fn template(dice: &mut Rng, cpu: i64) -> Value {
     let mut spec = json!({
         "restartPolicy": "Never",
         "containers": [{

@@ -5,6 +5,7 @@ use crate::fields::{
     has, holds_quota, is_deleted, is_true, job_owner, list, milli_cpu, number, text, uid,
 };
 use crate::jobs::{JOB, has_ended, is_foreign};
+use crate::queued_pods::{self, POD};
 use crate::quota::usage;
 use lockkeeper_controller::Kind;
 use serde_json::Value;
@@ -65,6 +66,9 @@ pub fn excess(api: &Api, unreported: &BTreeMap<String, (i64, i64)>) -> Excess {
     for (_, job) in api.all(JOB) {
         let unreported = unreported.get(uid(job)).map_or(0, |(pods, _)| *pods);
         out.insert(uid(job).to_owned(), requests(job, unreported));
+    }
+    for (_, pod) in api.all(POD) {
+        out.insert(uid(pod).to_owned(), queued_pods::requests(pod));
     }
     for (uid, pods) in &api.orphaned_pods {
         let runs = pods.end_ms > api.now_ms;

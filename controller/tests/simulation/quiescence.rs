@@ -7,6 +7,7 @@ use crate::fields::{
 use crate::jobs::{JOB, has_ended, is_foreign};
 use crate::objects::NAMESPACE;
 use crate::pods::{is_managed, job_uid};
+use crate::queued_pods::{self, POD};
 use crate::quota::{Cell, ReferenceTree, current_limits};
 use crate::simulation::Simulation;
 use lockkeeper_controller::{Kind, ObjectKey};
@@ -23,6 +24,12 @@ impl Simulation {
                 return Err(format!("job {name} has pods without quota"));
             }
         }
+        for (name, pod) in self.api.all(POD) {
+            self.check_pod(name, pod)?;
+            if is_managed(pod) && excess.contains_key(uid(pod)) {
+                return Err(format!("pod {name} runs without quota"));
+            }
+        }
         for (name, workload) in self.api.all(Kind::Workload) {
             self.check_owner(name, workload)?;
             self.check_workload(name, workload, &tree)?;
@@ -36,7 +43,7 @@ impl Simulation {
         self.check_preemptions()
     }
 
-    fn workloads_of(&self, job: &Value) -> Vec<&Value> {
+    pub fn workloads_of(&self, job: &Value) -> Vec<&Value> {
         let of = uid(job);
         let is_its = |it: &&Value| job_owner(it).is_some_and(|(_, uid)| uid == of);
         self.workloads().filter(is_its).collect()
@@ -83,23 +90,28 @@ impl Simulation {
     }
 
     fn check_owner(&self, name: &ObjectKey, workload: &Value) -> Result<(), String> {
-        let Some((job, of)) = job_owner(workload) else {
+        if job_owner(workload).is_none() {
             // One that the controller has created belongs to a job.
             return match job_uid(workload) {
                 "" => Ok(()),
                 _ if condition_is_true(workload, "Finished") => Ok(()),
                 _ => Err(format!("{name} remains without an owner reference")),
             };
-        };
-        match self.api.get(JOB, &ObjectKey::new(name.namespace(), job)) {
-            Some(job) if uid(job) == of => {
-                let is_running = !has_ended(job) && !is_deleted(job);
+        }
+        match self.api.owner(workload) {
+            Some((kind, job)) => {
+                let has_ended = if kind == POD {
+                    queued_pods::has_ended(job)
+                } else {
+                    has_ended(job)
+                };
+                let is_running = !has_ended && !is_deleted(job);
                 if !is_running && holds_quota(workload) && !is_deleted(job) {
                     return Err(format!("{name} holds quota, but its job has finished"));
                 }
                 Ok(())
             }
-            _ => Err(format!("{name} remains, but its job is gone")),
+            None => Err(format!("{name} remains, but its job is gone")),
         }
     }
 

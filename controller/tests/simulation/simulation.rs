@@ -5,6 +5,7 @@ use crate::invariants::InvariantChecker;
 use crate::jobs::JOB;
 use crate::objects;
 use crate::process::ControllerProcess;
+use crate::queued_pods::POD;
 use crate::quota::Limits;
 use lockkeeper_controller::{Kind, ObjectKey, Settings, WriteRequest};
 use lockkeeper_policies::settings::Settings as RuleSettings;
@@ -55,10 +56,14 @@ pub struct Simulation {
     pub job_timers: BTreeSet<(i64, ObjectKey)>,
     timers: BTreeMap<(ObjectKey, String), i64>,
     job_log_position: usize,
+    /// Whether there are pods with the queue label.
+    pub has_pods: bool,
+    pub pods_to_do: BTreeSet<ObjectKey>,
+    pod_log_position: usize,
     pub users_left: usize,
     pub faults_left: usize,
     /// The weights of the actions.
-    pub weights: [usize; 8],
+    pub weights: [usize; 9],
     pub slow: Vec<Kind>,
     pub is_calm: bool,
     /// Controllers of Jobs that did not respond do so from now on.
@@ -83,6 +88,7 @@ impl Simulation {
             weight(&mut dice, 5),
             weight(&mut dice, 2),
             weight(&mut dice, 1),
+            10,
         ];
         let slow = [Kind::Workload, JOB, Kind::ClusterQueue];
         let mut simulation = Self {
@@ -96,6 +102,9 @@ impl Simulation {
             job_timers: BTreeSet::new(),
             timers: BTreeMap::new(),
             job_log_position: 0,
+            has_pods: false,
+            pods_to_do: BTreeSet::new(),
+            pod_log_position: 0,
             users_left: 4 + dice.below(14),
             faults_left: *dice.pick(&[0, 0, 2, 4, 8]),
             weights,
@@ -108,6 +117,10 @@ impl Simulation {
             rng: dice,
         };
         simulation.invariants.has_faults = simulation.faults_left > 0;
+        simulation.has_pods = simulation.rng.percent(50);
+        if simulation.has_pods {
+            simulation.settings.job_kinds.push(2);
+        }
         simulation.populate();
         simulation
     }
@@ -136,6 +149,11 @@ impl Simulation {
         }
         for _ in 0..2 + self.rng.below(4) {
             self.create_job();
+        }
+        if self.has_pods {
+            for _ in 0..1 + self.rng.below(4) {
+                self.create_pod();
+            }
         }
         self.start_process();
         self.make_leader(0);
@@ -226,7 +244,7 @@ impl Simulation {
         self.log(|| "calm begins".to_owned());
         self.is_calm = true;
         self.faults_left = 0;
-        self.weights = [40, 40, 20, 20, 10, 5, 0, 0];
+        self.weights = [40, 40, 20, 20, 10, 5, 0, 0, 10];
         self.slow.clear();
         if self.processes.is_empty() {
             self.start_process();
@@ -283,8 +301,15 @@ impl Simulation {
             && *at_ms <= self.api.now_ms
         {
             let (_, name) = self.job_timers.pop_first().unwrap();
-            self.jobs_to_do.insert(name);
+            self.jobs_to_do.insert(name.clone());
+            self.pods_to_do.insert(name);
         }
+        let log = self.api.log(POD);
+        let names = log[self.pod_log_position..]
+            .iter()
+            .map(|it| it.name.clone());
+        self.pods_to_do.extend(names);
+        self.pod_log_position = log.len();
     }
 
     pub fn workloads(&self) -> impl Iterator<Item = &Value> {

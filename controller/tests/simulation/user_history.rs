@@ -4,6 +4,7 @@ use crate::api::Api;
 use crate::fields::{condition_is_true, holds_quota, is_true, number, object_key, uid};
 use crate::jobs::{JOB, has_ended};
 use crate::pods::{is_managed, job_uid};
+use crate::queued_pods::{self, POD};
 use crate::simulation::InFlight;
 use lockkeeper_controller::Kind;
 use serde_json::Value;
@@ -45,14 +46,14 @@ pub struct UserHistory {
 impl UserHistory {
     /// Records the changes that a user has made since this version.
     pub fn record_changes(&mut self, api: &Api, since: u64) {
-        for kind in [JOB, Kind::Workload] {
+        for kind in [JOB, POD, Kind::Workload] {
             let log = api.log(kind);
             let begin = log.partition_point(|it| it.version <= since);
             for (at, event) in log.iter().enumerate().skip(begin) {
                 let versions = log[..=at].iter().rev().filter(|it| it.name == event.name);
                 let objects = versions.take(2).filter_map(|it| it.object.as_deref());
                 for object in objects {
-                    let job = if kind == JOB {
+                    let job = if kind != Kind::Workload {
                         uid(object)
                     } else {
                         job_uid(object)
@@ -115,7 +116,8 @@ impl UserHistory {
         let Some(last) = self.user_versions.get(of) else {
             return false;
         };
-        let job = api.all(JOB).find(|(_, it)| uid(it) == of);
+        let mut jobs = api.all(JOB).chain(api.all(POD));
+        let job = jobs.find(|(_, it)| uid(it) == of);
         let read_version = self.read_versions.get(of).copied().unwrap_or_default();
         let observed = match job {
             Some((_, job)) if !is_managed(job) => read_version.min(flight.observed_version),
@@ -133,6 +135,12 @@ impl UserHistory {
     ) -> impl Iterator<Item = &'a Value> {
         let deleted = self.deleted_workloads.iter();
         deleted.filter_map(move |(of, workload)| {
+            let mut pods = api.all(POD);
+            if let Some((_, pod)) = pods.find(|(_, it)| uid(it) == of) {
+                let is_known = workload.processes.contains(&flight.process);
+                let is_used = is_known && queued_pods::requests(pod) > 0;
+                return is_used.then_some(&workload.object);
+            }
             let mut jobs = api.all(JOB);
             let (_, job) = jobs.find(|(_, it)| uid(it) == of)?;
             // Another process has never seen it.

@@ -17,7 +17,8 @@ const CLASS_LABEL: &str = "lockkeeper.dev/priority-class";
 impl Simulation {
     /// Executes a random change by a user.
     pub fn user_action(&mut self) {
-        let weights = [8, 3, 2, 2, 3, 3, 2, 2, 4, 6, 2, 2, 2];
+        let pods = if self.has_pods { 6 } else { 0 };
+        let weights = [8, 3, 2, 2, 3, 3, 2, 2, 4, 6, 2, 2, 2, pods];
         let version = self.api.version();
         match self.rng.pick_weighted(&weights).unwrap() {
             0 => self.create_job(),
@@ -32,6 +33,7 @@ impl Simulation {
             10 => self.edit_job_owner(),
             11 => self.edit_workload_owner(),
             12 => self.orphan_job(),
+            13 => self.pod_action(),
             _ => self.queue_admin_action(),
         }
         self.invariants.users.record_changes(&self.api, version);

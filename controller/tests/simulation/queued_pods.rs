@@ -1,0 +1,209 @@
+//! Pods with the queue label, their kubelets, and what users do with them.
+
+use crate::fields::{has, is_deleted, list, milli_cpu, text, time, uid};
+use crate::objects::{self, CLASSES, NAMESPACE, QUEUES};
+use crate::simulation::Simulation;
+use lockkeeper_api::labels;
+use lockkeeper_controller::{Kind, ObjectKey};
+use lockkeeper_testkit::Rng;
+use serde_json::{Value, json};
+use std::rc::Rc;
+
+/// A pod is a job of its own.
+pub const POD: Kind = Kind::Job(2);
+
+/// The finalizer of a pod on a node that does not respond for a while.
+const DEAD_NODE: &str = "example.com/dead-node";
+
+/// The time until a dead node responds, in milliseconds.
+const DEAD_NODE_MS: i64 = 20_000;
+
+pub fn is_gated(pod: &Value) -> bool {
+    let mut gates = list(pod, "/spec/schedulingGates").iter();
+    gates.any(|it| it["name"] == labels::ADMISSION_GATE)
+}
+
+pub fn has_ended(pod: &Value) -> bool {
+    matches!(text(pod, "/status/phase"), "Succeeded" | "Failed")
+}
+
+/// The requests of a pod that runs or may start at any time, in thousandths of a CPU.
+pub fn requests(pod: &Value) -> i64 {
+    if is_gated(pod) || has_ended(pod) || is_deleted(pod) {
+        return 0;
+    }
+    let containers = list(pod, "/spec/containers").iter();
+    containers
+        .map(|it| milli_cpu(&it["resources"]["requests"]["cpu"]))
+        .sum()
+}
+
+/// Validates an update of a pod.
+///
+/// Source: Kubernetes `pkg/apis/core/validation`, `ValidatePodUpdate`.
+pub fn validate_update(before: &Value, after: &Value) -> Result<(), String> {
+    let gates = |pod: &Value| list(pod, "/spec/schedulingGates").to_vec();
+    let (gates_before, gates_after) = (gates(before), gates(after));
+    if gates_after.iter().any(|it| !gates_before.contains(it)) {
+        return Err("spec.schedulingGates: only removals are allowed".to_owned());
+    }
+    let tolerations = list(after, "/spec/tolerations");
+    if !list(before, "/spec/tolerations")
+        .iter()
+        .all(|it| tolerations.contains(it))
+    {
+        return Err("spec.tolerations: only additions are allowed".to_owned());
+    }
+    let selector = |pod: &Value| {
+        let selector = pod["spec"]["nodeSelector"].as_object();
+        selector.cloned().unwrap_or_default()
+    };
+    let (selector_before, selector_after) = (selector(before), selector(after));
+    let is_kept = selector_before
+        .iter()
+        .all(|(key, value)| selector_after.get(key) == Some(value));
+    let is_allowed = !gates_before.is_empty() && is_kept;
+    if selector_before != selector_after && !is_allowed {
+        return Err("spec.nodeSelector: only additions to a gated pod are allowed".to_owned());
+    }
+    Ok(())
+}
+
+fn pod(dice: &mut Rng, name: &str) -> Value {
+    let cpu = dice.range(1, 3);
+    let fate = dice.pick(&["done", "done", "forever", "forever", "fails"]);
+    let mut spec = objects::template(dice, cpu)["spec"].clone();
+    // Without the gate: it was created while the webhook was down.
+    if !dice.percent(10) {
+        spec["schedulingGates"] = json!([{"name": labels::ADMISSION_GATE}]);
+    }
+    let mut object = json!({
+        "apiVersion": "v1", "kind": "Pod",
+        "metadata": {
+            "name": name, "namespace": NAMESPACE,
+            "labels": {labels::QUEUE_NAME: dice.pick(&QUEUES)},
+            "annotations": {"fate": fate},
+        },
+        "spec": spec,
+    });
+    if dice.percent(70) {
+        let (class, _) = dice.pick(&CLASSES);
+        object["metadata"]["labels"][labels::PRIORITY_CLASS] = json!(class);
+    }
+    if dice.percent(10) {
+        object["metadata"]["finalizers"] = json!([DEAD_NODE]);
+    }
+    object
+}
+
+impl Simulation {
+    /// Runs one step of the kubelet of a pod; false if there is nothing to do now.
+    pub fn step_pod(&mut self, name: &ObjectKey) -> bool {
+        let Some(pod) = self.api.get(POD, name).map(Rc::clone) else {
+            return false;
+        };
+        let key = |step: &str| (name.clone(), format!("{} {step}", uid(&pod)));
+        if is_deleted(&pod) {
+            if self.is_due(key("gone"), DEAD_NODE_MS) {
+                let patch = json!({"metadata": {"finalizers": null}});
+                self.api.patch(POD, name, &patch, false).unwrap();
+                return true;
+            }
+            return false;
+        }
+        if has_ended(&pod) || has(&pod, "/spec/schedulingGates/0") {
+            return false;
+        }
+        let ready = |status: &str| {
+            json!([{"type": "Ready", "status": status, "reason": "Kubelet", "message": "",
+                "lastTransitionTime": time(self.api.now_ms)}])
+        };
+        let status = match (
+            text(&pod, "/status/phase"),
+            text(&pod, "/metadata/annotations/fate"),
+        ) {
+            ("Running", "forever") => return false,
+            ("Running", fate) => {
+                let phase = if fate == "fails" {
+                    "Failed"
+                } else {
+                    "Succeeded"
+                };
+                json!({"phase": phase, "conditions": ready("False")})
+            }
+            _ => json!({"phase": "Running", "conditions": ready("True")}),
+        };
+        let is_start = status["phase"] == "Running";
+        let (step, pause_ms) = if is_start {
+            ("start", 200)
+        } else {
+            ("end", 6_000)
+        };
+        if !self.is_due(key(step), pause_ms) {
+            return false;
+        }
+        self.log(|| format!("  pod {name}: {status}"));
+        let patch = json!({"status": status});
+        self.api.patch(POD, name, &patch, true).unwrap();
+        true
+    }
+
+    /// Executes a random change of pods by a user.
+    pub fn pod_action(&mut self) {
+        match self.rng.below(8) {
+            0..=3 => self.create_pod(),
+            4 | 5 => {
+                if let Some(pod) = self.pick_object(POD) {
+                    self.delete(POD, &pod, false);
+                }
+            }
+            6 => {
+                let patch = json!({"spec": {"schedulingGates": null}});
+                if let Some(pod) = self.pick_object(POD) {
+                    self.user_patch(POD, &pod, &patch, false);
+                }
+            }
+            _ => {
+                let queue =
+                    *self
+                        .rng
+                        .pick(&[None, Some(QUEUES[0]), Some(QUEUES[1]), Some("nowhere")]);
+                let patch = json!({"metadata": {"labels": {labels::QUEUE_NAME: queue}}});
+                if let Some(pod) = self.pick_object(POD) {
+                    self.user_patch(POD, &pod, &patch, false);
+                }
+            }
+        }
+    }
+
+    pub fn create_pod(&mut self) {
+        let name = self.new_name("p");
+        let pod = pod(&mut self.rng, &name);
+        self.log(|| format!("user creates {pod}"));
+        self.api.create(POD, pod).unwrap();
+    }
+
+    /// Checks a pod when nothing changes any more.
+    pub fn check_pod(&self, name: &ObjectKey, pod: &Value) -> Result<(), String> {
+        if has_ended(pod) || is_deleted(pod) {
+            return Ok(());
+        }
+        let workloads = self.workloads_of(pod);
+        if !crate::pods::is_managed(pod) {
+            return match workloads.len() {
+                0 => Ok(()),
+                _ => Err(format!("pod {name} is not managed and has a workload")),
+            };
+        }
+        let [workload] = workloads.as_slice() else {
+            return Err(format!("pod {name} has {} workloads", workloads.len()));
+        };
+        let runs = crate::fields::may_run(workload);
+        if runs == is_gated(pod) {
+            return Err(format!(
+                "pod {name} and its workload differ: admitted is {runs}"
+            ));
+        }
+        Ok(())
+    }
+}

@@ -128,7 +128,13 @@ fn build_write(
     now_ms: i64,
 ) -> Option<(WritePurpose, WriteOp)> {
     expire_conflict(state, object, now_ms);
-    let action = plan(state, object, now_ms).action?;
+    let plan = plan(state, object, now_ms);
+    let replan_at_ms = plan.replan_at_ms;
+    let Some(action) = plan.action else {
+        // A decision was dropped since: what was due later is due again.
+        state.work_queue.set_timer(object, replan_at_ms);
+        return None;
+    };
     if let ObjectRef::Workload(key) = object
         && state
             .model

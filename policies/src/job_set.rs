@@ -3,7 +3,9 @@
 use crate::defaulting::Defaults;
 use crate::job_suspend;
 use crate::labels::{disruption_mode_unused, misplaced_key, misspelt_key, unparsable_label_value};
-use crate::queued_job::{foreign_controller, owner_changed, priority_changed, queue_changed};
+use crate::queued_job::{
+    foreign_controller, owner_changed, priority_changed, queue_changed, queue_in_pod_template,
+};
 use crate::rule::{Context, Operation, Rule};
 use crate::submission::{priority_class_not_allowed, unknown_class, unknown_local_queue};
 use crate::validated_kind::{ValidatedKind, implement_type_mismatch};
@@ -20,6 +22,7 @@ static RULES: &[Rule<JobSet>] = &[
     priority_changed::rule(),
     owner_changed::rule(),
     foreign_controller::rule(),
+    queue_in_pod_template::rule(),
     priority_class_not_allowed::rule(),
     unknown_local_queue::rule(),
     unknown_class::rule(),

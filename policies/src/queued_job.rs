@@ -8,12 +8,14 @@ pub(crate) mod foreign_controller;
 pub(crate) mod owner_changed;
 pub(crate) mod priority_changed;
 pub(crate) mod queue_changed;
+pub(crate) mod queue_in_pod_template;
 
 use crate::rule::Change;
 use crate::validated_kind::ValidatedKind;
 use k8s_openapi::api::batch::v1::Job;
 use lockkeeper_api::field_path::FieldPath;
 use lockkeeper_api::{JobSet, labels};
+use std::collections::BTreeMap;
 
 /// A kind of job that the controller starts and stops.
 pub(crate) trait QueuedJob: ValidatedKind {
@@ -25,6 +27,23 @@ pub(crate) trait QueuedJob: ValidatedKind {
 
     /// The controller that the job names.
     fn managed_by(&self) -> Option<&str>;
+
+    /// The labels of its pod templates, with their paths.
+    fn pod_template_labels(&self) -> Vec<(FieldPath, &BTreeMap<String, String>)>;
+
+    /// The CEL condition that one of its pod templates has a label.
+    fn pod_template_has_label_cel(object: &str, key: &str) -> String;
+}
+
+/// The CEL condition that the pod template `template` below `parent` has a label.
+fn template_has_label_cel(parent: &str, key: &str) -> String {
+    let mut at = parent.to_owned();
+    let mut all = Vec::new();
+    for step in ["template", "metadata", "labels"] {
+        at = format!("{at}.{step}");
+        all.push(format!("has({at})"));
+    }
+    format!("{} && '{key}' in {at}", all.join(" && "))
 }
 
 impl QueuedJob for Job {
@@ -37,6 +56,19 @@ impl QueuedJob for Job {
     fn managed_by(&self) -> Option<&str> {
         self.spec.as_ref()?.managed_by.as_deref()
     }
+
+    fn pod_template_labels(&self) -> Vec<(FieldPath, &BTreeMap<String, String>)> {
+        let spec = self.spec.as_ref();
+        let metadata = spec.and_then(|it| it.template.metadata.as_ref());
+        let labels = metadata.and_then(|it| it.labels.as_ref());
+        let path = || FieldPath::new("spec.template.metadata.labels");
+        labels.map(|it| (path(), it)).into_iter().collect()
+    }
+
+    fn pod_template_has_label_cel(object: &str, key: &str) -> String {
+        let spec = format!("{object}.spec");
+        format!("has({spec}) && {}", template_has_label_cel(&spec, key))
+    }
 }
 
 impl QueuedJob for JobSet {
@@ -48,6 +80,30 @@ impl QueuedJob for JobSet {
 
     fn managed_by(&self) -> Option<&str> {
         self.spec.as_ref()?.managed_by.as_deref()
+    }
+
+    fn pod_template_labels(&self) -> Vec<(FieldPath, &BTreeMap<String, String>)> {
+        let spec = self.spec.as_ref();
+        let jobs = spec.and_then(|it| it.replicated_jobs.as_deref());
+        let jobs = jobs.unwrap_or_default().iter().enumerate();
+        let labels = jobs.filter_map(|(position, job)| {
+            let template = job.template.as_ref()?.spec.as_ref()?.template.as_ref()?;
+            let labels = template.metadata.as_ref()?.labels.as_ref()?;
+            let path = FieldPath::new("spec.replicatedJobs")
+                .item(position, job.name.as_deref().unwrap_or_default())
+                .field("template.spec.template.metadata.labels");
+            Some((path, labels))
+        });
+        labels.collect()
+    }
+
+    fn pod_template_has_label_cel(object: &str, key: &str) -> String {
+        let spec = format!("{object}.spec");
+        format!(
+            "has({spec}) && has({spec}.replicatedJobs) && {spec}.replicatedJobs.exists(it, has(it.template) \
+             && has(it.template.spec) && {})",
+            template_has_label_cel("it.template.spec", key),
+        )
     }
 }
 

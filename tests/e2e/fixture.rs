@@ -398,12 +398,16 @@ pub fn sweep(kubectl: &Kubectl) {
     }
     wait::until(
         || Ok(leftovers(kubectl).is_empty().then_some(())),
-        || "objects of an earlier trial are not deleted".to_owned(),
+        || {
+            let left = leftovers(kubectl);
+            let metadata: Vec<&Value> = left.iter().map(|it| &it["metadata"]).collect();
+            format!("objects of an earlier trial are not deleted: {metadata:#?}")
+        },
     )
     .unwrap_or_else(|e| panic!("{e}"));
 }
 
-/// Lists all objects of `KINDS` that the API server did not create itself.
+/// Lists all objects of `KINDS`, except for the classes of the API server and the pods of an installation.
 #[track_caller]
 fn leftovers(kubectl: &Kubectl) -> Vec<Value> {
     let mut list = kubectl.get(&[KINDS, "--all-namespaces"]);
@@ -412,7 +416,10 @@ fn leftovers(kubectl: &Kubectl) -> Vec<Value> {
     };
     items.retain(|item| {
         let name = item["metadata"]["name"].as_str().unwrap_or_default();
-        item["kind"] != "PriorityClass" || !name.starts_with("system-")
+        let is_system_class = item["kind"] == "PriorityClass" && name.starts_with("system-");
+        // The Deployments that were installed create theirs again.
+        let is_installed = item["metadata"]["namespace"] == "lockkeeper-system";
+        !is_system_class && !is_installed
     });
     items
 }

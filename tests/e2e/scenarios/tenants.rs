@@ -2,6 +2,7 @@
 //! admission policies alone, and with the webhook alone.
 
 mod jobs;
+mod pods;
 mod policies;
 
 use super::Scenario;
@@ -22,7 +23,7 @@ pub fn scenarios() -> Vec<Scenario> {
         };
         all.push(Scenario::new(name, run).only(Protocol::Http1));
     }
-    let trials: [(&str, Run); 4] = [
+    let trials: [(&str, Run); 6] = [
         (
             "only the controller writes the status and owners of Workloads",
             policies::workloads_are_guarded,
@@ -34,6 +35,11 @@ pub fn scenarios() -> Vec<Scenario> {
         (
             "jobs without a queue get the default queue of the namespace",
             policies::default_queue_is_added,
+        ),
+        ("only the controller admits pods", pods::pods_are_guarded),
+        (
+            "pods without a queue are rejected where one is required",
+            pods::queue_is_required,
         ),
         (
             "roles grant tenants and administrators what the table lists",
@@ -144,11 +150,17 @@ apiVersion: v1
 kind: Namespace
 metadata: {name: tenant-a}
 ---
+# Pods need the account, and no controller creates it here.
+apiVersion: v1
+kind: ServiceAccount
+metadata: {name: default, namespace: tenant-a}
+---
 apiVersion: rbac.authorization.k8s.io/v1
 kind: Role
 metadata: {name: tenant, namespace: tenant-a}
 rules:
 - {apiGroups: [batch, jobset.x-k8s.io], resources: [jobs, jobsets], verbs: ['*']}
+- {apiGroups: [''], resources: [pods], verbs: ['*']}
 ---
 apiVersion: rbac.authorization.k8s.io/v1
 kind: RoleBinding

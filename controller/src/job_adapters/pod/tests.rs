@@ -1,1 +1,140 @@
+use super::SinglePod;
+use crate::job_adapters::{JobKind, JobView, PodPlacement};
+use serde_json::{Value, json};
 
+fn pod(change: &Value) -> Value {
+    let mut pod = json!({
+        "metadata": {
+            "name": "p", "namespace": "team", "uid": "u", "resourceVersion": "7", "generation": 1,
+            "labels": {"lockkeeper.dev/queue-name": "q"},
+        },
+        "spec": {
+            "schedulingGates": [{"name": "lockkeeper.dev/admission"}],
+            "containers": [{"name": "a", "image": "b", "resources": {"requests": {"cpu": "1"}}}],
+        },
+        "status": {"phase": "Pending"},
+    });
+    json_patch::merge(&mut pod, change);
+    pod
+}
+
+fn view(change: &Value) -> JobView {
+    SinglePod.parse(pod(change)).unwrap()
+}
+
+#[test]
+fn pod_runs_once_its_gate_is_removed() {
+    let deleted = json!({"deletionTimestamp": "2026-01-01T00:00:00Z"});
+    let none = json!(null);
+    for (name, change, is_suspended, has_ended) in [
+        ("gated", json!({}), true, false),
+        (
+            "other gate",
+            json!({"spec": {"schedulingGates": [{"name": "x/y"}]}}),
+            false,
+            false,
+        ),
+        (
+            "ungated",
+            json!({"spec": {"schedulingGates": none}}),
+            false,
+            false,
+        ),
+        (
+            "succeeded",
+            json!({"spec": {"schedulingGates": none}, "status": {"phase": "Succeeded"}}),
+            true,
+            true,
+        ),
+        (
+            "failed",
+            json!({"spec": {"schedulingGates": none}, "status": {"phase": "Failed"}}),
+            true,
+            true,
+        ),
+        (
+            "deleted",
+            json!({"spec": {"schedulingGates": none}, "metadata": deleted}),
+            true,
+            true,
+        ),
+    ] {
+        let view = view(&change);
+        assert_eq!(view.is_suspended, is_suspended, "{name}");
+        assert_eq!(view.is_stopped(), is_suspended, "{name}");
+        assert_eq!(view.result.is_some(), has_ended, "{name}");
+        assert!(!view.is_start_unconfirmed, "{name}");
+    }
+}
+
+#[test]
+fn start_removes_only_the_gate_of_the_controller() {
+    let gates = json!([{"name": "x/y"}, {"name": "lockkeeper.dev/admission"}]);
+    let with_other = view(&json!({"spec": {"schedulingGates": gates}}));
+    assert_eq!(
+        SinglePod.start_patch(&with_other),
+        json!({"schedulingGates": [{"name": "x/y"}]})
+    );
+    assert_eq!(
+        SinglePod.start_patch(&view(&json!({}))),
+        json!({"schedulingGates": null})
+    );
+}
+
+#[test]
+fn placement_adds_to_selector_and_tolerations() {
+    let toleration = json!({"key": "own", "operator": "Exists"});
+    let spec = json!({"nodeSelector": {"disk": "fast"}, "tolerations": [toleration]});
+    let view = view(&json!({"spec": spec}));
+    let mut placed = view.original_placement();
+    let placement: &mut PodPlacement = &mut placed[0];
+    placement
+        .node_selector
+        .insert("kind".to_owned(), "spot".to_owned());
+    let patch = SinglePod.placement_patch(&view, None, &placed);
+    assert_eq!(patch, Some(json!({"nodeSelector": {"kind": "spot"}})));
+}
+
+/// A claim of an owner exempts no pod from its quota.
+#[test]
+fn owner_of_pod_is_not_read() {
+    let owner = json!({"apiVersion": "jobset.x-k8s.io/v1alpha2", "kind": "JobSet", "name": "s", "uid": "u", "controller": true});
+    assert_eq!(
+        view(&json!({"metadata": {"ownerReferences": [owner]}})).parent,
+        None
+    );
+}
+
+#[test]
+fn label_precedes_class_of_pod() {
+    let of_pod = json!({"spec": {"priorityClassName": "low"}});
+    assert_eq!(view(&of_pod).priority_class.as_deref(), Some("low"));
+    let mut both = of_pod;
+    both["metadata"] = json!({"labels": {"lockkeeper.dev/priority-class": "high"}});
+    assert_eq!(view(&both).priority_class.as_deref(), Some("high"));
+    assert_eq!(view(&json!({})).priority_class, None);
+}
+
+/// The workload has what decisions read, and nothing that may be secret or large.
+#[test]
+fn template_has_only_the_fields_that_decisions_read() {
+    let labels = json!({"quota.scheduling.koordinator.sh/preemptible": "false", "app": "a"});
+    let container = json!({
+        "name": "a", "image": "b", "env": [{"name": "TOKEN", "value": "secret"}],
+        "resources": {"requests": {"cpu": "1"}},
+    });
+    let view = view(&json!({
+        "metadata": {"labels": labels},
+        "spec": {"containers": [container], "volumes": [{"name": "v", "emptyDir": {}}]},
+    }));
+    let templates = SinglePod.templates(view.template_source.text().unwrap());
+    assert_eq!(
+        templates,
+        [json!({
+            "metadata": {"labels": {"quota.scheduling.koordinator.sh/preemptible": "false"}},
+            "spec": {"containers": [
+                {"name": "a", "image": "b", "resources": {"requests": {"cpu": "1"}}},
+            ]},
+        })]
+    );
+}

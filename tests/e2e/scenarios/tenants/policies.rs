@@ -202,7 +202,7 @@ fn expect_required(reply: &KubectlOutput) {
 
 /// Runs a trial with these policies and without the webhook.
 #[track_caller]
-fn with_policies(stage: &mut Fixture, policies: &str, trial: impl FnOnce(&Kubectl)) {
+pub fn with_policies(stage: &mut Fixture, policies: &str, trial: impl FnOnce(&Kubectl)) {
     let kubectl = stage.without_webhook();
     stage.cluster_mut().stop_workers();
     fixture::sweep(&kubectl);

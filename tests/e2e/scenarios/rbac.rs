@@ -17,23 +17,22 @@ use crate::process::{self, Process};
 use crate::wait;
 
 /// Rights that the trial below does not always use: the job controller may remove a start
-/// time first, and only a Job that has left the watch is read.
-const GRANTED_ROLE: [&str; 8] = [
+/// time first, and only a Job or pod that has left the watch is read.
+const GRANTED_ROLE: [&str; 9] = [
     "get jobs.batch -n team",
     "get jobsets.jobset.x-k8s.io -n team",
-    "list pods -n team",
+    "get pods -n team",
     "patch jobs.batch --subresource=status -n team",
     "delete workloads.lockkeeper.dev -n team",
     "patch workloads.lockkeeper.dev -n team",
     "update jobs.batch --subresource=finalizers -n team",
     "update jobsets.jobset.x-k8s.io --subresource=finalizers -n team",
+    "update pods --subresource=finalizers -n team",
 ];
 
 /// Rights that the controller's account must not have.
-const WITHHELD_RIGHTS: [&str; 14] = [
-    "patch pods -n team",
+const WITHHELD_RIGHTS: [&str; 12] = [
     "create pods -n team",
-    "delete pods -n team",
     "get secrets -n lockkeeper-system",
     "create jobs.batch -n team",
     "delete jobs.batch -n team",
@@ -124,6 +123,7 @@ fn rights_are_sufficient(stage: &mut Fixture, protocol: Protocol) {
         lease["spec"]["holderIdentity"].is_string()
     });
 
+    pod(&kubectl);
     job(&kubectl);
     job_set(&kubectl);
     assert_events_recorded(&kubectl);
@@ -144,6 +144,31 @@ fn rights_are_sufficient(stage: &mut Fixture, protocol: Protocol) {
         holder.is_none_or(str::is_empty)
     });
 }
+
+/// The pod starts, and is deleted when its Workload is deactivated.
+#[track_caller]
+pub fn pod(kubectl: &Kubectl) {
+    kubectl.apply(POD, &[]).expect_accepted_without_warning();
+    wait_until(kubectl, "pod serve -n team", "it runs", |pod| {
+        pod["status"]["phase"] == "Running"
+    });
+    let workloads = kubectl.get(&["workloads.lockkeeper.dev", "-n", "team"]);
+    let name = workloads["items"][0]["metadata"]["name"].as_str().unwrap();
+    let workload = format!("workloads.lockkeeper.dev {name} -n team");
+    patch(kubectl, &workload, r#"{"spec":{"active":false}}"#);
+    run(kubectl, "wait --for=delete --timeout=90s pod/serve -n team");
+    let gone = format!("wait --for=delete --timeout=90s workloads.lockkeeper.dev/{name} -n team");
+    run(kubectl, &gone);
+}
+
+const POD: &str = r"
+apiVersion: v1
+kind: Pod
+metadata: {name: serve, namespace: team, labels: {lockkeeper.dev/queue-name: main}}
+spec:
+  terminationGracePeriodSeconds: 0
+  containers: [{name: serve, image: 'registry.example.com/serve:1', resources: {requests: {cpu: 1}}}]
+";
 
 /// The Job starts, is stopped, starts again and ends.
 #[track_caller]

@@ -27,6 +27,11 @@ const UNUSED_RIGHTS: &[(&str, &str, &str)] = &[
         "the same",
         "lockkeeper-controller",
     ),
+    (
+        "update pods/finalizers",
+        "the same",
+        "lockkeeper-controller",
+    ),
 ];
 
 /// Rights whose use depends on timing.
@@ -40,7 +45,7 @@ const OCCASIONALLY_USED_RIGHTS: &[(&str, &str)] = &[
         "only a Job that has left the watch while its Workload holds quota is read",
     ),
     ("get jobsets.jobset.x-k8s.io", "the same"),
-    ("list pods", "only the pods of a deleted Job are listed"),
+    ("get pods", "the same for pods"),
     (
         "get validatingwebhookconfigurations.admissionregistration.k8s.io",
         "read again when another writer was first",
@@ -228,6 +233,7 @@ fn exercise_rights(kubectl: &Kubectl) {
         lease["spec"]["holderIdentity"].is_string()
     });
     trigger_lookups(kubectl);
+    controlled::pod(kubectl);
     controlled::job(kubectl);
     controlled::job_set(kubectl);
     controlled::assert_events_recorded(kubectl);

@@ -10,8 +10,10 @@ macro_rules! id {
         pub struct $name(pub(crate) u32);
 
         impl $name {
-            #[allow(dead_code, reason = "not every kind of id is used as an index")]
-            pub(crate) fn index(self) -> usize {
+            /// Returns the id as an index: ids of a kind are small numbers. That of a removed object may be used
+            /// again.
+            #[must_use]
+            pub fn index(self) -> usize {
                 usize::try_from(self.0).unwrap_or(usize::MAX)
             }
 

@@ -309,6 +309,11 @@ impl Queue {
             .collect()
     }
 
+    /// Returns whether any workload is active.
+    pub(crate) fn has_active(&self) -> bool {
+        !self.heads.is_empty()
+    }
+
     /// Returns whether a workload is active.
     pub(crate) fn is_active(&self, key: &QueueKey, class: EquivalenceClass) -> bool {
         let class_queue = self.class_queues.get(&class);

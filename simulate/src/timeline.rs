@@ -7,11 +7,13 @@
 //! Source of the rules: Kueue at commit `ff69552e`: `pkg/scheduler/scheduler.go`, `pkg/cache/queue`, and the event handlers
 //! of its controllers for Workloads and ClusterQueues, run in virtual time.
 //!
-//! A job is not there yet, pending, running, leaving (preempted, and it keeps its quota during the grace period), or
-//! finished. An **instant** is a time at which something is due. Nothing happens between two instants. In an instant, in
+//! A job has not arrived yet, or it is pending, running, leaving (preempted, and it keeps its quota during the grace period), or
+//! finished. An **instant** is a time at which something is due, the
+//! planned end of a run that was preempted included. Nothing happens between two instants. In an instant, in
 //! this order:
 //!
-//! 1. quotas of ClusterQueues change, in the order of the trace;
+//! 1. quotas of ClusterQueues change, in the order of the trace; a change to the same quotas has no effect, as an API
+//!    server reports none;
 //! 2. jobs whose run time has passed finish, by name;
 //! 3. leaving jobs whose grace period has passed release their quota and are pending again, by name;
 //! 4. the inadmissible workloads of each tree with a change, a finish or a release become active;

@@ -15,18 +15,12 @@ impl Agenda {
         self.entries.push(Reverse((at_s, rank, job)));
     }
 
-    /// Returns the earliest time of a job for which `is_valid` is true. Drops the invalid ones before it.
-    pub(super) fn next_s(&mut self, is_valid: impl Fn(i64, usize) -> bool) -> Option<i64> {
-        while let Some(Reverse((at_s, _, job))) = self.entries.peek().copied() {
-            if is_valid(at_s, job) {
-                return Some(at_s);
-            }
-            self.entries.pop();
-        }
-        None
+    /// Returns the earliest time.
+    pub(super) fn next_s(&self) -> Option<i64> {
+        self.entries.peek().map(|Reverse((at_s, ..))| *at_s)
     }
 
-    /// Removes the next job that is due at `now_s` or earlier. It may be invalid.
+    /// Removes the next job that is due at `now_s` or earlier.
     pub(super) fn pop_due(&mut self, now_s: i64) -> Option<usize> {
         let Reverse((at_s, _, job)) = self.entries.peek().copied()?;
         if at_s > now_s {

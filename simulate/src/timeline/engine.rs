@@ -14,7 +14,9 @@ use lockkeeper_preemption::{
     Assignment, Compatibility, Damping, Decision, Entry, NodeId, Options, PodSet, QueueingStrategy,
     RequeueDestination, RequeueReason, State, Victim, WorkloadId, WorkloadSpec,
 };
-use lockkeeper_scenario::{core_algorithm, core_pod_sets, declare_cohort, declare_queue};
+use lockkeeper_scenario::{
+    ClusterQueue, core_algorithm, core_pod_sets, declare_cohort, declare_queue,
+};
 use std::collections::BTreeMap;
 
 /// Runs a trace with Kueue's decisions until nothing is due any more.
@@ -72,6 +74,8 @@ struct JobState {
 struct Simulation<'a> {
     trace: &'a JobTrace,
     state: State,
+    /// As changed so far.
+    queues: Vec<ClusterQueue>,
     now_s: i64,
     cycle: u64,
     jobs: Vec<JobState>,
@@ -129,6 +133,7 @@ impl<'a> Simulation<'a> {
         Self {
             trace,
             state,
+            queues: trace.cluster_queues.clone(),
             now_s: 0,
             cycle: 0,
             jobs,
@@ -148,20 +153,14 @@ impl<'a> Simulation<'a> {
     }
 
     /// Returns the next time at which something is due, in seconds.
-    fn next_instant_s(&mut self) -> Option<i64> {
-        let jobs = &self.jobs;
-        let phase = |job: usize| jobs.get(job).map(|it| it.phase);
-        // The entry of a job that was preempted before its end stays in the agenda.
-        let run_end_s = self
-            .run_ends
-            .next_s(|at_s, job| phase(job) == Some(Phase::Running(at_s)));
-        let grace_end_s = self
-            .grace_ends
-            .next_s(|at_s, job| phase(job) == Some(Phase::Leaving(at_s)));
+    fn next_instant_s(&self) -> Option<i64> {
         let arrival_s = self.trace.jobs.get(self.next_arrival).map(|it| it.arrival);
         let change_s = self.trace.changes.get(self.next_change).map(|it| it.at);
-        [run_end_s, grace_end_s, arrival_s, change_s]
+        // The end of a run that was preempted remains an instant, as in Kueue's recorded timelines.
+        let ends_s = [self.run_ends.next_s(), self.grace_ends.next_s()];
+        [arrival_s, change_s]
             .into_iter()
+            .chain(ends_s)
             .flatten()
             .min()
     }
@@ -186,14 +185,15 @@ impl<'a> Simulation<'a> {
             && change.at <= self.now_s
         {
             self.next_change = self.next_change.saturating_add(1);
-            let mut queues = self.trace.cluster_queues.iter();
+            let mut queues = self.queues.iter();
             let Some(queue) = queues.position(|it| it.name == change.cluster_queue) else {
                 continue;
             };
-            if let Some(spec) = self.trace.cluster_queues.get(queue) {
-                let mut spec = spec.clone();
+            if let Some(spec) = self.queues.get_mut(queue)
+                && spec.resource_groups != change.resource_groups
+            {
                 spec.resource_groups.clone_from(&change.resource_groups);
-                declare_queue(&mut self.state, &spec);
+                declare_queue(&mut self.state, spec);
             }
             self.record(EventKind::Changed { queue });
         }
@@ -440,7 +440,6 @@ impl<'a> Simulation<'a> {
             runs: job.runs,
         });
         let jobs: Vec<JobTimeline> = jobs.collect();
-        let queues = self.trace.cluster_queues.iter();
         Timeline {
             outcome: if is_livelock {
                 Outcome::Livelock
@@ -454,7 +453,7 @@ impl<'a> Simulation<'a> {
             instants: self.instants,
             stats: stats(self.trace, &jobs),
             jobs,
-            queues: queues.map(|it| it.name.clone()).collect(),
+            queues: self.queues.into_iter().map(|it| it.name).collect(),
             events: self.events,
             usage: self.usage.totals(&self.state, self.now_s),
         }

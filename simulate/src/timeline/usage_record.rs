@@ -81,7 +81,8 @@ impl UsageRecord {
         }
         let keys = self.keys.iter();
         let usage = keys.filter_map(|((queue, of), slot)| {
-            let slot = self.slots.get(*slot)?;
+            // Quota that was used only within instants is left out.
+            let slot = self.slots.get(*slot).filter(|it| it.peak > 0)?;
             Some(QuotaUsage {
                 cluster_queue: state.node_view(*queue).name().to_owned(),
                 flavor: state.flavor_name(of.flavor).to_owned(),

@@ -11,7 +11,7 @@ pub fn difference(timeline: &Timeline, expected: &Value) -> Option<String> {
     let got = serde_json::to_value(timeline).unwrap();
     // Events come first: the first differing event is the cause of most other differences.
     let fields = [
-        "events", "instants", "jobs", "outcome", "makespan", "cycles", "stats", "usage",
+        "instants", "events", "jobs", "outcome", "makespan", "cycles", "stats", "usage",
     ];
     fields.into_iter().find_map(|field| {
         let is_left_out = OPTIONAL.contains(&field) && expected.get(field).is_none();

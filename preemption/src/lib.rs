@@ -139,6 +139,7 @@ mod small_amounts;
 mod spec;
 mod state;
 mod trace;
+mod usage_sums;
 mod victim;
 mod victim_protection;
 mod victims;

@@ -159,11 +159,6 @@ impl Queue {
         true
     }
 
-    /// Adds a workload that the namespace selector does not match.
-    pub(crate) fn push_out_of_scope(&mut self, key: QueueKey) {
-        self.out_of_scope.insert(key);
-    }
-
     pub(crate) fn push_backing_off(&mut self, until_s: i64, key: QueueKey) {
         self.backing_off.insert((until_s, key));
     }
@@ -260,25 +255,26 @@ impl Queue {
         self.is_active(key, *class).then_some(sticky)
     }
 
-    /// Removes an active workload ahead of all others, unless the queue is `StrictFIFO`.
-    pub(crate) fn pop_preferred(
-        &mut self,
+    /// Returns an active workload that comes ahead of all others, unless the queue is `StrictFIFO`.
+    pub(crate) fn preferred_head(
+        &self,
         key: &QueueKey,
         class: EquivalenceClass,
     ) -> Option<WorkloadId> {
         let is_strict = self.settings.strategy == QueueingStrategy::StrictFifo;
-        if is_strict || self.inadmissible_classes.contains(&class) {
-            return None;
-        }
-        self.remove_from_class(key, class).then_some(key.id)
+        (!is_strict && self.is_active(key, class)).then_some(key.id)
     }
 
-    /// Removes and returns the head.
-    pub(crate) fn pop(&mut self) -> Option<WorkloadId> {
+    /// Returns the head. It stays in the queue: only an admission or a failure moves it.
+    pub(crate) fn head(&self) -> Option<WorkloadId> {
         let head = self.sticky_head().or_else(|| self.heads.first());
-        let (key, class) = head?.clone();
+        head.map(|(key, _)| key.id)
+    }
+
+    /// Moves a head that the namespace selector does not match.
+    pub(crate) fn move_out_of_scope(&mut self, key: QueueKey, class: EquivalenceClass) {
         self.remove_from_class(&key, class);
-        Some(key.id)
+        self.out_of_scope.insert(key);
     }
 
     /// Requeues the workloads with an expired backoff.

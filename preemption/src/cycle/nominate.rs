@@ -1,5 +1,6 @@
 //! Nomination: flavors and victims for one head, as if no other workload were pending.
 
+use super::known_nomination::KnownNomination;
 use crate::amount::Amount;
 use crate::assignment::{Assignment, Mode};
 use crate::assignment_request::{AssignmentRequest, Oracle, VictimSearchOracle};
@@ -17,13 +18,14 @@ use crate::victims::{self, Demand, SearchContext};
 use crate::workload_table::WorkloadRow;
 use std::cell::Cell;
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 /// A head with its assignment and victims.
 #[derive(Debug)]
 pub(crate) struct NominatedEntry {
     pub(crate) workload: WorkloadId,
     pub(crate) queue: NodeId,
-    pub(crate) assignment: Assignment,
+    pub(crate) assignment: Arc<Assignment>,
     pub(crate) victims: Vec<Victim>,
     /// The last flavors tried, by pod set and resource: its next search continues behind them.
     pub(crate) tried_flavors: Vec<(usize, ResourceId, usize)>,
@@ -31,6 +33,8 @@ pub(crate) struct NominatedEntry {
     pub(crate) displaced: Vec<WorkloadId>,
     /// The second at which a protected candidate reaches its minimum run time, or it has waited long enough itself.
     pub(crate) next_candidate_at_s: Option<i64>,
+    /// The version of the tree with which the nomination may be reused; `None` if it may not.
+    pub(crate) reusable_version: Option<u64>,
     pub(crate) trace: Trace,
 }
 
@@ -76,6 +80,14 @@ impl<'a> NominationContext<'a> {
             next_candidate_at_s: self.next_candidate_at_s.clone(),
             ..*self
         }
+    }
+
+    pub(super) fn state(&self) -> &'a State {
+        self.state
+    }
+
+    pub(super) fn known_nomination(&self) -> Option<&'a KnownNomination> {
+        self.row.nomination.as_deref()
     }
 
     pub(super) fn id(&self) -> WorkloadId {
@@ -149,10 +161,11 @@ impl<'a> NominationContext<'a> {
             workload: self.id,
             queue: self.row.queue,
             tried_flavors: assignment.last_tried_flavors(),
-            assignment,
+            assignment: Arc::new(assignment),
             victims,
             displaced: Vec::new(),
             next_candidate_at_s: self.next_candidate_at_s.get(),
+            reusable_version: None,
             trace,
         }
     }
@@ -330,7 +343,7 @@ impl<'a> NominationContext<'a> {
     }
 
     /// Returns the last flavors tried; none if quota of the queue may have become free since.
-    fn last_tried_flavors(&self) -> &'a [(usize, ResourceId, usize)] {
+    pub(super) fn last_tried_flavors(&self) -> &'a [(usize, ResourceId, usize)] {
         let Some(progress) = &self.row.last_assignment else {
             return &[];
         };

@@ -152,7 +152,7 @@ impl State {
                 queue.generation = queue.generation.saturating_add(1);
             }
             self.admitted_index
-                .mark_evicted(&self.workloads, id, admitted);
+                .mark_evicted(&self.tree, &self.workloads, id, admitted);
             if let Some(admitted) = self
                 .workloads
                 .get_mut(id)

@@ -70,6 +70,17 @@ struct JobState {
     runs: Vec<Run>,
 }
 
+/// The effect of a cycle.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum CycleEffect {
+    /// It admitted or preempted a job.
+    Fertile,
+    /// It admitted and preempted no job.
+    Barren,
+    /// Neither that nor did the queues change: every further cycle of the instant would be the same.
+    Unchanged,
+}
+
 /// A running simulation.
 struct Simulation<'a> {
     trace: &'a JobTrace,
@@ -286,20 +297,30 @@ impl<'a> Simulation<'a> {
                 return true;
             }
             cycles = cycles.saturating_add(1);
-            if self.run_cycle() {
-                self.looks.clear();
-            } else if self.looks.end_barren_cycle() {
-                return false;
+            match self.run_cycle() {
+                CycleEffect::Fertile => self.looks.clear(),
+                CycleEffect::Barren if self.looks.end_barren_cycle() => return false,
+                CycleEffect::Barren => {}
+                CycleEffect::Unchanged if self.looks.end_barren_cycle() => return false,
+                CycleEffect::Unchanged if cycles == self.trace.max_cycles_per_instant => {
+                    return true;
+                }
+                // The next cycle would repeat this one and end the instant.
+                CycleEffect::Unchanged => {
+                    self.cycle = self.cycle.saturating_add(1);
+                    self.state.count_repeated_cycle();
+                    return false;
+                }
             }
         }
         false
     }
 
-    /// Runs one cycle; returns whether it admitted or preempted a job.
-    fn run_cycle(&mut self) -> bool {
+    fn run_cycle(&mut self) -> CycleEffect {
         self.cycle = self.cycle.saturating_add(1);
         let cycle = self.state.next_cycle(self.now_s, false);
         let mut is_fertile = false;
+        let mut is_changed = false;
         let mut victims = Vec::new();
         for entry in &cycle.entries {
             let Some(job) = self.job_of.get(entry.workload.index()).copied() else {
@@ -317,14 +338,18 @@ impl<'a> Simulation<'a> {
                 }
                 _ => {}
             }
-            self.compare_queue(job, entry);
+            is_changed |= self.compare_queue(job, entry);
         }
         if self.trace.grace_period_seconds == 0 {
             for victim in victims {
                 self.release(victim);
             }
         }
-        is_fertile
+        match (is_fertile, is_changed) {
+            (true, _) => CycleEffect::Fertile,
+            (false, true) => CycleEffect::Barren,
+            (false, false) => CycleEffect::Unchanged,
+        }
     }
 
     fn admit(&mut self, index: usize, assignment: &Assignment) {
@@ -397,22 +422,26 @@ impl<'a> Simulation<'a> {
         }
     }
 
-    /// Records how a cycle has changed the queue of a head.
-    fn compare_queue(&mut self, index: usize, entry: &Entry) {
+    /// Records how a cycle has changed the queue of a head. Returns false only if the next cycle treats the head in the
+    /// same way as long as the tree does not change.
+    fn compare_queue(&mut self, index: usize, entry: &Entry) -> bool {
         let Some(job) = self.jobs.get_mut(index) else {
-            return;
+            return true;
         };
         let tried_flavors = self.state.workload_view(job.workload).tried_flavors();
+        // The age of tried flavors decides whether the next cycle uses them.
+        let mut is_changed = !job.tried_flavors.is_empty() || !tried_flavors.is_empty();
         if *job.tried_flavors != *tried_flavors {
             let after = tried_flavors.to_vec();
             let before = std::mem::replace(&mut job.tried_flavors, after.clone());
             self.looks.change_tried_flavors(index, before, after);
         }
         let Some((reason, destination)) = entry.requeued else {
-            return;
+            return true;
         };
         if destination == RequeueDestination::Inadmissible {
             self.looks.park();
+            is_changed = true;
         }
         // In a StrictFIFO queue the sticky preemptor has no effect.
         if reason == RequeueReason::PendingPreemption
@@ -421,8 +450,10 @@ impl<'a> Simulation<'a> {
             let before = self.sticky.insert(job.queue, index);
             if before != Some(index) {
                 self.looks.change_sticky(job.queue.index(), before, index);
+                is_changed = true;
             }
         }
+        is_changed
     }
 
     fn record(&mut self, kind: EventKind) {

@@ -23,6 +23,10 @@ use std::hint::black_box;
 use std::path::PathBuf;
 use std::{env, fs};
 
+// As in the binary.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 /// The CPU seconds of Kueue's process for a trace, garbage collection included: Kueue at commit `ff69552e`, Go 1.26.8, two
 /// cores of a virtual machine.
 const KUEUE_CPU_S: [(&str, f64); 11] = [

@@ -254,6 +254,15 @@ impl FlavorSearch<'_, '_> {
 
     /// Evaluates a flavor: its mode is the worst mode of the resources.
     fn evaluate_flavor(&mut self, flavor: FlavorId, totals: &[(ResourceId, Amount)]) -> BestFlavor {
+        // Saves the searches for victims for the other resources. A trace shows them.
+        if !self.trace.is_on() && self.has_resource_without_chance(flavor, totals) {
+            return BestFlavor {
+                flavor,
+                granular_mode: (Possibility::NoFit, 0),
+                mode: Mode::NoFit,
+                resources: Vec::new(),
+            };
+        }
         let mut best = BestFlavor {
             flavor,
             granular_mode: (Possibility::Fit, 0),
@@ -301,10 +310,46 @@ impl FlavorSearch<'_, '_> {
         best
     }
 
-    fn evaluate_resource(&mut self, of: FlavorResource, amount: Amount) -> GranularMode {
+    /// Returns whether a resource of a flavor fits neither now nor after preemption, so that its search would not look for
+    /// victims.
+    fn has_resource_without_chance(
+        &self,
+        flavor: FlavorId,
+        totals: &[(ResourceId, Amount)],
+    ) -> bool {
+        if self.assignment_request.elastic_gate.is_some() {
+            return false;
+        }
+        let node = self.view.tree.node(self.assignment_request.queue);
+        totals.iter().any(|(resource, amount)| {
+            let of = FlavorResource {
+                flavor,
+                resource: *resource,
+            };
+            let requested = self.with_earlier_pod_sets(of, *amount);
+            let Some(cell) = node.cell(of) else {
+                return true;
+            };
+            let quota = self.view.tree.cell(cell);
+            if requested > quota.potential {
+                return true;
+            }
+            let may_preempt = requested <= quota.nominal || self.may_preempt_while_borrowing();
+            !may_preempt
+                && requested > self.view.available(cell).or_zero()
+                && !self.view.borrowing_level(cell, requested).1
+        })
+    }
+
+    /// The requested amount with that of the pod sets before.
+    fn with_earlier_pod_sets(&self, of: FlavorResource, amount: Amount) -> Amount {
         let before = self.usage.binary_search_by_key(&of, |(of, _)| *of);
         let before = before.ok().and_then(|at| self.usage.get(at));
-        let requested = amount.plus(before.map_or(Amount::ZERO, |(_, amount)| *amount));
+        amount.plus(before.map_or(Amount::ZERO, |(_, amount)| *amount))
+    }
+
+    fn evaluate_resource(&mut self, of: FlavorResource, amount: Amount) -> GranularMode {
+        let requested = self.with_earlier_pod_sets(of, amount);
         let pod_set = self.pod_set_index;
         let flavor = of.flavor;
         let node = self.view.tree.node(self.assignment_request.queue);

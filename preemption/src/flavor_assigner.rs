@@ -8,7 +8,7 @@
 use crate::amount::Amount;
 use crate::assignment::{Assignment, FlavorAssignment, Mode, PodSet, PodSetAssignment};
 use crate::assignment_request::{AssignmentRequest, Oracle};
-use crate::ids::{FlavorId, FlavorResource, ResourceId};
+use crate::ids::{CellId, FlavorId, FlavorResource, ResourceId};
 use crate::policy::{
     BorrowWithinCohort, Compatibility, Fungibility, Preference, ReclaimWithinCohort,
 };
@@ -100,6 +100,14 @@ fn add_usage(usage: &mut Vec<(FlavorResource, Amount)>, of: FlavorResource, amou
         }
         Err(at) => usage.insert(at, (of, amount)),
     }
+}
+
+/// Returns the cell of a flavor and resource among those of the flavor.
+fn find_cell(cells: &[(FlavorResource, CellId)], of: FlavorResource) -> Option<CellId> {
+    let mut cells = cells.iter();
+    cells
+        .find(|(it, _)| it.resource == of.resource)
+        .map(|(_, cell)| *cell)
 }
 
 /// The search for the flavors of one pod set.
@@ -255,7 +263,9 @@ impl FlavorSearch<'_, '_> {
     /// Evaluates a flavor: its mode is the worst mode of the resources.
     fn evaluate_flavor(&mut self, flavor: FlavorId, totals: &[(ResourceId, Amount)]) -> BestFlavor {
         // Saves the searches for victims for the other resources. A trace shows them.
-        if !self.trace.is_on() && self.has_resource_without_chance(flavor, totals) {
+        let queue = self.assignment_request.queue;
+        let cells = self.view.tree.node(queue).flavor_cells(flavor);
+        if !self.trace.is_on() && self.has_resource_without_chance(flavor, cells, totals) {
             return BestFlavor {
                 flavor,
                 granular_mode: (Possibility::NoFit, 0),
@@ -274,7 +284,7 @@ impl FlavorSearch<'_, '_> {
                 flavor,
                 resource: *resource,
             };
-            let granular_mode = self.evaluate_resource(of, *amount);
+            let granular_mode = self.evaluate_resource(of, find_cell(cells, of), *amount);
             if best.resources.is_empty() || self.is_preferred(best.granular_mode, granular_mode) {
                 best.granular_mode = granular_mode;
             }
@@ -315,19 +325,19 @@ impl FlavorSearch<'_, '_> {
     fn has_resource_without_chance(
         &self,
         flavor: FlavorId,
+        cells: &[(FlavorResource, CellId)],
         totals: &[(ResourceId, Amount)],
     ) -> bool {
         if self.assignment_request.elastic_gate.is_some() {
             return false;
         }
-        let node = self.view.tree.node(self.assignment_request.queue);
         totals.iter().any(|(resource, amount)| {
             let of = FlavorResource {
                 flavor,
                 resource: *resource,
             };
             let requested = self.with_earlier_pod_sets(of, *amount);
-            let Some(cell) = node.cell(of) else {
+            let Some(cell) = find_cell(cells, of) else {
                 return true;
             };
             let quota = self.view.tree.cell(cell);
@@ -348,12 +358,15 @@ impl FlavorSearch<'_, '_> {
         amount.plus(before.map_or(Amount::ZERO, |(_, amount)| *amount))
     }
 
-    fn evaluate_resource(&mut self, of: FlavorResource, amount: Amount) -> GranularMode {
+    fn evaluate_resource(
+        &mut self,
+        of: FlavorResource,
+        cell: Option<CellId>,
+        amount: Amount,
+    ) -> GranularMode {
         let requested = self.with_earlier_pod_sets(of, amount);
         let pod_set = self.pod_set_index;
         let flavor = of.flavor;
-        let node = self.view.tree.node(self.assignment_request.queue);
-        let cell = node.cell(of);
         let potential = cell.map_or(Amount::ZERO, |cell| self.view.tree.cell(cell).potential);
         let Some(cell) = cell.filter(|_| requested <= potential) else {
             self.trace.record(|| Step::Flavor {

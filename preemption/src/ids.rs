@@ -93,6 +93,13 @@ pub struct FlavorResource {
     pub resource: ResourceId,
 }
 
+impl FlavorResource {
+    /// Returns one number with the same order: a search compares it faster than two.
+    pub(crate) const fn key(self) -> u64 {
+        (self.flavor.0 as u64) << 32 | self.resource.0 as u64
+    }
+}
+
 /// Names of one kind and their ids. An id is never reused.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Interner {

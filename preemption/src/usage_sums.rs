@@ -59,7 +59,9 @@ impl UsageSums {
 
     /// Returns the sum over the priorities below `below`; `None` includes every priority.
     pub(crate) fn sum(&self, of: FlavorResource, below: Option<i32>) -> Amount {
-        let found = self.by_resource.binary_search_by_key(&of, |(of, _)| *of);
+        let found = self
+            .by_resource
+            .binary_search_by_key(&of.key(), |(of, _)| of.key());
         let sums = found.ok().and_then(|at| self.by_resource.get(at));
         let sums = sums.map_or(&[][..], |(_, sums)| sums.as_slice());
         let is_below = |priority: i32| below.is_none_or(|below| priority < below);

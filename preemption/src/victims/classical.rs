@@ -235,7 +235,11 @@ fn attempt_cannot_succeed(
                 others = others.plus(used(list.queue, beyond));
             }
         }
-        lacks_quota(view, demand, OwnAndOthers { own, others })
+        lacks_quota(
+            view.available(demand.cell),
+            demand,
+            OwnAndOthers { own, others },
+        )
     })
 }
 

@@ -20,7 +20,8 @@ pub(crate) fn cannot_succeed(
         CandidateScope::for_other_queues(preemptor),
     );
     preemptor.request.iter().any(|demand| {
-        if demand.amount <= view.available(demand.cell).or_zero() {
+        let available = view.available(demand.cell);
+        if demand.amount <= available.or_zero() {
             return false;
         }
         let own = |bound| {
@@ -29,10 +30,18 @@ pub(crate) fn cannot_succeed(
                 .used_by_queue(preemptor.queue, demand.of, bound)
         };
         let all = |bound| context.index.used_by_tree(node.root, demand.of, bound);
-        // The sum of the tree includes the own queue, which has a scope of its own.
-        let others = all(beyond.priority_bound()).minus(own(beyond.priority_bound()));
-        let own = own(within.priority_bound());
-        lacks_quota(view, demand, OwnAndOthers { own, others })
+        let others = if beyond == CandidateScope::Empty {
+            Amount::ZERO
+        } else {
+            // The sum of the tree includes the own queue, which has a scope of its own.
+            all(beyond.priority_bound()).minus(own(beyond.priority_bound()))
+        };
+        let own = if within == CandidateScope::Empty {
+            Amount::ZERO
+        } else {
+            own(within.priority_bound())
+        };
+        lacks_quota(available, demand, OwnAndOthers { own, others })
     })
 }
 
@@ -43,8 +52,7 @@ pub(super) struct OwnAndOthers {
 }
 
 /// Returns whether a demand does not fit even if all candidates release their quota.
-pub(super) fn lacks_quota(view: &View<'_>, demand: &Demand, candidates: OwnAndOthers) -> bool {
-    let available = view.available(demand.cell);
+pub(super) fn lacks_quota(available: Amount, demand: &Demand, candidates: OwnAndOthers) -> bool {
     // Freeing an amount anywhere in the tree makes at most that much available at the queue.
     let freed = candidates.own.plus(candidates.others);
     demand.amount > available.or_zero() && demand.amount > available.plus(freed)

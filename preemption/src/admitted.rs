@@ -18,6 +18,7 @@ use crate::ids::{CellId, FlavorResource, NodeId, WorkloadId};
 use crate::job::PreemptionLabels;
 use crate::quota::Tree;
 use crate::small_amounts::SmallAmounts;
+use crate::tree_versions::TreeVersions;
 use crate::usage_sums::UsageSums;
 
 /// A workload with reserved quota.
@@ -102,9 +103,7 @@ pub(crate) struct AdmittedIndex {
     used: Vec<UsageSums>,
     /// By root of the tree.
     used_below: Vec<UsageSums>,
-    /// By root of the tree: rises with each change of its admitted workloads, and with each rebuild.
-    versions: Vec<u64>,
-    last_version: u64,
+    versions: TreeVersions,
 }
 
 impl AdmittedIndex {
@@ -116,9 +115,7 @@ impl AdmittedIndex {
         // Queues may have moved to other trees, so the sums are computed again.
         self.used_below.clear();
         self.used_below.resize_with(nodes, UsageSums::default);
-        self.last_version = self.last_version.saturating_add(1);
-        self.versions.clear();
-        self.versions.resize(nodes, self.last_version);
+        self.versions.rebuild(nodes);
         for (id, node) in tree.nodes() {
             for group in self.groups.get_mut(id.index()).into_iter().flatten() {
                 group.cells = cells(tree, id, &group.flavor_resources);
@@ -186,7 +183,7 @@ impl AdmittedIndex {
         admitted: &AdmittedWorkload,
     ) {
         self.change_sums(tree, admitted, Amount::plus);
-        self.raise_version(tree, admitted.queue);
+        self.raise_versions(tree, admitted);
         if let Some(group) = self.group_mut(admitted) {
             let ranked = group.candidates_mut(admitted.is_evicted);
             ranked.insert(admitted.candidate_key(id, uids), uids);
@@ -202,7 +199,7 @@ impl AdmittedIndex {
         admitted: &AdmittedWorkload,
     ) {
         self.change_sums(tree, admitted, Amount::minus);
-        self.raise_version(tree, admitted.queue);
+        self.raise_versions(tree, admitted);
         if let Some(group) = self.group_mut(admitted) {
             let ranked = group.candidates_mut(admitted.is_evicted);
             ranked.remove(&admitted.candidate_key(id, uids), uids);
@@ -218,7 +215,7 @@ impl AdmittedIndex {
         id: WorkloadId,
         admitted: &AdmittedWorkload,
     ) {
-        self.raise_version(tree, admitted.queue);
+        self.raise_versions(tree, admitted);
         if let Some(group) = self.group_mut(admitted) {
             group
                 .not_evicted
@@ -235,7 +232,7 @@ impl AdmittedIndex {
         id: WorkloadId,
         admitted: &AdmittedWorkload,
     ) {
-        self.raise_version(tree, admitted.queue);
+        self.raise_versions(tree, admitted);
         if let Some(group) = self.group_mut(admitted) {
             group
                 .evicted
@@ -269,19 +266,18 @@ impl AdmittedIndex {
             .map_or(Amount::ZERO, |used| used.sum(of, below))
     }
 
-    /// Returns the version of the tree of a queue. It is the same as before only if no admitted workload of the tree and
-    /// no queue or cohort has changed: then the usage is the same as well.
-    pub(crate) fn version(&self, tree: &Tree, queue: NodeId) -> u64 {
-        let root = tree.node(queue).root;
-        self.versions.get(root.index()).copied().unwrap_or_default()
+    /// The versions of the trees: they rise with each change of an admitted workload.
+    pub(crate) const fn versions(&self) -> &TreeVersions {
+        &self.versions
     }
 
-    fn raise_version(&mut self, tree: &Tree, queue: NodeId) {
-        self.last_version = self.last_version.saturating_add(1);
-        let root = tree.node(queue).root;
-        if let Some(version) = self.versions.get_mut(root.index()) {
-            *version = self.last_version;
-        }
+    fn raise_versions(&mut self, tree: &Tree, admitted: &AdmittedWorkload) {
+        let root = tree.node(admitted.queue).root;
+        let group = usize::try_from(admitted.usage_group).unwrap_or(usize::MAX);
+        let groups = self.groups.get(admitted.queue.index());
+        let used = groups.and_then(|groups| groups.get(group));
+        let used = used.into_iter().flat_map(|it| &it.flavor_resources);
+        self.versions.raise(root, used.map(|of| of.flavor));
     }
 
     fn group_mut(&mut self, admitted: &AdmittedWorkload) -> Option<&mut UsageGroup> {

@@ -139,6 +139,7 @@ mod small_amounts;
 mod spec;
 mod state;
 mod trace;
+mod tree_versions;
 mod usage_sums;
 mod victim;
 mod victim_protection;

@@ -81,8 +81,8 @@ pub(crate) struct Queue {
     /// Workloads in scope without backoff. All of a class are active or all are inadmissible: if one fails
     /// at the head, all would, and moving a whole class costs one step.
     class_queues: BTreeMap<EquivalenceClass, ClassQueue>,
-    /// The first workload of each active class.
-    heads: BTreeSet<(QueueKey, EquivalenceClass)>,
+    /// The first workload of each active class, with its class.
+    heads: BTreeMap<QueueKey, EquivalenceClass>,
     /// Classes of which a workload failed at the head, without a change since.
     inadmissible_classes: BTreeSet<EquivalenceClass>,
     /// The number of inadmissible classes above which unused ones are dropped.
@@ -108,7 +108,7 @@ impl Queue {
         match self.class_queues.entry(class) {
             Entry::Vacant(entry) => {
                 if is_open {
-                    self.heads.insert((key.clone(), class));
+                    self.heads.insert(key.clone(), class);
                 }
                 let rest = BTreeSet::new();
                 entry.insert(ClassQueue { first: key, rest });
@@ -121,8 +121,8 @@ impl Queue {
                 if key < class_queue.first {
                     let later = std::mem::replace(&mut class_queue.first, key.clone());
                     if is_open {
-                        self.heads.remove(&(later.clone(), class));
-                        self.heads.insert((key, class));
+                        self.heads.remove(&later);
+                        self.heads.insert(key, class);
                     }
                     class_queue.rest.insert(later);
                 } else {
@@ -140,14 +140,13 @@ impl Queue {
         };
         let class_queue = entry.get_mut();
         if class_queue.first == *key {
-            let head = (class_queue.first.clone(), class);
             // `heads` contains the first workloads of active classes only.
-            let is_open = self.heads.remove(&head);
+            let is_open = self.heads.remove(key).is_some();
             match class_queue.rest.pop_first() {
                 Some(next) => {
                     class_queue.first = next.clone();
                     if is_open {
-                        self.heads.insert((next, class));
+                        self.heads.insert(next, class);
                     }
                 }
                 None => drop(entry.remove()),
@@ -191,7 +190,7 @@ impl Queue {
         if self.inadmissible_classes.insert(class)
             && let Some(class_queue) = self.class_queues.get(&class)
         {
-            self.heads.remove(&(class_queue.first.clone(), class));
+            self.heads.remove(&class_queue.first);
         }
     }
 
@@ -199,7 +198,7 @@ impl Queue {
         if self.inadmissible_classes.remove(&class)
             && let Some(class_queue) = self.class_queues.get(&class)
         {
-            self.heads.insert((class_queue.first.clone(), class));
+            self.heads.insert(class_queue.first.clone(), class);
         }
     }
 
@@ -207,7 +206,7 @@ impl Queue {
     pub(crate) fn reactivate(&mut self) {
         for class in std::mem::take(&mut self.inadmissible_classes) {
             if let Some(class_queue) = self.class_queues.get(&class) {
-                self.heads.insert((class_queue.first.clone(), class));
+                self.heads.insert(class_queue.first.clone(), class);
             }
         }
     }
@@ -267,8 +266,9 @@ impl Queue {
 
     /// Returns the head. It stays in the queue: only an admission or a failure moves it.
     pub(crate) fn head(&self) -> Option<WorkloadId> {
-        let head = self.sticky_head().or_else(|| self.heads.first());
-        head.map(|(key, _)| key.id)
+        let sticky = self.sticky_head().map(|(key, _)| key);
+        let first = || self.heads.first_key_value().map(|(key, _)| key);
+        sticky.or_else(first).map(|key| key.id)
     }
 
     /// Moves a head that the namespace selector does not match.

@@ -29,7 +29,7 @@ pub(crate) struct WorkloadRow {
     pub(crate) preemption_labels: PreemptionLabels,
     pub(crate) backoff_until_s: Option<i64>,
     pub(crate) last_assignment: Option<Box<LastAssignment>>,
-    /// Kept only while it is the head of its queue.
+    /// Its last nomination as a head.
     pub(crate) nomination: Option<Box<KnownNomination>>,
     pub(crate) admitted: Option<AdmittedWorkload>,
 }

@@ -6,7 +6,7 @@ use crate::assignment::{Assignment, Mode};
 use crate::assignment_request::{AssignmentRequest, Oracle, VictimSearchOracle};
 use crate::elastic::ElasticGate;
 use crate::flavor_assigner::assign;
-use crate::ids::{FlavorResource, NodeId, ResourceId, WorkloadId};
+use crate::ids::{FlavorId, FlavorResource, NodeId, ResourceId, WorkloadId};
 use crate::non_preemptible::NonPreemptibleUsage;
 use crate::policy::{Algorithm, Preemption, QueueingStrategy};
 use crate::queue::{Queue, QueueSettings};
@@ -88,6 +88,16 @@ impl<'a> NominationContext<'a> {
 
     pub(super) fn known_nomination(&self) -> Option<&'a KnownNomination> {
         self.row.nomination.as_deref()
+    }
+
+    /// The flavors of the queue that some pod set may use; a flavor may occur several times.
+    pub(super) fn usable_flavors(&self) -> impl Iterator<Item = FlavorId> {
+        let groups = self.queue.settings.groups.iter();
+        let flavors = groups.flat_map(|group| &group.flavors).map(|it| it.flavor);
+        flavors.filter(|flavor| {
+            let mut pod_sets = self.row.pod_sets.iter();
+            pod_sets.any(|it| !it.ineligible.contains(flavor))
+        })
     }
 
     pub(super) fn id(&self) -> WorkloadId {

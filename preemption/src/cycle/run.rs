@@ -4,7 +4,7 @@ use super::entry::{Cycle, Decision, Entry, Head, RequeueDestination, RequeueReas
 use super::held_quota::{
     NominationOptions, end_unusable_holds, first_holders, nominate_with_holds, update_holds,
 };
-use super::known_nomination::{KnownNomination, reusable_version};
+use super::known_nomination::{KnownNomination, known_nomination, reusable_version};
 use super::nominate::{NominatedEntry, NominationContext};
 use super::order;
 use super::process::{EntryProcessor, ProcessedEntry, TriedFlavors};
@@ -155,8 +155,7 @@ fn decide(
             let context = NominationContext::for_workload(state, head.workload)?;
             let version = reusable_version(&context);
             if let (Some(version), false) = (version, is_traced)
-                && let Some(known) = context.known_nomination()
-                && let Some(nominee) = known.entry(version, head.workload, head.queue)
+                && let Some(nominee) = known_nomination(&context, version)
             {
                 return Some(nominee);
             }
@@ -181,24 +180,24 @@ fn decide(
     decided
 }
 
-/// Keeps the nomination of a head that stays active. One that is inadmissible becomes active only after a change of the
-/// tree, which makes the nomination invalid.
+/// Keeps the nomination of a head that stays in its queue.
 fn keep_nomination(state: &mut State, entry: &Entry, version: Option<u64>) {
     let Some(row) = state.workloads.get_mut(entry.workload) else {
         return;
     };
-    let is_active = matches!(entry.requeued, Some((_, RequeueDestination::Active)));
-    match version.filter(|_| is_active) {
-        Some(version)
-            if row
-                .nomination
-                .as_ref()
-                .is_some_and(|it| it.is_valid(version)) => {}
-        Some(version) => {
-            let known = KnownNomination::new(version, &entry.nominated, &entry.nominated_victims);
-            row.nomination = Some(Box::new(known));
+    let Some(version) = version.filter(|_| entry.requeued.is_some()) else {
+        row.nomination = None;
+        return;
+    };
+    let (assignment, victims) = (&entry.nominated, &entry.nominated_victims);
+    let known = || KnownNomination::new(version, assignment, victims);
+    if let Some(before) = &mut row.nomination {
+        if !before.renew(version, assignment) {
+            // Reuses the memory.
+            **before = known();
         }
-        None => row.nomination = None,
+    } else {
+        row.nomination = Some(Box::new(known()));
     }
 }
 

@@ -185,7 +185,15 @@ fn keep_nomination(state: &mut State, entry: &Entry, version: Option<u64>) {
     let Some(row) = state.workloads.get_mut(entry.workload) else {
         return;
     };
-    let Some(version) = version.filter(|_| entry.requeued.is_some()) else {
+    let is_kept = match entry.requeued {
+        Some((_, RequeueDestination::Active)) => true,
+        // It becomes active only after a change of its tree, which may be one of flavors that it cannot use.
+        Some((_, RequeueDestination::Inadmissible)) => {
+            row.pod_sets.iter().any(|it| !it.ineligible.is_empty())
+        }
+        None => false,
+    };
+    let Some(version) = version.filter(|_| is_kept) else {
         row.nomination = None;
         return;
     };

@@ -14,6 +14,7 @@ use crate::policy::{
 };
 use crate::queue::QueueSettings;
 use crate::quota::{ResourceGroup, View};
+use crate::quota_comparison::{ComparedResource, QuotaOutcome};
 use crate::trace::{FlavorVerdict, Possibility, Step, Trace};
 use crate::victims::Demand;
 
@@ -48,6 +49,8 @@ pub(crate) fn assign(
             requests: requests(pod_set, count, assignment_request.settings),
             usage: &assignment.usage,
             trace: &mut *trace,
+            compared: Vec::new(),
+            spare: Vec::new(),
         };
         let found = search.run(count);
         let mode = found.mode;
@@ -102,14 +105,6 @@ fn add_usage(usage: &mut Vec<(FlavorResource, Amount)>, of: FlavorResource, amou
     }
 }
 
-/// Returns the cell of a flavor and resource among those of the flavor.
-fn find_cell(cells: &[(FlavorResource, CellId)], of: FlavorResource) -> Option<CellId> {
-    let mut cells = cells.iter();
-    cells
-        .find(|(it, _)| it.resource == of.resource)
-        .map(|(_, cell)| *cell)
-}
-
 /// The search for the flavors of one pod set.
 struct FlavorSearch<'a, 'v> {
     view: &'a mut View<'v>,
@@ -121,6 +116,10 @@ struct FlavorSearch<'a, 'v> {
     /// The usage of the pod sets before this one.
     usage: &'a [(FlavorResource, Amount)],
     trace: &'a mut Trace,
+    /// The resources of the current flavor. Reused to save allocations, as is `spare`.
+    compared: Vec<ComparedResource>,
+    /// An empty vector for the resources of a [`BestFlavor`].
+    spare: Vec<(ResourceId, GranularMode)>,
 }
 
 /// The best flavor of a group so far.
@@ -194,7 +193,7 @@ impl FlavorSearch<'_, '_> {
             if !self.is_eligible(quotas.flavor) {
                 continue;
             }
-            let found = self.evaluate_flavor(quotas.flavor, &requests);
+            let mut found = self.evaluate_flavor(quotas.flavor, &requests);
             let tries_next = self.should_try_next_flavor(found.granular_mode);
             // The first acceptable flavor ends the search, even if an earlier one was better (Kueue).
             if !tries_next {
@@ -206,6 +205,9 @@ impl FlavorSearch<'_, '_> {
                 .is_none_or(|best| self.is_preferred(found.granular_mode, best.granular_mode));
             if is_better && found.granular_mode.0 != Possibility::NoFit {
                 best = Some(found);
+            } else {
+                found.resources.clear();
+                self.spare = found.resources;
             }
         }
         let best = best?;
@@ -262,34 +264,27 @@ impl FlavorSearch<'_, '_> {
 
     /// Evaluates a flavor: its mode is the worst mode of the resources.
     fn evaluate_flavor(&mut self, flavor: FlavorId, totals: &[(ResourceId, Amount)]) -> BestFlavor {
-        // Saves the searches for victims for the other resources. A trace shows them.
-        let queue = self.assignment_request.queue;
-        let cells = self.view.tree.node(queue).flavor_cells(flavor);
-        if !self.trace.is_on() && self.has_resource_without_chance(flavor, cells, totals) {
-            return BestFlavor {
-                flavor,
-                granular_mode: (Possibility::NoFit, 0),
-                mode: Mode::NoFit,
-                resources: Vec::new(),
-            };
-        }
         let mut best = BestFlavor {
             flavor,
             granular_mode: (Possibility::Fit, 0),
             mode: Mode::Fit,
-            resources: Vec::with_capacity(totals.len()),
+            resources: std::mem::take(&mut self.spare),
         };
-        for (resource, amount) in totals {
-            let of = FlavorResource {
-                flavor,
-                resource: *resource,
+        if !self.compare_quota(flavor, totals) {
+            best.granular_mode.0 = Possibility::NoFit;
+            best.mode = Mode::NoFit;
+            return best;
+        }
+        for at in 0..totals.len() {
+            let Some(compared) = self.compared.get(at).copied() else {
+                continue;
             };
-            let granular_mode = self.evaluate_resource(of, find_cell(cells, of), *amount);
+            let granular_mode = self.evaluate_resource(compared);
             if best.resources.is_empty() || self.is_preferred(best.granular_mode, granular_mode) {
                 best.granular_mode = granular_mode;
             }
             best.mode = best.mode.min(granular_mode.0.into());
-            best.resources.push((*resource, granular_mode));
+            best.resources.push((compared.of.resource, granular_mode));
             if granular_mode.0 == Possibility::NoFit {
                 break;
             }
@@ -320,96 +315,68 @@ impl FlavorSearch<'_, '_> {
         best
     }
 
-    /// Returns whether a resource of a flavor fits neither now nor after preemption, so that its search would not look for
-    /// victims.
-    fn has_resource_without_chance(
-        &self,
-        flavor: FlavorId,
-        cells: &[(FlavorResource, CellId)],
-        totals: &[(ResourceId, Amount)],
-    ) -> bool {
-        if self.assignment_request.elastic_gate.is_some() {
-            return false;
-        }
-        totals.iter().any(|(resource, amount)| {
+    /// Compares the requests with the quota of a flavor. Returns false if a resource fits neither now nor after
+    /// preemption: then the searches for victims for the other resources are in vain. A trace shows them nevertheless.
+    fn compare_quota(&mut self, flavor: FlavorId, totals: &[(ResourceId, Amount)]) -> bool {
+        let queue = self.assignment_request.queue;
+        let cells = self.view.tree.node(queue).flavor_cells(flavor);
+        let may_give_up = !self.trace.is_on() && self.assignment_request.elastic_gate.is_none();
+        self.compared.clear();
+        for (resource, amount) in totals {
             let of = FlavorResource {
                 flavor,
                 resource: *resource,
             };
-            let requested = self.with_earlier_pod_sets(of, *amount);
-            let Some(cell) = find_cell(cells, of) else {
-                return true;
-            };
-            let quota = self.view.tree.cell(cell);
-            if requested > quota.potential {
-                return true;
+            let mut cells = cells.iter();
+            let cell = cells.find(|(it, _)| it.resource == of.resource);
+            let compared = self.compare_resource(of, cell.map(|(_, cell)| *cell), *amount);
+            if may_give_up && !compared.has_chance() {
+                return false;
             }
-            let may_preempt = requested <= quota.nominal || self.may_preempt_while_borrowing();
-            !may_preempt
-                && requested > self.view.available(cell).or_zero()
-                && !self.view.borrowing_level(cell, requested).1
-        })
+            self.compared.push(compared);
+        }
+        true
     }
 
-    /// The requested amount with that of the pod sets before.
-    fn with_earlier_pod_sets(&self, of: FlavorResource, amount: Amount) -> Amount {
-        let before = self.usage.binary_search_by_key(&of, |(of, _)| *of);
-        let before = before.ok().and_then(|at| self.usage.get(at));
-        amount.plus(before.map_or(Amount::ZERO, |(_, amount)| *amount))
-    }
-
-    fn evaluate_resource(
-        &mut self,
+    fn compare_resource(
+        &self,
         of: FlavorResource,
         cell: Option<CellId>,
         amount: Amount,
-    ) -> GranularMode {
-        let requested = self.with_earlier_pod_sets(of, amount);
-        let pod_set = self.pod_set_index;
-        let flavor = of.flavor;
-        let potential = cell.map_or(Amount::ZERO, |cell| self.view.tree.cell(cell).potential);
-        let Some(cell) = cell.filter(|_| requested <= potential) else {
-            self.trace.record(|| Step::Flavor {
-                pod_set,
-                flavor,
-                verdict: FlavorVerdict::ExceedsMaxQuota {
-                    of,
-                    requested,
-                    potential,
-                },
-            });
-            return (Possibility::NoFit, 0);
-        };
-        let gate = self.assignment_request.elastic_gate.as_ref();
-        let rejection = gate.and_then(|it| it.rejection(of, requested));
-        let mut demand = Demand {
-            of,
-            cell,
-            amount: requested,
-            own_usage_max: None,
-        };
-        let (level, may_reclaim) = self.view.borrowing_level(cell, requested);
-        if let Some(verdict) = rejection {
-            demand.own_usage_max =
-                gate.and_then(|it| it.own_usage_max(self.view, cell, of, requested));
-            return self.preempt_within_max(demand, level, verdict);
-        }
-        let available = self.view.available(cell).or_zero();
-        if requested <= available {
-            return (Possibility::Fit, level);
-        }
-        let is_within_nominal = requested <= self.view.tree.cell(cell).nominal;
-        if is_within_nominal || may_reclaim || self.may_preempt_while_borrowing() {
-            return self.search_victims(demand, level);
+    ) -> ComparedResource {
+        let before = self.usage.binary_search_by_key(&of, |(of, _)| *of);
+        let before = before.ok().and_then(|at| self.usage.get(at));
+        let requested = amount.plus(before.map_or(Amount::ZERO, |(_, amount)| *amount));
+        let may_borrow = self.may_preempt_while_borrowing();
+        ComparedResource::new(self.view, (of, cell), requested, may_borrow)
+    }
+
+    fn evaluate_resource(&mut self, compared: ComparedResource) -> GranularMode {
+        let ComparedResource { of, level, .. } = compared;
+        let (pod_set, flavor) = (self.pod_set_index, of.flavor);
+        if let Some(cell) = compared.cell {
+            let gate = self.assignment_request.elastic_gate.as_ref();
+            let mut demand = Demand {
+                of,
+                cell,
+                amount: compared.requested,
+                own_usage_max: None,
+            };
+            if let Some(verdict) = gate.and_then(|it| it.rejection(of, compared.requested)) {
+                demand.own_usage_max =
+                    gate.and_then(|it| it.own_usage_max(self.view, cell, of, compared.requested));
+                return self.preempt_within_max(demand, level, verdict);
+            }
+            match compared.outcome {
+                QuotaOutcome::Fit => return (Possibility::Fit, level),
+                QuotaOutcome::MayPreempt => return self.search_victims(demand, level),
+                QuotaOutcome::Waits { .. } | QuotaOutcome::ExceedsMax { .. } => {}
+            }
         }
         self.trace.record(|| Step::Flavor {
             pod_set,
             flavor,
-            verdict: FlavorVerdict::WaitingForQuota {
-                of,
-                requested,
-                available,
-            },
+            verdict: compared.verdict(),
         });
         (Possibility::NoFit, level)
     }

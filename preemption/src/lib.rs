@@ -134,6 +134,7 @@ mod pod_set_interner;
 mod policy;
 mod queue;
 mod quota;
+mod quota_comparison;
 pub mod requeue;
 mod small_amounts;
 mod spec;

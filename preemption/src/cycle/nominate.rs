@@ -151,9 +151,8 @@ impl<'a> NominationContext<'a> {
         let attempt = |view: &mut View<'_>, counts: &[i64], trace: &mut Trace| {
             self.attempt(view, removed, only, last_tried_flavors, counts, trace)
         };
-        let pod_sets = self.row.pod_sets.iter();
-        let counts: Vec<i64> = pod_sets.map(|pod_set| pod_set.count).collect();
-        let full = attempt(view, &counts, &mut trace);
+        // Without counts, all pods are assigned.
+        let full = attempt(view, &[], &mut trace);
         let found = if is_sufficient(&full.0, &full.1) {
             full
         } else {

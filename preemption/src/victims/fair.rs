@@ -15,7 +15,7 @@ use super::fit::{fill_back, fits, into_victims, remove};
 use super::merge::Merge;
 use super::preemptor::{Demand, Preemptor};
 use super::search_context::SearchContext;
-use crate::admitted::UsageGroup;
+use crate::admitted::{AdmittedWorkload, UsageGroup};
 use crate::candidate_list::{CandidateKey, CandidateList};
 use crate::dominant_share::DominantShare;
 use crate::ids::{NodeId, WorkloadId};
@@ -279,6 +279,26 @@ impl TournamentState {
     }
 }
 
+/// The usage of a rejected candidate: one with the same or more usage is rejected as well, since the share without it is
+/// the same or smaller.
+#[derive(Default)]
+struct RejectedUsage<'a>(Option<&'a AdmittedWorkload>);
+
+impl<'a> RejectedUsage<'a> {
+    fn new(running: Option<&'a AdmittedWorkload>) -> Self {
+        Self(running)
+    }
+
+    fn includes(&self, running: Option<&AdmittedWorkload>) -> bool {
+        let (Some(rejected), Some(running)) = (self.0, running) else {
+            return false;
+        };
+        let pairs = rejected.amounts.as_slice().iter();
+        let mut pairs = pairs.zip(running.amounts.as_slice());
+        rejected.usage_group == running.usage_group && pairs.all(|(least, amount)| amount >= least)
+    }
+}
+
 /// The search over all tournaments.
 struct FairSearch<'a, 'b> {
     context: &'b SearchContext<'a>,
@@ -337,17 +357,31 @@ impl<'a> FairSearch<'a, '_> {
         let (ours, theirs) = below_common(view, self.preemptor.queue, queue);
         let new = DominantShare::for_node(view, ours);
         let old = DominantShare::for_node(view, theirs);
+        if self.rejects_queue(strategy, &new, &old) {
+            if let Some(front) = candidates.next.take() {
+                self.retry.entry(queue).or_insert(front);
+            }
+            return None;
+        }
+        let mut rejected = RejectedUsage::default();
         while let Some(front) = candidates.pop(self.context, self.preemptor, self.trace) {
             let passes = self.context.kueue_bugs.borrows_under_fair_sharing
                 && self.preemptor.may_borrow_from(front.key.priority)
                 || match strategy {
                     FairStrategy::LessThanInitialShare => new.cmp(&old).is_lt(),
                     FairStrategy::LessThanOrEqualToFinalShare => {
-                        let mark = view.mark();
-                        remove(view, self.context, front.key.id);
-                        let after = DominantShare::for_node(view, theirs);
-                        view.roll_back(mark);
-                        new.cmp(&after).is_le()
+                        let running = self.context.admitted.admitted(front.key.id);
+                        !rejected.includes(running) && {
+                            let mark = view.mark();
+                            remove(view, self.context, front.key.id);
+                            let after = DominantShare::for_node(view, theirs);
+                            view.roll_back(mark);
+                            let passes = new.cmp(&after).is_le();
+                            if !passes {
+                                rejected = RejectedUsage::new(running);
+                            }
+                            passes
+                        }
                     }
                 };
             if passes {
@@ -357,6 +391,25 @@ impl<'a> FairSearch<'a, '_> {
             self.retry.entry(queue).or_insert(front);
         }
         None
+    }
+
+    /// Returns whether a strategy rejects all candidates of a queue, so that they need not be read: no share without a
+    /// candidate is above the share with all of them. A trace shows them nevertheless, and limits need the times at
+    /// which candidates reach their minimum run time.
+    fn rejects_queue(
+        &self,
+        strategy: FairStrategy,
+        new: &DominantShare,
+        old: &DominantShare,
+    ) -> bool {
+        let reads_all = self.trace.is_on()
+            || self.context.protection.has_limits
+            || self.context.kueue_bugs.borrows_under_fair_sharing;
+        let passes = match strategy {
+            FairStrategy::LessThanInitialShare => new.cmp(old).is_lt(),
+            FairStrategy::LessThanOrEqualToFinalShare => new.cmp(old).is_le(),
+        };
+        !reads_all && !passes
     }
 
     /// Tries the rejected candidates with the second strategy, at most one of each queue.

@@ -34,18 +34,26 @@
 mod agenda;
 mod assignments;
 mod engine;
+mod event_loop;
 mod job_trace;
 mod queue_look;
 mod result;
 mod stats;
+mod summary;
+mod trace_config;
 mod trace_error;
 mod usage_record;
+mod utilization;
 mod validate;
 
 pub use engine::simulate;
+pub use event_loop::event_loop;
 pub use job_trace::{Job, JobTrace, PreemptedRun, QuotaChange};
 pub use result::{
     Event, EventKind, Eviction, JobTimeline, Outcome, QuotaUsage, Run, RunAssignment, RunEnd,
     Stats, Timeline, WaitTimes,
 };
+pub use summary::write_summary;
+pub use trace_config::TraceConfig;
 pub use trace_error::TraceError;
+pub use utilization::utilization;

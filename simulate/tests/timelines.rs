@@ -46,14 +46,14 @@ fn two_queues(jobs: &[Value]) -> Value {
     })
 }
 
-/// Workloads of equal priority that take the same quota from each other.
-fn endless() -> Value {
+/// `z-high` preempts `z-low` in its own queue to borrow, `z-foreign` is admitted first, and `z-low` reclaims its quota.
+fn looping_trace() -> Value {
     let mut value = two_queues(&[
         job("x", "a", 0, 1_000, 2, 2),
         job("y", "b", 0, 1_000, 2, 1),
-        job("low", "a", 1, 1_000, 0, 1),
-        job("foreign", "b", 1, 1_000, 3, 3),
-        job("high", "a", 2, 1_000, 3, 3),
+        job("z-low", "a", 0, 100, 1, 1),
+        job("z-foreign", "b", 1, 100, 2, 3),
+        job("z-high", "a", 2, 100, 2, 3),
     ]);
     value["maxCyclesPerInstant"] = json!(100);
     value
@@ -124,18 +124,18 @@ fn drained_trace_has_utilization_of_nominal_quota() {
         .map(|it| utilization(&trace, &timeline, it));
     // 3 of 4 for the whole time, and 3 of 2 for half of it.
     assert_eq!(parts.collect::<Vec<_>>(), [Some(0.75), Some(0.75)]);
-    insta::assert_snapshot!(summary(&trace, &timeline), @"");
+    insta::assert_snapshot!("drained", summary(&trace, &timeline));
 }
 
 #[test]
 fn livelock_reports_shortest_loop() {
-    let trace = trace(endless());
+    let trace = trace(looping_trace());
     let timeline = simulate(&trace).unwrap();
     assert_eq!(timeline.outcome, Outcome::Livelock);
     let kinds = event_loop(&timeline).iter().map(|it| it.kind);
     let preemptions = kinds.filter(|it| matches!(it, EventKind::Preempted { .. }));
     assert!(preemptions.count() > 0);
-    insta::assert_snapshot!(summary(&trace, &timeline), @"");
+    insta::assert_snapshot!("livelock", summary(&trace, &timeline));
 }
 
 #[test]
@@ -214,32 +214,26 @@ fn invalid_traces_are_rejected_with_field_and_remedy() {
 /// A random trace with up to 40 jobs in three queues.
 fn random_trace(seed: u64) -> Value {
     let mut rng = Rng::new(seed);
-    let mut below = |count: u64| rng.below(usize::try_from(count).unwrap()) as u64;
-    let strategies = ["BestEffortFIFO", "StrictFIFO"];
-    let queues: Vec<Value> = ["a", "b", "c"]
-        .iter()
-        .map(|name| queue(name, 2 + below(6), strategies[below(2) as usize]))
-        .collect();
+    let names = ["a", "b", "c"];
+    let mut queues = Vec::new();
+    for name in names {
+        let strategy = rng.pick(&["BestEffortFIFO", "StrictFIFO"]);
+        queues.push(queue(name, 2 + rng.below(6_u64), strategy));
+    }
     let mut arrival = 0;
-    let jobs: Vec<Value> = (0..5 + below(35))
-        .map(|number| {
-            arrival += below(4);
-            let queue = ["a", "b", "c"][below(3) as usize];
-            job(
-                &format!("j{number:02}"),
-                queue,
-                arrival,
-                1 + below(20),
-                below(3),
-                1 + below(6),
-            )
-        })
-        .collect();
+    let mut jobs = Vec::new();
+    for number in 0..5 + rng.below(35_u64) {
+        arrival += rng.below(4_u64);
+        let name = format!("j{number:02}");
+        let (run, priority, cpu) = (rng.below(20_u64), rng.below(3_u64), rng.below(6_u64));
+        let queue = rng.pick(&names);
+        jobs.push(job(&name, queue, arrival, 1 + run, priority, 1 + cpu));
+    }
     json!({
         "clusterQueues": queues,
         "jobs": jobs,
-        "mode": ["restart", "resume"][below(2) as usize],
-        "gracePeriodSeconds": [0, 0, 3][below(3) as usize],
+        "mode": rng.pick(&["restart", "resume"]),
+        "gracePeriodSeconds": rng.pick(&[0, 0, 3]),
         "maxCyclesPerInstant": 200,
     })
 }

@@ -178,7 +178,10 @@ fn decode<T: DeserializeOwned>(
         Ok(value) => value,
         Err(error) if text.trim_start().starts_with('{') => {
             let line = first_line.saturating_add(error.line()).saturating_sub(1);
-            return Err(anyhow!("{file}:{line}:{}: {error}", error.column()));
+            let message = error.to_string();
+            // The position is relative to the object.
+            let message = message.split(" at line ").next().unwrap_or_default();
+            return Err(anyhow!("{file}:{line}:{}: {message}", error.column()));
         }
         Err(_) => {
             let source = ParsedSource::parse(text.clone());

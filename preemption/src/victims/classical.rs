@@ -18,8 +18,9 @@
 //! whatever the value of `borrowWithinCohort`; "below nominal quota" is checked only for the flavors and resources that
 //! need preemption; `borrowWithinCohort` and its threshold apply only to `Priority`.
 
+use super::candidate_group::{CandidateGroup, CandidateKind, attempt_cannot_succeed};
 use super::candidate_scope::CandidateScope;
-use super::feasibility::{OwnAndOthers, cannot_succeed, lacks_quota, trace_cannot_succeed};
+use super::feasibility::{cannot_succeed, trace_cannot_succeed};
 use super::fit::{fill_back, fits, into_victims, remove};
 use super::merge::Merge;
 use super::preemptor::Preemptor;
@@ -27,28 +28,11 @@ use super::search_context::SearchContext;
 use crate::admitted::{AdmittedWorkload, UsageGroup};
 use crate::amount::Amount;
 use crate::candidate_list::{CandidateKey, CandidateList};
-use crate::ids::{CellId, NodeId, WorkloadId};
+use crate::ids::{CellId, WorkloadId};
 use crate::policy::BorrowWithinCohort;
 use crate::quota::{UsageStore, View};
 use crate::trace::{CandidateVerdict, QueueVerdict, Step, Trace};
 use crate::victim::{PreemptionReason, Victim};
-
-/// The list of a candidate, in the order in which the lists are read.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum CandidateKind {
-    Hierarchy,
-    Priority,
-    SameQueue,
-}
-
-/// The candidates of one group of a queue.
-struct CandidateGroup<'a> {
-    kind: CandidateKind,
-    queue: NodeId,
-    /// The lowest common ancestor with the preemptor.
-    ancestor: NodeId,
-    group: &'a UsageGroup,
-}
 
 pub(super) fn search(
     view: &mut View<'_>,
@@ -198,49 +182,6 @@ fn attempts(
     } else {
         [Some(true), Some(false)]
     }
-}
-
-/// Returns true only if an attempt fails whatever candidates it selects.
-fn attempt_cannot_succeed(
-    view: &View<'_>,
-    context: &SearchContext<'_>,
-    preemptor: &Preemptor<'_>,
-    lists: &[CandidateGroup<'_>],
-    may_borrow: bool,
-) -> bool {
-    let within = CandidateScope::for_own_queue(preemptor).priority_bound();
-    let never_while_borrowing = preemptor.policy.borrow_within_cohort == BorrowWithinCohort::Never;
-    let skips_priority = may_borrow && never_while_borrowing;
-    let beyond = CandidateScope::for_other_queues(preemptor).priority_bound();
-    preemptor.request.iter().any(|demand| {
-        let used = |queue, bound| context.index.used_by_queue(queue, demand.of, bound);
-        let own = used(preemptor.queue, within);
-        let own_usage_min = view.usage(demand.cell).minus(own);
-        let nominal = view.tree.cell(demand.cell).nominal;
-        // Without borrowing the queue must end within its nominal quota, and only its own workloads reduce its usage.
-        if !may_borrow && own_usage_min.plus(demand.amount) > nominal {
-            return true;
-        }
-        // While borrowing, `Priority` has no victims unless `borrowWithinCohort` permits them.
-        let is_counted = |list: &&CandidateGroup<'_>| match list.kind {
-            CandidateKind::Hierarchy => true,
-            CandidateKind::Priority => !skips_priority,
-            CandidateKind::SameQueue => false,
-        };
-        // Groups of a queue are adjacent.
-        let mut last = None;
-        let mut others = Amount::ZERO;
-        for list in lists.iter().filter(is_counted) {
-            if last.replace(list.queue) != Some(list.queue) {
-                others = others.plus(used(list.queue, beyond));
-            }
-        }
-        lacks_quota(
-            view.available(demand.cell),
-            demand,
-            OwnAndOthers { own, others },
-        )
-    })
 }
 
 /// Returns whether a group has a workload that may be preempted. Costs the workloads before it in candidate order;

@@ -8,15 +8,13 @@
 //! Differences from KEP-1714: the denominator is all quota that the parent could lend; there is no "smallest first";
 //! `borrowWithinCohort` is not used.
 
-use super::candidate_scope::CandidateScope;
 use super::common_ancestor::{ancestors, below_common};
+use super::fair_candidates::{NextCandidate, QueueCandidates, cmp_across, collect};
 use super::feasibility::{cannot_succeed, trace_cannot_succeed};
 use super::fit::{fill_back, fits, into_victims, remove};
-use super::merge::Merge;
 use super::preemptor::{Demand, Preemptor};
 use super::search_context::SearchContext;
-use crate::admitted::{AdmittedWorkload, UsageGroup};
-use crate::candidate_list::{CandidateKey, CandidateList};
+use crate::admitted::AdmittedWorkload;
 use crate::dominant_share::DominantShare;
 use crate::ids::{NodeId, WorkloadId};
 use crate::policy::FairStrategy;
@@ -90,138 +88,6 @@ fn is_within_nominal(view: &View<'_>, preemptor: &Preemptor<'_>) -> bool {
     // Only the quota of the queue: KEP-1714 also compares that of its cohorts.
     let mut cells = preemptor.needs.iter().filter_map(|of| node.cell(*of));
     cells.all(|cell| view.usage(cell) <= view.tree.cell(cell).nominal)
-}
-
-/// The candidates of one queue, read from the front.
-struct QueueCandidates<'a> {
-    scope: CandidateScope,
-    evicted: Merge<'a>,
-    others: Merge<'a>,
-    next: Option<NextCandidate>,
-}
-
-/// The next candidate of a queue.
-#[derive(Clone, Copy)]
-struct NextCandidate {
-    key: CandidateKey,
-    is_evicted: bool,
-}
-
-impl QueueCandidates<'_> {
-    fn advance(
-        &mut self,
-        context: &SearchContext<'_>,
-        preemptor: &Preemptor<'_>,
-        trace: &mut Trace,
-    ) {
-        for is_evicted in [true, false] {
-            let merge = if is_evicted {
-                &mut self.evicted
-            } else {
-                &mut self.others
-            };
-            while let Some(next) = merge.next() {
-                let rank = next.key;
-                if self.scope.ends_at(rank.priority) {
-                    continue;
-                }
-                merge.advance_past(&next);
-                let running = context.admitted.admitted(rank.id);
-                let Some(running) = running.filter(|it| self.scope.includes(it)) else {
-                    continue;
-                };
-                if context.removed.contains(&rank.id) {
-                    continue;
-                }
-                if let Some(why) = context.protection(preemptor, rank.id, running) {
-                    let workload = rank.id;
-                    trace.record(|| Step::Protected {
-                        workload,
-                        protection: why,
-                    });
-                    continue;
-                }
-                self.next = Some(NextCandidate {
-                    key: rank,
-                    is_evicted,
-                });
-                return;
-            }
-        }
-        self.next = None;
-    }
-
-    fn pop(
-        &mut self,
-        context: &SearchContext<'_>,
-        preemptor: &Preemptor<'_>,
-        trace: &mut Trace,
-    ) -> Option<NextCandidate> {
-        let front = self.next;
-        self.advance(context, preemptor, trace);
-        front
-    }
-}
-
-/// Collects the candidates of the preemptor's queue and of every queue that borrows.
-fn collect<'a>(
-    view: &View<'_>,
-    context: &SearchContext<'a>,
-    preemptor: &Preemptor<'_>,
-    trace: &mut Trace,
-) -> BTreeMap<NodeId, QueueCandidates<'a>> {
-    let mut found = BTreeMap::new();
-    let mut add = |queue, scope| {
-        let groups = context.index.groups(queue).iter();
-        let groups: Vec<_> = groups
-            .filter(|group| !group.is_empty() && group.uses_any(preemptor.needs))
-            .collect();
-        let merge = |of: fn(&UsageGroup) -> &CandidateList| {
-            let lists = groups.iter().map(|group| of(group)).enumerate();
-            Merge::new(context.admitted, lists)
-        };
-        let mut candidates = QueueCandidates {
-            scope,
-            evicted: merge(|it| &it.evicted),
-            others: merge(|it| &it.not_evicted),
-            next: None,
-        };
-        candidates.advance(context, preemptor, trace);
-        if candidates.next.is_some() {
-            found.insert(queue, candidates);
-        }
-    };
-    add(preemptor.queue, CandidateScope::for_own_queue(preemptor));
-    let scope = CandidateScope::for_other_queues(preemptor);
-    if scope == CandidateScope::Empty {
-        return found;
-    }
-    let mut open = vec![view.tree.node(preemptor.queue).root];
-    while let Some(id) = open.pop() {
-        let node = view.tree.node(id);
-        open.extend(&node.children);
-        let mut needed = preemptor.needs.iter().filter_map(|of| node.cell(*of));
-        let mut borrows = || needed.any(|cell| view.usage(cell) > view.tree.cell(cell).nominal);
-        if node.is_queue && id != preemptor.queue && borrows() {
-            add(id, scope);
-        }
-    }
-    found
-}
-
-/// Compares the next candidates of two queues: evicted ones first, then those of other queues than the preemptor's,
-/// then by candidate order.
-fn cmp_across(
-    context: &SearchContext<'_>,
-    preemptor: &Preemptor<'_>,
-    a: (NodeId, NextCandidate),
-    b: (NodeId, NextCandidate),
-) -> Ordering {
-    let key =
-        |(queue, front): (NodeId, NextCandidate)| (!front.is_evicted, queue == preemptor.queue);
-    key(a)
-        .cmp(&key(b))
-        .then_with(|| a.1.key.cmp(&b.1.key, context.admitted))
 }
 
 /// The state of the nodes, kept between tournaments.

@@ -46,6 +46,7 @@ pub(crate) fn cannot_succeed(
 }
 
 /// Upper bounds of the amounts that the candidates of the own queue and of other queues use.
+#[derive(Clone, Copy)]
 pub(super) struct OwnAndOthers {
     pub(super) own: Amount,
     pub(super) others: Amount,

@@ -297,20 +297,19 @@ impl<'a> Simulation<'a> {
                 return true;
             }
             cycles = cycles.saturating_add(1);
-            match self.run_cycle() {
-                CycleEffect::Fertile => self.looks.clear(),
-                CycleEffect::Barren if self.looks.end_barren_cycle() => return false,
-                CycleEffect::Barren => {}
-                CycleEffect::Unchanged if self.looks.end_barren_cycle() => return false,
-                CycleEffect::Unchanged if cycles == self.trace.max_cycles_per_instant => {
+            let effect = self.run_cycle();
+            if effect == CycleEffect::Fertile {
+                self.looks.clear();
+            } else if self.looks.end_barren_cycle() {
+                return false;
+            } else if effect == CycleEffect::Unchanged {
+                if cycles == self.trace.max_cycles_per_instant {
                     return true;
                 }
                 // The next cycle would repeat this one and end the instant.
-                CycleEffect::Unchanged => {
-                    self.cycle = self.cycle.saturating_add(1);
-                    self.state.count_repeated_cycle();
-                    return false;
-                }
+                self.cycle = self.cycle.saturating_add(1);
+                self.state.count_repeated_cycle();
+                return false;
             }
         }
         false

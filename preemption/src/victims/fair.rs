@@ -8,6 +8,7 @@
 //! Differences from KEP-1714: the denominator is all quota that the parent could lend; there is no "smallest first";
 //! `borrowWithinCohort` is not used.
 
+use super::candidate_scope::CandidateScope;
 use super::common_ancestor::{ancestors, below_common};
 use super::fair_candidates::{NextCandidate, QueueCandidates, cmp_across, collect};
 use super::feasibility::{cannot_succeed, trace_cannot_succeed};
@@ -15,8 +16,9 @@ use super::fit::{fill_back, fits, into_victims, remove};
 use super::preemptor::{Demand, Preemptor};
 use super::search_context::SearchContext;
 use crate::admitted::AdmittedWorkload;
+use crate::amount::Amount;
 use crate::dominant_share::DominantShare;
-use crate::ids::{NodeId, WorkloadId};
+use crate::ids::{FlavorResource, NodeId, WorkloadId};
 use crate::policy::FairStrategy;
 use crate::quota::{Tree, UsageStore, View};
 use crate::trace::{CandidateVerdict, Step, Trace};
@@ -39,20 +41,28 @@ pub(super) fn search(
         return Vec::new();
     }
     trace.record(|| Step::Attempt { may_borrow: true });
+    let (first, second) = (strategies.first().copied(), strategies.get(1));
+    let first = first.unwrap_or(FairStrategy::LessThanOrEqualToFinalShare);
+    let reads_all = reads_all_candidates(context, trace);
+    // All shares include the request.
+    add_request(view, preemptor.request);
+    let within_nominal = is_within_nominal(view, preemptor);
+    if !reads_all && !within_nominal && rejects_all_queues(view, context, preemptor, first) {
+        return Vec::new();
+    }
+    // Candidates are those of the usage without the request.
+    remove_request(view, preemptor.request);
     let mut queues = collect(view, context, preemptor, trace);
-    // Added first, so that all shares include the request.
     add_request(view, preemptor.request);
     let mut search = FairSearch {
         context,
         preemptor,
-        within_nominal: is_within_nominal(view, preemptor),
+        within_nominal,
         victims: Vec::new(),
         retry: BTreeMap::new(),
         tournament: TournamentState::new(view.tree),
         trace,
     };
-    let (first, second) = (strategies.first().copied(), strategies.get(1));
-    let first = first.unwrap_or(FairStrategy::LessThanOrEqualToFinalShare);
     let mut found = search.first_pass(view, &mut queues, first);
     if !found && second == Some(&FairStrategy::LessThanInitialShare) {
         found = search.second_pass(view);
@@ -68,6 +78,53 @@ pub(super) fn search(
     });
     trace.record(|| Step::SearchEnded { found: true });
     into_victims(victims)
+}
+
+/// Returns whether all candidates are read although the result is known: a trace shows them, and limits need the times at
+/// which they reach their minimum run time.
+fn reads_all_candidates(context: &SearchContext<'_>, trace: &Trace) -> bool {
+    trace.is_on() || context.protection.has_limits || context.kueue_bugs.borrows_under_fair_sharing
+}
+
+/// Returns whether a strategy rejects all candidates below a node with the share `old`: no share without a candidate is
+/// above the share with all of them.
+fn rejects_share(strategy: FairStrategy, new: &DominantShare, old: &DominantShare) -> bool {
+    match strategy {
+        FairStrategy::LessThanInitialShare => !new.cmp(old).is_lt(),
+        FairStrategy::LessThanOrEqualToFinalShare => !new.cmp(old).is_le(),
+    }
+}
+
+/// Returns true only if the preemptor's queue has no candidate and a strategy rejects all other queues: then no share
+/// changes, and both passes find nothing. The view includes the request. Costs the siblings of the queue and of its
+/// ancestors.
+fn rejects_all_queues(
+    view: &View<'_>,
+    context: &SearchContext<'_>,
+    preemptor: &Preemptor<'_>,
+    strategy: FairStrategy,
+) -> bool {
+    let scope = CandidateScope::for_own_queue(preemptor);
+    let bound = scope.priority_bound();
+    let used = |of: &FlavorResource| context.index.used_by_queue(preemptor.queue, *of, bound);
+    let mut needs = preemptor.needs.iter();
+    if scope != CandidateScope::Empty && needs.any(|of| used(of) != Amount::ZERO) {
+        return false;
+    }
+    let mut below = preemptor.queue;
+    while let Some(ancestor) = view.tree.node(below).parent {
+        let new = DominantShare::for_node(view, below);
+        let siblings = view.tree.node(ancestor).children.iter();
+        for sibling in siblings.filter(|it| **it != below) {
+            let old = DominantShare::for_node(view, *sibling);
+            // Only candidates below a node that borrows are eligible.
+            if old.is_borrowing && !rejects_share(strategy, &new, &old) {
+                return false;
+            }
+        }
+        below = ancestor;
+    }
+    true
 }
 
 fn add_request(view: &mut View<'_>, request: &[Demand]) {
@@ -259,23 +316,14 @@ impl<'a> FairSearch<'a, '_> {
         None
     }
 
-    /// Returns whether a strategy rejects all candidates of a queue, so that they need not be read: no share without a
-    /// candidate is above the share with all of them. A trace shows them nevertheless, and limits need the times at
-    /// which candidates reach their minimum run time.
+    /// Returns whether a strategy rejects all candidates of a queue, so that they need not be read.
     fn rejects_queue(
         &self,
         strategy: FairStrategy,
         new: &DominantShare,
         old: &DominantShare,
     ) -> bool {
-        let reads_all = self.trace.is_on()
-            || self.context.protection.has_limits
-            || self.context.kueue_bugs.borrows_under_fair_sharing;
-        let passes = match strategy {
-            FairStrategy::LessThanInitialShare => new.cmp(old).is_lt(),
-            FairStrategy::LessThanOrEqualToFinalShare => new.cmp(old).is_le(),
-        };
-        !reads_all && !passes
+        !reads_all_candidates(self.context, self.trace) && rejects_share(strategy, new, old)
     }
 
     /// Tries the rejected candidates with the second strategy, at most one of each queue.

@@ -3,7 +3,8 @@
 //! Each large trace is simulated several times; the CPU time of this thread is compared with that of Kueue for the same
 //! decisions without an API server. `run ID TIMES` only runs a trace, for a profiler or valgrind.
 //!
-//! `LOCKKEEPER_CONFORMANCE_DIR` names the folder with `simulate/`; without it `../shared/data`.
+//! `LOCKKEEPER_CONFORMANCE_DIR` names the folder with `simulate/`; without it `../shared/data`. tests/bench/timelines also
+//! counts instructions.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,

@@ -34,6 +34,7 @@ const ALLOWED_DEPENDENCIES: &[(&str, &[&str])] = &[
             "lockkeeper-api",
             "lockkeeper-preemption",
             "lockkeeper-cluster-state",
+            "lockkeeper-scenario",
         ],
     ),
     ("lockkeeper-crd-schema", &["lockkeeper-api"]),

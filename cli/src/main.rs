@@ -12,6 +12,7 @@ mod rules;
 mod serve;
 mod shell_integration;
 mod signals;
+mod simulate;
 mod standard_output;
 mod user_rules;
 mod world_files;
@@ -64,6 +65,8 @@ enum Command {
     Adopt(Box<adopt::Arguments>),
     /// Explain the decisions for a scenario file
     Explain(explain::Arguments),
+    /// Simulate jobs in queues, and compare configurations
+    Simulate(simulate::Arguments),
     /// List the rules, or print the page of a rule
     Rules(rules::Arguments),
     /// Generate shell completions
@@ -106,6 +109,7 @@ fn main() -> ExitCode {
             Err(failure) => Err(failure),
         },
         Command::Explain(arguments) => explain::run(&arguments),
+        Command::Simulate(arguments) => simulate::run(&arguments),
         Command::Completions(arguments) => shell_integration::completions(&arguments),
         Command::Man(arguments) => shell_integration::write_man_pages(&arguments),
         Command::Rules(arguments) => match rules::run(&arguments) {

@@ -264,6 +264,52 @@ fn explain_rejects_mistakes_with_positions() {
 }
 
 #[test]
+fn simulate_compares_configs_and_rejects_mistakes_with_positions() {
+    const TRACE: &str = "\
+id: one
+clusterQueues:
+- name: team
+  resourceGroups:
+  - resources: [cpu]
+    flavors: [{name: spot, quotas: [{resource: cpu, nominal: \"8\"}]}]
+  preemption: {withinClusterQueue: LowerPriority}
+jobs:
+- {name: low, clusterQueue: team, arrival: 0, runSeconds: 100, podSets: [{requests: {cpu: \"6\"}}]}
+- {name: high, clusterQueue: team, arrival: 40, runSeconds: 10, priority: 1, podSets: [{requests: {cpu: \"4\"}}]}
+";
+    let folder = TempDir::new().unwrap();
+    fs::write(folder.path().join("resume.yaml"), "mode: resume\n").unwrap();
+    fs::write(folder.path().join("restart.yaml"), "mode: restart\n").unwrap();
+    let configs = ["--config", "resume.yaml", "--config", "restart.yaml"];
+    let words = [&["simulate", "-"][..], &configs].concat();
+    let (code, text, error) = pipe(folder.path(), &words, TRACE);
+    assert_eq!(code, 0, "{error}");
+    let makespans: Vec<&str> = text.lines().filter(|it| it.contains("makespan")).collect();
+    assert_eq!(makespans, ["  makespan     110 s", "  makespan     150 s"]);
+    let (code, text, _) = pipe(folder.path(), &["simulate", "-", "-o", "json"], TRACE);
+    assert_eq!(code, 0);
+    assert!(text.contains("\"outcome\": \"drained\""), "{text}");
+    for (from, to, expected) in [
+        (
+            "arrival: 40",
+            "arrival: -4",
+            "-:10:44: jobs[1].arrival: -4 is out of range; use 0 to",
+        ),
+        ("priority: 1", "priority: x", "jobs[1].priority: "),
+        (
+            "name: high",
+            "name: low",
+            "jobs[1].name: duplicate job name \"low\"; use unique names",
+        ),
+        ("jobs:", "jobs: [", "-:"),
+    ] {
+        let (code, _, error) = pipe(folder.path(), &["simulate", "-"], &TRACE.replace(from, to));
+        assert_eq!(code, 2, "{error}");
+        assert!(error.contains(expected), "{error}");
+    }
+}
+
+#[test]
 fn cluster_errors_name_address_and_cause() {
     let folder = TempDir::new().unwrap();
     let path = folder.path();

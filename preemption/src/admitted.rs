@@ -18,7 +18,8 @@ use crate::ids::{CellId, FlavorResource, NodeId, WorkloadId};
 use crate::job::PreemptionLabels;
 use crate::quota::Tree;
 use crate::small_amounts::SmallAmounts;
-use std::collections::BTreeMap;
+use crate::tree_versions::TreeVersions;
+use crate::usage_sums::UsageSums;
 
 /// A workload with reserved quota.
 #[derive(Clone, Debug)]
@@ -93,18 +94,16 @@ static EMPTY_GROUP: UsageGroup = UsageGroup {
     stuck: CandidateList::new(),
 };
 
-/// Usage by flavor, resource and preemption priority.
-type UsageByPriority = BTreeMap<(FlavorResource, i32), Amount>;
-
 /// All admitted workloads.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct AdmittedIndex {
     /// By queue.
     groups: Vec<Vec<UsageGroup>>,
     /// By queue.
-    used: Vec<UsageByPriority>,
+    used: Vec<UsageSums>,
     /// By root of the tree.
-    used_below: Vec<UsageByPriority>,
+    used_below: Vec<UsageSums>,
+    versions: TreeVersions,
 }
 
 impl AdmittedIndex {
@@ -112,10 +111,11 @@ impl AdmittedIndex {
     pub(crate) fn rebuild(&mut self, tree: &Tree) {
         let nodes = tree.nodes().count();
         self.groups.resize_with(nodes, Vec::new);
-        self.used.resize_with(nodes, UsageByPriority::new);
+        self.used.resize_with(nodes, UsageSums::default);
         // Queues may have moved to other trees, so the sums are computed again.
         self.used_below.clear();
-        self.used_below.resize_with(nodes, UsageByPriority::new);
+        self.used_below.resize_with(nodes, UsageSums::default);
+        self.versions.rebuild(nodes);
         for (id, node) in tree.nodes() {
             for group in self.groups.get_mut(id.index()).into_iter().flatten() {
                 group.cells = cells(tree, id, &group.flavor_resources);
@@ -124,9 +124,7 @@ impl AdmittedIndex {
                 self.used.get(id.index()),
                 self.used_below.get_mut(node.root.index()),
             ) {
-                for (of, amount) in used {
-                    add_to_sum(below, *of, *amount);
-                }
+                below.add_all(used);
             }
         }
     }
@@ -185,6 +183,7 @@ impl AdmittedIndex {
         admitted: &AdmittedWorkload,
     ) {
         self.change_sums(tree, admitted, Amount::plus);
+        self.raise_versions(tree, admitted);
         if let Some(group) = self.group_mut(admitted) {
             let ranked = group.candidates_mut(admitted.is_evicted);
             ranked.insert(admitted.candidate_key(id, uids), uids);
@@ -200,6 +199,7 @@ impl AdmittedIndex {
         admitted: &AdmittedWorkload,
     ) {
         self.change_sums(tree, admitted, Amount::minus);
+        self.raise_versions(tree, admitted);
         if let Some(group) = self.group_mut(admitted) {
             let ranked = group.candidates_mut(admitted.is_evicted);
             ranked.remove(&admitted.candidate_key(id, uids), uids);
@@ -210,10 +210,12 @@ impl AdmittedIndex {
     /// Moves a workload to the evicted ones of its group.
     pub(crate) fn mark_evicted(
         &mut self,
+        tree: &Tree,
         uids: &impl UidLookup,
         id: WorkloadId,
         admitted: &AdmittedWorkload,
     ) {
+        self.raise_versions(tree, admitted);
         if let Some(group) = self.group_mut(admitted) {
             group
                 .not_evicted
@@ -225,10 +227,12 @@ impl AdmittedIndex {
     /// Moves an evicted workload out of the candidates of its group.
     pub(crate) fn mark_stuck(
         &mut self,
+        tree: &Tree,
         uids: &impl UidLookup,
         id: WorkloadId,
         admitted: &AdmittedWorkload,
     ) {
+        self.raise_versions(tree, admitted);
         if let Some(group) = self.group_mut(admitted) {
             group
                 .evicted
@@ -247,7 +251,7 @@ impl AdmittedIndex {
     ) -> Amount {
         self.used
             .get(queue.index())
-            .map_or(Amount::ZERO, |used| sum(used, of, below))
+            .map_or(Amount::ZERO, |used| used.sum(of, below))
     }
 
     /// Returns the same bound for all queues below a root.
@@ -259,7 +263,21 @@ impl AdmittedIndex {
     ) -> Amount {
         self.used_below
             .get(root.index())
-            .map_or(Amount::ZERO, |used| sum(used, of, below))
+            .map_or(Amount::ZERO, |used| used.sum(of, below))
+    }
+
+    /// The versions of the trees: they rise with each change of an admitted workload.
+    pub(crate) const fn versions(&self) -> &TreeVersions {
+        &self.versions
+    }
+
+    fn raise_versions(&mut self, tree: &Tree, admitted: &AdmittedWorkload) {
+        let root = tree.node(admitted.queue).root;
+        let group = usize::try_from(admitted.usage_group).unwrap_or(usize::MAX);
+        let groups = self.groups.get(admitted.queue.index());
+        let used = groups.and_then(|groups| groups.get(group));
+        let used = used.into_iter().flat_map(|it| &it.flavor_resources);
+        self.versions.raise(root, used.map(|of| of.flavor));
     }
 
     fn group_mut(&mut self, admitted: &AdmittedWorkload) -> Option<&mut UsageGroup> {
@@ -285,18 +303,13 @@ impl AdmittedIndex {
             .iter()
             .zip(admitted.amounts.as_slice())
         {
-            let key = (*of, admitted.preemption_priority);
+            let priority = admitted.preemption_priority;
             for (sums, node) in [
                 (&mut self.used, admitted.queue),
                 (&mut self.used_below, root),
             ] {
                 if let Some(sums) = sums.get_mut(node.index()) {
-                    let sum = sums.entry(key).or_default();
-                    *sum = change(*sum, *amount);
-                    // Without empty entries a sum costs only the priorities in use.
-                    if *sum == Amount::ZERO {
-                        sums.remove(&key);
-                    }
+                    sums.change(*of, priority, |sum| change(sum, *amount));
                 }
             }
         }
@@ -308,18 +321,4 @@ fn cells(tree: &Tree, queue: NodeId, of: &[FlavorResource]) -> Vec<CellId> {
     // The id of a missing cell reads as a cell without quota and usage.
     let cell = |of: &FlavorResource| node.cell(*of).unwrap_or(CellId(u32::MAX));
     of.iter().map(cell).collect()
-}
-
-fn add_to_sum(sums: &mut UsageByPriority, of: (FlavorResource, i32), amount: Amount) {
-    let sum = sums.entry(of).or_default();
-    *sum = sum.plus(amount);
-}
-
-fn sum(used: &UsageByPriority, of: FlavorResource, below: Option<i32>) -> Amount {
-    let from = (of, i32::MIN);
-    let add = |sum: Amount, (_, amount): (_, &Amount)| sum.plus(*amount);
-    match below {
-        Some(below) => used.range(from..(of, below)).fold(Amount::ZERO, add),
-        None => used.range(from..=(of, i32::MAX)).fold(Amount::ZERO, add),
-    }
 }

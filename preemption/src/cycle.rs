@@ -11,6 +11,7 @@
 mod entry;
 mod entry_usage;
 mod held_quota;
+mod known_nomination;
 mod nominate;
 mod order;
 mod process;
@@ -19,4 +20,5 @@ mod victim_limit;
 
 pub use entry::{Cycle, Decision, Entry, Head, RequeueDestination, RequeueReason, SkipReason};
 pub(crate) use held_quota::{NominationOptions, nominate_with_holds};
+pub(crate) use known_nomination::KnownNomination;
 pub(crate) use nominate::{NominationContext, demands};

@@ -8,12 +8,13 @@
 use crate::amount::Amount;
 use crate::assignment::{Assignment, FlavorAssignment, Mode, PodSet, PodSetAssignment};
 use crate::assignment_request::{AssignmentRequest, Oracle};
-use crate::ids::{FlavorId, FlavorResource, ResourceId};
+use crate::ids::{CellId, FlavorId, FlavorResource, ResourceId};
 use crate::policy::{
     BorrowWithinCohort, Compatibility, Fungibility, Preference, ReclaimWithinCohort,
 };
 use crate::queue::QueueSettings;
 use crate::quota::{ResourceGroup, View};
+use crate::quota_comparison::{ComparedResource, QuotaOutcome};
 use crate::trace::{FlavorVerdict, Possibility, Step, Trace};
 use crate::victims::Demand;
 
@@ -48,6 +49,8 @@ pub(crate) fn assign(
             requests: requests(pod_set, count, assignment_request.settings),
             usage: &assignment.usage,
             trace: &mut *trace,
+            compared: Vec::new(),
+            spare: Vec::new(),
         };
         let found = search.run(count);
         let mode = found.mode;
@@ -113,6 +116,10 @@ struct FlavorSearch<'a, 'v> {
     /// The usage of the pod sets before this one.
     usage: &'a [(FlavorResource, Amount)],
     trace: &'a mut Trace,
+    /// The resources of the current flavor. Reused to save allocations, as is `spare`.
+    compared: Vec<ComparedResource>,
+    /// An empty vector for the resources of a [`BestFlavor`].
+    spare: Vec<(ResourceId, GranularMode)>,
 }
 
 /// The best flavor of a group so far.
@@ -186,7 +193,7 @@ impl FlavorSearch<'_, '_> {
             if !self.is_eligible(quotas.flavor) {
                 continue;
             }
-            let found = self.evaluate_flavor(quotas.flavor, &requests);
+            let mut found = self.evaluate_flavor(quotas.flavor, &requests);
             let tries_next = self.should_try_next_flavor(found.granular_mode);
             // The first acceptable flavor ends the search, even if an earlier one was better (Kueue).
             if !tries_next {
@@ -198,6 +205,9 @@ impl FlavorSearch<'_, '_> {
                 .is_none_or(|best| self.is_preferred(found.granular_mode, best.granular_mode));
             if is_better && found.granular_mode.0 != Possibility::NoFit {
                 best = Some(found);
+            } else {
+                found.resources.clear();
+                self.spare = found.resources;
             }
         }
         let best = best?;
@@ -258,19 +268,23 @@ impl FlavorSearch<'_, '_> {
             flavor,
             granular_mode: (Possibility::Fit, 0),
             mode: Mode::Fit,
-            resources: Vec::with_capacity(totals.len()),
+            resources: std::mem::take(&mut self.spare),
         };
-        for (resource, amount) in totals {
-            let of = FlavorResource {
-                flavor,
-                resource: *resource,
+        if !self.compare_quota(flavor, totals) {
+            best.granular_mode.0 = Possibility::NoFit;
+            best.mode = Mode::NoFit;
+            return best;
+        }
+        for at in 0..totals.len() {
+            let Some(compared) = self.compared.get(at).copied() else {
+                continue;
             };
-            let granular_mode = self.evaluate_resource(of, *amount);
+            let granular_mode = self.evaluate_resource(compared);
             if best.resources.is_empty() || self.is_preferred(best.granular_mode, granular_mode) {
                 best.granular_mode = granular_mode;
             }
             best.mode = best.mode.min(granular_mode.0.into());
-            best.resources.push((*resource, granular_mode));
+            best.resources.push((compared.of.resource, granular_mode));
             if granular_mode.0 == Possibility::NoFit {
                 break;
             }
@@ -301,57 +315,68 @@ impl FlavorSearch<'_, '_> {
         best
     }
 
-    fn evaluate_resource(&mut self, of: FlavorResource, amount: Amount) -> GranularMode {
+    /// Compares the requests with the quota of a flavor. Returns false if a resource fits neither now nor after
+    /// preemption: then the searches for victims for the other resources are in vain. A trace shows them nevertheless.
+    fn compare_quota(&mut self, flavor: FlavorId, totals: &[(ResourceId, Amount)]) -> bool {
+        let queue = self.assignment_request.queue;
+        let cells = self.view.tree.node(queue).flavor_cells(flavor);
+        let may_give_up = !self.trace.is_on() && self.assignment_request.elastic_gate.is_none();
+        self.compared.clear();
+        for (resource, amount) in totals {
+            let of = FlavorResource {
+                flavor,
+                resource: *resource,
+            };
+            let mut cells = cells.iter();
+            let cell = cells.find(|(it, _)| it.resource == of.resource);
+            let compared = self.compare_resource(of, cell.map(|(_, cell)| *cell), *amount);
+            if may_give_up && !compared.has_chance() {
+                return false;
+            }
+            self.compared.push(compared);
+        }
+        true
+    }
+
+    fn compare_resource(
+        &self,
+        of: FlavorResource,
+        cell: Option<CellId>,
+        amount: Amount,
+    ) -> ComparedResource {
         let before = self.usage.binary_search_by_key(&of, |(of, _)| *of);
         let before = before.ok().and_then(|at| self.usage.get(at));
         let requested = amount.plus(before.map_or(Amount::ZERO, |(_, amount)| *amount));
-        let pod_set = self.pod_set_index;
-        let flavor = of.flavor;
-        let node = self.view.tree.node(self.assignment_request.queue);
-        let cell = node.cell(of);
-        let potential = cell.map_or(Amount::ZERO, |cell| self.view.tree.cell(cell).potential);
-        let Some(cell) = cell.filter(|_| requested <= potential) else {
-            self.trace.record(|| Step::Flavor {
-                pod_set,
-                flavor,
-                verdict: FlavorVerdict::ExceedsMaxQuota {
-                    of,
-                    requested,
-                    potential,
-                },
-            });
-            return (Possibility::NoFit, 0);
-        };
-        let gate = self.assignment_request.elastic_gate.as_ref();
-        let rejection = gate.and_then(|it| it.rejection(of, requested));
-        let mut demand = Demand {
-            of,
-            cell,
-            amount: requested,
-            own_usage_max: None,
-        };
-        let (level, may_reclaim) = self.view.borrowing_level(cell, requested);
-        if let Some(verdict) = rejection {
-            demand.own_usage_max =
-                gate.and_then(|it| it.own_usage_max(self.view, cell, of, requested));
-            return self.preempt_within_max(demand, level, verdict);
-        }
-        let available = self.view.available(cell).or_zero();
-        if requested <= available {
-            return (Possibility::Fit, level);
-        }
-        let is_within_nominal = requested <= self.view.tree.cell(cell).nominal;
-        if is_within_nominal || may_reclaim || self.may_preempt_while_borrowing() {
-            return self.search_victims(demand, level);
+        let may_borrow = self.may_preempt_while_borrowing();
+        ComparedResource::new(self.view, (of, cell), requested, may_borrow)
+    }
+
+    fn evaluate_resource(&mut self, compared: ComparedResource) -> GranularMode {
+        let ComparedResource { of, level, .. } = compared;
+        let (pod_set, flavor) = (self.pod_set_index, of.flavor);
+        if let Some(cell) = compared.cell {
+            let gate = self.assignment_request.elastic_gate.as_ref();
+            let mut demand = Demand {
+                of,
+                cell,
+                amount: compared.requested,
+                own_usage_max: None,
+            };
+            if let Some(verdict) = gate.and_then(|it| it.rejection(of, compared.requested)) {
+                demand.own_usage_max =
+                    gate.and_then(|it| it.own_usage_max(self.view, cell, of, compared.requested));
+                return self.preempt_within_max(demand, level, verdict);
+            }
+            match compared.outcome {
+                QuotaOutcome::Fit => return (Possibility::Fit, level),
+                QuotaOutcome::MayPreempt => return self.search_victims(demand, level),
+                QuotaOutcome::Waits { .. } | QuotaOutcome::ExceedsMax { .. } => {}
+            }
         }
         self.trace.record(|| Step::Flavor {
             pod_set,
             flavor,
-            verdict: FlavorVerdict::WaitingForQuota {
-                of,
-                requested,
-                available,
-            },
+            verdict: compared.verdict(),
         });
         (Possibility::NoFit, level)
     }

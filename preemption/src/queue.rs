@@ -81,8 +81,8 @@ pub(crate) struct Queue {
     /// Workloads in scope without backoff. All of a class are active or all are inadmissible: if one fails
     /// at the head, all would, and moving a whole class costs one step.
     class_queues: BTreeMap<EquivalenceClass, ClassQueue>,
-    /// The first workload of each active class.
-    heads: BTreeSet<(QueueKey, EquivalenceClass)>,
+    /// The first workload of each active class, with its class.
+    heads: BTreeMap<QueueKey, EquivalenceClass>,
     /// Classes of which a workload failed at the head, without a change since.
     inadmissible_classes: BTreeSet<EquivalenceClass>,
     /// The number of inadmissible classes above which unused ones are dropped.
@@ -108,7 +108,7 @@ impl Queue {
         match self.class_queues.entry(class) {
             Entry::Vacant(entry) => {
                 if is_open {
-                    self.heads.insert((key.clone(), class));
+                    self.heads.insert(key.clone(), class);
                 }
                 let rest = BTreeSet::new();
                 entry.insert(ClassQueue { first: key, rest });
@@ -121,8 +121,8 @@ impl Queue {
                 if key < class_queue.first {
                     let later = std::mem::replace(&mut class_queue.first, key.clone());
                     if is_open {
-                        self.heads.remove(&(later.clone(), class));
-                        self.heads.insert((key, class));
+                        self.heads.remove(&later);
+                        self.heads.insert(key, class);
                     }
                     class_queue.rest.insert(later);
                 } else {
@@ -140,14 +140,13 @@ impl Queue {
         };
         let class_queue = entry.get_mut();
         if class_queue.first == *key {
-            let head = (class_queue.first.clone(), class);
             // `heads` contains the first workloads of active classes only.
-            let is_open = self.heads.remove(&head);
+            let is_open = self.heads.remove(key).is_some();
             match class_queue.rest.pop_first() {
                 Some(next) => {
                     class_queue.first = next.clone();
                     if is_open {
-                        self.heads.insert((next, class));
+                        self.heads.insert(next, class);
                     }
                 }
                 None => drop(entry.remove()),
@@ -157,11 +156,6 @@ impl Queue {
         }
         self.queued_count = self.queued_count.saturating_sub(1);
         true
-    }
-
-    /// Adds a workload that the namespace selector does not match.
-    pub(crate) fn push_out_of_scope(&mut self, key: QueueKey) {
-        self.out_of_scope.insert(key);
     }
 
     pub(crate) fn push_backing_off(&mut self, until_s: i64, key: QueueKey) {
@@ -196,7 +190,7 @@ impl Queue {
         if self.inadmissible_classes.insert(class)
             && let Some(class_queue) = self.class_queues.get(&class)
         {
-            self.heads.remove(&(class_queue.first.clone(), class));
+            self.heads.remove(&class_queue.first);
         }
     }
 
@@ -204,7 +198,7 @@ impl Queue {
         if self.inadmissible_classes.remove(&class)
             && let Some(class_queue) = self.class_queues.get(&class)
         {
-            self.heads.insert((class_queue.first.clone(), class));
+            self.heads.insert(class_queue.first.clone(), class);
         }
     }
 
@@ -212,7 +206,7 @@ impl Queue {
     pub(crate) fn reactivate(&mut self) {
         for class in std::mem::take(&mut self.inadmissible_classes) {
             if let Some(class_queue) = self.class_queues.get(&class) {
-                self.heads.insert((class_queue.first.clone(), class));
+                self.heads.insert(class_queue.first.clone(), class);
             }
         }
     }
@@ -260,25 +254,27 @@ impl Queue {
         self.is_active(key, *class).then_some(sticky)
     }
 
-    /// Removes an active workload ahead of all others, unless the queue is `StrictFIFO`.
-    pub(crate) fn pop_preferred(
-        &mut self,
+    /// Returns an active workload that comes ahead of all others, unless the queue is `StrictFIFO`.
+    pub(crate) fn preferred_head(
+        &self,
         key: &QueueKey,
         class: EquivalenceClass,
     ) -> Option<WorkloadId> {
         let is_strict = self.settings.strategy == QueueingStrategy::StrictFifo;
-        if is_strict || self.inadmissible_classes.contains(&class) {
-            return None;
-        }
-        self.remove_from_class(key, class).then_some(key.id)
+        (!is_strict && self.is_active(key, class)).then_some(key.id)
     }
 
-    /// Removes and returns the head.
-    pub(crate) fn pop(&mut self) -> Option<WorkloadId> {
-        let head = self.sticky_head().or_else(|| self.heads.first());
-        let (key, class) = head?.clone();
+    /// Returns the head. It stays in the queue: only an admission or a failure moves it.
+    pub(crate) fn head(&self) -> Option<WorkloadId> {
+        let sticky = self.sticky_head().map(|(key, _)| key);
+        let first = || self.heads.first_key_value().map(|(key, _)| key);
+        sticky.or_else(first).map(|key| key.id)
+    }
+
+    /// Moves a head that the namespace selector does not match.
+    pub(crate) fn move_out_of_scope(&mut self, key: QueueKey, class: EquivalenceClass) {
         self.remove_from_class(&key, class);
-        Some(key.id)
+        self.out_of_scope.insert(key);
     }
 
     /// Requeues the workloads with an expired backoff.
@@ -307,6 +303,11 @@ impl Queue {
         class_queues
             .flat_map(|(_, class_queue)| class_queue.keys())
             .collect()
+    }
+
+    /// Returns whether any workload is active.
+    pub(crate) fn has_active(&self) -> bool {
+        !self.heads.is_empty()
     }
 
     /// Returns whether a workload is active.

@@ -10,10 +10,12 @@
 //! necessary. The result is all or nothing: if the candidates together do not free enough quota, there
 //! are no victims.
 
+mod candidate_group;
 mod candidate_scope;
 mod classical;
 mod common_ancestor;
 mod fair;
+mod fair_candidates;
 mod feasibility;
 mod fit;
 mod merge;

@@ -11,6 +11,7 @@ use crate::trace::{Possibility, Trace};
 use crate::victim::Victim;
 use crate::victims::Demand;
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 /// The assignment and the victims that a workload would get now, if no other workload were pending.
 #[derive(Clone, Debug)]
@@ -42,7 +43,7 @@ impl<'a> WhatIf<'a> {
             let nominated =
                 nominate_with_holds(state, view, &context, &NominationOptions::DEFAULT, trace);
             Some(Nomination {
-                assignment: nominated.assignment,
+                assignment: Arc::unwrap_or_clone(nominated.assignment),
                 victims: nominated.victims,
                 trace: nominated.trace,
             })

@@ -4,6 +4,7 @@ use crate::admitted::AdmittedLookup;
 use crate::admitted::AdmittedWorkload;
 use crate::assignment::PodSet;
 use crate::candidate_list::UidLookup;
+use crate::cycle::KnownNomination;
 use crate::ids::{NodeId, WorkloadId};
 use crate::job::PreemptionLabels;
 use crate::queue::{EquivalenceClass, LastAssignment, QueueKey};
@@ -28,6 +29,8 @@ pub(crate) struct WorkloadRow {
     pub(crate) preemption_labels: PreemptionLabels,
     pub(crate) backoff_until_s: Option<i64>,
     pub(crate) last_assignment: Option<Box<LastAssignment>>,
+    /// Its last nomination as a head.
+    pub(crate) nomination: Option<Box<KnownNomination>>,
     pub(crate) admitted: Option<AdmittedWorkload>,
 }
 

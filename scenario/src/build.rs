@@ -1,20 +1,17 @@
 //! Builds the cluster state of a scenario.
 
-use crate::amount_text::AmountText;
-use crate::error::ScenarioError;
-use crate::scenario::{
-    ClusterQueue, FairStrategy, Preemption, PreemptionPolicy, Quota, ResourceGroup, Scenario,
-    UsageAmount, Workload,
+use crate::core_specs::{
+    core_algorithm, core_amount, core_pod_sets, declare_cohort, declare_queue, flavor_resource,
 };
+use crate::error::ScenarioError;
+use crate::scenario::{PreemptionPolicy, Scenario, UsageAmount, Workload};
 use crate::validate::validate;
-use lockkeeper_api::cluster_queue::{ReclaimWithinCohort, WithinClusterQueue};
 use lockkeeper_cluster_state::label_selector::{Selector, matches};
-use lockkeeper_cluster_state::queue_policies;
 use lockkeeper_preemption as core;
 use lockkeeper_preemption::job::{LabelValue, PreemptionLabels};
 use lockkeeper_preemption::{
-    Algorithm, Amount, CohortSpec, Compatibility, Damping, FlavorResource, NodeId, Nomination,
-    Options, QueueSpec, Reservation, State, Trace, WhatIf, WorkloadId, WorkloadSpec,
+    Amount, Compatibility, Damping, FlavorResource, NodeId, Nomination, Options, Reservation,
+    State, Trace, WhatIf, WorkloadId, WorkloadSpec,
 };
 use std::collections::BTreeMap;
 
@@ -44,7 +41,7 @@ pub fn load(
     validate(scenario)?;
     let gate = |name: &str| scenario.feature_gates.get(name) == Some(&false);
     let mut state = State::new(Options {
-        algorithm: algorithm(scenario),
+        algorithm: core_algorithm(scenario.algorithm, scenario.fair_sharing.as_ref()),
         compatibility,
         disable_partial_admission: gate("PartialAdmission"),
         disable_recomputation: gate("RecomputeAssignmentUponPreemptionTargetsOverlap"),
@@ -59,24 +56,13 @@ pub fn load(
     });
     state.set_now(scenario.now);
     for cohort in &scenario.cohorts {
-        let quotas = cohort.quotas.iter();
-        let quotas = quotas
-            .map(|entry| {
-                (
-                    flavor_resource(&mut state, &entry.flavor, &entry.resource),
-                    quota(entry),
-                )
-            })
-            .collect();
-        state.set_cohort(CohortSpec {
-            name: &cohort.name,
-            parent: cohort.parent.as_deref(),
-            quotas,
-            weight: cohort.fair_weight,
-        });
+        declare_cohort(&mut state, cohort);
     }
     for queue in &scenario.cluster_queues {
-        set_queue(&mut state, queue);
+        let id = declare_queue(&mut state, queue);
+        if !queue.usage.is_empty() {
+            set_usage(&mut state, id, &queue.usage);
+        }
     }
     let selectors = scenario.cluster_queues.iter();
     let selectors = selectors.map(|it| (it.name.clone(), it.namespace_selector.clone()));
@@ -104,7 +90,7 @@ pub fn load(
 impl LoadedScenario {
     /// Adds a pending workload.
     pub fn add_pending(&mut self, workload: &Workload) -> WorkloadId {
-        let pod_sets = pod_sets(&mut self.state, workload);
+        let pod_sets = core_pod_sets(&mut self.state, &workload.pod_sets);
         let spec = WorkloadSpec {
             is_in_scope: self.is_in_scope(workload),
             ..workload_spec(workload, pod_sets)
@@ -113,7 +99,7 @@ impl LoadedScenario {
     }
 
     fn add_admitted(&mut self, workload: &Workload, now_s: i64) {
-        let pod_sets = pod_sets(&mut self.state, workload);
+        let pod_sets = core_pod_sets(&mut self.state, &workload.pod_sets);
         let mut usage: BTreeMap<FlavorResource, Amount> = BTreeMap::new();
         for pod_set in &workload.pod_sets {
             for (resource, amount) in &pod_set.requests {
@@ -233,86 +219,6 @@ fn named_usage(
     named
 }
 
-fn algorithm(scenario: &Scenario) -> Algorithm {
-    if scenario.algorithm == crate::scenario::Algorithm::Classical {
-        return Algorithm::Classical;
-    }
-    let strategies = scenario.fair_sharing.iter();
-    let strategies = strategies.flat_map(|it| &it.preemption_strategies);
-    let strategies = strategies.map(|it| match it {
-        FairStrategy::LessThanInitialShare => core::FairStrategy::LessThanInitialShare,
-        FairStrategy::LessThanOrEqualToFinalShare => {
-            core::FairStrategy::LessThanOrEqualToFinalShare
-        }
-    });
-    Algorithm::FairSharing(strategies.collect())
-}
-
-fn set_queue(state: &mut State, queue: &ClusterQueue) {
-    let groups = queue.resource_groups.iter();
-    let groups = groups.map(|it| resource_group(state, it)).collect();
-    let id = state.set_queue(QueueSpec {
-        name: &queue.name,
-        cohort: queue.cohort.as_deref(),
-        groups,
-        preemption: preemption(&queue.preemption, queue.elastic.is_some()),
-        fungibility: queue_policies::flavor_fungibility(&queue.flavor_fungibility),
-        strategy: queue_policies::queueing_strategy(queue.queueing_strategy),
-        weight: queue.fair_weight,
-        is_active: !queue.inactive,
-        elastic: queue.elastic.as_ref().map(queue_policies::elastic_defaults),
-    });
-    if !queue.usage.is_empty() {
-        set_usage(state, id, &queue.usage);
-    }
-}
-
-fn resource_group(state: &mut State, group: &ResourceGroup) -> core::ResourceGroup {
-    let resources = group.resources.iter().map(|it| state.resource(it));
-    let resources = resources.collect();
-    let flavors = group.flavors.iter().map(|flavor| {
-        let quotas = flavor.quotas.iter();
-        let quotas = quotas.map(|it| (state.resource(&it.resource), quota(it)));
-        core::FlavorQuotas {
-            quotas: quotas.collect(),
-            flavor: state.flavor(&flavor.name),
-        }
-    });
-    core::ResourceGroup {
-        flavors: flavors.collect(),
-        resources,
-    }
-}
-
-fn preemption(policy: &Preemption, is_elastic: bool) -> core::Preemption {
-    // The defaults of `ClusterQueueSpec`.
-    let (mut within, mut reclaim) = Default::default();
-    if is_elastic {
-        within = WithinClusterQueue::LowerPriority;
-        reclaim = ReclaimWithinCohort::LowerPriority;
-    }
-    core::Preemption {
-        within_cluster_queue: queue_policies::within_cluster_queue(
-            policy.within_cluster_queue.unwrap_or(within),
-        ),
-        reclaim_within_cohort: queue_policies::reclaim_within_cohort(
-            policy.reclaim_within_cohort.unwrap_or(reclaim),
-        ),
-        borrow_within_cohort: queue_policies::borrow_within_cohort(
-            policy.borrow_within_cohort.as_ref(),
-        ),
-        limits: core::PreemptionLimits {
-            within_threshold_max: policy.limits.within_max_priority_threshold,
-            reclaim_threshold_max: policy.limits.reclaim_max_priority_threshold,
-            min_run_within_s: policy.limits.within_min_run_seconds,
-            min_run_beyond_s: policy.limits.reclaim_min_run_seconds,
-            preemptions_max: policy.limits.max_preemptions,
-            victims_per_cycle_max: policy.limits.max_victims_per_cycle,
-            delay_s: policy.limits.delay_seconds,
-        },
-    }
-}
-
 /// Usage that no workload of the scenario accounts for.
 fn set_usage(state: &mut State, queue: NodeId, usage: &[UsageAmount]) {
     let usage = usage.iter().map(|entry| {
@@ -359,45 +265,4 @@ fn workload_spec(workload: &Workload, pod_sets: Vec<core::PodSet>) -> WorkloadSp
             never_preempts: workload.preemption_policy == Some(PreemptionPolicy::Never),
         },
     }
-}
-
-fn pod_sets(state: &mut State, workload: &Workload) -> Vec<core::PodSet> {
-    let pod_sets = workload.pod_sets.iter().map(|pod_set| {
-        let requests = pod_set.requests.iter();
-        let requests = requests.map(|(name, it)| (state.resource(name), core_amount(*it, name)));
-        let requests = requests.collect();
-        let ineligible = pod_set.ineligible_flavors.iter();
-        core::PodSet {
-            name: pod_set.name.as_str().into(),
-            count: pod_set.count,
-            count_min: pod_set.min_count,
-            requests,
-            ineligible: ineligible.map(|name| state.flavor(name)).collect(),
-            template_hash: 0,
-        }
-    });
-    pod_sets.collect()
-}
-
-fn flavor_resource(state: &mut State, flavor: &str, resource: &str) -> FlavorResource {
-    FlavorResource {
-        flavor: state.flavor(flavor),
-        resource: state.resource(resource),
-    }
-}
-
-fn quota(quota: &Quota) -> core::Quota {
-    let limit = |limit: Option<AmountText>| limit.map(|it| core_amount(it, &quota.resource));
-    core::Quota {
-        nominal: core_amount(quota.nominal, &quota.resource),
-        borrowing_limit: limit(quota.borrowing_limit),
-        lending_limit: limit(quota.lending_limit),
-    }
-}
-
-/// The amount in the unit of the core; `validate` has checked that it fits into 64 bits.
-fn core_amount(amount: AmountText, resource: &str) -> Amount {
-    amount
-        .in_core_units(resource)
-        .map_or(Amount::ZERO, Amount::new)
 }

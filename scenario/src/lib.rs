@@ -7,6 +7,7 @@
 
 mod amount_text;
 mod build;
+mod core_specs;
 mod error;
 pub mod explanation;
 mod field_check;
@@ -18,6 +19,7 @@ mod validate;
 
 pub use amount_text::AmountText;
 pub use build::{LoadedScenario, compatibility, load, quota_pairs};
+pub use core_specs::{core_algorithm, core_pod_sets, declare_cohort, declare_queue};
 pub use error::ScenarioError;
 pub use field_check::{FieldMistake, find_mistake};
 pub use scenario::{
@@ -25,3 +27,4 @@ pub use scenario::{
     NeededResource, PodSet, Preemption, PreemptionLimits, PreemptionPolicy, Quota, ResourceGroup,
     Scenario, UsageAmount, Workload,
 };
+pub use validate::{check_pod_sets, check_queues, check_resource_groups};

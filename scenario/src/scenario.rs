@@ -132,7 +132,7 @@ pub struct Cohort {
 }
 
 /// Quota of a resource of a flavor.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Quota {
     /// The flavor; in a ClusterQueue, the enclosing object has it.
@@ -188,7 +188,7 @@ pub struct ClusterQueue {
 }
 
 /// Resources that get the same flavor.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 pub struct ResourceGroup {
     /// The resources.
     pub resources: Vec<String>,
@@ -197,7 +197,7 @@ pub struct ResourceGroup {
 }
 
 /// The quotas of a flavor.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 pub struct Flavor {
     /// The flavor.
     pub name: String,

@@ -2,33 +2,18 @@
 
 use crate::amount_text::AmountText;
 use crate::error::{POD_SETS_MAX, ScenarioError};
-use crate::scenario::{Quota, Scenario, UsageAmount, Workload};
+use crate::scenario::{
+    ClusterQueue, Cohort, PodSet, Quota, ResourceGroup, Scenario, UsageAmount, Workload,
+};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Checks names, amounts, counts and cohorts, which the core does not check.
 pub(super) fn validate(scenario: &Scenario) -> Result<(), ScenarioError> {
     check_unique_names(scenario)?;
-    check_weights(scenario)?;
-    check_cohort_cycles(scenario)?;
+    check_weights(&scenario.cohorts, &scenario.cluster_queues)?;
+    check_cohort_cycles(&scenario.cohorts)?;
     let mut sums = ScenarioTotals::default();
-    for (at, cohort) in scenario.cohorts.iter().enumerate() {
-        for (index, quota) in cohort.quotas.iter().enumerate() {
-            sums.add_quota(quota, &format!("cohorts[{at}].quotas[{index}]"))?;
-        }
-    }
-    for (at, queue) in scenario.cluster_queues.iter().enumerate() {
-        for (group_at, group) in queue.resource_groups.iter().enumerate() {
-            for (flavor_at, flavor) in group.flavors.iter().enumerate() {
-                for (quota_at, quota) in flavor.quotas.iter().enumerate() {
-                    let path = format!(
-                        "clusterQueues[{at}].resourceGroups[{group_at}].flavors[{flavor_at}]\
-                         .quotas[{quota_at}]"
-                    );
-                    sums.add_quota(quota, &path)?;
-                }
-            }
-        }
-    }
+    sums.add_quotas(&scenario.cohorts, &scenario.cluster_queues)?;
     for (at, queue) in scenario.cluster_queues.iter().enumerate() {
         for (used_at, used) in queue.usage.iter().enumerate() {
             sums.add_usage(used, &format!("clusterQueues[{at}].usage[{used_at}]"))?;
@@ -53,11 +38,45 @@ pub(super) fn validate(scenario: &Scenario) -> Result<(), ScenarioError> {
     Ok(())
 }
 
-fn check_unique_names(scenario: &Scenario) -> Result<(), ScenarioError> {
-    let cohorts = scenario.cohorts.iter().map(|it| it.name.as_str());
+/// Checks cohorts and ClusterQueues: unique names, amounts that do not overflow, weights, and no cycle of cohorts.
+///
+/// # Errors
+///
+/// The first mistake, with the path of its field.
+pub fn check_queues(cohorts: &[Cohort], queues: &[ClusterQueue]) -> Result<(), ScenarioError> {
+    check_unique_queues(cohorts, queues)?;
+    check_weights(cohorts, queues)?;
+    check_cohort_cycles(cohorts)?;
+    ScenarioTotals::default().add_quotas(cohorts, queues)
+}
+
+/// Checks the quotas of the resource groups at a path.
+///
+/// # Errors
+///
+/// The first amount that is negative or too large, with the path of its field.
+pub fn check_resource_groups(groups: &[ResourceGroup], path: &str) -> Result<(), ScenarioError> {
+    ScenarioTotals::default().add_resource_groups(groups, path)
+}
+
+/// Checks the pod sets of the workload at a path: their number, counts and requests.
+///
+/// # Errors
+///
+/// The first mistake, with the path of its field.
+pub fn check_pod_sets(pod_sets: &[PodSet], path: &str) -> Result<(), ScenarioError> {
+    ScenarioTotals::default().add_pod_sets(pod_sets, path, false)
+}
+
+fn check_unique_queues(cohorts: &[Cohort], queues: &[ClusterQueue]) -> Result<(), ScenarioError> {
+    let cohorts = cohorts.iter().map(|it| it.name.as_str());
     check_no_duplicates("cohorts", "Cohort", cohorts)?;
-    let queues = scenario.cluster_queues.iter().map(|it| it.name.as_str());
-    check_no_duplicates("clusterQueues", "ClusterQueue", queues)?;
+    let queues = queues.iter().map(|it| it.name.as_str());
+    check_no_duplicates("clusterQueues", "ClusterQueue", queues)
+}
+
+fn check_unique_names(scenario: &Scenario) -> Result<(), ScenarioError> {
+    check_unique_queues(&scenario.cohorts, &scenario.cluster_queues)?;
     let admitted = scenario.admitted.iter();
     let pending = scenario.pending.iter().chain(&scenario.incoming);
     let workloads = admitted.chain(pending).map(|it| it.name.as_str());
@@ -82,10 +101,10 @@ fn check_no_duplicates<'a>(
     Ok(())
 }
 
-fn check_weights(scenario: &Scenario) -> Result<(), ScenarioError> {
-    let cohorts = scenario.cohorts.iter().enumerate();
+fn check_weights(cohorts: &[Cohort], queues: &[ClusterQueue]) -> Result<(), ScenarioError> {
+    let cohorts = cohorts.iter().enumerate();
     let cohorts = cohorts.map(|(at, it)| (format!("cohorts[{at}].fairWeight"), it.fair_weight));
-    let queues = scenario.cluster_queues.iter().enumerate();
+    let queues = queues.iter().enumerate();
     let queues = queues.map(|(at, it)| (format!("clusterQueues[{at}].fairWeight"), it.fair_weight));
     for (at, weight) in cohorts.chain(queues) {
         if !(weight.is_finite() && weight >= 0.0) {
@@ -95,18 +114,18 @@ fn check_weights(scenario: &Scenario) -> Result<(), ScenarioError> {
     Ok(())
 }
 
-fn check_cohort_cycles(scenario: &Scenario) -> Result<(), ScenarioError> {
-    let cohorts = scenario.cohorts.iter();
+fn check_cohort_cycles(cohorts: &[Cohort]) -> Result<(), ScenarioError> {
     let parents: BTreeMap<&str, &str> = cohorts
+        .iter()
         .filter_map(|it| Some((it.name.as_str(), it.parent.as_deref()?)))
         .collect();
-    let places = scenario.cohorts.iter().enumerate();
+    let places = cohorts.iter().enumerate();
     let places: BTreeMap<&str, usize> = places.map(|(at, it)| (it.name.as_str(), at)).collect();
     // The walk towards the root in which a cohort was first visited. A walk that reaches a cohort of the same walk has
     // found a cycle.
     let mut visited: BTreeMap<&str, usize> = BTreeMap::new();
     let mut first: Option<usize> = None;
-    for (walk, cohort) in scenario.cohorts.iter().enumerate() {
+    for (walk, cohort) in cohorts.iter().enumerate() {
         let mut name = cohort.name.as_str();
         while !visited.contains_key(name) {
             visited.insert(name, walk);
@@ -128,7 +147,7 @@ fn check_cohort_cycles(scenario: &Scenario) -> Result<(), ScenarioError> {
         }
     }
     if let Some(at) = first
-        && let Some(cohort) = scenario.cohorts.get(at)
+        && let Some(cohort) = cohorts.get(at)
     {
         return Err(ScenarioError::CohortCycle {
             at: format!("cohorts[{at}].parent"),
@@ -161,6 +180,39 @@ struct ScenarioTotals {
 }
 
 impl ScenarioTotals {
+    fn add_quotas(
+        &mut self,
+        cohorts: &[Cohort],
+        queues: &[ClusterQueue],
+    ) -> Result<(), ScenarioError> {
+        for (at, cohort) in cohorts.iter().enumerate() {
+            for (index, quota) in cohort.quotas.iter().enumerate() {
+                self.add_quota(quota, &format!("cohorts[{at}].quotas[{index}]"))?;
+            }
+        }
+        for (at, queue) in queues.iter().enumerate() {
+            let path = format!("clusterQueues[{at}].resourceGroups");
+            self.add_resource_groups(&queue.resource_groups, &path)?;
+        }
+        Ok(())
+    }
+
+    fn add_resource_groups(
+        &mut self,
+        groups: &[ResourceGroup],
+        path: &str,
+    ) -> Result<(), ScenarioError> {
+        for (group_at, group) in groups.iter().enumerate() {
+            for (flavor_at, flavor) in group.flavors.iter().enumerate() {
+                for (quota_at, quota) in flavor.quotas.iter().enumerate() {
+                    let at = format!("{path}[{group_at}].flavors[{flavor_at}].quotas[{quota_at}]");
+                    self.add_quota(quota, &at)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
     fn add_quota(&mut self, quota: &Quota, path: &str) -> Result<(), ScenarioError> {
         let amounts = [
             ("nominal", Some(quota.nominal)),
@@ -198,12 +250,6 @@ impl ScenarioTotals {
         path: &str,
         is_held: bool,
     ) -> Result<(), ScenarioError> {
-        if workload.pod_sets.len() > POD_SETS_MAX {
-            return Err(ScenarioError::TooManyPodSets {
-                at: format!("{path}.podSets"),
-                count: workload.pod_sets.len(),
-            });
-        }
         if let Some(given) = workload.preemption_priority
             && given < workload.priority
         {
@@ -213,7 +259,22 @@ impl ScenarioTotals {
                 priority: workload.priority,
             });
         }
-        for (at, pod_set) in workload.pod_sets.iter().enumerate() {
+        self.add_pod_sets(&workload.pod_sets, path, is_held)
+    }
+
+    fn add_pod_sets(
+        &mut self,
+        pod_sets: &[PodSet],
+        path: &str,
+        is_held: bool,
+    ) -> Result<(), ScenarioError> {
+        if pod_sets.len() > POD_SETS_MAX {
+            return Err(ScenarioError::TooManyPodSets {
+                at: format!("{path}.podSets"),
+                count: pod_sets.len(),
+            });
+        }
+        for (at, pod_set) in pod_sets.iter().enumerate() {
             let path = format!("{path}.podSets[{at}]");
             let bad = |field: &str, count, accepted| ScenarioError::Count {
                 at: format!("{path}.{field}"),
@@ -276,8 +337,7 @@ fn add_to_total(
 
 #[cfg(test)]
 mod tests {
-    use super::{Scenario, check_cohort_cycles};
-    use crate::scenario::Cohort;
+    use super::{Cohort, check_cohort_cycles};
 
     /// The error for these cohorts with their parents.
     fn error_for(cohorts: &[(&str, &str)]) -> Option<String> {
@@ -287,11 +347,8 @@ mod tests {
             quotas: Vec::new(),
             fair_weight: 1.0,
         });
-        let scenario = Scenario {
-            cohorts: cohorts.collect(),
-            ..Scenario::default()
-        };
-        check_cohort_cycles(&scenario).err().map(|e| e.to_string())
+        let cohorts: Vec<Cohort> = cohorts.collect();
+        check_cohort_cycles(&cohorts).err().map(|e| e.to_string())
     }
 
     #[test]

@@ -5,6 +5,7 @@ use crate::assignment::Assignment;
 use crate::ids::{FlavorResource, NodeId, WorkloadId};
 use crate::trace::Trace;
 use crate::victim::Victim;
+use std::sync::Arc;
 
 /// The decision on an entry.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -93,11 +94,11 @@ pub struct Entry {
     /// Its queue.
     pub queue: NodeId,
     /// The flavors it was nominated for.
-    pub nominated: Assignment,
+    pub nominated: Arc<Assignment>,
     /// The victims it was nominated with.
     pub nominated_victims: Vec<Victim>,
     /// The assignment that replaces `nominated`, if earlier entries preempt its victims.
-    pub recomputed: Option<Assignment>,
+    pub recomputed: Option<Arc<Assignment>>,
     /// The decision.
     pub decision: Decision,
     /// The quota that it reserved for the rest of the cycle.
@@ -114,6 +115,10 @@ impl Entry {
     /// Returns the assignment in force: `recomputed`, else `nominated`.
     #[must_use]
     pub fn assignment(&self) -> &Assignment {
+        self.shared_assignment()
+    }
+
+    pub(super) fn shared_assignment(&self) -> &Arc<Assignment> {
         self.recomputed.as_ref().unwrap_or(&self.nominated)
     }
 }

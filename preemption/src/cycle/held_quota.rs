@@ -16,6 +16,7 @@ use crate::victim::Victim;
 use crate::workload_table::WorkloadTable;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 /// The options of a nomination.
 pub(crate) struct NominationOptions<'a> {
@@ -86,7 +87,7 @@ fn retain_decision(
     if victims.is_empty() {
         return;
     }
-    let before = std::mem::replace(&mut nominee.assignment, hold.assignment.clone());
+    let before = std::mem::replace(&mut nominee.assignment, Arc::clone(&hold.assignment));
     nominee.victims = victims;
     let mark = view.mark();
     let fits = fits_without(state, view, nominee);
@@ -248,7 +249,7 @@ pub(super) fn update_holds(state: &mut State, entry: &Entry) {
                 let hold = Hold {
                     queue: entry.queue,
                     priority: state.workload_view(entry.workload).priority(),
-                    assignment: entry.assignment().clone(),
+                    assignment: Arc::clone(entry.shared_assignment()),
                     victims: victims.clone(),
                 };
                 state.holds.begin(entry.workload, hold);

@@ -1,11 +1,12 @@
 //! Nomination: flavors and victims for one head, as if no other workload were pending.
 
+use super::known_nomination::KnownNomination;
 use crate::amount::Amount;
 use crate::assignment::{Assignment, Mode};
 use crate::assignment_request::{AssignmentRequest, Oracle, VictimSearchOracle};
 use crate::elastic::ElasticGate;
 use crate::flavor_assigner::assign;
-use crate::ids::{FlavorResource, NodeId, ResourceId, WorkloadId};
+use crate::ids::{FlavorId, FlavorResource, NodeId, ResourceId, WorkloadId};
 use crate::non_preemptible::NonPreemptibleUsage;
 use crate::policy::{Algorithm, Preemption, QueueingStrategy};
 use crate::queue::{Queue, QueueSettings};
@@ -17,13 +18,14 @@ use crate::victims::{self, Demand, SearchContext};
 use crate::workload_table::WorkloadRow;
 use std::cell::Cell;
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 /// A head with its assignment and victims.
 #[derive(Debug)]
 pub(crate) struct NominatedEntry {
     pub(crate) workload: WorkloadId,
     pub(crate) queue: NodeId,
-    pub(crate) assignment: Assignment,
+    pub(crate) assignment: Arc<Assignment>,
     pub(crate) victims: Vec<Victim>,
     /// The last flavors tried, by pod set and resource: its next search continues behind them.
     pub(crate) tried_flavors: Vec<(usize, ResourceId, usize)>,
@@ -31,6 +33,8 @@ pub(crate) struct NominatedEntry {
     pub(crate) displaced: Vec<WorkloadId>,
     /// The second at which a protected candidate reaches its minimum run time, or it has waited long enough itself.
     pub(crate) next_candidate_at_s: Option<i64>,
+    /// The version of the tree with which the nomination may be reused; `None` if it may not.
+    pub(crate) reusable_version: Option<u64>,
     pub(crate) trace: Trace,
 }
 
@@ -76,6 +80,24 @@ impl<'a> NominationContext<'a> {
             next_candidate_at_s: self.next_candidate_at_s.clone(),
             ..*self
         }
+    }
+
+    pub(super) fn state(&self) -> &'a State {
+        self.state
+    }
+
+    pub(super) fn known_nomination(&self) -> Option<&'a KnownNomination> {
+        self.row.nomination.as_deref()
+    }
+
+    /// The flavors of the queue that some pod set may use; a flavor may occur several times.
+    pub(super) fn usable_flavors(&self) -> impl Iterator<Item = FlavorId> {
+        let groups = self.queue.settings.groups.iter();
+        let flavors = groups.flat_map(|group| &group.flavors).map(|it| it.flavor);
+        flavors.filter(|flavor| {
+            let mut pod_sets = self.row.pod_sets.iter();
+            pod_sets.any(|it| !it.ineligible.contains(flavor))
+        })
     }
 
     pub(super) fn id(&self) -> WorkloadId {
@@ -129,9 +151,8 @@ impl<'a> NominationContext<'a> {
         let attempt = |view: &mut View<'_>, counts: &[i64], trace: &mut Trace| {
             self.attempt(view, removed, only, last_tried_flavors, counts, trace)
         };
-        let pod_sets = self.row.pod_sets.iter();
-        let counts: Vec<i64> = pod_sets.map(|pod_set| pod_set.count).collect();
-        let full = attempt(view, &counts, &mut trace);
+        // Without counts, all pods are assigned.
+        let full = attempt(view, &[], &mut trace);
         let found = if is_sufficient(&full.0, &full.1) {
             full
         } else {
@@ -149,10 +170,11 @@ impl<'a> NominationContext<'a> {
             workload: self.id,
             queue: self.row.queue,
             tried_flavors: assignment.last_tried_flavors(),
-            assignment,
+            assignment: Arc::new(assignment),
             victims,
             displaced: Vec::new(),
             next_candidate_at_s: self.next_candidate_at_s.get(),
+            reusable_version: None,
             trace,
         }
     }
@@ -330,7 +352,7 @@ impl<'a> NominationContext<'a> {
     }
 
     /// Returns the last flavors tried; none if quota of the queue may have become free since.
-    fn last_tried_flavors(&self) -> &'a [(usize, ResourceId, usize)] {
+    pub(super) fn last_tried_flavors(&self) -> &'a [(usize, ResourceId, usize)] {
         let Some(progress) = &self.row.last_assignment else {
             return &[];
         };

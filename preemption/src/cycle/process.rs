@@ -14,11 +14,14 @@ use crate::spec::BorrowingGate;
 use crate::state::{State, reapply_hold, release_hold};
 use crate::trace::Step;
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 /// A decided entry, and the point where its next search for flavors continues.
 pub(super) struct ProcessedEntry {
     pub(super) entry: Entry,
     pub(super) tried_flavors: TriedFlavors,
+    /// The version of the tree with which the nomination may be reused.
+    pub(super) reusable_version: Option<u64>,
     /// The second at which a protected candidate reaches its minimum run time.
     pub(super) next_candidate_at_s: Option<i64>,
 }
@@ -59,10 +62,12 @@ impl<'a> EntryProcessor<'a> {
 
     pub(super) fn process(&mut self, mut nominee: NominatedEntry) -> ProcessedEntry {
         let mut first = None;
+        // A second nomination replaces it.
+        let reusable_version = nominee.reusable_version;
         let mut decision = None;
         if self.has_overlapping_victims(&nominee) && !self.state.options.disable_recomputation {
             // Kueue gate `RecomputeAssignmentUponPreemptionTargetsOverlap`; the entry reports both.
-            first = Some((nominee.assignment.clone(), nominee.victims.clone()));
+            first = Some((Arc::clone(&nominee.assignment), nominee.victims.clone()));
             if self.renominate(&mut nominee) {
                 decision = Some(Decision::DeferredFit);
             }
@@ -100,6 +105,7 @@ impl<'a> EntryProcessor<'a> {
         ProcessedEntry {
             entry,
             tried_flavors: nominee.tried_flavors,
+            reusable_version,
             next_candidate_at_s: nominee.next_candidate_at_s,
         }
     }
@@ -159,7 +165,7 @@ impl<'a> EntryProcessor<'a> {
             remove_usage(self.state, &mut self.view, *id);
         }
         let trace = std::mem::take(&mut nominee.trace);
-        let only = Some(&nominee.assignment);
+        let only = Some(&*nominee.assignment);
         let state = self.state;
         let options = NominationOptions {
             removed: &cycle_victims,

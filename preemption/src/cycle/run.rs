@@ -4,6 +4,7 @@ use super::entry::{Cycle, Decision, Entry, Head, RequeueDestination, RequeueReas
 use super::held_quota::{
     NominationOptions, end_unusable_holds, first_holders, nominate_with_holds, update_holds,
 };
+use super::known_nomination::{KnownNomination, known_nomination, reusable_version};
 use super::nominate::{NominatedEntry, NominationContext};
 use super::order;
 use super::process::{EntryProcessor, ProcessedEntry, TriedFlavors};
@@ -13,7 +14,6 @@ use crate::queue::LastAssignment;
 use crate::quota::{Overlay, View};
 use crate::state::{State, apply_holds, reactivate, reactivate_where_holds_ended, reserve_usage};
 use crate::trace::Trace;
-use std::sync::Arc;
 
 impl State {
     /// Decides on the heads of all queues. Admitted workloads reserve their quota in the state at once;
@@ -24,7 +24,7 @@ impl State {
         requeue_expired_backoffs(self, now_s);
         reactivate_after_min_runtime(self, now_s);
         self.cycle = self.cycle.saturating_add(1);
-        let mut cycle = pop_heads(self);
+        let mut cycle = heads(self);
         // Moved out while `decide` borrows the state, and back to reuse the memory.
         let mut overlay = std::mem::take(&mut self.overlay);
         let mut overlay_now = std::mem::take(&mut self.overlay_now);
@@ -35,10 +35,12 @@ impl State {
             let ProcessedEntry {
                 mut entry,
                 tried_flavors,
+                reusable_version,
                 next_candidate_at_s,
             } = processed;
             update_holds(self, &entry);
             finish_entry(self, &mut entry, tried_flavors, now_s);
+            keep_nomination(self, &entry, reusable_version);
             // No event marks the end of a minimum run time or of a delay, so a cycle at that second reactivates.
             let is_unsuccessful =
                 matches!(entry.decision, Decision::NoCandidates | Decision::NoFit);
@@ -51,17 +53,24 @@ impl State {
             cycle.entries.push(entry);
         }
         end_unusable_holds(self, &cycle);
-        // Taken from their queues without a nomination (Kueue: `NamespaceMismatch`).
+        // Heads without a nomination (Kueue: `NamespaceMismatch`).
         for id in &cycle.out_of_scope {
             if let Some(record) = self.workloads.get(*id) {
-                let (queue, key) = (record.queue, record.queue_key(*id));
-                if let Some(queue) = self.queues.get_mut(queue.index()) {
-                    queue.push_out_of_scope(key);
+                let (key, class) = (record.queue_key(*id), record.equivalence_class());
+                if let Some(queue) = self.queues.get_mut(record.queue.index()) {
+                    queue.move_out_of_scope(key, class);
                 }
             }
         }
         cycle.has_reactivated = reactivate_where_holds_ended(self);
         cycle
+    }
+
+    /// Counts a cycle without running it, for callers that know that it would repeat the last cycle and change nothing:
+    /// no workload was admitted, preempted or made inadmissible in the last cycle, its heads have no flavors left to
+    /// try, and nothing has changed since.
+    pub const fn count_repeated_cycle(&mut self) {
+        self.cycle = self.cycle.saturating_add(1);
     }
 }
 
@@ -89,31 +98,25 @@ fn reactivate_after_min_runtime(state: &mut State, now_s: i64) {
     }
 }
 
-fn pop_heads(state: &mut State) -> Cycle {
+/// The heads stay in their queues until they are decided.
+fn heads(state: &State) -> Cycle {
     let mut cycle = Cycle::default();
-    // In the order of names, so that ties go to the first name.
-    let names = Arc::clone(&state.queue_names);
     let holders = first_holders(&state.holds, &state.workloads);
-    for id in names.values().copied() {
+    // In the order of names, so that ties go to the first name.
+    for id in state.queue_names.values().copied() {
         // Queues in or below a cohort cycle are excluded from all decisions.
         if state.tree.node(id).is_misconfigured {
             continue;
         }
-        if !state
-            .queues
-            .get(id.index())
-            .is_some_and(|it| it.settings.is_active)
-        {
-            continue;
-        }
-        let Some(queue) = state.queues.get_mut(id.index()) else {
+        let queue = state.queues.get(id.index());
+        let Some(queue) = queue.filter(|it| it.settings.is_active) else {
             continue;
         };
         // A preemptor with held quota comes first: to all others that quota counts as used.
         let preferred = holders
             .get(&id)
-            .and_then(|(key, class)| queue.pop_preferred(key, *class));
-        let Some(workload) = preferred.or_else(|| queue.pop()) else {
+            .and_then(|(key, class)| queue.preferred_head(key, *class));
+        let Some(workload) = preferred.or_else(|| queue.head()) else {
             continue;
         };
         let is_sticky = queue.is_sticky(workload);
@@ -150,14 +153,17 @@ fn decide(
         .iter()
         .filter_map(|head| {
             let context = NominationContext::for_workload(state, head.workload)?;
+            let version = reusable_version(&context);
+            if let (Some(version), false) = (version, is_traced)
+                && let Some(nominee) = known_nomination(&context, version)
+            {
+                return Some(nominee);
+            }
             let trace = if is_traced { Trace::on() } else { Trace::off() };
-            Some(nominate_with_holds(
-                state,
-                &mut view,
-                &context,
-                &NominationOptions::DEFAULT,
-                trace,
-            ))
+            let options = &NominationOptions::DEFAULT;
+            let mut nominee = nominate_with_holds(state, &mut view, &context, options, trace);
+            nominee.reusable_version = version;
+            Some(nominee)
         })
         .collect();
     order::sort(state, &mut nominated);
@@ -172,6 +178,35 @@ fn decide(
         decided.extend(nominated.into_iter().map(|entry| processor.process(entry)));
     }
     decided
+}
+
+/// Keeps the nomination of a head that stays in its queue.
+fn keep_nomination(state: &mut State, entry: &Entry, version: Option<u64>) {
+    let Some(row) = state.workloads.get_mut(entry.workload) else {
+        return;
+    };
+    let is_kept = match entry.requeued {
+        Some((_, RequeueDestination::Active)) => true,
+        // It becomes active only after a change of its tree, which may be one of flavors that it cannot use.
+        Some((_, RequeueDestination::Inadmissible)) => {
+            row.pod_sets.iter().any(|it| !it.ineligible.is_empty())
+        }
+        None => false,
+    };
+    let Some(version) = version.filter(|_| is_kept) else {
+        row.nomination = None;
+        return;
+    };
+    let (assignment, victims) = (&entry.nominated, &entry.nominated_victims);
+    let known = || KnownNomination::new(version, assignment, victims);
+    if let Some(before) = &mut row.nomination {
+        if !before.renew(version, assignment) {
+            // Reuses the memory.
+            **before = known();
+        }
+    } else {
+        row.nomination = Some(Box::new(known()));
+    }
 }
 
 /// Applies the decision on an entry: reserves its quota or requeues it.
@@ -219,7 +254,6 @@ fn finish_entry(state: &mut State, entry: &mut Entry, tried_flavors: TriedFlavor
     };
     let is_strict = queue.settings.strategy == QueueingStrategy::StrictFifo;
     let is_retried = is_pending || reason == RequeueReason::FailedAfterNomination;
-    queue.push(key.clone(), class);
     // The head of a `StrictFIFO` queue blocks the queue and is tried again in every cycle.
     let to = if is_strict || is_retried || has_untried_flavors {
         RequeueDestination::Active

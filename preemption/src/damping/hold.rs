@@ -8,6 +8,7 @@ use crate::ids::{CellId, FlavorResource, NodeId, WorkloadId};
 use crate::quota::View;
 use crate::victim::Victim;
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 /// The quota that is held for one preemptor.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -15,7 +16,7 @@ pub(crate) struct Hold {
     pub(crate) queue: NodeId,
     pub(crate) priority: i32,
     /// The assignment that the preemptor was nominated for.
-    pub(crate) assignment: Assignment,
+    pub(crate) assignment: Arc<Assignment>,
     pub(crate) victims: Vec<Victim>,
 }
 

@@ -129,6 +129,34 @@ impl<'a> View<'a> {
         }
     }
 
+    /// Returns [`Self::available`] and [`Self::borrowing_level`] in one walk.
+    pub(crate) fn available_and_level(&self, cell: CellId, amount: Amount) -> (Amount, u32, bool) {
+        let (mut added, mut bound) = (Amount::ZERO, Amount::UNLIMITED);
+        let (mut at, mut rest) = (cell, amount);
+        let mut found: Option<(u32, bool)> = None;
+        loop {
+            let cell_quota = self.tree.cell(at);
+            let usage = self.usage(at);
+            if found.is_none() {
+                let covers = usage.plus(rest) <= cell_quota.subtree;
+                if covers || cell_quota.parent.is_none() {
+                    let height = self.tree.node(cell_quota.node).height;
+                    found = Some((height, covers && cell_quota.parent.is_some()));
+                }
+            }
+            let Some(parent) = cell_quota.parent else {
+                let available = cell_quota.subtree.minus(usage).plus(added).min(bound);
+                let (level, may_reclaim) = found.unwrap_or_default();
+                return (available, level, may_reclaim);
+            };
+            let free = cell_quota.local_available(usage);
+            rest = rest.minus(free).or_zero();
+            added = added.plus(free);
+            bound = bound.min(cell_quota.borrowable(usage).plus(added));
+            at = parent;
+        }
+    }
+
     /// Returns whether the usage is at most the subtree quota: the node's own and the quota lent by its children.
     pub(crate) fn is_within_quota(&self, cell: CellId) -> bool {
         self.usage(cell) <= self.tree.cell(cell).subtree

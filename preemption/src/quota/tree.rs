@@ -2,7 +2,7 @@
 
 use super::spec::Quota;
 use crate::amount::Amount;
-use crate::ids::{CellId, FlavorResource, NodeId, ResourceId};
+use crate::ids::{CellId, FlavorId, FlavorResource, NodeId, ResourceId};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
@@ -97,8 +97,17 @@ impl Node {
 
     /// Returns the cell of a flavor and resource; `None` if there is neither quota nor usage.
     pub(crate) fn cell(&self, of: FlavorResource) -> Option<CellId> {
-        let at = self.cells.binary_search_by_key(&of, |(of, _)| *of).ok()?;
-        self.cells.get(at).map(|(_, cell)| *cell)
+        let key = of.key();
+        let at = self.cells.binary_search_by_key(&key, |(of, _)| of.key());
+        self.cells.get(at.ok()?).map(|(_, cell)| *cell)
+    }
+
+    /// Returns the cells of a flavor, sorted by resource.
+    pub(crate) fn flavor_cells(&self, flavor: FlavorId) -> &[(FlavorResource, CellId)] {
+        let from = self.cells.partition_point(|(of, _)| of.flavor < flavor);
+        let cells = self.cells.get(from..).unwrap_or_default();
+        let count = cells.iter().take_while(|(of, _)| of.flavor == flavor);
+        cells.get(..count.count()).unwrap_or_default()
     }
 }
 

@@ -147,8 +147,12 @@ impl State {
         if let Some(admitted) = self.workloads.admitted(id)
             && !admitted.is_evicted
         {
+            if let Some(queue) = self.queues.get_mut(admitted.queue.index()) {
+                // As in Kueue, where the update of the object after its eviction counts as a change.
+                queue.generation = queue.generation.saturating_add(1);
+            }
             self.admitted_index
-                .mark_evicted(&self.workloads, id, admitted);
+                .mark_evicted(&self.tree, &self.workloads, id, admitted);
             if let Some(admitted) = self
                 .workloads
                 .get_mut(id)
@@ -278,6 +282,17 @@ impl State {
     #[must_use]
     pub fn cohort(&self, name: &str) -> Option<NodeId> {
         self.cohort_names.get(name).copied()
+    }
+
+    /// Returns whether the next cycle has a head: an active workload in a queue that admits workloads. Costs a step
+    /// per queue.
+    #[must_use]
+    pub fn has_heads(&self) -> bool {
+        let mut queues = self.queues.iter().enumerate();
+        queues.any(|(index, queue)| {
+            let is_misconfigured = || self.tree.node(NodeId::of(index)).is_misconfigured;
+            queue.settings.is_active && queue.has_active() && !is_misconfigured()
+        })
     }
 
     /// Returns the declared ClusterQueues in the order of their names.

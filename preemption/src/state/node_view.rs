@@ -3,6 +3,7 @@
 use super::model::State;
 use crate::amount::Amount;
 use crate::ids::{FlavorResource, NodeId, WorkloadId};
+use crate::policy::QueueingStrategy;
 use crate::queue::Queue;
 use crate::quota::{Overlay, UsageStore, View};
 
@@ -32,6 +33,14 @@ impl<'a> NodeView<'a> {
     #[must_use]
     pub fn name(self) -> &'a str {
         self.state.tree.node(self.node).name()
+    }
+
+    /// Returns the queueing strategy; the default one of a cohort.
+    #[must_use]
+    pub fn strategy(self) -> QueueingStrategy {
+        self.queue()
+            .map(|it| it.settings.strategy)
+            .unwrap_or_default()
     }
 
     /// Returns the active workloads in queue order.

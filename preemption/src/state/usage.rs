@@ -66,6 +66,7 @@ fn reserve_sorted(
         preemption_labels: row.preemption_labels,
     };
     row.last_assignment = None;
+    row.nomination = None;
     state
         .admitted_index
         .insert(&state.tree, &state.workloads, id, &admitted);

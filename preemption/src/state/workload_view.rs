@@ -3,7 +3,7 @@
 use super::model::State;
 use crate::amount::Amount;
 use crate::assignment::PodSet;
-use crate::ids::{FlavorResource, NodeId, WorkloadId};
+use crate::ids::{FlavorResource, NodeId, ResourceId, WorkloadId};
 use crate::spec::Reservation;
 
 /// One workload, read-only. An unknown id reads as a workload without queue, pod sets and quota.
@@ -64,6 +64,16 @@ impl<'a> WorkloadView<'a> {
     pub fn has_untried_flavors(self) -> bool {
         let row = self.state.workloads.get(self.id);
         row.is_some_and(|row| row.last_assignment.is_some() && row.admitted.is_none())
+    }
+
+    /// Returns the last flavors tried, by position of the pod set and resource: the next search continues behind them,
+    /// unless quota has become free since. Empty if the search reached the last flavor of each resource, or if the
+    /// workload is admitted.
+    #[must_use]
+    pub fn tried_flavors(self) -> &'a [(usize, ResourceId, usize)] {
+        let row = self.state.workloads.get(self.id);
+        let last = row.and_then(|row| row.last_assignment.as_ref());
+        last.map_or(&[], |it| &it.tried_flavors)
     }
 
     /// Returns whether it is in the active queue: pending, not inadmissible and not backing off.

@@ -35,6 +35,7 @@ pub(crate) fn add_workload(state: &mut State, spec: WorkloadSpec<'_>) -> Workloa
         preemption_labels: spec.preemption_labels,
         backoff_until_s: None,
         last_assignment: None,
+        nomination: None,
         admitted: None,
     });
     state.by_name.insert(name, id);
@@ -112,6 +113,7 @@ pub(crate) fn update_workload(state: &mut State, id: WorkloadId, spec: WorkloadS
     row.preemption_labels = spec.preemption_labels;
     row.backoff_until_s = until_s;
     row.last_assignment = None;
+    row.nomination = None;
     state.pod_set_interner.release(&old_pod_sets);
     add_non_preemptible_usage(state, id);
     if let Some(queue) = state.queues.get_mut(old_queue.index()) {
@@ -147,7 +149,7 @@ pub fn mark_stuck(state: &mut State, id: WorkloadId) {
     if let Some(admitted) = state.workloads.admitted(id) {
         state
             .admitted_index
-            .mark_stuck(&state.workloads, id, admitted);
+            .mark_stuck(&state.tree, &state.workloads, id, admitted);
     }
 }
 

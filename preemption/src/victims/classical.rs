@@ -18,6 +18,7 @@
 //! whatever the value of `borrowWithinCohort`; "below nominal quota" is checked only for the flavors and resources that
 //! need preemption; `borrowWithinCohort` and its threshold apply only to `Priority`.
 
+use super::candidate_group::{CandidateGroup, CandidateKind, attempt_cannot_succeed};
 use super::candidate_scope::CandidateScope;
 use super::feasibility::{cannot_succeed, trace_cannot_succeed};
 use super::fit::{fill_back, fits, into_victims, remove};
@@ -27,28 +28,11 @@ use super::search_context::SearchContext;
 use crate::admitted::{AdmittedWorkload, UsageGroup};
 use crate::amount::Amount;
 use crate::candidate_list::{CandidateKey, CandidateList};
-use crate::ids::{CellId, NodeId, WorkloadId};
+use crate::ids::{CellId, WorkloadId};
 use crate::policy::BorrowWithinCohort;
 use crate::quota::{UsageStore, View};
 use crate::trace::{CandidateVerdict, QueueVerdict, Step, Trace};
 use crate::victim::{PreemptionReason, Victim};
-
-/// The list of a candidate, in the order in which the lists are read.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum CandidateKind {
-    Hierarchy,
-    Priority,
-    SameQueue,
-}
-
-/// The candidates of one group of a queue.
-struct CandidateGroup<'a> {
-    kind: CandidateKind,
-    queue: NodeId,
-    /// The lowest common ancestor with the preemptor.
-    ancestor: NodeId,
-    group: &'a UsageGroup,
-}
 
 pub(super) fn search(
     view: &mut View<'_>,
@@ -70,6 +54,10 @@ pub(super) fn search(
         return Vec::new();
     }
     for may_borrow in attempts(view, preemptor, &lists).into_iter().flatten() {
+        // Only saves time: a trace shows why the candidates of the attempt are not enough.
+        if !trace.is_on() && attempt_cannot_succeed(view, context, preemptor, &lists, may_borrow) {
+            continue;
+        }
         trace.record(|| Step::Attempt { may_borrow });
         // Each attempt starts from the usage before the search; a failed one leaves nothing behind.
         let mark = view.mark();

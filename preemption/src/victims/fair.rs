@@ -10,15 +10,15 @@
 
 use super::candidate_scope::CandidateScope;
 use super::common_ancestor::{ancestors, below_common};
+use super::fair_candidates::{NextCandidate, QueueCandidates, cmp_across, collect};
 use super::feasibility::{cannot_succeed, trace_cannot_succeed};
 use super::fit::{fill_back, fits, into_victims, remove};
-use super::merge::Merge;
 use super::preemptor::{Demand, Preemptor};
 use super::search_context::SearchContext;
-use crate::admitted::UsageGroup;
-use crate::candidate_list::{CandidateKey, CandidateList};
+use crate::admitted::AdmittedWorkload;
+use crate::amount::Amount;
 use crate::dominant_share::DominantShare;
-use crate::ids::{NodeId, WorkloadId};
+use crate::ids::{FlavorResource, NodeId, WorkloadId};
 use crate::policy::FairStrategy;
 use crate::quota::{Tree, UsageStore, View};
 use crate::trace::{CandidateVerdict, Step, Trace};
@@ -41,20 +41,28 @@ pub(super) fn search(
         return Vec::new();
     }
     trace.record(|| Step::Attempt { may_borrow: true });
+    let (first, second) = (strategies.first().copied(), strategies.get(1));
+    let first = first.unwrap_or(FairStrategy::LessThanOrEqualToFinalShare);
+    let reads_all = reads_all_candidates(context, trace);
+    // All shares include the request.
+    add_request(view, preemptor.request);
+    let within_nominal = is_within_nominal(view, preemptor);
+    if !reads_all && !within_nominal && rejects_all_queues(view, context, preemptor, first) {
+        return Vec::new();
+    }
+    // Candidates are those of the usage without the request.
+    remove_request(view, preemptor.request);
     let mut queues = collect(view, context, preemptor, trace);
-    // Added first, so that all shares include the request.
     add_request(view, preemptor.request);
     let mut search = FairSearch {
         context,
         preemptor,
-        within_nominal: is_within_nominal(view, preemptor),
+        within_nominal,
         victims: Vec::new(),
         retry: BTreeMap::new(),
         tournament: TournamentState::new(view.tree),
         trace,
     };
-    let (first, second) = (strategies.first().copied(), strategies.get(1));
-    let first = first.unwrap_or(FairStrategy::LessThanOrEqualToFinalShare);
     let mut found = search.first_pass(view, &mut queues, first);
     if !found && second == Some(&FairStrategy::LessThanInitialShare) {
         found = search.second_pass(view);
@@ -70,6 +78,53 @@ pub(super) fn search(
     });
     trace.record(|| Step::SearchEnded { found: true });
     into_victims(victims)
+}
+
+/// Returns whether all candidates are read although the result is known: a trace shows them, and limits need the times at
+/// which they reach their minimum run time.
+fn reads_all_candidates(context: &SearchContext<'_>, trace: &Trace) -> bool {
+    trace.is_on() || context.protection.has_limits || context.kueue_bugs.borrows_under_fair_sharing
+}
+
+/// Returns whether a strategy rejects all candidates below a node with the share `old`: no share without a candidate is
+/// above the share with all of them.
+fn rejects_share(strategy: FairStrategy, new: &DominantShare, old: &DominantShare) -> bool {
+    match strategy {
+        FairStrategy::LessThanInitialShare => !new.cmp(old).is_lt(),
+        FairStrategy::LessThanOrEqualToFinalShare => !new.cmp(old).is_le(),
+    }
+}
+
+/// Returns true only if the preemptor's queue has no candidate and a strategy rejects all other queues: then no share
+/// changes, and both passes find nothing. The view includes the request. Costs the siblings of the queue and of its
+/// ancestors.
+fn rejects_all_queues(
+    view: &View<'_>,
+    context: &SearchContext<'_>,
+    preemptor: &Preemptor<'_>,
+    strategy: FairStrategy,
+) -> bool {
+    let scope = CandidateScope::for_own_queue(preemptor);
+    let bound = scope.priority_bound();
+    let used = |of: &FlavorResource| context.index.used_by_queue(preemptor.queue, *of, bound);
+    let mut needs = preemptor.needs.iter();
+    if scope != CandidateScope::Empty && needs.any(|of| used(of) != Amount::ZERO) {
+        return false;
+    }
+    let mut below = preemptor.queue;
+    while let Some(ancestor) = view.tree.node(below).parent {
+        let new = DominantShare::for_node(view, below);
+        let siblings = view.tree.node(ancestor).children.iter();
+        for sibling in siblings.filter(|it| **it != below) {
+            let old = DominantShare::for_node(view, *sibling);
+            // Only candidates below a node that borrows are eligible.
+            if old.is_borrowing && !rejects_share(strategy, &new, &old) {
+                return false;
+            }
+        }
+        below = ancestor;
+    }
+    true
 }
 
 fn add_request(view: &mut View<'_>, request: &[Demand]) {
@@ -90,138 +145,6 @@ fn is_within_nominal(view: &View<'_>, preemptor: &Preemptor<'_>) -> bool {
     // Only the quota of the queue: KEP-1714 also compares that of its cohorts.
     let mut cells = preemptor.needs.iter().filter_map(|of| node.cell(*of));
     cells.all(|cell| view.usage(cell) <= view.tree.cell(cell).nominal)
-}
-
-/// The candidates of one queue, read from the front.
-struct QueueCandidates<'a> {
-    scope: CandidateScope,
-    evicted: Merge<'a>,
-    others: Merge<'a>,
-    next: Option<NextCandidate>,
-}
-
-/// The next candidate of a queue.
-#[derive(Clone, Copy)]
-struct NextCandidate {
-    key: CandidateKey,
-    is_evicted: bool,
-}
-
-impl QueueCandidates<'_> {
-    fn advance(
-        &mut self,
-        context: &SearchContext<'_>,
-        preemptor: &Preemptor<'_>,
-        trace: &mut Trace,
-    ) {
-        for is_evicted in [true, false] {
-            let merge = if is_evicted {
-                &mut self.evicted
-            } else {
-                &mut self.others
-            };
-            while let Some(next) = merge.next() {
-                let rank = next.key;
-                if self.scope.ends_at(rank.priority) {
-                    continue;
-                }
-                merge.advance_past(&next);
-                let running = context.admitted.admitted(rank.id);
-                let Some(running) = running.filter(|it| self.scope.includes(it)) else {
-                    continue;
-                };
-                if context.removed.contains(&rank.id) {
-                    continue;
-                }
-                if let Some(why) = context.protection(preemptor, rank.id, running) {
-                    let workload = rank.id;
-                    trace.record(|| Step::Protected {
-                        workload,
-                        protection: why,
-                    });
-                    continue;
-                }
-                self.next = Some(NextCandidate {
-                    key: rank,
-                    is_evicted,
-                });
-                return;
-            }
-        }
-        self.next = None;
-    }
-
-    fn pop(
-        &mut self,
-        context: &SearchContext<'_>,
-        preemptor: &Preemptor<'_>,
-        trace: &mut Trace,
-    ) -> Option<NextCandidate> {
-        let front = self.next;
-        self.advance(context, preemptor, trace);
-        front
-    }
-}
-
-/// Collects the candidates of the preemptor's queue and of every queue that borrows.
-fn collect<'a>(
-    view: &View<'_>,
-    context: &SearchContext<'a>,
-    preemptor: &Preemptor<'_>,
-    trace: &mut Trace,
-) -> BTreeMap<NodeId, QueueCandidates<'a>> {
-    let mut found = BTreeMap::new();
-    let mut add = |queue, scope| {
-        let groups = context.index.groups(queue).iter();
-        let groups: Vec<_> = groups
-            .filter(|group| !group.is_empty() && group.uses_any(preemptor.needs))
-            .collect();
-        let merge = |of: fn(&UsageGroup) -> &CandidateList| {
-            let lists = groups.iter().map(|group| of(group)).enumerate();
-            Merge::new(context.admitted, lists)
-        };
-        let mut candidates = QueueCandidates {
-            scope,
-            evicted: merge(|it| &it.evicted),
-            others: merge(|it| &it.not_evicted),
-            next: None,
-        };
-        candidates.advance(context, preemptor, trace);
-        if candidates.next.is_some() {
-            found.insert(queue, candidates);
-        }
-    };
-    add(preemptor.queue, CandidateScope::for_own_queue(preemptor));
-    let scope = CandidateScope::for_other_queues(preemptor);
-    if scope == CandidateScope::Empty {
-        return found;
-    }
-    let mut open = vec![view.tree.node(preemptor.queue).root];
-    while let Some(id) = open.pop() {
-        let node = view.tree.node(id);
-        open.extend(&node.children);
-        let mut needed = preemptor.needs.iter().filter_map(|of| node.cell(*of));
-        let mut borrows = || needed.any(|cell| view.usage(cell) > view.tree.cell(cell).nominal);
-        if node.is_queue && id != preemptor.queue && borrows() {
-            add(id, scope);
-        }
-    }
-    found
-}
-
-/// Compares the next candidates of two queues: evicted ones first, then those of other queues than the preemptor's,
-/// then by candidate order.
-fn cmp_across(
-    context: &SearchContext<'_>,
-    preemptor: &Preemptor<'_>,
-    a: (NodeId, NextCandidate),
-    b: (NodeId, NextCandidate),
-) -> Ordering {
-    let key =
-        |(queue, front): (NodeId, NextCandidate)| (!front.is_evicted, queue == preemptor.queue);
-    key(a)
-        .cmp(&key(b))
-        .then_with(|| a.1.key.cmp(&b.1.key, context.admitted))
 }
 
 /// The state of the nodes, kept between tournaments.
@@ -276,6 +199,26 @@ impl TournamentState {
                 *share = None;
             }
         }
+    }
+}
+
+/// The usage of a rejected candidate: one with the same or more usage is rejected as well, since the share without it is
+/// the same or smaller.
+#[derive(Default)]
+struct RejectedUsage<'a>(Option<&'a AdmittedWorkload>);
+
+impl<'a> RejectedUsage<'a> {
+    fn new(running: Option<&'a AdmittedWorkload>) -> Self {
+        Self(running)
+    }
+
+    fn includes(&self, running: Option<&AdmittedWorkload>) -> bool {
+        let (Some(rejected), Some(running)) = (self.0, running) else {
+            return false;
+        };
+        let pairs = rejected.amounts.as_slice().iter();
+        let mut pairs = pairs.zip(running.amounts.as_slice());
+        rejected.usage_group == running.usage_group && pairs.all(|(least, amount)| amount >= least)
     }
 }
 
@@ -337,17 +280,31 @@ impl<'a> FairSearch<'a, '_> {
         let (ours, theirs) = below_common(view, self.preemptor.queue, queue);
         let new = DominantShare::for_node(view, ours);
         let old = DominantShare::for_node(view, theirs);
+        if self.rejects_queue(strategy, &new, &old) {
+            if let Some(front) = candidates.next.take() {
+                self.retry.entry(queue).or_insert(front);
+            }
+            return None;
+        }
+        let mut rejected = RejectedUsage::default();
         while let Some(front) = candidates.pop(self.context, self.preemptor, self.trace) {
             let passes = self.context.kueue_bugs.borrows_under_fair_sharing
                 && self.preemptor.may_borrow_from(front.key.priority)
                 || match strategy {
                     FairStrategy::LessThanInitialShare => new.cmp(&old).is_lt(),
                     FairStrategy::LessThanOrEqualToFinalShare => {
-                        let mark = view.mark();
-                        remove(view, self.context, front.key.id);
-                        let after = DominantShare::for_node(view, theirs);
-                        view.roll_back(mark);
-                        new.cmp(&after).is_le()
+                        let running = self.context.admitted.admitted(front.key.id);
+                        !rejected.includes(running) && {
+                            let mark = view.mark();
+                            remove(view, self.context, front.key.id);
+                            let after = DominantShare::for_node(view, theirs);
+                            view.roll_back(mark);
+                            let passes = new.cmp(&after).is_le();
+                            if !passes {
+                                rejected = RejectedUsage::new(running);
+                            }
+                            passes
+                        }
                     }
                 };
             if passes {
@@ -357,6 +314,16 @@ impl<'a> FairSearch<'a, '_> {
             self.retry.entry(queue).or_insert(front);
         }
         None
+    }
+
+    /// Returns whether a strategy rejects all candidates of a queue, so that they need not be read.
+    fn rejects_queue(
+        &self,
+        strategy: FairStrategy,
+        new: &DominantShare,
+        old: &DominantShare,
+    ) -> bool {
+        !reads_all_candidates(self.context, self.trace) && rejects_share(strategy, new, old)
     }
 
     /// Tries the rejected candidates with the second strategy, at most one of each queue.

@@ -1,8 +1,9 @@
 //! A cheap necessary condition for a successful search.
 
 use super::candidate_scope::CandidateScope;
-use super::preemptor::Preemptor;
+use super::preemptor::{Demand, Preemptor};
 use super::search_context::SearchContext;
+use crate::amount::Amount;
 use crate::quota::View;
 use crate::trace::{Step, Trace};
 
@@ -29,12 +30,33 @@ pub(crate) fn cannot_succeed(
                 .used_by_queue(preemptor.queue, demand.of, bound)
         };
         let all = |bound| context.index.used_by_tree(node.root, demand.of, bound);
-        // The sum of the tree includes the own queue, which has a scope of its own.
-        let others = all(beyond.priority_bound()).minus(own(beyond.priority_bound()));
-        let freed = own(within.priority_bound()).plus(others);
-        // Freeing an amount anywhere in the tree makes at most that much available at the queue.
-        demand.amount > available.plus(freed)
+        let others = if beyond == CandidateScope::Empty {
+            Amount::ZERO
+        } else {
+            // The sum of the tree includes the own queue, which has a scope of its own.
+            all(beyond.priority_bound()).minus(own(beyond.priority_bound()))
+        };
+        let own = if within == CandidateScope::Empty {
+            Amount::ZERO
+        } else {
+            own(within.priority_bound())
+        };
+        lacks_quota(available, demand, OwnAndOthers { own, others })
     })
+}
+
+/// Upper bounds of the amounts that the candidates of the own queue and of other queues use.
+#[derive(Clone, Copy)]
+pub(super) struct OwnAndOthers {
+    pub(super) own: Amount,
+    pub(super) others: Amount,
+}
+
+/// Returns whether a demand does not fit even if all candidates release their quota.
+pub(super) fn lacks_quota(available: Amount, demand: &Demand, candidates: OwnAndOthers) -> bool {
+    // Freeing an amount anywhere in the tree makes at most that much available at the queue.
+    let freed = candidates.own.plus(candidates.others);
+    demand.amount > available.or_zero() && demand.amount > available.plus(freed)
 }
 
 /// Records that a search cannot succeed, and whether it could without the priority thresholds.

@@ -1,0 +1,491 @@
+//! Runs a trace: instants in order, and the cycles of each.
+
+use super::agenda::Agenda;
+use super::assignments::Assignments;
+use super::job_trace::{JobTrace, PreemptedRun};
+use super::queue_look::{LookHistory, TriedFlavors};
+use super::result::{Event, EventKind, Eviction, JobTimeline, Outcome, Run, RunEnd, Timeline};
+use super::stats::stats;
+use super::trace_error::TraceError;
+use super::usage_record::{HeldQuota, UsageRecord};
+use super::validate::validate;
+use lockkeeper_preemption::job::PreemptionLabels;
+use lockkeeper_preemption::{
+    Assignment, Compatibility, Damping, Decision, Entry, NodeId, Options, PodSet, QueueingStrategy,
+    RequeueDestination, RequeueReason, State, Victim, WorkloadId, WorkloadSpec,
+};
+use lockkeeper_scenario::{
+    ClusterQueue, core_algorithm, core_pod_sets, declare_cohort, declare_queue,
+};
+use std::collections::BTreeMap;
+
+/// Runs a trace with Kueue's decisions until nothing is due any more.
+///
+/// Costs the decisions of all cycles, plus the logarithm of the number of jobs per event.
+///
+/// # Errors
+///
+/// A [`TraceError`] with the path of the first invalid field.
+pub fn simulate(trace: &JobTrace) -> Result<Timeline, TraceError> {
+    validate(trace)?;
+    let mut simulation = Simulation::new(trace);
+    let mut is_livelock = false;
+    while let Some(now_s) = simulation.next_instant_s() {
+        simulation.now_s = now_s;
+        is_livelock = simulation.run_instant();
+        if is_livelock {
+            break;
+        }
+        simulation.usage.end_instant();
+    }
+    Ok(simulation.finish(is_livelock))
+}
+
+/// The phase of a job.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Phase {
+    NotArrived,
+    Pending,
+    /// Until this time, in seconds.
+    Running(i64),
+    /// Preempted; keeps its quota until this time, in seconds.
+    Leaving(i64),
+    Finished,
+}
+
+/// The state of a job.
+#[derive(Clone, Debug)]
+struct JobState {
+    workload: WorkloadId,
+    queue: NodeId,
+    phase: Phase,
+    /// Its position by name.
+    rank: usize,
+    remaining_s: i64,
+    /// Moved to the core when it arrives.
+    pod_sets: Vec<PodSet>,
+    held: HeldQuota,
+    /// As in the core after the last cycle.
+    tried_flavors: TriedFlavors,
+    runs: Vec<Run>,
+}
+
+/// The effect of a cycle.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum CycleEffect {
+    /// It admitted or preempted a job.
+    Fertile,
+    /// It admitted and preempted no job.
+    Barren,
+    /// Neither that nor did the queues change: every further cycle of the instant would be the same.
+    Unchanged,
+}
+
+/// A running simulation.
+struct Simulation<'a> {
+    trace: &'a JobTrace,
+    state: State,
+    /// As changed so far.
+    queues: Vec<ClusterQueue>,
+    now_s: i64,
+    cycle: u64,
+    jobs: Vec<JobState>,
+    /// The job of each workload, by the index of the workload.
+    job_of: Vec<usize>,
+    next_arrival: usize,
+    next_change: usize,
+    run_ends: Agenda,
+    grace_ends: Agenda,
+    /// By queue, by index of the node: the job that is the sticky preemptor.
+    sticky: BTreeMap<NodeId, usize>,
+    looks: LookHistory,
+    assignments: Assignments,
+    usage: UsageRecord,
+    makespan_s: i64,
+    instants: Vec<(i64, u64)>,
+    events: Vec<Event>,
+}
+
+impl<'a> Simulation<'a> {
+    fn new(trace: &'a JobTrace) -> Self {
+        let mut state = State::new(Options {
+            algorithm: core_algorithm(trace.algorithm, trace.fair_sharing.as_ref()),
+            compatibility: Compatibility::Kueue,
+            // Kueue has no damping.
+            damping: Damping::Off,
+            ..Options::default()
+        });
+        for cohort in &trace.cohorts {
+            declare_cohort(&mut state, cohort);
+        }
+        for queue in &trace.cluster_queues {
+            declare_queue(&mut state, queue);
+        }
+        let mut by_name: Vec<usize> = (0..trace.jobs.len()).collect();
+        by_name.sort_by_key(|job| trace.jobs.get(*job).map(|it| it.name.as_str()));
+        let mut ranks = vec![0; trace.jobs.len()];
+        for (rank, job) in by_name.into_iter().enumerate() {
+            if let Some(slot) = ranks.get_mut(job) {
+                *slot = rank;
+            }
+        }
+        let jobs = trace.jobs.iter().zip(ranks).map(|(job, rank)| JobState {
+            workload: WorkloadId::default(),
+            queue: state.queue(&job.cluster_queue).unwrap_or_default(),
+            phase: Phase::NotArrived,
+            rank,
+            remaining_s: job.run_seconds,
+            pod_sets: core_pod_sets(&mut state, &job.pod_sets),
+            held: HeldQuota::new(),
+            tried_flavors: TriedFlavors::new(),
+            runs: Vec::new(),
+        });
+        let jobs = jobs.collect();
+        Self {
+            trace,
+            state,
+            queues: trace.cluster_queues.clone(),
+            now_s: 0,
+            cycle: 0,
+            jobs,
+            job_of: Vec::new(),
+            next_arrival: 0,
+            next_change: 0,
+            run_ends: Agenda::default(),
+            grace_ends: Agenda::default(),
+            sticky: BTreeMap::new(),
+            looks: LookHistory::default(),
+            assignments: Assignments::default(),
+            usage: UsageRecord::default(),
+            makespan_s: 0,
+            instants: Vec::new(),
+            events: Vec::new(),
+        }
+    }
+
+    /// Returns the next time at which something is due, in seconds.
+    fn next_instant_s(&self) -> Option<i64> {
+        let arrival_s = self.trace.jobs.get(self.next_arrival).map(|it| it.arrival);
+        let change_s = self.trace.changes.get(self.next_change).map(|it| it.at);
+        // The end of a run that was preempted remains an instant, as in Kueue's recorded timelines.
+        let ends_s = [self.run_ends.next_s(), self.grace_ends.next_s()];
+        [arrival_s, change_s]
+            .into_iter()
+            .chain(ends_s)
+            .flatten()
+            .min()
+    }
+
+    /// Runs one instant; returns whether it does not end.
+    fn run_instant(&mut self) -> bool {
+        self.change_quotas();
+        self.finish_jobs();
+        self.end_grace_periods();
+        self.arrive();
+        let cycles_before = self.cycle;
+        let is_livelock = self.run_cycles();
+        let cycles = self.cycle.saturating_sub(cycles_before);
+        if cycles > 0 {
+            self.instants.push((self.now_s, cycles));
+        }
+        is_livelock
+    }
+
+    fn change_quotas(&mut self) {
+        while let Some(change) = self.trace.changes.get(self.next_change)
+            && change.at <= self.now_s
+        {
+            self.next_change = self.next_change.saturating_add(1);
+            let mut queues = self.queues.iter();
+            let Some(queue) = queues.position(|it| it.name == change.cluster_queue) else {
+                continue;
+            };
+            if let Some(spec) = self.queues.get_mut(queue)
+                && spec.resource_groups != change.resource_groups
+            {
+                spec.resource_groups.clone_from(&change.resource_groups);
+                declare_queue(&mut self.state, spec);
+            }
+            self.record(EventKind::Changed { queue });
+        }
+        // Workloads that arrive later must find the queues as they are after the change.
+        self.state.apply_changes();
+    }
+
+    fn finish_jobs(&mut self) {
+        while let Some(index) = self.run_ends.pop_due(self.now_s) {
+            let now_s = self.now_s;
+            let Some(job) = self.jobs.get_mut(index) else {
+                continue;
+            };
+            if job.phase != Phase::Running(now_s) {
+                continue;
+            }
+            job.phase = Phase::Finished;
+            if let Some(run) = job.runs.last_mut() {
+                run.end = RunEnd::Finished(now_s);
+            }
+            self.usage.release(&mut job.held, now_s);
+            self.state.remove(job.workload);
+            self.makespan_s = now_s;
+            self.record(EventKind::Finished { job: index });
+        }
+    }
+
+    fn end_grace_periods(&mut self) {
+        while let Some(index) = self.grace_ends.pop_due(self.now_s) {
+            self.release(index);
+            self.record(EventKind::Released { job: index });
+        }
+    }
+
+    /// Releases the quota of a preempted job, which is pending again.
+    fn release(&mut self, index: usize) {
+        let now_s = self.now_s;
+        let Some(job) = self.jobs.get_mut(index) else {
+            return;
+        };
+        if let Some(run) = job.runs.last_mut()
+            && let RunEnd::Preempted(eviction) = &mut run.end
+            && self.trace.grace_period_seconds > 0
+        {
+            eviction.released_at_s = Some(now_s);
+        }
+        job.phase = Phase::Pending;
+        self.usage.release(&mut job.held, now_s);
+        self.state.release(job.workload);
+    }
+
+    fn arrive(&mut self) {
+        while let Some(spec) = self.trace.jobs.get(self.next_arrival)
+            && spec.arrival <= self.now_s
+        {
+            let index = self.next_arrival;
+            self.next_arrival = index.saturating_add(1);
+            let Some(job) = self.jobs.get_mut(index) else {
+                continue;
+            };
+            job.phase = Phase::Pending;
+            job.workload = self.state.add_pending(WorkloadSpec {
+                name: &spec.name,
+                uid: &spec.uid,
+                queue: &spec.cluster_queue,
+                priority: spec.priority,
+                preemption_priority: None,
+                order_time: spec.arrival,
+                waiting_since_s: spec.arrival,
+                pod_sets: std::mem::take(&mut job.pod_sets),
+                is_in_scope: true,
+                preemption_labels: PreemptionLabels::default(),
+            });
+            let at = job.workload.index();
+            if self.job_of.len() <= at {
+                self.job_of.resize(at.saturating_add(1), usize::MAX);
+            }
+            if let Some(slot) = self.job_of.get_mut(at) {
+                *slot = index;
+            }
+        }
+    }
+
+    /// Runs the cycles of an instant; returns whether the limit on cycles is reached.
+    fn run_cycles(&mut self) -> bool {
+        self.looks.clear();
+        let mut cycles = 0;
+        while self.state.has_heads() {
+            if cycles == self.trace.max_cycles_per_instant {
+                return true;
+            }
+            cycles = cycles.saturating_add(1);
+            let effect = self.run_cycle();
+            if effect == CycleEffect::Fertile {
+                self.looks.clear();
+            } else if self.looks.end_barren_cycle() {
+                return false;
+            } else if effect == CycleEffect::Unchanged {
+                if cycles == self.trace.max_cycles_per_instant {
+                    return true;
+                }
+                // The next cycle would repeat this one and end the instant.
+                self.cycle = self.cycle.saturating_add(1);
+                self.state.count_repeated_cycle();
+                return false;
+            }
+        }
+        false
+    }
+
+    fn run_cycle(&mut self) -> CycleEffect {
+        self.cycle = self.cycle.saturating_add(1);
+        let cycle = self.state.next_cycle(self.now_s, false);
+        let mut is_fertile = false;
+        let mut is_changed = false;
+        let mut victims = Vec::new();
+        for entry in &cycle.entries {
+            let Some(job) = self.job_of.get(entry.workload.index()).copied() else {
+                continue;
+            };
+            match &entry.decision {
+                Decision::Admit => {
+                    self.admit(job, entry.assignment());
+                    is_fertile = true;
+                }
+                Decision::Preempt(selected) => {
+                    let before = victims.len();
+                    self.preempt(job, selected, &mut victims);
+                    is_fertile |= victims.len() > before;
+                }
+                _ => {}
+            }
+            is_changed |= self.compare_queue(job, entry);
+        }
+        if self.trace.grace_period_seconds == 0 {
+            for victim in victims {
+                self.release(victim);
+            }
+        }
+        match (is_fertile, is_changed) {
+            (true, _) => CycleEffect::Fertile,
+            (false, true) => CycleEffect::Barren,
+            (false, false) => CycleEffect::Unchanged,
+        }
+    }
+
+    fn admit(&mut self, index: usize, assignment: &Assignment) {
+        let now_s = self.now_s;
+        let Some(job) = self.jobs.get_mut(index) else {
+            return;
+        };
+        let ends_at_s = now_s.saturating_add(job.remaining_s);
+        job.phase = Phase::Running(ends_at_s);
+        job.runs.push(Run {
+            from_s: now_s,
+            cycle: self.cycle,
+            assignment: self
+                .assignments
+                .share(&self.state, job.workload, assignment),
+            end: RunEnd::Open,
+        });
+        self.usage
+            .hold(job.queue, &assignment.usage, now_s, &mut job.held);
+        self.run_ends.push(ends_at_s, job.rank, index);
+        if self.sticky.get(&job.queue) == Some(&index) {
+            self.sticky.remove(&job.queue);
+        }
+        self.record(EventKind::Admitted {
+            job: index,
+            cycle: self.cycle,
+        });
+    }
+
+    /// Stops the victims of a preemptor that are not leaving already, by name, and adds them to `stopped`.
+    fn preempt(&mut self, by: usize, selected: &[Victim], stopped: &mut Vec<usize>) {
+        let jobs = selected.iter().filter_map(|victim| {
+            let job = *self.job_of.get(victim.workload.index())?;
+            let state = self.jobs.get(job)?;
+            let is_running = matches!(state.phase, Phase::Running(_));
+            is_running.then_some((state.rank, job, victim.reason))
+        });
+        let mut jobs: Vec<_> = jobs.collect();
+        jobs.sort_unstable_by_key(|(rank, ..)| *rank);
+        let grace_end_s = self.now_s.saturating_add(self.trace.grace_period_seconds);
+        for (rank, index, reason) in jobs {
+            let Some(job) = self.jobs.get_mut(index) else {
+                continue;
+            };
+            job.phase = Phase::Leaving(grace_end_s);
+            let eviction = Eviction {
+                at_s: self.now_s,
+                cycle: self.cycle,
+                by,
+                reason,
+                released_at_s: None,
+            };
+            if let Some(run) = job.runs.last_mut() {
+                run.end = RunEnd::Preempted(eviction);
+                if self.trace.mode == PreemptedRun::Resume {
+                    let ran_s = self.now_s.saturating_sub(run.from_s);
+                    job.remaining_s = job.remaining_s.saturating_sub(ran_s);
+                }
+            }
+            if self.trace.grace_period_seconds > 0 {
+                self.state.mark_evicted(job.workload);
+                self.grace_ends.push(grace_end_s, rank, index);
+            }
+            stopped.push(index);
+            self.record(EventKind::Preempted {
+                job: index,
+                by,
+                cycle: self.cycle,
+            });
+        }
+    }
+
+    /// Records how a cycle has changed the queue of a head. Returns false only if the next cycle treats the head in the
+    /// same way as long as the tree does not change.
+    fn compare_queue(&mut self, index: usize, entry: &Entry) -> bool {
+        let Some(job) = self.jobs.get_mut(index) else {
+            return true;
+        };
+        let tried_flavors = self.state.workload_view(job.workload).tried_flavors();
+        // The age of tried flavors decides whether the next cycle uses them.
+        let mut is_changed = !job.tried_flavors.is_empty() || !tried_flavors.is_empty();
+        if *job.tried_flavors != *tried_flavors {
+            let after = tried_flavors.to_vec();
+            let before = std::mem::replace(&mut job.tried_flavors, after.clone());
+            self.looks.change_tried_flavors(index, before, after);
+        }
+        let Some((reason, destination)) = entry.requeued else {
+            return true;
+        };
+        if destination == RequeueDestination::Inadmissible {
+            self.looks.park();
+            is_changed = true;
+        }
+        // In a StrictFIFO queue the sticky preemptor has no effect.
+        if reason == RequeueReason::PendingPreemption
+            && self.state.node_view(job.queue).strategy() == QueueingStrategy::BestEffortFifo
+        {
+            let before = self.sticky.insert(job.queue, index);
+            if before != Some(index) {
+                self.looks.change_sticky(job.queue.index(), before, index);
+                is_changed = true;
+            }
+        }
+        is_changed
+    }
+
+    fn record(&mut self, kind: EventKind) {
+        self.events.push(Event {
+            at_s: self.now_s,
+            kind,
+        });
+    }
+
+    fn finish(self, is_livelock: bool) -> Timeline {
+        let is_drained = self.jobs.iter().all(|job| job.phase == Phase::Finished);
+        let names = self.trace.jobs.iter().map(|job| job.name.clone());
+        let jobs = names.zip(self.jobs).map(|(name, job)| JobTimeline {
+            name,
+            runs: job.runs,
+        });
+        let jobs: Vec<JobTimeline> = jobs.collect();
+        Timeline {
+            outcome: if is_livelock {
+                Outcome::Livelock
+            } else if is_drained {
+                Outcome::Drained
+            } else {
+                Outcome::Stuck
+            },
+            makespan_s: self.makespan_s,
+            cycles: self.cycle,
+            instants: self.instants,
+            stats: stats(self.trace, &jobs),
+            jobs,
+            queues: self.queues.into_iter().map(|it| it.name).collect(),
+            events: self.events,
+            usage: self.usage.totals(&self.state, self.now_s),
+        }
+    }
+}

@@ -1,0 +1,96 @@
+//! The input of a simulation: queues, jobs, and changes of quota.
+
+use lockkeeper_scenario::{Algorithm, ClusterQueue, Cohort, FairSharing, PodSet, ResourceGroup};
+use serde::Deserialize;
+
+/// The limit on cycles in one instant if a trace has none.
+const CYCLES_PER_INSTANT_MAX: u64 = 20_000;
+
+/// Jobs with their arrivals and run times, and the queues that they are submitted to.
+///
+/// All times are whole seconds from the start of the trace, zero or more. Amounts are in the unit of the core: milli for
+/// cpu, whole units for all other resources.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct JobTrace {
+    /// The format.
+    #[serde(default)]
+    pub schema: String,
+    /// Its name.
+    #[serde(default)]
+    pub id: String,
+    /// The algorithm that selects victims.
+    #[serde(default)]
+    pub algorithm: Algorithm,
+    /// Settings of fair sharing.
+    #[serde(default)]
+    pub fair_sharing: Option<FairSharing>,
+    /// The remaining run time of a preempted job.
+    #[serde(default)]
+    pub mode: PreemptedRun,
+    /// The seconds for which a preempted job keeps its quota.
+    #[serde(default)]
+    pub grace_period_seconds: i64,
+    /// The cycles in one instant after which the simulation ends with [`Outcome::Livelock`](super::Outcome::Livelock).
+    #[serde(default = "cycles_per_instant_max")]
+    pub max_cycles_per_instant: u64,
+    /// The cohorts.
+    #[serde(default)]
+    pub cohorts: Vec<Cohort>,
+    /// The ClusterQueues.
+    pub cluster_queues: Vec<ClusterQueue>,
+    /// The jobs, sorted by arrival.
+    pub jobs: Vec<Job>,
+    /// Changes of ClusterQueues during the simulation, sorted by time.
+    #[serde(default)]
+    pub changes: Vec<QuotaChange>,
+}
+
+/// The remaining run time of a preempted job.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum PreemptedRun {
+    /// The job starts again from the beginning.
+    #[default]
+    Restart,
+    /// The job continues where it was preempted.
+    Resume,
+}
+
+/// A job: one workload.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Job {
+    /// Its unique name.
+    pub name: String,
+    /// Its uid, compared bytewise: the last criterion of all orders.
+    #[serde(default)]
+    pub uid: String,
+    /// Its ClusterQueue.
+    pub cluster_queue: String,
+    /// When it enters its queue; also its creation time.
+    pub arrival: i64,
+    /// The seconds that it runs once it is admitted, whatever its flavors and the number of its pods.
+    pub run_seconds: i64,
+    /// Its priority.
+    #[serde(default)]
+    pub priority: i32,
+    /// Its pod sets.
+    pub pod_sets: Vec<PodSet>,
+}
+
+/// New resource groups of a ClusterQueue. Its policies stay.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct QuotaChange {
+    /// When the change takes effect.
+    pub at: i64,
+    /// The ClusterQueue.
+    pub cluster_queue: String,
+    /// Its new resource groups.
+    pub resource_groups: Vec<ResourceGroup>,
+}
+
+fn cycles_per_instant_max() -> u64 {
+    CYCLES_PER_INSTANT_MAX
+}

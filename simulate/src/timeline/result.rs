@@ -1,0 +1,306 @@
+//! The result of a simulation, and its JSON format.
+
+use lockkeeper_preemption::PreemptionReason;
+use serde::ser::{SerializeSeq, SerializeStruct};
+use serde::{Serialize, Serializer};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// How a simulation ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Outcome {
+    /// All jobs have finished.
+    Drained,
+    /// Nothing is due any more, and some jobs are still pending.
+    Stuck,
+    /// The limit on cycles in one instant was reached: workloads preempt each other without end.
+    Livelock,
+}
+
+/// The timeline of all jobs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Timeline {
+    /// How the simulation ended.
+    pub outcome: Outcome,
+    /// The time of the last finish, in seconds.
+    pub makespan_s: i64,
+    /// The number of cycles.
+    pub cycles: u64,
+    /// The instants with cycles: their time in seconds and the number of cycles.
+    pub instants: Vec<(i64, u64)>,
+    /// The jobs, in the order of the trace.
+    pub jobs: Vec<JobTimeline>,
+    /// The names of the ClusterQueues, in the order of the trace.
+    pub queues: Vec<String>,
+    /// All events, in order.
+    pub events: Vec<Event>,
+    /// Sums over all jobs.
+    pub stats: Stats,
+    /// The used quota, sorted by the names of queue, flavor and resource.
+    pub usage: Vec<QuotaUsage>,
+}
+
+/// The timeline of one job.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct JobTimeline {
+    /// Its name.
+    pub name: String,
+    /// Its runs, the earliest first; none if it was never admitted.
+    pub runs: Vec<Run>,
+}
+
+/// The time from an admission to the end of the run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Run {
+    /// When it was admitted, in seconds.
+    pub from_s: i64,
+    /// The cycle that admitted it.
+    pub cycle: u64,
+    /// Its flavors and numbers of pods. Equal ones are shared.
+    pub assignment: Arc<RunAssignment>,
+    /// Its end.
+    pub end: RunEnd,
+}
+
+/// The flavors and the numbers of pods of a run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RunAssignment {
+    /// By pod set: the flavor of each resource.
+    pub flavors: Vec<BTreeMap<String, String>>,
+    /// By pod set: the number of pods, if some pod set got fewer than it requests.
+    pub counts: Option<Vec<i64>>,
+}
+
+/// The end of a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RunEnd {
+    /// The simulation has ended before.
+    Open,
+    /// The job finished at this time, in seconds.
+    Finished(i64),
+    /// The job was preempted.
+    Preempted(Eviction),
+}
+
+/// The end of a run by preemption.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Eviction {
+    /// When it was preempted, in seconds.
+    pub at_s: i64,
+    /// The cycle.
+    pub cycle: u64,
+    /// The index of the preemptor.
+    pub by: usize,
+    /// The reason.
+    pub reason: PreemptionReason,
+    /// When it released its quota, if it had a grace period and the period has ended.
+    pub released_at_s: Option<i64>,
+}
+
+/// One event.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Event {
+    /// When, in seconds.
+    pub at_s: i64,
+    /// The change.
+    pub kind: EventKind,
+}
+
+/// The change of an event. Jobs and queues are indices into [`Timeline::jobs`] and [`Timeline::queues`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum EventKind {
+    /// A job was admitted.
+    Admitted {
+        /// The job.
+        job: usize,
+        /// The cycle.
+        cycle: u64,
+    },
+    /// A job was preempted.
+    Preempted {
+        /// The victim.
+        job: usize,
+        /// The preemptor.
+        by: usize,
+        /// The cycle.
+        cycle: u64,
+    },
+    /// A preempted job released its quota after its grace period.
+    Released {
+        /// The job.
+        job: usize,
+    },
+    /// A job finished.
+    Finished {
+        /// The job.
+        job: usize,
+    },
+    /// The quota of a ClusterQueue changed.
+    Changed {
+        /// The queue.
+        queue: usize,
+    },
+}
+
+/// Sums over all jobs.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Stats {
+    /// The number of jobs.
+    pub jobs: usize,
+    /// The jobs that finished.
+    pub finished: usize,
+    /// The jobs that were never admitted.
+    pub never_admitted: usize,
+    /// The admissions; a job that is preempted may have several.
+    pub admissions: usize,
+    /// The preemptions.
+    pub preemptions: usize,
+    /// The preemptions by reason.
+    pub preemptions_by_reason: BTreeMap<&'static str, usize>,
+    /// The seconds of preempted runs that have to be repeated.
+    pub lost_seconds: i64,
+    /// The times from arrival to first admission.
+    pub wait: WaitTimes,
+}
+
+/// The times from arrival to first admission over all admitted jobs, in seconds. Percentiles are nearest ranks.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct WaitTimes {
+    /// The median.
+    pub p50: i64,
+    /// The 90th percentile.
+    pub p90: i64,
+    /// The 95th percentile.
+    pub p95: i64,
+    /// The 99th percentile.
+    pub p99: i64,
+    /// The longest.
+    pub max: i64,
+    /// The sum.
+    pub sum: i64,
+}
+
+/// The use of one quota over the whole simulation. The last instant of a livelock is not included.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct QuotaUsage {
+    /// The ClusterQueue.
+    pub cluster_queue: String,
+    /// The flavor.
+    pub flavor: String,
+    /// The resource.
+    pub resource: String,
+    /// The used amount times seconds, in the unit of the resource.
+    pub integral: i64,
+    /// The largest amount in use at the end of an instant.
+    pub peak: i64,
+}
+
+/// Serializes a value that depends on the timeline, such as the name of a job.
+struct InTimeline<'a, T>(&'a Timeline, T);
+
+impl Timeline {
+    fn job_name(&self, job: usize) -> &str {
+        self.jobs.get(job).map_or("", |it| &it.name)
+    }
+}
+
+impl Serialize for Timeline {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut object = serializer.serialize_struct("Timeline", 8)?;
+        object.serialize_field("outcome", &self.outcome)?;
+        object.serialize_field("makespan", &self.makespan_s)?;
+        object.serialize_field("cycles", &self.cycles)?;
+        object.serialize_field("stats", &self.stats)?;
+        object.serialize_field("usage", &self.usage)?;
+        object.serialize_field("jobs", &InTimeline(self, &*self.jobs))?;
+        object.serialize_field("instants", &self.instants)?;
+        object.serialize_field("events", &InTimeline(self, &*self.events))?;
+        object.end()
+    }
+}
+
+impl Serialize for InTimeline<'_, &[JobTimeline]> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_seq(self.1.iter().map(|job| InTimeline(self.0, job)))
+    }
+}
+
+impl Serialize for InTimeline<'_, &JobTimeline> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut object = serializer.serialize_struct("Job", 2)?;
+        object.serialize_field("name", &self.1.name)?;
+        object.serialize_field("runs", &InTimeline(self.0, &*self.1.runs))?;
+        object.end()
+    }
+}
+
+impl Serialize for InTimeline<'_, &[Run]> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_seq(self.1.iter().map(|run| InTimeline(self.0, run)))
+    }
+}
+
+impl Serialize for InTimeline<'_, &Run> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let run = self.1;
+        let (to_s, end) = match run.end {
+            RunEnd::Open => (0, "open"),
+            RunEnd::Finished(at_s) => (at_s, "finished"),
+            RunEnd::Preempted(eviction) => (eviction.at_s, "preempted"),
+        };
+        let mut object = serializer.serialize_struct("Run", 10)?;
+        object.serialize_field("from", &run.from_s)?;
+        object.serialize_field("cycle", &run.cycle)?;
+        object.serialize_field("flavors", &run.assignment.flavors)?;
+        if let Some(counts) = &run.assignment.counts {
+            object.serialize_field("counts", counts)?;
+        }
+        object.serialize_field("to", &to_s)?;
+        object.serialize_field("end", end)?;
+        if let RunEnd::Preempted(eviction) = run.end {
+            object.serialize_field("by", self.0.job_name(eviction.by))?;
+            object.serialize_field("reason", eviction.reason.as_str())?;
+            object.serialize_field("endCycle", &eviction.cycle)?;
+            if let Some(released_at_s) = eviction.released_at_s {
+                object.serialize_field("released", &released_at_s)?;
+            }
+        }
+        object.end()
+    }
+}
+
+impl Serialize for InTimeline<'_, &[Event]> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_seq(self.1.iter().map(|event| InTimeline(self.0, event)))
+    }
+}
+
+impl Serialize for InTimeline<'_, &Event> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let timeline = self.0;
+        let (cycle, change, name) = match self.1.kind {
+            EventKind::Admitted { job, cycle } => (Some(cycle), "admitted", timeline.job_name(job)),
+            EventKind::Preempted { job, cycle, .. } => {
+                (Some(cycle), "preempted", timeline.job_name(job))
+            }
+            EventKind::Released { job } => (None, "released", timeline.job_name(job)),
+            EventKind::Finished { job } => (None, "finished", timeline.job_name(job)),
+            EventKind::Changed { queue } => {
+                let name = timeline.queues.get(queue).map_or("", String::as_str);
+                (None, "changed", name)
+            }
+        };
+        let mut list = serializer.serialize_seq(None)?;
+        list.serialize_element(&self.1.at_s)?;
+        list.serialize_element(&cycle)?;
+        list.serialize_element(change)?;
+        list.serialize_element(name)?;
+        if let EventKind::Preempted { by, .. } = self.1.kind {
+            list.serialize_element(timeline.job_name(by))?;
+        }
+        list.end()
+    }
+}

@@ -1,0 +1,104 @@
+//! The summary of a timeline as text.
+
+use super::event_loop::event_loop;
+use super::job_trace::JobTrace;
+use super::result::{Event, EventKind, Outcome, Timeline};
+use super::utilization::utilization;
+use std::fmt::{Result, Write};
+
+/// Writes the outcome, the sums, the waits, the utilization of each quota and, for a livelock, the events that repeat.
+///
+/// # Errors
+///
+/// Those of `out`.
+pub fn write_summary(out: &mut impl Write, trace: &JobTrace, timeline: &Timeline) -> Result {
+    let stats = &timeline.stats;
+    let outcome = match timeline.outcome {
+        Outcome::Drained => "drained: all jobs finished",
+        Outcome::Stuck => "stuck: some jobs stay pending",
+        Outcome::Livelock => "livelock: workloads preempt each other without end",
+    };
+    writeln!(out, "  outcome      {outcome}")?;
+    writeln!(out, "  makespan     {} s", timeline.makespan_s)?;
+    writeln!(out, "  cycles       {}", timeline.cycles)?;
+    writeln!(
+        out,
+        "  jobs         {}, finished {}, never admitted {}",
+        stats.jobs, stats.finished, stats.never_admitted
+    )?;
+    writeln!(out, "  admissions   {}", stats.admissions)?;
+    write!(out, "  preemptions  {}", stats.preemptions)?;
+    for (at, (reason, count)) in stats.preemptions_by_reason.iter().enumerate() {
+        let separator = if at == 0 { ": " } else { ", " };
+        write!(out, "{separator}{reason} {count}")?;
+    }
+    writeln!(out)?;
+    writeln!(out, "  lost         {} s", stats.lost_seconds)?;
+    let wait = &stats.wait;
+    writeln!(
+        out,
+        "  wait         p50 {} s, p90 {} s, p95 {} s, p99 {} s, max {} s",
+        wait.p50, wait.p90, wait.p95, wait.p99, wait.max
+    )?;
+    write_usage(out, trace, timeline)?;
+    write_event_loop(out, timeline)
+}
+
+fn write_usage(out: &mut impl Write, trace: &JobTrace, timeline: &Timeline) -> Result {
+    let rows = timeline.usage.iter().map(|usage| {
+        let part = utilization(trace, timeline, usage);
+        [
+            usage.cluster_queue.clone(),
+            usage.flavor.clone(),
+            usage.resource.clone(),
+            part.map_or("-".to_owned(), |it| format!("{:.1} %", it * 100.0)),
+            usage.peak.to_string(),
+        ]
+    });
+    let header = ["queue", "flavor", "resource", "utilization", "peak"].map(str::to_owned);
+    let rows: Vec<[String; 5]> = std::iter::once(header).chain(rows).collect();
+    let mut widths = [0; 5];
+    for row in &rows {
+        for (width, cell) in widths.iter_mut().zip(row) {
+            *width = cell.chars().count().max(*width);
+        }
+    }
+    let [queue, flavor, resource, part, peak] = widths;
+    writeln!(out)?;
+    for [a, b, c, d, e] in &rows {
+        writeln!(
+            out,
+            "  {a:queue$}  {b:flavor$}  {c:resource$}  {d:>part$}  {e:>peak$}"
+        )?;
+    }
+    Ok(())
+}
+
+fn write_event_loop(out: &mut impl Write, timeline: &Timeline) -> Result {
+    let events = event_loop(timeline);
+    let Some(first) = events.first() else {
+        return Ok(());
+    };
+    writeln!(out)?;
+    writeln!(out, "  repeated without end at {} s:", first.at_s)?;
+    for event in events {
+        write_event(out, timeline, event)?;
+    }
+    Ok(())
+}
+
+fn write_event(out: &mut impl Write, timeline: &Timeline, event: &Event) -> Result {
+    let name = |job: usize| timeline.jobs.get(job).map_or("", |it| it.name.as_str());
+    match event.kind {
+        EventKind::Admitted { job, .. } => writeln!(out, "    {} is admitted", name(job)),
+        EventKind::Preempted { job, by, .. } => {
+            writeln!(out, "    {} preempts {}", name(by), name(job))
+        }
+        EventKind::Released { job } => writeln!(out, "    {} releases its quota", name(job)),
+        EventKind::Finished { job } => writeln!(out, "    {} finishes", name(job)),
+        EventKind::Changed { queue } => {
+            let queue = timeline.queues.get(queue).map_or("", String::as_str);
+            writeln!(out, "    the quota of {queue} changes")
+        }
+    }
+}

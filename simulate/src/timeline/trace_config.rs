@@ -1,0 +1,59 @@
+//! Queues and settings that replace those of a trace.
+
+use super::job_trace::{JobTrace, PreemptedRun, QuotaChange};
+use lockkeeper_scenario::{Algorithm, ClusterQueue, Cohort, FairSharing};
+use serde::Deserialize;
+
+/// Replacements for parts of a trace, to compare configurations with the same jobs. Unknown keys are rejected, because a
+/// misspelled one would have no effect.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default, deny_unknown_fields)]
+pub struct TraceConfig {
+    /// The algorithm that selects victims.
+    pub algorithm: Option<Algorithm>,
+    /// Settings of fair sharing.
+    pub fair_sharing: Option<FairSharing>,
+    /// The remaining run time of a preempted job.
+    pub mode: Option<PreemptedRun>,
+    /// The seconds for which a preempted job keeps its quota.
+    pub grace_period_seconds: Option<i64>,
+    /// The limit on cycles in one instant.
+    pub max_cycles_per_instant: Option<u64>,
+    /// All cohorts.
+    pub cohorts: Option<Vec<Cohort>>,
+    /// All ClusterQueues.
+    pub cluster_queues: Option<Vec<ClusterQueue>>,
+    /// All changes of ClusterQueues.
+    pub changes: Option<Vec<QuotaChange>>,
+}
+
+impl TraceConfig {
+    /// Returns the trace with the replacements.
+    #[must_use]
+    pub fn applied_to(&self, trace: &JobTrace) -> JobTrace {
+        let mut trace = trace.clone();
+        replace(&mut trace.algorithm, self.algorithm.as_ref());
+        if self.fair_sharing.is_some() {
+            trace.fair_sharing.clone_from(&self.fair_sharing);
+        }
+        replace(&mut trace.mode, self.mode.as_ref());
+        replace(
+            &mut trace.grace_period_seconds,
+            self.grace_period_seconds.as_ref(),
+        );
+        replace(
+            &mut trace.max_cycles_per_instant,
+            self.max_cycles_per_instant.as_ref(),
+        );
+        replace(&mut trace.cohorts, self.cohorts.as_ref());
+        replace(&mut trace.cluster_queues, self.cluster_queues.as_ref());
+        replace(&mut trace.changes, self.changes.as_ref());
+        trace
+    }
+}
+
+fn replace<T: Clone>(value: &mut T, by: Option<&T>) {
+    if let Some(by) = by {
+        value.clone_from(by);
+    }
+}

@@ -1,0 +1,62 @@
+//! Errors of traces.
+
+use lockkeeper_scenario::ScenarioError;
+
+/// Why a trace cannot be simulated. Each error names the field and the accepted values.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum TraceError {
+    /// A ClusterQueue, a cohort or a pod set is invalid.
+    #[error(transparent)]
+    Quota(#[from] ScenarioError),
+    /// Two jobs have the same name.
+    #[error("{at}: duplicate job name {name:?}; use unique names")]
+    DuplicateJob {
+        /// The field path.
+        at: String,
+        /// The name.
+        name: String,
+    },
+    /// A ClusterQueue is not in the trace.
+    #[error("{at}: unknown ClusterQueue {name:?}; add it to clusterQueues or correct the name")]
+    UnknownQueue {
+        /// The field path.
+        at: String,
+        /// The name.
+        name: String,
+    },
+    /// A time or duration is out of range.
+    #[error("{at}: {value} is out of range; use {least} to {TIME_MAX_S}")]
+    Time {
+        /// The field path.
+        at: String,
+        /// The value, in seconds.
+        value: i64,
+        /// The least accepted value.
+        least: i64,
+    },
+    /// Jobs or changes are not sorted by time.
+    #[error(
+        "{at}: {value} is before {previous}, the time of the previous entry; sort the entries by time"
+    )]
+    Unsorted {
+        /// The field path.
+        at: String,
+        /// The time, in seconds.
+        value: i64,
+        /// The time of the entry before.
+        previous: i64,
+    },
+    /// A job has no pod set.
+    #[error("{at}: a job needs at least one pod set")]
+    NoPodSet {
+        /// The field path.
+        at: String,
+    },
+    /// The limit on cycles is zero.
+    #[error("maxCyclesPerInstant: 0 permits no cycle; use 1 or more")]
+    NoCycles,
+}
+
+/// The latest time of a trace in seconds: 2^40, so that sums of times do not overflow.
+pub(super) const TIME_MAX_S: i64 = 1 << 40;

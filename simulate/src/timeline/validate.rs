@@ -1,0 +1,93 @@
+//! Validates traces.
+
+use super::job_trace::JobTrace;
+use super::trace_error::{TIME_MAX_S, TraceError};
+use lockkeeper_scenario::{check_pod_sets, check_queues, check_resource_groups};
+use std::collections::BTreeSet;
+
+/// Checks a trace: names, references, times, order, counts and amounts.
+pub(super) fn validate(trace: &JobTrace) -> Result<(), TraceError> {
+    check_queues(&trace.cohorts, &trace.cluster_queues)?;
+    check_time(trace.grace_period_seconds, 0, || {
+        "gracePeriodSeconds".to_owned()
+    })?;
+    if trace.max_cycles_per_instant == 0 {
+        return Err(TraceError::NoCycles);
+    }
+    let queues = trace.cluster_queues.iter();
+    let queues: BTreeSet<&str> = queues.map(|it| it.name.as_str()).collect();
+    check_jobs(trace, &queues)?;
+    check_changes(trace, &queues)
+}
+
+fn check_jobs(trace: &JobTrace, queues: &BTreeSet<&str>) -> Result<(), TraceError> {
+    let mut names = BTreeSet::new();
+    let mut previous = 0;
+    for (index, job) in trace.jobs.iter().enumerate() {
+        let at = |field: &str| format!("jobs[{index}].{field}");
+        if !names.insert(job.name.as_str()) {
+            return Err(TraceError::DuplicateJob {
+                at: at("name"),
+                name: job.name.clone(),
+            });
+        }
+        check_queue(&job.cluster_queue, queues, || at("clusterQueue"))?;
+        check_time(job.arrival, 0, || at("arrival"))?;
+        check_order(job.arrival, &mut previous, || at("arrival"))?;
+        check_time(job.run_seconds, 1, || at("runSeconds"))?;
+        if job.pod_sets.is_empty() {
+            return Err(TraceError::NoPodSet { at: at("podSets") });
+        }
+        check_pod_sets(&job.pod_sets, &format!("jobs[{index}]"))?;
+    }
+    Ok(())
+}
+
+fn check_changes(trace: &JobTrace, queues: &BTreeSet<&str>) -> Result<(), TraceError> {
+    let mut previous = 0;
+    for (index, change) in trace.changes.iter().enumerate() {
+        let at = |field: &str| format!("changes[{index}].{field}");
+        check_queue(&change.cluster_queue, queues, || at("clusterQueue"))?;
+        check_time(change.at, 0, || at("at"))?;
+        check_order(change.at, &mut previous, || at("at"))?;
+        check_resource_groups(&change.resource_groups, &at("resourceGroups"))?;
+    }
+    Ok(())
+}
+
+fn check_queue(
+    name: &str,
+    queues: &BTreeSet<&str>,
+    at: impl Fn() -> String,
+) -> Result<(), TraceError> {
+    if queues.contains(name) {
+        return Ok(());
+    }
+    Err(TraceError::UnknownQueue {
+        at: at(),
+        name: name.to_owned(),
+    })
+}
+
+fn check_time(value: i64, least: i64, at: impl Fn() -> String) -> Result<(), TraceError> {
+    if (least..=TIME_MAX_S).contains(&value) {
+        return Ok(());
+    }
+    Err(TraceError::Time {
+        at: at(),
+        value,
+        least,
+    })
+}
+
+fn check_order(value: i64, previous: &mut i64, at: impl Fn() -> String) -> Result<(), TraceError> {
+    if value < *previous {
+        return Err(TraceError::Unsorted {
+            at: at(),
+            value,
+            previous: *previous,
+        });
+    }
+    *previous = value;
+    Ok(())
+}

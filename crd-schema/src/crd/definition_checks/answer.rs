@@ -22,8 +22,7 @@ const APPROVAL_ANNOTATION: &str = "api-approved.kubernetes.io";
 /// The deepest definition that is decoded.
 const DEPTH_MAX: usize = 256;
 
-/// Answers a request that creates or updates a definition as the API server does, except that it does not
-/// estimate the costs of CEL rules.
+/// Answers a request that creates or updates a definition as the API server does.
 #[must_use]
 pub fn answer_definition(request: &Request<'_>) -> Answer {
     let mut warnings = Vec::new();
@@ -122,7 +121,8 @@ fn admit(mut definition: Map<String, Value>, request: &Request<'_>) -> Verdict {
         None => new_metadata(&mut definition, &base, &mut out),
         Some(old) => changed_metadata(&mut definition, old, &base, &mut out),
     }
-    spec::validate(&spec_value, &FieldPath::new("spec"), &mut out);
+    let old_spec = old.as_ref().and_then(|it| it.get("spec"));
+    spec::validate(&spec_value, old_spec, &FieldPath::new("spec"), &mut out);
     if let Some(old) = &old {
         immutable(&spec_value, old, &mut out);
     }

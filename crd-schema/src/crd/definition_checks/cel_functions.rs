@@ -1,5 +1,6 @@
 //! The functions of the environment of Kubernetes 1.37 with their types.
 
+use super::cel_macros::{MAP_INSERT, SORT_BY_KEYS};
 use super::cel_types::Type;
 use crate::crd::expression::is_named_format;
 
@@ -93,6 +94,10 @@ fn special<'a>(name: &str, args: &[Type<'a>]) -> Option<Type<'a>> {
     match (name, args) {
         ("dyn", [_]) => Some(Dynamic),
         ("type", [_]) => Some(Type::Kind),
+        (MAP_INSERT, [Type::Map(key, value), new_key, new_value]) => {
+            Some(Type::map(key.join(new_key)?, value.join(new_value)?))
+        }
+        (MAP_INSERT, [map @ Type::Map(..), entries]) => map.join(entries),
         ("size", [it]) => size(it),
         ("optional.none", []) => Some(Type::optional(Dynamic)),
         ("optional.of" | "optional.ofNonZeroValue", [it]) => Some(Type::optional(it.clone())),
@@ -130,10 +135,19 @@ fn method<'a>(name: &str, args: &[Type<'a>]) -> Option<Type<'a>> {
     }
 }
 
+/// Whether lists of values of a type have an order.
+fn is_comparable(item: &Type<'_>) -> bool {
+    use Type::{Bool, Bytes, Double, Duration, Dynamic, Int, Text, Time, Uint};
+    matches!(
+        item,
+        Bool | Bytes | Double | Duration | Dynamic | Int | Text | Time | Uint
+    )
+}
+
 fn list_method<'a>(name: &str, item: &Type<'a>, rest: &[Type<'a>]) -> Option<Type<'a>> {
-    use Type::{Bool, Double, Duration, Dynamic, Int, Text, Time, Uint};
+    use Type::{Bool, Double, Duration, Dynamic, Int, Text, Uint};
     let is_sum = matches!(item, Int | Uint | Double | Duration | Dynamic);
-    let is_ordered = is_sum || matches!(item, Bool | Text | Time | Type::Bytes);
+    let is_ordered = is_comparable(item);
     let list = || Type::list(item.clone());
     match (name, rest) {
         ("isSorted", []) => is_ordered.then_some(Bool),
@@ -142,6 +156,7 @@ fn list_method<'a>(name: &str, item: &Type<'a>, rest: &[Type<'a>]) -> Option<Typ
         ("indexOf" | "lastIndexOf", [value]) => item.accepts(value).then_some(Int),
         ("slice", rest) => are(rest, &[Int, Int]).then(list),
         ("sort", []) => is_ordered.then(list),
+        (SORT_BY_KEYS, [Type::List(key)]) => is_comparable(key).then(list),
         ("distinct" | "reverse", []) => Some(list()),
         ("first" | "last", []) => Some(Type::optional(item.clone())),
         ("flatten", []) => match item {

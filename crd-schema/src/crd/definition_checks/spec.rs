@@ -73,8 +73,8 @@ fn is_empty_list(value: &Value) -> bool {
     value.as_array().is_some_and(Vec::is_empty)
 }
 
-/// Validates the spec.
-pub(super) fn validate(spec: &Value, path: &FieldPath, out: &mut Collector) {
+/// Validates the spec. `old` is the stored spec.
+pub(super) fn validate(spec: &Value, old: Option<&Value>, path: &FieldPath, out: &mut Collector) {
     group(spec, path, out);
     let scope = text(spec, "scope");
     let scope_path = path.clone().field("scope");
@@ -91,7 +91,7 @@ pub(super) fn validate(spec: &Value, path: &FieldPath, out: &mut Collector) {
     for (position, version) in all.iter().enumerate() {
         let path = path.clone().field("versions").index(position);
         versions::deprecation(version, &path, out);
-        parts(version, &shared, true, &path, out);
+        parts(version, &shared, true, old, &path, out);
     }
     let version_name = text(first, "name");
     if !version_name.is_empty() {
@@ -109,7 +109,7 @@ pub(super) fn validate(spec: &Value, path: &FieldPath, out: &mut Collector) {
         }
     }
     names::validate(spec_names, &names_path, out);
-    parts(first, &shared, false, path, out);
+    parts(first, &shared, false, old, path, out);
     if let Some(settings) = object(spec, "conversion") {
         conversion::validate(settings, &path.clone().field("conversion"), out);
     }
@@ -174,6 +174,7 @@ fn parts(
     version: &Value,
     shared: &SharedFields,
     is_version: bool,
+    old: Option<&Value>,
     path: &FieldPath,
     out: &mut Collector,
 ) {
@@ -184,7 +185,9 @@ fn parts(
     {
         let name = if is_version { "schema" } else { "validation" };
         let path = path.clone().named(name).field("openAPIV3Schema");
-        root_schema(schema, is_set(subresources, "status"), &path, out);
+        let is_unchanged = stored_schema(old, text(version, "name")) == Some(schema);
+        let has_status = is_set(subresources, "status");
+        root_schema(schema, has_status, is_unchanged, &path, out);
     }
     if shared.subresources != is_version {
         versions::subresources(subresources, &path.clone().field("subresources"), out);
@@ -206,7 +209,20 @@ fn parts(
     }
 }
 
-fn root_schema(schema: &Value, has_status: bool, path: &FieldPath, out: &mut Collector) {
+/// The stored schema of a version.
+fn stored_schema<'a>(old: Option<&'a Value>, version: &str) -> Option<&'a Value> {
+    let versions = array_at(old?, "versions");
+    let version = versions.iter().find(|it| text(it, "name") == version)?;
+    object(object(version, "schema")?, "openAPIV3Schema")
+}
+
+fn root_schema(
+    schema: &Value,
+    has_status: bool,
+    is_unchanged: bool,
+    path: &FieldPath,
+    out: &mut Collector,
+) {
     if has_status {
         let kind = text(schema, "type");
         if !kind.is_empty() && kind != "object" {
@@ -236,7 +252,7 @@ fn root_schema(schema: &Value, has_status: bool, path: &FieldPath, out: &mut Col
         }
     }
     let root = root.filter(|_| out.findings.len() == before);
-    schemas::validate(schema, root.as_ref(), path, out);
+    schemas::validate(schema, root.as_ref(), is_unchanged, path, out);
     if !is_supported && out.findings.len() == before {
         out.invalid(path.clone(), "a keyword is not supported");
     }

@@ -8,6 +8,7 @@ mod base64;
 mod cel_program;
 mod cel_rule;
 mod cel_rules;
+mod cel_signs;
 mod correlation;
 mod decode;
 mod defaulting;

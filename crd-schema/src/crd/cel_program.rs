@@ -1,5 +1,6 @@
 //! A parsed CEL expression.
 
+use super::cel_signs::without_repeated_signs;
 use kube_cel::cel::IdedExpr;
 use kube_cel::cel::common::ast::{EntryExpr, Expr};
 use kube_cel::cel::parser::Parser;
@@ -33,6 +34,7 @@ impl Program {
             return Err("the expression is too long".to_owned());
         }
         check_nesting(text)?;
+        let text = &without_repeated_signs(text);
         // The generated parser can panic; the text of a definition must not end the process.
         let parsed = catch_unwind(|| Parser::new().enable_optional_syntax(true).parse(text));
         let tree = match parsed {

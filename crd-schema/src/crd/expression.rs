@@ -5,6 +5,7 @@
 //! durations, lists that are sets or maps) without copying them.
 
 mod conversions;
+mod costs;
 mod equality;
 mod evaluate;
 mod functions;

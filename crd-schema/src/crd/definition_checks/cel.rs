@@ -173,3 +173,47 @@ fn validate_message<'a>(
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The costs are those of `cel.Compile` of `k8s.io/apiextensions-apiserver` 0.37.1 for the expressions and the schema.
+    const ESTIMATES: &str = include_str!("cost/estimates.txt");
+    const SCHEMA: &str = include_str!("cost/estimates_schema.json");
+
+    #[test]
+    fn estimate_is_that_of_the_api_server() {
+        let schema: Value = serde_json::from_str(SCHEMA).unwrap();
+        let node = Node::from_schema(&schema).unwrap();
+        let place = Place {
+            node: &node,
+            is_resource: false,
+            is_uncorrelatable: false,
+            cardinality: None,
+        };
+        let sizes = DeclaredSizes::default();
+        let mut differences = Vec::new();
+        for line in ESTIMATES.lines() {
+            let (expected, expression) = line.split_once(' ').unwrap();
+            let kind = || Type::of_schema(&node, false).unwrap();
+            let variables = vec![("self".to_owned(), kind()), ("oldSelf".to_owned(), kind())];
+            let actual = match place.compile(expression, &Type::Bool, variables, &sizes) {
+                Ok((_, cost)) => cost.to_string(),
+                Err(reason) => reason,
+            };
+            if actual != expected {
+                differences.push(format!("{expression}: {actual}, not {expected}"));
+            }
+        }
+        assert_eq!(differences, Vec::<String>::new());
+    }
+
+    #[test]
+    fn macros_that_copy_their_target_are_bounded() {
+        let chain = ".optMap(v, v)".repeat(30);
+        let program = Program::new(&format!("self.?a{chain}.hasValue()")).unwrap();
+        let error = cel_macros::expand(program.tree()).unwrap_err();
+        assert_eq!(error, "the expression is too large");
+    }
+}

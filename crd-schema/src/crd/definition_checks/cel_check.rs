@@ -8,8 +8,10 @@ use crate::crd::formats::time;
 use crate::crd::go_regex;
 use kube_cel::cel::IdedExpr;
 use kube_cel::cel::common::ast::operators as op;
-use kube_cel::cel::common::ast::{CallExpr, ComprehensionExpr, EntryExpr, Expr, LiteralValue};
-use std::collections::HashMap;
+use kube_cel::cel::common::ast::{
+    CallExpr, ComprehensionExpr, EntryExpr, Expr, ListExpr, LiteralValue, StructExpr,
+};
+use std::collections::BTreeMap;
 
 /// Names of types that are values.
 const TYPES: [&str; 10] = [
@@ -42,8 +44,8 @@ pub(super) struct Call {
 pub(super) struct Checked<'a> {
     /// The type of the result.
     pub(super) result: Type<'a>,
-    kinds: HashMap<*const IdedExpr, Type<'a>>,
-    calls: HashMap<*const IdedExpr, Call>,
+    kinds: BTreeMap<*const IdedExpr, Type<'a>>,
+    calls: BTreeMap<*const IdedExpr, Call>,
 }
 
 impl<'a> Checked<'a> {
@@ -70,8 +72,8 @@ pub(super) fn check<'a>(
 ) -> Result<Checked<'a>, String> {
     let mut checker = Checker {
         variables,
-        kinds: HashMap::new(),
-        calls: HashMap::new(),
+        kinds: BTreeMap::new(),
+        calls: BTreeMap::new(),
     };
     let result = checker.kind(tree)?;
     Ok(Checked {
@@ -84,8 +86,8 @@ pub(super) fn check<'a>(
 /// The variables of an expression, the innermost last, and what is known about its parts.
 struct Checker<'a> {
     variables: Vec<(String, Type<'a>)>,
-    kinds: HashMap<*const IdedExpr, Type<'a>>,
-    calls: HashMap<*const IdedExpr, Call>,
+    kinds: BTreeMap<*const IdedExpr, Type<'a>>,
+    calls: BTreeMap<*const IdedExpr, Call>,
 }
 
 type Inferred<'a> = Result<Type<'a>, String>;
@@ -149,8 +151,30 @@ impl<'a> Checker<'a> {
                 }
                 Ok(Type::map(key, value))
             }
-            Expr::Struct(_) | Expr::Unspecified => Err("unsupported expression".to_owned()),
+            Expr::Struct(message) => self.message(message),
+            Expr::Unspecified => Err("unsupported expression".to_owned()),
         }
+    }
+
+    /// A time or duration that is written with its fields.
+    fn message(&mut self, message: &StructExpr) -> Inferred<'a> {
+        let kind = match message.type_name.as_str() {
+            "google.protobuf.Timestamp" => Type::Time,
+            "google.protobuf.Duration" => Type::Duration,
+            name => return Err(format!("undeclared reference to '{name}'")),
+        };
+        for entry in &message.entries {
+            let EntryExpr::StructField(field) = &entry.expr else {
+                return Err("unsupported entry".to_owned());
+            };
+            if !matches!(field.field.as_str(), "seconds" | "nanos") {
+                return Err(format!("undefined field '{}'", field.field));
+            }
+            if !Type::Int.accepts(&self.kind(&field.value)?) {
+                return Err("expected type of field to be 'int'".to_owned());
+            }
+        }
+        Ok(kind)
     }
 
     fn name(&self, name: &str) -> Inferred<'a> {
@@ -199,7 +223,11 @@ impl<'a> Checker<'a> {
             }
         }
         for arg in &call.args {
-            args.push(self.kind(arg)?);
+            args.push(match &arg.expr {
+                // The arguments of a format may have different types.
+                Expr::List(list) if name == "format" && is_method => self.mixed_list(arg, list)?,
+                _ => self.kind(arg)?,
+            });
         }
         check_literal(&name, call)?;
         let result = match operator(&name, &args) {
@@ -214,6 +242,15 @@ impl<'a> Checker<'a> {
         };
         self.calls.insert(tree, resolved);
         result
+    }
+
+    fn mixed_list(&mut self, tree: &IdedExpr, list: &ListExpr) -> Inferred<'a> {
+        for element in &list.elements {
+            self.kind(element)?;
+        }
+        let kind = Type::list(Type::Dynamic);
+        self.kinds.insert(tree, kind.clone());
+        Ok(kind)
     }
 
     fn with(&mut self, variables: Vec<(String, Type<'a>)>, body: &IdedExpr) -> Inferred<'a> {

@@ -80,6 +80,7 @@ fn global<'a>(name: &str, args: &[Type<'a>]) -> Option<Type<'a>> {
         "quantity" => &[(&[Text], QUANTITY)],
         "semver" => &[(&[Text], SEMVER), (&[Text, Bool], SEMVER)],
         "isSemver" => &[(&[Text], Bool), (&[Text, Bool], Bool)],
+        "sign" => &[(&[QUANTITY], Int)],
         "strings.quote" => &[(&[Text], Text)],
         "lists.range" => return select(args, &[(&[Int], Type::list(Int))]),
         "matches" => &[(&[Text, Text], Bool)],
@@ -124,7 +125,7 @@ fn size<'a>(value: &Type<'a>) -> Option<Type<'a>> {
 fn method<'a>(name: &str, args: &[Type<'a>]) -> Option<Type<'a>> {
     let (target, rest) = args.split_first()?;
     match target {
-        Type::Dynamic => Some(Type::Dynamic),
+        Type::Dynamic => dynamic_method(name, rest),
         _ if name == "size" && rest.is_empty() => size(target),
         Type::List(item) => list_method(name, item, rest),
         Type::Text => text_method(name, rest),
@@ -142,6 +143,38 @@ fn is_comparable(item: &Type<'_>) -> bool {
         item,
         Bool | Bytes | Double | Duration | Dynamic | Int | Text | Time | Uint
     )
+}
+
+/// A method of a value without a type: of any type that has such a method.
+fn dynamic_method<'a>(name: &str, rest: &[Type<'a>]) -> Option<Type<'a>> {
+    let targets = [
+        Type::list(Type::Dynamic),
+        Type::Text,
+        Type::Time,
+        Type::Duration,
+        Type::optional(Type::Dynamic),
+        URL,
+        IP,
+        CIDR,
+        QUANTITY,
+        SEMVER,
+        FORMAT,
+    ];
+    let mut found: Option<Type<'a>> = None;
+    for target in targets {
+        let mut args = vec![target];
+        args.extend(rest.iter().cloned());
+        let Some(result) = method(name, &args) else {
+            continue;
+        };
+        let is_other =
+            |it: &Type<'a>| std::mem::discriminant(it) != std::mem::discriminant(&result);
+        if found.as_ref().is_some_and(is_other) {
+            return Some(Type::Dynamic);
+        }
+        found = Some(result);
+    }
+    found
 }
 
 fn list_method<'a>(name: &str, item: &Type<'a>, rest: &[Type<'a>]) -> Option<Type<'a>> {

@@ -213,12 +213,14 @@ fn macro_of(target: &IdedExpr, function: &str, args: &[IdedExpr]) -> Option<Ided
         }
         ("all" | "exists" | "existsOne" | "exists_one", [first, second, body]) => {
             let variables = (variable(first)?, Some(variable(second)?));
-            Some(quantifier(function, target.clone(), variables, body.clone()))
+            Some(quantifier(
+                function,
+                target.clone(),
+                variables,
+                body.clone(),
+            ))
         }
-        (
-            "transformList" | "transformMap" | "transformMapEntry",
-            [first, second, rest @ ..],
-        ) => {
+        ("transformList" | "transformMap" | "transformMapEntry", [first, second, rest @ ..]) => {
             let variables = (variable(first)?, Some(variable(second)?));
             let (filter, body) = match rest {
                 [body] => (None, body),
@@ -227,9 +229,7 @@ fn macro_of(target: &IdedExpr, function: &str, args: &[IdedExpr]) -> Option<Ided
             };
             let is_list = function == "transformList";
             let mut step = match function {
-                "transformList" => {
-                    self::call(op::ADD, [name(RESULT), list(vec![body.clone()])])
-                }
+                "transformList" => self::call(op::ADD, [name(RESULT), list(vec![body.clone()])]),
                 "transformMap" => {
                     let key = first.clone();
                     self::call(MAP_INSERT, [name(RESULT), key, body.clone()])

@@ -1,15 +1,17 @@
 //! Evaluates the tree of an expression.
 
+use super::costs::{self, LIST_COST, MAP_COST, MESSAGE_COST};
 use super::equality;
 use super::functions;
 use super::operators;
 use super::scope::{Budget, Scope};
+use super::times;
 use super::value::{Failure, Outcome, Value, error, no_overload};
 use crate::crd::cel_program::Program;
 use kube_cel::cel::IdedExpr;
 use kube_cel::cel::common::ast::operators as op;
 use kube_cel::cel::common::ast::{
-    CallExpr, ComprehensionExpr, EntryExpr, Expr, LiteralValue, SelectExpr,
+    CallExpr, ComprehensionExpr, EntryExpr, Expr, LiteralValue, SelectExpr, StructExpr,
 };
 use std::rc::Rc;
 
@@ -27,13 +29,19 @@ const TYPES: [&str; 10] = [
     "type",
 ];
 
+/// The cost of reading a variable or a field.
+const READ_COST: u64 = 1;
+
 /// Evaluates an expression.
 pub(in super::super) fn evaluate<'a>(
     program: &Program,
     scope: &mut Scope<'a>,
     budget: &mut Budget,
 ) -> Outcome<'a> {
-    Evaluator { scope, budget }.expression(program.tree())
+    budget.begin();
+    let value = Evaluator { scope, budget }.expression(program.tree());
+    budget.end()?;
+    value
 }
 
 pub(super) struct Evaluator<'s, 'a> {
@@ -43,14 +51,20 @@ pub(super) struct Evaluator<'s, 'a> {
 
 impl<'a> Evaluator<'_, 'a> {
     pub(super) fn expression(&mut self, tree: &IdedExpr) -> Outcome<'a> {
-        self.budget.charge(1)?;
+        self.budget.step()?;
         match &tree.expr {
             Expr::Literal(literal) => Ok(self::literal(literal)),
-            Expr::Ident(name) => self.name(name),
+            Expr::Ident(name) => {
+                self.budget.charge(READ_COST)?;
+                self.name(name)
+            }
             Expr::Select(select) => self.select(select),
             Expr::Call(call) => self.call(call),
             Expr::Comprehension(all) => self.comprehension(all),
             Expr::List(list) => {
+                if !is_constant(tree) {
+                    self.budget.charge(LIST_COST)?;
+                }
                 let mut items = Vec::with_capacity(list.elements.len());
                 for (position, item) in list.elements.iter().enumerate() {
                     let item = self.expression(item)?;
@@ -65,6 +79,9 @@ impl<'a> Evaluator<'_, 'a> {
                 Ok(Value::list(items))
             }
             Expr::Map(map) => {
+                if !is_constant(tree) {
+                    self.budget.charge(MAP_COST)?;
+                }
                 let mut entries = Vec::with_capacity(map.entries.len());
                 for entry in &map.entries {
                     let EntryExpr::MapEntry(entry) = &entry.expr else {
@@ -83,8 +100,26 @@ impl<'a> Evaluator<'_, 'a> {
                 }
                 Ok(Value::Map(Rc::new(entries)))
             }
-            Expr::Struct(_) | Expr::Unspecified => error("unsupported expression"),
+            Expr::Struct(message) => self.message(message),
+            Expr::Unspecified => error("unsupported expression"),
         }
+    }
+
+    /// A time or duration that is written with its fields.
+    fn message(&mut self, message: &StructExpr) -> Outcome<'a> {
+        self.budget.charge(MESSAGE_COST)?;
+        let (mut seconds, mut nanos) = (0, 0);
+        for entry in &message.entries {
+            let EntryExpr::StructField(field) = &entry.expr else {
+                return error("unsupported entry");
+            };
+            match (field.field.as_str(), self.expression(&field.value)?) {
+                ("seconds", Value::Int(number)) => seconds = number,
+                ("nanos", Value::Int(number)) => nanos = number,
+                _ => return no_overload(),
+            }
+        }
+        times::message(&message.type_name, seconds, nanos)
     }
 
     fn name(&self, name: &str) -> Outcome<'a> {
@@ -111,6 +146,9 @@ impl<'a> Evaluator<'_, 'a> {
             _ => {}
         }
         let operand = self.expression(&select.operand)?;
+        if !select.test {
+            self.budget.charge(READ_COST)?;
+        }
         let key = Value::text(select.field.clone());
         let found = match &operand {
             Value::Optional(inner) => {
@@ -143,14 +181,18 @@ impl<'a> Evaluator<'_, 'a> {
                 Value::Bool(false) => self.expression(no),
                 _ => no_overload(),
             },
-            (op::NOT_STRICTLY_FALSE, [condition]) => Ok(match self.expression(condition) {
-                Ok(Value::Bool(flag)) => Value::Bool(flag),
-                Err(Failure::CostExceeded) => return Err(Failure::CostExceeded),
-                _ => Value::Bool(true),
-            }),
+            (op::NOT_STRICTLY_FALSE, [condition]) => {
+                self.budget.charge(1)?;
+                Ok(match self.expression(condition) {
+                    Ok(Value::Bool(flag)) => Value::Bool(flag),
+                    Err(Failure::CostExceeded) => return Err(Failure::CostExceeded),
+                    _ => Value::Bool(true),
+                })
+            }
             (op::OPT_SELECT | op::OPT_INDEX, [operand, key]) => {
                 let operand = self.expression(operand)?;
                 let key = self.expression(key)?;
+                self.budget.charge(READ_COST)?;
                 operators::optional_index(&operand, &key)
             }
             _ => {
@@ -178,10 +220,15 @@ impl<'a> Evaluator<'_, 'a> {
         for arg in &call.args {
             args.push(self.expression(arg)?);
         }
-        match operators::apply(&name, &args) {
+        let value = match operators::apply(&name, &args) {
             Some(value) => value,
-            None => functions::call(&name, has_target, &args, self.budget),
+            None => functions::call(&name, has_target, &args),
+        };
+        if !is_precomputed(&name, call) {
+            let cost = costs::call(&name, &args, value.as_ref().ok());
+            self.budget.charge(cost)?;
         }
+        value
     }
 
     /// Whether a name is a prefix of functions, not a variable.
@@ -242,6 +289,31 @@ impl<'a> Evaluator<'_, 'a> {
         let result = self.expression(&all.result);
         self.scope.truncate(before);
         result
+    }
+}
+
+/// Whether an expression is a literal, or a list or map of literals. cel-go evaluates these once.
+fn is_constant(tree: &IdedExpr) -> bool {
+    match &tree.expr {
+        Expr::Literal(_) => true,
+        Expr::List(list) => list.elements.iter().all(is_constant),
+        Expr::Map(map) => map.entries.iter().all(|it| match &it.expr {
+            EntryExpr::MapEntry(entry) => is_constant(&entry.key) && is_constant(&entry.value),
+            EntryExpr::StructField(_) => false,
+        }),
+        _ => false,
+    }
+}
+
+/// Whether cel-go computes a call once: conversions of constants, and searches in lists of constants.
+fn is_precomputed(name: &str, call: &CallExpr) -> bool {
+    match (name, call.args.as_slice()) {
+        (op::IN, [_, list]) => is_constant(list),
+        (
+            "bool" | "bytes" | "double" | "duration" | "int" | "string" | "timestamp" | "uint",
+            [arg],
+        ) => is_constant(arg),
+        _ => false,
     }
 }
 

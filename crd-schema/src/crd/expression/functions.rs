@@ -1,25 +1,10 @@
 //! The functions of the environment, by their names.
 
-use super::scope::Budget;
 use super::value::{Outcome, Value, no_overload, unwrap_optional};
 use super::{conversions, library, lists, named_formats, strings, times, urls};
 
-/// The size of arguments that costs as much as one node, in characters.
-const CHARACTERS_PER_UNIT: usize = 10;
-
 /// Calls a function; the first argument is the target if there is one.
-pub(super) fn call<'a>(
-    name: &str,
-    has_target: bool,
-    args: &[Value<'a>],
-    budget: &mut Budget,
-) -> Outcome<'a> {
-    let sizes = args
-        .iter()
-        .filter_map(Value::size)
-        .filter_map(|it| usize::try_from(it).ok());
-    let size: usize = sizes.map(|it| it / CHARACTERS_PER_UNIT).sum();
-    budget.charge(size)?;
+pub(super) fn call<'a>(name: &str, has_target: bool, args: &[Value<'a>]) -> Outcome<'a> {
     if let Some(value) = optional(name, args) {
         return value;
     }

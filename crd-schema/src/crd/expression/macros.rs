@@ -1,5 +1,6 @@
 //! Macros that the parser does not expand: loops with two variables, and those of optional values.
 
+use super::costs::{self, STEP_COST};
 use super::evaluate::Evaluator;
 use super::operators;
 use super::value::{Failure, Outcome, Value, no_overload};
@@ -84,6 +85,7 @@ impl<'a> Evaluator<'_, 'a> {
         let mut failure = None;
         let mut count: usize = 0;
         for (first, second) in operators::pairs_of(&range)? {
+            self.budget.charge(STEP_COST)?;
             let value = self.with(&[(names.0, first), (names.1, second)], body);
             match (name, value) {
                 (_, Err(Failure::CostExceeded)) => return Err(Failure::CostExceeded),
@@ -117,6 +119,7 @@ impl<'a> Evaluator<'_, 'a> {
         let mut items = Vec::new();
         let mut entries = Vec::new();
         for (first, second) in operators::pairs_of(&range)? {
+            self.budget.charge(STEP_COST)?;
             let variables = [(names.0, first.clone()), (names.1, second)];
             if let Some(filter) = filter {
                 match self.with(&variables, filter)? {
@@ -147,6 +150,7 @@ impl<'a> Evaluator<'_, 'a> {
             let key = self.with(&[(variable, Ok(item.clone()))], body)?;
             keyed.push((key, item));
         }
+        self.budget.charge(costs::sorted(keyed.len()))?;
         super::lists::sort_pairs(keyed)
     }
 }

@@ -46,9 +46,8 @@ impl<'s> Argument<'_, 's> {
 
     /// The type and the size of the items of a list.
     pub(super) fn items(&self) -> Option<(&Type<'s>, Size)> {
-        let item = match &self.kind {
-            Type::List(item) | Type::Optional(item) | Type::Map(item, _) => item,
-            _ => return None,
+        let (Type::List(item) | Type::Optional(item) | Type::Map(item, _)) = &self.kind else {
+            return None;
         };
         Some((item, self.item_size.unwrap_or(Size::UNKNOWN)))
     }

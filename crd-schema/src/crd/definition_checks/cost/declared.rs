@@ -6,7 +6,7 @@ use crate::crd::expression::unescaped;
 use crate::crd::node::{Kind, Node};
 use serde_json::Value;
 use std::cell::RefCell;
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 
 /// The largest request, in bytes.
 pub(super) const REQUEST_MAX_BYTES: u64 = 3 * 1024 * 1024;
@@ -80,8 +80,7 @@ impl<'s> Declared<'s> {
 fn system_field<'s>(schema: &'s Node, name: &str) -> Option<Declared<'s>> {
     let metadata = schema.properties.get("metadata");
     let has_kind = |schema: Option<&Node>, kind| schema.is_some_and(|it| it.kind == Some(kind));
-    let is_text =
-        |schema: &Node, name: &str| has_kind(schema.properties.get(name), Kind::String);
+    let is_text = |schema: &Node, name: &str| has_kind(schema.properties.get(name), Kind::String);
     let is_complete = is_text(schema, "kind")
         && is_text(schema, "apiVersion")
         && has_kind(metadata, Kind::Object)
@@ -97,7 +96,7 @@ fn system_field<'s>(schema: &'s Node, name: &str) -> Option<Declared<'s>> {
 /// The sizes of the values of a schema. The smallest sizes are computed once for each part of the schema.
 #[derive(Debug, Default)]
 pub(in super::super) struct DeclaredSizes {
-    minima: RefCell<HashMap<(*const Node, bool), Option<u64>>>,
+    minima: RefCell<BTreeMap<(*const Node, bool), Option<u64>>>,
 }
 
 impl DeclaredSizes {
@@ -214,7 +213,11 @@ impl DeclaredSizes {
             })?;
             let length = u64::try_from(name.len()).unwrap_or(u64::MAX);
             // The quotes, a colon and a comma.
-            Some(self.min_bytes(declared)?.saturating_add(length).saturating_add(4))
+            Some(
+                self.min_bytes(declared)?
+                    .saturating_add(length)
+                    .saturating_add(4),
+            )
         });
         fields.fold(2, u64::saturating_add)
     }

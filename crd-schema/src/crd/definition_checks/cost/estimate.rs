@@ -2,7 +2,7 @@
 
 use super::argument::{Argument, CallCost, Entry};
 use super::declared::{Declared, DeclaredSizes};
-use super::functions::{LIST_COST, MAP_COST};
+use super::functions::{LIST_COST, MAP_COST, MESSAGE_COST};
 use super::path::{Path, Step};
 use super::size::Size;
 use super::{extensions, functions, library};
@@ -14,7 +14,7 @@ use kube_cel::cel::IdedExpr;
 use kube_cel::cel::common::ast::{
     ComprehensionExpr, EntryExpr, Expr, ListExpr, LiteralValue, MapExpr, SelectExpr,
 };
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 
 /// The cost of reading a variable or a field.
 const READ_COST: u64 = 1;
@@ -30,9 +30,9 @@ pub(in super::super) fn estimate(
         checked,
         root,
         sizes,
-        paths: HashMap::new(),
-        known_sizes: HashMap::new(),
-        entries: HashMap::new(),
+        paths: BTreeMap::new(),
+        known_sizes: BTreeMap::new(),
+        entries: BTreeMap::new(),
         variables: Vec::new(),
     };
     estimator.cost(tree)
@@ -52,9 +52,9 @@ struct Estimator<'t, 'e, 's> {
     checked: &'e Checked<'s>,
     root: Declared<'s>,
     sizes: &'e DeclaredSizes,
-    paths: HashMap<*const IdedExpr, Path<'t>>,
-    known_sizes: HashMap<*const IdedExpr, Size>,
-    entries: HashMap<*const IdedExpr, Entry>,
+    paths: BTreeMap<*const IdedExpr, Path<'t>>,
+    known_sizes: BTreeMap<*const IdedExpr, Size>,
+    entries: BTreeMap<*const IdedExpr, Entry>,
     /// The innermost last.
     variables: Vec<Variable<'t>>,
 }
@@ -76,12 +76,20 @@ impl<'t, 's> Estimator<'t, '_, 's> {
             Expr::Map(map) => self.map(tree, map),
             Expr::Comprehension(all) if is_binding(all) => self.binding(tree, all),
             Expr::Comprehension(all) => self.comprehension(tree, all),
-            Expr::Literal(_) | Expr::Struct(_) | Expr::Unspecified => 0,
+            Expr::Struct(message) => {
+                let fields = message.entries.iter().map(|it| match &it.expr {
+                    EntryExpr::StructField(field) => self.cost(&field.value),
+                    EntryExpr::MapEntry(_) => 0,
+                });
+                fields.fold(MESSAGE_COST, u64::saturating_add)
+            }
+            Expr::Literal(_) | Expr::Unspecified => 0,
         }
     }
 
     fn select(&mut self, tree: &'t IdedExpr, select: &'t SelectExpr) -> u64 {
         if qualified_name(tree).is_some_and(|it| is_type_name(&it)) {
+            self.paths.insert(tree, Path::new(&select.field));
             return READ_COST;
         }
         let mut cost = self.cost(&select.operand);
@@ -93,9 +101,7 @@ impl<'t, 's> Estimator<'t, '_, 's> {
         if matches!(operand, Type::Map(..) | Type::Object(..) | Type::Metadata) {
             cost = cost.saturating_add(READ_COST);
         }
-        let path = self
-            .path(&select.operand)
-            .append(Step::Name(&select.field));
+        let path = self.path(&select.operand).append(Step::Name(&select.field));
         self.paths.insert(tree, path);
         cost
     }
@@ -243,10 +249,9 @@ impl<'t, 's> Estimator<'t, '_, 's> {
         let mut target = target.map(|it| self.argument(it));
         if let Some(target) = &mut target {
             let path = target.path.append(Step::Items);
-            target.item_size = match target.path.is_empty() {
-                true => None,
-                false => self.sizes.size_at(self.root, &path),
-            };
+            if !target.path.is_empty() {
+                target.item_size = self.sizes.size_at(self.root, &path);
+            }
         }
         let mut cost: u64 = 0;
         let mut size: Option<Size> = None;

@@ -1,8 +1,8 @@
 //! The costs of the extensions of cel-go for lists and sets (`ext/lists.go` version 3, `ext/sets.go`).
 
 use super::argument::{Argument, CallCost};
-use super::size::{Size, multiplied};
 use super::functions::{LIST_COST, TEXT_COST};
+use super::size::{Size, multiplied};
 use crate::crd::definition_checks::cel_overloads::Overload;
 
 /// The cost of a call without its arguments; `None` if the extensions have no estimate.

@@ -16,6 +16,9 @@ pub(super) const LIST_COST: u64 = 10;
 /// The cost of a new map.
 pub(super) const MAP_COST: u64 = 30;
 
+/// The cost of a new message.
+pub(super) const MESSAGE_COST: u64 = 40;
+
 /// The sum of the costs of arguments.
 pub(super) fn sum(args: &[Argument<'_, '_>]) -> u64 {
     args.iter().map(|it| it.cost).fold(0, u64::saturating_add)

@@ -57,9 +57,7 @@ pub(super) fn cost(
             _,
             [text, ..],
         ) => Some(CallCost::new(text.size().cost(TEXT_COST))),
-        ("ip.isCanonical", _, [text, ..]) => {
-            Some(CallCost::new(text.size().cost(2.0 * TEXT_COST)))
-        }
+        ("ip.isCanonical", _, [text, ..]) => Some(CallCost::new(text.size().cost(2.0 * TEXT_COST))),
         ("containsIP", _, [other, ..]) => {
             let compared = ADDRESS.add(ADDRESS).cost(TEXT_COST);
             Some(CallCost::new(

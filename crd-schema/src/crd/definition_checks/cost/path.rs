@@ -77,10 +77,9 @@ mod tests {
         let four = first.append(Step::Name("z"));
         three.append(Step::Name("w"));
         assert_eq!(four.steps().get(3), Some(&Step::Name("y")));
-        assert_eq!(two.append(Step::Keys).steps(), [
-            Step::Name("self"),
-            Step::Name("a"),
-            Step::Keys
-        ]);
+        assert_eq!(
+            two.append(Step::Keys).steps(),
+            [Step::Name("self"), Step::Name("a"), Step::Keys]
+        );
     }
 }

@@ -1,0 +1,187 @@
+//! The definitions of a check, compiled on first use.
+
+use lockkeeper_crd_schema::crd::Schema;
+use lockkeeper_policies::schema::StructuralSchema;
+use serde_json::Value;
+use std::collections::BTreeMap;
+use std::sync::OnceLock;
+
+/// The least similarity of a suggested kind.
+const SIMILARITY_MIN: f64 = 0.85;
+
+/// Definitions by group and kind. Each version is compiled when the first object of it is checked, once for all
+/// threads.
+#[derive(Debug, Default)]
+pub struct DefinitionSet {
+    definitions: BTreeMap<(String, String), Definition>,
+}
+
+/// A definition.
+#[derive(Debug)]
+pub(super) struct Definition {
+    value: Value,
+    versions: BTreeMap<String, Version>,
+}
+
+/// A version of a definition.
+#[derive(Debug)]
+pub(super) struct Version {
+    name: String,
+    pub(super) is_served: bool,
+    schema: OnceLock<Result<Schema, String>>,
+    structure: OnceLock<Option<StructuralSchema>>,
+}
+
+impl DefinitionSet {
+    /// Adds a `CustomResourceDefinition`. The first definition of a kind is used. Returns whether it was added: it is
+    /// not without a group, a kind or a version.
+    pub fn add(&mut self, definition: &Value) -> bool {
+        let text = |value: &Value| value.as_str().map(str::to_owned);
+        let spec = &definition["spec"];
+        let (Some(group), Some(kind)) = (text(&spec["group"]), text(&spec["names"]["kind"])) else {
+            return false;
+        };
+        let key = (group, kind);
+        let versions = spec["versions"].as_array().into_iter().flatten();
+        let versions = versions.filter_map(|it| {
+            let name = text(&it["name"])?;
+            let version = Version {
+                name: name.clone(),
+                is_served: it["served"] == true,
+                schema: OnceLock::new(),
+                structure: OnceLock::new(),
+            };
+            Some((name, version))
+        });
+        let versions: BTreeMap<String, Version> = versions.collect();
+        if versions.is_empty() || self.definitions.contains_key(&key) {
+            return false;
+        }
+        let value = definition.clone();
+        self.definitions.insert(key, Definition { value, versions });
+        true
+    }
+
+    /// Whether there are no definitions.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.definitions.is_empty()
+    }
+
+    /// Adds the definitions of another set. Those of this set are preferred.
+    pub fn merge(&mut self, other: Self) {
+        for (key, definition) in other.definitions {
+            self.definitions.entry(key).or_insert(definition);
+        }
+    }
+
+    /// The definition of an object's kind.
+    pub(super) fn find(&self, object: &Value) -> Option<&Definition> {
+        let text = |key: &str| object.get(key).and_then(Value::as_str);
+        let (group, _) = text("apiVersion")?.split_once('/')?;
+        let key = (group.to_owned(), text("kind")?.to_owned());
+        self.definitions.get(&key)
+    }
+
+    /// The schema for corrections of an object.
+    pub(crate) fn structure(&self, object: &Value) -> Option<&StructuralSchema> {
+        let definition = self.find(object)?;
+        definition.structure(definition.version_of(object)?)
+    }
+
+    /// The kind with the most similar name, such as `example.com/v1 Widget`.
+    pub(crate) fn nearest(&self, api_version: &str, kind: &str) -> Option<String> {
+        let (group, version) = api_version.split_once('/')?;
+        let similarity =
+            |a: &str, b: &str| strsim::jaro_winkler(&a.to_lowercase(), &b.to_lowercase());
+        let scored = self.definitions.iter().map(|(key, definition)| {
+            let score = similarity(kind, &key.1).min(similarity(group, &key.0));
+            (score, key, definition)
+        });
+        let (score, key, definition) = scored.max_by(|a, b| a.0.total_cmp(&b.0))?;
+        let has_version = definition.versions.contains_key(version);
+        let version = if has_version {
+            version
+        } else {
+            definition.versions.keys().next_back()?
+        };
+        (score >= SIMILARITY_MIN).then(|| format!("{}/{version} {}", key.0, key.1))
+    }
+}
+
+impl Definition {
+    /// The version that an object names.
+    pub(super) fn version_of(&self, object: &Value) -> Option<&Version> {
+        let api_version = object.get("apiVersion").and_then(Value::as_str)?;
+        self.versions.get(api_version.split_once('/')?.1)
+    }
+
+    /// The names of the served versions.
+    pub(super) fn served(&self) -> Vec<&str> {
+        let served = self.versions.iter().filter(|(_, it)| it.is_served);
+        served.map(|(name, _)| name.as_str()).collect()
+    }
+
+    /// The compiled schema of a version, or why there is none.
+    pub(super) fn schema<'a>(&'a self, version: &'a Version) -> Result<&'a Schema, &'a str> {
+        let compile =
+            || Schema::from_crd(&self.value, &version.name).map_err(|error| error.to_string());
+        version
+            .schema
+            .get_or_init(compile)
+            .as_ref()
+            .map_err(String::as_str)
+    }
+
+    /// The schema of a version for corrections; `None` if it does not compile in this form.
+    pub(super) fn structure<'a>(&'a self, version: &'a Version) -> Option<&'a StructuralSchema> {
+        let compile = || {
+            let versions = self.value["spec"]["versions"].as_array()?;
+            let found = versions
+                .iter()
+                .find(|it| it["name"] == version.name.as_str())?;
+            StructuralSchema::new(&found["schema"]["openAPIV3Schema"]).ok()
+        };
+        version.structure.get_or_init(compile).as_ref()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::DefinitionSet;
+    use serde_json::json;
+
+    #[test]
+    fn nearest_kind_of_the_definitions() {
+        let mut set = DefinitionSet::default();
+        for (group, kind) in [("example.com", "Widget"), ("example.org", "Gadget")] {
+            assert!(set.add(&json!({"spec": {
+                "group": group, "names": {"kind": kind}, "versions": [{"name": "v1", "served": true}],
+            }})));
+        }
+        for (api_version, kind, expected) in [
+            ("example.com/v1", "Widgit", Some("example.com/v1 Widget")),
+            ("example.com/v2", "widget", Some("example.com/v1 Widget")),
+            ("exmaple.com/v1", "Widget", Some("example.com/v1 Widget")),
+            ("example.com/v1", "Cluster", None),
+            ("other.dev/v1", "Widget", None),
+            ("v1", "Widget", None),
+        ] {
+            let found = set.nearest(api_version, kind);
+            assert_eq!(found.as_deref(), expected, "{api_version} {kind}");
+        }
+    }
+
+    #[test]
+    fn incomplete_definitions_are_not_added() {
+        let mut set = DefinitionSet::default();
+        for definition in [
+            json!({}),
+            json!({"spec": {"group": "example.com", "names": {"kind": "Widget"}}}),
+            json!({"spec": {"group": "example.com", "versions": [{"name": "v1"}]}}),
+        ] {
+            assert!(!set.add(&definition), "{definition}");
+        }
+        assert!(set.is_empty());
+    }
+}

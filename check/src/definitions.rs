@@ -7,5 +7,6 @@ mod set;
 mod suggestions;
 
 pub(crate) use custom_resource::check_custom_resource;
-pub(crate) use definition_object::{check_definition, is_definition};
-pub use set::DefinitionSet;
+pub(crate) use definition_object::check_definition;
+pub use definition_object::is_definition;
+pub use set::{DefinitionSet, IncompleteDefinition};

@@ -27,7 +27,7 @@ pub mod yaml;
 
 pub use checker::{CheckedObject, Checker};
 pub use conversion::{Converter, PriorityClassValues, YamlError, append_yaml, convert_value};
-pub use definitions::DefinitionSet;
+pub use definitions::{DefinitionSet, IncompleteDefinition, is_definition};
 pub use document::{Document, Identity, Origin};
 pub use exception_usage::{ExceptionStatus, ExceptionUsage};
 pub use fix::{FixedFile, Fixer};

@@ -1,6 +1,6 @@
 //! Checks an object with the definition of its kind.
 
-use super::field_text::field_of;
+use super::field_text::{decode_finding, field_of};
 use super::set::{Definition, DefinitionSet};
 use super::suggestions::unknown_fields;
 use crate::severity::Severity;
@@ -129,7 +129,7 @@ fn answer(schema: &Schema, object: &Value, old: Option<&Value>, out: &mut Vec<Fo
     match answer.verdict {
         Verdict::Accepted(_) => {}
         Verdict::Undecodable { reason, .. } => {
-            let finding = Finding::decode_error(FieldPath::new("metadata"), None, &reason);
+            let finding = decode_finding(&reason, object);
             out.push(Found::Finding(Severity::Error, finding));
         }
         Verdict::Invalid(findings) => {

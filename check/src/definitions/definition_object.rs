@@ -1,5 +1,6 @@
 //! Checks a `CustomResourceDefinition` as an object.
 
+use super::field_text::decode_finding;
 use super::suggestions::unknown_fields;
 use crate::severity::Severity;
 use lockkeeper_api::field_path::{FieldPath, unescaped};
@@ -7,7 +8,7 @@ use lockkeeper_crd_schema::crd::{
     Body, FieldValidation, Request, StrictProblem, Verdict, answer_definition,
 };
 use lockkeeper_policies::finding::Finding;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 /// The keywords of schemas of which the fields have names that users choose.
 const MAPS: [&str; 4] = [
@@ -17,8 +18,9 @@ const MAPS: [&str; 4] = [
     "properties",
 ];
 
-/// Whether an object is a definition of a version that is served.
-pub(crate) fn is_definition(object: &Value) -> bool {
+/// Whether an object is a `CustomResourceDefinition` (`apiextensions.k8s.io/v1`).
+#[must_use]
+pub fn is_definition(object: &Value) -> bool {
     object["kind"] == "CustomResourceDefinition"
         && object["apiVersion"] == "apiextensions.k8s.io/v1"
 }
@@ -28,9 +30,10 @@ pub(crate) fn check_definition(
     definition: &Value,
     old: Option<&Value>,
 ) -> Vec<(Severity, Finding)> {
+    let old = old.map(established);
     let request = |field_validation| Request {
         body: Body::Object(definition),
-        old,
+        old: old.as_ref(),
         is_status: false,
         field_validation,
         namespace: "",
@@ -51,7 +54,7 @@ pub(crate) fn check_definition(
     match answer.verdict {
         Verdict::Accepted(_) => {}
         Verdict::Undecodable { reason, .. } => {
-            out.push(Finding::decode_error(FieldPath::new("spec"), None, &reason));
+            out.push(decode_finding(&reason, definition));
         }
         Verdict::Invalid(findings) => out.extend(findings),
     }
@@ -59,6 +62,23 @@ pub(crate) fn check_definition(
         finding.field = field_in_file(&finding.field);
     }
     out.into_iter().map(|it| (Severity::Error, it)).collect()
+}
+
+/// The old definition as the API server has stored it: in use, with objects in its storage version.
+fn established(old: &Value) -> Value {
+    let mut old = old.clone();
+    let versions = old["spec"]["versions"].as_array().into_iter().flatten();
+    let stored = versions.filter(|it| it["storage"] == true);
+    let stored: Vec<Value> = stored.map(|it| it["name"].clone()).collect();
+    if let Some(fields) = old.as_object_mut() {
+        fields.entry("status").or_insert_with(|| {
+            json!({
+                "conditions": [{"type": "Established", "status": "True"}],
+                "storedVersions": stored,
+            })
+        });
+    }
+    old
 }
 
 /// The field of a file that a field of the API server stands for. The server reports what is equal in all versions

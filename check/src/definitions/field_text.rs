@@ -1,6 +1,7 @@
 //! The fields that the texts of the API server name.
 
 use lockkeeper_api::field_path::FieldPath;
+use lockkeeper_policies::finding::Finding;
 use serde_json::Value;
 
 /// The field that a text such as `spec.items[0].name` names in an object. Names may contain dots and brackets, so the
@@ -38,6 +39,27 @@ pub(super) fn field_of(text: &str, object: &Value) -> FieldPath {
         rest = after;
     }
     path
+}
+
+/// The finding that an object cannot be decoded. The reason may begin with a field, also one below `metadata`.
+pub(super) fn decode_finding(reason: &str, object: &Value) -> Finding {
+    let (text, problem) = reason.split_once(": ").unwrap_or(("", reason));
+    let is_in = |object: &Value, text: &str| {
+        let end = text.find(['.', '[']).unwrap_or(text.len());
+        text.get(..end).is_some_and(|it| object.get(it).is_some())
+    };
+    let metadata = &object["metadata"];
+    let (field, problem) = if text.contains(' ') {
+        (FieldPath::new("metadata"), reason)
+    } else if is_in(object, text) {
+        (field_of(text, object), problem)
+    } else if is_in(metadata, text) {
+        (field_of(&format!("metadata.{text}"), object), problem)
+    } else {
+        (FieldPath::new("metadata"), reason)
+    };
+    let value = object.pointer(&field.pointer()).cloned();
+    Finding::decode_error(field, value.as_ref(), problem)
 }
 
 /// An index at the start of a text, and the text after it.

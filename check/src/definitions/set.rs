@@ -5,6 +5,7 @@ use lockkeeper_policies::schema::StructuralSchema;
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::sync::OnceLock;
+use thiserror::Error;
 
 /// The least similarity of a suggested kind.
 const SIMILARITY_MIN: f64 = 0.85;
@@ -15,6 +16,13 @@ const SIMILARITY_MIN: f64 = 0.85;
 pub struct DefinitionSet {
     definitions: BTreeMap<(String, String), Definition>,
 }
+
+/// A definition without a group, a kind or versions.
+#[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
+#[error(
+    "the definition has no spec.group, spec.names.kind or spec.versions; its objects are not checked"
+)]
+pub struct IncompleteDefinition;
 
 /// A definition.
 #[derive(Debug)]
@@ -33,13 +41,16 @@ pub(super) struct Version {
 }
 
 impl DefinitionSet {
-    /// Adds a `CustomResourceDefinition`. The first definition of a kind is used. Returns whether it was added: it is
-    /// not without a group, a kind or a version.
-    pub fn add(&mut self, definition: &Value) -> bool {
+    /// Adds a `CustomResourceDefinition`. The first definition of a kind is used.
+    ///
+    /// # Errors
+    ///
+    /// The definition has no group, no kind or no versions.
+    pub fn add(&mut self, definition: &Value) -> Result<(), IncompleteDefinition> {
         let text = |value: &Value| value.as_str().map(str::to_owned);
         let spec = &definition["spec"];
         let (Some(group), Some(kind)) = (text(&spec["group"]), text(&spec["names"]["kind"])) else {
-            return false;
+            return Err(IncompleteDefinition);
         };
         let key = (group, kind);
         let versions = spec["versions"].as_array().into_iter().flatten();
@@ -54,12 +65,14 @@ impl DefinitionSet {
             Some((name, version))
         });
         let versions: BTreeMap<String, Version> = versions.collect();
-        if versions.is_empty() || self.definitions.contains_key(&key) {
-            return false;
+        if versions.is_empty() {
+            return Err(IncompleteDefinition);
         }
-        let value = definition.clone();
-        self.definitions.insert(key, Definition { value, versions });
-        true
+        self.definitions.entry(key).or_insert_with(|| Definition {
+            value: definition.clone(),
+            versions,
+        });
+        Ok(())
     }
 
     /// Whether there are no definitions.
@@ -155,9 +168,9 @@ mod tests {
     fn nearest_kind_of_the_definitions() {
         let mut set = DefinitionSet::default();
         for (group, kind) in [("example.com", "Widget"), ("example.org", "Gadget")] {
-            assert!(set.add(&json!({"spec": {
-                "group": group, "names": {"kind": kind}, "versions": [{"name": "v1", "served": true}],
-            }})));
+            let versions = json!([{"name": "v1", "served": true}]);
+            let spec = json!({"group": group, "names": {"kind": kind}, "versions": versions});
+            set.add(&json!({"spec": spec})).unwrap();
         }
         for (api_version, kind, expected) in [
             ("example.com/v1", "Widgit", Some("example.com/v1 Widget")),
@@ -180,7 +193,7 @@ mod tests {
             json!({"spec": {"group": "example.com", "names": {"kind": "Widget"}}}),
             json!({"spec": {"group": "example.com", "versions": [{"name": "v1"}]}}),
         ] {
-            assert!(!set.add(&definition), "{definition}");
+            assert!(set.add(&definition).is_err(), "{definition}");
         }
         assert!(set.is_empty());
     }

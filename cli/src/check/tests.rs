@@ -1,5 +1,6 @@
 mod cel;
 mod conversion;
+mod definitions;
 mod labels;
 mod preemption_loops;
 mod user_rules;

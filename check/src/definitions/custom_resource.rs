@@ -41,20 +41,24 @@ pub(crate) fn check_custom_resource(
             };
             let unknown = unknown_fields(&unknown, object, structure);
             let unknown = unknown.into_iter().map(|it| (Severity::Error, it));
-            let others = out.into_iter().filter_map(|it| it.finding());
+            let others = out.into_iter().filter_map(Found::finding);
             unknown.chain(others).collect()
         }
-        Err(finding) => vec![(Severity::Error, finding)],
+        Err(finding) => vec![(Severity::Error, *finding)],
     })
 }
 
 /// The schema of the version that an object names, or why there is none.
-fn schema_of<'a>(definition: &'a Definition, object: &Value) -> Result<&'a Schema, Finding> {
+fn schema_of<'a>(definition: &'a Definition, object: &Value) -> Result<&'a Schema, Box<Finding>> {
     let served = definition.served().join(", ");
     let wrong_version = |problem: &str| {
         let field = FieldPath::new("apiVersion");
         let reason = format!("{problem}; the definition serves {served}");
-        Finding::decode_error(field, object.get("apiVersion"), &reason)
+        Box::new(Finding::decode_error(
+            field,
+            object.get("apiVersion"),
+            &reason,
+        ))
     };
     match definition.version_of(object) {
         None => Err(wrong_version("there is no such version")),
@@ -62,7 +66,7 @@ fn schema_of<'a>(definition: &'a Definition, object: &Value) -> Result<&'a Schem
         Some(version) => definition.schema(version).map_err(|reason| {
             let field = FieldPath::new("kind");
             let reason = format!("the definition of this kind cannot be used: {reason}");
-            Finding::decode_error(field, object.get("kind"), &reason)
+            Box::new(Finding::decode_error(field, object.get("kind"), &reason))
         }),
     }
 }
@@ -105,7 +109,9 @@ impl Found {
 /// Asks for the answer to a strict request; without unknown fields the remaining answer is that of a request that
 /// ignores them.
 fn answer(schema: &Schema, object: &Value, old: Option<&Value>, out: &mut Vec<Found>) {
-    let namespace = object["metadata"]["namespace"].as_str();
+    let namespace = object
+        .pointer("/metadata/namespace")
+        .and_then(Value::as_str);
     let request = |field_validation| Request {
         body: Body::Object(object),
         old,

@@ -67,8 +67,11 @@ pub(crate) fn check_definition(
 /// The old definition as the API server has stored it: in use, with objects in its storage version.
 fn established(old: &Value) -> Value {
     let mut old = old.clone();
-    let versions = old["spec"]["versions"].as_array().into_iter().flatten();
-    let stored = versions.filter(|it| it["storage"] == true);
+    let versions = old.pointer("/spec/versions").and_then(Value::as_array);
+    let stored = versions
+        .into_iter()
+        .flatten()
+        .filter(|it| it["storage"] == true);
     let stored: Vec<Value> = stored.map(|it| it["name"].clone()).collect();
     if let Some(fields) = old.as_object_mut() {
         fields.entry("status").or_insert_with(|| {

@@ -47,15 +47,22 @@ impl DefinitionSet {
     ///
     /// The definition has no group, no kind or no versions.
     pub fn add(&mut self, definition: &Value) -> Result<(), IncompleteDefinition> {
-        let text = |value: &Value| value.as_str().map(str::to_owned);
-        let spec = &definition["spec"];
-        let (Some(group), Some(kind)) = (text(&spec["group"]), text(&spec["names"]["kind"])) else {
+        let text = |value: &Value, pointer| {
+            let text = value.pointer(pointer).and_then(Value::as_str);
+            text.map(str::to_owned)
+        };
+        let (Some(group), Some(kind)) = (
+            text(definition, "/spec/group"),
+            text(definition, "/spec/names/kind"),
+        ) else {
             return Err(IncompleteDefinition);
         };
         let key = (group, kind);
-        let versions = spec["versions"].as_array().into_iter().flatten();
-        let versions = versions.filter_map(|it| {
-            let name = text(&it["name"])?;
+        let versions = definition
+            .pointer("/spec/versions")
+            .and_then(Value::as_array);
+        let versions = versions.into_iter().flatten().filter_map(|it| {
+            let name = text(it, "/name")?;
             let version = Version {
                 name: name.clone(),
                 is_served: it["served"] == true,
@@ -149,11 +156,11 @@ impl Definition {
     /// The schema of a version for corrections; `None` if it does not compile in this form.
     pub(super) fn structure<'a>(&'a self, version: &'a Version) -> Option<&'a StructuralSchema> {
         let compile = || {
-            let versions = self.value["spec"]["versions"].as_array()?;
+            let versions = self.value.pointer("/spec/versions")?.as_array()?;
             let found = versions
                 .iter()
                 .find(|it| it["name"] == version.name.as_str())?;
-            StructuralSchema::new(&found["schema"]["openAPIV3Schema"]).ok()
+            StructuralSchema::new(found.pointer("/schema/openAPIV3Schema")?).ok()
         };
         version.structure.get_or_init(compile).as_ref()
     }

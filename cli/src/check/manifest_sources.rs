@@ -2,6 +2,7 @@
 
 use crate::Failure;
 use clap::Args;
+use lockkeeper_api::field_path::FieldPath;
 use lockkeeper_check::report::CheckedFile;
 use lockkeeper_check::{
     Converter, DefinitionSet, OldObjects, ParsedSource, ReadError, is_definition, worker_pool,
@@ -62,13 +63,13 @@ impl SourceArguments {
         let mut unreadable = Vec::new();
         for ManifestSource(source) in &self.crds {
             let texts = source.texts(source).map_err(usage_failure)?;
-            for_each_source(texts, &mut unreadable, |source| {
+            for_each_source(&texts, &mut unreadable, |source| {
                 let documents = source.documents.iter();
                 for document in documents.filter(|it| is_definition(&it.value)) {
                     definitions
                         .add(&document.value)
                         .map_err(|error| ReadError {
-                            location: source.locate(document, &Default::default()),
+                            location: source.locate(document, &FieldPath::default()),
                             message: error.to_string(),
                         })?;
                 }
@@ -97,7 +98,7 @@ impl SourceArguments {
         } else {
             texts = source.texts(source).map_err(usage_failure)?;
         }
-        for_each_source(texts, &mut unreadable, |source| {
+        for_each_source(&texts, &mut unreadable, |source| {
             for document in converter.convert_source(source).documents {
                 objects.add(document);
             }
@@ -125,7 +126,7 @@ fn usage_failure(error: Error) -> Failure {
 
 /// Parses texts on all cores, and consumes them in their order. A text with an error is unreadable.
 fn for_each_source(
-    texts: Vec<Text>,
+    texts: &[Text],
     unreadable: &mut Vec<CheckedFile>,
     mut consume: impl FnMut(ParsedSource) -> Result<(), ReadError> + Send,
 ) {

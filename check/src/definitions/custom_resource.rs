@@ -142,9 +142,21 @@ fn answer(schema: &Schema, object: &Value, old: Option<&Value>, out: &mut Vec<Fo
             let findings = findings
                 .into_iter()
                 .filter(|it| !it.detail.starts_with(RULES_SKIPPED));
-            out.extend(findings.map(|it| Found::Finding(Severity::Error, it)));
+            out.extend(findings.map(|mut finding| {
+                if let Some(field) = quoted_field(&finding) {
+                    finding.field = field_of(field, object);
+                }
+                Found::Finding(Severity::Error, finding)
+            }));
         }
     }
+}
+
+/// The field in the text of a finding without a field: the API server reports logic (`anyOf`, `not`) in this way.
+fn quoted_field(finding: &Finding) -> Option<&str> {
+    let is_nowhere = finding.field == FieldPath::default();
+    let rest = finding.detail.strip_prefix('"').filter(|_| is_nowhere)?;
+    rest.split_once("\" must ").map(|it| it.0)
 }
 
 /// A warning of the API server as a finding.

@@ -29,6 +29,10 @@ spec:
             properties:
               size: {type: integer, maximum: 9}
               colour: {type: string, enum: [red, blue], default: red}
+              port:
+                type: object
+                properties: {number: {type: integer}, name: {type: string}}
+                oneOf: [{required: [number]}, {required: [name]}]
               owner:
                 type: string
                 x-kubernetes-validations:
@@ -100,7 +104,7 @@ fn findings(text: &str) -> Vec<&str> {
 fn objects_of_any_definition_are_checked_with_positions() {
     let bad = widget(
         "bad",
-        "  size: 12\n  color: blue\n  parts:\n  - name: red\n  - nmae: x\n",
+        "  size: 12\n  color: blue\n  port: {number: 1, name: a}\n  parts:\n  - name: red\n  - nmae: x\n",
     );
     let rule = widget("rule", "  size: 1\n  parts:\n  - name: red\n");
     let good = widget(

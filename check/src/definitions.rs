@@ -7,6 +7,6 @@ mod set;
 mod suggestions;
 
 pub(crate) use custom_resource::check_custom_resource;
-pub(crate) use definition_object::check_definition;
 pub use definition_object::is_definition;
+pub(crate) use definition_object::{check_definition, is_patch};
 pub use set::{DefinitionSet, IncompleteDefinition};

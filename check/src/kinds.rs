@@ -18,7 +18,9 @@ use self::decode::{
 use self::kind_finding::kind_finding;
 use self::result::Findings;
 use self::schemas::{KindDefinition, SchemaSource, kueue_schemas, lockkeeper_schemas};
-use crate::definitions::{DefinitionSet, check_custom_resource, check_definition, is_definition};
+use crate::definitions::{
+    DefinitionSet, check_custom_resource, check_definition, is_definition, is_patch,
+};
 use crate::document::Identity;
 use crate::list_target::ListTarget;
 use crate::rule_selection::RuleSelection;
@@ -331,6 +333,9 @@ impl KindRegistry {
             settings.user_rules.for_kind(kind_name(object)).next()?;
             Some(apply_user_rules(object, old, settings))
         };
+        if is_definition(object) && is_patch(object) {
+            return None;
+        }
         let Some(findings) = self.definition_findings(object, old, identity, context) else {
             let newest_version = |kind: &str| self.newest_version(kind);
             if let Some(finding) = kind_finding(object, &self.catalog, newest_version) {

@@ -25,6 +25,13 @@ pub fn is_definition(object: &Value) -> bool {
         && object["apiVersion"] == "apiextensions.k8s.io/v1"
 }
 
+/// Whether a definition has nothing that every definition needs: it is a patch for kustomize, not an object.
+pub(crate) fn is_patch(definition: &Value) -> bool {
+    let spec = definition.get("spec");
+    let has = |key: &str| spec.is_some_and(|it| it.get(key).is_some());
+    !["group", "names", "scope", "versions"].into_iter().any(has)
+}
+
 /// The findings about a definition, or about its change.
 pub(crate) fn check_definition(
     definition: &Value,

@@ -1,5 +1,6 @@
 //! The definitions of a check, compiled on first use.
 
+use super::definition_object::is_patch;
 use lockkeeper_crd_schema::crd::Schema;
 use lockkeeper_policies::schema::StructuralSchema;
 use serde_json::Value;
@@ -41,12 +42,15 @@ pub(super) struct Version {
 }
 
 impl DefinitionSet {
-    /// Adds a `CustomResourceDefinition`. The first definition of a kind is used.
+    /// Adds a `CustomResourceDefinition`. The first definition of a kind is used. Patches of definitions are ignored.
     ///
     /// # Errors
     ///
     /// The definition has no group, no kind or no versions.
     pub fn add(&mut self, definition: &Value) -> Result<(), IncompleteDefinition> {
+        if is_patch(definition) {
+            return Ok(());
+        }
         let text = |value: &Value, pointer| {
             let text = value.pointer(pointer).and_then(Value::as_str);
             text.map(str::to_owned)
@@ -196,12 +200,14 @@ mod tests {
     fn incomplete_definitions_are_not_added() {
         let mut set = DefinitionSet::default();
         for definition in [
-            json!({}),
+            json!({"spec": {"scope": "Cluster"}}),
             json!({"spec": {"group": "example.com", "names": {"kind": "Widget"}}}),
             json!({"spec": {"group": "example.com", "versions": [{"name": "v1"}]}}),
         ] {
             assert!(set.add(&definition).is_err(), "{definition}");
         }
+        let patch = json!({"metadata": {"name": "a"}, "spec": {"conversion": {}}});
+        assert!(set.add(&patch).is_ok());
         assert!(set.is_empty());
     }
 }

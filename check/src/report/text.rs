@@ -246,7 +246,11 @@ fn skip_reason(kind: &str) -> &'static str {
         return "";
     };
     let group = version.split_once('/').map_or("", |it| it.0);
-    if group.contains('.') && !BUILT_IN_GROUPS.contains(&group) {
+    if group == "kustomize.config.k8s.io" {
+        " (input of kustomize)"
+    } else if kind.ends_with(" CustomResourceDefinition") {
+        " (patch of a definition)"
+    } else if group.contains('.') && !BUILT_IN_GROUPS.contains(&group) {
         " (no definition: give it with --crds)"
     } else {
         " (built-in kind without rules)"

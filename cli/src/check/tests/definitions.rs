@@ -174,7 +174,7 @@ fn broken_definitions_are_reported_and_other_files_checked() {
         ("crds/a.yaml", "a: [1\n"),
         (
             "crds/b.yaml",
-            "apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nspec: {}\n",
+            "apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nspec: {scope: Cluster}\n",
         ),
         ("crds/c.yaml", DEFINITION),
         ("deploy/widget.yaml", &bad),
@@ -191,6 +191,36 @@ fn broken_definitions_are_reported_and_other_files_checked() {
         "{text}"
     );
     assert_eq!(code, 2);
+}
+
+#[test]
+fn inputs_of_kustomize_are_skipped() {
+    let patch = "apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata: {name: widgets.example.com, annotations: {a: b}}\n";
+    let good = widget("good", "  size: 1\n");
+    let files = [
+        ("crd/bases/widgets.yaml", DEFINITION),
+        (
+            "crd/kustomization.yaml",
+            "resources: [bases/widgets.yaml]\n",
+        ),
+        ("crd/kustomizeconfig.yaml", "nameReference: []\n"),
+        ("crd/patches/webhook.yaml", patch),
+        ("samples/widget.yaml", &*good),
+        ("samples/kustomization.yaml", "resources: [widget.yaml]\n"),
+    ];
+    let (text, code) = run(
+        &files,
+        &["--crds", "{}/crd", "{}/samples", "{}/crd", "--verbose"],
+    );
+    assert_eq!(
+        text,
+        "\
+not checked: 1 apiextensions.k8s.io/v1 CustomResourceDefinition (patch of a definition)
+not checked: 3 kustomize.config.k8s.io/v1beta1 Kustomization (input of kustomize)
+0 errors, 0 warnings in 6 files, 2 objects checked, 4 of other kinds
+"
+    );
+    assert_eq!(code, 0);
 }
 
 #[test]

@@ -4,7 +4,6 @@ mod answer;
 mod cel;
 mod cel_check;
 mod cel_functions;
-mod cel_macros;
 mod cel_overloads;
 mod cel_types;
 mod collector;

@@ -1,7 +1,7 @@
 //! The functions of the environment of Kubernetes 1.37 with their types.
 
-use super::cel_macros::{MAP_INSERT, SORT_BY_KEYS};
 use super::cel_types::Type;
+use crate::crd::cel_macros::{MAP_INSERT, SORT_BY_KEYS};
 use crate::crd::expression::is_named_format;
 
 const IP: Type<'static> = Type::Library("net.IP");

@@ -44,20 +44,17 @@ pub(in super::super) fn evaluate<'a>(
     value
 }
 
-pub(super) struct Evaluator<'s, 'a> {
-    pub(super) scope: &'s mut Scope<'a>,
-    pub(super) budget: &'s mut Budget,
+struct Evaluator<'s, 'a> {
+    scope: &'s mut Scope<'a>,
+    budget: &'s mut Budget,
 }
 
 impl<'a> Evaluator<'_, 'a> {
-    pub(super) fn expression(&mut self, tree: &IdedExpr) -> Outcome<'a> {
-        self.budget.step()?;
+    fn expression(&mut self, tree: &IdedExpr) -> Outcome<'a> {
+        self.budget.step(1)?;
         match &tree.expr {
             Expr::Literal(literal) => Ok(self::literal(literal)),
-            Expr::Ident(name) => {
-                self.budget.charge(READ_COST)?;
-                self.name(name)
-            }
+            Expr::Ident(name) => self.name(name),
             Expr::Select(select) => self.select(select),
             Expr::Call(call) => self.call(call),
             Expr::Comprehension(all) => self.comprehension(all),
@@ -122,9 +119,11 @@ impl<'a> Evaluator<'_, 'a> {
         times::message(&message.type_name, seconds, nanos)
     }
 
-    fn name(&self, name: &str) -> Outcome<'a> {
+    fn name(&mut self, name: &str) -> Outcome<'a> {
         if let Some(value) = self.scope.get(name) {
-            return value.clone();
+            let value = value.clone();
+            self.budget.charge(READ_COST)?;
+            return value;
         }
         match TYPES.iter().find(|it| **it == name) {
             Some(name) => Ok(Value::Type(name)),
@@ -132,7 +131,7 @@ impl<'a> Evaluator<'_, 'a> {
         }
     }
 
-    pub(super) fn has_variable(&self, name: &str) -> bool {
+    fn has_variable(&self, name: &str) -> bool {
         self.scope.get(name).is_some()
     }
 
@@ -145,7 +144,7 @@ impl<'a> Evaluator<'_, 'a> {
             Some("google.protobuf.Duration") => return Ok(Value::Type("google.protobuf.Duration")),
             _ => {}
         }
-        let operand = self.expression(&select.operand)?;
+        let operand = self.operand(&select.operand)?;
         if !select.test {
             self.budget.charge(READ_COST)?;
         }
@@ -177,8 +176,8 @@ impl<'a> Evaluator<'_, 'a> {
             (op::LOGICAL_AND, [left, right]) => self.logic(left, right, false),
             (op::LOGICAL_OR, [left, right]) => self.logic(left, right, true),
             (op::CONDITIONAL, [condition, yes, no]) => match self.expression(condition)? {
-                Value::Bool(true) => self.expression(yes),
-                Value::Bool(false) => self.expression(no),
+                Value::Bool(true) => self.part(yes),
+                Value::Bool(false) => self.part(no),
                 _ => no_overload(),
             },
             (op::NOT_STRICTLY_FALSE, [condition]) => {
@@ -195,13 +194,45 @@ impl<'a> Evaluator<'_, 'a> {
                 self.budget.charge(READ_COST)?;
                 operators::optional_index(&operand, &key)
             }
-            _ => {
-                if let Some(value) = self.macro_call(call) {
-                    return value;
-                }
-                self.strict_call(call)
+            (op::INDEX, [operand, key]) => {
+                let container = self.operand(operand)?;
+                let key = self.part(key)?;
+                self.budget.charge(READ_COST)?;
+                operators::apply(op::INDEX, &[container, key]).unwrap_or_else(no_overload)
             }
+            ("or" | "orValue", [other]) => match call.target.as_deref() {
+                Some(target) => self.or(call.func_name == "or", target, other),
+                None => self.strict_call(call),
+            },
+            _ => self.strict_call(call),
         }
+    }
+
+    /// `or` and `orValue`: the other value is evaluated only if it is needed.
+    fn or(&mut self, is_or: bool, target: &IdedExpr, other: &IdedExpr) -> Outcome<'a> {
+        match self.expression(target)? {
+            Value::Optional(None) => self.expression(other),
+            value @ Value::Optional(Some(_)) if is_or => Ok(value),
+            Value::Optional(Some(value)) => Ok(value.as_ref().clone()),
+            _ => no_overload(),
+        }
+    }
+
+    /// An operand of which a field or an item is read. cel-go charges the read of a value that is computed.
+    fn operand(&mut self, tree: &IdedExpr) -> Outcome<'a> {
+        if !is_attribute(tree) {
+            self.budget.charge(READ_COST)?;
+        }
+        self.expression(tree)
+    }
+
+    /// A branch of a condition, or a key. cel-go does not charge the read of a variable there.
+    fn part(&mut self, tree: &IdedExpr) -> Outcome<'a> {
+        let value = self.expression(tree);
+        if is_attribute(tree) {
+            self.budget.refund(READ_COST);
+        }
+        value
     }
 
     /// A function whose arguments are evaluated first.
@@ -220,6 +251,7 @@ impl<'a> Evaluator<'_, 'a> {
         for arg in &call.args {
             args.push(self.expression(arg)?);
         }
+        self.budget.step(costs::copied(&name, &args))?;
         let value = match operators::apply(&name, &args) {
             Some(value) => value,
             None => functions::call(&name, has_target, &args),
@@ -267,12 +299,20 @@ impl<'a> Evaluator<'_, 'a> {
 
     fn comprehension(&mut self, all: &ComprehensionExpr) -> Outcome<'a> {
         let range = self.expression(&all.iter_range)?;
-        let items = operators::range_of(&range)?;
+        let items = if all.iter_var2.is_some() {
+            operators::pairs_of(&range)?
+        } else {
+            let items = operators::range_of(&range)?.into_iter();
+            items.map(|it| (it, Ok(Value::Null))).collect()
+        };
         let before = self.scope.count();
         let initial = self.expression(&all.accu_init);
         self.scope.set(&all.accu_var, initial);
-        for item in items {
-            self.scope.set(&all.iter_var, item);
+        for (first, second) in items {
+            self.scope.set(&all.iter_var, first);
+            if let Some(name) = &all.iter_var2 {
+                self.scope.set(name, second);
+            }
             let condition = self.expression(&all.loop_cond);
             if let Ok(Value::Bool(false)) = condition {
                 self.scope.truncate(before.saturating_add(1));
@@ -301,6 +341,18 @@ fn is_constant(tree: &IdedExpr) -> bool {
             EntryExpr::MapEntry(entry) => is_constant(&entry.key) && is_constant(&entry.value),
             EntryExpr::StructField(_) => false,
         }),
+        _ => false,
+    }
+}
+
+/// Whether an expression is a variable, or a field or an item of one.
+fn is_attribute(tree: &IdedExpr) -> bool {
+    match &tree.expr {
+        Expr::Ident(name) => !TYPES.contains(&name.as_str()),
+        Expr::Select(select) => !select.test && is_attribute(&select.operand),
+        Expr::Call(call) if call.func_name == op::INDEX => {
+            call.args.first().is_some_and(is_attribute)
+        }
         _ => false,
     }
 }

@@ -61,13 +61,24 @@ impl Budget {
         Ok(())
     }
 
-    /// Counts a part of an expression.
+    /// The cost of the last evaluation.
+    #[cfg(test)]
+    pub(super) fn used(&self) -> u64 {
+        self.used
+    }
+
+    /// Takes a charge back.
+    pub(super) fn refund(&mut self, cost: u64) {
+        self.used = self.used.saturating_sub(cost);
+    }
+
+    /// Counts parts of expressions.
     ///
     /// # Errors
     ///
     /// If too many parts were evaluated.
-    pub(super) fn step(&mut self) -> Result<(), Failure> {
-        let steps = self.steps.checked_sub(1);
+    pub(super) fn step(&mut self, count: u64) -> Result<(), Failure> {
+        let steps = self.steps.checked_sub(count);
         self.steps = steps.ok_or(Failure::CostExceeded)?;
         Ok(())
     }

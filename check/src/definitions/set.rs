@@ -79,9 +79,15 @@ impl DefinitionSet {
         if versions.is_empty() {
             return Err(IncompleteDefinition);
         }
-        self.definitions.entry(key).or_insert_with(|| Definition {
-            value: definition.clone(),
-            versions,
+        self.definitions.entry(key).or_insert_with(|| {
+            let mut value = definition.clone();
+            let schemas = value.pointer_mut("/spec/versions");
+            for version in schemas.and_then(Value::as_array_mut).into_iter().flatten() {
+                if let Some(schema) = version.pointer_mut("/schema/openAPIV3Schema") {
+                    remove_descriptions(schema);
+                }
+            }
+            Definition { value, versions }
         });
         Ok(())
     }
@@ -170,10 +176,53 @@ impl Definition {
     }
 }
 
+/// Removes the descriptions of a schema: they are most of its text, and no check reads them.
+fn remove_descriptions(schema: &mut Value) {
+    let Value::Object(fields) = schema else {
+        return;
+    };
+    if fields.get("description").is_some_and(Value::is_string) {
+        fields.remove("description");
+    }
+    for (keyword, value) in fields.iter_mut() {
+        match (keyword.as_str(), value) {
+            ("properties", Value::Object(schemas)) => {
+                schemas.values_mut().for_each(remove_descriptions);
+            }
+            ("allOf" | "anyOf" | "oneOf", Value::Array(schemas)) => {
+                schemas.iter_mut().for_each(remove_descriptions);
+            }
+            ("items" | "additionalProperties" | "not", schema) => remove_descriptions(schema),
+            _ => {}
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
-    use super::DefinitionSet;
+    use super::{DefinitionSet, remove_descriptions};
     use serde_json::json;
+
+    #[test]
+    fn descriptions_are_removed_but_fields_with_that_name_are_not() {
+        let mut schema = json!({
+            "description": "text",
+            "properties": {
+                "description": {"type": "string", "description": "text"},
+                "list": {"items": {"description": "text", "oneOf": [{"description": "text"}]}},
+            },
+            "default": {"description": "kept"},
+        });
+        remove_descriptions(&mut schema);
+        let expected = json!({
+            "properties": {
+                "description": {"type": "string"},
+                "list": {"items": {"oneOf": [{}]}},
+            },
+            "default": {"description": "kept"},
+        });
+        assert_eq!(schema, expected);
+    }
 
     #[test]
     fn nearest_kind_of_the_definitions() {

@@ -193,6 +193,10 @@ impl<'a> Validator<'a> {
             if self.is_stopped {
                 return;
             }
+            // A definition with an empty rule is not accepted; its defaults are checked all the same.
+            if rule.text.trim().is_empty() {
+                continue;
+            }
             let program = match &rule.program {
                 Ok(program) => program,
                 Err(reason) => {

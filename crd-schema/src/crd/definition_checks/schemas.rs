@@ -1,14 +1,17 @@
 //! The rules for each schema of a definition besides structurality: supported keywords, list types, map types, CEL.
 
 use super::cel;
+use super::cel_types::Type;
 use super::collector::{Collector, entries, is_set, object, text};
 use super::cost::{Costs, cardinality_below};
 use crate::crd::node::Node;
 use crate::crd::values::{array_at, flag_at, texts_at};
+use crate::finding::ErrorKind;
 use lockkeeper_api::field_path::FieldPath;
 use serde_json::Value;
 
-const TYPES: [&str; 6] = ["array", "boolean", "integer", "number", "object", "string"];
+/// The types of schemas.
+pub(super) const TYPES: [&str; 6] = ["array", "boolean", "integer", "number", "object", "string"];
 
 const LIST_TYPES: [&str; 3] = ["atomic", "set", "map"];
 
@@ -85,6 +88,12 @@ fn visit(
         .node
         .filter(|_| out.schemas.findings.len() == before)
     {
+        let is_resource = is_root || node.is_embedded;
+        if !rules.is_empty() && Type::of_schema(node, is_resource).is_none() {
+            let field = path.clone().field("x-kubernetes-validations");
+            let detail = "internal error: failed to construct type information for x-kubernetes-validations rules: unable to convert structural schema to CEL declarations";
+            out.cel.push(field, ErrorKind::Internal, None, detail);
+        }
         for (position, rule) in rules.iter().enumerate() {
             let path = path
                 .clone()
@@ -92,7 +101,7 @@ fn visit(
                 .index(position);
             let place = cel::Place {
                 node,
-                is_resource: is_root || node.is_embedded,
+                is_resource,
                 is_uncorrelatable: context.is_uncorrelatable,
                 cardinality: context.cardinality,
             };

@@ -7,6 +7,7 @@ use crate::crd::node::Node;
 use crate::crd::values::{array_at, flag_at};
 use lockkeeper_api::field_path::FieldPath;
 use serde_json::Value;
+use std::borrow::Cow;
 
 const SCOPES: [&str; 2] = ["Cluster", "Namespaced"];
 
@@ -198,9 +199,16 @@ fn parts(
     }
     let fields = array_at(version, "selectableFields");
     if shared.selectable_fields != is_version && !fields.is_empty() {
+        let path_of_schema = path.clone();
         let path = path.clone().field("selectableFields");
         match schema {
             // A shared schema is not part of the version any more.
+            Some(schema)
+                if shared.schema != is_version && structural::has_unsupported_keywords(schema) =>
+            {
+                let path = path_of_schema.named("schema.openAPIV3Schema");
+                out.invalid(path, "a keyword is not supported");
+            }
             Some(schema) if shared.schema != is_version => {
                 versions::selectable_fields(fields, schema, &path, out);
             }
@@ -244,7 +252,7 @@ fn root_schema(
     let mut root = None;
     if is_supported {
         structural::validate(schema, path, out);
-        root = Node::from_schema(schema)
+        root = Node::from_schema(&with_known_types(schema))
             .ok()
             .filter(|_| out.findings.len() == before);
         if let Some(root) = &root {
@@ -255,6 +263,46 @@ fn root_schema(
     schemas::validate(schema, root.as_ref(), is_unchanged, path, out);
     if !is_supported && out.findings.len() == before {
         out.invalid(path.clone(), "a keyword is not supported");
+    }
+}
+
+/// A schema without types that do not exist: they are findings of their own, and do not keep the API server from checking
+/// defaults and CEL rules.
+fn with_known_types(schema: &Value) -> Cow<'_, Value> {
+    if !has_unknown_types(schema) {
+        return Cow::Borrowed(schema);
+    }
+    let mut schema = schema.clone();
+    remove_unknown_types(&mut schema);
+    Cow::Owned(schema)
+}
+
+fn has_unknown_types(schema: &Value) -> bool {
+    let kind = text(schema, "type");
+    let is_unknown = !kind.is_empty() && !schemas::TYPES.contains(&kind);
+    is_unknown || structural::below(schema).into_iter().any(has_unknown_types)
+}
+
+fn remove_unknown_types(schema: &mut Value) {
+    let kind = text(schema, "type");
+    let is_unknown = !kind.is_empty() && !schemas::TYPES.contains(&kind);
+    let Value::Object(fields) = schema else {
+        return;
+    };
+    if is_unknown {
+        fields.remove("type");
+    }
+    for (keyword, value) in fields.iter_mut() {
+        match (keyword.as_str(), value) {
+            ("properties", Value::Object(schemas)) => {
+                schemas.values_mut().for_each(remove_unknown_types);
+            }
+            ("allOf" | "anyOf" | "oneOf", Value::Array(schemas)) => {
+                schemas.iter_mut().for_each(remove_unknown_types);
+            }
+            ("items" | "additionalProperties" | "not", schema) => remove_unknown_types(schema),
+            _ => {}
+        }
     }
 }
 

@@ -81,6 +81,7 @@ const ALLOWED_DEPENDENCIES: &[(&str, &[&str])] = &[
         &[
             "lockkeeper-api",
             "lockkeeper-cluster-state",
+            "lockkeeper-crd-schema",
             "lockkeeper-crdgen",
             "lockkeeper-policies",
             "lockkeeper-preemption",

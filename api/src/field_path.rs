@@ -97,6 +97,14 @@ impl FieldPath {
         self
     }
 
+    /// Appends the parts of a path that begins here.
+    #[must_use]
+    pub fn join(mut self, below: &Self) -> Self {
+        self.elements.extend_from_slice(&below.elements);
+        self.names.push_str(&below.names);
+        self
+    }
+
     fn push_name(&mut self, name: &str) -> usize {
         if self.names.is_empty() {
             self.names.reserve(USUAL_NAMES_LENGTH);
@@ -240,6 +248,15 @@ mod tests {
         assert_eq!(path.text(), text);
         assert_eq!(path.identity(), identity);
         assert_eq!(path.pointer(), pointer);
+    }
+
+    #[test]
+    fn join_appends_all_parts() {
+        let below = FieldPath::new("a.b").item(3, "key").key("c/d");
+        let path = FieldPath::new("spec").named("x.y").join(&below);
+        assert_eq!(path.to_string(), "spec.x.y.a.b[3][c/d]");
+        assert_eq!(path.pointer(), "/spec/x.y/a/b/3/c~1d");
+        assert_eq!(path.clone().join(&FieldPath::default()), path);
     }
 
     #[test]

@@ -1,7 +1,9 @@
 //! Runs schemas and rules on objects, and adds suppressions and positions.
 
+use crate::definitions::DefinitionSet;
 use crate::document::{Document, Identity};
 use crate::kinds::{KindCheckResult, KindRegistry, severity};
+use crate::old_objects::OldObjects;
 use crate::preemption_loops::{LoopFinding, LoopFindings};
 use crate::report::{FileObjects, ReportedFinding, ReportedObject, SkippedKinds, SourceText};
 use crate::rule_selection::RuleSelection;
@@ -18,6 +20,7 @@ use lockkeeper_policies::preemption_loops as loop_rule;
 use lockkeeper_policies::rule::Context;
 use lockkeeper_policies::settings::Settings;
 use lockkeeper_policies::suppression::{self, Suppressions};
+use std::sync::Arc;
 
 /// Checks objects, in any order and from several threads.
 pub struct Checker {
@@ -28,6 +31,8 @@ pub struct Checker {
     loop_findings: LoopFindings,
     /// Whether objects of other kinds are errors.
     is_strict: bool,
+    /// The objects before a change.
+    old_objects: OldObjects,
 }
 
 /// A checked object. Its findings have no positions yet.
@@ -59,6 +64,7 @@ impl Checker {
             selection,
             loop_findings,
             is_strict: false,
+            old_objects: OldObjects::default(),
         })
     }
 
@@ -66,6 +72,20 @@ impl Checker {
     #[must_use]
     pub fn with_strict_kinds(mut self, is_strict: bool) -> Self {
         self.is_strict = is_strict;
+        self
+    }
+
+    /// Also checks definitions, and objects of their kinds.
+    #[must_use]
+    pub fn with_definitions(mut self, definitions: Arc<DefinitionSet>) -> Self {
+        self.kinds.set_definitions(definitions);
+        self
+    }
+
+    /// Checks the change of objects that have an old form.
+    #[must_use]
+    pub fn with_old_objects(mut self, old_objects: OldObjects) -> Self {
+        self.old_objects = old_objects;
         self
     }
 
@@ -158,6 +178,7 @@ impl Checker {
             None => Identity::from_object(&document.value),
             Some(origin) => origin.identity.clone(),
         };
+        let old = self.old_objects.find(&document.value);
         let mut suppressions = Suppressions::parse(&document.value);
         let KindCheckResult {
             mut findings,
@@ -165,9 +186,9 @@ impl Checker {
             is_complete,
         } = match &origin {
             Some(origin) if origin.is_dropped => KindCheckResult::default(),
-            _ => match self.kinds.check(document.value, &identity, &context) {
+            _ => match self.kinds.check(document.value, old, &identity, &context) {
                 Some(result) => result,
-                None if self.is_strict => unchecked_kind(&identity),
+                None if self.is_strict => self.unchecked_kind(&identity),
                 None => return None,
             },
         };
@@ -222,6 +243,21 @@ impl Checker {
         })
     }
 
+    /// The error about a kind that is not checked.
+    fn unchecked_kind(&self, identity: &Identity) -> KindCheckResult {
+        let Identity {
+            api_version, kind, ..
+        } = identity;
+        let mut reason = format!("{api_version} {kind} is not checked, and --strict requires it");
+        if let Some(near) = self.kinds.nearest_kind(identity) {
+            reason.push_str("; did you mean ");
+            reason.push_str(&near);
+            reason.push('?');
+        }
+        let finding = Finding::decode_error(FieldPath::new("kind"), None, reason.trim_start());
+        KindCheckResult::partial(vec![(Severity::Error, finding)])
+    }
+
     fn severity(&self, rule: &str, default: Action, namespace: &str) -> Option<Severity> {
         severity(&self.settings, (rule, default), namespace)
     }
@@ -243,14 +279,4 @@ impl Checker {
             });
         }
     }
-}
-
-/// The error about a kind that is not checked.
-fn unchecked_kind(identity: &Identity) -> KindCheckResult {
-    let Identity {
-        api_version, kind, ..
-    } = identity;
-    let reason = format!("{api_version} {kind} is not checked, and --strict requires it");
-    let finding = Finding::decode_error(FieldPath::new("kind"), None, reason.trim_start());
-    KindCheckResult::partial(vec![(Severity::Error, finding)])
 }

@@ -4,16 +4,23 @@ mod catalog;
 mod cel_counterparts;
 mod cel_cross_check;
 mod decode;
+mod kind_finding;
 mod offline_settings;
 mod result;
 mod schemas;
 
-use self::catalog::{Catalog, Lookup};
+use self::catalog::Catalog;
 use self::cel_counterparts::{is_expression, is_reported};
 use self::cel_cross_check::CelCrossCheck;
-use self::decode::{DefaultFn, RuleFn, check_rules, compute_defaults};
+use self::decode::{
+    ChangeRuleFn, DefaultFn, RuleFn, check_change_rules, check_rules, compute_defaults,
+};
+use self::kind_finding::kind_finding;
 use self::result::Findings;
 use self::schemas::{KindDefinition, SchemaSource, kueue_schemas, lockkeeper_schemas};
+use crate::definitions::{
+    DefinitionSet, check_custom_resource, check_definition, is_definition, is_patch,
+};
 use crate::document::Identity;
 use crate::list_target::ListTarget;
 use crate::rule_selection::RuleSelection;
@@ -29,14 +36,15 @@ use lockkeeper_policies::decode_error;
 use lockkeeper_policies::engine::{ReviewSubject, Verdict};
 use lockkeeper_policies::finding::Finding;
 use lockkeeper_policies::kinds::{self, KindVisitor};
-use lockkeeper_policies::rule::Context;
-use lockkeeper_policies::schema::{EXPRESSION, StructuralSchema, metadata};
+use lockkeeper_policies::rule::{Change, Context};
+use lockkeeper_policies::schema::{EXPRESSION, StructuralSchema, UNKNOWN, metadata};
 use lockkeeper_policies::settings::Settings;
 use lockkeeper_policies::user_rules::{self, KindName};
 use lockkeeper_policies::validated_kind::ValidatedKind;
 use serde_json::Value;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 pub(crate) use self::offline_settings::severity;
 pub use self::offline_settings::{enforce_queue_rules, offline_settings};
@@ -45,6 +53,7 @@ pub(crate) use self::result::KindCheckResult;
 struct KindEntry {
     /// `None` if the kind has only a schema.
     rules: Option<RuleFn>,
+    change_rules: Option<ChangeRuleFn>,
     /// Defaults that the schema does not have.
     defaulting: Option<DefaultFn>,
     /// The resource name in the paths of the API server.
@@ -63,6 +72,24 @@ pub struct KindRegistry {
     /// If set, both CEL evaluators run, and each rule in Rust is compared with its CEL.
     cel_cross_check: Option<CelCrossCheck>,
     selection: RuleSelection,
+    /// The definitions of other kinds.
+    definitions: Arc<DefinitionSet>,
+}
+
+impl KindEntry {
+    /// Runs the rules on an object, or on its change from an old one.
+    fn verdict(
+        &self,
+        object: &Value,
+        old: Option<&Value>,
+        context: &Context<'_>,
+    ) -> Result<Verdict, Box<Finding>> {
+        match (old, self.rules, self.change_rules) {
+            (Some(old), _, Some(rules)) => rules(old, object, context),
+            (_, Some(rules), _) => rules(object, context),
+            _ => Ok(Verdict::default()),
+        }
+    }
 }
 
 impl KindVisitor for KindRegistry {
@@ -84,6 +111,7 @@ impl KindRegistry {
             evaluates_cel: selection.includes(EXPRESSION),
             cel_cross_check: None,
             selection: selection.clone(),
+            definitions: Arc::default(),
         };
         kinds::visit(&mut registry);
         registry.add_version::<v1beta1::Workload>(v1beta1::EQUIVALENT_VERSION);
@@ -102,6 +130,17 @@ impl KindRegistry {
             }
         }
         Ok(registry)
+    }
+
+    /// Checks objects of further kinds with these definitions. Kinds with a schema of their own keep it.
+    pub fn set_definitions(&mut self, definitions: Arc<DefinitionSet>) {
+        self.definitions = definitions;
+    }
+
+    /// The kind of the definitions with the most similar name.
+    pub(crate) fn nearest_kind(&self, identity: &Identity) -> Option<String> {
+        self.definitions
+            .nearest(&identity.api_version, &identity.kind)
     }
 
     /// Adds the defaults of the webhook, for kinds where a manifest may contain them.
@@ -150,6 +189,7 @@ impl KindRegistry {
         let runs = is_selected(decode_error::ID) || rules.any(|it| is_selected(it.id));
         let kind = KindEntry {
             rules: runs.then_some(check_rules::<T>),
+            change_rules: runs.then_some(check_change_rules::<T>),
             defaulting: None,
             plural: T::plural(&()).into_owned(),
             is_namespaced: T::NAMESPACED,
@@ -164,6 +204,7 @@ impl KindRegistry {
         let kinds = self.kinds.entry(definition.version).or_default();
         let kind = kinds.entry(definition.kind).or_insert(KindEntry {
             rules: None,
+            change_rules: None,
             defaulting: None,
             plural: definition.plural,
             is_namespaced: definition.is_namespaced,
@@ -172,71 +213,17 @@ impl KindRegistry {
         kind.schema = schema;
     }
 
-    /// A finding about a document that is no object, or whose kind cannot exist. `None` if the kind may exist.
-    fn kind_finding(&self, object: &Value) -> Option<Finding> {
-        if !object.is_object() {
-            let reason = "every document must be an object with apiVersion and kind";
-            return Some(Finding::decode_error(
-                FieldPath::default(),
-                Some(object),
-                reason,
-            ));
-        }
-        let Some(kind) = object.get("kind").and_then(Value::as_str) else {
-            let reason = "missing; every object has apiVersion and kind";
-            return Some(Finding::decode_error(
-                FieldPath::new("kind"),
-                object.get("kind"),
-                reason,
-            ));
-        };
-        let Some(api_version) = object.get("apiVersion").and_then(Value::as_str) else {
-            let mut versions = self
-                .kinds
-                .iter()
-                .filter(|(_, kinds)| kinds.contains_key(kind));
-            let (first, _) = versions.next()?;
-            let group = first.split_once('/').map_or("", |it| it.0);
-            // Later versions of the same group are newer.
-            let mut same =
-                versions.filter(|(it, _)| it.split_once('/').map_or("", |it| it.0) == group);
-            let version = same.next_back().map_or(first, |(it, _)| it);
-            let reason = format!("missing; set it, for example to {version}");
-            return Some(Finding::decode_error(
-                FieldPath::new("apiVersion"),
-                None,
-                &reason,
-            ));
-        };
-        let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
-        let (field, value, reason) = match self.catalog.find(group, version, kind) {
-            Lookup::Possible => return None,
-            Lookup::UnknownKind(remedy) => ("kind", kind, remedy),
-            Lookup::UnknownVersion(near) => {
-                let near = if group.is_empty() {
-                    near
-                } else {
-                    format!("{group}/{near}")
-                };
-                (
-                    "apiVersion",
-                    api_version,
-                    format!("there is no such version; did you mean {near}?"),
-                )
-            }
-            Lookup::MisspeltGroup(near) => {
-                let reason = format!(
-                    "there is no such group with the kind {kind}; did you mean {near}/{version}?"
-                );
-                ("apiVersion", api_version, reason)
-            }
-        };
-        let value = Value::from(value);
-        Some(Finding::decode_error(
-            FieldPath::new(field),
-            Some(&value),
-            &reason,
-        ))
+    /// The newest version of a kind.
+    fn newest_version(&self, kind: &str) -> Option<&str> {
+        let mut versions = self
+            .kinds
+            .iter()
+            .filter(|(_, kinds)| kinds.contains_key(kind));
+        let (first, _) = versions.next()?;
+        let group = first.split_once('/').map_or("", |it| it.0);
+        // Later versions of the same group are newer.
+        let mut same = versions.filter(|(it, _)| it.split_once('/').map_or("", |it| it.0) == group);
+        Some(same.next_back().map_or(first, |(it, _)| it))
     }
 
     /// All kinds to list from a cluster: by group and kind, the newest version first.
@@ -263,39 +250,30 @@ impl KindRegistry {
     /// The schema of an object's kind, if there is one.
     #[must_use]
     pub fn structure(&self, object: &Value) -> Option<&StructuralSchema> {
-        self.find(object)?.schema.get()
+        let own = self.find(object).and_then(|it| it.schema.get());
+        own.or_else(|| self.definitions.structure(object))
     }
 
-    /// Checks an object; `None` if its kind is unknown.
+    /// Checks an object, or its change from an old one; `None` if its kind is unknown.
     pub(crate) fn check(
         &self,
         mut object: Value,
+        old: Option<&Value>,
         identity: &Identity,
         context: &Context<'_>,
     ) -> Option<KindCheckResult> {
         let Some(kind) = self.find(&object) else {
-            return self
-                .kind_finding(&object)
-                .map(|it| KindCheckResult::partial(vec![(Severity::Error, it)]))
-                .or_else(|| {
-                    // User rules may cover kinds that are not built in.
-                    let rules = &context.settings.user_rules;
-                    rules.for_kind(kind_name(&object)).next()?;
-                    let mut result = KindCheckResult {
-                        is_complete: true,
-                        ..KindCheckResult::default()
-                    };
-                    result.add_verdict(apply_user_rules(
-                        Verdict::default(),
-                        &object,
-                        context.settings,
-                    ));
-                    Some(result)
-                });
+            return self.check_other_kind(&object, old, identity, context);
         };
         let mut findings = Vec::new();
+        let mut old = old.cloned();
         if let Some(structure) = kind.schema.get() {
-            let is_valid = self.validate_schema(structure, kind, &mut object, |finding| {
+            if let Some(old) = &mut old {
+                structure.prune(old);
+                structure.apply_defaults(old);
+            }
+            let subject = (&mut object, old.as_ref());
+            let is_valid = self.validate_schema(structure, kind, subject, |finding| {
                 let rule = (&*finding.rule, Action::Enforce);
                 if let Some(severity) = severity(context.settings, rule, &identity.namespace) {
                     findings.push((severity, finding));
@@ -304,18 +282,28 @@ impl KindRegistry {
             if !is_valid {
                 return Some(KindCheckResult::partial(findings));
             }
+        } else if let Some(found) =
+            self.definition_findings(&object, old.as_ref(), identity, context)
+        {
+            let is_valid = found.iter().all(is_harmless);
+            findings = found;
+            if !is_valid {
+                return Some(KindCheckResult::partial(findings));
+            }
         }
         let mut result = KindCheckResult::partial(findings);
-        let user_verdict = apply_user_rules(Verdict::default(), &object, context.settings);
+        let user_verdict = apply_user_rules(&object, old.as_ref(), context.settings);
         // Rules read Kueue's newest version; findings name the fields of the version in the file.
         let moved = kueue::upgrade(&mut object);
+        if let Some(old) = &mut old {
+            kueue::upgrade(old);
+        }
         // The upgraded object has another apiVersion, and so another entry.
         let kind = self.find(&object).unwrap_or(kind);
         result
             .findings
             .extend(self.cel_disagreements(kind, &object, context.settings));
-        let rules = kind.rules.map(|rules| rules(&object, context));
-        match rules.unwrap_or_else(|| Ok(Verdict::default())) {
+        match kind.verdict(&object, old.as_ref(), context) {
             Ok(verdict) => {
                 result.findings.retain(|(_, it)| !is_reported(it, &verdict));
                 result.add_verdict(verdict);
@@ -329,6 +317,70 @@ impl KindRegistry {
             Err(mismatch) => result.findings.push((Severity::Error, *mismatch)),
         }
         Some(result)
+    }
+
+    /// Checks an object of a kind without rules: a definition, or an object with a definition.
+    fn check_other_kind(
+        &self,
+        object: &Value,
+        old: Option<&Value>,
+        identity: &Identity,
+        context: &Context<'_>,
+    ) -> Option<KindCheckResult> {
+        let settings = context.settings;
+        let user_rules = || {
+            // User rules may cover kinds that are not built in.
+            settings.user_rules.for_kind(kind_name(object)).next()?;
+            Some(apply_user_rules(object, old, settings))
+        };
+        if is_definition(object) && is_patch(object) {
+            return None;
+        }
+        let Some(findings) = self.definition_findings(object, old, identity, context) else {
+            let newest_version = |kind: &str| self.newest_version(kind);
+            if let Some(finding) = kind_finding(object, &self.catalog, newest_version) {
+                return Some(KindCheckResult::partial(vec![(Severity::Error, finding)]));
+            }
+            let mut result = KindCheckResult {
+                is_complete: true,
+                ..KindCheckResult::default()
+            };
+            result.add_verdict(user_rules()?);
+            return Some(result);
+        };
+        let is_complete = findings.iter().all(is_harmless);
+        let mut result = KindCheckResult::partial(findings);
+        result.is_complete = is_complete;
+        if let Some(verdict) = user_rules().filter(|_| is_complete) {
+            result.add_verdict(verdict);
+        }
+        Some(result)
+    }
+
+    /// The findings about a definition, or about an object by the definition of its kind. `None` if it is neither.
+    fn definition_findings(
+        &self,
+        object: &Value,
+        old: Option<&Value>,
+        identity: &Identity,
+        context: &Context<'_>,
+    ) -> Option<Findings> {
+        let found = if is_definition(object) {
+            check_definition(object, old)
+        } else {
+            check_custom_resource(&self.definitions, object, old)?
+        };
+        let configured = found.into_iter().filter_map(|(found, finding)| {
+            let rule = (&*finding.rule, Action::Enforce);
+            let configured = severity(context.settings, rule, &identity.namespace)?;
+            // A warning of the API server is none of its rejections.
+            let severity = match found {
+                Severity::Warning => Severity::Warning,
+                Severity::Error => configured,
+            };
+            Some((severity, finding))
+        });
+        Some(configured.collect())
     }
 
     /// Rules of lockkeeper's kinds whose CEL gives another result, if the cross-check is on.
@@ -352,7 +404,7 @@ impl KindRegistry {
         &self,
         structure: &StructuralSchema,
         kind: &KindEntry,
-        object: &mut Value,
+        (object, old): (&mut Value, Option<&Value>),
         mut report: impl FnMut(Finding),
     ) -> bool {
         // Unknown fields alone do not prevent the rules from running.
@@ -363,9 +415,9 @@ impl KindRegistry {
         let namespace = FieldPath::new("metadata").field("namespace");
         violations.retain(|it| !kind.is_namespaced || it.field != namespace);
         violations.extend(if self.evaluates_cel {
-            structure.check(object, None)
+            structure.check(object, old)
         } else {
-            structure.check_shape(object, None)
+            structure.check_shape(object, old)
         });
         if self.cel_cross_check.is_some() {
             violations.extend(structure.verify(object));
@@ -386,10 +438,19 @@ fn restore_field_path(finding: &mut Finding, moved: &[kueue::MovedField]) {
     }
 }
 
-/// Adds the findings of user rules.
-fn apply_user_rules(mut verdict: Verdict, object: &Value, settings: &Settings) -> Verdict {
+/// Whether rules can run in spite of a finding: the API server drops unknown fields.
+fn is_harmless((severity, finding): &(Severity, Finding)) -> bool {
+    *severity == Severity::Warning || finding.rule == UNKNOWN
+}
+
+/// The findings of user rules.
+fn apply_user_rules(object: &Value, old: Option<&Value>, settings: &Settings) -> Verdict {
+    let mut verdict = Verdict::default();
     let (kind, rules) = (kind_name(object), &settings.user_rules);
-    let subject = ReviewSubject::Create(object);
+    let subject = match old {
+        Some(old) => ReviewSubject::Update(Change { old, new: object }),
+        None => ReviewSubject::Create(object),
+    };
     user_rules::review(rules, kind, &subject, settings, &mut verdict);
     verdict
 }

@@ -18,7 +18,7 @@ pub use policy_report::PolicyReports;
 pub use result::{
     CheckedFile, FileObjects, ReportedFinding, ReportedObject, SkippedKinds, SourceText,
 };
-pub use tally::Tally;
+pub use tally::{KindTally, Tally};
 pub use text::Palette;
 pub use words::pluralize;
 
@@ -38,6 +38,10 @@ pub enum OutputFormat {
 }
 
 /// The settings of the formats.
+#[allow(
+    clippy::struct_excessive_bools,
+    reason = "they are independent flags of the command"
+)]
 pub struct FormatSettings {
     /// The styles of the text format.
     pub palette: Palette,
@@ -47,6 +51,8 @@ pub struct FormatSettings {
     pub is_stored: bool,
     /// Whether the text format lists the kinds that are not checked.
     pub is_verbose: bool,
+    /// Whether the text format has numbers by kind instead of findings.
+    pub is_summary: bool,
     /// The URL of the folder with the rule pages, for SARIF.
     pub pages: Option<String>,
 }
@@ -59,6 +65,7 @@ pub fn format(output: OutputFormat, settings: FormatSettings) -> Box<dyn Format>
             settings.palette,
             settings.is_stored,
             settings.is_verbose,
+            settings.is_summary,
         )),
         OutputFormat::Json => Box::new(json::Json),
         OutputFormat::Github => Box::new(github::Github),

@@ -2,12 +2,37 @@
 //!
 //! [`Schema::from_crd`] compiles one version of a `CustomResourceDefinition`. [`Schema::answer`] decodes, prunes,
 //! defaults and validates the body of a request; the semantics are those of `k8s.io/apiextensions-apiserver` 1.37.
+//!
+//! ```
+//! use lockkeeper_crd_schema::crd::Schema;
+//! use serde_json::json;
+//!
+//! let definition = json!({"spec": {
+//!     "group": "example.com", "scope": "Namespaced", "names": {"kind": "Widget"},
+//!     "versions": [{"name": "v1", "schema": {"openAPIV3Schema": {
+//!         "type": "object",
+//!         "properties": {"size": {"type": "integer", "default": 1}},
+//!         "x-kubernetes-validations": [{"rule": "self.size < 9", "message": "too large"}],
+//!     }}}],
+//! }});
+//! let schema = Schema::from_crd(&definition, "v1").unwrap();
+//! let mut widget = json!({
+//!     "apiVersion": "example.com/v1", "kind": "Widget", "metadata": {"name": "a"}, "colour": "red",
+//! });
+//! assert_eq!(schema.prune(&mut widget), ["colour"]);
+//! schema.default(&mut widget);
+//! assert!(schema.validate(&widget).is_empty());
+//! widget["size"] = 9.into();
+//! assert_eq!(schema.validate(&widget)[0].detail, "too large");
+//! ```
 
 mod admission;
 mod base64;
+mod cel_macros;
 mod cel_program;
 mod cel_rule;
 mod cel_rules;
+mod cel_signs;
 mod correlation;
 mod decode;
 mod defaulting;

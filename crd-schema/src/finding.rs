@@ -25,6 +25,8 @@ pub enum ErrorKind {
     TooMany,
     /// The value has the wrong JSON type.
     TypeInvalid,
+    /// The API server cannot validate the field.
+    Internal,
 }
 
 impl ErrorKind {
@@ -41,6 +43,7 @@ impl ErrorKind {
             Self::TooLong => "FieldValueTooLong",
             Self::TooMany => "FieldValueTooMany",
             Self::TypeInvalid => "FieldValueTypeInvalid",
+            Self::Internal => "InternalError",
         }
     }
 
@@ -55,6 +58,7 @@ impl ErrorKind {
             Self::NotFound => "Not found",
             Self::TooLong => "Too long",
             Self::TooMany => "Too many",
+            Self::Internal => "Internal error",
         }
     }
 }

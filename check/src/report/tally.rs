@@ -1,7 +1,32 @@
-use super::result::{CheckedFile, SkippedKinds};
+use super::result::{CheckedFile, ReportedObject, SkippedKinds};
+use crate::document::Identity;
 use crate::exception_usage::{ExceptionStatus, ExceptionUsage};
 use crate::severity::Severity;
 use crate::source::ReadError;
+use std::collections::BTreeMap;
+
+/// The counts of a kind.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct KindTally {
+    /// Checked objects.
+    pub objects: usize,
+    /// Findings with severity error, without suppressed ones.
+    pub errors: usize,
+    /// Findings with severity warning, without suppressed ones.
+    pub warnings: usize,
+}
+
+impl KindTally {
+    fn merge(&mut self, other: Self) {
+        for (mine, theirs) in [
+            (&mut self.objects, other.objects),
+            (&mut self.errors, other.errors),
+            (&mut self.warnings, other.warnings),
+        ] {
+            *mine = mine.saturating_add(theirs);
+        }
+    }
+}
 
 /// The counts for the summary.
 #[derive(Clone, Debug, Default)]
@@ -12,6 +37,8 @@ pub struct Tally {
     pub objects: usize,
     /// Objects of other kinds.
     pub skipped: SkippedKinds,
+    /// The counts by API version and kind such as `batch/v1 Job`.
+    pub kinds: BTreeMap<String, KindTally>,
     /// Findings with severity error.
     pub errors: usize,
     /// Findings with severity warning.
@@ -38,17 +65,36 @@ impl Tally {
                 out.objects = objects.objects.len();
                 out.skipped = objects.skipped.clone();
                 out.exception_usage = objects.exception_usage.clone();
-                for reported in objects.objects.iter().flat_map(|it| &it.findings) {
-                    let count = match (&reported.suppressed, reported.severity) {
-                        (Some(_), _) => &mut out.suppressed,
-                        (None, Severity::Error) => &mut out.errors,
-                        (None, Severity::Warning) => &mut out.warnings,
-                    };
-                    *count = count.saturating_add(1);
+                for object in &objects.objects {
+                    out.add_object(object);
                 }
             }
         }
         out
+    }
+
+    fn add_object(&mut self, object: &ReportedObject) {
+        let mut kind = KindTally {
+            objects: 1,
+            ..KindTally::default()
+        };
+        for reported in &object.findings {
+            let count = match (&reported.suppressed, reported.severity) {
+                (Some(_), _) => &mut self.suppressed,
+                (None, Severity::Error) => &mut kind.errors,
+                (None, Severity::Warning) => &mut kind.warnings,
+            };
+            *count = count.saturating_add(1);
+        }
+        self.errors = self.errors.saturating_add(kind.errors);
+        self.warnings = self.warnings.saturating_add(kind.warnings);
+        let Identity {
+            api_version,
+            kind: name,
+            ..
+        } = &object.identity;
+        let name = format!("{api_version} {name}").trim().to_owned();
+        self.kinds.entry(name).or_default().merge(kind);
     }
 
     /// Adds the counts of another file.
@@ -61,6 +107,9 @@ impl Tally {
             (&mut self.suppressed, other.suppressed),
         ] {
             *mine = mine.saturating_add(theirs);
+        }
+        for (name, kind) in other.kinds {
+            self.kinds.entry(name).or_default().merge(kind);
         }
         self.skipped.merge(other.skipped);
         self.unreadable.extend(other.unreadable);

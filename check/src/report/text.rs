@@ -18,6 +18,28 @@ const LINE_LENGTH_MAX: usize = 160;
 /// How much of a long line to show before the field, in characters.
 const BEFORE_MAX: usize = 60;
 
+/// The groups with dots of kinds that are built in.
+const BUILT_IN_GROUPS: [&str; 18] = [
+    "admissionregistration.k8s.io",
+    "apiextensions.k8s.io",
+    "apiregistration.k8s.io",
+    "authentication.k8s.io",
+    "authorization.k8s.io",
+    "certificates.k8s.io",
+    "coordination.k8s.io",
+    "discovery.k8s.io",
+    "events.k8s.io",
+    "flowcontrol.apiserver.k8s.io",
+    "internal.apiserver.k8s.io",
+    "networking.k8s.io",
+    "node.k8s.io",
+    "rbac.authorization.k8s.io",
+    "resource.k8s.io",
+    "scheduling.k8s.io",
+    "storage.k8s.io",
+    "storagemigration.k8s.io",
+];
+
 /// The styles of the text format; plain by default.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Palette {
@@ -54,14 +76,16 @@ pub struct TextFormat {
     palette: Palette,
     is_stored: bool,
     is_verbose: bool,
+    is_summary: bool,
 }
 
 impl TextFormat {
-    pub fn new(palette: Palette, is_stored: bool, is_verbose: bool) -> Self {
+    pub fn new(palette: Palette, is_stored: bool, is_verbose: bool, is_summary: bool) -> Self {
         Self {
             palette,
             is_stored,
             is_verbose,
+            is_summary,
         }
     }
 
@@ -150,6 +174,7 @@ impl Format for TextFormat {
                     escape_control_chars(&error.message)
                 );
             }
+            Ok(_) if self.is_summary => {}
             Ok(objects) => {
                 for object in &objects.objects {
                     for reported in object.unsuppressed() {
@@ -175,16 +200,31 @@ impl Format for TextFormat {
             parts.push(format!("{} suppressed", tally.suppressed));
         }
         let (found, objects) = (parts.join(", "), pluralize(tally.objects, "object"));
+        let mut out = String::new();
+        if self.is_summary {
+            for (kind, it) in &tally.kinds {
+                // Writing to a string cannot fail.
+                let _ = writeln!(
+                    out,
+                    "{}: {}, {}, {}",
+                    escape_control_chars(kind),
+                    pluralize(it.objects, "object"),
+                    pluralize(it.errors, "error"),
+                    pluralize(it.warnings, "warning"),
+                );
+            }
+        }
         if self.is_stored {
-            return format!("{found}, {objects} checked\n");
+            let _ = writeln!(out, "{found}, {objects} checked");
+            return out;
         }
         let files = pluralize(tally.files, "file");
         let skipped = tally.skipped.total();
-        let mut out = String::new();
         if self.is_verbose {
             for (kind, count) in tally.skipped.counts() {
                 // Writing to a string cannot fail.
-                let _ = writeln!(out, "not checked: {count} {}", escape_control_chars(kind));
+                let (name, reason) = (escape_control_chars(kind), skip_reason(kind));
+                let _ = writeln!(out, "not checked: {count} {name}{reason}");
             }
         }
         let _ = write!(
@@ -197,6 +237,23 @@ impl Format for TextFormat {
         }
         out.push('\n');
         out
+    }
+}
+
+/// Why objects of a kind are skipped.
+fn skip_reason(kind: &str) -> &'static str {
+    let Some((version, _)) = kind.split_once(' ') else {
+        return "";
+    };
+    let group = version.split_once('/').map_or("", |it| it.0);
+    if group == "kustomize.config.k8s.io" {
+        " (input of kustomize)"
+    } else if kind.ends_with(" CustomResourceDefinition") {
+        " (patch of a definition)"
+    } else if group.contains('.') && !BUILT_IN_GROUPS.contains(&group) {
+        " (no definition: give it with --crds)"
+    } else {
+        " (built-in kind without rules)"
     }
 }
 

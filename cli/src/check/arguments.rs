@@ -2,6 +2,7 @@
 
 use super::conversion_flags::ConversionArguments;
 use super::existing_objects::ExistingObjects;
+use super::manifest_sources::SourceArguments;
 use crate::user_rules::RuleDirs;
 use anstream::AutoStream;
 use clap::{Args, ColorChoice, ValueEnum};
@@ -32,6 +33,9 @@ pub(crate) struct Arguments {
     /// Skip files and folders with this name or path (`*`, `**`); repeatable
     #[arg(long, value_name = "GLOB")]
     pub(super) exclude: Vec<NamePattern>,
+
+    #[command(flatten)]
+    pub(super) sources: SourceArguments,
 
     #[command(flatten)]
     pub(super) other_kinds: OtherKinds,
@@ -85,9 +89,13 @@ pub(super) struct OtherKinds {
     #[arg(long)]
     pub(super) strict: bool,
 
-    /// List the kinds that are not checked
+    /// List the kinds that are not checked, and why
     #[arg(long, short)]
     verbose: bool,
+
+    /// Print the numbers of objects and findings by kind instead of the findings (text)
+    #[arg(long)]
+    summary: bool,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
@@ -156,6 +164,7 @@ impl Arguments {
             fail_on: self.fail_on(),
             is_stored: self.existing.stored,
             is_verbose: self.other_kinds.verbose,
+            is_summary: self.other_kinds.summary,
             pages: self.pages.clone(),
         }
     }

@@ -4,6 +4,7 @@ use lockkeeper_check::{ParsedSource, ReadError};
 use lockkeeper_crdgen::manifests::{
     FileList, ListedFile, NamePattern, TextError, read_file, read_text,
 };
+use serde_json::Value;
 use std::fs;
 use std::io::stdin;
 use std::path::{Path, PathBuf};
@@ -41,6 +42,29 @@ pub(super) fn list_inputs(paths: &[PathBuf], excluded: &[NamePattern]) -> Vec<In
         }
     }
     out
+}
+
+/// Whether the name is that of an input of kustomize, which may have no kind.
+fn is_kustomize_file(path: &Path) -> bool {
+    const NAMES: [&str; 3] = [
+        "kustomization.yaml",
+        "kustomization.yml",
+        "kustomizeconfig.yaml",
+    ];
+    let name = path.file_name().and_then(|it| it.to_str());
+    name.is_some_and(|it| NAMES.contains(&it))
+}
+
+/// Sets the kind that kustomize assumes.
+fn set_kustomize_kind(document: &mut Value) {
+    if let Value::Object(fields) = document
+        && !fields.contains_key("kind")
+        && !fields.contains_key("apiVersion")
+    {
+        let api_version = "kustomize.config.k8s.io/v1beta1";
+        fields.insert("apiVersion".to_owned(), api_version.into());
+        fields.insert("kind".to_owned(), "Kustomization".into());
+    }
 }
 
 impl Input {
@@ -100,6 +124,12 @@ impl Input {
             InputKind::Text(text) => text.clone(),
             InputKind::Unreadable(error) => Err(error.clone()),
         };
-        ParsedSource::parse(text.map_err(ReadError::without_location)?)
+        let mut source = ParsedSource::parse(text.map_err(ReadError::without_location)?)?;
+        if self.file().is_some_and(is_kustomize_file) {
+            for document in &mut source.documents {
+                set_kustomize_kind(&mut document.value);
+            }
+        }
+        Ok(source)
     }
 }

@@ -11,15 +11,25 @@ use lockkeeper_api::config::Config;
 use lockkeeper_check::collect::collect_facts;
 use lockkeeper_check::report::{self, CheckedFile, Format, Tally, pluralize};
 use lockkeeper_check::{
-    Checker, Converter, Fixer, KindRegistry, LoopFindings, LoopSearchInput, ParsedSource,
-    PriorityClassValues, ReadError, RuleSelection, SourceCache, append_yaml, enforce_queue_rules,
-    offline_settings, worker_pool,
+    Checker, Converter, DefinitionSet, Fixer, KindRegistry, LoopFindings, LoopSearchInput,
+    OldObjects, ParsedSource, PriorityClassValues, ReadError, RuleSelection, SourceCache,
+    append_yaml, enforce_queue_rules, is_definition, offline_settings, worker_pool,
 };
 use lockkeeper_policies::index::Index;
-use lockkeeper_policies::preemption_loops;
+use lockkeeper_policies::schema::{EXPRESSION, METADATA, SCHEMA_VIOLATION, UNKNOWN};
 use lockkeeper_policies::settings::Settings;
+use lockkeeper_policies::{decode_error, preemption_loops};
 use std::io::{Write, stderr};
 use std::sync::{Arc, Mutex};
+
+/// The rules that definitions are needed for.
+const SCHEMA_RULES: [&str; 5] = [
+    decode_error::ID,
+    EXPRESSION,
+    METADATA,
+    SCHEMA_VIOLATION,
+    UNKNOWN,
+];
 
 /// The configuration and the selected rules of a check.
 pub(super) struct Plan<'a> {
@@ -36,12 +46,21 @@ struct CollectOptions {
     facts: bool,
     /// The queues and priorities for the loop search.
     preemption_loops: bool,
+    /// The definitions of kinds.
+    definitions: bool,
+}
+
+impl CollectOptions {
+    fn are_empty(self) -> bool {
+        !self.facts && !self.preemption_loops && !self.definitions
+    }
 }
 
 /// The collected data besides the facts in the index.
 struct Collected {
     cache: SourceCache,
     loop_input: LoopSearchInput,
+    definitions: DefinitionSet,
 }
 
 impl<'a> Plan<'a> {
@@ -70,29 +89,38 @@ impl<'a> Plan<'a> {
     pub(super) fn run(self, out: &mut (impl Write + Send)) -> Result<u8, Failure> {
         let arguments = self.arguments;
         let mut inputs = inputs::list_inputs(&arguments.paths, &arguments.exclude);
-        let (index, unreadable) = existing_objects::load_index(&arguments.existing)?;
+        let (index, mut unreadable) = existing_objects::load_index(&arguments.existing)?;
+        let converter = arguments.conversion.converter();
+        let (old_objects, unreadable_old) = arguments
+            .sources
+            .old_objects(&arguments.paths, &converter)?;
+        unreadable.extend(unreadable_old);
         if arguments.fix.is_some() || arguments.diff {
-            let fixer = self.fixer(&inputs, index.clone())?;
+            let (definitions, _) = arguments.sources.definitions()?;
+            let fixer = self.fixer(&inputs, index.clone(), definitions)?;
             if arguments.diff {
                 return print_diff(&fixer, &inputs, out);
             }
             print_fix_summary(fix_files::write_fixes(&fixer, &mut inputs)?);
             if fix_files::print_stdin(&inputs, out)? {
                 // Standard output has the corrected text.
-                return self.check(&inputs, index, &unreadable, &mut stderr());
+                return self.check(&inputs, index, old_objects, unreadable, &mut stderr());
             }
         }
-        self.check(&inputs, index, &unreadable, out)
+        self.check(&inputs, index, old_objects, unreadable, out)
     }
 
     fn check(
         self,
         inputs: &[Input],
         mut index: Index,
-        unreadable: &[CheckedFile],
+        old_objects: OldObjects,
+        mut unreadable: Vec<CheckedFile>,
         out: &mut (impl Write + Send),
     ) -> Result<u8, Failure> {
         let arguments = self.arguments;
+        let (definitions, unreadable_definitions) = arguments.sources.definitions()?;
+        unreadable.extend(unreadable_definitions);
         let format = report::format(arguments.output(), arguments.format_settings());
         // Each file is read once to collect facts and once to check it.
         let mut printer = Printer::new(&*format, out, inputs.len().saturating_mul(2));
@@ -100,16 +128,18 @@ impl<'a> Plan<'a> {
             printer.mute();
         }
         printer.write(&format.head());
-        for file in unreadable {
+        for file in &unreadable {
             printer.write_file(&format.file(file), Tally::from_checked_file(file));
         }
         let mut converter = arguments.conversion.converter();
         let options = CollectOptions {
             facts: self.selection.needs_other_objects(),
             preemption_loops: self.selection.includes(preemption_loops::RULE),
+            definitions: SCHEMA_RULES.iter().any(|it| self.selection.includes(it)),
         };
         let progress = &mut printer.progress;
-        let collected = collect(inputs, options, &mut converter, &mut index, progress);
+        let mut collected = collect(inputs, options, &mut converter, &mut index, progress);
+        collected.definitions.merge(definitions);
         let loops = if options.preemption_loops {
             let input = &collected.loop_input;
             input.search(&self.config, arguments.kueue_version)
@@ -117,6 +147,8 @@ impl<'a> Plan<'a> {
             LoopFindings::new()
         };
         let checker = Checker::new(self.settings, index, self.selection, loops)?
+            .with_definitions(Arc::new(collected.definitions))
+            .with_old_objects(old_objects)
             .with_strict_kinds(arguments.other_kinds.strict)
             .with_cel_cross_check(arguments.verify_cel)?;
         let run = FileRun {
@@ -146,17 +178,26 @@ impl<'a> Plan<'a> {
     }
 
     /// A fixer with the facts of the files and of the existing objects.
-    fn fixer(&self, inputs: &[Input], mut index: Index) -> Result<Fixer, Failure> {
+    fn fixer(
+        &self,
+        inputs: &[Input],
+        mut index: Index,
+        definitions: DefinitionSet,
+    ) -> Result<Fixer, Failure> {
         // A fix edits the text of a file, which has the objects before any conversion.
         let mut converter = Converter::default();
         let mut progress = Progress::new(inputs.len());
         let options = CollectOptions {
             facts: true,
             preemption_loops: false,
+            definitions: true,
         };
-        collect(inputs, options, &mut converter, &mut index, &mut progress);
+        let mut collected = collect(inputs, options, &mut converter, &mut index, &mut progress);
+        collected.definitions.merge(definitions);
+        let mut kinds = KindRegistry::new(&self.selection)?;
+        kinds.set_definitions(Arc::new(collected.definitions));
         Ok(Fixer {
-            kinds: KindRegistry::new(&self.selection)?,
+            kinds,
             index,
             settings: self.settings.clone(),
             adds_defaults: self.arguments.fix != Some(FixScope::Corrected),
@@ -217,8 +258,9 @@ fn collect(
     let mut collected = Collected {
         cache: SourceCache::new(inputs.len()),
         loop_input: LoopSearchInput::default(),
+        definitions: DefinitionSet::default(),
     };
-    if !options.facts && !options.preemption_loops && !converter.is_on() {
+    if options.are_empty() && !converter.is_on() {
         for _ in inputs {
             progress.step();
         }
@@ -244,6 +286,7 @@ fn collect(
         |at, (source, parts)| {
             facts.merge_all(parts.facts);
             collected.loop_input.merge(parts.loop_input);
+            collected.definitions.merge(parts.definitions);
             classes.merge(parts.classes);
             if let Some(source) = source {
                 collected.cache.store(at, source);
@@ -262,6 +305,7 @@ struct SourceParts {
     facts: Index,
     loop_input: LoopSearchInput,
     classes: PriorityClassValues,
+    definitions: DefinitionSet,
 }
 
 fn collect_source(at: usize, source: &ParsedSource, options: CollectOptions) -> SourceParts {
@@ -273,6 +317,10 @@ fn collect_source(at: usize, source: &ParsedSource, options: CollectOptions) -> 
         parts.classes.add_document(document);
         if let Some(object) = document.object().filter(|_| options.preemption_loops) {
             parts.loop_input.add_object((at, number), object);
+        }
+        if options.definitions && is_definition(&document.value) {
+            // The check of the file reports what is missing.
+            let _ = parts.definitions.add(&document.value);
         }
     }
     parts

@@ -1,7 +1,9 @@
 mod cel;
 mod conversion;
+mod definitions;
 mod labels;
 mod preemption_loops;
+mod unreadable_files;
 mod user_rules;
 mod versions;
 
@@ -61,14 +63,6 @@ fn json_report_contains_all_fields() {
     let (text, code) = run(&[("queue.yaml", QUEUE)], &["--output", "json"]);
     insta::assert_snapshot!(text);
     assert_eq!(code, 1);
-}
-
-#[test]
-fn check_unreadable_file_keeps_other_findings() {
-    let (text, code) = run(&[("a.yaml", "a: [1\n"), ("b.yaml", QUEUE)], &[]);
-    assert!(text.starts_with("a.yaml:"), "{text}");
-    assert!(text.contains("b.yaml:6:3: error[SC005]"), "{text}");
-    assert_eq!(code, 2);
 }
 
 #[test]

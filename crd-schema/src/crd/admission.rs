@@ -188,10 +188,7 @@ impl Schema {
         );
         let mut findings = value_validation::validate_update(schema, correlation);
         for finding in &mut findings {
-            let below = finding.field.to_string();
-            let status = FieldPath::new("status");
-            let is_root = finding.field == FieldPath::default();
-            finding.field = if is_root { status } else { status.named(below) };
+            finding.field = FieldPath::new("status").join(&finding.field);
         }
         findings
     }

@@ -1,5 +1,7 @@
 //! A parsed CEL expression.
 
+use super::cel_macros::expand;
+use super::cel_signs::without_repeated_signs;
 use kube_cel::cel::IdedExpr;
 use kube_cel::cel::common::ast::{EntryExpr, Expr};
 use kube_cel::cel::parser::Parser;
@@ -23,7 +25,7 @@ pub(super) struct Program {
 }
 
 impl Program {
-    /// Parses an expression.
+    /// Parses an expression, and expands its macros.
     ///
     /// # Errors
     ///
@@ -33,6 +35,7 @@ impl Program {
             return Err("the expression is too long".to_owned());
         }
         check_nesting(text)?;
+        let text = &without_repeated_signs(text);
         // The generated parser can panic; the text of a definition must not end the process.
         let parsed = catch_unwind(|| Parser::new().enable_optional_syntax(true).parse(text));
         let tree = match parsed {
@@ -40,6 +43,7 @@ impl Program {
             Ok(Err(errors)) => return Err(errors.to_string()),
             Err(_) => return Err("the text is not an expression".to_owned()),
         };
+        let tree = expand(&tree)?;
         let mut names = BTreeSet::new();
         collect_names(&tree, &mut names);
         Ok(Self { tree, names })
@@ -134,4 +138,16 @@ fn check_nesting(text: &str) -> Result<(), String> {
         }
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Program;
+
+    #[test]
+    fn macros_that_copy_their_target_are_bounded() {
+        let chain = ".optMap(v, v)".repeat(30);
+        let error = Program::new(&format!("self.?a{chain}.hasValue()")).unwrap_err();
+        assert_eq!(error, "the expression is too large");
+    }
 }

@@ -41,6 +41,15 @@ impl Rule {
         }
     }
 
+    /// The message, or the text of the rule without one.
+    pub(super) fn name(&self) -> &str {
+        if self.message.is_empty() {
+            self.text.trim()
+        } else {
+            &self.message
+        }
+    }
+
     /// The message without `messageExpression`.
     pub(super) fn default_message(&self) -> String {
         if self.message.is_empty() {

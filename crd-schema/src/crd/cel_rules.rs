@@ -16,6 +16,9 @@ use std::borrow::Cow;
 /// The longest evaluated message, in bytes.
 const MESSAGE_MAX_BYTES: usize = 5 * 1024;
 
+const BUDGET_EXCEEDED: &str =
+    "validation failed due to running out of cost budget, no further validation rules will be run";
+
 /// Findings for a new object.
 pub(super) fn validate(root: &Node, object: &Value) -> Vec<Finding> {
     Validator::default()
@@ -190,6 +193,10 @@ impl<'a> Validator<'a> {
             if self.is_stopped {
                 return;
             }
+            // A definition with an empty rule is not accepted; its defaults are checked all the same.
+            if rule.text.trim().is_empty() {
+                continue;
+            }
             let program = match &rule.program {
                 Ok(program) => program,
                 Err(reason) => {
@@ -223,8 +230,12 @@ impl<'a> Validator<'a> {
             match evaluate(program, &mut scope, &mut self.budget) {
                 Ok(Cel::Bool(true)) => {}
                 Ok(Cel::Bool(false)) => {
-                    let message = self.message(rule, &mut scope);
-                    let finding = self.violation(rule, schema, value, message);
+                    let (message, is_stopped) = self.message(rule, &mut scope);
+                    self.is_stopped = is_stopped;
+                    let mut finding = self.violation(rule, schema, value, message);
+                    if is_stopped {
+                        finding.kind = ErrorKind::Invalid;
+                    }
                     if !uses_old && ratchet.is_unchanged() {
                         self.warnings.push(finding);
                     } else if self.findings.len() < FINDINGS_PER_RULE_MAX {
@@ -237,21 +248,18 @@ impl<'a> Validator<'a> {
                     "the rule has no boolean result".to_owned(),
                 ),
                 Err(Failure::CostExceeded) => {
-                    self.is_stopped = true;
-                    let detail = "call cost exceeds limit, no further validation rules will be run";
-                    self.report(ErrorKind::Invalid, None, detail.to_owned());
+                    let detail = format!(
+                        "'operation cancelled: actual cost limit exceeded': no further validation rules will be run due to call cost exceeds limit for rule: {}",
+                        rule.name()
+                    );
+                    self.stop(self.way.keyed_path(), detail.into());
+                }
+                Err(Failure::BudgetExceeded) => {
+                    self.stop(self.way.keyed_path(), BUDGET_EXCEEDED.into());
                 }
                 Err(Failure::Error(reason)) => {
-                    let rule = if rule.message.is_empty() {
-                        rule.text.trim()
-                    } else {
-                        &rule.message
-                    };
-                    self.report(
-                        ErrorKind::Invalid,
-                        None,
-                        format!("{reason} evaluating rule: {rule}"),
-                    );
+                    let detail = format!("{reason} evaluating rule: {}", rule.name());
+                    self.report(ErrorKind::Invalid, None, detail);
                 }
             }
         }
@@ -269,15 +277,47 @@ impl<'a> Validator<'a> {
         }
     }
 
-    fn message(&mut self, rule: &Rule, scope: &mut Scope<'a>) -> String {
-        let evaluated = rule.message_expression.as_ref().and_then(|program| {
-            let value = evaluate(program, scope, &mut self.budget).ok()?;
-            let text = value.as_text()?.trim().to_owned();
-            let is_usable =
-                !text.is_empty() && !text.contains('\n') && text.len() <= MESSAGE_MAX_BYTES;
-            is_usable.then_some(text)
-        });
-        evaluated.unwrap_or_else(|| rule.default_message())
+    /// Reports an exceeded limit, and ends the evaluation of rules.
+    fn stop(&mut self, field: FieldPath, detail: Cow<'static, str>) {
+        self.is_stopped = true;
+        if self.findings.len() < FINDINGS_PER_RULE_MAX {
+            self.findings.push(Finding {
+                rule: Cow::Borrowed(CEL_RULE_VIOLATION),
+                field,
+                kind: ErrorKind::Invalid,
+                value: None,
+                detail,
+            });
+        }
+    }
+
+    /// The message of a violated rule, and whether it exceeds a cost limit.
+    fn message(&mut self, rule: &Rule, scope: &mut Scope<'a>) -> (String, bool) {
+        let Some(program) = &rule.message_expression else {
+            return (rule.default_message(), false);
+        };
+        let exceeded = match evaluate(program, scope, &mut self.budget) {
+            Ok(value) => {
+                let text = value.as_text().map(str::trim).unwrap_or_default();
+                let is_usable =
+                    !text.is_empty() && !text.contains('\n') && text.len() <= MESSAGE_MAX_BYTES;
+                if is_usable {
+                    return (text.to_owned(), false);
+                }
+                None
+            }
+            Err(Failure::CostExceeded) => Some(
+                "no further validation rules will be run due to call cost exceeds limit for messageExpression",
+            ),
+            Err(Failure::BudgetExceeded) => Some(
+                "messageExpression evaluation failed due to running out of cost budget, no further validation rules will be run",
+            ),
+            Err(Failure::Error(_)) => None,
+        };
+        match exceeded {
+            Some(exceeded) => (exceeded.to_owned(), true),
+            None => (rule.default_message(), false),
+        }
     }
 
     fn violation(&self, rule: &Rule, schema: &Node, value: &Value, message: String) -> Finding {

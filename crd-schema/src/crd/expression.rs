@@ -5,13 +5,16 @@
 //! durations, lists that are sets or maps) without copying them.
 
 mod conversions;
+#[cfg(test)]
+mod cost_tests;
+mod costs;
 mod equality;
 mod evaluate;
 mod functions;
 mod json;
 mod library;
 mod lists;
-mod macros;
+mod maps;
 mod named_formats;
 mod operators;
 mod quantities;

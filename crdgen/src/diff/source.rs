@@ -5,6 +5,7 @@ mod git;
 mod text;
 
 pub use error::Error;
+pub use text::Text;
 
 use crate::diff::name_of;
 use crate::manifests::{FileList, ListedFile, parse_documents, plain_words, read_file, read_text};
@@ -13,7 +14,7 @@ use serde_json::Value;
 use std::collections::BTreeSet;
 use std::io;
 use std::path::{Path, PathBuf};
-use text::{Text, is_manifest_file};
+use text::is_manifest_file;
 
 /// A source of definitions or objects.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -107,7 +108,12 @@ impl Source {
         Ok(objects)
     }
 
-    fn texts(&self, other: &Self) -> Result<Vec<Text>, Error> {
+    /// The texts of the source, in the order of their names. A revision without a path has that of the other source.
+    ///
+    /// # Errors
+    ///
+    /// When a file, a folder or a revision cannot be read.
+    pub fn texts(&self, other: &Self) -> Result<Vec<Text>, Error> {
         match (self, other) {
             (Self::Stdin, _) => {
                 let place = "standard input".to_owned();

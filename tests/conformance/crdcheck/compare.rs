@@ -40,6 +40,8 @@ pub struct Comparison {
     pub strict: Agreement,
     pub warnings: Agreement,
     pub defaulted: Agreement,
+    /// The factors by which estimated costs exceed limits.
+    pub costs: Agreement,
 }
 
 /// Answers a case about a custom resource.
@@ -79,6 +81,9 @@ pub fn compare(case: &Value, answer: &Answer) -> Comparison {
                 case["outcome"]
             )
         });
+    }
+    if expected == "validate" {
+        out.costs = costs(case, answer);
     }
     if expected == "decode" {
         let expected = expected_strict(case);
@@ -161,6 +166,31 @@ fn causes(answer: &Answer) -> BTreeSet<(String, String)> {
     pairs.collect()
 }
 
+/// Compares the factors in the messages about costs. They are the estimates, rounded.
+fn costs(case: &Value, answer: &Answer) -> Agreement {
+    let factors = |messages: Vec<String>| {
+        let factors = messages.iter().filter_map(|it| {
+            let (_, rest) = it.split_once("exceeds budget by factor of ")?;
+            Some(rest.split(" (").next()?.to_owned())
+        });
+        let mut factors: Vec<String> = factors.collect();
+        factors.sort();
+        factors
+    };
+    let causes = case["outcome"]["causes"].as_array().into_iter().flatten();
+    let expected = factors(causes.map(|it| it["message"].to_string()).collect());
+    let Verdict::Invalid(findings) = &answer.verdict else {
+        return Agreement::NotMeasured;
+    };
+    let actual = factors(findings.iter().map(|it| it.detail.to_string()).collect());
+    if expected.is_empty() && actual.is_empty() {
+        return Agreement::NotMeasured;
+    }
+    Agreement::new(expected == actual, || {
+        format!("{expected:?}, not {actual:?}")
+    })
+}
+
 fn expected_strict(case: &Value) -> BTreeSet<(String, String)> {
     let problems = case["outcome"]["strict"].as_array().into_iter().flatten();
     let text = |it: &Value| it.as_str().unwrap_or_default().to_owned();
@@ -205,6 +235,17 @@ fn defaulted(case: &Value, answer: &Answer) -> Agreement {
             if is_generated {
                 metadata.remove("name");
             }
+        }
+    }
+    // The recorder took the times out of the stored conditions, but not out of the answer.
+    if case["kind"] == "CustomResourceDefinition"
+        && let Some(conditions) = expected.pointer_mut("/status/conditions")
+    {
+        for condition in conditions.as_array_mut().into_iter().flatten() {
+            condition
+                .as_object_mut()
+                .unwrap()
+                .remove("lastTransitionTime");
         }
     }
     integers_to_floats(&mut expected);

@@ -22,8 +22,7 @@ const APPROVAL_ANNOTATION: &str = "api-approved.kubernetes.io";
 /// The deepest definition that is decoded.
 const DEPTH_MAX: usize = 256;
 
-/// Answers a request that creates or updates a definition as the API server does, except that it does not
-/// estimate the costs of CEL rules.
+/// Answers a request that creates or updates a definition as the API server does.
 #[must_use]
 pub fn answer_definition(request: &Request<'_>) -> Answer {
     let mut warnings = Vec::new();
@@ -122,7 +121,8 @@ fn admit(mut definition: Map<String, Value>, request: &Request<'_>) -> Verdict {
         None => new_metadata(&mut definition, &base, &mut out),
         Some(old) => changed_metadata(&mut definition, old, &base, &mut out),
     }
-    spec::validate(&spec_value, &FieldPath::new("spec"), &mut out);
+    let old_spec = old.as_ref().and_then(|it| it.get("spec"));
+    spec::validate(&spec_value, old_spec, &FieldPath::new("spec"), &mut out);
     if let Some(old) = &old {
         immutable(&spec_value, old, &mut out);
     }
@@ -335,6 +335,85 @@ fn approval(definition: &Value, spec: &Value, old: Option<&Value>, out: &mut Col
             if uri.is_none_or(|it| it.host.is_empty() || it.scheme.is_empty()) {
                 out.invalid(field, "protected groups must have approval annotation with either a URL or a reason starting with \"unapproved\"");
             }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Body, FieldValidation, Request, Verdict, answer_definition};
+    use serde_json::{Value, json};
+
+    /// The fields and reasons of the findings about a definition with a schema.
+    fn findings(schema: &Value) -> Vec<String> {
+        let definition = json!({
+            "metadata": {"name": "things.example.com"},
+            "spec": {
+                "group": "example.com", "scope": "Namespaced",
+                "names": {"kind": "Thing", "plural": "things"},
+                "versions": [{
+                    "name": "v1", "served": true, "storage": true,
+                    "schema": {"openAPIV3Schema": {"type": "object", "properties": {"x": schema}}},
+                }],
+            },
+        });
+        let answer = answer_definition(&Request {
+            body: Body::Object(&definition),
+            old: None,
+            is_status: false,
+            field_validation: FieldValidation::Strict,
+            namespace: "",
+        });
+        match answer.verdict {
+            Verdict::Accepted(_) => Vec::new(),
+            Verdict::Undecodable { reason, .. } => vec![reason],
+            Verdict::Invalid(findings) => {
+                let prefix = "spec.validation.openAPIV3Schema.properties[x]";
+                let text = |it: &crate::finding::Finding| {
+                    format!("{} {}", it.field, it.kind.reason()).replace(prefix, "x")
+                };
+                findings.iter().map(text).collect()
+            }
+        }
+    }
+
+    /// The expected findings are those of `ValidateCustomResourceDefinition` of `k8s.io/apiextensions-apiserver` 0.37.1.
+    #[test]
+    fn findings_are_those_of_the_api_server() {
+        let rule = json!([{"rule": "true"}]);
+        for (schema, expected) in [
+            (
+                json!({"x-kubernetes-preserve-unknown-fields": true, "x-kubernetes-validations": rule}),
+                &["x.x-kubernetes-validations InternalError"][..],
+            ),
+            (
+                json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true, "x-kubernetes-validations": rule}),
+                &[],
+            ),
+            (
+                json!({"type": "object", "x-kubernetes-preserve-unknown-fields": false, "properties": {"y": {}}}),
+                &["x.x-kubernetes-preserve-unknown-fields FieldValueInvalid"],
+            ),
+            (
+                json!({"type": "object", "properties": {
+                    "y": {"type": "text"},
+                    "z": {"type": "integer", "x-kubernetes-validations": [{"rule": "size(self) > 1"}]},
+                }}),
+                &[
+                    "x.properties[y].type FieldValueNotSupported",
+                    "x.properties[z].x-kubernetes-validations[0].rule FieldValueInvalid",
+                ],
+            ),
+            (
+                json!({"type": "string", "default": "a", "x-kubernetes-validations": [{"rule": ""}]}),
+                &["x.x-kubernetes-validations[0].rule FieldValueRequired"],
+            ),
+            (
+                json!({"type": "array", "items": {"type": "string", "maxLength": 1}, "default": ["ab"]}),
+                &["x.default[0] FieldValueTooLong"],
+            ),
+        ] {
+            assert_eq!(findings(&schema), expected, "{schema}");
         }
     }
 }

@@ -1,8 +1,9 @@
-//! CEL rules of a definition: their texts, paths, syntax and types. Costs are not checked.
+//! CEL rules of a definition: their texts, paths, syntax, types and costs.
 
-use super::cel_check::Checker;
+use super::cel_check;
 use super::cel_types::Type;
 use super::collector::{Collector, is_set, text};
+use super::cost::{Costs, Declared, DeclaredSizes, estimate};
 use super::structural::has_unsupported_keywords;
 use super::versions::field_at;
 use crate::crd::cel_program::Program;
@@ -70,6 +71,32 @@ pub(super) struct Place<'a> {
     pub(super) is_resource: bool,
     /// Whether stored values of the place cannot be found.
     pub(super) is_uncorrelatable: bool,
+    /// The largest number of values of the place in an object, if the schema limits it.
+    pub(super) cardinality: Option<u64>,
+}
+
+impl<'a> Place<'a> {
+    fn declared(&self) -> Declared<'a> {
+        Declared::Schema(self.node, self.is_resource)
+    }
+
+    /// Compiles an expression with a result of a type, and estimates its cost. The result is whether the expression
+    /// reads `oldSelf`, and the cost.
+    fn compile(
+        &self,
+        text: &str,
+        expected: &Type<'_>,
+        variables: Vec<(String, Type<'a>)>,
+        sizes: &DeclaredSizes,
+    ) -> Result<(bool, u64), String> {
+        let program = Program::new(text)?;
+        let checked = cel_check::check(program.tree(), variables)?;
+        if std::mem::discriminant(&checked.result) != std::mem::discriminant(expected) {
+            return Err("the expression has the wrong type".to_owned());
+        }
+        let cost = estimate(program.tree(), &checked, self.declared(), sizes);
+        Ok((program.uses("oldSelf"), cost))
+    }
 }
 
 /// Validates the expressions of a rule.
@@ -77,6 +104,7 @@ pub(super) fn validate_expressions(
     rule: &Value,
     place: &Place<'_>,
     path: &FieldPath,
+    costs: &mut Costs,
     out: &mut Collector,
 ) {
     let Some(kind) = Type::of_schema(place.node, place.is_resource) else {
@@ -88,36 +116,25 @@ pub(super) fn validate_expressions(
         kind.clone()
     };
     let variables = vec![("self".to_owned(), kind), ("oldSelf".to_owned(), old_kind)];
-    let compile = |text: &str, expected: &Type<'_>| {
-        let program = Program::new(text)?;
-        let mut checker = Checker {
-            variables: variables.clone(),
-        };
-        let kind = checker.check(program.tree())?;
-        let is_expected = std::mem::discriminant(&kind) == std::mem::discriminant(expected);
-        if is_expected {
-            Ok(program)
-        } else {
-            Err("the expression has the wrong type".to_owned())
-        }
-    };
     let rule_path = path.clone().field("rule");
-    let uses_old = match compile(text(rule, "rule"), &Type::Bool) {
-        Ok(program) => program.uses("oldSelf"),
+    let compiled = place.compile(
+        text(rule, "rule"),
+        &Type::Bool,
+        variables.clone(),
+        &costs.sizes,
+    );
+    let mut uses_old = false;
+    match compiled {
+        Ok((reads_old, cost)) => {
+            uses_old = reads_old;
+            let count = place.cardinality;
+            let count = count.unwrap_or_else(|| costs.sizes.max_cardinality(place.declared()));
+            costs.add(&rule_path, "rule", cost.saturating_mul(count), out);
+            validate_message(rule, place, path, variables, costs, out);
+        }
         Err(reason) => {
             out.invalid(rule_path.clone(), format!("compilation failed: {reason}"));
-            false
         }
-    };
-    let message = text(rule, "messageExpression");
-    if !message.is_empty()
-        && let Err(reason) = compile(message, &Type::Text)
-    {
-        let field = path.clone().field("messageExpression");
-        out.invalid(
-            field,
-            format!("messageExpression compilation failed: {reason}"),
-        );
     }
     if uses_old && place.is_uncorrelatable {
         out.invalid(
@@ -127,5 +144,67 @@ pub(super) fn validate_expressions(
     } else if !uses_old && is_set(rule, "optionalOldSelf") {
         let field = path.clone().field("optionalOldSelf");
         out.invalid(field, "may not be set if oldSelf is not used in rule");
+    }
+}
+
+/// Validates the message of a rule that compiles.
+fn validate_message<'a>(
+    rule: &Value,
+    place: &Place<'a>,
+    path: &FieldPath,
+    variables: Vec<(String, Type<'a>)>,
+    costs: &mut Costs,
+    out: &mut Collector,
+) {
+    let message = text(rule, "messageExpression");
+    if message.is_empty() {
+        return;
+    }
+    let path = path.clone().field("messageExpression");
+    match place.compile(message, &Type::Text, variables, &costs.sizes) {
+        // A message is evaluated for one value.
+        Ok((_, cost)) => costs.add(&path, "messageExpression", cost, out),
+        Err(reason) => {
+            out.invalid(
+                path,
+                format!("messageExpression compilation failed: {reason}"),
+            );
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The costs are those of `cel.Compile` of `k8s.io/apiextensions-apiserver` 0.37.1 for the expressions and the schema.
+    const ESTIMATES: &str = include_str!("cost/estimates.txt");
+    const SCHEMA: &str = include_str!("cost/estimates_schema.json");
+
+    #[test]
+    fn estimate_is_that_of_the_api_server() {
+        let schema: Value = serde_json::from_str(SCHEMA).unwrap();
+        let node = Node::from_schema(&schema).unwrap();
+        let place = Place {
+            node: &node,
+            is_resource: false,
+            is_uncorrelatable: false,
+            cardinality: None,
+        };
+        let sizes = DeclaredSizes::default();
+        let mut differences = Vec::new();
+        for line in ESTIMATES.lines() {
+            let (expected, expression) = line.split_once(' ').unwrap();
+            let kind = || Type::of_schema(&node, false).unwrap();
+            let variables = vec![("self".to_owned(), kind()), ("oldSelf".to_owned(), kind())];
+            let actual = match place.compile(expression, &Type::Bool, variables, &sizes) {
+                Ok((_, cost)) => cost.to_string(),
+                Err(reason) => reason,
+            };
+            if actual != expected {
+                differences.push(format!("{expression}: {actual}, not {expected}"));
+            }
+        }
+        assert_eq!(differences, Vec::<String>::new());
     }
 }

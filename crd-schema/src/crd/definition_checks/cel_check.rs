@@ -1,13 +1,17 @@
 //! Checks the types of a CEL expression.
 
 use super::cel_functions;
-use super::cel_types::Type;
+use super::cel_overloads::{Overload, overloads};
+use super::cel_types::{Type, is_type_name};
 use crate::crd::expression::qualified_name;
 use crate::crd::formats::time;
 use crate::crd::go_regex;
 use kube_cel::cel::IdedExpr;
 use kube_cel::cel::common::ast::operators as op;
-use kube_cel::cel::common::ast::{CallExpr, ComprehensionExpr, EntryExpr, Expr, LiteralValue};
+use kube_cel::cel::common::ast::{
+    CallExpr, ComprehensionExpr, EntryExpr, Expr, ListExpr, LiteralValue, StructExpr,
+};
+use std::collections::BTreeMap;
 
 /// Names of types that are values.
 const TYPES: [&str; 10] = [
@@ -26,44 +30,97 @@ const TYPES: [&str; 10] = [
 /// Prefixes of functions.
 const NAMESPACES: [&str; 6] = ["format", "ip", "lists", "optional", "sets", "strings"];
 
-/// The variables of an expression, the innermost last.
-pub(super) struct Checker<'a> {
-    pub(super) variables: Vec<(String, Type<'a>)>,
+/// A resolved call.
+#[derive(Debug)]
+pub(super) struct Call {
+    /// The name with its namespace.
+    pub(super) name: String,
+    pub(super) is_method: bool,
+    pub(super) overloads: Vec<Overload>,
 }
 
-type Checked<'a> = Result<Type<'a>, String>;
+/// The types and calls of an expression.
+#[derive(Debug)]
+pub(super) struct Checked<'a> {
+    /// The type of the result.
+    pub(super) result: Type<'a>,
+    kinds: BTreeMap<*const IdedExpr, Type<'a>>,
+    calls: BTreeMap<*const IdedExpr, Call>,
+}
 
-fn no_overload<'a>(name: &str) -> Checked<'a> {
+impl<'a> Checked<'a> {
+    /// The type of a part of the expression.
+    pub(super) fn kind(&self, tree: &IdedExpr) -> &Type<'a> {
+        let kind = self.kinds.get(&std::ptr::from_ref(tree));
+        kind.unwrap_or(&Type::Dynamic)
+    }
+
+    /// The call that a part of the expression is.
+    pub(super) fn call(&self, tree: &IdedExpr) -> Option<&Call> {
+        self.calls.get(&std::ptr::from_ref(tree))
+    }
+}
+
+/// Checks an expression without macros.
+///
+/// # Errors
+///
+/// The reason if the expression has no type.
+pub(super) fn check<'a>(
+    tree: &IdedExpr,
+    variables: Vec<(String, Type<'a>)>,
+) -> Result<Checked<'a>, String> {
+    let mut checker = Checker {
+        variables,
+        kinds: BTreeMap::new(),
+        calls: BTreeMap::new(),
+    };
+    let result = checker.kind(tree)?;
+    Ok(Checked {
+        result,
+        kinds: checker.kinds,
+        calls: checker.calls,
+    })
+}
+
+/// The variables of an expression, the innermost last, and what is known about its parts.
+struct Checker<'a> {
+    variables: Vec<(String, Type<'a>)>,
+    kinds: BTreeMap<*const IdedExpr, Type<'a>>,
+    calls: BTreeMap<*const IdedExpr, Call>,
+}
+
+type Inferred<'a> = Result<Type<'a>, String>;
+
+fn no_overload<'a>(name: &str) -> Inferred<'a> {
     Err(format!("found no matching overload for '{name}'"))
 }
 
 impl<'a> Checker<'a> {
     /// The type of an expression.
-    ///
-    /// # Errors
-    ///
-    /// The reason if the expression has no type.
-    pub(super) fn check(&mut self, tree: &IdedExpr) -> Checked<'a> {
+    fn kind(&mut self, tree: &IdedExpr) -> Inferred<'a> {
+        let kind = self.inferred(tree)?;
+        self.kinds.insert(tree, kind.clone());
+        Ok(kind)
+    }
+
+    fn inferred(&mut self, tree: &IdedExpr) -> Inferred<'a> {
         match &tree.expr {
             Expr::Literal(literal) => self::literal(literal),
             Expr::Ident(name) => self.name(name),
             Expr::Select(select) => {
-                let path = qualified_name(tree);
-                if matches!(
-                    path.as_deref(),
-                    Some("google.protobuf.Timestamp" | "google.protobuf.Duration")
-                ) {
+                if qualified_name(tree).is_some_and(|it| is_type_name(&it)) {
                     return Ok(Type::Kind);
                 }
-                let field = self.check(&select.operand)?.field(&select.field)?;
+                let field = self.kind(&select.operand)?.field(&select.field)?;
                 Ok(if select.test { Type::Bool } else { field })
             }
-            Expr::Call(call) => self.call(call),
+            Expr::Call(call) => self.call(tree, call),
             Expr::Comprehension(all) => self.comprehension(all),
             Expr::List(list) => {
                 let mut item = Type::Dynamic;
                 for (position, element) in list.elements.iter().enumerate() {
-                    let mut kind = self.check(element)?;
+                    let mut kind = self.kind(element)?;
                     if list.optional_indices.contains(&position) {
                         let Type::Optional(inner) = kind else {
                             return Err("expected an optional item".to_owned());
@@ -82,11 +139,11 @@ impl<'a> Checker<'a> {
                     let EntryExpr::MapEntry(entry) = &entry.expr else {
                         return Err("unsupported entry".to_owned());
                     };
-                    let mut kind = self.check(&entry.value)?;
+                    let mut kind = self.kind(&entry.value)?;
                     if let (true, Type::Optional(inner)) = (entry.optional, &kind) {
                         kind = inner.as_ref().clone();
                     }
-                    let keys = key.join(&self.check(&entry.key)?);
+                    let keys = key.join(&self.kind(&entry.key)?);
                     key = keys.ok_or("the keys of the map have different types")?;
                     value = value
                         .join(&kind)
@@ -94,11 +151,33 @@ impl<'a> Checker<'a> {
                 }
                 Ok(Type::map(key, value))
             }
-            Expr::Struct(_) | Expr::Unspecified => Err("unsupported expression".to_owned()),
+            Expr::Struct(message) => self.message(message),
+            Expr::Unspecified => Err("unsupported expression".to_owned()),
         }
     }
 
-    fn name(&self, name: &str) -> Checked<'a> {
+    /// A time or duration that is written with its fields.
+    fn message(&mut self, message: &StructExpr) -> Inferred<'a> {
+        let kind = match message.type_name.as_str() {
+            "google.protobuf.Timestamp" => Type::Time,
+            "google.protobuf.Duration" => Type::Duration,
+            name => return Err(format!("undeclared reference to '{name}'")),
+        };
+        for entry in &message.entries {
+            let EntryExpr::StructField(field) = &entry.expr else {
+                return Err("unsupported entry".to_owned());
+            };
+            if !matches!(field.field.as_str(), "seconds" | "nanos") {
+                return Err(format!("undefined field '{}'", field.field));
+            }
+            if !Type::Int.accepts(&self.kind(&field.value)?) {
+                return Err("expected type of field to be 'int'".to_owned());
+            }
+        }
+        Ok(kind)
+    }
+
+    fn name(&self, name: &str) -> Inferred<'a> {
         let variable = self.variables.iter().rev().find(|it| it.0 == name);
         match variable {
             Some((_, kind)) => Ok(kind.clone()),
@@ -107,17 +186,21 @@ impl<'a> Checker<'a> {
         }
     }
 
-    fn call(&mut self, call: &CallExpr) -> Checked<'a> {
-        if let Some(result) = self.macro_call(call) {
-            return result;
-        }
-        if let (op::OPT_SELECT, [operand, field]) = (call.func_name.as_str(), call.args.as_slice())
-            && let Expr::Literal(LiteralValue::String(field)) = &field.expr
+    fn call(&mut self, tree: &IdedExpr, call: &CallExpr) -> Inferred<'a> {
+        if let (op::OPT_SELECT, [operand, name]) = (call.func_name.as_str(), call.args.as_slice())
+            && let Expr::Literal(LiteralValue::String(field)) = &name.expr
         {
-            let inner = match self.check(operand)? {
+            let inner = match self.kind(operand)? {
                 Type::Optional(inner) => *inner,
                 other => other,
             };
+            self.kind(name)?;
+            let resolved = Call {
+                name: call.func_name.clone(),
+                is_method: false,
+                overloads: vec![Overload::Other],
+            };
+            self.calls.insert(tree, resolved);
             return Ok(Type::optional(inner.field(field.inner())?));
         }
         let mut name = call.func_name.clone();
@@ -135,146 +218,70 @@ impl<'a> Checker<'a> {
             if let Some(namespace) = namespace {
                 name = format!("{namespace}.{name}");
             } else {
-                args.push(self.check(target)?);
+                args.push(self.kind(target)?);
                 is_method = true;
             }
         }
         for arg in &call.args {
-            args.push(self.check(arg)?);
+            args.push(match &arg.expr {
+                // The arguments of a format may have different types.
+                Expr::List(list) if name == "format" && is_method => self.mixed_list(arg, list)?,
+                _ => self.kind(arg)?,
+            });
         }
         check_literal(&name, call)?;
-        if let Some(result) = operator(&name, &args) {
-            return result;
-        }
-        cel_functions::result(&name, is_method, &args).map_or_else(|| no_overload(&name), Ok)
-    }
-
-    /// Loops with two variables and macros of optional values; `None` if the call is none.
-    fn macro_call(&mut self, call: &CallExpr) -> Option<Checked<'a>> {
-        let target = call.target.as_deref()?;
-        let name = |tree: &IdedExpr| match &tree.expr {
-            Expr::Ident(name) => Some(name.clone()),
-            _ => None,
+        let result = match operator(&name, &args) {
+            Some(result) => result,
+            None => cel_functions::result(&name, is_method, &args)
+                .map_or_else(|| no_overload(&name), Ok),
         };
-        let args = call.args.as_slice();
-        let function = call.func_name.as_str();
-        Some(match (function, args) {
-            ("optMap" | "optFlatMap", [variable, body]) => {
-                let variable = name(variable)?;
-                self.optional_map(target, variable, body, function == "optFlatMap")
-            }
-            ("sortBy", [variable, body]) => {
-                let variable = name(variable)?;
-                self.sort_by(target, variable, body)
-            }
-            ("all" | "exists" | "existsOne" | "exists_one", [first, second, body]) => {
-                let names = [name(first)?, name(second)?];
-                self.two_variables(target, names, &[body], |it| {
-                    Type::Bool.accepts(&it).then_some(Type::Bool)
-                })
-            }
-            ("transformList", [first, second, rest @ ..]) => {
-                let names = [name(first)?, name(second)?];
-                let bodies: Vec<&IdedExpr> = rest.iter().collect();
-                self.two_variables(target, names, &bodies, |it| Some(Type::list(it)))
-            }
-            ("transformMap" | "transformMapEntry", [first, second, rest @ ..]) => {
-                let names = [name(first)?, name(second)?];
-                let bodies: Vec<&IdedExpr> = rest.iter().collect();
-                let key = match self.check(target) {
-                    Ok(Type::Map(key, _)) => *key,
-                    Ok(Type::List(_)) => Type::Int,
-                    Ok(_) => Type::Dynamic,
-                    Err(reason) => return Some(Err(reason)),
-                };
-                let is_entry = function == "transformMapEntry";
-                self.two_variables(target, names, &bodies, |it| {
-                    Some(if is_entry { it } else { Type::map(key, it) })
-                })
-            }
-            _ => return None,
-        })
+        let resolved = Call {
+            overloads: overloads(&name, is_method, &args),
+            name,
+            is_method,
+        };
+        self.calls.insert(tree, resolved);
+        result
     }
 
-    fn with(&mut self, variables: Vec<(String, Type<'a>)>, body: &IdedExpr) -> Checked<'a> {
+    fn mixed_list(&mut self, tree: &IdedExpr, list: &ListExpr) -> Inferred<'a> {
+        for element in &list.elements {
+            self.kind(element)?;
+        }
+        let kind = Type::list(Type::Dynamic);
+        self.kinds.insert(tree, kind.clone());
+        Ok(kind)
+    }
+
+    fn with(&mut self, variables: Vec<(String, Type<'a>)>, body: &IdedExpr) -> Inferred<'a> {
         let count = self.variables.len();
         self.variables.extend(variables);
-        let result = self.check(body);
+        let result = self.kind(body);
         self.variables.truncate(count);
         result
     }
 
-    fn optional_map(
-        &mut self,
-        target: &IdedExpr,
-        variable: String,
-        body: &IdedExpr,
-        is_flat: bool,
-    ) -> Checked<'a> {
-        let inner = match self.check(target)? {
-            Type::Optional(inner) => *inner,
-            Type::Dynamic => Type::Dynamic,
-            _ => return no_overload("hasValue"),
-        };
-        let result = self.with(vec![(variable, inner)], body)?;
-        Ok(if is_flat {
-            result
-        } else {
-            Type::optional(result)
-        })
-    }
-
-    fn sort_by(&mut self, target: &IdedExpr, variable: String, body: &IdedExpr) -> Checked<'a> {
-        let Type::List(item) = self.check(target)? else {
-            return no_overload("sortBy");
-        };
-        self.with(vec![(variable, item.as_ref().clone())], body)?;
-        Ok(Type::List(item))
-    }
-
-    fn two_variables(
-        &mut self,
-        target: &IdedExpr,
-        names: [String; 2],
-        bodies: &[&IdedExpr],
-        result: impl FnOnce(Type<'a>) -> Option<Type<'a>>,
-    ) -> Checked<'a> {
-        let (first, second) = match self.check(target)? {
+    fn comprehension(&mut self, all: &ComprehensionExpr) -> Inferred<'a> {
+        let (key, value) = match self.kind(&all.iter_range)? {
             Type::List(item) => (Type::Int, *item),
+            Type::Map(key, value) if all.iter_var2.is_none() => (*value, *key),
             Type::Map(key, value) => (*key, *value),
             Type::Dynamic => (Type::Dynamic, Type::Dynamic),
             _ => return Err(not_a_range()),
         };
-        let [first_name, second_name] = names;
-        let variables = vec![(first_name, first), (second_name, second)];
-        let (filter, body) = match bodies {
-            [body] => (None, body),
-            [filter, body] => (Some(filter), body),
-            _ => return Err("wrong number of arguments".to_owned()),
-        };
-        if let Some(filter) = filter
-            && !Type::Bool.accepts(&self.with(variables.clone(), filter)?)
-        {
-            return Err("expected type 'bool'".to_owned());
-        }
-        let kind = self.with(variables, body)?;
-        result(kind).ok_or_else(|| "expected type 'bool'".to_owned())
-    }
-
-    fn comprehension(&mut self, all: &ComprehensionExpr) -> Checked<'a> {
-        let item = match self.check(&all.iter_range)? {
-            Type::List(item) => *item,
-            Type::Map(key, _) => *key,
-            Type::Dynamic => Type::Dynamic,
-            _ => return Err(not_a_range()),
-        };
-        let initial = self.check(&all.accu_init)?;
+        let initial = self.kind(&all.accu_init)?;
         let count = self.variables.len();
         self.variables.push((all.accu_var.clone(), initial.clone()));
-        self.variables.push((all.iter_var.clone(), item));
+        match &all.iter_var2 {
+            Some(second) => {
+                self.variables.push((all.iter_var.clone(), key));
+                self.variables.push((second.clone(), value));
+            }
+            None => self.variables.push((all.iter_var.clone(), value)),
+        }
         let step = self
-            .check(&all.loop_cond)
-            .and_then(|_| self.check(&all.loop_step));
+            .kind(&all.loop_cond)
+            .and_then(|_| self.kind(&all.loop_step));
         self.variables.truncate(count);
         let total = initial.join(&step?).ok_or("the loop has no type")?;
         self.with(vec![(all.accu_var.clone(), total)], &all.result)
@@ -286,7 +293,7 @@ fn not_a_range() -> String {
         .to_owned()
 }
 
-fn literal<'a>(literal: &LiteralValue) -> Checked<'a> {
+fn literal<'a>(literal: &LiteralValue) -> Inferred<'a> {
     Ok(match literal {
         LiteralValue::Boolean(_) => Type::Bool,
         LiteralValue::Bytes(_) => Type::Bytes,
@@ -322,7 +329,7 @@ fn check_literal(name: &str, call: &CallExpr) -> Result<(), String> {
 }
 
 /// The type of an operator; `None` if the name is none.
-fn operator<'a>(name: &str, args: &[Type<'a>]) -> Option<Checked<'a>> {
+fn operator<'a>(name: &str, args: &[Type<'a>]) -> Option<Inferred<'a>> {
     use Type::{Bool, Bytes, Double, Duration, Dynamic, Int, Text, Time, Uint};
     let result = match (name, args) {
         (op::LOGICAL_AND | op::LOGICAL_OR, [left, right]) => {

@@ -1,6 +1,7 @@
 //! The functions of the environment of Kubernetes 1.37 with their types.
 
 use super::cel_types::Type;
+use crate::crd::cel_macros::{MAP_INSERT, SORT_BY_KEYS};
 use crate::crd::expression::is_named_format;
 
 const IP: Type<'static> = Type::Library("net.IP");
@@ -79,6 +80,7 @@ fn global<'a>(name: &str, args: &[Type<'a>]) -> Option<Type<'a>> {
         "quantity" => &[(&[Text], QUANTITY)],
         "semver" => &[(&[Text], SEMVER), (&[Text, Bool], SEMVER)],
         "isSemver" => &[(&[Text], Bool), (&[Text, Bool], Bool)],
+        "sign" => &[(&[QUANTITY], Int)],
         "strings.quote" => &[(&[Text], Text)],
         "lists.range" => return select(args, &[(&[Int], Type::list(Int))]),
         "matches" => &[(&[Text, Text], Bool)],
@@ -93,6 +95,10 @@ fn special<'a>(name: &str, args: &[Type<'a>]) -> Option<Type<'a>> {
     match (name, args) {
         ("dyn", [_]) => Some(Dynamic),
         ("type", [_]) => Some(Type::Kind),
+        (MAP_INSERT, [Type::Map(key, value), new_key, new_value]) => {
+            Some(Type::map(key.join(new_key)?, value.join(new_value)?))
+        }
+        (MAP_INSERT, [map @ Type::Map(..), entries]) => map.join(entries),
         ("size", [it]) => size(it),
         ("optional.none", []) => Some(Type::optional(Dynamic)),
         ("optional.of" | "optional.ofNonZeroValue", [it]) => Some(Type::optional(it.clone())),
@@ -119,7 +125,7 @@ fn size<'a>(value: &Type<'a>) -> Option<Type<'a>> {
 fn method<'a>(name: &str, args: &[Type<'a>]) -> Option<Type<'a>> {
     let (target, rest) = args.split_first()?;
     match target {
-        Type::Dynamic => Some(Type::Dynamic),
+        Type::Dynamic => dynamic_method(name, rest),
         _ if name == "size" && rest.is_empty() => size(target),
         Type::List(item) => list_method(name, item, rest),
         Type::Text => text_method(name, rest),
@@ -130,10 +136,51 @@ fn method<'a>(name: &str, args: &[Type<'a>]) -> Option<Type<'a>> {
     }
 }
 
+/// Whether lists of values of a type have an order.
+fn is_comparable(item: &Type<'_>) -> bool {
+    use Type::{Bool, Bytes, Double, Duration, Dynamic, Int, Text, Time, Uint};
+    matches!(
+        item,
+        Bool | Bytes | Double | Duration | Dynamic | Int | Text | Time | Uint
+    )
+}
+
+/// A method of a value without a type: of any type that has such a method.
+fn dynamic_method<'a>(name: &str, rest: &[Type<'a>]) -> Option<Type<'a>> {
+    let targets = [
+        Type::list(Type::Dynamic),
+        Type::Text,
+        Type::Time,
+        Type::Duration,
+        Type::optional(Type::Dynamic),
+        URL,
+        IP,
+        CIDR,
+        QUANTITY,
+        SEMVER,
+        FORMAT,
+    ];
+    let mut found: Option<Type<'a>> = None;
+    for target in targets {
+        let mut args = vec![target];
+        args.extend(rest.iter().cloned());
+        let Some(result) = method(name, &args) else {
+            continue;
+        };
+        let is_other =
+            |it: &Type<'a>| std::mem::discriminant(it) != std::mem::discriminant(&result);
+        if found.as_ref().is_some_and(is_other) {
+            return Some(Type::Dynamic);
+        }
+        found = Some(result);
+    }
+    found
+}
+
 fn list_method<'a>(name: &str, item: &Type<'a>, rest: &[Type<'a>]) -> Option<Type<'a>> {
-    use Type::{Bool, Double, Duration, Dynamic, Int, Text, Time, Uint};
+    use Type::{Bool, Double, Duration, Dynamic, Int, Text, Uint};
     let is_sum = matches!(item, Int | Uint | Double | Duration | Dynamic);
-    let is_ordered = is_sum || matches!(item, Bool | Text | Time | Type::Bytes);
+    let is_ordered = is_comparable(item);
     let list = || Type::list(item.clone());
     match (name, rest) {
         ("isSorted", []) => is_ordered.then_some(Bool),
@@ -142,6 +189,7 @@ fn list_method<'a>(name: &str, item: &Type<'a>, rest: &[Type<'a>]) -> Option<Typ
         ("indexOf" | "lastIndexOf", [value]) => item.accepts(value).then_some(Int),
         ("slice", rest) => are(rest, &[Int, Int]).then(list),
         ("sort", []) => is_ordered.then(list),
+        (SORT_BY_KEYS, [Type::List(key)]) => is_comparable(key).then(list),
         ("distinct" | "reverse", []) => Some(list()),
         ("first" | "last", []) => Some(Type::optional(item.clone())),
         ("flatten", []) => match item {

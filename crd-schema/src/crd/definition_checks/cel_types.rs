@@ -29,6 +29,14 @@ pub(super) enum Type<'a> {
     Library(&'static str),
 }
 
+/// Whether a name with dots is that of a type.
+pub(super) fn is_type_name(name: &str) -> bool {
+    matches!(
+        name,
+        "google.protobuf.Timestamp" | "google.protobuf.Duration"
+    )
+}
+
 impl<'a> Type<'a> {
     pub(super) fn list(item: Self) -> Self {
         Self::List(Box::new(item))

@@ -134,13 +134,7 @@ fn values(schema: &Node, default: &Value, path: &FieldPath, out: &mut Collector)
 /// Adds findings about a default, with paths below it.
 fn extend(findings: Vec<Finding>, path: &FieldPath, out: &mut Collector) {
     for mut finding in findings {
-        let below = finding.field.to_string();
-        let is_root = finding.field == FieldPath::default();
-        finding.field = if is_root {
-            path.clone()
-        } else {
-            path.clone().named(below)
-        };
+        finding.field = path.clone().join(&finding.field);
         out.findings.push(finding);
     }
 }

@@ -57,7 +57,7 @@ pub(super) fn omit_empty(value: &mut Value) {
             for (name, value) in fields.iter_mut() {
                 let name = name.as_str();
                 match value {
-                    _ if ANY.contains(&name) => {}
+                    value if ANY.contains(&name) => whole_numbers(value),
                     Value::Object(entries) if MAPS.contains(&name) => entries_of(entries),
                     value => omit_empty(value),
                 }
@@ -66,6 +66,30 @@ pub(super) fn omit_empty(value: &mut Value) {
         Value::Array(items) => items.iter_mut().for_each(omit_empty),
         _ => {}
     }
+}
+
+/// Integral numbers are stored without a fraction.
+fn whole_numbers(value: &mut Value) {
+    match value {
+        Value::Number(number) if number.is_f64() => {
+            let float = number.as_f64().filter(|it| it.fract() == 0.0);
+            if let Some(integer) = float.and_then(integer_of) {
+                *value = integer.into();
+            }
+        }
+        Value::Array(items) => items.iter_mut().for_each(whole_numbers),
+        Value::Object(fields) => fields.values_mut().for_each(whole_numbers),
+        _ => {}
+    }
+}
+
+#[allow(
+    clippy::cast_possible_truncation,
+    reason = "the number is an integer in the range"
+)]
+fn integer_of(number: f64) -> Option<i64> {
+    const EXACT_MAX: f64 = 9_007_199_254_740_992.0;
+    (number.abs() <= EXACT_MAX).then_some(number as i64)
 }
 
 fn entries_of(entries: &mut Map<String, Value>) {

@@ -1,13 +1,17 @@
 //! The rules for each schema of a definition besides structurality: supported keywords, list types, map types, CEL.
 
 use super::cel;
+use super::cel_types::Type;
 use super::collector::{Collector, entries, is_set, object, text};
+use super::cost::{Costs, cardinality_below};
 use crate::crd::node::Node;
 use crate::crd::values::{array_at, flag_at, texts_at};
+use crate::finding::ErrorKind;
 use lockkeeper_api::field_path::FieldPath;
 use serde_json::Value;
 
-const TYPES: [&str; 6] = ["array", "boolean", "integer", "number", "object", "string"];
+/// The types of schemas.
+pub(super) const TYPES: [&str; 6] = ["array", "boolean", "integer", "number", "object", "string"];
 
 const LIST_TYPES: [&str; 3] = ["atomic", "set", "map"];
 
@@ -22,27 +26,42 @@ struct Context<'a> {
     is_uncorrelatable: bool,
     /// The compiled schema, for CEL rules. `None` in branches, where they are not compiled.
     node: Option<&'a Node>,
+    /// The largest number of values in an object, if the schemas above limit it.
+    cardinality: Option<u64>,
 }
 
 /// Findings about schemas, and about CEL rules.
-#[derive(Default)]
 struct Findings {
     schemas: Collector,
     cel: Collector,
+    costs: Costs,
 }
 
-/// Validates a schema. `node` is the compiled schema; without it CEL rules are not compiled.
-pub(super) fn validate(schema: &Value, node: Option<&Node>, path: &FieldPath, out: &mut Collector) {
+/// Validates a schema. `node` is the compiled schema; without it CEL rules are not compiled. The costs of single rules
+/// of an unchanged schema are not limited.
+pub(super) fn validate(
+    schema: &Value,
+    node: Option<&Node>,
+    is_unchanged: bool,
+    path: &FieldPath,
+    out: &mut Collector,
+) {
     let context = Context {
         allows_defaults: true,
         is_inside_metadata: false,
         is_uncorrelatable: false,
         node,
+        cardinality: Some(1),
     };
-    let mut findings = Findings::default();
+    let mut findings = Findings {
+        schemas: Collector::default(),
+        cel: Collector::default(),
+        costs: Costs::new(is_unchanged),
+    };
     visit(schema, context, true, path, &mut findings);
     out.findings.extend(findings.schemas.findings);
     out.findings.extend(findings.cel.findings);
+    findings.costs.check_sum(path, out);
 }
 
 fn visit(
@@ -69,6 +88,12 @@ fn visit(
         .node
         .filter(|_| out.schemas.findings.len() == before)
     {
+        let is_resource = is_root || node.is_embedded;
+        if !rules.is_empty() && Type::of_schema(node, is_resource).is_none() {
+            let field = path.clone().field("x-kubernetes-validations");
+            let detail = "internal error: failed to construct type information for x-kubernetes-validations rules: unable to convert structural schema to CEL declarations";
+            out.cel.push(field, ErrorKind::Internal, None, detail);
+        }
         for (position, rule) in rules.iter().enumerate() {
             let path = path
                 .clone()
@@ -76,10 +101,12 @@ fn visit(
                 .index(position);
             let place = cel::Place {
                 node,
-                is_resource: is_root || node.is_embedded,
+                is_resource,
                 is_uncorrelatable: context.is_uncorrelatable,
+                cardinality: context.cardinality,
             };
-            cel::validate_expressions(rule, &place, &path, &mut out.cel);
+            let (costs, cel) = (&mut out.costs, &mut out.cel);
+            cel::validate_expressions(rule, &place, &path, costs, cel);
         }
     }
 }
@@ -156,6 +183,10 @@ fn children(
     path: &FieldPath,
     out: &mut Findings,
 ) {
+    let context = Context {
+        cardinality: cardinality_below(schema, context.cardinality),
+        ..context
+    };
     if let Some(additional) = object(schema, "additionalProperties") {
         let context = Context {
             allows_defaults: context.allows_defaults && !context.is_inside_metadata,

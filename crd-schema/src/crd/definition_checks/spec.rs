@@ -7,6 +7,7 @@ use crate::crd::node::Node;
 use crate::crd::values::{array_at, flag_at};
 use lockkeeper_api::field_path::FieldPath;
 use serde_json::Value;
+use std::borrow::Cow;
 
 const SCOPES: [&str; 2] = ["Cluster", "Namespaced"];
 
@@ -73,8 +74,8 @@ fn is_empty_list(value: &Value) -> bool {
     value.as_array().is_some_and(Vec::is_empty)
 }
 
-/// Validates the spec.
-pub(super) fn validate(spec: &Value, path: &FieldPath, out: &mut Collector) {
+/// Validates the spec. `old` is the stored spec.
+pub(super) fn validate(spec: &Value, old: Option<&Value>, path: &FieldPath, out: &mut Collector) {
     group(spec, path, out);
     let scope = text(spec, "scope");
     let scope_path = path.clone().field("scope");
@@ -91,7 +92,7 @@ pub(super) fn validate(spec: &Value, path: &FieldPath, out: &mut Collector) {
     for (position, version) in all.iter().enumerate() {
         let path = path.clone().field("versions").index(position);
         versions::deprecation(version, &path, out);
-        parts(version, &shared, true, &path, out);
+        parts(version, &shared, true, old, &path, out);
     }
     let version_name = text(first, "name");
     if !version_name.is_empty() {
@@ -109,7 +110,7 @@ pub(super) fn validate(spec: &Value, path: &FieldPath, out: &mut Collector) {
         }
     }
     names::validate(spec_names, &names_path, out);
-    parts(first, &shared, false, path, out);
+    parts(first, &shared, false, old, path, out);
     if let Some(settings) = object(spec, "conversion") {
         conversion::validate(settings, &path.clone().field("conversion"), out);
     }
@@ -174,6 +175,7 @@ fn parts(
     version: &Value,
     shared: &SharedFields,
     is_version: bool,
+    old: Option<&Value>,
     path: &FieldPath,
     out: &mut Collector,
 ) {
@@ -184,7 +186,9 @@ fn parts(
     {
         let name = if is_version { "schema" } else { "validation" };
         let path = path.clone().named(name).field("openAPIV3Schema");
-        root_schema(schema, is_set(subresources, "status"), &path, out);
+        let is_unchanged = stored_schema(old, text(version, "name")) == Some(schema);
+        let has_status = is_set(subresources, "status");
+        root_schema(schema, has_status, is_unchanged, &path, out);
     }
     if shared.subresources != is_version {
         versions::subresources(subresources, &path.clone().field("subresources"), out);
@@ -195,9 +199,16 @@ fn parts(
     }
     let fields = array_at(version, "selectableFields");
     if shared.selectable_fields != is_version && !fields.is_empty() {
+        let path_of_schema = path.clone();
         let path = path.clone().field("selectableFields");
         match schema {
             // A shared schema is not part of the version any more.
+            Some(schema)
+                if shared.schema != is_version && structural::has_unsupported_keywords(schema) =>
+            {
+                let path = path_of_schema.named("schema.openAPIV3Schema");
+                out.invalid(path, "a keyword is not supported");
+            }
             Some(schema) if shared.schema != is_version => {
                 versions::selectable_fields(fields, schema, &path, out);
             }
@@ -206,7 +217,20 @@ fn parts(
     }
 }
 
-fn root_schema(schema: &Value, has_status: bool, path: &FieldPath, out: &mut Collector) {
+/// The stored schema of a version.
+fn stored_schema<'a>(old: Option<&'a Value>, version: &str) -> Option<&'a Value> {
+    let versions = array_at(old?, "versions");
+    let version = versions.iter().find(|it| text(it, "name") == version)?;
+    object(object(version, "schema")?, "openAPIV3Schema")
+}
+
+fn root_schema(
+    schema: &Value,
+    has_status: bool,
+    is_unchanged: bool,
+    path: &FieldPath,
+    out: &mut Collector,
+) {
     if has_status {
         let kind = text(schema, "type");
         if !kind.is_empty() && kind != "object" {
@@ -228,7 +252,7 @@ fn root_schema(schema: &Value, has_status: bool, path: &FieldPath, out: &mut Col
     let mut root = None;
     if is_supported {
         structural::validate(schema, path, out);
-        root = Node::from_schema(schema)
+        root = Node::from_schema(&with_known_types(schema))
             .ok()
             .filter(|_| out.findings.len() == before);
         if let Some(root) = &root {
@@ -236,9 +260,49 @@ fn root_schema(schema: &Value, has_status: bool, path: &FieldPath, out: &mut Col
         }
     }
     let root = root.filter(|_| out.findings.len() == before);
-    schemas::validate(schema, root.as_ref(), path, out);
+    schemas::validate(schema, root.as_ref(), is_unchanged, path, out);
     if !is_supported && out.findings.len() == before {
         out.invalid(path.clone(), "a keyword is not supported");
+    }
+}
+
+/// A schema without types that do not exist: they are findings of their own, and do not keep the API server from checking
+/// defaults and CEL rules.
+fn with_known_types(schema: &Value) -> Cow<'_, Value> {
+    if !has_unknown_types(schema) {
+        return Cow::Borrowed(schema);
+    }
+    let mut schema = schema.clone();
+    remove_unknown_types(&mut schema);
+    Cow::Owned(schema)
+}
+
+fn has_unknown_types(schema: &Value) -> bool {
+    let kind = text(schema, "type");
+    let is_unknown = !kind.is_empty() && !schemas::TYPES.contains(&kind);
+    is_unknown || structural::below(schema).into_iter().any(has_unknown_types)
+}
+
+fn remove_unknown_types(schema: &mut Value) {
+    let kind = text(schema, "type");
+    let is_unknown = !kind.is_empty() && !schemas::TYPES.contains(&kind);
+    let Value::Object(fields) = schema else {
+        return;
+    };
+    if is_unknown {
+        fields.remove("type");
+    }
+    for (keyword, value) in fields.iter_mut() {
+        match (keyword.as_str(), value) {
+            ("properties", Value::Object(schemas)) => {
+                schemas.values_mut().for_each(remove_unknown_types);
+            }
+            ("allOf" | "anyOf" | "oneOf", Value::Array(schemas)) => {
+                schemas.iter_mut().for_each(remove_unknown_types);
+            }
+            ("items" | "additionalProperties" | "not", schema) => remove_unknown_types(schema),
+            _ => {}
+        }
     }
 }
 

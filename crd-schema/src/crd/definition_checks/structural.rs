@@ -27,7 +27,16 @@ const UNSUPPORTED: [&str; 7] = [
 
 /// Whether a schema or one below it has a keyword that no structural schema has.
 pub(super) fn has_unsupported_keywords(schema: &Value) -> bool {
-    UNSUPPORTED.iter().any(|it| is_set(schema, it))
+    let is_unsupported = |key: &str| {
+        schema.get(key).is_some_and(|it| match it {
+            Value::Null => false,
+            Value::String(text) => !text.is_empty(),
+            Value::Object(entries) => !entries.is_empty() || key == "additionalItems",
+            _ => true,
+        })
+    };
+    UNSUPPORTED.iter().any(|it| is_unsupported(it))
+        || schema.get("x-kubernetes-preserve-unknown-fields") == Some(&Value::Bool(false))
         || schema.get("items").is_some_and(Value::is_array)
         || below(schema).into_iter().any(has_unsupported_keywords)
 }

@@ -1,15 +1,17 @@
 //! Evaluates the tree of an expression.
 
+use super::costs::{self, LIST_COST, MAP_COST, MESSAGE_COST};
 use super::equality;
 use super::functions;
 use super::operators;
 use super::scope::{Budget, Scope};
+use super::times;
 use super::value::{Failure, Outcome, Value, error, no_overload};
 use crate::crd::cel_program::Program;
 use kube_cel::cel::IdedExpr;
 use kube_cel::cel::common::ast::operators as op;
 use kube_cel::cel::common::ast::{
-    CallExpr, ComprehensionExpr, EntryExpr, Expr, LiteralValue, SelectExpr,
+    CallExpr, ComprehensionExpr, EntryExpr, Expr, LiteralValue, SelectExpr, StructExpr,
 };
 use std::rc::Rc;
 
@@ -27,23 +29,29 @@ const TYPES: [&str; 10] = [
     "type",
 ];
 
+/// The cost of reading a variable or a field.
+const READ_COST: u64 = 1;
+
 /// Evaluates an expression.
 pub(in super::super) fn evaluate<'a>(
     program: &Program,
     scope: &mut Scope<'a>,
     budget: &mut Budget,
 ) -> Outcome<'a> {
-    Evaluator { scope, budget }.expression(program.tree())
+    budget.begin();
+    let value = Evaluator { scope, budget }.expression(program.tree());
+    budget.end()?;
+    value
 }
 
-pub(super) struct Evaluator<'s, 'a> {
-    pub(super) scope: &'s mut Scope<'a>,
-    pub(super) budget: &'s mut Budget,
+struct Evaluator<'s, 'a> {
+    scope: &'s mut Scope<'a>,
+    budget: &'s mut Budget,
 }
 
 impl<'a> Evaluator<'_, 'a> {
-    pub(super) fn expression(&mut self, tree: &IdedExpr) -> Outcome<'a> {
-        self.budget.charge(1)?;
+    fn expression(&mut self, tree: &IdedExpr) -> Outcome<'a> {
+        self.budget.step(1)?;
         match &tree.expr {
             Expr::Literal(literal) => Ok(self::literal(literal)),
             Expr::Ident(name) => self.name(name),
@@ -51,6 +59,9 @@ impl<'a> Evaluator<'_, 'a> {
             Expr::Call(call) => self.call(call),
             Expr::Comprehension(all) => self.comprehension(all),
             Expr::List(list) => {
+                if !is_constant(tree) {
+                    self.budget.charge(LIST_COST)?;
+                }
                 let mut items = Vec::with_capacity(list.elements.len());
                 for (position, item) in list.elements.iter().enumerate() {
                     let item = self.expression(item)?;
@@ -65,6 +76,9 @@ impl<'a> Evaluator<'_, 'a> {
                 Ok(Value::list(items))
             }
             Expr::Map(map) => {
+                if !is_constant(tree) {
+                    self.budget.charge(MAP_COST)?;
+                }
                 let mut entries = Vec::with_capacity(map.entries.len());
                 for entry in &map.entries {
                     let EntryExpr::MapEntry(entry) = &entry.expr else {
@@ -83,13 +97,33 @@ impl<'a> Evaluator<'_, 'a> {
                 }
                 Ok(Value::Map(Rc::new(entries)))
             }
-            Expr::Struct(_) | Expr::Unspecified => error("unsupported expression"),
+            Expr::Struct(message) => self.message(message),
+            Expr::Unspecified => error("unsupported expression"),
         }
     }
 
-    fn name(&self, name: &str) -> Outcome<'a> {
+    /// A time or duration that is written with its fields.
+    fn message(&mut self, message: &StructExpr) -> Outcome<'a> {
+        self.budget.charge(MESSAGE_COST)?;
+        let (mut seconds, mut nanos) = (0, 0);
+        for entry in &message.entries {
+            let EntryExpr::StructField(field) = &entry.expr else {
+                return error("unsupported entry");
+            };
+            match (field.field.as_str(), self.expression(&field.value)?) {
+                ("seconds", Value::Int(number)) => seconds = number,
+                ("nanos", Value::Int(number)) => nanos = number,
+                _ => return no_overload(),
+            }
+        }
+        times::message(&message.type_name, seconds, nanos)
+    }
+
+    fn name(&mut self, name: &str) -> Outcome<'a> {
         if let Some(value) = self.scope.get(name) {
-            return value.clone();
+            let value = value.clone();
+            self.budget.charge(READ_COST)?;
+            return value;
         }
         match TYPES.iter().find(|it| **it == name) {
             Some(name) => Ok(Value::Type(name)),
@@ -97,7 +131,7 @@ impl<'a> Evaluator<'_, 'a> {
         }
     }
 
-    pub(super) fn has_variable(&self, name: &str) -> bool {
+    fn has_variable(&self, name: &str) -> bool {
         self.scope.get(name).is_some()
     }
 
@@ -110,7 +144,10 @@ impl<'a> Evaluator<'_, 'a> {
             Some("google.protobuf.Duration") => return Ok(Value::Type("google.protobuf.Duration")),
             _ => {}
         }
-        let operand = self.expression(&select.operand)?;
+        let operand = self.operand(&select.operand)?;
+        if !select.test {
+            self.budget.charge(READ_COST)?;
+        }
         let key = Value::text(select.field.clone());
         let found = match &operand {
             Value::Optional(inner) => {
@@ -139,27 +176,63 @@ impl<'a> Evaluator<'_, 'a> {
             (op::LOGICAL_AND, [left, right]) => self.logic(left, right, false),
             (op::LOGICAL_OR, [left, right]) => self.logic(left, right, true),
             (op::CONDITIONAL, [condition, yes, no]) => match self.expression(condition)? {
-                Value::Bool(true) => self.expression(yes),
-                Value::Bool(false) => self.expression(no),
+                Value::Bool(true) => self.part(yes),
+                Value::Bool(false) => self.part(no),
                 _ => no_overload(),
             },
-            (op::NOT_STRICTLY_FALSE, [condition]) => Ok(match self.expression(condition) {
-                Ok(Value::Bool(flag)) => Value::Bool(flag),
-                Err(Failure::CostExceeded) => return Err(Failure::CostExceeded),
-                _ => Value::Bool(true),
-            }),
+            (op::NOT_STRICTLY_FALSE, [condition]) => {
+                self.budget.charge(1)?;
+                Ok(match self.expression(condition) {
+                    Ok(Value::Bool(flag)) => Value::Bool(flag),
+                    Err(Failure::CostExceeded) => return Err(Failure::CostExceeded),
+                    _ => Value::Bool(true),
+                })
+            }
             (op::OPT_SELECT | op::OPT_INDEX, [operand, key]) => {
                 let operand = self.expression(operand)?;
                 let key = self.expression(key)?;
+                self.budget.charge(READ_COST)?;
                 operators::optional_index(&operand, &key)
             }
-            _ => {
-                if let Some(value) = self.macro_call(call) {
-                    return value;
-                }
-                self.strict_call(call)
+            (op::INDEX, [operand, key]) => {
+                let container = self.operand(operand)?;
+                let key = self.part(key)?;
+                self.budget.charge(READ_COST)?;
+                operators::apply(op::INDEX, &[container, key]).unwrap_or_else(no_overload)
             }
+            ("or" | "orValue", [other]) => match call.target.as_deref() {
+                Some(target) => self.or(call.func_name == "or", target, other),
+                None => self.strict_call(call),
+            },
+            _ => self.strict_call(call),
         }
+    }
+
+    /// `or` and `orValue`: the other value is evaluated only if it is needed.
+    fn or(&mut self, is_or: bool, target: &IdedExpr, other: &IdedExpr) -> Outcome<'a> {
+        match self.expression(target)? {
+            Value::Optional(None) => self.expression(other),
+            value @ Value::Optional(Some(_)) if is_or => Ok(value),
+            Value::Optional(Some(value)) => Ok(value.as_ref().clone()),
+            _ => no_overload(),
+        }
+    }
+
+    /// An operand of which a field or an item is read. cel-go charges the read of a value that is computed.
+    fn operand(&mut self, tree: &IdedExpr) -> Outcome<'a> {
+        if !is_attribute(tree) {
+            self.budget.charge(READ_COST)?;
+        }
+        self.expression(tree)
+    }
+
+    /// A branch of a condition, or a key. cel-go does not charge the read of a variable there.
+    fn part(&mut self, tree: &IdedExpr) -> Outcome<'a> {
+        let value = self.expression(tree);
+        if is_attribute(tree) {
+            self.budget.refund(READ_COST);
+        }
+        value
     }
 
     /// A function whose arguments are evaluated first.
@@ -178,10 +251,16 @@ impl<'a> Evaluator<'_, 'a> {
         for arg in &call.args {
             args.push(self.expression(arg)?);
         }
-        match operators::apply(&name, &args) {
+        self.budget.step(costs::copied(&name, &args))?;
+        let value = match operators::apply(&name, &args) {
             Some(value) => value,
-            None => functions::call(&name, has_target, &args, self.budget),
+            None => functions::call(&name, has_target, &args),
+        };
+        if !is_precomputed(&name, call) {
+            let cost = costs::call(&name, &args, value.as_ref().ok());
+            self.budget.charge(cost)?;
         }
+        value
     }
 
     /// Whether a name is a prefix of functions, not a variable.
@@ -220,12 +299,20 @@ impl<'a> Evaluator<'_, 'a> {
 
     fn comprehension(&mut self, all: &ComprehensionExpr) -> Outcome<'a> {
         let range = self.expression(&all.iter_range)?;
-        let items = operators::range_of(&range)?;
+        let items = if all.iter_var2.is_some() {
+            operators::pairs_of(&range)?
+        } else {
+            let items = operators::range_of(&range)?.into_iter();
+            items.map(|it| (it, Ok(Value::Null))).collect()
+        };
         let before = self.scope.count();
         let initial = self.expression(&all.accu_init);
         self.scope.set(&all.accu_var, initial);
-        for item in items {
-            self.scope.set(&all.iter_var, item);
+        for (first, second) in items {
+            self.scope.set(&all.iter_var, first);
+            if let Some(name) = &all.iter_var2 {
+                self.scope.set(name, second);
+            }
             let condition = self.expression(&all.loop_cond);
             if let Ok(Value::Bool(false)) = condition {
                 self.scope.truncate(before.saturating_add(1));
@@ -242,6 +329,43 @@ impl<'a> Evaluator<'_, 'a> {
         let result = self.expression(&all.result);
         self.scope.truncate(before);
         result
+    }
+}
+
+/// Whether an expression is a literal, or a list or map of literals. cel-go evaluates these once.
+fn is_constant(tree: &IdedExpr) -> bool {
+    match &tree.expr {
+        Expr::Literal(_) => true,
+        Expr::List(list) => list.elements.iter().all(is_constant),
+        Expr::Map(map) => map.entries.iter().all(|it| match &it.expr {
+            EntryExpr::MapEntry(entry) => is_constant(&entry.key) && is_constant(&entry.value),
+            EntryExpr::StructField(_) => false,
+        }),
+        _ => false,
+    }
+}
+
+/// Whether an expression is a variable, or a field or an item of one.
+fn is_attribute(tree: &IdedExpr) -> bool {
+    match &tree.expr {
+        Expr::Ident(name) => !TYPES.contains(&name.as_str()),
+        Expr::Select(select) => !select.test && is_attribute(&select.operand),
+        Expr::Call(call) if call.func_name == op::INDEX => {
+            call.args.first().is_some_and(is_attribute)
+        }
+        _ => false,
+    }
+}
+
+/// Whether cel-go computes a call once: conversions of constants, and searches in lists of constants.
+fn is_precomputed(name: &str, call: &CallExpr) -> bool {
+    match (name, call.args.as_slice()) {
+        (op::IN, [_, list]) => is_constant(list),
+        (
+            "bool" | "bytes" | "double" | "duration" | "int" | "string" | "timestamp" | "uint",
+            [arg],
+        ) => is_constant(arg),
+        _ => false,
     }
 }
 

@@ -1,29 +1,15 @@
 //! The functions of the environment, by their names.
 
-use super::scope::Budget;
 use super::value::{Outcome, Value, no_overload, unwrap_optional};
-use super::{conversions, library, lists, named_formats, strings, times, urls};
-
-/// The size of arguments that costs as much as one node, in characters.
-const CHARACTERS_PER_UNIT: usize = 10;
+use super::{conversions, library, lists, maps, named_formats, strings, times, urls};
 
 /// Calls a function; the first argument is the target if there is one.
-pub(super) fn call<'a>(
-    name: &str,
-    has_target: bool,
-    args: &[Value<'a>],
-    budget: &mut Budget,
-) -> Outcome<'a> {
-    let sizes = args
-        .iter()
-        .filter_map(Value::size)
-        .filter_map(|it| usize::try_from(it).ok());
-    let size: usize = sizes.map(|it| it / CHARACTERS_PER_UNIT).sum();
-    budget.charge(size)?;
+pub(super) fn call<'a>(name: &str, has_target: bool, args: &[Value<'a>]) -> Outcome<'a> {
     if let Some(value) = optional(name, args) {
         return value;
     }
-    let value = conversions::call(name, args)
+    let value = maps::call(name, args)
+        .or_else(|| conversions::call(name, args))
         .or_else(|| strings::call(name, args))
         .or_else(|| lists::call(name, args))
         .or_else(|| times::call(name, args))
@@ -50,17 +36,7 @@ fn optional<'a>(name: &str, args: &[Value<'a>]) -> Option<Outcome<'a>> {
         }
         ("hasValue", [Value::Optional(inner)]) => Ok(Value::Bool(inner.is_some())),
         ("value", [value @ Value::Optional(_)]) => unwrap_optional(value),
-        ("orValue", [Value::Optional(inner), default]) => Ok(inner
-            .as_ref()
-            .map_or_else(|| default.clone(), |it| it.as_ref().clone())),
-        ("or", [left @ Value::Optional(inner), right @ Value::Optional(_)]) => {
-            Ok(if inner.is_some() {
-                left.clone()
-            } else {
-                right.clone()
-            })
-        }
-        ("hasValue" | "orValue", _) => no_overload(),
+        ("hasValue", _) => no_overload(),
         _ => return None,
     })
 }

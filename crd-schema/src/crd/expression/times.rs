@@ -1,6 +1,6 @@
 //! Accessors of times and durations.
 
-use super::value::{Outcome, Value, error, no_overload};
+use super::value::{self, Outcome, Value, error, no_overload};
 use crate::crd::formats::time::{Instant, NANOS_PER_SECOND};
 use jiff::civil::Date;
 use jiff::tz::{Offset, TimeZone, TimeZoneDatabase};
@@ -25,6 +25,28 @@ pub(super) fn call<'a>(name: &str, args: &[Value<'a>]) -> Option<Outcome<'a>> {
         [Value::Time(_), _] => no_overload(),
         _ => return None,
     })
+}
+
+/// The value of a message `google.protobuf.Timestamp` or `google.protobuf.Duration`.
+pub(super) fn message<'a>(kind: &str, seconds: i64, nanos: i64) -> Outcome<'a> {
+    let whole = seconds.checked_add(nanos.div_euclid(NANOS_PER_SECOND));
+    match kind {
+        "google.protobuf.Timestamp" => match whole {
+            Some(seconds) => value::time(Instant {
+                seconds,
+                nanos: nanos.rem_euclid(NANOS_PER_SECOND),
+            }),
+            None => error("timestamp overflow"),
+        },
+        "google.protobuf.Duration" => {
+            let total = seconds.checked_mul(NANOS_PER_SECOND);
+            match total.and_then(|it| it.checked_add(nanos)) {
+                Some(total) => Ok(Value::Duration(total)),
+                None => error("duration overflow"),
+            }
+        }
+        _ => error("unsupported expression"),
+    }
 }
 
 fn of_duration<'a>(name: &str, duration: i64) -> Option<Outcome<'a>> {

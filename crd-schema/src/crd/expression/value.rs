@@ -11,8 +11,10 @@ use std::rc::Rc;
 /// Why an evaluation has no value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(in super::super) enum Failure {
-    /// The cost limit is exceeded.
+    /// The cost limit of one evaluation is exceeded.
     CostExceeded,
+    /// The cost limit of all evaluations for an object is exceeded.
+    BudgetExceeded,
     /// An error of the expression, in the words of cel-go.
     Error(String),
 }

@@ -212,3 +212,91 @@ fn validate_rule_beyond_cost_limit_stops() {
         findings[0].detail
     );
 }
+
+#[test]
+fn expensive_rules_end_with_the_answer_of_the_api_server() {
+    let loops = "self.all(a, self.all(b, self.all(c, a + b + c != 7)))";
+    let list = |rules: Value| {
+        schema(&json!({
+            "type": "array",
+            "items": {"type": "integer"},
+            "x-kubernetes-validations": rules,
+        }))
+    };
+    let numbers: Value = (100..200).collect::<Vec<i32>>().into();
+    // One evaluation costs too much: the next rule is not evaluated.
+    let rules = json!([{"rule": loops}, {"rule": "false"}]);
+    let answer = details(&list(rules), &numbers);
+    let [only] = answer.as_slice() else {
+        panic!("{answer:?}");
+    };
+    assert!(only.contains("call cost exceeds limit for rule"), "{only}");
+    // Each evaluation is cheap enough, all together are not.
+    let pairs = "self.all(a, self.all(b, self.all(c, c > 100 || a + b + c > 0)))";
+    let numbers: Value = (100..145).collect::<Vec<i32>>().into();
+    let rules: Vec<Value> = (0..25).map(|_| json!({"rule": pairs})).collect();
+    let answer = details(&list(rules.into()), &numbers);
+    assert_eq!(
+        answer,
+        [
+            "validation failed due to running out of cost budget, no further validation rules will be run"
+        ]
+    );
+    // A message that costs too much replaces the violation.
+    let rules = json!([
+        {"rule": "false", "reason": "FieldValueForbidden", "messageExpression": format!("string({loops})")},
+        {"rule": "false"},
+    ]);
+    let numbers: Value = (100..200).collect::<Vec<i32>>().into();
+    let answer = details(&list(rules), &numbers);
+    let [only] = answer.as_slice() else {
+        panic!("{answer:?}");
+    };
+    assert!(
+        only.contains("call cost exceeds limit for messageExpression"),
+        "{only}"
+    );
+}
+
+/// The details of the findings.
+fn details(schema: &Schema, spec: &Value) -> Vec<String> {
+    let object = widget(spec);
+    match schema.answer(&request(Body::Object(&object), None)).verdict {
+        Verdict::Invalid(findings) => findings.iter().map(|it| it.detail.to_string()).collect(),
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn rules_with_rare_syntax_are_evaluated() {
+    for (rule, is_accepted) in [
+        ("!!true", true),
+        ("!!!true", false),
+        ("--5 == 5 && 7--2 == 9", true),
+        ("sign(quantity('1k')) == 1", true),
+        (
+            "sign(quantity('-1')) == -1 && sign(quantity('0')) == 0",
+            true,
+        ),
+        (
+            "google.protobuf.Timestamp{seconds: 1} == timestamp('1970-01-01T00:00:01Z')",
+            true,
+        ),
+        (
+            "google.protobuf.Duration{seconds: 1, nanos: 5} > duration('1s')",
+            true,
+        ),
+    ] {
+        let schema = schema(&json!({
+            "type": "object",
+            "properties": {"size": {"type": "integer"}},
+            "x-kubernetes-validations": [{"rule": rule}],
+        }));
+        let expected: &[&str] = if is_accepted {
+            &[]
+        } else {
+            &["spec FieldValueInvalid"]
+        };
+        check(&schema, &json!({"size": 1}), None, expected);
+    }
+}

@@ -3,9 +3,12 @@
 use std::path::Path;
 
 /// A text and its origin, for messages.
-pub(super) struct Text {
-    pub(super) place: String,
-    pub(super) text: String,
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Text {
+    /// The file, or the revision and the path.
+    pub place: String,
+    /// The text.
+    pub text: String,
 }
 
 /// Whether the extension is one of manifest files.

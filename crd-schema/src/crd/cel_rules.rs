@@ -212,21 +212,14 @@ impl<'a> Validator<'a> {
             if uses_old && old.is_none() && !rule.has_optional_old_self {
                 continue;
             }
-            let mut scope = Scope::new();
-            scope.set("self", Cel::from_json(value, schema, is_resource));
-            if uses_old {
-                let stored = old.map(|it| Cel::from_json(it, schema, is_resource));
-                if rule.has_optional_old_self {
-                    let optional = match stored {
-                        Some(Ok(value)) => Ok(Cel::optional(Some(value))),
-                        Some(Err(failure)) => Err(failure),
-                        None => Ok(Cel::optional(None)),
-                    };
-                    scope.set("oldSelf", optional);
-                } else if let Some(stored) = stored {
-                    scope.set("oldSelf", stored);
-                }
-            }
+            let old = old.filter(|_| uses_old);
+            let values = (value, old);
+            let mut scope = scope_of(
+                values,
+                schema,
+                uses_old && rule.has_optional_old_self,
+                is_resource,
+            );
             match evaluate(program, &mut scope, &mut self.budget) {
                 Ok(Cel::Bool(true)) => {}
                 Ok(Cel::Bool(false)) => {
@@ -342,6 +335,25 @@ impl<'a> Validator<'a> {
             detail: message.into(),
         }
     }
+}
+
+/// The variables of a rule: the value, and the stored one if the rule reads it.
+fn scope_of<'a>(
+    (value, old): (&'a Value, Option<&'a Value>),
+    schema: &'a Node,
+    is_optional: bool,
+    is_resource: bool,
+) -> Scope<'a> {
+    let mut scope = Scope::new();
+    scope.set("self", Cel::from_json(value, schema, is_resource));
+    let stored = old.map(|it| Cel::from_json(it, schema, is_resource));
+    if is_optional {
+        let optional = stored.transpose().map(Cel::optional);
+        scope.set("oldSelf", optional);
+    } else if let Some(stored) = stored {
+        scope.set("oldSelf", stored);
+    }
+    scope
 }
 
 /// The field that `fieldPath` names. Keys of maps are printed in brackets.

@@ -410,7 +410,15 @@ mod tests {
             ),
             (
                 json!({"type": "array", "items": {"type": "string", "maxLength": 1}, "default": ["ab"]}),
-                &["x.default[0] FieldValueTooLong"],
+                &["x.default.[0] FieldValueTooLong"],
+            ),
+            (
+                json!({
+                    "type": "array", "default": ["a"],
+                    "items": {"type": "string", "x-kubernetes-validations": [{"rule": "self == 'b'"}]},
+                    "maxItems": 9,
+                }),
+                &["x.default[0] FieldValueInvalid"],
             ),
         ] {
             assert_eq!(findings(&schema), expected, "{schema}");

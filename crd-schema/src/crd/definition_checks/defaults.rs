@@ -123,18 +123,25 @@ fn values(schema: &Node, default: &Value, path: &FieldPath, out: &mut Collector)
         extend(findings, path, out);
         return;
     }
-    let findings = cel_rules::validate_unchanged(schema, default);
+    let mut findings = cel_rules::validate_unchanged(schema, default);
     if findings.is_empty() {
-        extend(cel_rules::validate(schema, default), path, out);
-    } else {
-        extend(findings, path, out);
+        findings = cel_rules::validate(schema, default);
     }
+    for finding in &mut findings {
+        finding.field = path.clone().join(&finding.field);
+    }
+    out.findings.extend(findings);
 }
 
-/// Adds findings about a default, with paths below it.
+/// Adds findings about a default, with paths below it. The API server appends their text: an item is `default.[0]`.
 fn extend(findings: Vec<Finding>, path: &FieldPath, out: &mut Collector) {
     for mut finding in findings {
-        finding.field = path.clone().join(&finding.field);
+        let is_root = finding.field == FieldPath::default();
+        finding.field = if is_root {
+            path.clone()
+        } else {
+            path.clone().named(finding.field.to_string())
+        };
         out.findings.push(finding);
     }
 }

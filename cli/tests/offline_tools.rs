@@ -293,7 +293,7 @@ jobs:
         (
             "arrival: 40",
             "arrival: -4",
-            "-:10:44: jobs[1].arrival: -4 is out of range; use 0 to",
+            "-:10:36: jobs[1].arrival: -4 is out of range; use 0 to",
         ),
         ("priority: 1", "priority: x", "jobs[1].priority: "),
         (

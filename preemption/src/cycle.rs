@@ -11,14 +11,14 @@
 mod entry;
 mod entry_usage;
 mod held_quota;
-mod known_nomination;
 mod nominate;
 mod order;
 mod process;
+mod reuse;
 mod run;
 mod victim_limit;
 
 pub use entry::{Cycle, Decision, Entry, Head, RequeueDestination, RequeueReason, SkipReason};
 pub(crate) use held_quota::{NominationOptions, nominate_with_holds};
-pub(crate) use known_nomination::KnownNomination;
 pub(crate) use nominate::{NominationContext, demands};
+pub use run::count_repeated_cycle;

@@ -128,6 +128,7 @@ pub mod gang;
 mod ids;
 mod inadmissible_index;
 pub mod job;
+mod known_nomination;
 mod non_preemptible;
 pub mod placement;
 mod pod_set_interner;
@@ -150,7 +151,10 @@ mod workload_table;
 
 pub use amount::Amount;
 pub use assignment::{Assignment, FlavorAssignment, Mode, PodSet, PodSetAssignment};
-pub use cycle::{Cycle, Decision, Entry, Head, RequeueDestination, RequeueReason, SkipReason};
+pub use cycle::{
+    Cycle, Decision, Entry, Head, RequeueDestination, RequeueReason, SkipReason,
+    count_repeated_cycle,
+};
 pub use damping::{Damping, Headroom, RepeatStats};
 pub use ids::{
     BudgetId, CellId, FlavorId, FlavorResource, GroupId, HostId, NodeId, PodId, ResourceId,
@@ -166,7 +170,8 @@ pub use spec::{
     BorrowingGate, CohortSpec, KueueBugs, Options, QueueSpec, Reservation, WorkloadSpec,
 };
 pub use state::{
-    DampingView, NamesView, NodeView, PendingCounts, State, TreeView, WorkloadView, mark_stuck,
+    DampingView, NamesView, NodeView, PendingCounts, State, TreeView, WorkloadView, has_heads,
+    mark_stuck,
 };
 pub use trace::{CandidateVerdict, FlavorVerdict, Possibility, QueueVerdict, Step, Trace};
 pub use victim::{PreemptionReason, Protection, Victim};

@@ -1,12 +1,12 @@
 //! Nomination: flavors and victims for one head, as if no other workload were pending.
 
-use super::known_nomination::KnownNomination;
 use crate::amount::Amount;
 use crate::assignment::{Assignment, Mode};
 use crate::assignment_request::{AssignmentRequest, Oracle, VictimSearchOracle};
 use crate::elastic::ElasticGate;
 use crate::flavor_assigner::assign;
 use crate::ids::{FlavorId, FlavorResource, NodeId, ResourceId, WorkloadId};
+use crate::known_nomination::KnownNomination;
 use crate::non_preemptible::NonPreemptibleUsage;
 use crate::policy::{Algorithm, Preemption, QueueingStrategy};
 use crate::queue::{Queue, QueueSettings};

@@ -4,11 +4,12 @@ use super::entry::{Cycle, Decision, Entry, Head, RequeueDestination, RequeueReas
 use super::held_quota::{
     NominationOptions, end_unusable_holds, first_holders, nominate_with_holds, update_holds,
 };
-use super::known_nomination::{KnownNomination, known_nomination, reusable_version};
 use super::nominate::{NominatedEntry, NominationContext};
 use super::order;
 use super::process::{EntryProcessor, ProcessedEntry, TriedFlavors};
+use super::reuse::{known_nomination, reusable_version};
 use crate::job::PreemptionLabels;
+use crate::known_nomination::KnownNomination;
 use crate::policy::QueueingStrategy;
 use crate::queue::LastAssignment;
 use crate::quota::{Overlay, View};
@@ -65,13 +66,13 @@ impl State {
         cycle.has_reactivated = reactivate_where_holds_ended(self);
         cycle
     }
+}
 
-    /// Counts a cycle without running it, for callers that know that it would repeat the last cycle and change nothing:
-    /// no workload was admitted, preempted or made inadmissible in the last cycle, its heads have no flavors left to
-    /// try, and nothing has changed since.
-    pub const fn count_repeated_cycle(&mut self) {
-        self.cycle = self.cycle.saturating_add(1);
-    }
+/// Counts a cycle without running it, for callers that know that it would repeat the last cycle and change nothing: no
+/// workload was admitted, preempted or made inadmissible in the last cycle, its heads have no flavors left to try, and
+/// nothing has changed since.
+pub const fn count_repeated_cycle(state: &mut State) {
+    state.cycle = state.cycle.saturating_add(1);
 }
 
 fn requeue_expired_backoffs(state: &mut State, now_s: i64) {

@@ -284,17 +284,6 @@ impl State {
         self.cohort_names.get(name).copied()
     }
 
-    /// Returns whether the next cycle has a head: an active workload in a queue that admits workloads. Costs a step
-    /// per queue.
-    #[must_use]
-    pub fn has_heads(&self) -> bool {
-        let mut queues = self.queues.iter().enumerate();
-        queues.any(|(index, queue)| {
-            let is_misconfigured = || self.tree.node(NodeId::of(index)).is_misconfigured;
-            queue.settings.is_active && queue.has_active() && !is_misconfigured()
-        })
-    }
-
     /// Returns the declared ClusterQueues in the order of their names.
     pub fn queues(&self) -> impl Iterator<Item = (&str, NodeId)> {
         let named = self.queue_names.iter().map(|(name, id)| (&**name, *id));
@@ -304,4 +293,15 @@ impl State {
                 .is_some_and(|it| it.settings.is_declared)
         })
     }
+}
+
+/// Returns whether the next cycle has a head: an active workload in a queue that admits workloads. Costs a step per
+/// queue.
+#[must_use]
+pub fn has_heads(state: &State) -> bool {
+    let mut queues = state.queues.iter().enumerate();
+    queues.any(|(index, queue)| {
+        let is_misconfigured = || state.tree.node(NodeId::of(index)).is_misconfigured;
+        queue.settings.is_active && queue.has_active() && !is_misconfigured()
+    })
 }

@@ -13,6 +13,7 @@ use lockkeeper_preemption::job::PreemptionLabels;
 use lockkeeper_preemption::{
     Assignment, Compatibility, Damping, Decision, Entry, NodeId, Options, PodSet, QueueingStrategy,
     RequeueDestination, RequeueReason, State, Victim, WorkloadId, WorkloadSpec,
+    count_repeated_cycle, has_heads,
 };
 use lockkeeper_scenario::{
     ClusterQueue, core_algorithm, core_pod_sets, declare_cohort, declare_queue,
@@ -292,7 +293,7 @@ impl<'a> Simulation<'a> {
     fn run_cycles(&mut self) -> bool {
         self.looks.clear();
         let mut cycles = 0;
-        while self.state.has_heads() {
+        while has_heads(&self.state) {
             if cycles == self.trace.max_cycles_per_instant {
                 return true;
             }
@@ -308,7 +309,7 @@ impl<'a> Simulation<'a> {
                 }
                 // The next cycle would repeat this one and end the instant.
                 self.cycle = self.cycle.saturating_add(1);
-                self.state.count_repeated_cycle();
+                count_repeated_cycle(&mut self.state);
                 return false;
             }
         }

@@ -7,24 +7,11 @@
 //! pending workloads; then none is reused.
 
 use super::nominate::{NominatedEntry, NominationContext};
-use crate::assignment::Assignment;
 use crate::damping::Damping;
-use crate::ids::ResourceId;
 use crate::policy::Algorithm;
 use crate::state::State;
 use crate::trace::Trace;
-use crate::victim::Victim;
 use std::sync::Arc;
-
-/// The nomination of a workload that started at the first flavor.
-#[derive(Clone, Debug)]
-pub(crate) struct KnownNomination {
-    /// The version of all trees at that time.
-    version: u64,
-    assignment: Arc<Assignment>,
-    victims: Vec<Victim>,
-    tried_flavors: Vec<(usize, ResourceId, usize)>,
-}
 
 /// Returns whether nominations depend only on the tree and the workload.
 fn are_reusable(state: &State) -> bool {
@@ -69,25 +56,4 @@ pub(super) fn known_nomination(
         reusable_version: Some(current_version),
         trace: Trace::off(),
     })
-}
-
-impl KnownNomination {
-    /// Creates the nomination of a workload at a version of the trees.
-    pub(super) fn new(version: u64, assignment: &Arc<Assignment>, victims: &[Victim]) -> Self {
-        Self {
-            version,
-            assignment: Arc::clone(assignment),
-            victims: victims.to_vec(),
-            tried_flavors: assignment.last_tried_flavors(),
-        }
-    }
-
-    /// Makes it valid at a later version, if it is a nomination with this assignment.
-    pub(super) fn renew(&mut self, version: u64, assignment: &Arc<Assignment>) -> bool {
-        let is_same = Arc::ptr_eq(&self.assignment, assignment);
-        if is_same {
-            self.version = version;
-        }
-        is_same
-    }
 }

@@ -259,14 +259,20 @@ pub(crate) fn object_selector(labels: &[&str]) -> Option<LabelSelector> {
 
 /// The condition that an object has one of several labels, before or after an update.
 fn has_one_of(labels: &[&str]) -> String {
-    let has = |object: &str| {
+    let has = |object: &str, absent_on: &str| {
         let labels = labels
             .iter()
             .map(|key| format!("'{key}' in {object}.metadata.labels"));
         let labels = labels.collect::<Vec<_>>().join(" || ");
-        format!("({object} != null && has({object}.metadata.labels) && ({labels}))")
+        format!(
+            "(request.operation != '{absent_on}' && has({object}.metadata.labels) && ({labels}))"
+        )
     };
-    format!("{} || {}", has("object"), has("oldObject"))
+    format!(
+        "{} || {}",
+        has("object", "DELETE"),
+        has("oldObject", "CREATE")
+    )
 }
 
 /// The condition that a request is no update by the garbage collector. Without an account of its own it acts as the

@@ -22,7 +22,7 @@ static RULES: &[Rule<JobSet>] = &[
     priority_changed::rule(),
     owner_changed::rule(),
     foreign_controller::rule(),
-    queue_in_pod_template::rule(),
+    queue_in_pod_template::rule_of_job_sets(),
     priority_class_not_allowed::rule(),
     unknown_local_queue::rule(),
     unknown_class::rule(),

@@ -30,20 +30,6 @@ pub(crate) trait QueuedJob: ValidatedKind {
 
     /// The labels of its pod templates, with their paths.
     fn pod_template_labels(&self) -> Vec<(FieldPath, &BTreeMap<String, String>)>;
-
-    /// The CEL condition that one of its pod templates has a label.
-    fn pod_template_has_label_cel(object: &str, key: &str) -> String;
-}
-
-/// The CEL condition that the pod template `template` below `parent` has a label.
-fn template_has_label_cel(parent: &str, key: &str) -> String {
-    let mut at = parent.to_owned();
-    let mut all = Vec::new();
-    for step in ["template", "metadata", "labels"] {
-        at = format!("{at}.{step}");
-        all.push(format!("has({at})"));
-    }
-    format!("{} && '{key}' in {at}", all.join(" && "))
 }
 
 impl QueuedJob for Job {
@@ -63,11 +49,6 @@ impl QueuedJob for Job {
         let labels = metadata.and_then(|it| it.labels.as_ref());
         let path = || FieldPath::new("spec.template.metadata.labels");
         labels.map(|it| (path(), it)).into_iter().collect()
-    }
-
-    fn pod_template_has_label_cel(object: &str, key: &str) -> String {
-        let spec = format!("{object}.spec");
-        format!("has({spec}) && {}", template_has_label_cel(&spec, key))
     }
 }
 
@@ -95,15 +76,6 @@ impl QueuedJob for JobSet {
             Some((path, labels))
         });
         labels.collect()
-    }
-
-    fn pod_template_has_label_cel(object: &str, key: &str) -> String {
-        let spec = format!("{object}.spec");
-        format!(
-            "has({spec}) && has({spec}.replicatedJobs) && {spec}.replicatedJobs.exists(it, has(it.template) \
-             && has(it.template.spec) && {})",
-            template_has_label_cel("it.template.spec", key),
-        )
     }
 }
 

@@ -206,7 +206,7 @@ fn ca_bundle_with_private_key_is_rejected() {
     assert_eq!(
         text.matches("caBundle: LS0tLS1CRUdJTiBDRVJUSUZJQ0FURS0tLS0tCg==\n")
             .count(),
-        14
+        15
     );
     assert_eq!(
         bundle("lockkeeper\n").unwrap_err(),
@@ -413,8 +413,8 @@ fn policies_command_emits_policies_and_bindings() {
         count("ValidatingAdmissionPolicy"),
         count("ValidatingAdmissionPolicyBinding")
     );
-    assert_eq!(count("MutatingAdmissionPolicy"), 5);
-    assert_eq!(count("MutatingAdmissionPolicyBinding"), 5);
+    assert_eq!(count("MutatingAdmissionPolicy"), 6);
+    assert_eq!(count("MutatingAdmissionPolicyBinding"), 6);
 }
 
 #[test]

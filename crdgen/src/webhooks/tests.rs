@@ -81,6 +81,7 @@ fn own_webhooks_have_expected_rules() {
             "clusterqueues.default.lockkeeper.dev Fail lockkeeper.dev/v1alpha1 clusterqueues Cluster CREATE,UPDATE",
             "resourceflavors.default.lockkeeper.dev Fail lockkeeper.dev/v1alpha1 resourceflavors Cluster CREATE,UPDATE",
             "workloads.default.lockkeeper.dev Fail lockkeeper.dev/v1alpha1 workloads Namespaced CREATE,UPDATE",
+            "pods.default.lockkeeper.dev Ignore /v1 pods Namespaced CREATE",
             "jobs.default.lockkeeper.dev Ignore batch/v1 jobs Namespaced CREATE",
             "jobsets.default.lockkeeper.dev Ignore jobset.x-k8s.io/v1alpha2 jobsets Namespaced CREATE",
         ]
@@ -169,10 +170,11 @@ fn only_pods_and_jobs_have_object_selector() {
     for webhook in webhooks(&service()) {
         let selector = &webhook["objectSelector"];
         let name = webhook["name"].as_str().unwrap();
-        let key = match name.split('.').next().unwrap() {
-            "pods" => "pod-group.scheduling.sigs.k8s.io",
-            "jobs" | "jobsets" => "lockkeeper.dev/queue-name",
-            _ => {
+        let is_queued = name.starts_with("jobs") || name == "pods.default.lockkeeper.dev";
+        let key = match is_queued {
+            true => "lockkeeper.dev/queue-name",
+            // The rules concern pods with one of two labels: a match condition selects them.
+            false => {
                 assert!(selector.is_null(), "{webhook:#}");
                 continue;
             }
@@ -194,7 +196,12 @@ fn api_server_system_classes_and_garbage_collector_are_exempt() {
             "priorityclasses.validate.lockkeeper.dev" => {
                 &["not-by-the-api-server", "not-a-system-class"]
             }
-            name if name.starts_with("jobs.") || name.starts_with("jobsets.") => &[
+            "pods.validate.lockkeeper.dev" => &[
+                "not-by-the-api-server",
+                "not-an-update-of-the-garbage-collector",
+                "has-a-label",
+            ],
+            name if name.starts_with("jobs") || name.starts_with("pods.") => &[
                 "not-by-the-api-server",
                 "not-an-update-of-the-garbage-collector",
             ],

@@ -16,7 +16,7 @@ const CONTROLLER_MANAGER: &str = "kube-controller-manager";
 const SCHEDULER: &str = "kube-scheduler";
 const KWOK: &str = "kwok";
 
-/// The controllers that Jobs, Deployments, StatefulSets and namespaces need, and the one that migrates stored objects. The node controllers are left
+/// The controllers that Jobs, Deployments, `StatefulSets` and namespaces need, and the one that migrates stored objects. The node controllers are left
 /// out: nodes stay as kwok creates them.
 const CONTROLLERS: &str = "job-controller,deployment-controller,replicaset-controller,statefulset-controller,garbage-collector-controller,namespace-controller,\
     serviceaccount-controller,disruption-controller,ttl-after-finished-controller,\

@@ -56,8 +56,6 @@ pub struct Simulation {
     pub job_timers: BTreeSet<(i64, ObjectKey)>,
     timers: BTreeMap<(ObjectKey, String), i64>,
     job_log_position: usize,
-    /// Whether there are pods with the queue label.
-    pub has_pods: bool,
     pub pods_to_do: BTreeSet<ObjectKey>,
     pod_log_position: usize,
     pub users_left: usize,
@@ -102,7 +100,6 @@ impl Simulation {
             job_timers: BTreeSet::new(),
             timers: BTreeMap::new(),
             job_log_position: 0,
-            has_pods: false,
             pods_to_do: BTreeSet::new(),
             pod_log_position: 0,
             users_left: 4 + dice.below(14),
@@ -117,8 +114,7 @@ impl Simulation {
             rng: dice,
         };
         simulation.invariants.has_faults = simulation.faults_left > 0;
-        simulation.has_pods = simulation.rng.percent(50);
-        if simulation.has_pods {
+        if simulation.rng.percent(50) {
             simulation.settings.job_kinds.push(2);
         }
         simulation.populate();
@@ -150,8 +146,8 @@ impl Simulation {
         for _ in 0..2 + self.rng.below(4) {
             self.create_job();
         }
-        if self.has_pods {
-            for _ in 0..1 + self.rng.below(4) {
+        if self.has_pods() {
+            for _ in 0..=self.rng.below(4) {
                 self.create_pod();
             }
         }
@@ -310,6 +306,12 @@ impl Simulation {
             .map(|it| it.name.clone());
         self.pods_to_do.extend(names);
         self.pod_log_position = log.len();
+    }
+
+    /// Whether there are pods with the queue label.
+    pub fn has_pods(&self) -> bool {
+        let mut kinds = self.settings.job_kinds.iter();
+        kinds.any(|at| Kind::Job(*at) == POD)
     }
 
     pub fn workloads(&self) -> impl Iterator<Item = &Value> {

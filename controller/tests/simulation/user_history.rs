@@ -53,10 +53,10 @@ impl UserHistory {
                 let versions = log[..=at].iter().rev().filter(|it| it.name == event.name);
                 let objects = versions.take(2).filter_map(|it| it.object.as_deref());
                 for object in objects {
-                    let job = if kind != Kind::Workload {
-                        uid(object)
-                    } else {
+                    let job = if kind == Kind::Workload {
                         job_uid(object)
+                    } else {
+                        uid(object)
                     };
                     self.user_versions.insert(job.to_owned(), event.version);
                 }

@@ -17,7 +17,7 @@ const CLASS_LABEL: &str = "lockkeeper.dev/priority-class";
 impl Simulation {
     /// Executes a random change by a user.
     pub fn user_action(&mut self) {
-        let pods = if self.has_pods { 6 } else { 0 };
+        let pods = if self.has_pods() { 6 } else { 0 };
         let weights = [8, 3, 2, 2, 3, 3, 2, 2, 4, 6, 2, 2, 2, pods];
         let version = self.api.version();
         match self.rng.pick_weighted(&weights).unwrap() {

@@ -91,7 +91,7 @@ fn established(old: &Value) -> Value {
     old
 }
 
-/// The field of a file that a field of the API server stands for. The server reports what is equal in all versions
+/// The field of the file for a field in a message of the API server. The server reports what is equal in all versions
 /// once, outside of the versions.
 fn field_in_file(field: &FieldPath) -> FieldPath {
     let pointer = field.pointer();

@@ -60,7 +60,7 @@ fn widget(name: &str, spec: &str) -> String {
 }
 
 /// Runs the command in a folder with these files. Returns the output, without the path of the folder, and the exit
-/// code. `{}` in the arguments stands for the folder.
+/// code. `{}` in the arguments is replaced by the path of the folder.
 fn run(files: &[(&str, &str)], arguments: &[&str]) -> (String, u8) {
     let folder = TempDir::new().unwrap();
     write(folder.path(), files);

@@ -190,7 +190,7 @@ fn equality(left: &Argument<'_, '_>, right: &Argument<'_, '_>) -> Option<CallCos
             Some(CallCost::new(1))
         }
         "kubernetes.NamedFormat" => Some(CallCost::new(multiplied(FORMAT_MAX_BYTES, TEXT_COST))),
-        // The size of the right side stands for both.
+        // cel-go uses the size of the right side for both.
         "kubernetes.URL" => {
             let size = right.size.map_or(1, |it| it.max);
             Some(CallCost::new(multiplied(size, TEXT_COST)))

@@ -113,10 +113,14 @@ pub trait JobKind: Send + Sync {
     fn parse(&self, object: Value) -> Result<JobView, JobParseError>;
 
     /// The pod templates of its pod sets, unstripped, from the text of a [`TemplateSource`].
-    fn templates(&self, source: &str) -> Vec<Value>;
+    fn templates(&self, source: &str) -> Vec<Value> {
+        vec![parse_source(source)]
+    }
 
     /// Whether [`JobKind::placement_patch`] needs the text of the templates.
-    fn needs_templates_for_placement(&self) -> bool;
+    fn needs_templates_for_placement(&self) -> bool {
+        false
+    }
 
     /// The merge patch of the `spec` that gives its pods the placement `placed`; `None` if that needs the text of the
     /// templates and `source` has none.
@@ -153,6 +157,8 @@ pub struct JobView {
     pub version: u64,
     /// Whether it is being deleted.
     pub is_deleted: bool,
+    /// When a pod that is being deleted has to have ended, in seconds since 1970; until then it may run.
+    pub termination_end_s: Option<i64>,
     /// The job that controls it according to its owner references, with the uid; the claim is not verified.
     pub parent: Option<(JobKey, String)>,
     /// `spec.managedBy`, if that is not the controller of its kind.

@@ -2,8 +2,8 @@
 
 use super::{
     JobKind, JobParseError, JobResult, JobView, PodPlacement, PodSetView, Resource, TemplateSource,
-    decode, foreign_manager, job_view_from_metadata, max_running_pods, parse_source,
-    pod_template_patch, strip_template,
+    decode, foreign_manager, job_view_from_metadata, max_running_pods, pod_template_patch,
+    strip_template,
 };
 use k8s_openapi::api::batch::v1::{Job, JobCondition, JobStatus};
 use lockkeeper_api::labels;
@@ -96,14 +96,6 @@ impl JobKind for BatchJob {
             result: ended,
             ..job_view_from_metadata(&job.metadata)
         })
-    }
-
-    fn templates(&self, source: &str) -> Vec<Value> {
-        vec![parse_source(source)]
-    }
-
-    fn needs_templates_for_placement(&self) -> bool {
-        false
     }
 
     fn placement_patch(

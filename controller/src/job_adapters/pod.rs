@@ -2,8 +2,7 @@
 
 use super::{
     JobKind, JobParseError, JobResult, JobView, PodPlacement, PodSetView, Resource, StopMethod,
-    TemplateSource, decode, job_view_from_metadata, parse_source, pod_template_patch,
-    strip_template,
+    TemplateSource, decode, job_view_from_metadata, pod_template_patch, strip_template,
 };
 use k8s_openapi::api::core::v1::{Pod, PodSpec, PodStatus, PodTemplateSpec};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
@@ -81,8 +80,10 @@ impl JobKind for SinglePod {
             .filter(|it| it.name != labels::ADMISSION_GATE)
             .map(|it| it.name.clone())
             .collect();
-        let ended = pod_result(&pod.metadata, &status);
+        let ended = pod_result(&pod.metadata, &status, is_gated);
         let is_stopped = is_gated || ended.is_some();
+        let termination_end = pod.metadata.deletion_timestamp.as_ref();
+        let termination_end_s = termination_end.map(|it| it.0.as_second());
         let template_source = if is_gated && ended.is_none() {
             TemplateSource::from_json(Some(&template_text(&pod.metadata, &spec)))
         } else {
@@ -95,6 +96,7 @@ impl JobKind for SinglePod {
             // A claim of an owner must exempt no pod from its quota.
             parent: None,
             is_unchanged: true,
+            termination_end_s: termination_end_s.filter(|_| !is_stopped),
             priority_class: class.or(class_of_pod.filter(|it| !it.is_empty())),
             is_suspended: is_stopped,
             is_quiescent: is_stopped,
@@ -119,14 +121,6 @@ impl JobKind for SinglePod {
         })
     }
 
-    fn templates(&self, source: &str) -> Vec<Value> {
-        vec![parse_source(source)]
-    }
-
-    fn needs_templates_for_placement(&self) -> bool {
-        false
-    }
-
     fn placement_patch(
         &self,
         job: &JobView,
@@ -138,9 +132,8 @@ impl JobKind for SinglePod {
     }
 }
 
-/// The result of a pod that has ended. One that is being deleted does not run again, and its quota is free: a pod on a
-/// dead node stays in that state, and must not keep its quota for ever.
-fn pod_result(metadata: &ObjectMeta, status: &PodStatus) -> Option<JobResult> {
+/// The result of a pod that has ended. One that is deleted while it waits never runs.
+fn pod_result(metadata: &ObjectMeta, status: &PodStatus, is_gated: bool) -> Option<JobResult> {
     let message = status.message.clone();
     match status.phase.as_deref() {
         Some("Succeeded") => Some(JobResult {
@@ -151,10 +144,11 @@ fn pod_result(metadata: &ObjectMeta, status: &PodStatus) -> Option<JobResult> {
             is_success: false,
             message: message.unwrap_or_else(|| "The pod has failed".to_owned()),
         }),
-        _ => metadata.deletion_timestamp.as_ref().map(|_| JobResult {
+        _ if is_gated && metadata.deletion_timestamp.is_some() => Some(JobResult {
             is_success: false,
-            message: "The pod is being deleted".to_owned(),
+            message: "The pod was deleted before it was admitted".to_owned(),
         }),
+        _ => None,
     }
 }
 

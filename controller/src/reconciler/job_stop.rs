@@ -19,6 +19,13 @@ pub(super) fn suspendable_at_ms(view: View<'_>, job: &TrackedJob) -> i64 {
     })
 }
 
+/// When a pod that is being deleted counts as ended, in milliseconds since 1970; `None` for other jobs. A kubelet deletes
+/// it before; a pod on a dead node stays, and must not keep its quota for ever.
+pub(super) fn termination_end_ms(view: View<'_>, job: &TrackedJob) -> Option<i64> {
+    let end_ms = job.view.termination_end_s?.saturating_mul(1000);
+    Some(end_ms.saturating_add(view.settings.job_response_ms))
+}
+
 /// Whether a job has stopped, so that its quota may be released, and when to check again if only time is missing.
 pub(super) enum JobStop {
     Stopped,
@@ -30,6 +37,13 @@ pub(super) enum JobStop {
 
 /// Whether no pod of the job of a workload is active, and none may appear.
 pub(super) fn job_stop(view: View<'_>, workload: &TrackedWorkload, job: &TrackedJob) -> JobStop {
+    if let Some(end_ms) = termination_end_ms(view, job) {
+        return if end_ms <= view.now_ms {
+            JobStop::Stopped
+        } else {
+            JobStop::At(end_ms)
+        };
+    }
     // A start may be in flight, or may have succeeded without a result.
     let is_settled = job.tracker.is_settled() && !job.tracker.outcome_unknown;
     if !is_settled || !job.view.is_stopped() {

@@ -3,7 +3,7 @@
 use crate::api_validation;
 use crate::fields::{has, is_deleted, job_owner, list, number, object_key, text, time, uid};
 use crate::pods::OrphanedPods;
-use crate::queued_pods::POD;
+use crate::queued_pods::{GRACE_MS, POD};
 use lockkeeper_controller::{Kind, ObjectKey};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -176,7 +176,8 @@ impl Api {
         let mut after = (*before).clone();
         after["metadata"]["finalizers"] = json!(finalizers);
         if !has(&after, "/metadata/deletionTimestamp") {
-            after["metadata"]["deletionTimestamp"] = json!(time(self.now_ms));
+            let grace_ms = if kind == POD { GRACE_MS } else { 0 };
+            after["metadata"]["deletionTimestamp"] = json!(time(self.now_ms + grace_ms));
         }
         if after == *before {
             return Ok(number(&before, "/metadata/resourceVersion").unsigned_abs());

@@ -68,7 +68,7 @@ pub fn excess(api: &Api, unreported: &BTreeMap<String, (i64, i64)>) -> Excess {
         out.insert(uid(job).to_owned(), requests(job, unreported));
     }
     for (_, pod) in api.all(POD) {
-        out.insert(uid(pod).to_owned(), queued_pods::requests(pod));
+        out.insert(uid(pod).to_owned(), queued_pods::requests(pod, api.now_ms));
     }
     for (uid, pods) in &api.orphaned_pods {
         let runs = pods.end_ms > api.now_ms;

@@ -3,6 +3,7 @@
 use crate::fields::{has, is_deleted, list, milli_cpu, text, time, uid};
 use crate::objects::{self, CLASSES, NAMESPACE, QUEUES};
 use crate::simulation::Simulation;
+use k8s_openapi::jiff::Timestamp;
 use lockkeeper_api::labels;
 use lockkeeper_controller::{Kind, ObjectKey};
 use lockkeeper_testkit::Rng;
@@ -16,7 +17,10 @@ pub const POD: Kind = Kind::Job(2);
 const DEAD_NODE: &str = "example.com/dead-node";
 
 /// The time until a dead node responds, in milliseconds.
-const DEAD_NODE_MS: i64 = 20_000;
+const DEAD_NODE_MS: i64 = 30_000;
+
+/// The grace period of pods, in milliseconds.
+pub const GRACE_MS: i64 = 10_000;
 
 pub fn is_gated(pod: &Value) -> bool {
     let mut gates = list(pod, "/spec/schedulingGates").iter();
@@ -27,15 +31,22 @@ pub fn has_ended(pod: &Value) -> bool {
     matches!(text(pod, "/status/phase"), "Succeeded" | "Failed")
 }
 
-/// The requests of a pod that runs or may start at any time, in thousandths of a CPU.
-pub fn requests(pod: &Value) -> i64 {
-    if is_gated(pod) || has_ended(pod) || is_deleted(pod) {
+/// The requests of a pod that runs or may start at any time, in thousandths of a CPU. A pod that is being deleted runs
+/// until its grace period is over.
+pub fn requests(pod: &Value, now_ms: i64) -> i64 {
+    let is_over = termination_end_ms(pod).is_some_and(|end_ms| end_ms <= now_ms);
+    if is_gated(pod) || has_ended(pod) || is_over {
         return 0;
     }
     let containers = list(pod, "/spec/containers").iter();
     containers
         .map(|it| milli_cpu(&it["resources"]["requests"]["cpu"]))
         .sum()
+}
+
+fn termination_end_ms(pod: &Value) -> Option<i64> {
+    let end: Timestamp = text(pod, "/metadata/deletionTimestamp").parse().ok()?;
+    Some(end.as_millisecond())
 }
 
 /// Validates an update of a pod.

@@ -138,7 +138,7 @@ impl UserHistory {
             let mut pods = api.all(POD);
             if let Some((_, pod)) = pods.find(|(_, it)| uid(it) == of) {
                 let is_known = workload.processes.contains(&flight.process);
-                let is_used = is_known && queued_pods::requests(pod) > 0;
+                let is_used = is_known && queued_pods::requests(pod, api.now_ms) > 0;
                 return is_used.then_some(&workload.object);
             }
             let mut jobs = api.all(JOB);

@@ -24,7 +24,6 @@ fn view(change: &Value) -> JobView {
 
 #[test]
 fn pod_runs_once_its_gate_is_removed() {
-    let deleted = json!({"deletionTimestamp": "2026-01-01T00:00:00Z"});
     let none = json!(null);
     for (name, change, is_suspended, has_ended) in [
         ("gated", json!({}), true, false),
@@ -52,12 +51,6 @@ fn pod_runs_once_its_gate_is_removed() {
             true,
             true,
         ),
-        (
-            "deleted",
-            json!({"spec": {"schedulingGates": none}, "metadata": deleted}),
-            true,
-            true,
-        ),
     ] {
         let view = view(&change);
         assert_eq!(view.is_suspended, is_suspended, "{name}");
@@ -65,6 +58,18 @@ fn pod_runs_once_its_gate_is_removed() {
         assert_eq!(view.result.is_some(), has_ended, "{name}");
         assert!(!view.is_start_unconfirmed, "{name}");
     }
+}
+
+/// A user chooses the grace period, and the pod runs until its end.
+#[test]
+fn deleted_pod_runs_until_its_grace_period_is_over() {
+    let metadata = json!({"deletionTimestamp": "2026-01-01T00:00:30Z"});
+    let runs = view(&json!({"metadata": metadata, "spec": {"schedulingGates": null}}));
+    assert!(!runs.is_stopped() && runs.result.is_none());
+    assert_eq!(runs.termination_end_s, Some(1_767_225_630));
+    let waits = view(&json!({"metadata": metadata}));
+    assert!(waits.is_stopped() && waits.result.is_some());
+    assert_eq!(waits.termination_end_s, None);
 }
 
 #[test]

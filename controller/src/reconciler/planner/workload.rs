@@ -2,10 +2,10 @@
 
 use super::adoption::adoption_step;
 use super::orphan::plan_orphan;
-use crate::job_adapters::TemplateSource;
+use crate::job_adapters::{JobResult, TemplateSource};
 use crate::key::ObjectKey;
 use crate::reconciler::adoption::adoption_end_ms;
-use crate::reconciler::job_stop::{JobStop, job_stop};
+use crate::reconciler::job_stop::{JobStop, job_stop, termination_end_ms};
 use crate::reconciler::job_sync::{
     SpecChange, admission_mismatch, can_start, more_reclaimable_pods, spec_change,
 };
@@ -18,9 +18,16 @@ use crate::reconciler::status::stuck_eviction::plan_report;
 use crate::reconciler::workload_owner::owner;
 use lockkeeper_cluster_state::WorkloadPhase;
 use lockkeeper_preemption::requeue::{LifecycleStep, next_step};
+use std::sync::LazyLock;
 
 /// A pending workload of this age gets a pending reason even if no cycle has reached it, in milliseconds.
 const PENDING_REASON_DELAY_MS: i64 = 3_000;
+
+/// The result of a pod that was not removed within the bound after its deletion.
+static OVERDUE: LazyLock<JobResult> = LazyLock::new(|| JobResult {
+    is_success: false,
+    message: "The pod was deleted, and its grace period is over".to_owned(),
+});
 
 /// Plans a workload: the first step that applies, the most urgent first.
 pub(crate) fn plan_workload<'a>(view: View<'a>, key: &ObjectKey) -> Plan<'a> {
@@ -43,6 +50,10 @@ pub(crate) fn plan_workload<'a>(view: View<'a>, key: &ObjectKey) -> Plan<'a> {
     if let Some(result) = job.and_then(|it| it.view.result.as_ref()) {
         return write(WorkloadAction::Finish(result));
     }
+    let termination_end_ms = job.and_then(|it| termination_end_ms(view, it));
+    if termination_end_ms.is_some_and(|end_ms| end_ms <= view.now_ms) {
+        return write(WorkloadAction::Finish(&OVERDUE));
+    }
     let state = view.cluster.lifecycle_state(workload);
     let step = next_step(&view.settings.requeue, &state, view.now_ms, view.jitter);
     let lifecycle_at_ms = match step {
@@ -61,7 +72,10 @@ pub(crate) fn plan_workload<'a>(view: View<'a>, key: &ObjectKey) -> Plan<'a> {
             None => plan_follow_up(view, tracked, job),
         }
     };
-    let times_ms = lifecycle_at_ms.into_iter().chain(adoption_end_ms(tracked));
+    let times_ms = lifecycle_at_ms
+        .into_iter()
+        .chain(adoption_end_ms(tracked))
+        .chain(termination_end_ms);
     plan.replan_at_ms = times_ms.chain(plan.replan_at_ms).min();
     plan
 }

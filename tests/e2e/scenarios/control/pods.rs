@@ -11,7 +11,7 @@ use crate::fixture::{DEFAULTS, Fixture};
 use crate::objects::merge;
 use crate::wait;
 
-pub const TRIALS: [Trial; 8] = [
+pub const TRIALS: [Trial; 9] = [
     (
         "a pod waits for quota and runs on the nodes of its flavor",
         runs_on_flavor,
@@ -32,7 +32,11 @@ pub const TRIALS: [Trial; 8] = [
         without_gate,
     ),
     (
-        "a pod on a dead node keeps no quota after its deletion",
+        "a deleted pod keeps its quota until it has terminated",
+        terminating,
+    ),
+    (
+        "a pod on a dead node keeps no quota after its grace period",
         dead_node,
     ),
 ];
@@ -299,8 +303,39 @@ fn without_gate(stage: &mut Fixture) {
     site.stop();
 }
 
-fn dead_node(stage: &mut Fixture) {
+fn terminating(stage: &mut Fixture) {
     let mut site = open(stage);
+    let lingers = json!({
+        "metadata": {"annotations": {"test.lockkeeper.dev/linger": "5s"}},
+        "spec": {"terminationGracePeriodSeconds": 600},
+    });
+    site.objects.create(&pod("first", 4, "", &lingers));
+    wait_until_running(&site, "first");
+    site.objects.create(&pod("next", 4, "", &json!({})));
+    wait_until_pending(&site, "next", "WaitingForQuota");
+    site.objects.delete("Pod", "first");
+    let was_terminating = Cell::new(false);
+    let found = wait::until(
+        || {
+            let waits = is_gated(&site.objects.get("Pod", "next"));
+            let first = site.objects.get("Pod", "first");
+            if !waits && !first.is_null() {
+                return Err("a pod is admitted while another with its quota terminates".to_owned());
+            }
+            was_terminating.set(was_terminating.get() || !first.is_null());
+            Ok((!waits).then_some(()))
+        },
+        || "the next pod is not admitted".to_owned(),
+    );
+    found.unwrap_or_else(|e| panic!("{e}"));
+    assert!(was_terminating.get(), "the pod did not terminate slowly");
+    site.stop();
+}
+
+fn dead_node(stage: &mut Fixture) {
+    let mut site = ControllerFixture::open(stage, "controller: {jobResponseSeconds: 3}\n");
+    site.flavor("default");
+    site.queue("q", 4, &json!({}));
     let lingers = json!({"metadata": {"finalizers": ["example.com/node-is-dead"]}});
     site.objects.create(&pod("stuck", 4, "", &lingers));
     wait_until_running(&site, "stuck");

@@ -18,7 +18,7 @@ mod scheduling_group;
 
 use crate::cluster_view::PodPreemptionLabels;
 use crate::defaulting::Defaults;
-use crate::labels::{misplaced_key, misspelt_key};
+use crate::labels::{disruption_mode_unused, misplaced_key, misspelt_key, unparsable_label_value};
 use crate::preemptible_label;
 use crate::rule::{Context, Operation, Rule};
 use crate::submission::{
@@ -49,6 +49,8 @@ static RULES: &[Rule<Pod>] = &[
     gang_minimum_below_total::RULE,
     misspelt_key::rule(Action::Warn),
     misplaced_key::rule(Action::Warn),
+    unparsable_label_value::rule(),
+    disruption_mode_unused::rule(),
     priority_class_not_allowed::rule(),
     unknown_local_queue::rule(),
     unknown_class::rule(),

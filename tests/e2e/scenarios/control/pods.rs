@@ -11,7 +11,7 @@ use crate::fixture::{DEFAULTS, Fixture};
 use crate::objects::merge;
 use crate::wait;
 
-pub const TRIALS: [Trial; 9] = [
+pub const TRIALS: [Trial; 10] = [
     (
         "a pod waits for quota and runs on the nodes of its flavor",
         runs_on_flavor,
@@ -31,6 +31,7 @@ pub const TRIALS: [Trial; 9] = [
         "a pod without the gate or without its label is deleted",
         without_gate,
     ),
+    ("a pod is deleted at its maximum time", maximum_time),
     (
         "a deleted pod keeps its quota until it has terminated",
         terminating,
@@ -299,6 +300,16 @@ fn without_gate(stage: &mut Fixture) {
     let unlabelled = json!({"metadata": {"labels": {"lockkeeper.dev/queue-name": null}}});
     site.objects.patch("Pod", "queued", &unlabelled);
     site.objects.wait_until_gone("Pod", "queued");
+    wait_for_usage(&site, "0");
+    site.stop();
+}
+
+fn maximum_time(stage: &mut Fixture) {
+    let mut site = open(stage);
+    let label = json!({"metadata": {"labels": {"lockkeeper.dev/max-exec-time-seconds": "2"}}});
+    site.objects.create(&pod("first", 4, "", &label));
+    wait_until_running(&site, "first");
+    site.objects.wait_until_gone("Pod", "first");
     wait_for_usage(&site, "0");
     site.stop();
 }

@@ -7,15 +7,14 @@
 //! Source of the rules: Kueue at commit `ff69552e`: `pkg/scheduler/scheduler.go`, `pkg/cache/queue`, and the event handlers
 //! of its controllers for Workloads and ClusterQueues, run in virtual time.
 //!
-//! A job has not arrived yet, or it is pending, running, leaving (preempted, and it keeps its quota during the grace period), or
-//! finished. An **instant** is a time at which something is due, the
-//! planned end of a run that was preempted included. Nothing happens between two instants. In an instant, in
-//! this order:
+//! A job has not arrived yet, or it is pending, running, terminating (preempted, and it keeps its quota during the grace
+//! period), or finished. An **instant** is a time at which something is due, the planned end of a run that was preempted
+//! included. Nothing happens between two instants. In an instant, in this order:
 //!
 //! 1. quotas of ClusterQueues change, in the order of the trace; a change to the same quotas has no effect, as an API
 //!    server reports none;
 //! 2. jobs whose run time has passed finish, by name;
-//! 3. leaving jobs whose grace period has passed release their quota and are pending again, by name;
+//! 3. terminating jobs whose grace period has passed release their quota and are pending again, by name;
 //! 4. the inadmissible workloads of each tree with a change, a finish or a release become active;
 //! 5. jobs arrive, in the order of the trace;
 //! 6. cycles run until the instant ends.
@@ -23,10 +22,10 @@
 //! After each cycle, the admitted jobs run, and the victims stop. Without a grace period they release their quota before the
 //! next cycle. A preemption is final: the victim stops even if its preemptor is never admitted.
 //!
-//! An instant ends when no queue has an active workload, or with a **barren** cycle, which admits and preempts no job, after
-//! which the queues look as after an earlier barren cycle with only barren cycles in between. Queues look the same if
+//! An instant ends when no queue has an active workload, or with an **idle** cycle, which admits and preempts no job, after
+//! which the queues are in the same state as after an earlier idle cycle with only idle cycles in between. The state is
 //! their active and inadmissible workloads, the sticky preemptors (`BestEffortFIFO` only) and the flavors tried for
-//! active workloads are the same. So a blocked head of a `StrictFIFO` queue costs two cycles in each instant.
+//! active workloads. So a blocked head of a `StrictFIFO` queue costs two cycles in each instant.
 //!
 //! Not simulated: the batching of requeue events, the pause after a cycle without success, the latency and failures of an
 //! API server, the time until pods are ready.
@@ -36,7 +35,7 @@ mod assignments;
 mod engine;
 mod event_loop;
 mod job_trace;
-mod queue_look;
+mod queue_history;
 mod result;
 mod stats;
 mod summary;

@@ -3,7 +3,7 @@
 use super::agenda::Agenda;
 use super::assignments::Assignments;
 use super::job_trace::{JobTrace, PreemptedRun};
-use super::queue_look::{LookHistory, TriedFlavors};
+use super::queue_history::{QueueHistory, TriedFlavors};
 use super::result::{Event, EventKind, Eviction, JobTimeline, Outcome, Run, RunEnd, Timeline};
 use super::stats::stats;
 use super::trace_error::TraceError;
@@ -50,7 +50,7 @@ enum Phase {
     /// Until this time, in seconds.
     Running(i64),
     /// Preempted; keeps its quota until this time, in seconds.
-    Leaving(i64),
+    Terminating(i64),
     Finished,
 }
 
@@ -75,9 +75,9 @@ struct JobState {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum CycleEffect {
     /// It admitted or preempted a job.
-    Fertile,
+    Progress,
     /// It admitted and preempted no job.
-    Barren,
+    Idle,
     /// Neither that nor did the queues change: every further cycle of the instant would be the same.
     Unchanged,
 }
@@ -99,7 +99,7 @@ struct Simulation<'a> {
     grace_ends: Agenda,
     /// By queue, by index of the node: the job that is the sticky preemptor.
     sticky: BTreeMap<NodeId, usize>,
-    looks: LookHistory,
+    queue_history: QueueHistory,
     assignments: Assignments,
     usage: UsageRecord,
     makespan_s: i64,
@@ -155,7 +155,7 @@ impl<'a> Simulation<'a> {
             run_ends: Agenda::default(),
             grace_ends: Agenda::default(),
             sticky: BTreeMap::new(),
-            looks: LookHistory::default(),
+            queue_history: QueueHistory::default(),
             assignments: Assignments::default(),
             usage: UsageRecord::default(),
             makespan_s: 0,
@@ -291,7 +291,7 @@ impl<'a> Simulation<'a> {
 
     /// Runs the cycles of an instant; returns whether the limit on cycles is reached.
     fn run_cycles(&mut self) -> bool {
-        self.looks.clear();
+        self.queue_history.clear();
         let mut cycles = 0;
         while has_heads(&self.state) {
             if cycles == self.trace.max_cycles_per_instant {
@@ -299,9 +299,9 @@ impl<'a> Simulation<'a> {
             }
             cycles = cycles.saturating_add(1);
             let effect = self.run_cycle();
-            if effect == CycleEffect::Fertile {
-                self.looks.clear();
-            } else if self.looks.end_barren_cycle() {
+            if effect == CycleEffect::Progress {
+                self.queue_history.clear();
+            } else if self.queue_history.end_idle_cycle() {
                 return false;
             } else if effect == CycleEffect::Unchanged {
                 if cycles == self.trace.max_cycles_per_instant {
@@ -319,7 +319,7 @@ impl<'a> Simulation<'a> {
     fn run_cycle(&mut self) -> CycleEffect {
         self.cycle = self.cycle.saturating_add(1);
         let cycle = self.state.next_cycle(self.now_s, false);
-        let mut is_fertile = false;
+        let mut is_progress = false;
         let mut is_changed = false;
         let mut victims = Vec::new();
         for entry in &cycle.entries {
@@ -329,12 +329,12 @@ impl<'a> Simulation<'a> {
             match &entry.decision {
                 Decision::Admit => {
                     self.admit(job, entry.assignment());
-                    is_fertile = true;
+                    is_progress = true;
                 }
                 Decision::Preempt(selected) => {
                     let before = victims.len();
                     self.preempt(job, selected, &mut victims);
-                    is_fertile |= victims.len() > before;
+                    is_progress |= victims.len() > before;
                 }
                 _ => {}
             }
@@ -345,9 +345,9 @@ impl<'a> Simulation<'a> {
                 self.release(victim);
             }
         }
-        match (is_fertile, is_changed) {
-            (true, _) => CycleEffect::Fertile,
-            (false, true) => CycleEffect::Barren,
+        match (is_progress, is_changed) {
+            (true, _) => CycleEffect::Progress,
+            (false, true) => CycleEffect::Idle,
             (false, false) => CycleEffect::Unchanged,
         }
     }
@@ -379,7 +379,7 @@ impl<'a> Simulation<'a> {
         });
     }
 
-    /// Stops the victims of a preemptor that are not leaving already, by name, and adds them to `stopped`.
+    /// Stops the victims of a preemptor that are not terminating already, by name, and adds them to `stopped`.
     fn preempt(&mut self, by: usize, selected: &[Victim], stopped: &mut Vec<usize>) {
         let jobs = selected.iter().filter_map(|victim| {
             let job = *self.job_of.get(victim.workload.index())?;
@@ -394,7 +394,7 @@ impl<'a> Simulation<'a> {
             let Some(job) = self.jobs.get_mut(index) else {
                 continue;
             };
-            job.phase = Phase::Leaving(grace_end_s);
+            job.phase = Phase::Terminating(grace_end_s);
             let eviction = Eviction {
                 at_s: self.now_s,
                 cycle: self.cycle,
@@ -434,13 +434,14 @@ impl<'a> Simulation<'a> {
         if *job.tried_flavors != *tried_flavors {
             let after = tried_flavors.to_vec();
             let before = std::mem::replace(&mut job.tried_flavors, after.clone());
-            self.looks.change_tried_flavors(index, before, after);
+            self.queue_history
+                .change_tried_flavors(index, before, after);
         }
         let Some((reason, destination)) = entry.requeued else {
             return true;
         };
         if destination == RequeueDestination::Inadmissible {
-            self.looks.park();
+            self.queue_history.park();
             is_changed = true;
         }
         // In a StrictFIFO queue the sticky preemptor has no effect.
@@ -449,7 +450,8 @@ impl<'a> Simulation<'a> {
         {
             let before = self.sticky.insert(job.queue, index);
             if before != Some(index) {
-                self.looks.change_sticky(job.queue.index(), before, index);
+                self.queue_history
+                    .change_sticky(job.queue.index(), before, index);
                 is_changed = true;
             }
         }

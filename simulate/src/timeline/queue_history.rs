@@ -1,9 +1,9 @@
-//! Detects that barren cycles repeat: the queues look as they did after an earlier cycle.
+//! Detects that idle cycles repeat: the queues are in the same state as after an earlier cycle.
 //!
-//! A barren cycle admits no workload and preempts none. Between barren cycles of one instant no workload arrives and none
-//! becomes active, so inadmissible workloads only become more. Queues therefore look the same only after cycles since
-//! the last one that parked a workload, and can differ only in the sticky preemptors and in the flavors tried for active
-//! workloads. These change only for the heads of a cycle.
+//! An idle cycle admits no workload and preempts none. Between idle cycles of one instant no workload arrives and none
+//! becomes active, so inadmissible workloads only become more. The state of the queues is therefore the same only after
+//! cycles since the last one that parked a workload, and can differ only in the sticky preemptors and in the flavors tried
+//! for active workloads. These change only for the heads of a cycle.
 
 use lockkeeper_preemption::ResourceId;
 use std::collections::BTreeMap;
@@ -12,7 +12,7 @@ use std::mem;
 /// The last flavors tried for a workload, by pod set and resource.
 pub(super) type TriedFlavors = Vec<(usize, ResourceId, usize)>;
 
-/// A part of the queues that a barren cycle may change.
+/// A part of the queues that an idle cycle may change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Part {
     /// The flavors tried for a job.
@@ -23,7 +23,7 @@ enum Part {
 
 /// The value of a part.
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Look {
+enum PartValue {
     TriedFlavors(TriedFlavors),
     StickyPreemptor(Option<usize>),
 }
@@ -32,14 +32,14 @@ enum Look {
 #[derive(Clone, Debug)]
 struct Change {
     part: Part,
-    before: Look,
-    after: Look,
+    before: PartValue,
+    after: PartValue,
 }
 
-/// The looks of the queues after the barren cycles of an instant.
+/// The states of the queues after the idle cycles of an instant.
 #[derive(Clone, Debug, Default)]
-pub(super) struct LookHistory {
-    /// For each comparable barren cycle: the changes since the one before. Those of the first are empty.
+pub(super) struct QueueHistory {
+    /// For each comparable idle cycle: the changes since the one before. Those of the first are empty.
     cycles: Vec<Vec<Change>>,
     /// The changes of the current cycle.
     current: Vec<Change>,
@@ -47,8 +47,8 @@ pub(super) struct LookHistory {
     has_parked: bool,
 }
 
-impl LookHistory {
-    /// Forgets all cycles: an instant begins, or a cycle was not barren.
+impl QueueHistory {
+    /// Forgets all cycles: an instant begins, or a cycle was not idle.
     pub(super) fn clear(&mut self) {
         self.cycles.clear();
         self.current.clear();
@@ -69,8 +69,8 @@ impl LookHistory {
     ) {
         self.current.push(Change {
             part: Part::TriedFlavors(job),
-            before: Look::TriedFlavors(before),
-            after: Look::TriedFlavors(after),
+            before: PartValue::TriedFlavors(before),
+            after: PartValue::TriedFlavors(after),
         });
     }
 
@@ -78,14 +78,14 @@ impl LookHistory {
     pub(super) fn change_sticky(&mut self, queue: usize, before: Option<usize>, after: usize) {
         self.current.push(Change {
             part: Part::StickyPreemptor(queue),
-            before: Look::StickyPreemptor(before),
-            after: Look::StickyPreemptor(Some(after)),
+            before: PartValue::StickyPreemptor(before),
+            after: PartValue::StickyPreemptor(Some(after)),
         });
     }
 
-    /// Ends a barren cycle; returns whether the queues look as after an earlier one. Costs the changes of the cycles
-    /// since the last workload became inadmissible.
-    pub(super) fn end_barren_cycle(&mut self) -> bool {
+    /// Ends an idle cycle; returns whether the state of the queues is that after an earlier one. Costs the changes of the
+    /// cycles since the last workload became inadmissible.
+    pub(super) fn end_idle_cycle(&mut self) -> bool {
         let changes = mem::take(&mut self.current);
         if mem::take(&mut self.has_parked) || self.cycles.is_empty() {
             self.cycles.clear();
@@ -98,9 +98,9 @@ impl LookHistory {
 
     fn is_repeated(&self) -> bool {
         // From the last cycle backwards: the current value of each changed part, and the value at that cycle.
-        let mut parts: BTreeMap<Part, (&Look, &Look)> = BTreeMap::new();
+        let mut parts: BTreeMap<Part, (&PartValue, &PartValue)> = BTreeMap::new();
         let mut differing = 0_usize;
-        // The changes of the first cycle lead to its look from one that is not compared.
+        // The changes of the first cycle lead to its state from one that is not compared.
         for changes in self.cycles.iter().skip(1).rev() {
             for change in changes.iter().rev() {
                 let (now, then) = parts

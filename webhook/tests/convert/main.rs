@@ -161,6 +161,37 @@ async fn converted_objects_keep_order() {
     server.assert_metric("lockkeeper_webhook_requests_in_flight 0");
 }
 
+/// The nearest value of each number has another last digit than a parser computes without exact rounding.
+#[tokio::test]
+async fn numbers_keep_their_last_digit() {
+    let server = Server::new();
+    let zeros = format!("3{}30", "4".repeat(107));
+    for number in [zeros.as_str(), "3.4444444444444453e108", "1e-322"] {
+        let newest = api_version("v1");
+        let object = format!(
+            r#"{{"apiVersion":"{newest}","kind":"{KIND}","metadata":{{"name":"n"}},"spec":{{"user":"bo","duration":"60s","guarantee":"Guaranteed","cpu":"2","unknown":{number}}}}}"#
+        );
+        // As text: a test that reads the object with the same parser as the webhook would not notice a change.
+        let body = format!(
+            r#"{{"kind":"ConversionReview","apiVersion":"apiextensions.k8s.io/v1","request":{{"uid":"u","desiredAPIVersion":"{}","objects":[{object}]}}}}"#,
+            api_version("v1beta1")
+        );
+        let (_, there) = server.post("/convert", body.into_bytes()).await;
+        let there: Value = serde_json::from_str(&there).unwrap();
+        let there = &there["response"]["convertedObjects"];
+        let (_, back) = server
+            .post("/convert", review(&newest, there).to_string().into_bytes())
+            .await;
+        let (_, after) = back.split_once(r#""unknown":"#).expect(&back);
+        let printed: String = after
+            .chars()
+            .take_while(|it| !matches!(it, ',' | '}'))
+            .collect();
+        let (sent, kept): (f64, f64) = (number.parse().unwrap(), printed.parse().unwrap());
+        assert_eq!(sent.to_bits(), kept.to_bits(), "{number} became {printed}");
+    }
+}
+
 #[tokio::test]
 async fn empty_object_list_succeeds() {
     let server = Server::new();

@@ -33,6 +33,42 @@ pub const ADOPTION: &str = "lockkeeper.dev/adoption";
 /// The scheduling gate of a pod with the queue label. The controller removes it when the pod is admitted.
 pub const ADMISSION_GATE: &str = "lockkeeper.dev/admission";
 
+/// On a pod with the queue label: the name of the group that it is queued with. On the Workload of a group: its name.
+pub const POD_GROUP_NAME: &str = "lockkeeper.dev/pod-group-name";
+
+/// An annotation on a pod of a group: how many pods the group has.
+pub const POD_GROUP_TOTAL_COUNT: &str = "lockkeeper.dev/pod-group-total-count";
+
+/// An annotation that the controller adds to a pod of a group when it starts: the pod set of the Workload.
+pub const POD_SET: &str = "lockkeeper.dev/pod-set";
+
+/// The condition of a pod that its group does not start, with the reason.
+pub const POD_GROUP_CONDITION: &str = "lockkeeper.dev/PodGroup";
+
+/// The label of lightweight coscheduling with the name of a pod's group.
+pub const COSCHEDULING_NAME: &str = "pod-group.scheduling.sigs.k8s.io/name";
+
+/// The label of lightweight coscheduling with the least pods of a group.
+pub const COSCHEDULING_MIN_AVAILABLE: &str = "pod-group.scheduling.sigs.k8s.io/min-available";
+
+/// Koordinator's annotation with the name of a pod's gang.
+pub const GANG_NAME: &str = "gang.scheduling.koordinator.sh/name";
+
+/// Koordinator's annotation with the least pods of a gang.
+pub const GANG_MIN_AVAILABLE: &str = "gang.scheduling.koordinator.sh/min-available";
+
+/// Koordinator's annotation with the number of pods of a gang; without it, the least.
+pub const GANG_TOTAL: &str = "gang.scheduling.koordinator.sh/total-number";
+
+/// The label of a pod of a LeaderWorkerSet with the set's name.
+pub const LEADER_WORKER_SET: &str = "leaderworkerset.sigs.k8s.io/name";
+
+/// The label of a pod of a LeaderWorkerSet with the index of its group.
+pub const LEADER_WORKER_GROUP: &str = "leaderworkerset.sigs.k8s.io/group-index";
+
+/// The annotation of a pod of a LeaderWorkerSet with the number of pods of its group, leader included.
+pub const LEADER_WORKER_SIZE: &str = "leaderworkerset.sigs.k8s.io/size";
+
 /// The finalizer that keeps an object until no other object uses it.
 pub const RESOURCE_IN_USE: &str = "lockkeeper.dev/resource-in-use";
 

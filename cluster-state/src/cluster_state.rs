@@ -119,6 +119,14 @@ impl ClusterState {
         }
     }
 
+    /// Ends a hold without an end; one with a time stays.
+    pub fn end_hold(&mut self, key: &str) {
+        if self.workloads.held_until.get(key) == Some(&i64::MAX) {
+            self.workloads.held_until.remove(key);
+            self.sync().sync(key);
+        }
+    }
+
     /// Adds or updates a ClusterQueue.
     ///
     /// # Errors

@@ -4,6 +4,7 @@
 mod batch_job;
 mod job_set;
 mod pod;
+mod pod_group;
 mod pod_template;
 mod workload_identity;
 
@@ -15,9 +16,11 @@ use lockkeeper_api::workload::DisruptionMode;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+pub use pod_group::{GroupClaim, group_uid, template_text as group_template_text};
 pub(crate) use pod_template::has_same_requests;
 pub use pod_template::strip_template;
 use workload_identity::{job_controller, workload_name};
@@ -26,7 +29,30 @@ pub use workload_identity::{
 };
 
 /// All kinds; a kind is identified by its index.
-pub const KINDS: [&dyn JobKind; 3] = [&batch_job::BatchJob, &job_set::JobSet, &pod::SinglePod];
+pub const KINDS: [&dyn JobKind; 4] = [
+    &batch_job::BatchJob,
+    &job_set::JobSet,
+    &pod::SinglePod,
+    &pod_group::PodGroup,
+];
+
+/// The index of the kind of pods.
+pub const POD: usize = 2;
+
+/// The index of the kind of pod groups, which consist of pods.
+pub const POD_GROUP: usize = 3;
+
+/// The kind whose watch shows the jobs of a kind: of a group its members.
+#[must_use]
+pub fn watched_kind(index: usize) -> usize {
+    let kind = KINDS.get(index);
+    kind.and_then(|it| it.member_kind()).unwrap_or(index)
+}
+
+/// The kinds that are watched.
+pub fn watched_kinds() -> impl Iterator<Item = usize> {
+    (0..KINDS.len()).filter(|it| watched_kind(*it) == *it)
+}
 
 /// The kind with this index, for messages; "Job" if there is none.
 #[must_use]
@@ -87,6 +113,11 @@ pub trait JobKind: Send + Sync {
         20
     }
 
+    /// The kind of the objects that its jobs consist of, if they are no objects themselves.
+    fn member_kind(&self) -> Option<usize> {
+        None
+    }
+
     /// How a job is stopped.
     fn stop_method(&self) -> StopMethod {
         StopMethod::Suspend
@@ -96,6 +127,11 @@ pub trait JobKind: Send + Sync {
     fn start_patch(&self, job: &JobView) -> Value {
         let _ = job;
         json!({"suspend": false})
+    }
+
+    /// Whether its controller creates other jobs, so that [`Self::covers`] may hold.
+    fn creates_jobs(&self) -> bool {
+        false
     }
 
     /// Whether a job was created by the controller of `parent`, and its pods are among those of the workload of
@@ -200,6 +236,10 @@ pub struct JobView {
     pub saved_placement: Option<Vec<PodPlacement>>,
     /// The part of the spec with the pod templates.
     pub template_source: TemplateSource,
+    /// The group of a pod that is queued with others.
+    pub group: Option<Box<GroupClaim>>,
+    /// Whether fewer pods of a group exist than it needs to start.
+    pub is_incomplete: bool,
 }
 
 /// The part of the spec of a job that has its pod templates, as the user wrote it. Only its kind reads it.
@@ -315,7 +355,19 @@ impl JobView {
     /// because it includes a digest of the uid. The name alone proves no ownership: the uid decides.
     #[must_use]
     pub fn workload_name(&self, kind: usize) -> ObjectKey {
-        workload_name(kind, &self.name, &self.uid)
+        match &self.group {
+            Some(claim) => workload_name(POD_GROUP, &claim.group, &group_uid(&claim.group)),
+            None => workload_name(kind, &self.name, &self.uid),
+        }
+    }
+
+    /// The job that its workload belongs to, with the uid: of a pod in a group, the group.
+    #[must_use]
+    pub fn workload_owner(&self, key: &JobKey) -> (JobKey, Cow<'_, str>) {
+        match &self.group {
+            Some(claim) => (claim.key(), Cow::Owned(group_uid(&claim.group))),
+            None => (key.clone(), Cow::Borrowed(&self.uid)),
+        }
     }
 }
 

@@ -28,6 +28,7 @@ mod observe;
 mod output;
 mod plan;
 mod planner;
+mod pod_groups;
 mod queue_store;
 mod random;
 mod rate_limit;
@@ -178,6 +179,7 @@ impl Reconciler {
             return Output::default();
         }
         state.work_queue.advance_timers(now_ms);
+        pod_groups::refresh_changed(state, now_ms);
         state.event_recorder.flush_summaries(&state.model.queues);
         state.enqueue_events();
         dispatch::plan_dirty(state, now_ms);

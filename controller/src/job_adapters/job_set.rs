@@ -90,6 +90,10 @@ impl JobKind for JobSet {
 
     /// Each of its jobs has a name of its own, and together they have the pods of the pod sets: so a further job
     /// with an owner reference to it is not covered.
+    fn creates_jobs(&self) -> bool {
+        true
+    }
+
     fn covers(&self, parent: &JobView, child: &JobView) -> bool {
         let prefix = [parent.name.name(), "-"].concat();
         let suffix = child.name.name().strip_prefix(&prefix);

@@ -1,8 +1,8 @@
 //! A pod with the queue label. It waits with a scheduling gate, and is deleted when it loses its quota.
 
 use super::{
-    JobKind, JobParseError, JobResult, JobView, PodPlacement, PodSetView, Resource, StopMethod,
-    TemplateSource, decode, job_view_from_metadata, pod_template_patch, strip_template,
+    GroupClaim, JobKind, JobParseError, JobResult, JobView, PodPlacement, PodSetView, Resource,
+    StopMethod, TemplateSource, decode, job_view_from_metadata, pod_template_patch, strip_template,
 };
 use k8s_openapi::api::core::v1::{Pod, PodSpec, PodStatus, PodTemplateSpec};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
@@ -80,11 +80,16 @@ impl JobKind for SinglePod {
             .filter(|it| it.name != labels::ADMISSION_GATE)
             .map(|it| it.name.clone())
             .collect();
+        let template = Arc::new(strip_template(PodTemplateSpec {
+            metadata: Some(pod.metadata.clone()),
+            spec: Some(spec.clone()),
+        }));
+        let group = GroupClaim::of_pod(&pod.metadata, &status, &template);
         let ended = pod_result(&pod.metadata, &status, is_gated);
         let is_stopped = is_gated || ended.is_some();
         let termination_end = pod.metadata.deletion_timestamp.as_ref();
         let termination_end_s = termination_end.map(|it| it.0.as_second());
-        let template_source = if is_gated && ended.is_none() {
+        let template_source = if is_gated && ended.is_none() && group.is_none() {
             TemplateSource::from_json(Some(&template_text(&pod.metadata, &spec)))
         } else {
             TemplateSource::NotKept
@@ -111,11 +116,9 @@ impl JobKind for SinglePod {
                 remaining: 1,
                 job_count: 0,
                 min_count: None,
-                template: Arc::new(strip_template(PodTemplateSpec {
-                    metadata: Some(pod.metadata),
-                    spec: Some(spec),
-                })),
+                template,
             }],
+            group: group.map(Box::new),
             template_source,
             ..of_metadata
         })

@@ -1,6 +1,6 @@
 //! The Workloads of jobs and the jobs of Workloads: names, labels and owner references.
 
-use super::{JobKind, KINDS};
+use super::{JobKind, KINDS, pod_group};
 use crate::key::{JobKey, ObjectKey};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference};
 use lockkeeper_api::labels;
@@ -31,7 +31,7 @@ pub fn job_name_from_workload(workload: &ObjectKey, kind: usize, uid: &str) -> O
 const NAME_PART_MAX: usize = 38;
 
 /// The 64-bit FNV-1a hash of the parts, each followed by a zero byte.
-fn fnv1a(parts: &[&str]) -> u64 {
+pub(super) fn fnv1a(parts: &[&str]) -> u64 {
     let bytes = parts.iter().flat_map(|part| part.bytes().chain([0]));
     // A name needs no cryptographic hash: the API server chooses the uid, and a second job with the same name of
     // a workload gets none.
@@ -40,10 +40,12 @@ fn fnv1a(parts: &[&str]) -> u64 {
     })
 }
 
-/// The job that controls a workload and its uid, if its kind is in [`KINDS`].
+/// The job that controls a workload and its uid, if its kind is in [`KINDS`]; or the group in its labels.
 #[must_use]
 pub fn owner(workload: &Workload) -> Option<(JobKey, &str)> {
-    let (kind, owner) = job_controller(&workload.metadata)?;
+    let Some((kind, owner)) = job_controller(&workload.metadata) else {
+        return pod_group::group_of_workload(workload);
+    };
     let namespace = workload.metadata.namespace.as_deref().unwrap_or_default();
     let name = ObjectKey::new(namespace, &owner.name);
     Some((JobKey { kind, name }, &owner.uid))
@@ -77,5 +79,9 @@ pub(super) fn job_controller(metadata: &ObjectMeta) -> Option<(usize, &OwnerRefe
         let kind = kind.resource();
         kind.group == group && kind.kind == owner.kind
     })?;
+    // A group is no object: nothing can name it as its owner.
+    if KINDS.get(kind)?.member_kind().is_some() {
+        return None;
+    }
     Some((kind, owner))
 }

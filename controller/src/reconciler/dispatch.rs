@@ -5,6 +5,7 @@ use super::job_writes::build_job_write;
 use super::output::{ObjectRef, WriteOp, WritePriority, WritePurpose, WriteRequest};
 use super::plan::{Action, Plan, WorkloadAction};
 use super::planner::plan;
+use super::pod_groups;
 use super::scheduling::can_schedule;
 use super::state::ReconcilerState;
 use super::status::queue::{build_finalizer_write, build_queue_status_write};
@@ -12,6 +13,7 @@ use super::status::stuck_eviction::stuck_at_ms;
 use super::status::workload::{EventOnSuccess, build_workload_write};
 use super::workload_owner::is_orphan;
 use super::workload_removal::forget_workload;
+use crate::job_adapters::POD_GROUP;
 use crate::key::ObjectKey;
 use lockkeeper_cluster_state::set_stuck;
 
@@ -19,8 +21,13 @@ use lockkeeper_cluster_state::set_stuck;
 pub(super) fn plan_dirty(state: &mut ReconcilerState, now_ms: i64) {
     while let Some(object) = state.work_queue.pop_dirty() {
         expire_conflict(state, &object, now_ms);
-        if let ObjectRef::Workload(key) = &object {
-            update_stuck(state, key, now_ms);
+        match &object {
+            ObjectRef::Workload(key) => update_stuck(state, key, now_ms),
+            // Time may have changed it.
+            ObjectRef::Job(key) if key.kind == POD_GROUP => {
+                pod_groups::refresh(state, &key.name, false, now_ms);
+            }
+            _ => {}
         }
         let plan = plan(state, &object, now_ms);
         if let ObjectRef::Workload(key) = &object

@@ -100,7 +100,7 @@ impl Input {
 /// Removes the fields that the reconciler does not read, to save memory.
 fn strip_workload(mut workload: Workload) -> Workload {
     if let Some(own) = &mut workload.metadata.labels {
-        own.retain(|key, _| key == labels::JOB_UID);
+        own.retain(|key, _| key == labels::JOB_UID || key == labels::POD_GROUP_NAME);
     }
     if let Some(own) = &mut workload.metadata.annotations {
         own.retain(|key, _| key == labels::ADOPTION);

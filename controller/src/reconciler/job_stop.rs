@@ -6,8 +6,10 @@
 //! a controller that does not respond must not keep quota for ever.
 
 use super::model::{TrackedJob, TrackedWorkload};
+use super::pod_groups;
 use super::state::View;
 use super::status::conditions::{epoch_seconds, find};
+use crate::job_adapters::POD_GROUP;
 
 /// When a job may be suspended, in milliseconds since 1970.
 pub(super) fn suspendable_at_ms(view: View<'_>, job: &TrackedJob) -> i64 {
@@ -45,7 +47,9 @@ pub(super) fn job_stop(view: View<'_>, workload: &TrackedWorkload, job: &Tracked
         };
     }
     // A start may be in flight, or may have succeeded without a result.
+    let is_group = workload.job.as_ref().is_some_and(|it| it.kind == POD_GROUP);
     let is_settled = job.tracker.is_settled() && !job.tracker.outcome_unknown;
+    let is_settled = is_settled && (!is_group || pod_groups::is_settled(view, &job.view.name));
     if !is_settled || !job.view.is_stopped() {
         return JobStop::Running;
     }

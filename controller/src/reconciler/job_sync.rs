@@ -1,13 +1,13 @@
 //! Pure functions over a job and its workload: comparison, and the fields derived from each other.
 
 use super::model::TrackedWorkload;
-use crate::job_adapters::{JobView, KINDS, PodPlacement, PodSetView, has_same_requests};
+use crate::job_adapters::{JobView, KINDS, POD_GROUP, PodPlacement, PodSetView, has_same_requests};
 use crate::key::JobKey;
 use lockkeeper_api::workload::{Admission, PodSet, PodSetAssignment, ReclaimablePod};
 use lockkeeper_api::{GROUP, VERSION, labels};
 use lockkeeper_cluster_state::ClusterState;
 use serde_json::{Value, json};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// The pod group of a job that names a disruption mode.
 const POD_GROUP_NAME: &str = "job";
@@ -20,7 +20,7 @@ pub(super) enum SpecChange {
 
 /// The change of a workload without quota whose stopped job differs from it.
 pub(super) fn spec_change(workload: &TrackedWorkload, job: &JobView) -> Option<SpecChange> {
-    if !job.is_stopped() || job.is_deleted || matches_job(workload, job) {
+    if !job.is_stopped() || job.is_deleted || job.is_incomplete || matches_job(workload, job) {
         return None;
     }
     // Priority classes are immutable: a workload with another class is created again.
@@ -61,7 +61,7 @@ fn has_same_priority_classes(workload: &TrackedWorkload, job: &JobView) -> bool 
 
 /// Whether a suspended job is the one that its workload was admitted for, and its own controller runs it.
 pub(super) fn can_start(job: &JobView, workload: &TrackedWorkload) -> bool {
-    if job.foreign_manager.is_some() {
+    if job.foreign_manager.is_some() || job.is_incomplete {
         return false;
     }
     if job.saved_placement.is_some() {
@@ -261,21 +261,29 @@ pub(super) fn restored_placement(
 pub(super) fn workload_manifest(key: &JobKey, job: &JobView, source: &str) -> Option<Value> {
     let resource = KINDS.get(key.kind)?.resource();
     let workload = job.workload_name(key.kind);
+    let mut labels = BTreeMap::from([(labels::JOB_UID, job.uid.as_str())]);
+    let owners = if key.kind == POD_GROUP {
+        // A group is no object: the controller deletes the workload with the last pod.
+        labels.insert(labels::POD_GROUP_NAME, job.name.name());
+        json!([])
+    } else {
+        json!([{
+            "apiVersion": resource.api_version(),
+            "kind": resource.kind,
+            "name": job.name.name(),
+            "uid": job.uid,
+            "controller": true,
+            "blockOwnerDeletion": true,
+        }])
+    };
     Some(json!({
         "apiVersion": format!("{GROUP}/{VERSION}"),
         "kind": "Workload",
         "metadata": {
             "name": workload.name(),
             "namespace": workload.namespace(),
-            "labels": {labels::JOB_UID: job.uid},
-            "ownerReferences": [{
-                "apiVersion": resource.api_version(),
-                "kind": resource.kind,
-                "name": job.name.name(),
-                "uid": job.uid,
-                "controller": true,
-                "blockOwnerDeletion": true,
-            }],
+            "labels": labels,
+            "ownerReferences": owners,
         },
         "spec": workload_spec(key, job, source)?,
     }))

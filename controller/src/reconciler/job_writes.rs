@@ -3,7 +3,7 @@
 use super::job_sync::{original_placement, restored_placement, workload_manifest};
 use super::model::TrackedWorkload;
 use super::output::WriteOp;
-use super::plan::JobAction;
+use super::plan::{JobAction, PodGroupReport};
 use super::state::View;
 use super::status::conditions::{find, timestamp};
 use crate::job_adapters::{JobKind, JobView, KINDS, PodPlacement, StopMethod};
@@ -17,16 +17,19 @@ pub(super) fn build_job_write(view: View<'_>, key: &JobKey, action: &JobAction) 
     let job = &*view.model.jobs.get(key)?.view;
     let workload = view.model.workloads.get(&job.workload_name(key.kind));
     let workload = workload.map(Box::as_ref);
-    let source = view.model.template_texts.get(key);
+    let source = view.model.template_text(key, job);
+    let source = source.as_deref();
     Some(match action {
         JobAction::CreateWorkload => WriteOp::Create(workload_manifest(key, job, source?)?),
-        JobAction::ReadTemplates(_) => read_templates(key, job),
+        JobAction::ReadTemplates(_) | JobAction::ReadPod => read_job(key, job),
         JobAction::Suspend => suspend(job, workload)?,
         JobAction::MarkDisrupted => mark_disrupted(view, job, workload)?,
         JobAction::Delete => WriteOp::Delete {
             uid: job.uid.clone(),
         },
         JobAction::Start(placed) => start(kind, job, source, placed)?,
+        JobAction::StartMember(placed, pod_set) => start_member(kind, job, placed, pod_set)?,
+        JobAction::ReportPodGroup(report) => report_pod_group(view, job, report)?,
         JobAction::RestorePlacement => {
             let restored = restored_placement(job, workload);
             WriteOp::Patch(annotated_patch(
@@ -42,8 +45,8 @@ pub(super) fn build_job_write(view: View<'_>, key: &JobKey, action: &JobAction) 
     })
 }
 
-/// Reads a job for the text of its templates.
-pub(super) fn read_templates(key: &JobKey, job: &JobView) -> WriteOp {
+/// Reads a job, for the text of its templates or because it has left the watch.
+pub(super) fn read_job(key: &JobKey, job: &JobView) -> WriteOp {
     WriteOp::ReadJob {
         kind: key.kind,
         name: Some(job.name.clone()),
@@ -83,12 +86,26 @@ fn mark_disrupted(
     let conditions = conditions.map(|it| it.conditions.as_slice());
     let evicted = find(conditions.unwrap_or_default(), "Evicted");
     let message = evicted.map_or("The pod has no quota", |it| it.message.as_str());
-    let mut condition = json!({
+    let condition = json!({
         "type": "DisruptionTarget",
         "status": "True",
         "reason": "EvictedByLockkeeper",
         "message": message,
     });
+    pod_condition(view, pod, condition)
+}
+
+fn report_pod_group(view: View<'_>, pod: &JobView, report: &PodGroupReport) -> Option<WriteOp> {
+    let condition = json!({
+        "type": labels::POD_GROUP_CONDITION,
+        "status": if report.is_member { "True" } else { "False" },
+        "reason": report.reason,
+        "message": report.message,
+    });
+    pod_condition(view, pod, condition)
+}
+
+fn pod_condition(view: View<'_>, pod: &JobView, mut condition: Value) -> Option<WriteOp> {
     condition.as_object_mut()?.insert(
         "lastTransitionTime".to_owned(),
         json!(timestamp(view.now_ms)),
@@ -96,6 +113,25 @@ fn mark_disrupted(
     Some(WriteOp::PatchPodConditions(json!({
         "metadata": {"uid": pod.uid},
         "status": {"conditions": [condition]},
+    })))
+}
+
+/// The start of a pod of a group. It has the flavor's placement from now on, so its pod set is recorded.
+fn start_member(
+    kind: &dyn JobKind,
+    pod: &JobView,
+    placed: &PodPlacement,
+    pod_set: &str,
+) -> Option<WriteOp> {
+    let mut spec = kind.placement_patch(pod, None, std::slice::from_ref(placed))?;
+    spec.as_object_mut()?
+        .append(kind.start_patch(pod).as_object_mut()?);
+    Some(WriteOp::Patch(json!({
+        "metadata": {
+            "resourceVersion": pod.version.to_string(),
+            "annotations": {labels::POD_SET: pod_set},
+        },
+        "spec": spec,
     })))
 }
 

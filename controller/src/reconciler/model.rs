@@ -2,16 +2,20 @@
 
 use super::counters::Eviction;
 use super::output::ObjectRef;
+use super::pod_groups::PodGroups;
 use super::queue_store::QueueStore;
 use super::status::conditions::has_status;
 use super::template_interner::TemplateInterner;
 use super::template_texts::TemplateTexts;
 use super::write_tracker::WriteTracker;
-use crate::job_adapters::{JobView, KINDS};
+use crate::job_adapters::{
+    self, JobView, KINDS, POD, POD_GROUP, group_template_text, watched_kind,
+};
 use crate::key::{JobKey, Kind, ObjectKey};
 use lockkeeper_api::Workload;
 use lockkeeper_api::workload::Admission;
 use lockkeeper_preemption::PreemptionReason;
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -135,11 +139,12 @@ impl TrackedWorkload {
         self.job.as_ref() == Some(key) && self.owner_uid() == Some(uid)
     }
 
-    /// The uid in the owner reference to its job.
+    /// The uid in the owner reference to its job; of the workload of a group, that of its label.
     pub(super) fn owner_uid(&self) -> Option<&str> {
         let owners = self.object.metadata.owner_references.iter().flatten();
         let mut owners = owners.filter(|it| it.controller == Some(true));
-        owners.next().map(|it| it.uid.as_str())
+        let group = || job_adapters::owner(&self.object).map(|(_, uid)| uid);
+        owners.next().map(|it| it.uid.as_str()).or_else(group)
     }
 
     pub(super) const fn is_stuck(&self) -> bool {
@@ -237,6 +242,7 @@ pub(super) struct Model {
     pub(super) jobs: BTreeMap<JobKey, TrackedJob>,
     /// The jobs by the names of their workloads: a name includes a digest of the uid, and cannot be changed.
     job_by_workload: BTreeMap<ObjectKey, JobKey>,
+    pub(super) pod_groups: PodGroups,
     pub(super) queues: QueueStore,
     pub(super) templates: TemplateInterner,
     /// The templates of the jobs as their users wrote them.
@@ -259,6 +265,7 @@ impl Model {
             workloads: BTreeMap::new(),
             jobs: BTreeMap::new(),
             job_by_workload: BTreeMap::new(),
+            pod_groups: PodGroups::default(),
             queues: QueueStore::default(),
             templates: TemplateInterner::default(),
             template_texts: TemplateTexts::new(template_bytes_max),
@@ -285,7 +292,8 @@ impl Model {
     /// The workload that a job owns.
     pub(super) fn workload_of(&self, key: &JobKey, job: &JobView) -> Option<&TrackedWorkload> {
         let workload = self.workloads.get(&job.workload_name(key.kind))?;
-        let is_own = !workload.is_deleted && workload.is_owned_by(key, &job.uid);
+        let (owner, uid) = job.workload_owner(key);
+        let is_own = !workload.is_deleted && workload.is_owned_by(&owner, &uid);
         is_own.then_some(workload)
     }
 
@@ -305,17 +313,46 @@ impl Model {
     /// Adds a job, or replaces the one with its name.
     pub(super) fn insert_job(&mut self, key: JobKey, job: TrackedJob) {
         self.remove_job(&key);
-        let workload = job.view.workload_name(key.kind);
-        self.job_by_workload.insert(workload, key.clone());
+        if let Some(claim) = &job.view.group {
+            self.pod_groups.set_group(&key.name, Some(&claim.group));
+        } else {
+            let workload = job.view.workload_name(key.kind);
+            self.job_by_workload.insert(workload, key.clone());
+        }
         self.jobs.insert(key, job);
     }
 
     pub(super) fn remove_job(&mut self, key: &JobKey) -> Option<TrackedJob> {
         let job = self.jobs.remove(key)?;
         self.template_texts.remove(key);
-        self.job_by_workload
-            .remove(&job.view.workload_name(key.kind));
+        if job.view.group.is_some() {
+            self.pod_groups.set_group(&key.name, None);
+        } else {
+            self.job_by_workload
+                .remove(&job.view.workload_name(key.kind));
+        }
         Some(job)
+    }
+
+    /// The text of the pod templates of a job, if it is kept.
+    pub(super) fn template_text(&self, key: &JobKey, job: &JobView) -> Option<Cow<'_, str>> {
+        if key.kind == POD_GROUP {
+            return Some(Cow::Owned(group_template_text(&job.pod_sets)));
+        }
+        self.template_texts.get(key).map(Cow::Borrowed)
+    }
+
+    /// Whether [`Self::template_text`] has a text.
+    pub(super) fn has_template_text(&self, key: &JobKey) -> bool {
+        key.kind == POD_GROUP || self.template_texts.get(key).is_some()
+    }
+
+    /// The pod with this name, if it is watched.
+    pub(super) fn pod(&self, name: &ObjectKey) -> Option<&TrackedJob> {
+        self.jobs.get(&JobKey {
+            kind: POD,
+            name: name.clone(),
+        })
     }
 
     /// The number of workloads that have not released their quota within the bound after their eviction.
@@ -354,6 +391,10 @@ impl Model {
     }
 
     pub(super) fn is_listed(&self, kind: Kind) -> bool {
+        let kind = match kind {
+            Kind::Job(kind) => Kind::Job(watched_kind(kind)),
+            kind => kind,
+        };
         self.listed_kinds.contains(&kind)
     }
 
@@ -393,7 +434,7 @@ impl Model {
     }
 
     pub(super) fn has_job_kind(&self, kind: usize) -> bool {
-        kind < KINDS.len() && self.job_kinds.contains(&kind)
+        kind < KINDS.len() && self.job_kinds.contains(&watched_kind(kind))
     }
 
     /// The number of workloads with a decision that is not written yet.

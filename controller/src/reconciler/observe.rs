@@ -5,10 +5,12 @@ mod queue;
 mod workload;
 mod write_result;
 
+pub(super) use job::observe_job;
+
 use super::decisions::drop_all_decisions;
 use super::input::{Change, Input};
 use super::state::ReconcilerState;
-use crate::job_adapters::kind_name;
+use crate::job_adapters::{POD, kind_name, watched_kind};
 use crate::key::{Kind, ObjectKey};
 use k8s_openapi::api::core::v1::Namespace;
 use k8s_openapi::api::scheduling::v1::PriorityClass;
@@ -110,8 +112,11 @@ fn observe_restored(state: &mut ReconcilerState, kind: Kind) {
         }
         Kind::Job(index) => {
             let jobs = state.model.jobs.iter_mut();
-            for (_, job) in jobs.filter(|(key, _)| key.kind == index) {
+            for (_, job) in jobs.filter(|(key, _)| watched_kind(key.kind) == index) {
                 job.tracker.forget_versions();
+            }
+            if index == POD {
+                state.model.pod_groups.forget_versions();
             }
         }
         _ => state.model.queues.forget_versions(),

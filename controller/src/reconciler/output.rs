@@ -44,6 +44,8 @@ pub enum WritePurpose {
     Release,
     /// Read a job that is not watched any more, while its workload holds quota. Nothing is written.
     ReadJob,
+    /// Read a pod of a group that is not watched any more, while the group holds quota. Nothing is written.
+    ReadPod,
     /// Read a job whose pod templates are not kept, before they are written. Nothing is written.
     ReadTemplates,
     /// Report that a workload has not released its quota within the bound.
@@ -66,6 +68,8 @@ pub enum WritePurpose {
     SuspendJob,
     /// Mark a pod as disrupted, or delete it.
     StopPod,
+    /// Report why a pod does not start with its group.
+    ReportPodGroup,
     /// Remove the start time of a suspended job, so that its pod templates can be changed.
     ResetJob,
     /// Restore the pod templates of a stopped job.
@@ -80,7 +84,7 @@ pub enum WritePurpose {
 
 impl WritePurpose {
     /// All purposes.
-    pub const ALL: [Self; 23] = [
+    pub const ALL: [Self; 25] = [
         Self::CreateWorkload,
         Self::UpdateWorkload,
         Self::DeleteWorkload,
@@ -88,6 +92,7 @@ impl WritePurpose {
         Self::Evict,
         Self::Release,
         Self::ReadJob,
+        Self::ReadPod,
         Self::ReadTemplates,
         Self::StuckEviction,
         Self::Requeue,
@@ -99,6 +104,7 @@ impl WritePurpose {
         Self::StartJob,
         Self::SuspendJob,
         Self::StopPod,
+        Self::ReportPodGroup,
         Self::ResetJob,
         Self::RestoreJob,
         Self::QueueStatus,
@@ -117,6 +123,7 @@ impl WritePurpose {
             Self::Evict => "evict",
             Self::Release => "release",
             Self::ReadJob => "read_job",
+            Self::ReadPod => "read_pod",
             Self::ReadTemplates => "read_templates",
             Self::StuckEviction => "stuck_eviction",
             Self::Requeue => "requeue",
@@ -128,6 +135,7 @@ impl WritePurpose {
             Self::StartJob => "start_job",
             Self::SuspendJob => "suspend_job",
             Self::StopPod => "stop_pod",
+            Self::ReportPodGroup => "report_pod_group",
             Self::ResetJob => "reset_job",
             Self::RestoreJob => "restore_job",
             Self::QueueStatus => "queue_status",
@@ -147,6 +155,7 @@ impl WritePurpose {
             Self::Release
             | Self::ReclaimPods
             | Self::ReadJob
+            | Self::ReadPod
             | Self::Finish
             | Self::SuspendJob
             | Self::StopPod
@@ -162,7 +171,7 @@ impl WritePurpose {
             | Self::StuckEviction => WritePriority(3),
             // After the writes that need templates: the texts that were read must not replace each other unused.
             Self::Finalizer | Self::ReadTemplates => WritePriority(4),
-            Self::QueueStatus => WritePriority(5),
+            Self::QueueStatus | Self::ReportPodGroup => WritePriority(5),
             Self::Event => WritePriority(6),
             Self::PendingReason => WritePriority(7),
         }

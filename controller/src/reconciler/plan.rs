@@ -131,6 +131,12 @@ pub(super) enum JobAction {
     /// Start with the placement of the admission.
     Start(Vec<PodPlacement>),
     Suspend,
+    /// Start a pod of a group in this pod set of its workload.
+    StartMember(PodPlacement, String),
+    /// Read a pod of a group that has left the watch.
+    ReadPod,
+    /// Report why a pod does not start with its group.
+    ReportPodGroup(PodGroupReport),
     /// Add the condition to a pod that its controller reads when the pod is deleted.
     MarkDisrupted,
     Delete,
@@ -138,6 +144,15 @@ pub(super) enum JobAction {
     ResetStartTime,
     /// Restore the pod templates of a stopped job.
     RestorePlacement,
+}
+
+/// The condition [`lockkeeper_api::labels::POD_GROUP_CONDITION`] of a pod.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct PodGroupReport {
+    /// Whether the pod starts with its group.
+    pub(super) is_member: bool,
+    pub(super) reason: &'static str,
+    pub(super) message: String,
 }
 
 /// What the templates of a job are needed for.
@@ -155,7 +170,9 @@ impl JobAction {
             Self::CreateWorkload => WritePurpose::CreateWorkload,
             Self::ReadTemplates(TemplateUse::Workload) => WritePurpose::ReadTemplates,
             Self::ReadTemplates(TemplateUse::Placement) => WritePurpose::ReadJob,
-            Self::Start(_) => WritePurpose::StartJob,
+            Self::Start(_) | Self::StartMember(..) => WritePurpose::StartJob,
+            Self::ReadPod => WritePurpose::ReadPod,
+            Self::ReportPodGroup(_) => WritePurpose::ReportPodGroup,
             Self::Suspend => WritePurpose::SuspendJob,
             Self::MarkDisrupted | Self::Delete => WritePurpose::StopPod,
             Self::ResetStartTime => WritePurpose::ResetJob,

@@ -3,6 +3,7 @@
 mod adoption;
 mod job;
 mod orphan;
+mod pod_group;
 mod queue;
 mod workload;
 

@@ -12,7 +12,8 @@ use super::random::Random;
 use super::settings::Settings;
 use super::work_queue::WorkQueue;
 use super::write_tracker::WriteTracker;
-use crate::key::ObjectKey;
+use crate::job_adapters::POD_GROUP;
+use crate::key::{JobKey, ObjectKey};
 use lockkeeper_api::Workload;
 use lockkeeper_cluster_state::{ClusterState, Completeness};
 use lockkeeper_preemption::Algorithm;
@@ -96,19 +97,25 @@ impl ReconcilerState {
     }
 
     /// Updates the core's state from the object of a workload. One with a job that another controller manages stays
-    /// out of its queue, and so does one that is adopted: `lockkeeper adopt` writes its admission.
+    /// out of its queue, and so does one that is adopted, since `lockkeeper adopt` writes its admission, and a group without all
+    /// its pods.
     pub(super) fn sync_workload(&mut self, key: &ObjectKey) {
         let Some(workload) = self.model.workloads.get(key) else {
             return;
         };
         let job = self.model.job_of(workload);
+        let job_kind = workload.job.as_ref().map(|it| it.kind);
         let is_foreign = job.is_some_and(|it| it.view.foreign_manager.is_some());
         let is_adopted = is_adopting(workload, self.cluster.now_ms());
-        let is_kept_out = (is_foreign || is_adopted) && !workload.holds_quota();
+        let is_incomplete = job.is_some_and(|it| it.view.is_incomplete);
+        let is_kept_out = (is_foreign || is_adopted || is_incomplete) && !workload.holds_quota();
         // An object that the core rejects gets the error as its pending reason.
         let _ = self.cluster.set_workload(Arc::clone(&workload.object));
         if is_kept_out {
             self.cluster.hold_until(key.key(), i64::MAX);
+        } else if job_kind == Some(POD_GROUP) {
+            // A hold of an incomplete group ends without a change of the workload.
+            self.cluster.end_hold(key.key());
         }
     }
 
@@ -134,6 +141,14 @@ impl ReconcilerState {
         }
         self.enqueue_all_queues();
         self.enqueue_events();
+    }
+
+    /// Enqueues the job of a workload that has changed; of a group, its pods, too.
+    pub(super) fn enqueue_job_of_workload(&mut self, job: JobKey) {
+        if job.kind == POD_GROUP {
+            self.model.pod_groups.set_workload_changed(&job.name);
+        }
+        self.work_queue.enqueue(ObjectRef::Job(job));
     }
 
     pub(super) fn enqueue_events(&mut self) {

@@ -8,7 +8,7 @@ use super::metrics::Metrics;
 use super::watch::{WatchInput, Watches, job_resource};
 use super::write_log::{log_dry_run, log_result};
 use super::writer::execute;
-use crate::job_adapters::KINDS;
+use crate::job_adapters::{KINDS, watched_kinds};
 use crate::{
     Input, Kind, ObjectRef, Reconciler, Settings, WriteId, WriteOp, WritePurpose, WriteRequest,
     WriteResult,
@@ -144,7 +144,7 @@ pub async fn run(
     let mut reconciler = settings.reconciler.clone();
     // Discovery removes those that the cluster does not have: until then no decision is written, because a job
     // may belong to one of such a kind.
-    reconciler.job_kinds = (0..KINDS.len()).collect();
+    reconciler.job_kinds = watched_kinds().collect();
     let (inputs, from_watches) = mpsc::channel(INPUTS_MAX);
     let (lists, current_list) = watch::channel(0);
     let watches = Watches {
@@ -156,7 +156,7 @@ pub async fn run(
     for kind in Kind::FIXED {
         watches.start(kind);
     }
-    for at in 0..KINDS.len() {
+    for at in watched_kinds() {
         if is_built_in(at) {
             watches.start(Kind::Job(at));
         } else {

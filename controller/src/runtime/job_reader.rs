@@ -5,9 +5,11 @@ use super::writer::result_from_error;
 use crate::job_adapters::KINDS;
 use crate::{JobRead, ObjectKey, WriteOp, WriteRequest, WriteResult};
 use k8s_openapi::api::core::v1::Pod;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::api::ListParams;
 use kube::core::DynamicObject;
 use kube::{Api, Client, Error};
+use lockkeeper_api::labels;
 use serde_json::Value;
 use std::time::Duration;
 use tokio::time::timeout;
@@ -37,6 +39,16 @@ pub(super) async fn read_job(
         return WriteResult::Rejected("not a read".to_owned());
     };
     let read = async {
+        if KINDS
+            .get(*kind)
+            .is_some_and(|it| it.member_kind().is_some())
+        {
+            let has_pods = match name {
+                Some(group) => has_started_pods(client, group).await?,
+                None => false,
+            };
+            return Ok(WriteResult::Read(JobRead::Gone { has_pods }));
+        }
         let name = match name {
             Some(name) => Some(name.clone()),
             None => find_name(client, *kind, namespace, uid).await?,
@@ -113,16 +125,37 @@ async fn has_pods(client: &Client, kind: usize, namespace: &str, uid: &str) -> R
     let Some(label) = KINDS.get(kind).and_then(|it| it.pod_uid_label()) else {
         return Ok(false);
     };
+    let selector = format!("{label}={uid}");
+    any_running_pod(client, namespace, &selector, |_| true).await
+}
+
+/// Whether pods of a group run on that the controller has started. Those with the queue label are watched; others have lost
+/// it.
+async fn has_started_pods(client: &Client, group: &ObjectKey) -> Result<bool, Error> {
+    let selector = format!("{}={}", labels::POD_GROUP_NAME, group.name());
+    any_running_pod(client, group.namespace(), &selector, |metadata| {
+        let annotations = metadata.annotations.as_ref();
+        annotations.is_some_and(|it| it.contains_key(labels::POD_SET))
+    })
+    .await
+}
+
+/// Whether a pod with these labels and metadata has neither ended nor terminates.
+async fn any_running_pod(
+    client: &Client,
+    namespace: &str,
+    selector: &str,
+    is_meant: impl Fn(&ObjectMeta) -> bool,
+) -> Result<bool, Error> {
     let api: Api<Pod> = Api::namespaced(client.clone(), namespace);
     let mut request = ListParams::default()
-        .labels(&format!("{label}={uid}"))
+        .labels(selector)
         .fields(RUNNING)
         .limit(PAGE_SIZE);
     loop {
         let page = api.list_metadata(&request).await?;
-        let is_running =
-            |it: &kube::core::PartialObjectMeta<Pod>| it.metadata.deletion_timestamp.is_none();
-        if page.items.iter().any(is_running) {
+        let mut pods = page.items.iter();
+        if pods.any(|it| it.metadata.deletion_timestamp.is_none() && is_meant(&it.metadata)) {
             return Ok(true);
         }
         match page.metadata.continue_.filter(|it| !it.is_empty()) {

@@ -1,6 +1,6 @@
 //! Watch events of jobs, and jobs that were read.
 
-use crate::job_adapters::{JobView, TemplateSource};
+use crate::job_adapters::{JobView, KINDS, TemplateSource};
 use crate::key::{JobKey, ObjectKey};
 use crate::reconciler::input::Change;
 use crate::reconciler::model::{GoneJob, JobSource, TrackedJob};
@@ -46,7 +46,10 @@ fn upsert_job(
     };
     let known = state.model.jobs.get(&key);
     // A job that was created again under the same name has another uid: earlier writes do not count.
-    let is_first = known.is_none_or(|it| it.view.uid != view.uid);
+    // So does one that has joined another group: it has another workload.
+    let group = |it: &JobView| it.group.as_ref().map(|it| it.group.clone());
+    let is_first =
+        known.is_none_or(|it| it.view.uid != view.uid || group(&it.view) != group(&view));
     if is_first {
         if known.is_some() {
             leave_watch(state, kind, key.name.clone());
@@ -70,6 +73,12 @@ fn upsert_job(
     let Some(job) = state.model.jobs.get(&key) else {
         return;
     };
+    if let Some(claim) = &job.view.group {
+        state
+            .model
+            .pod_groups
+            .set_group(&key.name, Some(&claim.group));
+    }
     let is_foreign = job.view.foreign_manager.is_some();
     let workload = job.view.workload_name(kind);
     if is_first && is_foreign {
@@ -120,8 +129,14 @@ fn leave_watch(state: &mut ReconcilerState, kind: usize, name: ObjectKey) {
     };
     let workload = job.view.workload_name(kind);
     let holder = state.model.workloads.get(&workload);
-    if holder.is_some_and(|it| it.holds_quota()) {
+    // A pod of a group that waits, or has ended, is not read: it runs only after a write of the controller.
+    let is_settled = job.tracker.is_settled() && !job.tracker.outcome_unknown;
+    let is_idle_member = job.view.group.is_some() && job.view.is_suspended && is_settled;
+    if holder.is_some_and(|it| it.holds_quota()) && !is_idle_member {
         job.source = JobSource::Unread;
+        if job.view.group.is_some() {
+            state.work_queue.enqueue(ObjectRef::Job(key));
+        }
     } else {
         drop(state.model.remove_job(&key));
         state.work_queue.enqueue(ObjectRef::Job(key));
@@ -131,9 +146,13 @@ fn leave_watch(state: &mut ReconcilerState, kind: usize, name: ObjectKey) {
 
 /// The jobs that this job has created may have arrived before it.
 fn remove_covered_jobs(state: &mut ReconcilerState, parent: &JobKey) {
+    let creates_jobs = KINDS.get(parent.kind).is_some_and(|it| it.creates_jobs());
     let Some(uid) = state.model.jobs.get(parent).map(|it| it.view.uid.clone()) else {
         return;
     };
+    if !creates_jobs {
+        return;
+    }
     let children = state.model.jobs.iter().filter(|(_, it)| {
         let claim = it.view.parent.as_ref();
         claim.is_some_and(|(key, of)| key == parent && *of == uid)
@@ -142,6 +161,33 @@ fn remove_covered_jobs(state: &mut ReconcilerState, parent: &JobKey) {
     let children: Vec<JobKey> = children.map(|(key, _)| key.clone()).collect();
     for child in children {
         leave_watch(state, child.kind, child.name);
+    }
+}
+
+/// Records the state of a pod of a group that has left the watch. It stays in its group until it is gone.
+pub(crate) fn observe_pod_read(
+    state: &mut ReconcilerState,
+    key: &JobKey,
+    read: &JobRead,
+    now_ms: i64,
+) {
+    let Some(known) = state.model.jobs.get(key) else {
+        return;
+    };
+    // The label may be back: the watch shows later versions.
+    if known.source == JobSource::Watch {
+        return;
+    }
+    match read {
+        JobRead::Exists(kind, view) => {
+            let mut view = view.clone();
+            view.group.clone_from(&known.view.group);
+            upsert_job(state, *kind, view, JobSource::Read(now_ms), now_ms);
+        }
+        JobRead::Gone { .. } => {
+            drop(state.model.remove_job(key));
+            state.work_queue.enqueue(ObjectRef::Job(key.clone()));
+        }
     }
 }
 

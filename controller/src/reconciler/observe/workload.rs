@@ -61,7 +61,7 @@ fn upsert_workload(state: &mut ReconcilerState, mut workload: Box<Workload>) {
     state.sync_workload(&key);
     let by_name = state.model.job_by_workload(&key).cloned();
     for job in [job, job_before, by_name].into_iter().flatten() {
-        state.work_queue.enqueue(ObjectRef::Job(job));
+        state.enqueue_job_of_workload(job);
     }
     // Both versions: the workload may have changed its queue, and both statuses count it.
     state.enqueue_queues_of(&before);

@@ -1,6 +1,6 @@
 //! Results of writes.
 
-use super::job::{observe_job_read, observe_template_read};
+use super::job::{observe_job_read, observe_pod_read, observe_template_read};
 use crate::key::{JobKey, ObjectKey};
 use crate::reconciler::decisions::revert_admission;
 use crate::reconciler::in_flight::InFlightWrite;
@@ -26,8 +26,8 @@ pub(crate) fn observe_write_result(
         version,
     } = write;
     state.in_flight.adjust_limit(&object, result);
-    let is_template_read =
-        purpose == WritePurpose::ReadTemplates || matches!(object, ObjectRef::Job(_));
+    let is_template_read = purpose == WritePurpose::ReadTemplates
+        || matches!(object, ObjectRef::Job(_)) && purpose != WritePurpose::ReadPod;
     let has_templates = match result {
         WriteResult::Read(read) if is_template_read => observe_template_read(state, read),
         _ => false,
@@ -39,7 +39,10 @@ pub(crate) fn observe_write_result(
     };
     let has_own_version = !matches!(
         purpose,
-        WritePurpose::CreateWorkload | WritePurpose::ReadJob | WritePurpose::ReadTemplates
+        WritePurpose::CreateWorkload
+            | WritePurpose::ReadJob
+            | WritePurpose::ReadPod
+            | WritePurpose::ReadTemplates
     );
     let has_changed = tracker.version > version && has_own_version;
     let result = match result {
@@ -61,7 +64,14 @@ pub(crate) fn observe_write_result(
             record_workload_result(state, key, purpose, result);
         }
         ObjectRef::Workload(key) => handle_workload_write_result(state, key, purpose, result),
-        ObjectRef::Job(key) => handle_job_write_result(state, key, purpose, result, now_ms),
+        ObjectRef::Job(key) => {
+            handle_job_write_result(state, key, purpose, result, now_ms);
+            if purpose == WritePurpose::ReadPod
+                && let WriteResult::Read(read) = result
+            {
+                observe_pod_read(state, key, read, now_ms);
+            }
+        }
         ObjectRef::Event(number) => state.event_recorder.handle_write_result(*number, is_done),
         _ => {}
     }
@@ -97,6 +107,11 @@ fn handle_job_write_result(
             WriteResult::DryRun => Some(u64::MAX),
             _ => None,
         };
+    }
+    if let Some(claim) = &job.view.group {
+        // Its workload may wait for the end of this write.
+        let group = claim.key();
+        state.work_queue.enqueue(ObjectRef::Job(group));
     }
     let workload = job.view.workload_name(key.kind);
     state.work_queue.enqueue(ObjectRef::Workload(workload));
@@ -148,7 +163,7 @@ fn handle_workload_write_result(
     }
     record_workload_result(state, key, purpose, result);
     if let Some(job) = job {
-        state.work_queue.enqueue(ObjectRef::Job(job));
+        state.enqueue_job_of_workload(job);
     }
     state.cycle.is_due = true;
 }

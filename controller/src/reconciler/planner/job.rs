@@ -1,6 +1,7 @@
 //! Plans jobs: they get a workload, start when it is admitted, and stop when it is evicted.
 
-use crate::job_adapters::{JobView, KINDS, PodPlacement, StopMethod, TemplateSource};
+use super::pod_group::{plan_group, plan_member};
+use crate::job_adapters::{JobView, KINDS, POD_GROUP, PodPlacement, StopMethod, TemplateSource};
 use crate::key::{JobKey, Kind};
 use crate::reconciler::adoption::{adoption_end_ms, is_adopting};
 use crate::reconciler::job_stop::suspendable_at_ms;
@@ -14,8 +15,19 @@ pub(crate) fn plan_job<'a>(view: View<'a>, key: &JobKey) -> Plan<'a> {
         return Plan::NOTHING;
     };
     let job = &*tracked.view;
-    if job.is_deleted || job.result.is_some() || !view.model.is_listed(Kind::Workload) {
+    if !view.model.is_listed(Kind::Workload) {
         return Plan::NOTHING;
+    }
+    // A pod of a group that is not watched is read until it is gone.
+    let is_read = job.group.is_some() && tracked.source != JobSource::Watch;
+    if (job.is_deleted || job.result.is_some()) && !is_read {
+        return Plan::NOTHING;
+    }
+    if let Some(claim) = &job.group {
+        return plan_member(view, key, tracked, claim);
+    }
+    if key.kind == POD_GROUP {
+        return plan_group(view, key, tracked);
     }
     let plan = match tracked.source {
         JobSource::Watch => plan_watched(view, key, tracked),
@@ -34,7 +46,7 @@ fn read_templates_first<'a>(
     job: &JobView,
     plan: Plan<'a>,
 ) -> Plan<'a> {
-    if view.model.template_texts.get(key).is_some() {
+    if view.model.has_template_text(key) {
         return plan;
     }
     let needs_for_placement = KINDS
@@ -102,7 +114,7 @@ fn plan_watched<'a>(view: View<'a>, key: &JobKey, tracked: &TrackedJob) -> Plan<
 
 /// A job that was just started is not suspended before its controller has acknowledged the start, or a pause is
 /// over.
-fn plan_suspension<'a>(view: View<'a>, key: &JobKey, job: &TrackedJob) -> Plan<'a> {
+pub(super) fn plan_suspension<'a>(view: View<'a>, key: &JobKey, job: &TrackedJob) -> Plan<'a> {
     let at_ms = suspendable_at_ms(view, job);
     if at_ms > view.now_ms {
         return Plan::at(at_ms);

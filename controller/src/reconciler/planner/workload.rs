@@ -2,7 +2,7 @@
 
 use super::adoption::adoption_step;
 use super::orphan::plan_orphan;
-use crate::job_adapters::{JobResult, TemplateSource};
+use crate::job_adapters::{JobResult, POD_GROUP, TemplateSource};
 use crate::key::ObjectKey;
 use crate::reconciler::adoption::adoption_end_ms;
 use crate::reconciler::job_stop::{JobStop, job_stop, termination_end_ms};
@@ -15,7 +15,7 @@ use crate::reconciler::state::View;
 use crate::reconciler::status::conditions::{epoch_seconds, find, has_status};
 use crate::reconciler::status::pending_reason::{is_reported, pending_reason};
 use crate::reconciler::status::stuck_eviction::plan_report;
-use crate::reconciler::workload_owner::owner;
+use crate::reconciler::workload_owner::{is_orphan, owner};
 use lockkeeper_cluster_state::WorkloadPhase;
 use lockkeeper_preemption::requeue::{LifecycleStep, next_step};
 use std::sync::LazyLock;
@@ -36,10 +36,16 @@ pub(crate) fn plan_workload<'a>(view: View<'a>, key: &ObjectKey) -> Plan<'a> {
     };
     let tracked = &**tracked;
     let workload = &*tracked.object;
-    if has_status(workload, "Finished", "True") {
-        return plan_retention(view, tracked);
-    }
     let job = view.model.job_of(tracked);
+    if has_status(workload, "Finished", "True") {
+        // The API server deletes the workload of a job with it; a group is no object.
+        let is_of_group = tracked.job.as_ref().is_some_and(|it| it.kind == POD_GROUP);
+        return if is_of_group && is_orphan(view, key, tracked) {
+            write(WorkloadAction::Delete)
+        } else {
+            plan_retention(view, tracked)
+        };
+    }
     if workload.metadata.deletion_timestamp.is_some() && !tracked.is_deleted {
         // A finalizer may keep it for ever, but not its quota.
         return plan_release(view, tracked, job);
@@ -193,7 +199,7 @@ fn plan_follow_up<'a>(
     {
         return match change {
             SpecChange::Recreate => write(WorkloadAction::Delete),
-            SpecChange::Update if view.model.template_texts.get(key).is_some() => {
+            SpecChange::Update if view.model.has_template_text(key) => {
                 write(WorkloadAction::Update(key, &job.view))
             }
             // The workload stays as it is, and the job does not start.

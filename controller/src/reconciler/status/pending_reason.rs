@@ -12,8 +12,9 @@ use lockkeeper_cluster_state::{
 use lockkeeper_preemption::{Decision, Entry, SkipReason, State, Victim};
 
 /// All reasons of `QuotaReserved=False`, and the reason of others for metrics.
-pub(crate) const PENDING_REASONS: [&str; 6] = [
+pub(crate) const PENDING_REASONS: [&str; 7] = [
     PENDING,
+    POD_GROUP_INCOMPLETE,
     WAITING_FOR_QUOTA,
     WAITING_FOR_VICTIMS,
     RESOURCE_NOT_COVERED,
@@ -26,6 +27,9 @@ const PENDING: &str = "Pending";
 
 /// The reason if the free quota does not suffice.
 const WAITING_FOR_QUOTA: &str = "WaitingForQuota";
+
+/// The reason while pods of the group are missing.
+const POD_GROUP_INCOMPLETE: &str = "PodGroupIncomplete";
 
 /// The reason until victims have released their quota.
 const WAITING_FOR_VICTIMS: &str = "WaitingForPreemptedWorkloads";
@@ -183,6 +187,18 @@ pub(crate) fn pending_reason(view: View<'_>, workload: &TrackedWorkload) -> Pend
             "The job is managed by another controller, {manager}, which may never stop it; create the job without \
              spec.managedBy"
         ));
+    }
+    if let Some(group) = job.filter(|it| it.view.is_incomplete) {
+        let mut pods = view.model.pod_groups.pods(&group.view.name);
+        let needed =
+            pods.find_map(|it| view.model.pod(it)?.view.group.as_ref().map(|it| it.needed));
+        return PendingReason {
+            reason: POD_GROUP_INCOMPLETE,
+            message: format!(
+                "Fewer pods of the group exist than the {} that start together",
+                needed.unwrap_or_default()
+            ),
+        };
     }
     if is_adopting(workload, view.now_ms) {
         return PendingReason {

@@ -12,7 +12,7 @@ use crate::key::ObjectKey;
 use crate::reconciler::adoption::adoption_write;
 use crate::reconciler::counters::Eviction;
 use crate::reconciler::job_sync::workload_spec;
-use crate::reconciler::job_writes::read_templates;
+use crate::reconciler::job_writes::read_job;
 use crate::reconciler::model::{
     AdmissionDecision, PreemptionDecision, SuccessRecord, TrackedWorkload,
 };
@@ -71,10 +71,10 @@ pub(crate) fn build_workload_write(
             }
         }
         WorkloadAction::Update(key, job) => {
-            let source = view.model.template_texts.get(key)?;
-            update_patch(&workload.object, &workload_spec(key, job, source)?)
+            let source = view.model.template_text(key, job)?;
+            update_patch(&workload.object, &workload_spec(key, job, &source)?)
         }
-        WorkloadAction::ReadTemplates(key, job) => read_templates(key, job),
+        WorkloadAction::ReadTemplates(key, job) => read_job(key, job),
         WorkloadAction::Adopt(step) => adoption_write(&workload.object, *step),
         WorkloadAction::Lifecycle(LifecycleStep::Deactivate) => {
             deactivation_patch(&workload.object)

@@ -1,0 +1,200 @@
+//! A group of pods that is queued as a whole: it has one workload, and its pods start together.
+//!
+//! A group is no object. The reconciler builds its view from those of its pods, and writes the pods.
+
+use super::{
+    JobKind, JobParseError, JobView, POD, POD_GROUP, PodPlacement, PodSetView, Resource,
+    workload_identity,
+};
+use crate::key::{JobKey, ObjectKey};
+use k8s_openapi::api::core::v1::{PodStatus, PodTemplateSpec};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use lockkeeper_api::{Workload, labels};
+use serde_json::{Value, json};
+
+/// A group has one pod set for each shape of its pods.
+pub(super) struct PodGroup;
+
+impl JobKind for PodGroup {
+    fn resource(&self) -> Resource {
+        Resource {
+            group: lockkeeper_api::GROUP,
+            version: lockkeeper_api::VERSION,
+            kind: "PodGroup",
+            plural: "podgroups",
+        }
+    }
+
+    fn is_built_in(&self) -> bool {
+        true
+    }
+
+    fn default_manager(&self) -> &'static str {
+        ""
+    }
+
+    fn member_kind(&self) -> Option<usize> {
+        Some(POD)
+    }
+
+    fn pod_uid_label(&self) -> Option<&'static str> {
+        None
+    }
+
+    fn parse(&self, _object: Value) -> Result<JobView, JobParseError> {
+        Err(JobParseError {
+            field: "kind",
+            problem: "a pod group is not an object".to_owned(),
+        })
+    }
+
+    fn templates(&self, source: &str) -> Vec<Value> {
+        match super::parse_source(source) {
+            Value::Array(templates) => templates,
+            _ => Vec::new(),
+        }
+    }
+
+    fn placement_patch(
+        &self,
+        _job: &JobView,
+        _source: Option<&str>,
+        _placed: &[PodPlacement],
+    ) -> Option<Value> {
+        None
+    }
+}
+
+/// The group that a pod belongs to, as its labels and annotations say.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct GroupClaim {
+    /// Namespace and name of the group.
+    pub group: ObjectKey,
+    /// The number of pods of the group; `None` if the annotation is missing or invalid.
+    pub total: Option<i32>,
+    /// The least pods with which the group starts: at most `total`.
+    pub needed: i32,
+    /// When the pod was created, in seconds since 1970.
+    pub created_s: i64,
+    /// The name of the pod set of its shape; see [`shape_name`].
+    pub shape: String,
+    /// The pod set that it was started in.
+    pub started_in: Option<String>,
+    /// The message of the condition [`labels::POD_GROUP_CONDITION`] if that is false.
+    pub reported: Option<String>,
+}
+
+impl GroupClaim {
+    /// The claim of a pod; `None` without a group. The first source with a name decides: the project's own label, the
+    /// labels of lightweight coscheduling, Koordinator's annotations, the labels of a LeaderWorkerSet. The last three
+    /// count only with a number of pods.
+    pub(super) fn of_pod(
+        metadata: &ObjectMeta,
+        status: &PodStatus,
+        template: &PodTemplateSpec,
+    ) -> Option<Self> {
+        let (name, total, needed) = source(metadata)?;
+        let namespace = metadata.namespace.as_deref().unwrap_or_default();
+        let created = metadata.creation_timestamp.as_ref();
+        let annotations = metadata.annotations.as_ref();
+        let mut conditions = status.conditions.iter().flatten();
+        let reported =
+            conditions.find(|it| it.type_ == labels::POD_GROUP_CONDITION && it.status == "False");
+        Some(Self {
+            group: ObjectKey::new(namespace, &name),
+            total,
+            needed,
+            created_s: created.map_or(0, |it| it.0.as_second()),
+            shape: shape_name(template),
+            started_in: annotations.and_then(|it| it.get(labels::POD_SET)).cloned(),
+            reported: reported.map(|it| it.message.clone().unwrap_or_default()),
+        })
+    }
+
+    /// The key of the group.
+    #[must_use]
+    pub fn key(&self) -> JobKey {
+        JobKey {
+            kind: POD_GROUP,
+            name: self.group.clone(),
+        }
+    }
+}
+
+/// Name, number of pods, and least number of pods.
+fn source(metadata: &ObjectMeta) -> Option<(String, Option<i32>, i32)> {
+    let label = |key: &str| metadata.labels.as_ref()?.get(key).map(String::as_str);
+    let annotation = |key: &str| metadata.annotations.as_ref()?.get(key).map(String::as_str);
+    let count = |text: Option<&str>| text?.parse().ok().filter(|it: &i32| *it > 0);
+    if let Some(name) = label(labels::POD_GROUP_NAME) {
+        let total = count(annotation(labels::POD_GROUP_TOTAL_COUNT));
+        return Some((name.to_owned(), total, total.unwrap_or(i32::MAX)));
+    }
+    if let Some(name) = label(labels::COSCHEDULING_NAME) {
+        let least = count(label(labels::COSCHEDULING_MIN_AVAILABLE))?;
+        return Some((name.to_owned(), Some(least), least));
+    }
+    if let Some(name) = annotation(labels::GANG_NAME) {
+        let least = count(annotation(labels::GANG_MIN_AVAILABLE))?;
+        let total = count(annotation(labels::GANG_TOTAL)).unwrap_or(least);
+        return Some((name.to_owned(), Some(total.max(least)), least));
+    }
+    let set = label(labels::LEADER_WORKER_SET)?;
+    let index = label(labels::LEADER_WORKER_GROUP)?;
+    let size = count(annotation(labels::LEADER_WORKER_SIZE))?;
+    Some((format!("{set}-{index}"), Some(size), size))
+}
+
+/// The name of the pod set of all pods with this stripped template: `pods-` and eight hexadecimal digits.
+fn shape_name(template: &PodTemplateSpec) -> String {
+    // A template was decoded from JSON, so encoding it does not fail.
+    let text = serde_json::to_string(template).unwrap_or_default();
+    let digest = workload_identity::fnv1a(&[&text]);
+    format!("pods-{:08x}", digest >> 32)
+}
+
+/// The uid that stands for a group in its workload: a digest of its name. Groups of one name are one group.
+#[must_use]
+pub fn group_uid(group: &ObjectKey) -> String {
+    format!(
+        "{:016x}",
+        workload_identity::fnv1a(&[group.namespace(), group.name()])
+    )
+}
+
+/// The group in the labels of its workload, with its uid.
+#[must_use]
+pub fn group_of_workload(workload: &Workload) -> Option<(JobKey, &str)> {
+    let metadata = &workload.metadata;
+    let name = metadata.labels.as_ref()?.get(labels::POD_GROUP_NAME)?;
+    let namespace = metadata.namespace.as_deref().unwrap_or_default();
+    let key = JobKey {
+        kind: POD_GROUP,
+        name: ObjectKey::new(namespace, name),
+    };
+    Some((key, workload_identity::labelled_job_uid(metadata)?))
+}
+
+/// The text of the templates of a group's pod sets. A pod template needs names of containers, and those of the pods are not
+/// kept.
+#[must_use]
+pub fn template_text(pod_sets: &[PodSetView]) -> String {
+    let templates = pod_sets.iter().map(|pod_set| {
+        let mut template = json!(*pod_set.template);
+        for (list, prefix) in [("containers", "container"), ("initContainers", "init")] {
+            let containers = template.pointer_mut(&format!("/spec/{list}"));
+            let containers = containers.and_then(Value::as_array_mut);
+            for (at, container) in containers.into_iter().flatten().enumerate() {
+                if let Some(fields) = container.as_object_mut() {
+                    let name = format!("{prefix}-{}", at.saturating_add(1));
+                    fields.insert("name".to_owned(), json!(name));
+                }
+            }
+        }
+        template
+    });
+    Value::Array(templates.collect()).to_string()
+}
+
+#[cfg(test)]
+mod tests;

@@ -23,9 +23,8 @@ pub(super) fn plan_dirty(state: &mut ReconcilerState, now_ms: i64) {
         expire_conflict(state, &object, now_ms);
         match &object {
             ObjectRef::Workload(key) => update_stuck(state, key, now_ms),
-            // Time may have changed it.
             ObjectRef::Job(key) if key.kind == POD_GROUP => {
-                pod_groups::refresh(state, &key.name, false, now_ms);
+                pod_groups::refresh_if_due(state, &key.name, now_ms);
             }
             _ => {}
         }

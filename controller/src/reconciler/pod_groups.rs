@@ -97,8 +97,16 @@ pub(super) fn refresh_changed(state: &mut ReconcilerState, now_ms: i64) {
     }
 }
 
+/// Builds the view of a group that has changed with the time.
+pub(super) fn refresh_if_due(state: &mut ReconcilerState, group: &ObjectKey, now_ms: i64) {
+    let change_ms = state.model.pod_groups.next_change_ms(group);
+    if change_ms.is_some_and(|at_ms| at_ms <= now_ms) {
+        refresh(state, group, false, now_ms);
+    }
+}
+
 /// Builds the view of a group. Costs its pods.
-pub(super) fn refresh(
+fn refresh(
     state: &mut ReconcilerState,
     group: &ObjectKey,
     must_plan_pods: bool,
@@ -145,7 +153,11 @@ pub(super) fn refresh(
     entry.version = version;
     entry.ended_since_ms = ended_since_ms;
     let result_at_ms = result_at_ms.filter(|at_ms| now_ms < *at_ms);
-    entry.next_change_ms = next_end_ms.into_iter().chain(result_at_ms).min();
+    let next_change_ms = next_end_ms.into_iter().chain(result_at_ms).min();
+    if std::mem::replace(&mut entry.next_change_ms, next_change_ms) != next_change_ms {
+        // Its plan sets the timer.
+        state.work_queue.enqueue(ObjectRef::Job(key));
+    }
     let roles_before = std::mem::replace(&mut entry.roles, roster.roles);
     let is_planned = |pod: &&ObjectKey| {
         must_plan_pods || is_other || entry.roles.get(*pod) != roles_before.get(*pod)

@@ -35,6 +35,7 @@ mod many_queues;
 mod mass_eviction;
 mod memory;
 mod objects;
+mod pod_groups;
 mod pods;
 mod process;
 mod queue_admins;

@@ -135,6 +135,8 @@ fn leave_watch(state: &mut ReconcilerState, kind: usize, name: ObjectKey) {
     if holder.is_some_and(|it| it.holds_quota()) && !is_idle_member {
         job.source = JobSource::Unread;
         if job.view.group.is_some() {
+            // It is read next: the watch will not show the result of its last write.
+            job.tracker.min_version = job.tracker.version;
             state.work_queue.enqueue(ObjectRef::Job(key));
         }
     } else {

@@ -97,6 +97,8 @@ fn handle_job_write_result(
     if job.source != JobSource::Watch {
         // No watch event will show the result.
         job.source = JobSource::Unread;
+        // It is read before the next write instead.
+        job.tracker.min_version = job.tracker.version;
     }
     if purpose == WritePurpose::CreateWorkload {
         job.workload_created_at = match result {

@@ -106,12 +106,7 @@ pub(super) fn refresh_if_due(state: &mut ReconcilerState, group: &ObjectKey, now
 }
 
 /// Builds the view of a group. Costs its pods.
-fn refresh(
-    state: &mut ReconcilerState,
-    group: &ObjectKey,
-    must_plan_pods: bool,
-    now_ms: i64,
-) {
+fn refresh(state: &mut ReconcilerState, group: &ObjectKey, must_plan_pods: bool, now_ms: i64) {
     state.model.pod_groups.changed.remove(group);
     let Some(entry) = state.model.pod_groups.groups.get(group) else {
         return;

@@ -19,11 +19,10 @@
 
 use crate::api::{Api, merge};
 use crate::fields::{
-    condition, condition_is_true, has, holds_quota, is_deleted, is_true, job_owner, may_run,
-    number, text, uid,
+    condition, condition_is_true, has, holds_quota, is_deleted, is_true, may_run, number, text, uid,
 };
 use crate::jobs::{JOB, has_ended, is_unresponsive};
-use crate::pods::{Excess, excess, is_managed, job_uid};
+use crate::pods::{Excess, excess, is_managed, job_uid, quota_uid};
 use crate::process::ControllerProcess;
 use crate::queued_pods::{POD, is_gated};
 use crate::quota::{ReferenceTree, usage};
@@ -108,12 +107,12 @@ impl InvariantChecker {
             return;
         }
         let known = process.view.get(&(Kind::Job(job.kind), job.name.clone()));
-        let of = known.map(|it| uid(it));
+        let of = known.map(|it| quota_uid(it));
         let mut workloads = process
             .view
             .iter()
             .filter(|((kind, _), _)| *kind == Kind::Workload);
-        let workload = workloads.find(|(_, it)| job_owner(it).map(|(_, uid)| uid) == of);
+        let workload = workloads.find(|(_, it)| of.as_deref() == Some(job_uid(it)));
         if !workload.is_some_and(|(_, it)| may_run(it)) {
             let name = &job.name;
             self.violation = Some(format!(
@@ -293,12 +292,12 @@ impl InvariantChecker {
         };
         let waits = |it: &Value| is_true(it, "/spec/suspend") || is_gated(it);
         let is_start = waits(before) && !waits(after);
-        let of = uid(after);
+        let of = &*quota_uid(after);
         if !is_start || self.users.is_before_user(api, flight, of) {
             return Ok(());
         }
         let mut workloads = api.all(Kind::Workload);
-        let workload = workloads.find(|(_, it)| job_owner(it).is_some_and(|(_, uid)| uid == of));
+        let workload = workloads.find(|(_, it)| job_uid(it) == of);
         let is_taken = |it: &Value| !holds_quota(it) && self.released_workloads.contains(uid(it));
         if workload.is_some_and(|(_, it)| is_taken(it)) {
             return Err(format!("job {name} starts after its quota was released"));
@@ -347,8 +346,8 @@ impl InvariantChecker {
             .all(JOB)
             .chain(api.all(POD))
             .filter(|(_, it)| is_managed(it) && responds(it));
-        let managed: BTreeSet<&str> = managed.map(|(_, it)| uid(it)).collect();
-        let is_excess = |job: &String| excess.contains_key(job) && managed.contains(job.as_str());
+        let managed: BTreeSet<String> = managed.map(|(_, it)| quota_uid(it)).collect();
+        let is_excess = |job: &String| excess.contains_key(job) && managed.contains(job);
         self.excess_since_ms.retain(|job, _| is_excess(job));
         for job in excess.keys().filter(|it| is_excess(it)) {
             let since_ms = self.excess_since_ms.entry(job.clone());

@@ -126,15 +126,25 @@ fn pods_start_together_when_all_exist() {
     let pod_sets = list(workload, "/spec/podSets");
     assert_eq!(pod_sets.len(), 1, "{pod_sets:#?}");
     assert_eq!(pod_sets[0]["count"], 3);
-    assert_eq!(text(workload, "/metadata/labels/lockkeeper.dev~1pod-group-name"), "g");
-    assert!(workload["metadata"]["ownerReferences"].as_array().is_none_or(Vec::is_empty));
+    assert_eq!(
+        text(workload, "/metadata/labels/lockkeeper.dev~1pod-group-name"),
+        "g"
+    );
+    assert!(
+        workload["metadata"]["ownerReferences"]
+            .as_array()
+            .is_none_or(Vec::is_empty)
+    );
     for pod in ["a", "b"] {
         let [status, reason, _] = report(&stage, pod).unwrap();
         assert_eq!([&*status, &*reason], ["True", "PodGroupComplete"], "{pod}");
     }
     assert_eq!(report(&stage, "c"), None);
     let pod = stage.get(POD, "a");
-    assert_eq!(pod["metadata"]["annotations"][labels::POD_SET], pod_sets_name(&stage));
+    assert_eq!(
+        pod["metadata"]["annotations"][labels::POD_SET],
+        pod_sets_name(&stage)
+    );
     run(&mut stage, &["a", "b", "c"], "Running");
     assert!(crate::fields::condition_is_true(
         self::workload(&stage),
@@ -331,7 +341,10 @@ fn pending_group_that_loses_a_pod_leaves_the_queue() {
     let quota = json!({"spec": {"resourceGroups": [{"coveredResources": ["cpu"], "flavors": [
         {"name": "spot", "resources": [{"name": "cpu", "nominalQuota": 3}]}]}]}});
     let key = lockkeeper_controller::ObjectKey::new("", "main");
-    stage.api.patch(Kind::ClusterQueue, &key, &quota, false).unwrap();
+    stage
+        .api
+        .patch(Kind::ClusterQueue, &key, &quota, false)
+        .unwrap();
     stage.advance(10_000);
     assert!(started(&stage).is_empty());
     let reserved = condition(workload(&stage), "QuotaReserved").unwrap();

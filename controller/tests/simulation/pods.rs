@@ -7,7 +7,8 @@ use crate::fields::{
 use crate::jobs::{JOB, has_ended, is_foreign};
 use crate::queued_pods::{self, POD};
 use crate::quota::usage;
-use lockkeeper_controller::Kind;
+use lockkeeper_controller::job_adapters::group_uid;
+use lockkeeper_controller::{Kind, ObjectKey};
 use serde_json::Value;
 use std::collections::BTreeMap;
 
@@ -60,6 +61,15 @@ pub fn job_uid(workload: &Value) -> &str {
     }
 }
 
+/// The uid that stands for the quota of a job: of a pod in a group, that of the group.
+pub fn quota_uid(job: &Value) -> String {
+    let group = text(job, "/metadata/labels/lockkeeper.dev~1pod-group-name");
+    if group.is_empty() {
+        return uid(job).to_owned();
+    }
+    group_uid(&ObjectKey::new(text(job, "/metadata/namespace"), group))
+}
+
 /// The requests of all pods beyond the quota of their workloads.
 pub fn excess(api: &Api, unreported: &BTreeMap<String, (i64, i64)>) -> Excess {
     let mut out = Excess::new();
@@ -68,7 +78,7 @@ pub fn excess(api: &Api, unreported: &BTreeMap<String, (i64, i64)>) -> Excess {
         out.insert(uid(job).to_owned(), requests(job, unreported));
     }
     for (_, pod) in api.all(POD) {
-        out.insert(uid(pod).to_owned(), queued_pods::requests(pod, api.now_ms));
+        *out.entry(quota_uid(pod)).or_default() += queued_pods::requests(pod, api.now_ms);
     }
     for (uid, pods) in &api.orphaned_pods {
         let runs = pods.end_ms > api.now_ms;

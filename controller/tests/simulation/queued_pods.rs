@@ -1,6 +1,6 @@
 //! Pods with the queue label, their kubelets, and what users do with them.
 
-use crate::fields::{has, is_deleted, list, milli_cpu, text, time, uid};
+use crate::fields::{condition, has, is_deleted, list, milli_cpu, text, time, uid};
 use crate::objects::{self, CLASSES, NAMESPACE, QUEUES};
 use crate::simulation::Simulation;
 use k8s_openapi::jiff::Timestamp;
@@ -78,6 +78,11 @@ pub fn validate_update(before: &Value, after: &Value) -> Result<(), String> {
         return Err("spec.nodeSelector: only additions to a gated pod are allowed".to_owned());
     }
     Ok(())
+}
+
+/// The name of the group of a pod; empty if it has none.
+fn group(pod: &Value) -> &str {
+    text(pod, "/metadata/labels/lockkeeper.dev~1pod-group-name")
 }
 
 fn pod(dice: &mut Rng, name: &str) -> Value {
@@ -161,8 +166,9 @@ impl Simulation {
 
     /// Executes a random change of pods by a user.
     pub fn pod_action(&mut self) {
-        match self.rng.below(8) {
+        match self.rng.below(10) {
             0..=3 => self.create_pod(),
+            8 | 9 => self.replace_pod(),
             4 | 5 => {
                 if let Some(pod) = self.pick_object(POD) {
                     self.delete(POD, &pod, false);
@@ -187,17 +193,78 @@ impl Simulation {
         }
     }
 
+    /// Creates a pod, or the pods of a group, of which one may be missing or differ.
     pub fn create_pod(&mut self) {
         let name = self.new_name("p");
         let pod = pod(&mut self.rng, &name);
+        if self.rng.percent(60) {
+            return self.create_queued_pod(pod);
+        }
+        let total = 2 + self.rng.below(2);
+        let group = self.new_name("g");
+        let created = if self.rng.percent(20) {
+            total - 1
+        } else {
+            total
+        };
+        for at in 0..created {
+            let mut member = pod.clone();
+            let metadata = &mut member["metadata"];
+            metadata["name"] = format!("{name}-{at}").into();
+            metadata["labels"][labels::POD_GROUP_NAME] = group.clone().into();
+            metadata["annotations"][labels::POD_GROUP_TOTAL_COUNT] = total.to_string().into();
+            if self.rng.percent(30) {
+                metadata["annotations"]["fate"] = (*self.rng.pick(&["done", "fails"])).into();
+            }
+            if self.rng.percent(20) {
+                member["spec"]["containers"][0]["resources"]["requests"]["cpu"] = "1".into();
+            }
+            if self.rng.percent(5) {
+                let labels = &mut member["metadata"]["labels"];
+                labels[labels::QUEUE_NAME] = QUEUES[0].into();
+            }
+            self.create_queued_pod(member);
+        }
+    }
+
+    fn create_queued_pod(&mut self, pod: Value) {
         self.log(|| format!("user creates {pod}"));
         self.api.create(POD, pod).unwrap();
+    }
+
+    /// Creates a pod like another one of a group, as the owner of the group replaces it.
+    fn replace_pod(&mut self) {
+        let pod = self.pick_object(POD);
+        let Some(pod) = pod.filter(|it| !group(it).is_empty()) else {
+            return;
+        };
+        let mut metadata = json!({
+            "name": self.new_name("p"), "namespace": NAMESPACE,
+            "labels": pod["metadata"]["labels"],
+            "annotations": pod["metadata"]["annotations"],
+        });
+        if let Some(annotations) = metadata["annotations"].as_object_mut() {
+            annotations.remove(labels::POD_SET);
+        }
+        let mut spec = pod["spec"].clone();
+        spec["schedulingGates"] = json!([{"name": labels::ADMISSION_GATE}]);
+        if let Some(fields) = spec.as_object_mut() {
+            // Those of the flavor.
+            fields.remove("nodeSelector");
+            fields.remove("tolerations");
+        }
+        self.create_queued_pod(
+            json!({"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec}),
+        );
     }
 
     /// Checks a pod when nothing changes any more.
     pub fn check_pod(&self, name: &ObjectKey, pod: &Value) -> Result<(), String> {
         if has_ended(pod) || is_deleted(pod) {
             return Ok(());
+        }
+        if !group(pod).is_empty() {
+            return self.check_member(name, pod);
         }
         let workloads = self.workloads_of(pod);
         if !crate::pods::is_managed(pod) {
@@ -216,5 +283,53 @@ impl Simulation {
             ));
         }
         Ok(())
+    }
+
+    /// Whether fewer pods of the group of a workload wait or have succeeded than it needs.
+    pub fn is_incomplete_group(&self, workload: &Value) -> bool {
+        let of = crate::pods::job_uid(workload);
+        let pods = self.api.all(POD);
+        let pods = pods.filter(|(_, it)| crate::pods::quota_uid(it) == of);
+        let takes_part = |pod: &Value| {
+            is_gated(pod) && !is_deleted(pod) || text(pod, "/status/phase") == "Succeeded"
+        };
+        let mut total = usize::MAX;
+        let mut present = 0;
+        let mut queues = std::collections::BTreeSet::new();
+        for (_, pod) in pods.filter(|(_, it)| crate::pods::is_managed(it) && takes_part(it)) {
+            let annotation = &pod["metadata"]["annotations"][labels::POD_GROUP_TOTAL_COUNT];
+            total = annotation.as_str().unwrap_or_default().parse().unwrap();
+            present += 1;
+            queues.insert(text(pod, "/metadata/labels/lockkeeper.dev~1queue-name"));
+        }
+        // Those of another queue do not take part.
+        present < total || queues.len() > 1
+    }
+
+    /// Checks a pod of a group: it runs only while its group is admitted. One that waits has a workload, or a reason.
+    fn check_member(&self, name: &ObjectKey, pod: &Value) -> Result<(), String> {
+        if !crate::pods::is_managed(pod) {
+            return if is_gated(pod) {
+                Ok(())
+            } else {
+                Err(format!("pod {name} of a group is not managed and runs"))
+            };
+        }
+        let of = crate::pods::quota_uid(pod);
+        let mut workloads = self.api.all(Kind::Workload);
+        let workload = workloads.find(|(_, it)| crate::pods::job_uid(it) == of);
+        let runs = workload.is_some_and(|(_, it)| crate::fields::may_run(it));
+        if !is_gated(pod) && !runs {
+            return Err(format!("pod {name} runs, and its group does not"));
+        }
+        let report = condition(pod, labels::POD_GROUP_CONDITION);
+        let is_excluded = report.is_some_and(|it| it["status"] == "False");
+        match workload {
+            None if !is_excluded => Err(format!("pod {name} has neither a workload nor a reason")),
+            Some(_) if runs && is_gated(pod) && !is_excluded => {
+                Err(format!("pod {name} waits, and its group is admitted"))
+            }
+            _ => Ok(()),
+        }
     }
 }

@@ -6,7 +6,7 @@ use crate::fields::{
 };
 use crate::jobs::{JOB, has_ended, is_foreign};
 use crate::objects::NAMESPACE;
-use crate::pods::{is_managed, job_uid};
+use crate::pods::{is_managed, job_uid, quota_uid};
 use crate::queued_pods::{self, POD};
 use crate::quota::{Cell, ReferenceTree, current_limits};
 use crate::simulation::Simulation;
@@ -26,7 +26,7 @@ impl Simulation {
         }
         for (name, pod) in self.api.all(POD) {
             self.check_pod(name, pod)?;
-            if is_managed(pod) && excess.contains_key(uid(pod)) {
+            if is_managed(pod) && excess.contains_key(&quota_uid(pod)) {
                 return Err(format!("pod {name} runs without quota"));
             }
         }
@@ -92,8 +92,11 @@ impl Simulation {
     fn check_owner(&self, name: &ObjectKey, workload: &Value) -> Result<(), String> {
         if job_owner(workload).is_none() {
             // One that the controller has created belongs to a job.
+            let mut pods = self.api.all(POD);
             return match job_uid(workload) {
                 "" => Ok(()),
+                // The pods of a group own it together.
+                of if pods.any(|(_, it)| quota_uid(it) == of) => Ok(()),
                 _ if condition_is_true(workload, "Finished") => Ok(()),
                 _ => Err(format!("{name} remains without an owner reference")),
             };
@@ -153,6 +156,13 @@ impl Simulation {
                 Ok(())
             } else {
                 Err(format!("{name} is managed by another controller: {reason}"))
+            };
+        }
+        if quota_reserved.is_some_and(|it| it["reason"] == "PodGroupIncomplete") {
+            return if self.is_incomplete_group(workload) {
+                Ok(())
+            } else {
+                Err(format!("{name} waits for pods, and all exist"))
             };
         }
         let queue = self.queue_if_schedulable(workload);

@@ -3,7 +3,7 @@
 use crate::api::Api;
 use crate::fields::{condition_is_true, holds_quota, is_true, number, object_key, uid};
 use crate::jobs::{JOB, has_ended};
-use crate::pods::{is_managed, job_uid};
+use crate::pods::{is_managed, job_uid, quota_uid};
 use crate::queued_pods::{self, POD};
 use crate::simulation::InFlight;
 use lockkeeper_controller::Kind;
@@ -54,11 +54,11 @@ impl UserHistory {
                 let objects = versions.take(2).filter_map(|it| it.object.as_deref());
                 for object in objects {
                     let job = if kind == Kind::Workload {
-                        job_uid(object)
+                        job_uid(object).to_owned()
                     } else {
-                        uid(object)
+                        quota_uid(object)
                     };
-                    self.user_versions.insert(job.to_owned(), event.version);
+                    self.user_versions.insert(job, event.version);
                 }
             }
         }
@@ -116,13 +116,14 @@ impl UserHistory {
         let Some(last) = self.user_versions.get(of) else {
             return false;
         };
-        let mut jobs = api.all(JOB).chain(api.all(POD));
-        let job = jobs.find(|(_, it)| uid(it) == of);
-        let read_version = self.read_versions.get(of).copied().unwrap_or_default();
-        let observed = match job {
-            Some((_, job)) if !is_managed(job) => read_version.min(flight.observed_version),
-            _ => flight.observed_version,
-        };
+        let jobs = api.all(JOB).chain(api.all(POD));
+        let unmanaged = jobs.filter(|(_, it)| quota_uid(it) == of && !is_managed(it));
+        let read_versions = unmanaged.map(|(_, it)| {
+            let read_version = self.read_versions.get(uid(it)).copied();
+            read_version.unwrap_or_default()
+        });
+        let read_version = read_versions.min().unwrap_or(u64::MAX);
+        let observed = flight.observed_version.min(read_version);
         *last > observed
     }
 
@@ -135,10 +136,15 @@ impl UserHistory {
     ) -> impl Iterator<Item = &'a Value> {
         let deleted = self.deleted_workloads.iter();
         deleted.filter_map(move |(of, workload)| {
-            let mut pods = api.all(POD);
-            if let Some((_, pod)) = pods.find(|(_, it)| uid(it) == of) {
+            let pods: Vec<_> = api
+                .all(POD)
+                .filter(|(_, it)| quota_uid(it) == *of)
+                .collect();
+            if !pods.is_empty() {
                 let is_known = workload.processes.contains(&flight.process);
-                let is_used = is_known && queued_pods::requests(pod, api.now_ms) > 0;
+                let mut pods = pods.iter();
+                let is_used =
+                    is_known && pods.any(|(_, it)| queued_pods::requests(it, api.now_ms) > 0);
                 return is_used.then_some(&workload.object);
             }
             let mut jobs = api.all(JOB);

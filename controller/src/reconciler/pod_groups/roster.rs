@@ -212,6 +212,11 @@ impl<'a> Builder<'a> {
     /// The pod set of a pod that takes part. A pod that was started has the placement of its flavor, so that its shape is
     /// another one: it is in the pod set of its annotation if that has the same requests.
     fn place(&mut self, pod: &JobView, claim: &GroupClaim, phase: MemberPhase) -> MemberRole {
+        if phase == MemberPhase::Running && self.places.is_some() && claim.started_in.is_none() {
+            // The controller did not start it: it is deleted, and does not take the place of another.
+            self.counts.running = self.counts.running.saturating_add(1);
+            return MemberRole::Excluded(MemberProblem::Full);
+        }
         let template = pod.pod_sets.first().map(|it| Arc::clone(&it.template));
         let stored = |name: &str| self.stored.iter().find(|it| it.name() == name);
         let started_in = claim
@@ -302,7 +307,9 @@ impl<'a> Builder<'a> {
         let view = &mut self.view;
         view.is_suspended = is_stopped;
         view.is_quiescent = is_stopped;
-        view.is_incomplete = present < self.needed && !has_ended;
+        // An admitted group whose pods have ended waits for its result, not for pods.
+        let awaits_result = has_ended && self.places.is_some();
+        view.is_incomplete = present < self.needed && !awaits_result;
         view.is_ready =
             !view.is_incomplete && counts.ready == counts.running && counts.waiting == 0;
         view.result = has_ended.then(|| JobResult {

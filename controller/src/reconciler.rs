@@ -58,6 +58,7 @@ pub use usage_stats::QuotaUsage;
 
 use lockkeeper_cluster_state::ClusterState;
 use lockkeeper_preemption::DampingView;
+use scheduling::is_admission_blocked;
 use state::ReconcilerState;
 use std::collections::BTreeMap;
 
@@ -217,7 +218,9 @@ impl Reconciler {
         let state = &self.state;
         let core_due_s = DampingView::new(state.cluster.state()).next_wake_s();
         // `i64::MAX`: the backoff ends with an event, not at a time.
-        let core_wake_ms = core_due_s.filter(|at_s| *at_s < i64::MAX).map(|at_s| {
+        // While admission is blocked no cycle takes the workload; an input ends that, too.
+        let is_waiting_for_time = |at_s: &i64| *at_s < i64::MAX && !is_admission_blocked(state);
+        let core_wake_ms = core_due_s.filter(is_waiting_for_time).map(|at_s| {
             let at_ms = at_s.saturating_mul(1000);
             at_ms.max(state.cycle.next_at_ms(now_ms))
         });

@@ -216,7 +216,7 @@ fn expire_conflict(state: &mut ReconcilerState, object: &ObjectRef, now_ms: i64)
         ObjectRef::Workload(key) => {
             let workload = state.model.workloads.get(key);
             if let Some(job) = workload.and_then(|it| it.job.clone()) {
-                state.work_queue.enqueue(ObjectRef::Job(job));
+                state.enqueue_job_of_workload(job);
             }
         }
         ObjectRef::Job(key) => {

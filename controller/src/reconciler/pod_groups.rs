@@ -97,11 +97,12 @@ pub(super) fn refresh_changed(state: &mut ReconcilerState, now_ms: i64) {
     }
 }
 
-/// Builds the view of a group that has changed with the time.
+/// Builds the view of a group that has changed, be it with the time.
 pub(super) fn refresh_if_due(state: &mut ReconcilerState, group: &ObjectKey, now_ms: i64) {
+    let must_plan_pods = state.model.pod_groups.changed.get(group).copied();
     let change_ms = state.model.pod_groups.next_change_ms(group);
-    if change_ms.is_some_and(|at_ms| at_ms <= now_ms) {
-        refresh(state, group, false, now_ms);
+    if must_plan_pods.is_some() || change_ms.is_some_and(|at_ms| at_ms <= now_ms) {
+        refresh(state, group, must_plan_pods.unwrap_or_default(), now_ms);
     }
 }
 

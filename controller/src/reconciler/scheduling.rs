@@ -32,7 +32,7 @@ pub(super) fn can_schedule(state: &ReconcilerState) -> bool {
 
 /// Whether `blockAdmission` forbids further admissions: one workload is admitted at a time, and the next only
 /// when the pods of all admitted workloads are ready.
-fn is_admission_blocked(state: &ReconcilerState) -> bool {
+pub(super) fn is_admission_blocked(state: &ReconcilerState) -> bool {
     if !state.settings.blocks_admission() {
         return false;
     }
@@ -101,7 +101,7 @@ fn continues_search(cycle: &mut CycleState, state: &State, entry: &Entry) -> boo
     if is_inadmissible && has_continued && cycle.searched_again.insert(id) {
         cycle.to_requeue.push(id);
     }
-    is_inadmissible || continues
+    is_inadmissible || continues && cycle.continue_search(id)
 }
 
 fn requeue_for_full_search(state: &mut ReconcilerState) -> bool {

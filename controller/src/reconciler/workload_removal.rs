@@ -30,7 +30,7 @@ pub(super) fn remove_workload(state: &mut ReconcilerState, key: &ObjectKey, now_
     let tracked = view.model.workloads.get(key);
     let job = tracked.and_then(|it| job_to_stop(view, key, it));
     if let Some(job) = job.map(|(job, _)| job.clone()) {
-        state.work_queue.enqueue(ObjectRef::Job(job));
+        state.enqueue_job_of_workload(job);
     }
     state.work_queue.enqueue(ObjectRef::Workload(key.clone()));
 }
@@ -70,7 +70,7 @@ pub(super) fn forget_workload(state: &mut ReconcilerState, key: &ObjectKey) {
         if tracked.source == JobSource::Watch {
             // If the job still exists, it gets another workload.
             tracked.workload_created_at = None;
-            state.work_queue.enqueue(ObjectRef::Job(job));
+            state.enqueue_job_of_workload(job);
         } else {
             // Only its workload needed its state.
             drop(state.model.remove_job(&job));

@@ -64,7 +64,9 @@ pub fn job_uid(workload: &Value) -> &str {
 /// The uid that stands for the quota of a job: of a pod in a group, that of the group.
 pub fn quota_uid(job: &Value) -> String {
     let group = text(job, "/metadata/labels/lockkeeper.dev~1pod-group-name");
-    if group.is_empty() {
+    // One that the controller neither manages nor has started uses no quota of the group.
+    let is_member = is_managed(job) || has(job, "/metadata/annotations/lockkeeper.dev~1pod-set");
+    if group.is_empty() || !is_member {
         return uid(job).to_owned();
     }
     group_uid(&ObjectKey::new(text(job, "/metadata/namespace"), group))

@@ -126,6 +126,8 @@ struct Builder<'a> {
     stored: &'a [PodSet],
     /// The places of each pod set while the workload is admitted.
     places: Option<BTreeMap<&'a str, Places>>,
+    /// Whether a pod runs that the controller did not start: no other pod starts until it is deleted.
+    has_foreign_pod: bool,
     sets: BTreeMap<String, SetInProgress>,
     counts: Counts,
     roles: BTreeMap<ObjectKey, MemberRole>,
@@ -155,6 +157,7 @@ impl<'a> Builder<'a> {
             first,
             stored: workload.map_or(&[], |it| &it.object.spec.pod_sets),
             places: workload.filter(|it| it.should_run()).and_then(places),
+            has_foreign_pod: false,
             sets: BTreeMap::new(),
             counts: Counts::default(),
             roles: BTreeMap::new(),
@@ -213,8 +216,9 @@ impl<'a> Builder<'a> {
     /// another one: it is in the pod set of its annotation if that has the same requests.
     fn place(&mut self, pod: &JobView, claim: &GroupClaim, phase: MemberPhase) -> MemberRole {
         if phase == MemberPhase::Running && self.places.is_some() && claim.started_in.is_none() {
-            // The controller did not start it: it is deleted, and does not take the place of another.
+            // It is deleted, and does not take the place of another.
             self.counts.running = self.counts.running.saturating_add(1);
+            self.has_foreign_pod = true;
             return MemberRole::Excluded(MemberProblem::Full);
         }
         let template = pod.pod_sets.first().map(|it| Arc::clone(&it.template));
@@ -239,6 +243,7 @@ impl<'a> Builder<'a> {
             }),
             None => present >= self.total.unwrap_or_default(),
         };
+        let is_full = is_full || self.has_foreign_pod;
         if is_full && phase == MemberPhase::Waiting {
             return MemberRole::Excluded(MemberProblem::Full);
         }

@@ -12,11 +12,14 @@ use lockkeeper_api::labels;
 const JOB_CONTROLLER: &str =
     "['system:serviceaccount:kube-system:job-controller', 'system:kube-controller-manager']";
 
-/// The labels that select the quota of a pod. They are immutable once the pod is admitted.
-const QUOTA_LABELS: [&str; 3] = [
-    labels::QUEUE_NAME,
-    labels::PRIORITY_CLASS,
-    labels::PREEMPTION_PRIORITY_CLASS,
+/// The labels and annotations that select the quota of a pod. They are immutable once the pod is admitted.
+const QUOTA_KEYS: [(&str, &str); 6] = [
+    ("labels", labels::QUEUE_NAME),
+    ("labels", labels::PRIORITY_CLASS),
+    ("labels", labels::PREEMPTION_PRIORITY_CLASS),
+    ("labels", labels::POD_GROUP_NAME),
+    ("annotations", labels::POD_GROUP_TOTAL_COUNT),
+    ("annotations", labels::POD_SET),
 ];
 
 /// The policy that a pod with the queue label waits for quota: it is created with the scheduling gate, only the controller
@@ -57,15 +60,17 @@ pub fn pod_guard(not_by_controller: &str) -> Guard {
              queue has quota",
         ),
     ];
-    for key in QUOTA_LABELS {
-        let (new, old) = (has_label("object", key), has_label("oldObject", key));
+    for (map, key) in QUOTA_KEYS {
+        let has_key =
+            |of: &str| format!("(has({of}.metadata.{map}) && '{key}' in {of}.metadata.{map})");
+        let (new, old) = (has_key("object"), has_key("oldObject"));
         validations.push(validation(
             &format!(
                 "oldObject == null || ({gate} && {old_gate}) || ({new} ? ({old} \
-                 && object.metadata.labels['{key}'] == oldObject.metadata.labels['{key}']) : !{old})"
+                 && object.metadata.{map}['{key}'] == oldObject.metadata.{map}['{key}']) : !{old})"
             ),
             &format!(
-                "metadata.labels['{key}']: field is immutable once the pod may run; create the pod with the label, or delete \
+                "metadata.{map}['{key}']: field is immutable once the pod may run; create the pod with it, or delete \
                  it and create another"
             ),
         ));

@@ -7,8 +7,8 @@ use crate::suppression;
 use lockkeeper_api::foreign::{koordinator, kueue};
 use lockkeeper_api::labels::{
     ADOPTION, CAN_PREEMPT, DISRUPTION_MODE, JOB, MAX_EXECUTION_TIME, MIN_PARALLELISM,
-    ORIGINAL_PLACEMENT, PREEMPTIBLE, PREEMPTION_PRIORITY_CLASS, PRIORITY_CLASS, QUEUE_NAME,
-    RESOURCE_IN_USE, SOFT_EVICTION,
+    ORIGINAL_PLACEMENT, POD_GROUP_NAME, POD_GROUP_TOTAL_COUNT, POD_SET, PREEMPTIBLE,
+    PREEMPTION_PRIORITY_CLASS, PRIORITY_CLASS, QUEUE_NAME, RESOURCE_IN_USE, SOFT_EVICTION,
 };
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
@@ -82,6 +82,9 @@ const OWN: &[KnownKey] = &[
     (MIN_PARALLELISM, Annotation),
     (ORIGINAL_PLACEMENT, Annotation),
     (ADOPTION, Annotation),
+    (POD_GROUP_NAME, Label),
+    (POD_GROUP_TOTAL_COUNT, Annotation),
+    (POD_SET, Annotation),
     (suppression::ANNOTATION, Annotation),
     ("lockkeeper.dev/renew", Annotation),
     (RESOURCE_IN_USE, Either),

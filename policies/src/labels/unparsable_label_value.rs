@@ -7,8 +7,8 @@ use crate::validated_kind::ValidatedKind;
 use lockkeeper_api::config::Action;
 use lockkeeper_api::field_path::FieldPath;
 use lockkeeper_api::labels::{
-    DISRUPTION_MODE, MAX_EXECUTION_TIME, MIN_PARALLELISM, PREEMPTION_PRIORITY_CLASS,
-    PRIORITY_CLASS, QUEUE_NAME,
+    DISRUPTION_MODE, MAX_EXECUTION_TIME, MIN_PARALLELISM, POD_GROUP_TOTAL_COUNT,
+    PREEMPTION_PRIORITY_CLASS, PRIORITY_CLASS, QUEUE_NAME,
 };
 
 /// The values of the disruption unit.
@@ -48,13 +48,15 @@ fn check<T: ValidatedKind>(job: &T, out: &mut Findings) {
         out.not_supported(key_path("labels", DISRUPTION_MODE), mode, &MODES);
     }
     let annotations = job.meta().annotations.as_ref();
-    let least = annotations.and_then(|it| it.get(MIN_PARALLELISM));
-    if let Some(least) = least.filter(|it| !is_count(it)) {
-        out.invalid(
-            key_path("annotations", MIN_PARALLELISM),
-            least,
-            "must be a whole number of pods from 1 to 2147483647",
-        );
+    for key in [MIN_PARALLELISM, POD_GROUP_TOTAL_COUNT] {
+        let pods = annotations.and_then(|it| it.get(key));
+        if let Some(pods) = pods.filter(|it| !is_count(it)) {
+            out.invalid(
+                key_path("annotations", key),
+                pods,
+                "must be a whole number of pods from 1 to 2147483647",
+            );
+        }
     }
 }
 

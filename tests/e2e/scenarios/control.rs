@@ -11,6 +11,7 @@ mod held_writes;
 mod invariants;
 mod jobs;
 mod limits;
+mod pod_groups;
 mod pods;
 mod pods_ready;
 mod preemption;
@@ -40,6 +41,7 @@ pub fn scenarios() -> Vec<Scenario> {
     add("elastic", &elastic::TRIALS);
     add("limits", &limits::TRIALS);
     add("pods", &pods::TRIALS);
+    add("pod groups", &pod_groups::TRIALS);
     add("pods ready", &pods_ready::TRIALS);
     add("jobs", &jobs::TRIALS);
     add("adopt", &adopt::TRIALS);

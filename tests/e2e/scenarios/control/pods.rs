@@ -45,7 +45,7 @@ pub const TRIALS: [Trial; 10] = [
 const GATE: &str = "lockkeeper.dev/admission";
 
 /// A queue `q` of 4 cpu.
-fn open(stage: &mut Fixture) -> ControllerFixture<'_> {
+pub(super) fn open(stage: &mut Fixture) -> ControllerFixture<'_> {
     let site = ControllerFixture::open(stage, DEFAULTS);
     site.flavor("default");
     site.classes();
@@ -54,7 +54,7 @@ fn open(stage: &mut Fixture) -> ControllerFixture<'_> {
 }
 
 /// A pod of this many cpus; `more` is merged into it.
-fn pod(name: &str, cpu: u32, class: &str, more: &Value) -> Value {
+pub(super) fn pod(name: &str, cpu: u32, class: &str, more: &Value) -> Value {
     let mut pod = pod_template("q", cpu);
     merge(
         &mut pod,
@@ -67,7 +67,7 @@ fn pod(name: &str, cpu: u32, class: &str, more: &Value) -> Value {
     pod
 }
 
-fn pod_template(queue: &str, cpu: u32) -> Value {
+pub(super) fn pod_template(queue: &str, cpu: u32) -> Value {
     json!({
         "metadata": {"labels": {"lockkeeper.dev/queue-name": queue, "app": "a"}},
         "spec": {
@@ -81,12 +81,12 @@ fn pod_template(queue: &str, cpu: u32) -> Value {
     })
 }
 
-fn is_gated(pod: &Value) -> bool {
+pub(super) fn is_gated(pod: &Value) -> bool {
     let gates = pod["spec"]["schedulingGates"].as_array();
     gates.into_iter().flatten().any(|it| it["name"] == GATE)
 }
 
-fn is_running(pod: &Value) -> bool {
+pub(super) fn is_running(pod: &Value) -> bool {
     pod["status"]["phase"] == "Running"
 }
 
@@ -105,7 +105,7 @@ fn wait_until_pending(site: &ControllerFixture<'_>, name: &str, reason: &str) {
 }
 
 /// Waits until this many cpus of the queue are used.
-fn wait_for_usage(site: &ControllerFixture<'_>, cpu: &str) {
+pub(super) fn wait_for_usage(site: &ControllerFixture<'_>, cpu: &str) {
     site.objects.wait_until("ClusterQueue", "q", |it| {
         it["status"]["flavorsUsage"][0]["resources"][0]["total"] == cpu
     });

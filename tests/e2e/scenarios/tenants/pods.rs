@@ -46,9 +46,19 @@ pub fn pods_are_guarded(stage: &mut Fixture, _: Protocol) {
             json!({QUEUE: "main"}),
             json!({"lockkeeper.dev/priority-class": "high"}),
             json!({"lockkeeper.dev/preemption-priority-class": "high"}),
+            json!({"lockkeeper.dev/pod-group-name": "train"}),
         ] {
             expect(
                 &json!({"metadata": {"labels": labels}}),
+                "field is immutable once the pod may run",
+            );
+        }
+        for annotations in [
+            json!({"lockkeeper.dev/pod-set": "pods-00000000"}),
+            json!({"lockkeeper.dev/pod-group-total-count": "2"}),
+        ] {
+            expect(
+                &json!({"metadata": {"annotations": annotations}}),
                 "field is immutable once the pod may run",
             );
         }

@@ -12,7 +12,10 @@ pub(super) fn workload_name(kind: usize, job: &ObjectKey, uid: &str) -> ObjectKe
         .get(kind)
         .map_or_else(String::new, |it| it.resource().kind.to_lowercase());
     let digest = fnv1a(&[&prefix, job.namespace(), job.name(), uid]);
-    let short: String = job.name().chars().take(NAME_PART_MAX).collect();
+    // With the digest, its separators and the kind, the whole is a valid label value.
+    let part_max =
+        NAME_PART_MAX.min(LABEL_VALUE_MAX.saturating_sub(prefix.len().saturating_add(18)));
+    let short: String = job.name().chars().take(part_max).collect();
     let short = short.trim_end_matches(['-', '.']);
     ObjectKey::new(job.namespace(), &format!("{prefix}-{short}-{digest:016x}"))
 }
@@ -27,8 +30,11 @@ pub fn job_name_from_workload(workload: &ObjectKey, kind: usize, uid: &str) -> O
     (workload_name(kind, &job, uid) == *workload).then_some(job)
 }
 
-/// The most characters of the job's name in the name of its workload, so that the whole is a valid label value.
+/// The most characters of the job's name in the name of its workload.
 const NAME_PART_MAX: usize = 38;
+
+/// The most characters of a label value.
+const LABEL_VALUE_MAX: usize = 63;
 
 /// The 64-bit FNV-1a hash of the parts, each followed by a zero byte.
 pub(super) fn fnv1a(parts: &[&str]) -> u64 {

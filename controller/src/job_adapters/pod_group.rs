@@ -76,7 +76,7 @@ pub struct GroupClaim {
     pub needed: i32,
     /// When the pod was created, in seconds since 1970.
     pub created_s: i64,
-    /// The name of the pod set of its shape; see [`shape_name`].
+    /// The name of the pod set of its shape: `pods-` and a digest of its requests and placement.
     pub shape: String,
     /// The pod set that it was started in.
     pub started_in: Option<String>,

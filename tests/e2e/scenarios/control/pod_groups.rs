@@ -162,7 +162,7 @@ fn replaced(stage: &mut Fixture) {
     site.stop();
 }
 
-/// The pods of a group as the controller of LeaderWorkerSets creates them: a leader, and two workers.
+/// The pods of a group of a `LeaderWorkerSet`, as its controller creates them: a leader, and two workers.
 fn leader_worker_set(stage: &mut Fixture) {
     let mut site = open(stage);
     let member = |group: u32, at: u32| {

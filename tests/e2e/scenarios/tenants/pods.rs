@@ -41,24 +41,17 @@ pub fn pods_are_guarded(stage: &mut Fixture, _: Protocol) {
             .expect_accepted();
         admit(kubectl, "waits");
         assert!(gates(&tenant, "waits").is_empty());
-        for labels in [
-            json!({QUEUE: null}),
-            json!({QUEUE: "main"}),
-            json!({"lockkeeper.dev/priority-class": "high"}),
-            json!({"lockkeeper.dev/preemption-priority-class": "high"}),
-            json!({"lockkeeper.dev/pod-group-name": "train"}),
+        for metadata in [
+            json!({"labels": {QUEUE: null}}),
+            json!({"labels": {QUEUE: "main"}}),
+            json!({"labels": {"lockkeeper.dev/priority-class": "high"}}),
+            json!({"labels": {"lockkeeper.dev/preemption-priority-class": "high"}}),
+            json!({"labels": {"lockkeeper.dev/pod-group-name": "train"}}),
+            json!({"annotations": {"lockkeeper.dev/pod-group-total-count": "2"}}),
+            json!({"annotations": {"lockkeeper.dev/pod-set": "pods-00000000"}}),
         ] {
             expect(
-                &json!({"metadata": {"labels": labels}}),
-                "field is immutable once the pod may run",
-            );
-        }
-        for annotations in [
-            json!({"lockkeeper.dev/pod-set": "pods-00000000"}),
-            json!({"lockkeeper.dev/pod-group-total-count": "2"}),
-        ] {
-            expect(
-                &json!({"metadata": {"annotations": annotations}}),
+                &json!({"metadata": metadata}),
                 "field is immutable once the pod may run",
             );
         }

@@ -119,14 +119,6 @@ impl ClusterState {
         }
     }
 
-    /// Ends a hold without an end; one with a time stays.
-    pub fn end_hold(&mut self, key: &str) {
-        if self.workloads.held_until.get(key) == Some(&i64::MAX) {
-            self.workloads.held_until.remove(key);
-            self.sync().sync(key);
-        }
-    }
-
     /// Adds or updates a ClusterQueue.
     ///
     /// # Errors
@@ -397,6 +389,14 @@ impl ClusterState {
             let keys = self.workloads.keys_in_local_queue(&local_queue);
             self.sync().sync_all(&keys);
         }
+    }
+}
+
+/// Ends the hold of a workload (`namespace/name`) until `i64::MAX`; one until another time stays.
+pub fn end_hold(cluster: &mut ClusterState, key: &str) {
+    if cluster.workloads.held_until.get(key) == Some(&i64::MAX) {
+        cluster.workloads.held_until.remove(key);
+        cluster.sync().sync(key);
     }
 }
 

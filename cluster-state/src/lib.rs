@@ -38,7 +38,7 @@ mod workload_sync;
 mod workloads;
 
 pub use admission_status::{admission, preemption_conditions};
-pub use cluster_state::{ClusterState, set_stuck};
+pub use cluster_state::{ClusterState, end_hold, set_stuck};
 pub use error::{ObjectError, ObjectProblem};
 pub use flavor_eligibility::Flavors;
 pub use object_store::{Completeness, ObjectStore};

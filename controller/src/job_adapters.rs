@@ -3,6 +3,7 @@
 
 mod batch_job;
 mod job_set;
+mod name_digest;
 mod pod;
 mod pod_group;
 mod pod_template;

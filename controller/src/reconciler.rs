@@ -180,7 +180,7 @@ impl Reconciler {
             return Output::default();
         }
         state.work_queue.advance_timers(now_ms);
-        pod_groups::refresh_changed(state, now_ms);
+        pod_groups::refresh::refresh_changed(state, now_ms);
         state.event_recorder.flush_summaries(&state.model.queues);
         state.enqueue_events();
         dispatch::plan_dirty(state, now_ms);

@@ -2,14 +2,12 @@
 //!
 //! A group is no object. The reconciler builds its view from those of its pods, and writes the pods.
 
-use super::{
-    JobKind, JobParseError, JobView, POD, POD_GROUP, PodPlacement, PodSetView, Resource,
-    workload_identity,
-};
+use super::name_digest::fnv1a;
+use super::{JobKind, JobParseError, JobView, POD, POD_GROUP, PodPlacement, PodSetView, Resource};
 use crate::key::{JobKey, ObjectKey};
 use k8s_openapi::api::core::v1::{PodStatus, PodTemplateSpec};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
-use lockkeeper_api::{Workload, labels};
+use lockkeeper_api::labels;
 use serde_json::{Value, json};
 
 /// A group has one pod set for each shape of its pods.
@@ -149,30 +147,14 @@ fn source(metadata: &ObjectMeta) -> Option<(String, Option<i32>, i32)> {
 fn shape_name(template: &PodTemplateSpec) -> String {
     // A template was decoded from JSON, so encoding it does not fail.
     let text = serde_json::to_string(template).unwrap_or_default();
-    let digest = workload_identity::fnv1a(&[&text]);
+    let digest = fnv1a(&[&text]);
     format!("pods-{:08x}", digest >> 32)
 }
 
 /// The uid that stands for a group in its workload: a digest of its name. Groups of one name are one group.
 #[must_use]
 pub fn group_uid(group: &ObjectKey) -> String {
-    format!(
-        "{:016x}",
-        workload_identity::fnv1a(&[group.namespace(), group.name()])
-    )
-}
-
-/// The group in the labels of its workload, with its uid.
-#[must_use]
-pub fn group_of_workload(workload: &Workload) -> Option<(JobKey, &str)> {
-    let metadata = &workload.metadata;
-    let name = metadata.labels.as_ref()?.get(labels::POD_GROUP_NAME)?;
-    let namespace = metadata.namespace.as_deref().unwrap_or_default();
-    let key = JobKey {
-        kind: POD_GROUP,
-        name: ObjectKey::new(namespace, name),
-    };
-    Some((key, workload_identity::labelled_job_uid(metadata)?))
+    format!("{:016x}", fnv1a(&[group.namespace(), group.name()]))
 }
 
 /// The text of the templates of a group's pod sets. A pod template needs names of containers, and those of the pods are not

@@ -1,6 +1,7 @@
 //! The Workloads of jobs and the jobs of Workloads: names, labels and owner references.
 
-use super::{JobKind, KINDS, pod_group};
+use super::name_digest::fnv1a;
+use super::{JobKind, KINDS, POD_GROUP};
 use crate::key::{JobKey, ObjectKey};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference};
 use lockkeeper_api::labels;
@@ -36,25 +37,27 @@ const NAME_PART_MAX: usize = 38;
 /// The most characters of a label value.
 const LABEL_VALUE_MAX: usize = 63;
 
-/// The 64-bit FNV-1a hash of the parts, each followed by a zero byte.
-pub(super) fn fnv1a(parts: &[&str]) -> u64 {
-    let bytes = parts.iter().flat_map(|part| part.bytes().chain([0]));
-    // A name needs no cryptographic hash: the API server chooses the uid, and a second job with the same name of
-    // a workload gets none.
-    bytes.fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
-        (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)
-    })
-}
-
 /// The job that controls a workload and its uid, if its kind is in [`KINDS`]; or the group in its labels.
 #[must_use]
 pub fn owner(workload: &Workload) -> Option<(JobKey, &str)> {
     let Some((kind, owner)) = job_controller(&workload.metadata) else {
-        return pod_group::group_of_workload(workload);
+        return group_of_workload(workload);
     };
     let namespace = workload.metadata.namespace.as_deref().unwrap_or_default();
     let name = ObjectKey::new(namespace, &owner.name);
     Some((JobKey { kind, name }, &owner.uid))
+}
+
+/// The group in the labels of its workload, with its uid.
+pub(super) fn group_of_workload(workload: &Workload) -> Option<(JobKey, &str)> {
+    let metadata = &workload.metadata;
+    let name = metadata.labels.as_ref()?.get(labels::POD_GROUP_NAME)?;
+    let namespace = metadata.namespace.as_deref().unwrap_or_default();
+    let key = JobKey {
+        kind: POD_GROUP,
+        name: ObjectKey::new(namespace, name),
+    };
+    Some((key, labelled_job_uid(metadata)?))
 }
 
 /// The uid of the job that the controller created a workload for, from its label.

@@ -5,7 +5,7 @@ use super::job_writes::build_job_write;
 use super::output::{ObjectRef, WriteOp, WritePriority, WritePurpose, WriteRequest};
 use super::plan::{Action, Plan, WorkloadAction};
 use super::planner::plan;
-use super::pod_groups;
+use super::pod_groups::refresh::refresh_if_due;
 use super::scheduling::can_schedule;
 use super::state::ReconcilerState;
 use super::status::queue::{build_finalizer_write, build_queue_status_write};
@@ -24,7 +24,7 @@ pub(super) fn plan_dirty(state: &mut ReconcilerState, now_ms: i64) {
         match &object {
             ObjectRef::Workload(key) => update_stuck(state, key, now_ms),
             ObjectRef::Job(key) if key.kind == POD_GROUP => {
-                pod_groups::refresh_if_due(state, &key.name, now_ms);
+                refresh_if_due(state, &key.name, now_ms);
             }
             _ => {}
         }

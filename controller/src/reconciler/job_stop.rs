@@ -5,11 +5,11 @@
 //! for before the job is suspended, and an unacknowledged stop counts only after a pause. Both pauses are limited:
 //! a controller that does not respond must not keep quota for ever.
 
-use super::model::{TrackedJob, TrackedWorkload};
-use super::pod_groups;
+use super::model::{JobSource, TrackedJob, TrackedWorkload};
 use super::state::View;
 use super::status::conditions::{epoch_seconds, find};
 use crate::job_adapters::POD_GROUP;
+use crate::key::ObjectKey;
 
 /// When a job may be suspended, in milliseconds since 1970.
 pub(super) fn suspendable_at_ms(view: View<'_>, job: &TrackedJob) -> i64 {
@@ -49,7 +49,7 @@ pub(super) fn job_stop(view: View<'_>, workload: &TrackedWorkload, job: &Tracked
     // A start may be in flight, or may have succeeded without a result.
     let is_group = workload.job.as_ref().is_some_and(|it| it.kind == POD_GROUP);
     let is_settled = job.tracker.is_settled() && !job.tracker.outcome_unknown;
-    let is_settled = is_settled && (!is_group || pod_groups::is_settled(view, &job.view.name));
+    let is_settled = is_settled && (!is_group || is_group_settled(view, &job.view.name));
     if !is_settled || !job.view.is_stopped() {
         return JobStop::Running;
     }
@@ -77,4 +77,14 @@ fn has_acknowledged_stop(workload: &TrackedWorkload, job: &TrackedJob) -> bool {
         .filter(|_| suspended_at_s != job.suspended_before_start_s)
         .zip(admitted_at_s)
         .is_some_and(|(suspended, admitted)| suspended > admitted)
+}
+
+/// Whether all writes of the pods of a group are shown by the watch.
+fn is_group_settled(view: View<'_>, group: &ObjectKey) -> bool {
+    view.model.pod_groups.pods(group).all(|pod| {
+        let job = view.model.pod(pod);
+        job.is_none_or(|it| {
+            it.source != JobSource::Watch || it.tracker.is_settled() && !it.tracker.outcome_unknown
+        })
+    })
 }

@@ -2,7 +2,7 @@
 
 use super::counters::Eviction;
 use super::output::ObjectRef;
-use super::pod_groups::PodGroups;
+use super::pod_groups::index::PodGroups;
 use super::queue_store::QueueStore;
 use super::status::conditions::has_status;
 use super::template_interner::TemplateInterner;

@@ -5,6 +5,7 @@ mod job;
 mod orphan;
 mod pod_group;
 mod queue;
+mod suspension;
 mod workload;
 
 use super::output::ObjectRef;

@@ -15,7 +15,7 @@ use super::write_tracker::WriteTracker;
 use crate::job_adapters::POD_GROUP;
 use crate::key::{JobKey, ObjectKey};
 use lockkeeper_api::Workload;
-use lockkeeper_cluster_state::{ClusterState, Completeness};
+use lockkeeper_cluster_state::{ClusterState, Completeness, end_hold};
 use lockkeeper_preemption::Algorithm;
 use lockkeeper_preemption::requeue::Jitter;
 use std::sync::Arc;
@@ -115,7 +115,7 @@ impl ReconcilerState {
             self.cluster.hold_until(key.key(), i64::MAX);
         } else if job_kind == Some(POD_GROUP) {
             // A hold of an incomplete group ends without a change of the workload.
-            self.cluster.end_hold(key.key());
+            end_hold(&mut self.cluster, key.key());
         }
     }
 

@@ -1,5 +1,6 @@
-use super::{GroupClaim, group_of_workload, group_uid, template_text};
+use super::{GroupClaim, group_uid, template_text};
 use crate::job_adapters::pod::SinglePod;
+use crate::job_adapters::workload_identity::group_of_workload;
 use crate::job_adapters::{JobKind, JobView};
 use crate::key::ObjectKey;
 use serde_json::{Value, json};

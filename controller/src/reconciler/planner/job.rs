@@ -1,10 +1,10 @@
 //! Plans jobs: they get a workload, start when it is admitted, and stop when it is evicted.
 
 use super::pod_group::{plan_group, plan_member};
-use crate::job_adapters::{JobView, KINDS, POD_GROUP, PodPlacement, StopMethod, TemplateSource};
+use super::suspension::plan_suspension;
+use crate::job_adapters::{JobView, KINDS, POD_GROUP, PodPlacement, TemplateSource};
 use crate::key::{JobKey, Kind};
 use crate::reconciler::adoption::{adoption_end_ms, is_adopting};
-use crate::reconciler::job_stop::suspendable_at_ms;
 use crate::reconciler::job_sync::{admitted_placements, can_start};
 use crate::reconciler::model::{JobSource, TrackedJob};
 use crate::reconciler::plan::{Action, JobAction, Plan, TemplateUse};
@@ -110,23 +110,6 @@ fn plan_watched<'a>(view: View<'a>, key: &JobKey, tracked: &TrackedJob) -> Plan<
         _ => None,
     };
     action.map_or(Plan::NOTHING, write)
-}
-
-/// A job that was just started is not suspended before its controller has acknowledged the start, or a pause is
-/// over.
-pub(super) fn plan_suspension<'a>(view: View<'a>, key: &JobKey, job: &TrackedJob) -> Plan<'a> {
-    let at_ms = suspendable_at_ms(view, job);
-    if at_ms > view.now_ms {
-        return Plan::at(at_ms);
-    }
-    let method = KINDS.get(key.kind).map(|it| it.stop_method());
-    write(match method {
-        Some(StopMethod::Delete) if job.view.is_suspended || job.view.is_disrupted => {
-            JobAction::Delete
-        }
-        Some(StopMethod::Delete) => JobAction::MarkDisrupted,
-        _ => JobAction::Suspend,
-    })
 }
 
 fn plan_start(job: &JobView, placed: Vec<PodPlacement>) -> Option<JobAction> {

@@ -1,12 +1,12 @@
 //! Plans groups of pods: a group gets a workload when all its pods exist, and its pods start and stop with it.
 
-use super::job::plan_suspension;
+use super::suspension::plan_suspension;
 use crate::job_adapters::GroupClaim;
 use crate::key::JobKey;
 use crate::reconciler::job_sync::{admission_mismatch, admitted_placements, can_start};
 use crate::reconciler::model::{JobSource, TrackedJob, TrackedWorkload};
 use crate::reconciler::plan::{Action, JobAction, Plan, PodGroupReport};
-use crate::reconciler::pod_groups::{MemberProblem, MemberRole};
+use crate::reconciler::pod_groups::member_role::{MemberProblem, MemberRole};
 use crate::reconciler::state::View;
 use crate::reconciler::status::conditions::has_status;
 use lockkeeper_api::labels;

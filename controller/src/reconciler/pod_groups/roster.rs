@@ -1,5 +1,6 @@
 //! Which pods of a group take part in its workload.
 
+use super::member_role::{MemberProblem, MemberRole};
 use crate::job_adapters::{
     GroupClaim, JobResult, JobView, PodSetView, group_uid, has_same_requests,
 };
@@ -22,26 +23,6 @@ pub(super) enum MemberPhase {
     Failed,
     /// It was deleted before it was admitted, or after it has failed.
     Gone,
-}
-
-/// The part of a pod in its group.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(in crate::reconciler) enum MemberRole {
-    /// It is one of the pods of this pod set.
-    Member(String),
-    /// It does not start with the group.
-    Excluded(MemberProblem),
-}
-
-/// Why a pod of a group does not start.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::reconciler) enum MemberProblem {
-    /// The number of pods of the group is missing or invalid.
-    NoTotal,
-    /// It differs from the first pod of the group in this field.
-    Differs(&'static str),
-    /// The group has its number of pods without it, or the admission has no place for its shape.
-    Full,
 }
 
 /// The pods of a group, and its view as one job.

@@ -1,0 +1,25 @@
+//! Plans the stop of a job that runs.
+
+use crate::job_adapters::{KINDS, StopMethod};
+use crate::key::JobKey;
+use crate::reconciler::job_stop::suspendable_at_ms;
+use crate::reconciler::model::TrackedJob;
+use crate::reconciler::plan::{Action, JobAction, Plan};
+use crate::reconciler::state::View;
+
+/// A job that was just started is not suspended before its controller has acknowledged the start, or a pause is
+/// over.
+pub(super) fn plan_suspension<'a>(view: View<'a>, key: &JobKey, job: &TrackedJob) -> Plan<'a> {
+    let at_ms = suspendable_at_ms(view, job);
+    if at_ms > view.now_ms {
+        return Plan::at(at_ms);
+    }
+    let method = KINDS.get(key.kind).map(|it| it.stop_method());
+    Plan::write(Action::Job(match method {
+        Some(StopMethod::Delete) if job.view.is_suspended || job.view.is_disrupted => {
+            JobAction::Delete
+        }
+        Some(StopMethod::Delete) => JobAction::MarkDisrupted,
+        _ => JobAction::Suspend,
+    }))
+}

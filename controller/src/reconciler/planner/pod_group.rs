@@ -18,7 +18,7 @@ const READ_PAUSE_MS: i64 = 1_000;
 const REPORT_DELAY_MS: i64 = 3_000;
 
 /// Plans a group: it gets a workload.
-pub(super) fn plan_group<'a>(view: View<'a>, key: &JobKey, tracked: &TrackedJob) -> Plan<'a> {
+pub(crate) fn plan_group<'a>(view: View<'a>, key: &JobKey, tracked: &TrackedJob) -> Plan<'a> {
     let group = &*tracked.view;
     let has_workload = view
         .model
@@ -36,7 +36,7 @@ pub(super) fn plan_group<'a>(view: View<'a>, key: &JobKey, tracked: &TrackedJob)
 }
 
 /// Plans a pod of a group.
-pub(super) fn plan_member<'a>(
+pub(crate) fn plan_member<'a>(
     view: View<'a>,
     key: &JobKey,
     tracked: &TrackedJob,

@@ -9,7 +9,7 @@ use crate::reconciler::state::View;
 
 /// A job that was just started is not suspended before its controller has acknowledged the start, or a pause is
 /// over.
-pub(super) fn plan_suspension<'a>(view: View<'a>, key: &JobKey, job: &TrackedJob) -> Plan<'a> {
+pub(crate) fn plan_suspension<'a>(view: View<'a>, key: &JobKey, job: &TrackedJob) -> Plan<'a> {
     let at_ms = suspendable_at_ms(view, job);
     if at_ms > view.now_ms {
         return Plan::at(at_ms);

@@ -151,7 +151,7 @@ fn shape_name(template: &PodTemplateSpec) -> String {
     format!("pods-{:08x}", digest >> 32)
 }
 
-/// The uid that stands for a group in its workload: a digest of its name. Groups of one name are one group.
+/// The uid of a group in the labels of its workload: a digest of its namespace and name. A group has no object with a uid.
 #[must_use]
 pub fn group_uid(group: &ObjectKey) -> String {
     format!("{:016x}", fnv1a(&[group.namespace(), group.name()]))

@@ -61,7 +61,7 @@ pub fn job_uid(workload: &Value) -> &str {
     }
 }
 
-/// The uid that stands for the quota of a job: of a pod in a group, that of the group.
+/// The uid in the label of the workload that holds the quota of a job. Pods of a group share it.
 pub fn quota_uid(job: &Value) -> String {
     let group = text(job, "/metadata/labels/lockkeeper.dev~1pod-group-name");
     // One that the controller neither manages nor has started uses no quota of the group.

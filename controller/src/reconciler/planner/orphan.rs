@@ -11,7 +11,7 @@ use crate::reconciler::status::stuck_eviction::plan_report;
 use crate::reconciler::workload_owner::{is_orphan, job_to_stop};
 
 /// The pause between two reads of a job that is not watched, in milliseconds.
-const READ_PAUSE_MS: i64 = 1_000;
+pub(crate) const READ_PAUSE_MS: i64 = 1_000;
 
 /// The plan of a workload without a job; `None` if it has one, or is managed by its creator.
 pub(crate) fn plan_orphan<'a>(

@@ -1,5 +1,6 @@
 //! Plans groups of pods: a group gets a workload when all its pods exist, and its pods start and stop with it.
 
+use super::orphan::READ_PAUSE_MS;
 use super::suspension::plan_suspension;
 use crate::job_adapters::GroupClaim;
 use crate::key::JobKey;
@@ -10,9 +11,6 @@ use crate::reconciler::pod_groups::member_role::{MemberProblem, MemberRole};
 use crate::reconciler::state::View;
 use crate::reconciler::status::conditions::has_status;
 use lockkeeper_api::labels;
-
-/// The pause between two reads of a pod that is not watched, in milliseconds.
-const READ_PAUSE_MS: i64 = 1_000;
 
 /// How long the pods of a group may take to be created before a pod that waits for others says so, in milliseconds.
 const REPORT_DELAY_MS: i64 = 3_000;

@@ -1,11 +1,10 @@
 //! Builds the view of a group as one job.
 
 use super::roster::{MemberPhase, Roster, group_view};
-use crate::job_adapters::{JobView, POD, POD_GROUP, group_uid};
+use crate::job_adapters::{JobView, POD, POD_GROUP};
 use crate::key::{JobKey, ObjectKey};
 use crate::reconciler::input::Change;
 use crate::reconciler::job_stop::termination_end_ms;
-use crate::reconciler::model::TrackedWorkload;
 use crate::reconciler::observe::observe_job;
 use crate::reconciler::output::ObjectRef;
 use crate::reconciler::state::{ReconcilerState, View};
@@ -100,11 +99,7 @@ fn build_roster(view: View<'_>, group: &ObjectKey) -> (Roster, Option<i64>) {
     let mut members = Vec::new();
     let mut next_end_ms: Option<i64> = None;
     for pod in view.model.pod_groups.pods(group) {
-        let key = JobKey {
-            kind: POD,
-            name: pod.clone(),
-        };
-        let Some(job) = view.model.jobs.get(&key) else {
+        let Some(job) = view.model.pod(pod) else {
             continue;
         };
         let end_ms = termination_end_ms(view, job);
@@ -114,7 +109,11 @@ fn build_roster(view: View<'_>, group: &ObjectKey) -> (Roster, Option<i64>) {
         }
         members.push((&*job.view, phase(&job.view, is_over)));
     }
-    let workload = own_workload(view, group);
+    let key = JobKey {
+        kind: POD_GROUP,
+        name: group.clone(),
+    };
+    let workload = view.model.workload_of(&key, &group_view(group));
     (Roster::new(group, members, workload), next_end_ms)
 }
 
@@ -128,16 +127,4 @@ fn phase(pod: &JobView, is_over: bool) -> MemberPhase {
         None if pod.is_suspended => MemberPhase::Waiting,
         None => MemberPhase::Running,
     }
-}
-
-/// The workload of a group, if the group owns it.
-fn own_workload<'a>(view: View<'a>, group: &ObjectKey) -> Option<&'a TrackedWorkload> {
-    let key = JobKey {
-        kind: POD_GROUP,
-        name: group.clone(),
-    };
-    let name = group_view(group).workload_name(POD_GROUP);
-    let workload = view.model.workloads.get(&name)?;
-    let uid = group_uid(group);
-    (!workload.is_deleted && workload.is_owned_by(&key, &uid)).then_some(workload)
 }

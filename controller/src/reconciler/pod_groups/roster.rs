@@ -8,6 +8,7 @@ use crate::key::ObjectKey;
 use crate::reconciler::model::TrackedWorkload;
 use k8s_openapi::api::core::v1::PodTemplateSpec;
 use lockkeeper_api::workload::PodSet;
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -193,8 +194,42 @@ impl<'a> Builder<'a> {
             })
     }
 
-    /// The pod set of a pod that takes part. A pod that was started has the placement of its flavor, so that its shape is
-    /// another one: it is in the pod set of its annotation if that has the same requests.
+    /// The pod set of the workload with this name.
+    fn stored(&self, name: &str) -> Option<&'a PodSet> {
+        self.stored.iter().find(|it| it.name() == name)
+    }
+
+    /// The name of the pod set of a pod. A pod that was started has the placement of its flavor, so that its shape is
+    /// another one: it is in the pod set of its annotation if that has the same requests. Users can write templates whose
+    /// shapes have one name: the second gets another name, because it must not take a place of the first.
+    fn pod_set_name<'b>(
+        &self,
+        claim: &'b GroupClaim,
+        phase: MemberPhase,
+        template: &Arc<PodTemplateSpec>,
+    ) -> Cow<'b, str> {
+        let has_started = phase != MemberPhase::Waiting;
+        let started_in = claim.started_in.as_deref().filter(|name| {
+            let stored = self.stored(name).filter(|_| has_started);
+            stored.is_some_and(|it| {
+                has_same_requests(template.spec.as_ref(), it.template.spec.as_ref())
+            })
+        });
+        if let Some(name) = started_in {
+            return Cow::Borrowed(name);
+        }
+        let stored = self.stored(&claim.shape).map(|it| &it.template);
+        let set = self.sets.get(&claim.shape);
+        let known = stored.or_else(|| set?.template.as_ref());
+        let is_same = known.is_none_or(|it| Arc::ptr_eq(it, template) || it == template);
+        if is_same {
+            Cow::Borrowed(&claim.shape)
+        } else {
+            Cow::Owned(format!("{}-other", claim.shape))
+        }
+    }
+
+    /// Finds a place for a pod that does not differ from its group.
     fn place(&mut self, pod: &JobView, claim: &GroupClaim, phase: MemberPhase) -> MemberRole {
         if phase == MemberPhase::Running && self.places.is_some() && claim.started_in.is_none() {
             // It is deleted, and does not take the place of another.
@@ -203,18 +238,9 @@ impl<'a> Builder<'a> {
             return MemberRole::Excluded(MemberProblem::Full);
         }
         let template = pod.pod_sets.first().map(|it| Arc::clone(&it.template));
-        let stored = |name: &str| self.stored.iter().find(|it| it.name() == name);
-        let started_in = claim
-            .started_in
-            .as_deref()
-            .filter(|_| phase != MemberPhase::Waiting)
-            .and_then(stored)
-            .filter(|it| {
-                let own = template.as_ref().and_then(|it| it.spec.as_ref());
-                has_same_requests(own, it.template.spec.as_ref())
-            });
-        let name = started_in.map_or(claim.shape.as_str(), |it| it.name());
-        let stored_template = stored(name).map(|it| Arc::clone(&it.template));
+        let template = template.unwrap_or_default();
+        let name = &*self.pod_set_name(claim, phase, &template);
+        let stored_template = self.stored(name).map(|it| Arc::clone(&it.template));
         let present = self.counts.running + self.counts.waiting + self.counts.succeeded;
         let is_full = match &self.places {
             Some(places) => places.get(name).is_none_or(|places| {
@@ -230,7 +256,7 @@ impl<'a> Builder<'a> {
         }
         let set = self.sets.entry(name.to_owned()).or_default();
         if set.template.is_none() {
-            set.template = stored_template.or(template);
+            set.template = stored_template.or(Some(template));
         }
         let (of_set, of_group) = match phase {
             MemberPhase::Running => (&mut set.active, &mut self.counts.running),
@@ -351,3 +377,6 @@ fn places(workload: &TrackedWorkload) -> Option<BTreeMap<&str, Places>> {
     });
     Some(assignments.collect())
 }
+
+#[cfg(test)]
+mod tests;

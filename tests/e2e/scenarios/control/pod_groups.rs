@@ -3,9 +3,11 @@
 use serde_json::{Value, json};
 
 use super::fixture::ControllerFixture;
-use super::pods::{is_gated, is_running, open, pod, pod_template, wait_for_usage};
+use super::pods::{
+    is_gated, is_running, open, open_with_preemption, pod, pod_template, wait_for_usage,
+};
 use super::{Trial, render};
-use crate::fixture::{DEFAULTS, Fixture};
+use crate::fixture::Fixture;
 use crate::objects::merge;
 use crate::wait;
 
@@ -115,11 +117,7 @@ fn start_together(stage: &mut Fixture) {
 }
 
 fn preempted(stage: &mut Fixture) {
-    let mut site = ControllerFixture::open(stage, DEFAULTS);
-    site.flavor("default");
-    site.classes();
-    let preemption = json!({"preemption": {"withinClusterQueue": "LowerPriority"}});
-    site.queue("q", 4, &preemption);
+    let mut site = open_with_preemption(stage);
     create(&site, &["a", "b", "c"], "low", &group("train", 3));
     wait_until_all_run(&site, &["a", "b", "c"]);
     site.objects.create(&pod("high", 2, "high", &json!({})));

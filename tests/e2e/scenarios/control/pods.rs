@@ -53,6 +53,16 @@ pub(super) fn open(stage: &mut Fixture) -> ControllerFixture<'_> {
     site
 }
 
+/// The same queue, in which a higher priority preempts a lower one.
+pub(super) fn open_with_preemption(stage: &mut Fixture) -> ControllerFixture<'_> {
+    let site = ControllerFixture::open(stage, DEFAULTS);
+    site.flavor("default");
+    site.classes();
+    let preemption = json!({"preemption": {"withinClusterQueue": "LowerPriority"}});
+    site.queue("q", 4, &preemption);
+    site
+}
+
 /// A pod of this many cpus; `more` is merged into it.
 pub(super) fn pod(name: &str, cpu: u32, class: &str, more: &Value) -> Value {
     let mut pod = pod_template("q", cpu);
@@ -166,11 +176,7 @@ fn ends(stage: &mut Fixture) {
 }
 
 fn preempted(stage: &mut Fixture) {
-    let mut site = ControllerFixture::open(stage, DEFAULTS);
-    site.flavor("default");
-    site.classes();
-    let preemption = json!({"preemption": {"withinClusterQueue": "LowerPriority"}});
-    site.queue("q", 4, &preemption);
+    let mut site = open_with_preemption(stage);
     let pods = site.watch("Pod");
     site.objects.create(&pod("low", 4, "low", &json!({})));
     wait_until_running(&site, "low");

@@ -392,25 +392,41 @@ fn group_is_found_again_after_a_restart() {
     assert!(is_admitted(&stage));
 }
 
-#[test]
-fn gang_starts_with_its_least_number_of_pods() {
-    let mut stage = stage(8);
-    let gang = json!({"metadata": {
+/// The change of a pod to one of a gang of Koordinator with two to three pods.
+fn gang() -> Value {
+    json!({"metadata": {
         "labels": {labels::POD_GROUP_NAME: null},
         "annotations": {
             labels::POD_GROUP_TOTAL_COUNT: null, labels::GANG_NAME: "k",
-            labels::GANG_MIN_AVAILABLE: "2", labels::GANG_TOTAL: "4",
+            labels::GANG_MIN_AVAILABLE: "2", labels::GANG_TOTAL: "3",
         },
-    }});
-    stage.api.create(POD, pod("a", 1, &gang)).unwrap();
+    }})
+}
+
+fn create_gang(stage: &mut Fixture, names: &[&str]) {
+    for name in names {
+        stage.api.create(POD, pod(name, 1, &gang())).unwrap();
+    }
     stage.settle();
+}
+
+#[test]
+fn gang_starts_with_its_least_number_of_pods() {
+    let mut stage = stage(8);
+    create_gang(&mut stage, &["a"]);
     assert!(started(&stage).is_empty());
-    stage.api.create(POD, pod("b", 1, &gang)).unwrap();
-    stage.settle();
+    create_gang(&mut stage, &["b"]);
     assert_eq!(started(&stage), ["a", "b"]);
-    stage.api.create(POD, pod("c", 1, &gang)).unwrap();
-    stage.settle();
+    create_gang(&mut stage, &["c"]);
     assert_eq!(reason(&stage, "c"), "PodGroupFull");
+}
+
+#[test]
+fn gang_is_admitted_with_up_to_its_total_number_of_pods() {
+    let mut stage = stage(8);
+    create_gang(&mut stage, &["a", "b", "c", "d"]);
+    assert_eq!(started(&stage), ["a", "b", "c"]);
+    assert_eq!(reason(&stage, "d"), "PodGroupFull");
 }
 
 /// Writes per pod: the start alone.

@@ -11,13 +11,17 @@ use crate::fixture::Fixture;
 use crate::objects::merge;
 use crate::wait;
 
-pub const TRIALS: [Trial; 6] = [
+pub const TRIALS: [Trial; 7] = [
     ("pods of a group start together", start_together),
     ("a preempted group stops as a whole", preempted),
     ("a pod of a StatefulSet in a group is replaced", replaced),
     (
         "groups of a LeaderWorkerSet wait for all their pods",
         leader_worker_set,
+    ),
+    (
+        "gangs of other schedulers start with their least number of pods",
+        other_schedulers,
     ),
     ("a group ends with its pods", ends),
     ("a pod that differs from its group waits", differs),
@@ -190,6 +194,32 @@ fn leader_worker_set(stage: &mut Fixture) {
         site.objects.delete("Pod", name);
     }
     wait_until_all_run(&site, &["serve-1", "serve-1-1", "serve-1-2"]);
+    site.stop();
+}
+
+/// Groups by the labels of lightweight coscheduling and by Koordinator's annotations.
+fn other_schedulers(stage: &mut Fixture) {
+    let mut site = open(stage);
+    let coscheduling = json!({"metadata": {"labels": {
+        "pod-group.scheduling.sigs.k8s.io/name": "light",
+        "pod-group.scheduling.sigs.k8s.io/min-available": "2",
+    }}});
+    let koordinator = json!({"metadata": {"annotations": {
+        "gang.scheduling.koordinator.sh/name": "gang",
+        "gang.scheduling.koordinator.sh/min-available": "2",
+        "gang.scheduling.koordinator.sh/total-number": "3",
+    }}});
+    create(&site, &["light-0"], "", &coscheduling);
+    create(&site, &["gang-0"], "", &koordinator);
+    for name in ["light-0", "gang-0"] {
+        wait_for_report(&site, name, "PodGroupIncomplete");
+    }
+    create(&site, &["light-1"], "", &coscheduling);
+    create(&site, &["gang-1"], "", &koordinator);
+    wait_until_all_run(&site, &["light-0", "light-1", "gang-0", "gang-1"]);
+    // The gang was admitted without it.
+    create(&site, &["gang-2"], "", &koordinator);
+    wait_for_report(&site, "gang-2", "PodGroupFull");
     site.stop();
 }
 

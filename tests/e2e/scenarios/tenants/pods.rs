@@ -49,6 +49,10 @@ pub fn pods_are_guarded(stage: &mut Fixture, _: Protocol) {
             json!({"labels": {"lockkeeper.dev/pod-group-name": "train"}}),
             json!({"annotations": {"lockkeeper.dev/pod-group-total-count": "2"}}),
             json!({"annotations": {"lockkeeper.dev/pod-set": "pods-00000000"}}),
+            json!({"labels": {"pod-group.scheduling.sigs.k8s.io/name": "train"}}),
+            json!({"annotations": {"gang.scheduling.koordinator.sh/name": "train"}}),
+            json!({"labels": {"leaderworkerset.sigs.k8s.io/name": "train"}}),
+            json!({"labels": {"leaderworkerset.sigs.k8s.io/group-index": "0"}}),
         ] {
             expect(
                 &json!({"metadata": metadata}),

@@ -15,7 +15,9 @@ use k8s_openapi::api::core::v1::Pod;
 use lockkeeper_api::JobSet;
 use lockkeeper_api::foreign::koordinator::ElasticQuota;
 use lockkeeper_api::foreign::kueue;
-use lockkeeper_api::labels::{DISRUPTION_MODE, MAX_EXECUTION_TIME, MIN_PARALLELISM};
+use lockkeeper_api::labels::{
+    DISRUPTION_MODE, MAX_EXECUTION_TIME, MIN_PARALLELISM, POD_GROUP_TOTAL_COUNT,
+};
 use proptest::prelude::*;
 use proptest::sample::select;
 use serde_json::{Value, json};
@@ -125,7 +127,7 @@ proptest! {
         let field = if place == KeyLocation::Annotation { "annotations" } else { "labels" };
         // Another rule checks the value.
         let value = match key {
-            MAX_EXECUTION_TIME | MIN_PARALLELISM => "1".to_owned(),
+            MAX_EXECUTION_TIME | MIN_PARALLELISM | POD_GROUP_TOTAL_COUNT => "1".to_owned(),
             DISRUPTION_MODE => "Pod".to_owned(),
             _ => value,
         };

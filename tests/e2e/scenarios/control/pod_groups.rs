@@ -181,12 +181,17 @@ fn leader_worker_set(stage: &mut Fixture) {
         };
         pod(&name, cpu, "", &more)
     };
-    for group in [0, 1] {
+    let create_group = |group: u32| {
         for at in [0, 1, 2] {
             site.objects.create(&member(group, at));
         }
-    }
+    };
+    create_group(0);
     wait_until_all_run(&site, &["serve-0", "serve-0-1", "serve-0-2"]);
+    // The order of Workloads of the same second is undefined, so the second group comes later.
+    let first = workload(&site)["metadata"]["name"].clone();
+    create_group(1);
+    wait_until_pending(&site, &first);
     for name in ["serve-1", "serve-1-1", "serve-1-2"] {
         assert!(is_gated(&site.objects.get("Pod", name)), "{name}");
     }

@@ -25,6 +25,9 @@
 
 mod answer;
 mod decode;
+mod defaults;
+mod json;
+mod registry;
 mod scalars;
 mod table;
 

@@ -52,7 +52,7 @@ mod pruning;
 mod request;
 mod scale;
 mod storage;
-mod system_fields;
+pub(crate) mod system_fields;
 mod value_validation;
 pub(crate) mod values;
 

@@ -2,6 +2,7 @@
 
 use super::decode::{DecodedStruct, decode};
 use super::table::{Table, TypeId};
+use super::{defaults, registry};
 use crate::crd::decode::{DEPTH_MAX, decode as decode_text};
 use crate::crd::names::parse_group_version;
 use crate::crd::values::{is_deeper_than, normalized};
@@ -65,10 +66,21 @@ impl BuiltInKind {
                 if request.field_validation == FieldValidation::Warn {
                     warnings.extend(strict.iter().map(StrictProblem::warning));
                 }
-                Verdict::Accepted(object)
+                Verdict::Accepted(self.complete(object, request.old))
             }
         };
         Answer { verdict, warnings }
+    }
+
+    /// The object as the API server stores it.
+    fn complete(&self, mut object: Value, old: Option<&Value>) -> Value {
+        let table = Table::get();
+        defaults::apply(table, self.of, &mut object);
+        let type_name = table.type_name(self.of);
+        registry::prepare(table, self.of, type_name, &mut object, old);
+        // The stored object is decoded again, and gets the defaults that depend on what was prepared.
+        defaults::apply(table, self.of, &mut object);
+        object
     }
 
     fn decode_request(
@@ -176,7 +188,11 @@ fn read_body(body: Body<'_>) -> Result<(Value, Vec<String>, bool), String> {
         Body::Object(object) => Ok((normalized(object), Vec::new(), false)),
         Body::Text(text, content_type) => {
             let decoded = decode_text(text, content_type)?;
-            Ok((decoded.value, decoded.duplicates, decoded.has_duplicate_keys))
+            Ok((
+                decoded.value,
+                decoded.duplicates,
+                decoded.has_duplicate_keys,
+            ))
         }
     }
 }

@@ -4,7 +4,7 @@
 //! fields are collected with their paths.
 
 use super::scalars;
-use super::table::{Field, Omitted, Table, TypeId, ValueType};
+use super::table::{Omitted, Table, TypeId, ValueType};
 use serde_json::{Map, Value};
 use std::fmt::Write as _;
 
@@ -82,15 +82,20 @@ impl Decoder<'_> {
                 }
                 Ok(Value::Object(out))
             }
-            scalar => scalars::decode(scalar, value)
-                .ok_or_else(|| self.mismatch(value, name_of(scalar))),
+            scalar => {
+                scalars::decode(scalar, value).ok_or_else(|| self.mismatch(value, name_of(scalar)))
+            }
         }
     }
 
     /// Decodes an item of a list or map, where null is the zero value.
     fn decode_item(&mut self, of: &ValueType, value: &Value) -> Result<Value, String> {
+        // Storage has no null for bytes.
+        if value.is_null() && *of == ValueType::Bytes {
+            return Ok("".into());
+        }
         if value.is_null() {
-            return Ok(self.zero(of));
+            return Ok(zero(self.table, of));
         }
         self.decode_value(of, value)
     }
@@ -100,62 +105,21 @@ impl Decoder<'_> {
             return Err(self.mismatch(value, "an object"));
         };
         let table = self.table;
-        let fields = table.fields(id);
         let mut out = Map::new();
         for (name, value) in given {
             let length = self.enter(name);
-            match fields.binary_search_by_key(&name.as_str(), |it| it.name) {
-                Err(_) => self.unknown.push(self.path.clone()),
-                Ok(at) => {
-                    if let Some(field) = fields.get(at)
-                        && !value.is_null()
-                    {
-                        let value = self.decode_value(&field.value_type, value)?;
-                        out.insert(name.clone(), value);
-                    }
+            match table.field(id, name) {
+                None => self.unknown.push(self.path.clone()),
+                Some(_) if value.is_null() => {}
+                Some(field) => {
+                    let value = self.decode_value(&field.value_type, value)?;
+                    out.insert(name.clone(), value);
                 }
             }
             self.path.truncate(length);
         }
-        self.complete(fields, &mut out);
+        complete(table, id, &mut out);
         Ok(Value::Object(out))
-    }
-
-    /// Leaves out the fields that Go leaves out, and adds the zero values of the others.
-    fn complete(&self, fields: &[Field], out: &mut Map<String, Value>) {
-        for field in fields {
-            let is_left_out = match (out.get(field.name), field.omitted) {
-                (None, Omitted::Never) => false,
-                (None, Omitted::IfEmpty) => field.is_pointer || !is_always_encoded(&field.value_type),
-                (None, Omitted::IfZero) => true,
-                (Some(_), Omitted::Never) => continue,
-                (Some(value), Omitted::IfEmpty) => !field.is_pointer && is_empty(&field.value_type, value),
-                (Some(value), Omitted::IfZero) => {
-                    !field.is_pointer && *value == self.zero(&field.value_type)
-                }
-            };
-            if is_left_out {
-                out.remove(field.name);
-            } else if !out.contains_key(field.name) {
-                let zero = if field.is_pointer {
-                    Value::Null
-                } else {
-                    self.zero(&field.value_type)
-                };
-                out.insert(field.name.to_owned(), zero);
-            }
-        }
-    }
-
-    fn zero(&self, of: &ValueType) -> Value {
-        match of {
-            ValueType::Struct(id) => {
-                let mut out = Map::new();
-                self.complete(self.table.fields(*id), &mut out);
-                Value::Object(out)
-            }
-            scalar => scalars::zero(scalar),
-        }
     }
 
     /// Appends a field to the path; returns the length before.
@@ -178,6 +142,43 @@ impl Decoder<'_> {
             Value::Null => "null",
         };
         format!("{}: expected {expected}, not {kind}", self.path)
+    }
+}
+
+/// Leaves out the fields that Go leaves out, and adds the zero values of the others.
+fn complete(table: &Table, id: TypeId, out: &mut Map<String, Value>) {
+    for field in table.fields(id) {
+        let of = &field.value_type;
+        let is_left_out = match (out.get(field.name), field.omitted) {
+            (Some(_), Omitted::Never) => continue,
+            (None, Omitted::Never) => false,
+            (None, Omitted::IfEmpty) => field.is_pointer || !is_always_encoded(of),
+            (None, Omitted::IfZero) => true,
+            (Some(value), Omitted::IfEmpty) => !field.is_pointer && is_empty(of, value),
+            (Some(value), Omitted::IfZero) => !field.is_pointer && *value == zero(table, of),
+        };
+        if is_left_out {
+            out.remove(field.name);
+        } else if !out.contains_key(field.name) {
+            let value = if field.is_pointer {
+                Value::Null
+            } else {
+                zero(table, of)
+            };
+            out.insert(field.name.to_owned(), value);
+        }
+    }
+}
+
+/// The form in which Go encodes the zero value of a type.
+pub(super) fn zero(table: &Table, of: &ValueType) -> Value {
+    match of {
+        ValueType::Struct(id) => {
+            let mut out = Map::new();
+            complete(table, *id, &mut out);
+            Value::Object(out)
+        }
+        scalar => scalars::zero(scalar),
     }
 }
 

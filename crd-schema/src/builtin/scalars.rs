@@ -26,10 +26,7 @@ pub(super) fn decode(of: &ValueType, value: &Value) -> Option<Value> {
             parse_duration(value.as_str()?)?;
             Some(value.clone())
         }
-        ValueType::IntOrText => value
-            .as_str()
-            .map(Value::from)
-            .or_else(|| int32(value)),
+        ValueType::IntOrText => value.as_str().map(Value::from).or_else(|| int32(value)),
         _ => None,
     }
 }
@@ -112,7 +109,11 @@ mod tests {
         for (of, given, expected) in [
             (ValueType::Int32, json!(1.0), &wrong),
             (ValueType::Int32, json!(2_147_483_648_i64), &wrong),
-            (ValueType::Int64, json!(2_147_483_648_i64), &json!(2_147_483_648_i64)),
+            (
+                ValueType::Int64,
+                json!(2_147_483_648_i64),
+                &json!(2_147_483_648_i64),
+            ),
             (ValueType::Int32, json!("1"), &wrong),
             (ValueType::Bool, json!("true"), &wrong),
             (ValueType::Text, json!(1), &wrong),
@@ -123,10 +124,18 @@ mod tests {
             (ValueType::Quantity, json!(1.5), &json!("1500m")),
             (ValueType::Quantity, json!("1 Gi"), &wrong),
             (ValueType::Quantity, json!(true), &wrong),
-            (ValueType::Time, json!("2026-01-02T03:04:05+01:00"), &json!("2026-01-02T02:04:05Z")),
+            (
+                ValueType::Time,
+                json!("2026-01-02T03:04:05+01:00"),
+                &json!("2026-01-02T02:04:05Z"),
+            ),
             (ValueType::Time, json!("2026-01-02"), &wrong),
             (ValueType::MicroTime, json!("2026-01-02T03:04:05Z"), &wrong),
-            (ValueType::MicroTime, json!("2026-01-02T03:04:05.000001Z"), &json!("2026-01-02T03:04:05.000001Z")),
+            (
+                ValueType::MicroTime,
+                json!("2026-01-02T03:04:05.000001Z"),
+                &json!("2026-01-02T03:04:05.000001Z"),
+            ),
             (ValueType::IntOrText, json!("25%"), &json!("25%")),
             (ValueType::IntOrText, json!(1.5), &wrong),
             (ValueType::Duration, json!("5m"), &json!("5m")),

@@ -55,12 +55,20 @@ pub(super) struct Field {
     pub(super) omitted: Omitted,
 }
 
+/// A struct.
+#[derive(Debug)]
+struct StructType {
+    /// Such as `core/v1.Pod`.
+    name: &'static str,
+    /// Sorted by name.
+    fields: Vec<Field>,
+}
+
 /// All kinds and types.
 #[derive(Debug, Default)]
 pub(super) struct Table {
     kinds: BTreeMap<(&'static str, &'static str), TypeId>,
-    /// By type id: the fields, sorted by name.
-    types: Vec<Vec<Field>>,
+    types: Vec<StructType>,
 }
 
 impl Table {
@@ -76,7 +84,26 @@ impl Table {
 
     /// The fields of a type, sorted by name.
     pub(super) fn fields(&self, id: TypeId) -> &[Field] {
-        self.types.get(id.0).map_or(&[], Vec::as_slice)
+        self.types.get(id.0).map_or(&[], |it| &it.fields)
+    }
+
+    /// The name of a type, such as `core/v1.Pod`.
+    pub(super) fn type_name(&self, id: TypeId) -> &'static str {
+        self.types.get(id.0).map_or("", |it| it.name)
+    }
+
+    /// The type with this name.
+    #[cfg(test)]
+    pub(super) fn find_type(&self, name: &str) -> Option<TypeId> {
+        let at = self.types.iter().position(|it| it.name == name)?;
+        Some(TypeId(at))
+    }
+
+    /// The field of a type with this name.
+    pub(super) fn field(&self, id: TypeId, name: &str) -> Option<&Field> {
+        let fields = self.fields(id);
+        let at = fields.binary_search_by_key(&name, |it| it.name).ok()?;
+        fields.get(at)
     }
 
     fn parse(text: &'static str) -> Self {
@@ -90,10 +117,10 @@ impl Table {
         for line in lines() {
             let mut words = line.split_whitespace();
             if line.starts_with(' ') {
-                if let (Some(fields), Some(field)) =
+                if let (Some(last), Some(field)) =
                     (table.types.last_mut(), parse_field(words, &ids))
                 {
-                    fields.push(field);
+                    last.fields.push(field);
                 }
                 continue;
             }
@@ -103,12 +130,15 @@ impl Table {
                         table.kinds.insert((api_version, kind), *id);
                     }
                 }
-                (Some("type"), ..) => table.types.push(Vec::new()),
+                (Some("type"), Some(name), ..) => table.types.push(StructType {
+                    name,
+                    fields: Vec::new(),
+                }),
                 _ => {}
             }
         }
-        for fields in &mut table.types {
-            fields.sort_by_key(|it| it.name);
+        for one in &mut table.types {
+            one.fields.sort_by_key(|it| it.name);
         }
         table
     }
@@ -170,7 +200,7 @@ mod tests {
     #[test]
     fn table_is_parsed_completely() {
         let table = Table::get();
-        let fields: usize = table.types.iter().map(Vec::len).sum();
+        let fields: usize = table.types.iter().map(|it| it.fields.len()).sum();
         let lines = |prefix: &str| TEXT.lines().filter(|it| it.starts_with(prefix)).count();
         assert_eq!(table.kinds.len(), lines("kind "));
         assert_eq!(table.types.len(), lines("type "));

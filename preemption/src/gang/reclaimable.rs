@@ -87,6 +87,22 @@ impl NodeReclaimable {
         self.levels.get(above.checked_sub(1)?).map(|(_, row)| row)
     }
 
+    /// The lowest priority below a bound such that the resources of all units up to it are enough. Costs the logarithm of the
+    /// priorities.
+    pub(super) fn lowest_cutoff(
+        &self,
+        bound: i32,
+        is_enough: impl Fn(&ResourceVec) -> bool,
+    ) -> Option<i32> {
+        let below = self
+            .levels
+            .partition_point(|(priority, _)| *priority < bound);
+        let below = self.levels.get(..below).unwrap_or_default();
+        // Sums grow with the priority, so a binary search finds the first that is enough.
+        let at = below.partition_point(|(_, row)| !is_enough(row));
+        below.get(at).map(|(priority, _)| *priority)
+    }
+
     /// The units up to a priority with pods on this node; once for each pod.
     pub(super) fn units(&self, max_priority: i32) -> impl Iterator<Item = UnitId> + '_ {
         let entries = self.entries.iter();

@@ -9,7 +9,7 @@ use super::score::{CascadeEstimator, Score};
 use super::search::DomainSearch;
 use super::trace::{GangStep, GangTrace};
 use crate::ids::HostId;
-use crate::placement::Overlay;
+use crate::placement::{FreeResources, Overlay, ResourceVec, Shape};
 
 /// The search results of all domains.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -45,6 +45,9 @@ pub(super) fn dry_run(context: &DecisionContext<'_>, trace: &mut GangTrace) -> D
 
 /// Chooses the node with the lowest cost; the first of equals.
 pub(super) fn best_node(context: &DecisionContext<'_>, trace: &mut GangTrace) -> GangOutcome {
+    if let Some(plan) = promising_node(context, trace) {
+        return GangOutcome::Preempt(plan);
+    }
     let mut best: Option<GangPlan> = None;
     let mut domains = Vec::new();
     search_nodes(context, trace, |result| match result {
@@ -63,6 +66,73 @@ pub(super) fn best_node(context: &DecisionContext<'_>, trace: &mut GangTrace) ->
         }
         None => GangOutcome::Infeasible { domains },
     }
+}
+
+/// The same node as a search of all nodes, found by searching only nodes that may be the best; `None` if all have to be
+/// searched: for a trace, for a sample or a fixed placement, with kube-scheduler's costs, and if no node is feasible.
+///
+/// The victims on a node have at least the priority of its lowest cutoff. So once a plan has neither cascades nor
+/// violations, a node with a higher cutoff than the plan's highest priority costs more, and is not searched.
+fn promising_node(context: &DecisionContext<'_>, trace: &mut GangTrace) -> Option<GangPlan> {
+    let (state, request) = (context.state, context.request);
+    let is_limited = request.sample.is_some() || request.fixed_placement.is_some();
+    if trace.is_on() || is_limited || !context.is_lockkeeper() {
+        return None;
+    }
+    let shape = state.cluster.shape_of(*context.preemptor.shapes.first()?);
+    let all: Vec<HostId> = match request.hosts {
+        Some(hosts) => hosts.to_vec(),
+        None => state.cluster.hosts().collect(),
+    };
+    let cutoffs = all.iter().enumerate().filter_map(|(position, host)| {
+        let cutoff = lowest_cutoff(context, shape, *host)?;
+        Some((cutoff, position, *host))
+    });
+    let mut candidates: Vec<(i32, usize, HostId)> = cutoffs.collect();
+    candidates.sort_unstable();
+    let mut cascades = CascadeEstimator::new(state, context.baseline);
+    let mut best: Option<(Score, usize, GangPlan)> = None;
+    for (cutoff, position, host) in candidates {
+        if let Some((score, ..)) = &best
+            && score.cascades == 0
+            && score.violations == 0
+            && cutoff > score.highest_priority
+        {
+            break;
+        }
+        let domain = Domain::Host(host);
+        let search = context.search(&domain, state.options.strategy);
+        let result = check_node(context, &search, host).and_then(|()| search.run(trace));
+        let Some(result) = result.ok().filter(|it| !it.victims.is_empty()) else {
+            continue;
+        };
+        let plan = context.plan(Some(host), result, &mut cascades);
+        let is_better = best
+            .as_ref()
+            .is_none_or(|it| (plan.score, position) < (it.0, it.1));
+        if is_better {
+            best = Some((plan.score, position, plan));
+        }
+    }
+    best.map(|(_, _, plan)| plan)
+}
+
+/// A lower bound of the priority of the most important victim on a node; `None` if the node is infeasible.
+fn lowest_cutoff(context: &DecisionContext<'_>, shape: &Shape, host: HostId) -> Option<i32> {
+    let state = context.state;
+    // Victims of earlier decisions leave more room than the sums have.
+    if context.baseline.victims.contains_key(&host) {
+        return Some(i32::MIN);
+    }
+    let node = state.units.reclaimable.node(host)?;
+    let is_enough = |freed: &ResourceVec| {
+        let mut requests = shape.requests.iter();
+        requests.all(|(resource, requested)| {
+            let free = state.cluster.free(host, *resource);
+            *requested <= free.plus(freed.get(*resource))
+        })
+    };
+    node.lowest_cutoff(context.preemptor.priority, is_enough)
 }
 
 enum NodeSearchResult {

@@ -376,9 +376,17 @@ impl BuiltCluster {
 
     /// The decision on the pending pods of a job.
     pub fn decide(&self, town: &ModelCluster, job: usize) -> GangDecision {
+        self.decide_with(town, job, &mut GangTrace::off())
+    }
+
+    pub fn decide_with(
+        &self,
+        town: &ModelCluster,
+        job: usize,
+        trace: &mut GangTrace,
+    ) -> GangDecision {
         let pods = self.waiting(town, job);
-        self.cluster
-            .decide(&self.request(job, &pods), &mut GangTrace::off())
+        self.cluster.decide(&self.request(job, &pods), trace)
     }
 
     pub fn request<'a>(&self, job: usize, pods: &'a [PodId]) -> PreemptionRequest<'a> {

@@ -90,6 +90,24 @@ fn whole_preemptor_fits_after_victims_are_removed() {
     });
 }
 
+/// A traced decision searches every node, and one without a trace only those that may be the best.
+#[test]
+fn traced_decision_has_the_same_outcome() {
+    let many_nodes = ClusterSize {
+        hosts: 12,
+        jobs: 40,
+        pods: 2,
+        has_budgets: true,
+    };
+    for size in [SMALL, many_nodes] {
+        for_each_decision(size, |town, built, job, outcome| {
+            let traced = built.decide_with(town, job, &mut GangTrace::on()).outcome;
+            prop_assert_eq!(outcome, traced, "{:#?}", town);
+            Ok(())
+        });
+    }
+}
+
 #[test]
 fn victims_have_lower_priority_and_groups_stay_whole() {
     for_each_decision(SMALL, |town, built, job, outcome| {

@@ -76,6 +76,22 @@ impl DomainSearch<'_> {
         }
     }
 
+    /// The result of [`Self::run`] for a single pod on one node, if the lowest sufficient cutoff is known and no unit is
+    /// protected.
+    pub(super) fn run_at_cutoff(&self, max_priority: i32, host: HostId) -> DomainResult {
+        let cutoff = self.cutoff(Some(max_priority));
+        let placement = vec![Some(host)];
+        let overlay = Overlay::new(&cutoff);
+        let mut reprieve = Reprieve::new(self.state, overlay, self.preemptor.shapes, &placement);
+        let mut victims = Vec::new();
+        for unit in self.conflicting_units(&reprieve, max_priority) {
+            if reprieve.try_reprieve(unit).is_err() {
+                victims.push(unit);
+            }
+        }
+        Self::result(placement, victims, &ProtectedUnits::default(), max_priority)
+    }
+
     /// The algorithm of the KEP: reprieves protected units, finds the lowest sufficient priority cutoff, then
     /// reprieves the units that are not in the way.
     fn select_with_cutoff(

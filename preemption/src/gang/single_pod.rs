@@ -8,8 +8,11 @@ use super::request::{GangOutcome, GangPlan, NodeSample};
 use super::score::{CascadeEstimator, Score};
 use super::search::DomainSearch;
 use super::trace::{GangStep, GangTrace};
-use crate::ids::HostId;
-use crate::placement::{FreeResources, Overlay, ResourceVec, Shape};
+use crate::amount::Amount;
+use crate::ids::{HostId, ResourceId};
+use crate::placement::{Overlay, ResourceVec, Shape};
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
 
 /// The search results of all domains.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -80,19 +83,14 @@ fn promising_node(context: &DecisionContext<'_>, trace: &mut GangTrace) -> Optio
         return None;
     }
     let shape = state.cluster.shape_of(*context.preemptor.shapes.first()?);
-    let all: Vec<HostId> = match request.hosts {
-        Some(hosts) => hosts.to_vec(),
-        None => state.cluster.hosts().collect(),
+    // A heap: few of the nodes are taken out, so that sorting all of them would cost more.
+    let mut candidates: BinaryHeap<_> = match request.hosts {
+        Some(hosts) => candidates(context, shape, hosts.iter().copied()),
+        None => candidates(context, shape, state.cluster.hosts()),
     };
-    let cutoffs = all.iter().enumerate().filter_map(|(position, host)| {
-        let cutoff = lowest_cutoff(context, shape, *host)?;
-        Some((cutoff, position, *host))
-    });
-    let mut candidates: Vec<(i32, usize, HostId)> = cutoffs.collect();
-    candidates.sort_unstable();
     let mut cascades = CascadeEstimator::new(state, context.baseline);
     let mut best: Option<(Score, usize, GangPlan)> = None;
-    for (cutoff, position, host) in candidates {
+    while let Some(Reverse((cutoff, position, host))) = candidates.pop() {
         if let Some((score, ..)) = &best
             && score.cascades == 0
             && score.violations == 0
@@ -102,7 +100,13 @@ fn promising_node(context: &DecisionContext<'_>, trace: &mut GangTrace) -> Optio
         }
         let domain = Domain::Host(host);
         let search = context.search(&domain, state.options.strategy);
-        let result = check_node(context, &search, host).and_then(|()| search.run(trace));
+        let result = check_node(context, &search, host).and_then(|()| {
+            if is_undisturbed(context, host) {
+                Ok(search.run_at_cutoff(cutoff, host))
+            } else {
+                search.run(trace)
+            }
+        });
         let Some(result) = result.ok().filter(|it| !it.victims.is_empty()) else {
             continue;
         };
@@ -117,20 +121,55 @@ fn promising_node(context: &DecisionContext<'_>, trace: &mut GangTrace) -> Optio
     best.map(|(_, _, plan)| plan)
 }
 
-/// A lower bound of the priority of the most important victim on a node; `None` if the node is infeasible.
-fn lowest_cutoff(context: &DecisionContext<'_>, shape: &Shape, host: HostId) -> Option<i32> {
+/// The lowest cutoff of each feasible node, its position and the node; the lowest first.
+fn candidates(
+    context: &DecisionContext<'_>,
+    shape: &Shape,
+    hosts: impl Iterator<Item = HostId>,
+) -> BinaryHeap<Reverse<(i32, usize, HostId)>> {
+    let mut missing = Vec::with_capacity(shape.requests.len());
+    let cutoffs = hosts.enumerate().filter_map(|(position, host)| {
+        let cutoff = lowest_cutoff(context, shape, host, &mut missing)?;
+        Some(Reverse((cutoff, position, host)))
+    });
+    // Building a heap of a list costs less than one push after another.
+    BinaryHeap::from(cutoffs.collect::<Vec<_>>())
+}
+
+/// Whether a node has the room that the state says, and no unit is protected: then the lowest cutoff is that of the search.
+fn is_undisturbed(context: &DecisionContext<'_>, host: HostId) -> bool {
+    let baseline = context.baseline;
+    !context.state.units.has_protected()
+        && !baseline.reserved.contains_key(&host)
+        && !baseline.victims.contains_key(&host)
+}
+
+/// A lower bound of the priority of the most important victim on a node; `None` if the node is infeasible. `missing` is a
+/// buffer.
+fn lowest_cutoff(
+    context: &DecisionContext<'_>,
+    shape: &Shape,
+    host: HostId,
+    missing: &mut Vec<(ResourceId, Amount)>,
+) -> Option<i32> {
     let state = context.state;
     // Victims of earlier decisions leave more room than the sums have.
     if context.baseline.victims.contains_key(&host) {
         return Some(i32::MIN);
     }
     let node = state.units.reclaimable.node(host)?;
+    let free = state.cluster.host(host)?.free();
+    missing.clear();
+    for (resource, requested) in &shape.requests {
+        let free = free.get(*resource);
+        if *requested > free {
+            missing.push((*resource, requested.minus(free)));
+        }
+    }
     let is_enough = |freed: &ResourceVec| {
-        let mut requests = shape.requests.iter();
-        requests.all(|(resource, requested)| {
-            let free = state.cluster.free(host, *resource);
-            *requested <= free.plus(freed.get(*resource))
-        })
+        missing
+            .iter()
+            .all(|(resource, amount)| *amount <= freed.get(*resource))
     };
     node.lowest_cutoff(context.preemptor.priority, is_enough)
 }

@@ -260,6 +260,19 @@ fn row(what: &str, nodes: usize, us: f64, victims: usize, memory: usize, count: 
     println!("{what:24} {nodes:7} {running:9} {us:10.1} {victims:12} {mb:8.1} {count:6}");
 }
 
+/// Decides on a single pod this many times without output, for counting instructions.
+pub fn run_pod_only(nodes: usize, times: usize) {
+    let mut full = FullNodes::new(nodes, Strategy::FirstFit, false);
+    let pods = [full.pending("pod", 8_000, None)];
+    let ask = PreemptionRequest {
+        pods: &pods,
+        ..PreemptionRequest::default()
+    };
+    for _ in 0..times {
+        decide(&full.cluster, &ask);
+    }
+}
+
 /// Decides on a gang this many times without output, for counting instructions.
 pub fn run_only(nodes: usize, times: usize) {
     let mut full = FullNodes::new(nodes, Strategy::FirstFit, false);

@@ -27,7 +27,7 @@ mod searches;
 use measure::{calibration_ms, load_average};
 
 /// `preemption [searches|growth|cycles|events|gangs|jobs]`, or `preemption decide RUNNING TIMES`,
-/// `preemption gang|round NODES TIMES`, which print nothing.
+/// `preemption gang|pod|round NODES TIMES`, which print nothing.
 fn main() {
     let words: Vec<String> = std::env::args().skip(1).collect();
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
@@ -36,6 +36,9 @@ fn main() {
     }
     if let ["gang", nodes, times, ..] = words[..] {
         return gangs::run_only(nodes.parse().unwrap(), times.parse().unwrap());
+    }
+    if let ["pod", nodes, times, ..] = words[..] {
+        return gangs::run_pod_only(nodes.parse().unwrap(), times.parse().unwrap());
     }
     if let ["round", nodes, times, ..] = words[..] {
         return jobs::run_only(nodes.parse().unwrap(), times.parse().unwrap());

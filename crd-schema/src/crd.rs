@@ -27,34 +27,34 @@
 //! ```
 
 mod admission;
-pub(crate) mod base64;
+mod base64;
 mod cel_macros;
 mod cel_program;
 mod cel_rule;
 mod cel_rules;
 mod cel_signs;
 mod correlation;
-pub(crate) mod decode;
+mod decode;
 mod defaulting;
 mod definition;
 mod definition_checks;
 mod embedded;
 mod expression;
-pub(crate) mod formats;
+mod formats;
 mod go_regex;
 mod list_types;
 mod meta_validation;
-pub(crate) mod names;
+mod names;
 mod node;
-pub(crate) mod numbers;
+mod numbers;
 mod object_meta;
 mod pruning;
 mod request;
 mod scale;
 mod storage;
-pub(crate) mod system_fields;
+mod system_fields;
 mod value_validation;
-pub(crate) mod values;
+mod values;
 
 pub use decode::ContentType;
 pub use definition::{DefinitionError, Schema};

@@ -5,6 +5,6 @@ mod decoded;
 mod json;
 mod yaml;
 
-pub(crate) use body::decode;
+pub(super) use body::decode;
 pub use decoded::ContentType;
-pub(crate) use decoded::DEPTH_MAX;
+pub(super) use decoded::DEPTH_MAX;

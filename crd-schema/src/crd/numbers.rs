@@ -30,7 +30,7 @@ pub(super) fn is_json_integer(number: f64) -> bool {
     clippy::cast_possible_truncation,
     reason = "the cast saturates, as wanted"
 )]
-pub(crate) fn truncate(number: f64) -> i64 {
+pub(super) fn truncate(number: f64) -> i64 {
     number as i64
 }
 

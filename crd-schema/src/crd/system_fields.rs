@@ -18,15 +18,10 @@ const PREFIX_MAX_BYTES: usize = 58;
 /// Sets what the API server sets in the metadata of a new object before it validates it. The end of a generated name is
 /// random there, and fixed here.
 pub(super) fn set_system_fields(metadata: &mut Map<String, Value>) {
-    metadata.insert("generation".to_owned(), 1.into());
-    reset_system_fields(metadata);
-}
-
-/// Like [`set_system_fields`], for kinds without a generation.
-pub(crate) fn reset_system_fields(metadata: &mut Map<String, Value>) {
     for name in SYSTEM_FIELDS {
         metadata.remove(name);
     }
+    metadata.insert("generation".to_owned(), 1.into());
     let prefix = metadata.get("generateName").and_then(Value::as_str);
     if let Some(prefix) = prefix.filter(|_| !metadata.contains_key("name")) {
         let end = prefix.floor_char_boundary(PREFIX_MAX_BYTES);

@@ -33,7 +33,7 @@ pub(super) fn quoted_json(value: &Value) -> String {
 }
 
 /// An object with the numbers that Go decodes: integers beyond 64 bits become floats.
-pub(crate) fn normalized(object: &Value) -> Value {
+pub(super) fn normalized(object: &Value) -> Value {
     match object {
         Value::Number(number) if number.is_u64() && number.as_i64().is_none() => {
             number.as_f64().map_or(Value::Null, Value::from)
@@ -59,7 +59,7 @@ pub(super) fn metadata_of(object: &Value) -> &Map<String, Value> {
 }
 
 /// Whether a value is nested deeper than a limit.
-pub(crate) fn is_deeper_than(value: &Value, limit: usize) -> bool {
+pub(super) fn is_deeper_than(value: &Value, limit: usize) -> bool {
     let Some(below) = limit.checked_sub(1) else {
         return true;
     };

@@ -2,7 +2,6 @@
 
 use crate::cases::Definitions;
 use crate::names;
-use lockkeeper_crd_schema::builtin::BuiltInKind;
 use lockkeeper_crd_schema::crd::{
     Answer, Body, ContentType, FieldValidation, Request, StrictProblem, Verdict, answer_definition,
 };
@@ -53,13 +52,6 @@ pub fn answer_resource(case: &Value, definitions: &mut Definitions) -> Answer {
 /// Answers a case about a definition.
 pub fn answer_as_definition(case: &Value) -> Answer {
     answer_definition(&request(case))
-}
-
-/// Answers a case about an object of a built-in kind.
-pub fn answer_built_in(case: &Value) -> Answer {
-    let text = |name: &str| case[name].as_str().unwrap();
-    let kind = BuiltInKind::find(text("apiVersion"), text("kind")).unwrap();
-    kind.answer(&request(case))
 }
 
 /// Compares an answer with the recorded one.

@@ -30,17 +30,6 @@ pub const DEFINITION_FLOORS: Floors = [
     ("costs", 98.0),
 ];
 
-/// The floors for built-in kinds.
-pub const BUILT_IN_FLOORS: Floors = [
-    ("outcome", 0.0),
-    ("stage", 0.0),
-    ("causes", 0.0),
-    ("strict", 0.0),
-    ("warnings", 0.0),
-    ("defaulted", 0.0),
-    ("costs", 0.0),
-];
-
 /// The differences per measure that are printed without `CRDCHECK_FAILURES`.
 const FAILURES_SHOWN: usize = 3;
 

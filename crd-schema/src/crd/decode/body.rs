@@ -8,7 +8,7 @@ use super::{json, yaml};
 /// # Errors
 ///
 /// The reason if the text is not valid.
-pub(crate) fn decode(text: &str, content_type: ContentType) -> Result<Decoded, String> {
+pub(in super::super) fn decode(text: &str, content_type: ContentType) -> Result<Decoded, String> {
     match content_type {
         ContentType::Json => json::decode(text),
         ContentType::Yaml => yaml::decode(text),

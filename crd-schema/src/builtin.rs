@@ -14,12 +14,15 @@
 
 mod answer;
 mod decode;
+mod defaults;
 mod encode;
 mod envelope;
+mod fields;
 mod kind;
 mod prepare;
 mod problem;
 mod scalars;
+mod strategy;
 mod table;
 mod validation;
 

@@ -6,7 +6,7 @@ use super::envelope;
 use super::kind::BuiltInKind;
 use super::problem::Problem;
 use super::table::Type;
-use super::validation;
+use super::{defaults, strategy, validation};
 use crate::crd::values::{metadata_of, normalized};
 use crate::crd::{Answer, FieldValidation, Request, StrictProblem, Verdict};
 use serde_json::Value;
@@ -101,13 +101,19 @@ impl BuiltInKind {
                 };
             }
         }
+        defaults::set_defaults(*self, &mut object);
         match &old {
             None => self.prepare_new(&mut object, request.namespace),
             Some(old) => self.prepare_change(&mut object, old, request.namespace),
         }
+        strategy::prepare(*self, &mut object, old.as_ref());
         let findings = validation::validate(*self, &object, old.as_ref());
         if findings.is_empty() {
-            Verdict::Accepted(encode(&self.root(), &object))
+            // The API server decodes the stored object again, with defaults.
+            defaults::set_defaults(*self, &mut object);
+            let mut stored = encode(&self.root(), &object);
+            strategy::complete(*self, &mut stored);
+            Verdict::Accepted(stored)
         } else {
             Verdict::Invalid(findings)
         }

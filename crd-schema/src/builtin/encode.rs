@@ -10,6 +10,9 @@ pub(super) fn encode(kind: &Type, value: &Value) -> Value {
         (Type::Pointer(_), Value::Null) => Value::Null,
         (Type::Pointer(target), value) => encode(target, value),
         (Type::Struct(name), value) => Value::Object(fields(name, value)),
+        // The API server stores no difference between empty and absent.
+        (Type::List(_), Value::Array(items)) if items.is_empty() => Value::Null,
+        (Type::Map(_), Value::Object(entries)) if entries.is_empty() => Value::Null,
         (Type::List(item), Value::Array(items)) => {
             items.iter().map(|it| encode(item, it)).collect()
         }

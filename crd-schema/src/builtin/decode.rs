@@ -135,7 +135,9 @@ impl Decoder {
 /// Whether a decoded value cannot be told from an absent one.
 fn is_zero(kind: &Type, value: &Value) -> bool {
     match kind {
-        Type::Text | Type::Bool | Type::Int32 | Type::Int64 => *value == scalars::zero(kind),
+        Type::Text | Type::Bytes | Type::Bool | Type::Int32 | Type::Int64 => {
+            *value == scalars::zero(kind)
+        }
         Type::Float => value.as_f64() == Some(0.0),
         _ => value.is_null(),
     }

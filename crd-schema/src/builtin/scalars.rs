@@ -108,7 +108,7 @@ pub(super) fn name(kind: &Type) -> &'static str {
 /// The zero value of a type that has no fields.
 pub(super) fn zero(kind: &Type) -> Value {
     match kind {
-        Type::Text => Value::String(String::new()),
+        Type::Text | Type::Bytes => Value::String(String::new()),
         Type::Bool => false.into(),
         Type::Int32 | Type::Int64 | Type::Float | Type::IntOrString => 0.into(),
         Type::Quantity => "0".into(),

@@ -2,6 +2,7 @@
 
 mod pod;
 mod qos;
+mod service;
 mod workloads;
 
 use super::fields::{ensure, items, set, text};
@@ -40,7 +41,7 @@ pub(super) fn prepare(kind: BuiltInKind, object: &mut Value, old: Option<&Value>
         "Job" if old.is_none() => workloads::generate_selector(object),
         "DaemonSet" => workloads::set_template_generation(object, old),
         "PersistentVolumeClaim" => prepare_claim(object, old),
-        "Service" => prepare_service(object, old),
+        "Service" => service::prepare(object, old),
         "Secret" => prepare_secret(object),
         "ServiceAccount" => {
             for secret in items(object, "secrets") {
@@ -118,46 +119,6 @@ fn prepare_secret(object: &mut Value) {
             set(data, &key, crate::crd::base64::encode(bytes));
         }
     }
-}
-
-/// The families and the policy of the addresses of a service in a cluster with IPv4 only. The addresses themselves
-/// depend on the cluster.
-fn prepare_service(object: &mut Value, old: Option<&Value>) {
-    let Some(spec) = ensure(object, "spec") else {
-        return;
-    };
-    if text(spec, "type") == "ExternalName" {
-        return;
-    }
-    let is_headless = text(spec, "clusterIP") == "None";
-    let has_selector = spec
-        .get("selector")
-        .and_then(Value::as_object)
-        .is_some_and(|it| !it.is_empty());
-    let is_endpointless = is_headless && !has_selector;
-    let stored = |key: &str| old.and_then(|it| it.get("spec")?.get(key)).cloned();
-    let policy = stored("ipFamilyPolicy").unwrap_or_else(|| {
-        if is_endpointless {
-            "RequireDualStack".into()
-        } else {
-            "SingleStack".into()
-        }
-    });
-    super::fields::default(spec, "ipFamilyPolicy", policy);
-    let families = spec.get("ipFamilies").and_then(Value::as_array);
-    let mut families = families.cloned().unwrap_or_default();
-    if families.is_empty() {
-        families.push("IPv4".into());
-    }
-    if is_endpointless && families.len() < 2 && text(spec, "ipFamilyPolicy") != "SingleStack" {
-        let other = if families.first().is_some_and(|it| it == "IPv4") {
-            "IPv6"
-        } else {
-            "IPv4"
-        };
-        families.push(other.into());
-    }
-    set(spec, "ipFamilies", families);
 }
 
 /// Completes the stored form, where the types of the API server differ from those of its requests.

@@ -18,32 +18,35 @@ pub(super) fn class(spec: &Value) -> &'static str {
     let containers = containers
         .filter_map(|key| spec.get(key)?.as_array())
         .flatten();
-    let mut classes: Vec<&'static str> = containers
-        .map(|it| of_requirements(it.get("resources").unwrap_or(&Value::Null)))
-        .collect();
-    classes.dedup();
-    match classes.as_slice() {
-        [] => "BestEffort",
-        [class] => class,
-        _ => "Burstable",
+    common(containers.map(|it| of_requirements(it.get("resources").unwrap_or(&Value::Null))))
+}
+
+/// The class that all parts have, and `Burstable` if they differ.
+fn common(mut classes: impl Iterator<Item = &'static str>) -> &'static str {
+    let Some(first) = classes.next() else {
+        return "BestEffort";
+    };
+    if classes.all(|it| it == first) {
+        first
+    } else {
+        "Burstable"
     }
 }
 
 fn of_requirements(resources: &Value) -> &'static str {
-    let amount = |list: &str, name: &str| -> Option<Quantity> {
-        let text = resources.get(list)?.get(name)?.as_str()?;
-        let quantity: Quantity = text.parse().ok()?;
-        (!quantity.is_zero() && !quantity.is_negative()).then_some(quantity)
+    let amount = |list: &str, name: &str| -> Quantity {
+        let text = resources.get(list).and_then(|it| it.get(name)?.as_str());
+        let quantity = text.and_then(|it| it.parse().ok());
+        quantity.unwrap_or(Quantity::ZERO)
     };
-    let pairs = RESOURCES.map(|name| (amount("requests", name), amount("limits", name)));
-    if pairs.iter().all(|it| *it == (None, None)) {
-        "BestEffort"
-    } else if pairs
-        .iter()
-        .all(|(request, limit)| limit.is_some() && (request.is_none() || request == limit))
-    {
-        "Guaranteed"
-    } else {
-        "Burstable"
-    }
+    common(RESOURCES.into_iter().map(|name| {
+        let (request, limit) = (amount("requests", name), amount("limits", name));
+        if request != limit {
+            "Burstable"
+        } else if request.is_zero() {
+            "BestEffort"
+        } else {
+            "Guaranteed"
+        }
+    }))
 }

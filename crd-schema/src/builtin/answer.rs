@@ -7,7 +7,8 @@ use super::kind::BuiltInKind;
 use super::problem::Problem;
 use super::table::Type;
 use super::{defaults, strategy, validation};
-use crate::crd::values::{metadata_of, normalized};
+use crate::crd::decode::DEPTH_MAX;
+use crate::crd::values::{is_deeper_than, metadata_of, normalized};
 use crate::crd::{Answer, FieldValidation, Request, StrictProblem, Verdict};
 use serde_json::Value;
 
@@ -15,6 +16,12 @@ impl BuiltInKind {
     /// The unknown fields and wrong types of an object.
     #[must_use]
     pub fn problems(&self, object: &Value) -> Vec<Problem> {
+        if is_deeper_than(object, DEPTH_MAX) {
+            return vec![Problem::WrongType {
+                field: String::new(),
+                reason: "exceeded max depth".to_owned(),
+            }];
+        }
         let mut decoder = Decoder::new();
         if !object.is_null() {
             decoder.value(&self.root(), &normalized(object), "");

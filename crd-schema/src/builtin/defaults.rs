@@ -11,7 +11,7 @@ mod workloads;
 
 use super::fields::{default, items, set, text};
 use super::kind::BuiltInKind;
-use serde_json::{Value, json};
+use serde_json::Value;
 
 pub(super) use resources::set_pod_level_resources;
 
@@ -59,9 +59,4 @@ fn set_role_binding(object: &mut Value) {
             set(subject, "apiGroup", GROUP);
         }
     }
-}
-
-/// A selector that selects everything.
-fn empty_selector() -> Value {
-    json!({})
 }

@@ -17,10 +17,10 @@ const MICRO_DIGITS: usize = 6;
 /// The reason if the value is not of the type.
 pub(super) fn decode(kind: &Type, value: &Value) -> Result<Value, String> {
     match (kind, value) {
-        (Type::Text, Value::String(_)) | (Type::Bool, Value::Bool(_)) | (Type::Any, _) => {
-            Ok(value.clone())
-        }
-        (Type::Float, Value::Number(_)) => Ok(value.clone()),
+        (Type::Text | Type::IntOrString, Value::String(_))
+        | (Type::Bool, Value::Bool(_))
+        | (Type::Float, Value::Number(_))
+        | (Type::Any, _) => Ok(value.clone()),
         (Type::Int32, _) => int32(value).ok_or_else(|| mismatch(value, "int32")),
         (Type::Int64, Value::Number(number)) if number.is_i64() => Ok(value.clone()),
         (Type::Bytes, Value::String(text)) => match base64::decode(text, Alphabet::Standard) {
@@ -38,7 +38,6 @@ pub(super) fn decode(kind: &Type, value: &Value) -> Result<Value, String> {
             Some(_) => Ok(value.clone()),
             None => Err(format!("{text:?} is not a duration")),
         },
-        (Type::IntOrString, Value::String(_)) => Ok(value.clone()),
         (Type::IntOrString, _) => int32(value).ok_or_else(|| mismatch(value, "int32 or string")),
         _ => Err(mismatch(value, name(kind))),
     }

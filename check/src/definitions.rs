@@ -1,11 +1,14 @@
-//! `CustomResourceDefinition`s: objects of their kinds are validated as the API server does, and so are they.
+//! Kinds by definitions: objects of the kinds of `CustomResourceDefinition`s are validated as the API server does, and so
+//! are the definitions. Objects of built-in kinds are decoded as it does.
 
+mod built_in;
 mod custom_resource;
 mod definition_object;
 mod field_text;
 mod set;
 mod suggestions;
 
+pub(crate) use built_in::check_built_in;
 pub(crate) use custom_resource::check_custom_resource;
 pub use definition_object::is_definition;
 pub(crate) use definition_object::{check_definition, is_patch};

@@ -19,7 +19,7 @@ use self::kind_finding::kind_finding;
 use self::result::Findings;
 use self::schemas::{KindDefinition, SchemaSource, kueue_schemas, lockkeeper_schemas};
 use crate::definitions::{
-    DefinitionSet, check_custom_resource, check_definition, is_definition, is_patch,
+    DefinitionSet, check_built_in, check_custom_resource, check_definition, is_definition, is_patch,
 };
 use crate::document::Identity;
 use crate::list_target::ListTarget;
@@ -319,7 +319,7 @@ impl KindRegistry {
         Some(result)
     }
 
-    /// Checks an object of a kind without rules: a definition, or an object with a definition.
+    /// Checks an object of a kind without rules: a definition, or an object of a defined or built-in kind.
     fn check_other_kind(
         &self,
         object: &Value,
@@ -357,7 +357,8 @@ impl KindRegistry {
         Some(result)
     }
 
-    /// The findings about a definition, or about an object by the definition of its kind. `None` if it is neither.
+    /// The findings about a definition, or about an object by the definition of its kind or as one of a built-in kind.
+    /// `None` if it is neither.
     fn definition_findings(
         &self,
         object: &Value,
@@ -368,7 +369,8 @@ impl KindRegistry {
         let found = if is_definition(object) {
             check_definition(object, old)
         } else {
-            check_custom_resource(&self.definitions, object, old)?
+            let found = check_custom_resource(&self.definitions, object, old);
+            found.or_else(|| check_built_in(object))?
         };
         let configured = found.into_iter().filter_map(|(found, finding)| {
             let rule = (&*finding.rule, Action::Enforce);

@@ -27,34 +27,34 @@
 //! ```
 
 mod admission;
-mod base64;
+pub(crate) mod base64;
 mod cel_macros;
 mod cel_program;
 mod cel_rule;
 mod cel_rules;
 mod cel_signs;
 mod correlation;
-mod decode;
+pub(crate) mod decode;
 mod defaulting;
 mod definition;
 mod definition_checks;
 mod embedded;
 mod expression;
-mod formats;
+pub(crate) mod formats;
 mod go_regex;
 mod list_types;
 mod meta_validation;
-mod names;
+pub(crate) mod names;
 mod node;
 mod numbers;
-mod object_meta;
-mod pruning;
+pub(crate) mod object_meta;
+pub(crate) mod pruning;
 mod request;
 mod scale;
 mod storage;
-mod system_fields;
+pub(crate) mod system_fields;
 mod value_validation;
-mod values;
+pub(crate) mod values;
 
 pub use decode::ContentType;
 pub use definition::{DefinitionError, Schema};

@@ -20,23 +20,26 @@ pub(super) fn unknown_fields(
         let correction = corrections
             .iter()
             .find(|it| it.part == MisspeltPart::Name && it.field.pointer() == pointer);
-        let mut detail = "unknown field, which would be dropped".to_owned();
-        if let Some(correction) = correction {
-            detail.push_str("; did you mean ");
-            detail.push_str(&correction.suggestion);
-            detail.push('?');
-        }
-        unknown_field(field, object.pointer(&pointer), detail)
+        let suggestion = correction.map(|it| it.suggestion.as_str());
+        unknown_field(field, object, suggestion)
     };
     fields.iter().map(finding).collect()
 }
 
-fn unknown_field(field: FieldPath, value: Option<&Value>, detail: String) -> Finding {
+/// The finding about an unknown field, with the most similar known one.
+pub(super) fn unknown_field(field: FieldPath, object: &Value, suggestion: Option<&str>) -> Finding {
+    let mut detail = "unknown field, which would be dropped".to_owned();
+    if let Some(suggestion) = suggestion {
+        detail.push_str("; did you mean ");
+        detail.push_str(suggestion);
+        detail.push('?');
+    }
+    let value = object.pointer(&field.pointer());
     Finding {
         rule: Cow::Borrowed(UNKNOWN),
-        field,
         kind: ErrorKind::Invalid,
         value: value.map(lockkeeper_crd_schema::display_value),
         detail: detail.into(),
+        field,
     }
 }

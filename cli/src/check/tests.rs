@@ -91,7 +91,7 @@ items:
     let (text, code) = run(&[("list.yaml", list)], &[]);
     assert!(text.contains("list.yaml:19:11: error[CQ002]"), "{text}");
     assert!(
-        text.ends_with("1 object checked, 2 of other kinds\n"),
+        text.ends_with("2 objects checked, 1 of other kinds\n"),
         "{text}"
     );
     assert_eq!(code, 1);

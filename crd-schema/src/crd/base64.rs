@@ -2,7 +2,7 @@
 
 /// The signs for 62 and 63.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Alphabet {
+pub(crate) enum Alphabet {
     /// `+` and `/`.
     Standard,
     /// `-` and `_`.
@@ -10,7 +10,7 @@ pub(super) enum Alphabet {
 }
 
 /// Decodes a text. `None` if it is not valid.
-pub(super) fn decode(text: &str, alphabet: Alphabet) -> Option<Vec<u8>> {
+pub(crate) fn decode(text: &str, alphabet: Alphabet) -> Option<Vec<u8>> {
     let text: String = text
         .chars()
         .filter(|it| !matches!(it, '\r' | '\n'))
@@ -40,9 +40,33 @@ pub(super) fn decode(text: &str, alphabet: Alphabet) -> Option<Vec<u8>> {
     Some(out)
 }
 
+/// Encodes bytes in the standard alphabet.
+pub(crate) fn encode(bytes: &[u8]) -> String {
+    const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    let mut out = String::with_capacity(bytes.len().div_ceil(3).saturating_mul(4));
+    for chunk in bytes.chunks(3) {
+        let byte = |at: usize| u32::from(chunk.get(at).copied().unwrap_or_default());
+        let group = (byte(0) << 16) | (byte(1) << 8) | byte(2);
+        for (position, shift) in [18, 12, 6, 0].into_iter().enumerate() {
+            let digit = usize::try_from((group >> shift) & 0x3f).unwrap_or_default();
+            let digit = DIGITS.get(digit).filter(|_| position <= chunk.len());
+            out.push(digit.map_or('=', |it| char::from(*it)));
+        }
+    }
+    out
+}
+
 #[cfg(test)]
 mod tests {
-    use super::{Alphabet, decode};
+    use super::{Alphabet, decode, encode};
+
+    #[test]
+    fn encode_is_the_inverse_of_decode() {
+        for text in ["", "aA==", "aGU=", "aGVs", "aGVsbG8=", "+/8="] {
+            let bytes = decode(text, Alphabet::Standard).unwrap();
+            assert_eq!(encode(&bytes), text);
+        }
+    }
 
     #[test]
     fn decode_alphabets_are_distinct() {

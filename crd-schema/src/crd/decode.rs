@@ -5,6 +5,6 @@ mod decoded;
 mod json;
 mod yaml;
 
-pub(super) use body::decode;
+pub(crate) use body::{decode, decode_merging};
 pub use decoded::ContentType;
-pub(super) use decoded::DEPTH_MAX;
+pub(crate) use decoded::DEPTH_MAX;

@@ -4,7 +4,7 @@ mod codes;
 mod email;
 mod known;
 pub(super) mod net;
-pub(super) mod time;
+pub(crate) mod time;
 pub(super) mod uri;
 
 pub(super) use known::check;

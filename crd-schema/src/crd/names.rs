@@ -152,7 +152,7 @@ pub(super) fn label_value(text: &str) -> Vec<String> {
 }
 
 /// The group and version of an `apiVersion`; `None` if it has two slashes.
-pub(super) fn parse_group_version(text: &str) -> Option<(&str, &str)> {
+pub(crate) fn parse_group_version(text: &str) -> Option<(&str, &str)> {
     match text.split_once('/') {
         Some((_, version)) if version.contains('/') => None,
         Some((group, version)) => Some((group, version)),

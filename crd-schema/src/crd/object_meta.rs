@@ -203,7 +203,7 @@ fn whole(value: &Value) -> Option<i64> {
 }
 
 /// A time in the form that is stored: UTC, without a fraction.
-fn stored_time(seconds: i64) -> Option<String> {
+pub(crate) fn stored_time(seconds: i64) -> Option<String> {
     Timestamp::from_second(seconds)
         .ok()
         .map(|it| it.to_string())

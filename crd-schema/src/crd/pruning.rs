@@ -22,7 +22,7 @@ pub(super) fn prune_value(value: &mut Value, schema: &Node, is_resource: bool) {
 }
 
 /// The path of an unknown field below `parent`.
-pub(super) fn join(parent: &str, name: &str) -> String {
+pub(crate) fn join(parent: &str, name: &str) -> String {
     if parent.is_empty() {
         name.to_owned()
     } else {

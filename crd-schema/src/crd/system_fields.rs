@@ -17,7 +17,7 @@ const PREFIX_MAX_BYTES: usize = 58;
 
 /// Sets what the API server sets in the metadata of a new object before it validates it. The end of a generated name is
 /// random there, and fixed here.
-pub(super) fn set_system_fields(metadata: &mut Map<String, Value>) {
+pub(crate) fn set_system_fields(metadata: &mut Map<String, Value>) {
     for name in SYSTEM_FIELDS {
         metadata.remove(name);
     }

@@ -2,6 +2,7 @@
 
 use crate::cases::Definitions;
 use crate::names;
+use lockkeeper_crd_schema::builtin::BuiltInKind;
 use lockkeeper_crd_schema::crd::{
     Answer, Body, ContentType, FieldValidation, Request, StrictProblem, Verdict, answer_definition,
 };
@@ -35,6 +36,8 @@ pub struct Comparison {
     pub outcome: Agreement,
     /// Whether the API server accepts a rejected object.
     pub is_false_positive: bool,
+    /// Whether the object is decodable.
+    pub decodes: Agreement,
     pub stage: Agreement,
     pub causes: Agreement,
     pub strict: Agreement,
@@ -54,6 +57,13 @@ pub fn answer_as_definition(case: &Value) -> Answer {
     answer_definition(&request(case))
 }
 
+/// Answers a case about an object of a built-in kind.
+pub fn answer_built_in(case: &Value) -> Answer {
+    let text = |key: &str| case[key].as_str().unwrap();
+    let kind = BuiltInKind::find(text("apiVersion"), text("kind")).unwrap();
+    kind.answer(&request(case))
+}
+
 /// Compares an answer with the recorded one.
 pub fn compare(case: &Value, answer: &Answer) -> Comparison {
     let mut out = Comparison::default();
@@ -69,6 +79,8 @@ pub fn compare(case: &Value, answer: &Answer) -> Comparison {
     let is_accepted = (expected == "accepted", actual == "accepted");
     out.outcome = Agreement::new(is_accepted.0 == is_accepted.1, difference);
     out.is_false_positive = is_accepted == (true, false);
+    let is_decode = (expected == "decode", actual == "decode");
+    out.decodes = Agreement::new(is_decode.0 == is_decode.1, difference);
     out.stage = Agreement::new(expected == actual, difference);
     if expected == "validate" {
         let expected = expected_causes(case);

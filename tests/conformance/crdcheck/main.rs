@@ -58,6 +58,23 @@ fn definitions_match_api_server() {
     scores.assert_floors(&score::DEFINITION_FLOORS);
 }
 
+#[test]
+fn built_in_kinds_match_api_server() {
+    let folder = cases::folder();
+    let mut scores = Scores::default();
+    if cases::projects(&folder).iter().all(|it| it != BUILT_IN) {
+        return;
+    }
+    let cases = cases::read(&folder, BUILT_IN).into_iter();
+    for case in cases.filter(|it| it["kind"] != "CustomResourceDefinition") {
+        let answer = compare::answer_built_in(&case);
+        let kind = case["kind"].as_str().unwrap();
+        scores.add(kind, &case, &compare::compare(&case, &answer));
+    }
+    scores.print();
+    scores.assert_floors(&score::BUILT_IN_FLOORS);
+}
+
 /// The fields and reasons of causes, for messages.
 fn names(set: &BTreeSet<(String, String)>) -> String {
     let names = set

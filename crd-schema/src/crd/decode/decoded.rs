@@ -12,14 +12,14 @@ pub enum ContentType {
 }
 
 /// The deepest nesting that is decoded. The API server's limit is 10,000.
-pub(in super::super) const DEPTH_MAX: usize = 256;
+pub(crate) const DEPTH_MAX: usize = 256;
 
 /// A decoded text.
 #[derive(Debug)]
-pub(in super::super) struct Decoded {
-    pub(in super::super) value: Value,
+pub(crate) struct Decoded {
+    pub(crate) value: Value,
     /// The paths of duplicate fields in JSON.
-    pub(in super::super) duplicates: Vec<String>,
+    pub(crate) duplicates: Vec<String>,
     /// Whether a mapping in YAML has a key more than once.
-    pub(in super::super) has_duplicate_keys: bool,
+    pub(crate) has_duplicate_keys: bool,
 }

@@ -7,10 +7,20 @@ use serde_json::{Map, Value};
 /// The most duplicates that are reported.
 const DUPLICATES_MAX: usize = 100;
 
+/// The value of a field that is set more than once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Duplicates {
+    /// The last value.
+    Replace,
+    /// All values, decoded into one variable in turn, as Go does for typed objects.
+    Merge,
+}
+
 /// Reads one value.
-pub(super) fn decode(text: &str) -> Result<Decoded, String> {
+pub(super) fn decode(text: &str, on_duplicate: Duplicates) -> Result<Decoded, String> {
     let mut reader = Reader {
         rest: text,
+        on_duplicate,
         duplicates: Vec::new(),
         is_too_large: false,
     };
@@ -31,6 +41,7 @@ pub(super) fn decode(text: &str) -> Result<Decoded, String> {
 
 struct Reader<'a> {
     rest: &'a str,
+    on_duplicate: Duplicates,
     duplicates: Vec<String>,
     is_too_large: bool,
 }
@@ -100,7 +111,13 @@ impl Reader<'_> {
             self.expect(":", "after object key")?;
             let field = join(path, &name);
             let value = self.value(&field, depth)?;
-            let is_duplicate = fields.insert(name, value).is_some();
+            let earlier = fields.remove(&name);
+            let is_duplicate = earlier.is_some();
+            let value = match earlier {
+                Some(earlier) if self.on_duplicate == Duplicates::Merge => merged(earlier, value),
+                _ => value,
+            };
+            fields.insert(name, value);
             if is_duplicate
                 && self.duplicates.len() < DUPLICATES_MAX
                 && !self.duplicates.contains(&field)
@@ -240,5 +257,27 @@ impl Reader<'_> {
         }
         self.rest = after;
         Ok(())
+    }
+}
+
+/// A value that is decoded into a variable with an earlier value.
+fn merged(earlier: Value, value: Value) -> Value {
+    match (earlier, value) {
+        (Value::Object(mut fields), Value::Object(later)) => {
+            for (name, value) in later {
+                let earlier = fields.remove(&name).unwrap_or_default();
+                fields.insert(name, merged(earlier, value));
+            }
+            Value::Object(fields)
+        }
+        (Value::Array(items), Value::Array(later)) => {
+            let mut items = items.into_iter();
+            let later = later.into_iter();
+            later
+                .map(|it| merged(items.next().unwrap_or_default(), it))
+                .collect()
+        }
+        (earlier @ Value::Object(_), Value::Null) => earlier,
+        (_, value) => value,
     }
 }

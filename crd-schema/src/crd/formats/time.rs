@@ -30,9 +30,9 @@ const LOOSE_UNITS: [(&[&str], i64); 8] = [
 
 /// A point in time: seconds since 1970 and nanoseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(in super::super) struct Instant {
-    pub(in super::super) seconds: i64,
-    pub(in super::super) nanos: i64,
+pub(crate) struct Instant {
+    pub(crate) seconds: i64,
+    pub(crate) nanos: i64,
 }
 
 fn digits(text: &str, count: usize) -> Option<(i64, &str)> {
@@ -104,7 +104,7 @@ fn is_time_with_zone(text: &str) -> Option<()> {
 }
 
 /// `time.Parse` with RFC 3339: one digit for the hour is enough, and a fraction may follow the seconds.
-pub(in super::super) fn parse_rfc3339(text: &str) -> Option<Instant> {
+pub(crate) fn parse_rfc3339(text: &str) -> Option<Instant> {
     let (local, rest) = local_time(text)?;
     if rest == "Z" {
         return Some(local);
@@ -182,7 +182,7 @@ fn local_time(text: &str) -> Option<(Instant, &str)> {
 }
 
 /// `time.ParseDuration`, in nanoseconds.
-pub(in super::super) fn parse_duration(text: &str) -> Option<i64> {
+pub(crate) fn parse_duration(text: &str) -> Option<i64> {
     let (is_negative, mut rest) = match text.strip_prefix('-') {
         Some(rest) => (true, rest),
         None => (false, text.strip_prefix('+').unwrap_or(text)),

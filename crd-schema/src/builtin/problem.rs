@@ -1,0 +1,20 @@
+//! A problem that the decoder reports.
+
+/// A problem of one field of an object.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Problem {
+    /// The kind has no such field.
+    Unknown {
+        /// The field, such as `spec.containers[0].imagePullpolicy`.
+        field: String,
+        /// The most similar field that the kind has there.
+        suggestion: Option<&'static str>,
+    },
+    /// The value has the wrong type.
+    WrongType {
+        /// The field, such as `spec.replicas`.
+        field: String,
+        /// The actual and the expected type.
+        reason: String,
+    },
+}

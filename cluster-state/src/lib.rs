@@ -30,6 +30,7 @@ mod preemption_obstacle;
 mod quantities;
 pub mod queue_policies;
 mod quota_specs;
+pub mod scheduling_fields;
 pub mod settings;
 mod uncovered_resources;
 mod workload_phase;

@@ -11,6 +11,7 @@
 //! | namespace | whether the ClusterQueue accepts its workloads |
 //!
 //! [`ClusterState`] stores all of them, and applies one watch event at a time to the state of the core.
+//! [`placement_state::PlacementState`] does so for nodes, pods and disruption budgets, to the core's placement.
 //!
 //! Not read: pod groups and placements, the switch `podShouldBeDeletedWhenPreempted` of `elastic`, tolerations with `Gt`
 //! and `Lt`, `LimitRange`s, `RuntimeClass`es (the overhead is read from the template).

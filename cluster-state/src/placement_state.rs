@@ -6,7 +6,7 @@
 //! - A pod that is bound to a node and has not ended takes room. All other pods are ignored.
 //! - The pods of a workload are one unit, or a unit each (its disruption mode). A pod of no workload is a unit with its
 //!   own priority.
-//! - Pods with a system priority, mirror pods and the pods of DaemonSets are never victims.
+//! - Pods with a system priority, mirror pods and the pods of a `DaemonSet` are never victims.
 //! - The pods of an evicted workload, and terminating pods, are expected to release their room: a plan that needs only
 //!   this room waits for it, and preempts no unit.
 //! - Reservations take the room of an admitted workload until its pods are bound.
@@ -23,6 +23,7 @@ mod pod_values;
 mod request;
 mod reserve;
 mod unit_store;
+mod workload_entry;
 
 pub use request::{
     PlacementDecision, PlacementOutcome, PlacementPodSet, PlacementRequest, Victim, VictimRef,
@@ -37,7 +38,8 @@ use lockkeeper_preemption::{BudgetId, HostId};
 use node_values::{BudgetValues, NodeValues};
 use pod_values::PodValues;
 use std::collections::BTreeMap;
-use unit_store::{UnitStore, object_key, split_key};
+use unit_store::UnitStore;
+use workload_entry::{object_key, split_key};
 
 /// Nodes, bound pods, disruption budgets and workloads as the state of the core's placement.
 #[derive(Clone, Debug)]

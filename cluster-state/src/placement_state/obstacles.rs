@@ -7,6 +7,7 @@ use lockkeeper_preemption::placement::{FilterRejection, Overlay, Shape, Strategy
 use lockkeeper_preemption::{HostId, ResourceId};
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
+use std::fmt::Write;
 
 /// The most reasons in a message: the number of different taints has no limit.
 const REASONS_MAX: usize = 8;
@@ -49,7 +50,8 @@ pub(super) fn message(
         placed => format!("only {placed} of {total} pods fit on {nodes}"),
     };
     if let Some(pod_set) = pod_set.filter(|_| pod_plan.pod_sets.len() > 1) {
-        message.push_str(&format!(" (pod set {:?})", pod_set.name));
+        // Writing to a string returns no error.
+        let _ = write!(message, " (pod set {:?})", pod_set.name);
     }
     if reasons.is_empty() {
         message.push_str(if never { "" } else { WITHOUT_LOWER });

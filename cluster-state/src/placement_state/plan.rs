@@ -3,7 +3,8 @@
 use super::obstacles;
 use super::pod_plan::{PodPlan, pod_set_shapes};
 use super::request::{PlacementDecision, PlacementOutcome, PlacementRequest, Victim};
-use super::unit_store::{UnitStore, object_key, split_key};
+use super::unit_store::UnitStore;
+use super::workload_entry::{object_key, split_key};
 use lockkeeper_preemption::UnitId;
 use lockkeeper_preemption::gang::{
     DroppedNomination, GangDecision, GangOutcome, GangTrace, PreemptionRequest, Unit,

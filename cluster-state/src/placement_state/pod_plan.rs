@@ -1,7 +1,7 @@
 //! The pods of a placement request, while they are in the core.
 
 use super::request::{PlacementPodSet, PlacementRequest};
-use super::unit_store::{Reservation, group_spec, policy};
+use super::workload_entry::{Reservation, pod_group, policy};
 use crate::pod_requests::pod_requests;
 use crate::scheduling_fields::{has_label, pod_shape, toleration};
 use k8s_openapi::api::core::v1::PodSpec;
@@ -136,7 +136,7 @@ impl<'a> PodPlan<'a> {
                 priority: Some(request.priority),
                 preemption: Some(preemption),
                 count_min: Some(u32::try_from(total).unwrap_or(u32::MAX)),
-                ..group_spec("", "/plan")
+                ..pod_group("", "/plan")
             })
         });
         let mut nominated: Vec<Option<HostId>> = Vec::with_capacity(total);

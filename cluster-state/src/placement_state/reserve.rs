@@ -2,7 +2,8 @@
 
 use super::pod_plan::{pod_set_shapes, reservations};
 use super::request::{PlacementRequest, WorkloadUnit};
-use super::unit_store::{UnitStore, object_key};
+use super::unit_store::UnitStore;
+use super::workload_entry::object_key;
 use lockkeeper_api::workload::{DisruptionMode, NominatedPlacement};
 use std::collections::BTreeSet;
 

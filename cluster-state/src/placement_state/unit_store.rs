@@ -2,13 +2,12 @@
 
 use super::pod_values::PodValues;
 use super::request::WorkloadUnit;
-use lockkeeper_api::workload::DisruptionMode;
-use lockkeeper_preemption::gang::{
-    DisruptionMode as CoreMode, GangCluster, GangOptions, GroupKey, GroupSpec, MemberSpec,
-    PreemptionUnitKind,
+use super::workload_entry::{
+    Properties, Reservation, WorkloadEntry, object_key, pod_group, split_key,
 };
+use lockkeeper_preemption::gang::{GangCluster, GangOptions, GroupSpec, MemberSpec};
 use lockkeeper_preemption::placement::{Labels, PodPreemption, PodSpec};
-use lockkeeper_preemption::{GroupId, HostId, PodId, ShapeId};
+use lockkeeper_preemption::{GroupId, PodId};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The namespace and the uid of an owner of pods. A tenant can write any uid into a label of its own namespace, so the
@@ -22,56 +21,6 @@ pub(super) struct PodEntry {
     /// The key of its workload.
     pub(super) workload: Option<String>,
     id: PodId,
-}
-
-/// The room of a pod that is not bound yet.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Reservation {
-    /// Unique among the pods and reservations of the namespace, since no name of a pod has a slash.
-    pub(super) name: String,
-    pub(super) host: HostId,
-    pub(super) shape: ShapeId,
-}
-
-/// A workload with its pods.
-#[derive(Clone, Debug)]
-pub(super) struct WorkloadEntry {
-    pub(super) group: GroupId,
-    properties: Properties,
-    /// The keys of its bound pods.
-    pub(super) pods: BTreeSet<String>,
-    pub(super) reservations: BTreeMap<Reservation, PodId>,
-}
-
-/// The owned form of a [`WorkloadUnit`].
-#[derive(Clone, Debug, PartialEq, Eq)]
-struct Properties {
-    /// Sorted.
-    owner_uids: Vec<String>,
-    priority: i32,
-    preemption_priority: i32,
-    never_preempts: bool,
-    is_evicted: bool,
-    disruption: DisruptionMode,
-}
-
-impl Properties {
-    fn from_unit(unit: &WorkloadUnit<'_>) -> Self {
-        let mut owner_uids: Vec<String> =
-            unit.owner_uids.iter().map(|it| (*it).to_owned()).collect();
-        owner_uids.retain(|it| !it.is_empty());
-        owner_uids.sort_unstable();
-        owner_uids.dedup();
-        Self {
-            owner_uids,
-            priority: unit.priority,
-            // A unit with less preemption than scheduling priority could preempt its own preemptor in turn.
-            preemption_priority: unit.preemption_priority.max(unit.priority),
-            never_preempts: unit.never_preempts,
-            is_evicted: unit.is_evicted,
-            disruption: unit.disruption,
-        }
-    }
 }
 
 /// The pods, workloads and reservations.
@@ -97,9 +46,9 @@ impl UnitStore {
     pub(super) fn new() -> Self {
         let mut cluster = GangCluster::new(GangOptions::default());
         // No preemptor has a priority above the first.
-        let exempt = set_pod_group(&mut cluster, "", "/exempt", i32::MAX);
+        let exempt = set_single_pods(&mut cluster, "/exempt", i32::MAX);
         // The search for the lowest sufficient priority considers these pods before all others.
-        let leaving = set_pod_group(&mut cluster, "", "/leaving", i32::MIN);
+        let leaving = set_single_pods(&mut cluster, "/leaving", i32::MIN);
         Self {
             cluster,
             pods: BTreeMap::new(),
@@ -131,13 +80,13 @@ impl UnitStore {
             return;
         }
         if let Some(uid) = before.map(|it| &it.uid) {
-            if *uid != values.uid {
-                // Another pod with the same name, which may take a reservation of its workload.
-                self.remove_pod(key);
-            } else {
+            if *uid == values.uid {
                 self.unindex_owners(key);
                 // The pod may have moved or terminated.
                 self.grow_revision();
+            } else {
+                // Another pod with the same name, which may take a reservation of its workload.
+                self.remove_pod(key);
             }
         }
         let namespace = split_key(key).0;
@@ -148,17 +97,14 @@ impl UnitStore {
                 .or_default()
                 .insert(key.to_owned());
         }
-        match self.pods.get_mut(key) {
-            Some(entry) => entry.values = values,
-            None => {
-                let entry = PodEntry {
-                    values,
-                    workload: None,
-                    id: PodId::default(),
-                };
-                self.pods.insert(key.to_owned(), entry);
-            }
-        }
+        let workload = self.pods.get(key).and_then(|it| it.workload.clone());
+        let entry = PodEntry {
+            values,
+            workload,
+            // Set when the core has the pod.
+            id: PodId::default(),
+        };
+        self.pods.insert(key.to_owned(), entry);
         self.assign_workload(key);
     }
 
@@ -194,16 +140,8 @@ impl UnitStore {
         if before.is_some_and(|it| it.properties == properties) {
             return;
         }
-        let group = self.cluster.set_group(&GroupSpec {
-            mode: match unit.disruption {
-                DisruptionMode::Pod => CoreMode::Pod,
-                DisruptionMode::PodGroup => CoreMode::PodGroup,
-            },
-            priority: Some(properties.priority),
-            preemption_priority: Some(properties.preemption_priority),
-            preemption: Some(policy(properties.never_preempts)),
-            ..group_spec(unit.namespace, unit.name)
-        });
+        let group = properties.group(unit.namespace, unit.name);
+        let group = self.cluster.set_group(&group);
         self.workloads_by_group.insert(group, key.clone());
         let mut changed = self.unindex_workload(&key);
         for uid in &properties.owner_uids {
@@ -326,9 +264,10 @@ impl UnitStore {
                 host: Some(values.host),
                 shape: values.shape,
                 // The disruption has happened already: no budget is charged for it again.
-                labels: match is_leaving {
-                    true => Labels::default(),
-                    false => values.labels.clone(),
+                labels: if is_leaving {
+                    Labels::default()
+                } else {
+                    values.labels.clone()
                 },
                 priority: values.priority,
                 preemption: values.preemption,
@@ -450,46 +389,10 @@ fn remove_from_index(
     }
 }
 
-/// A group of single pods with a priority for scheduling and preemption.
-fn set_pod_group(cluster: &mut GangCluster, namespace: &str, name: &str, priority: i32) -> GroupId {
+/// A group of single pods with a priority for scheduling and preemption. No object has a name with a slash.
+fn set_single_pods(cluster: &mut GangCluster, name: &str, priority: i32) -> GroupId {
     cluster.set_group(&GroupSpec {
         priority: Some(priority),
-        ..group_spec(namespace, name)
+        ..pod_group("", name)
     })
-}
-
-/// A group without properties.
-pub(super) const fn group_spec<'a>(namespace: &'a str, name: &'a str) -> GroupSpec<'a> {
-    GroupSpec {
-        key: GroupKey {
-            kind: PreemptionUnitKind::PodGroup,
-            namespace,
-            name,
-        },
-        parent: None,
-        mode: CoreMode::Pod,
-        priority: None,
-        preemption_priority: None,
-        preemption: None,
-        count_min: None,
-    }
-}
-
-/// The preemption policy of a workload.
-pub(super) const fn policy(never_preempts: bool) -> PodPreemption {
-    if never_preempts {
-        PodPreemption::Never
-    } else {
-        PodPreemption::LowerPriority
-    }
-}
-
-/// The key of an object: `namespace/name`.
-pub(super) fn object_key(namespace: &str, name: &str) -> String {
-    format!("{namespace}/{name}")
-}
-
-/// The namespace and the name of a key.
-pub(super) fn split_key(key: &str) -> (&str, &str) {
-    key.split_once('/').unwrap_or(("", key))
 }

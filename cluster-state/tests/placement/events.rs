@@ -111,12 +111,12 @@ fn nodes_come_and_leave() {
     let revision = state.revision();
     let mut heartbeat = node("a", 1);
     heartbeat["status"]["conditions"] = json!([{"type": "Ready", "status": "True"}]);
-    state.set_node(&object(heartbeat));
+    state.set_node(&object(&heartbeat));
     assert_eq!(state.revision(), revision, "nothing changed");
     state.remove_node("a");
     assert!(state.revision() > revision);
     assert_eq!(plan(&mut state, 1, 0), "fits b:1");
-    state.set_node(&object(node("a", 2)));
+    state.set_node(&object(&node("a", 2)));
     assert_eq!(plan(&mut state, 3, 0), "fits a:2,b:1");
 }
 

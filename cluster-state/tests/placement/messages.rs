@@ -21,11 +21,11 @@ fn obstacles_are_counted_by_node() {
     for (name, zone) in [("a", "x"), ("b", "x"), ("c", "x"), ("d", "y"), ("e", "y")] {
         let mut node = node(name, 1);
         node["metadata"]["labels"]["zone"] = zone.into();
-        state.set_node(&object(node));
+        state.set_node(&object(&node));
     }
     let pods = ["a", "b", "c"].map(|it| pod(&format!("p-{it}"), it, 1, 50));
     set_pods(&mut state, pods);
-    let template = object(zone(&json!("x")));
+    let template = object(&zone(&json!("x")));
     let decision = text(&state.plan(&request(&template, 4, 10)));
     assert_eq!(
         decision,
@@ -62,7 +62,7 @@ fn each_obstacle_has_a_text() {
     ];
     for (node, expected) in cases {
         let mut state = PlacementState::new();
-        state.set_node(&object(node));
+        state.set_node(&object(&node));
         let decision = plan(&mut state, 1, 0);
         assert_eq!(
             decision,
@@ -95,10 +95,10 @@ fn flavors_add_selectors_and_tolerations() {
     let mut tainted = node("a", 1);
     tainted["spec"]["taints"] = json!([{"key": "dedicated", "effect": "NoSchedule"}]);
     let mut state = PlacementState::new();
-    state.set_node(&object(tainted));
-    state.set_node(&object(node("b", 1)));
+    state.set_node(&object(&tainted));
+    state.set_node(&object(&node("b", 1)));
     let template = template(1);
-    let toleration = object(json!({"key": "dedicated", "operator": "Exists"}));
+    let toleration = object(&json!({"key": "dedicated", "operator": "Exists"}));
     let mut request = request(&template, 1, 0);
     request.pod_sets[0].node_selector = vec![("kubernetes.io/hostname", "a")];
     assert!(text(&state.plan(&request)).starts_with("infeasible"));
@@ -111,7 +111,7 @@ fn invalid_and_excessive_requests_are_infeasible() {
     let mut state = state(&["a"], 1);
     let mut invalid = json!({"spec": {"containers": [{"name": "main"}]}});
     invalid["spec"]["containers"][0]["resources"] = json!({"requests": {"cpu": "-1"}});
-    let template = object(invalid);
+    let template = object(&invalid);
     assert_eq!(
         text(&state.plan(&request(&template, 1, 0))),
         "infeasible pod set \"main\": template.spec.containers[0].resources.requests[cpu]: \
@@ -136,7 +136,7 @@ fn init_containers_overhead_and_pod_level_requests_count() {
         "overhead": {GPU: "1"},
     });
     // The init container and the sidecar beside it need 3, the overhead 1.
-    let template = object(json!({"spec": spec}));
+    let template = object(&json!({"spec": spec}));
     for (gpus, fits) in [(3, false), (4, true)] {
         let mut state = state(&["a"], gpus);
         let decision = text(&state.plan(&request(&template, 1, 0)));

@@ -45,19 +45,20 @@ fn placement_without_victims_replaces_nomination() {
     assert_eq!(plan(&mut state, 1, &placement(&[("a", 1)])), "fits c:1");
 }
 
+type Change<'a> = &'a dyn Fn(&mut PlacementState);
+
 #[test]
 fn invalid_nominations_are_dropped() {
     let cordon = |state: &mut PlacementState| {
         let mut cordoned = node("b", 1);
         cordoned["spec"]["unschedulable"] = true.into();
-        state.set_node(&object(cordoned));
+        state.set_node(&object(&cordoned));
     };
     let remove = |state: &mut PlacementState| state.remove_node("b");
     let occupy = |state: &mut PlacementState| {
         state.remove_pod("ns", "gang-b");
         set_pods(state, [pod("urgent", "b", 1, 11)]);
     };
-    type Change<'a> = &'a dyn Fn(&mut PlacementState);
     let cases: [(Change<'_>, &str); 3] = [
         (&cordon, "is cordoned"),
         (&remove, "does not exist"),

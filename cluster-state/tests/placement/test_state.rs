@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 pub(crate) const GPU: &str = "example.com/gpu";
 
-pub(crate) fn object<T: DeserializeOwned>(value: Value) -> T {
+pub(crate) fn object<T: DeserializeOwned>(value: &Value) -> T {
     serde_json::from_value(value.clone()).unwrap_or_else(|e| panic!("{e}:\n{value}"))
 }
 
@@ -47,7 +47,7 @@ pub(crate) fn pod_of(owner: &str, name: &str, node: &str, gpus: i64) -> Value {
 }
 
 pub(crate) fn template(gpus: i64) -> PodTemplateSpec {
-    object(json!({"spec": pod_spec(gpus)}))
+    object(&json!({"spec": pod_spec(gpus)}))
 }
 
 /// A workload with its name as the uid of its owner.
@@ -102,14 +102,14 @@ pub(crate) fn placement(nodes: &[(&str, i32)]) -> NominatedPlacement {
 pub(crate) fn state(nodes: &[&str], gpus: i64) -> PlacementState {
     let mut state = PlacementState::new();
     for name in nodes {
-        state.set_node(&object(node(name, gpus)));
+        state.set_node(&object(&node(name, gpus)));
     }
     state
 }
 
 pub(crate) fn set_pods(state: &mut PlacementState, pods: impl IntoIterator<Item = Value>) {
     for pod in pods {
-        state.set_pod(&object(pod));
+        state.set_pod(&object(&pod));
     }
 }
 

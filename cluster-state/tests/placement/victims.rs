@@ -42,16 +42,16 @@ fn budget_protects_pods_where_possible() {
     protected["metadata"]["labels"] = json!({"app": "web"});
     set_pods(&mut state, [protected, pod("q", "b", 1, 0)]);
     assert_eq!(plan(&mut state, 1, 10), "preempts pod/p for a:1");
-    state.set_budget(&object(budget(0)));
+    state.set_budget(&object(&budget(0)));
     let revision = state.revision();
     assert_eq!(plan(&mut state, 1, 10), "preempts pod/q for b:1");
     assert_eq!(plan(&mut state, 2, 10), "preempts pod/p! pod/q for a:1,b:1");
-    state.set_budget(&object(budget(0)));
+    state.set_budget(&object(&budget(0)));
     assert_eq!(state.revision(), revision, "nothing changed");
-    state.set_budget(&object(budget(1)));
+    state.set_budget(&object(&budget(1)));
     assert!(state.revision() > revision);
     assert_eq!(plan(&mut state, 2, 10), "preempts pod/p pod/q for a:1,b:1");
-    state.set_budget(&object(budget(0)));
+    state.set_budget(&object(&budget(0)));
     state.remove_budget("ns", "budget");
     assert_eq!(plan(&mut state, 1, 10), "preempts pod/p for a:1");
 }

@@ -11,6 +11,7 @@
 //! | namespace | whether the ClusterQueue accepts its workloads |
 //!
 //! [`ClusterState`] stores all of them, and applies one watch event at a time to the state of the core.
+//! [`placement_state::PlacementState`] does so for nodes, pods and disruption budgets, to the core's placement.
 //!
 //! Not read: pod groups and placements, the switch `podShouldBeDeletedWhenPreempted` of `elastic`, tolerations with `Gt`
 //! and `Lt`, `LimitRange`s, `RuntimeClass`es (the overhead is read from the template).
@@ -25,11 +26,13 @@ pub mod label_selector;
 mod object_store;
 mod overflow_guard;
 mod pending_message;
+pub mod placement_state;
 mod pod_requests;
 mod preemption_obstacle;
 mod quantities;
 pub mod queue_policies;
 mod quota_specs;
+pub mod scheduling_fields;
 pub mod settings;
 mod uncovered_resources;
 mod workload_phase;

@@ -8,7 +8,6 @@ mod answer;
 mod build;
 mod error;
 mod json;
-mod pod_shape;
 mod scenario;
 mod scheduler_message;
 mod text;
@@ -18,7 +17,6 @@ pub use answer::{ScenarioAnswer, evaluate};
 pub use build::{LoadedGangScenario, load, options};
 pub use error::GangError;
 pub use json::to_json;
-pub use pod_shape::pod_shape;
 pub use scenario::{
     Budget, DisruptionTarget, Features, FixedPlacement, GangScenario, Group, Kind, Node,
     NodeAssignment, Pod, Preemptor, Selector, Victim, is_gang_scenario,

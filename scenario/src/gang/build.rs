@@ -2,20 +2,20 @@
 
 use super::amounts::{parse_amount, pod_spec_requests};
 use super::error::GangError;
-use super::pod_shape::{pod_shape, selector, taint};
 use super::scenario::{
     FilterStatus, GangScenario, Group, Kind, Mode, Node, Pod, Policy, Preemptor, SchedulerBehavior,
     UnitKind, Victim,
 };
 use super::validate::validate;
 use crate::amount_text::AmountText;
+use lockkeeper_cluster_state::scheduling_fields::{label_selector, labels, pod_shape, taint};
 use lockkeeper_preemption::gang::{
     BudgetSpec, DisruptionMode, FeatureGates, GangCluster, GangOptions, GroupKey, GroupSpec,
     Importance, MemberSpec, NodeSample, PreemptionRequest, PreemptionUnitKind as CoreKind,
     SchedulerCompatibility,
 };
 use lockkeeper_preemption::placement::{
-    HostSpec, Labels, PodPreemption, PodSpec as CorePod, Shape, Strategy,
+    HostSpec, PodPreemption, PodSpec as CorePod, Selector, Shape, Strategy,
 };
 use lockkeeper_preemption::{Amount, GroupId, HostId, PodId, ResourceId, UnitId};
 use std::collections::BTreeMap;
@@ -171,6 +171,20 @@ pub fn load(
     set_victims(&mut loaded, &scenario.victims)?;
     restrict_nodes(&mut loaded, scenario)?;
     Ok(loaded)
+}
+
+fn selector(
+    gang_cluster: &mut GangCluster,
+    selector: &super::scenario::Selector,
+    at: &str,
+) -> Result<Selector, GangError> {
+    let requirements = selector.match_expressions.iter();
+    let requirements = requirements.map(|it| (&*it.key, &*it.op, &*it.values));
+    let selector = label_selector(gang_cluster, &selector.match_labels, requirements);
+    selector.map_err(|operator| GangError::Operator {
+        at: at.to_owned(),
+        operator: operator.to_owned(),
+    })
 }
 
 fn add_host(gang_cluster: &mut GangCluster, node: &Node, at: usize) -> Result<HostId, GangError> {
@@ -424,13 +438,6 @@ fn preemption_policy(policy: Policy) -> PodPreemption {
         Policy::PreemptLowerPriority => PodPreemption::LowerPriority,
         Policy::Never => PodPreemption::Never,
     }
-}
-
-fn labels(gang_cluster: &mut GangCluster, labels: &BTreeMap<String, String>) -> Labels {
-    let pairs = labels.iter();
-    Labels::from_pairs(
-        pairs.map(|(key, value)| (gang_cluster.symbol(key), gang_cluster.symbol(value))),
-    )
 }
 
 fn amounts(

@@ -1,24 +1,21 @@
-//! Decodes the scheduling fields of Kubernetes' objects: selectors, affinity, tolerations, taints.
+//! Decodes the scheduling fields of Kubernetes' objects: labels, selectors, affinity, tolerations, taints.
 
-use super::error::GangError;
 use k8s_openapi::api::core::v1::{
     NodeSelectorRequirement, NodeSelectorTerm, PodSpec, Taint, Toleration,
 };
 use lockkeeper_preemption::gang::GangCluster;
 use lockkeeper_preemption::placement::{
-    Affinity, AffinityTerm, LabelCondition, Requirement, Selector, Shape, Taint as CoreTaint,
-    TaintEffect, Toleration as CoreToleration, TolerationCondition,
+    Affinity, AffinityTerm, LabelCondition, Labels, Requirement, Selector, Shape,
+    Taint as CoreTaint, TaintEffect, Toleration as CoreToleration, TolerationCondition,
 };
+use std::collections::BTreeMap;
 
 /// The node selector, the required node affinity and the tolerations of a pod; the caller adds its requests. A term
 /// that Kubernetes would reject matches no node; a toleration with `Gt` or `Lt` tolerates no taint.
 #[must_use]
 pub fn pod_shape(gang_cluster: &mut GangCluster, spec: &PodSpec) -> Shape {
     let selector = spec.node_selector.iter().flatten();
-    let selector = selector.map(|(key, value)| Requirement {
-        key: gang_cluster.symbol(key),
-        condition: LabelCondition::In(Box::new([gang_cluster.symbol(value)])),
-    });
+    let selector = selector.map(|(key, value)| has_label(gang_cluster, key, value));
     let selector = Selector(selector.collect());
     let of_nodes = spec
         .affinity
@@ -93,33 +90,49 @@ fn condition(
     }
 }
 
-/// A label selector.
-pub(super) fn selector(
+/// The requirement that a label has this value.
+pub(crate) fn has_label(gang_cluster: &mut GangCluster, key: &str, value: &str) -> Requirement {
+    Requirement {
+        key: gang_cluster.symbol(key),
+        condition: LabelCondition::In(Box::new([gang_cluster.symbol(value)])),
+    }
+}
+
+/// A label selector, from its labels and from its requirements with key, operator and values.
+///
+/// # Errors
+///
+/// The first unknown operator.
+pub fn label_selector<'a>(
     gang_cluster: &mut GangCluster,
-    selector: &super::scenario::Selector,
-    at: &str,
-) -> Result<Selector, GangError> {
-    let mut all = Vec::new();
-    for (key, value) in &selector.match_labels {
+    labels: impl IntoIterator<Item = (&'a String, &'a String)>,
+    expressions: impl IntoIterator<Item = (&'a str, &'a str, &'a [String])>,
+) -> Result<Selector, &'a str> {
+    let labels = labels.into_iter();
+    let mut all: Vec<Requirement> = labels
+        .map(|(key, value)| has_label(gang_cluster, key, value))
+        .collect();
+    for (key, operator, values) in expressions {
         all.push(Requirement {
             key: gang_cluster.symbol(key),
-            condition: LabelCondition::In(Box::new([gang_cluster.symbol(value)])),
+            condition: condition(gang_cluster, operator, values).ok_or(operator)?,
         });
-    }
-    for requirement in &selector.match_expressions {
-        let key = gang_cluster.symbol(&requirement.key);
-        let condition = condition(gang_cluster, &requirement.op, &requirement.values);
-        let condition = condition.ok_or_else(|| GangError::Operator {
-            at: at.to_owned(),
-            operator: requirement.op.clone(),
-        })?;
-        all.push(Requirement { key, condition });
     }
     Ok(Selector(all.into()))
 }
 
+/// The labels of an object.
+#[must_use]
+pub fn labels(gang_cluster: &mut GangCluster, labels: &BTreeMap<String, String>) -> Labels {
+    let pairs = labels.iter();
+    Labels::from_pairs(
+        pairs.map(|(key, value)| (gang_cluster.symbol(key), gang_cluster.symbol(value))),
+    )
+}
+
 /// A taint of a node; `None` if its effect is unknown.
-pub(super) fn taint(gang_cluster: &mut GangCluster, taint: &Taint) -> Option<CoreTaint> {
+#[must_use]
+pub fn taint(gang_cluster: &mut GangCluster, taint: &Taint) -> Option<CoreTaint> {
     Some(CoreTaint {
         key: gang_cluster.symbol(&taint.key),
         value: gang_cluster.symbol(taint.value.as_deref().unwrap_or_default()),
@@ -127,7 +140,11 @@ pub(super) fn taint(gang_cluster: &mut GangCluster, taint: &Taint) -> Option<Cor
     })
 }
 
-fn toleration(gang_cluster: &mut GangCluster, toleration: &Toleration) -> Option<CoreToleration> {
+/// A toleration; `None` if it tolerates no taint: its operator or its effect is unknown.
+pub(crate) fn toleration(
+    gang_cluster: &mut GangCluster,
+    toleration: &Toleration,
+) -> Option<CoreToleration> {
     let key = toleration.key.as_deref().filter(|it| !it.is_empty());
     let given = toleration.effect.as_deref().filter(|it| !it.is_empty());
     let value = toleration.value.as_deref().unwrap_or_default();

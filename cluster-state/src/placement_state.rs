@@ -1,0 +1,203 @@
+//! Nodes, bound pods, disruption budgets and workloads as the state of the core's placement.
+//!
+//! [`PlacementState`] applies one watch event at a time, and plans workloads: on which nodes their pods run, and which
+//! units are preempted for them.
+//!
+//! - A pod that is bound to a node and has not ended takes room. All other pods are ignored.
+//! - The pods of a workload are one unit, or a unit each (its disruption mode). A pod of no workload is a unit with its
+//!   own priority.
+//! - Pods with a system priority, mirror pods and the pods of a `DaemonSet` are never victims.
+//! - The pods of an evicted workload, and terminating pods, are expected to release their room: a plan that needs only
+//!   this room waits for it, and preempts no unit.
+//! - Reservations take the room of an admitted workload until its pods are bound.
+//!
+//! Limits of the model: ports, volumes, devices, pod affinity and topology spread are not modelled, nor are the scores
+//! of kube-scheduler. A pod that is resized in place counts with the requests of its spec. Interned strings, such as
+//! the values of labels, are never released.
+
+mod node_values;
+mod obstacles;
+mod plan;
+mod pod_plan;
+mod pod_values;
+mod request;
+mod reserve;
+mod unit_store;
+mod workload_entry;
+
+pub use request::{
+    PlacementDecision, PlacementOutcome, PlacementPodSet, PlacementRequest, Victim, VictimRef,
+    WorkloadUnit,
+};
+
+use crate::error::object_key as key_of_object;
+use k8s_openapi::api::core::v1::{Node, Pod};
+use k8s_openapi::api::policy::v1::PodDisruptionBudget;
+use lockkeeper_api::workload::NominatedPlacement;
+use lockkeeper_preemption::{BudgetId, HostId};
+use node_values::{BudgetValues, NodeValues};
+use pod_values::PodValues;
+use std::collections::BTreeMap;
+use unit_store::UnitStore;
+use workload_entry::{object_key, split_key};
+
+/// Nodes, bound pods, disruption budgets and workloads as the state of the core's placement.
+#[derive(Clone, Debug)]
+pub struct PlacementState {
+    store: UnitStore,
+    /// By name.
+    nodes: BTreeMap<String, (NodeValues, HostId)>,
+    /// By `namespace/name`.
+    budgets: BTreeMap<String, (BudgetValues, BudgetId)>,
+}
+
+impl Default for PlacementState {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl PlacementState {
+    /// An empty state, with the algorithm of KEP-5710.
+    #[must_use]
+    pub fn new() -> Self {
+        Self {
+            store: UnitStore::new(),
+            nodes: BTreeMap::new(),
+            budgets: BTreeMap::new(),
+        }
+    }
+
+    /// Adds or updates a node. Costs the pods of the node; a heartbeat changes nothing.
+    pub fn set_node(&mut self, node: &Node) {
+        let name = node.metadata.name.as_deref().unwrap_or_default();
+        let values = NodeValues::from_node(&mut self.store.cluster, node);
+        if self.nodes.get(name).is_some_and(|it| it.0 == values) {
+            return;
+        }
+        let host = self.store.cluster.set_host(values.spec(name));
+        self.nodes.insert(name.to_owned(), (values, host));
+        self.store.grow_revision();
+    }
+
+    /// Removes a node. Its pods stay until they are removed as well.
+    pub fn remove_node(&mut self, name: &str) {
+        if let Some((_, host)) = self.nodes.remove(name) {
+            self.store.cluster.remove_host(host);
+            self.store.grow_revision();
+        }
+    }
+
+    /// Adds or updates a pod that is bound to a node and has not ended; removes every other pod. The first event of a
+    /// bound pod replaces a reservation of its workload. Costs the pods of the node, and the reservations of the
+    /// workload.
+    pub fn set_pod(&mut self, pod: &Pod) {
+        let metadata = &pod.metadata;
+        let namespace = metadata.namespace.as_deref().unwrap_or_default();
+        let key = object_key(namespace, metadata.name.as_deref().unwrap_or_default());
+        match PodValues::from_pod(&mut self.store.cluster, pod) {
+            Some(values) => self.store.set_pod(&key, values),
+            None => self.store.remove_pod(&key),
+        }
+    }
+
+    /// Removes a pod. Costs the pods of its node.
+    pub fn remove_pod(&mut self, namespace: &str, name: &str) {
+        self.store.remove_pod(&object_key(namespace, name));
+    }
+
+    /// Adds or updates a disruption budget. As in kube-scheduler, a budget without a selector, or with an empty or an
+    /// invalid one, protects no pod. Costs all pods.
+    pub fn set_budget(&mut self, budget: &PodDisruptionBudget) {
+        let key = key_of_object(&budget.metadata);
+        let values = BudgetValues::from_budget(&mut self.store.cluster, budget);
+        if self.budgets.get(&key).is_some_and(|it| it.0 == values) {
+            return;
+        }
+        let (namespace, name) = split_key(&key);
+        let id = values.apply(&mut self.store.cluster, namespace, name);
+        self.budgets.insert(key, (values, id));
+        self.store.grow_revision();
+    }
+
+    /// Removes a disruption budget. Costs all pods.
+    pub fn remove_budget(&mut self, namespace: &str, name: &str) {
+        if let Some((_, id)) = self.budgets.remove(&object_key(namespace, name)) {
+            self.store.cluster.remove_budget(id);
+            self.store.grow_revision();
+        }
+    }
+
+    /// Adds or updates a workload. The pods of its namespace belong to it whose uid, whose controller's uid, or whose
+    /// label `jobset.sigs.k8s.io/jobset-uid` is one of the owner uids, whether they arrive before or after. Costs the
+    /// pods of the workload; an unchanged workload costs nothing.
+    pub fn set_workload(&mut self, workload: &WorkloadUnit<'_>) {
+        self.store.set_workload(workload);
+    }
+
+    /// Removes a workload and its reservations. Each of its pods becomes a unit by itself. Costs the pods of the
+    /// workload.
+    pub fn remove_workload(&mut self, namespace: &str, name: &str) {
+        self.store.remove_workload(&object_key(namespace, name));
+    }
+
+    /// Decides on which nodes the pods of a workload run, and which units are preempted for it. The same state returns
+    /// the same decision. Changes no visible state: the room of the workload's own reservations counts as free.
+    ///
+    /// A nominated placement that is still valid forbids new preemptions; a placement without victims replaces it.
+    ///
+    /// Costs the pods of the request, the nodes times the logarithm of the priorities, the units that a budget
+    /// protects, and the units on the nodes of the placement; if the pods do not fit, all pods once more.
+    pub fn plan(&mut self, request: &PlacementRequest<'_>) -> PlacementDecision {
+        plan::plan(&mut self.store, request)
+    }
+
+    /// Takes the room of an admitted workload's pods on their nodes, until the pods themselves are bound: each bound
+    /// pod of the workload, also those that are bound already, replaces one reservation. That is one on the same node,
+    /// else one with the same requests, else any. Replaces an earlier reservation of the workload. A request with
+    /// an invalid template reserves nothing. Costs the pods of the workload, squared while many of them are bound.
+    pub fn reserve(&mut self, request: &PlacementRequest<'_>, placement: &NominatedPlacement) {
+        reserve::reserve(&mut self.store, request, placement);
+    }
+
+    /// Releases the reservations of a workload. Costs the pods of the workload.
+    pub fn release(&mut self, namespace: &str, name: &str) {
+        let removed = self.store.take_reservations(&object_key(namespace, name));
+        if !removed.is_empty() {
+            self.store.grow_revision();
+        }
+    }
+
+    /// Whether a workload has reservations that no bound pod has replaced.
+    #[must_use]
+    pub fn has_reservation(&self, namespace: &str, name: &str) -> bool {
+        let workload = self.store.workloads.get(&object_key(namespace, name));
+        workload.is_some_and(|it| !it.reservations.is_empty())
+    }
+
+    /// A number that grows with every change that may make room: a pod that leaves, moves or terminates, a node or a
+    /// budget that changes, a workload that is evicted or changes its priority, a released reservation.
+    #[must_use]
+    pub const fn revision(&self) -> u64 {
+        self.store.revision
+    }
+
+    /// Whether a unit still has pods on nodes, running or terminating.
+    #[must_use]
+    pub fn has_pods(&self, victim: &VictimRef<'_>) -> bool {
+        match victim {
+            VictimRef::Workload { namespace, name } => {
+                let workload = self.store.workloads.get(&object_key(namespace, name));
+                workload.is_some_and(|it| !it.pods.is_empty())
+            }
+            VictimRef::Pod {
+                namespace,
+                name,
+                uid,
+            } => {
+                let pod = self.store.pods.get(&object_key(namespace, name));
+                pod.is_some_and(|it| it.values.uid == *uid)
+            }
+        }
+    }
+}

@@ -1,0 +1,195 @@
+//! Messages: why the pods of a request fit on no nodes.
+
+use super::pod_plan::PodPlan;
+use super::request::PlacementRequest;
+use lockkeeper_preemption::gang::{GangCluster, GangOutcome, IneligibleReason, InfeasibleReason};
+use lockkeeper_preemption::placement::{FilterRejection, Overlay, Shape, Strategy, place};
+use lockkeeper_preemption::{HostId, ResourceId};
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+use std::fmt::Write;
+
+/// The most reasons in a message: the number of different taints has no limit.
+const REASONS_MAX: usize = 8;
+
+/// The verb and the object of a sentence about one node, and about several.
+type Predicate = (String, String);
+
+/// The obstacles for a request that is infeasible: how many pods fit, and how many nodes have each reason. Costs the
+/// nodes and their pods.
+pub(super) fn message(
+    cluster: &GangCluster,
+    request: &PlacementRequest<'_>,
+    pod_plan: &PodPlan<'_>,
+    outcome: &GangOutcome,
+) -> String {
+    let never = matches!(
+        outcome,
+        GangOutcome::Ineligible(IneligibleReason::PolicyNever)
+    );
+    let hosts: Vec<HostId> = cluster.cluster().hosts().collect();
+    if hosts.is_empty() {
+        return "the cluster has no nodes".to_owned();
+    }
+    let (failing, placed) = failing_pod(cluster, pod_plan, &hosts, outcome);
+    let pod_set = pod_plan.pod_set_at(failing);
+    let shape = pod_set.map(|it| cluster.cluster().shape_of(it.shape));
+    let mut reasons: BTreeMap<Predicate, usize> = BTreeMap::new();
+    for host in &hosts {
+        let Some(reason) = shape.and_then(|it| node_obstacle(cluster, request, it, *host, never))
+        else {
+            continue;
+        };
+        let count = reasons.entry(reason).or_default();
+        *count = count.saturating_add(1);
+    }
+    let (total, nodes) = (pod_plan.pods.len(), nodes_text(hosts.len()));
+    let pods = if total == 1 { "pod" } else { "pods" };
+    let mut message = match placed {
+        0 => format!("0 of {nodes} fit {total} {pods}"),
+        placed => format!("only {placed} of {total} pods fit on {nodes}"),
+    };
+    if let Some(pod_set) = pod_set.filter(|_| pod_plan.pod_sets.len() > 1) {
+        // Writing to a string returns no error.
+        let _ = write!(message, " (pod set {:?})", pod_set.name);
+    }
+    if reasons.is_empty() {
+        message.push_str(if never { "" } else { WITHOUT_LOWER });
+    } else {
+        message.push_str(": ");
+        message.push_str(&reasons_text(reasons));
+    }
+    if never {
+        message.push_str("; the preemption policy of the workload is Never");
+    }
+    message
+}
+
+const WITHOUT_LOWER: &str = " even without the pods of lower priority";
+
+/// The index of the first pod that fits nowhere, and how many pods fit.
+fn failing_pod(
+    cluster: &GangCluster,
+    pod_plan: &PodPlan<'_>,
+    hosts: &[HostId],
+    outcome: &GangOutcome,
+) -> (usize, usize) {
+    if let GangOutcome::Infeasible { domains } = outcome
+        && let Some((None, InfeasibleReason::NoPlacement { pod, placed, .. })) = domains.first()
+    {
+        let mut pods = pod_plan.pods.iter();
+        let at = pods.position(|it| Some(*it) == *pod);
+        return (at.unwrap_or_default(), *placed);
+    }
+    // Without potential victims, the core places no pods.
+    let cluster = cluster.cluster();
+    let mut overlay = Overlay::dense(cluster, cluster.hosts_len(), cluster.resources_len());
+    let shapes = pod_plan.shapes();
+    let placement = place(cluster, &mut overlay, hosts, &shapes, Strategy::default());
+    let failing = placement.iter().position(Option::is_none);
+    (
+        failing.unwrap_or_default(),
+        placement.iter().flatten().count(),
+    )
+}
+
+/// Why a node is infeasible for one pod, even without the pods of lower priority.
+fn node_obstacle(
+    cluster: &GangCluster,
+    request: &PlacementRequest<'_>,
+    shape: &Shape,
+    host: HostId,
+    never: bool,
+) -> Option<Predicate> {
+    let node = cluster.cluster().host(host)?;
+    if let Some(rejection) = shape.rejection_by(node, cluster.cluster().symbols()) {
+        return Some(rejection_predicate(cluster, rejection));
+    }
+    let workloads = cluster.workloads();
+    let lower = node.pods().iter().copied();
+    let lower = lower.filter(|it| !never && workloads.preemption_priority(*it) < request.priority);
+    let mut free = node.free().clone();
+    for pod in lower {
+        free.add(cluster.cluster().requests(pod));
+    }
+    let requests = shape.requests.iter();
+    let short = requests.filter(|(resource, amount)| *amount > free.get(*resource));
+    let short: Vec<ResourceId> = short.map(|(resource, _)| *resource).collect();
+    if short.is_empty() {
+        return None;
+    }
+    let tail = if never { "" } else { WITHOUT_LOWER };
+    Some(has(&format!(
+        "too little {}{tail}",
+        resources_text(cluster, &short)
+    )))
+}
+
+/// Why a nominated node is no longer feasible: the predicate of a sentence about the node.
+pub(super) fn nomination_obstacle(cluster: &GangCluster, reason: &InfeasibleReason) -> String {
+    match reason {
+        InfeasibleReason::Rejected(rejection) => rejection_predicate(cluster, *rejection).0,
+        InfeasibleReason::InsufficientResources { resources } => {
+            let resources = resources_text(cluster, resources);
+            has(&format!("too little {resources}")).0
+        }
+        _ => "is infeasible".to_owned(),
+    }
+}
+
+fn rejection_predicate(cluster: &GangCluster, rejection: FilterRejection) -> Predicate {
+    let both = |one: &str, several: &str| (one.to_owned(), several.to_owned());
+    match rejection {
+        FilterRejection::NodeNotFound => both("does not exist", "do not exist"),
+        FilterRejection::Unschedulable => both("is cordoned", "are cordoned"),
+        FilterRejection::SelectorMismatch => both(
+            "does not match the node selector",
+            "do not match the node selector",
+        ),
+        FilterRejection::UntoleratedTaint { key } => has(&format!(
+            "the taint {}, which the pods do not tolerate",
+            cluster.cluster().symbols().text(key)
+        )),
+        FilterRejection::InsufficientAllocatable { resource, .. } => has(&format!(
+            "less {} than a pod requests",
+            resources_text(cluster, &[resource])
+        )),
+        _ => both("is infeasible", "are infeasible"),
+    }
+}
+
+fn has(object: &str) -> Predicate {
+    (format!("has {object}"), format!("have {object}"))
+}
+
+fn resources_text(cluster: &GangCluster, resources: &[ResourceId]) -> String {
+    let names = resources.iter().map(|it| match *it {
+        ResourceId::PODS => "room for more pods",
+        resource => cluster.cluster().resource_name(resource),
+    });
+    names.collect::<Vec<_>>().join(" and ")
+}
+
+/// The reasons, the most frequent first.
+fn reasons_text(reasons: BTreeMap<Predicate, usize>) -> String {
+    let mut reasons: Vec<_> = reasons.into_iter().collect();
+    reasons.sort_by_key(|(_, count)| Reverse(*count));
+    let others = reasons.split_off(reasons.len().min(REASONS_MAX));
+    let texts = reasons.into_iter().map(|((one, several), count)| {
+        let predicate = if count == 1 { one } else { several };
+        format!("{} {predicate}", nodes_text(count))
+    });
+    let mut texts: Vec<String> = texts.collect();
+    let others: usize = others.into_iter().map(|(_, count)| count).sum();
+    if others > 0 {
+        texts.push(format!("{} for other reasons", nodes_text(others)));
+    }
+    texts.join(", ")
+}
+
+fn nodes_text(count: usize) -> String {
+    match count {
+        1 => "1 node".to_owned(),
+        count => format!("{count} nodes"),
+    }
+}

@@ -27,7 +27,7 @@
 //! ```
 
 mod admission;
-mod base64;
+pub(crate) mod base64;
 mod cel_macros;
 mod cel_program;
 mod cel_rule;
@@ -40,11 +40,11 @@ mod definition;
 mod definition_checks;
 mod embedded;
 mod expression;
-mod formats;
+pub(crate) mod formats;
 mod go_regex;
 mod list_types;
-mod meta_validation;
-mod names;
+pub(crate) mod meta_validation;
+pub(crate) mod names;
 mod node;
 mod numbers;
 mod object_meta;
@@ -54,10 +54,11 @@ mod scale;
 mod storage;
 mod system_fields;
 mod value_validation;
-mod values;
+pub(crate) mod values;
 
 pub use decode::ContentType;
 pub use definition::{DefinitionError, Schema};
 pub use definition_checks::answer_definition;
+pub(crate) use definition_checks::compile_condition;
 pub use formats::is_known as is_string_format;
 pub use request::{Answer, Body, FieldValidation, Request, StrictProblem, Verdict};

@@ -2,7 +2,7 @@
 
 /// The signs for 62 and 63.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Alphabet {
+pub(crate) enum Alphabet {
     /// `+` and `/`.
     Standard,
     /// `-` and `_`.
@@ -10,7 +10,7 @@ pub(super) enum Alphabet {
 }
 
 /// Decodes a text. `None` if it is not valid.
-pub(super) fn decode(text: &str, alphabet: Alphabet) -> Option<Vec<u8>> {
+pub(crate) fn decode(text: &str, alphabet: Alphabet) -> Option<Vec<u8>> {
     let text: String = text
         .chars()
         .filter(|it| !matches!(it, '\r' | '\n'))

@@ -2,26 +2,26 @@
 
 use serde_json::{Map, Value};
 
-pub(super) fn text_at<'a>(value: &'a Value, key: &str) -> Option<&'a str> {
+pub(crate) fn text_at<'a>(value: &'a Value, key: &str) -> Option<&'a str> {
     value.get(key).and_then(Value::as_str)
 }
 
-pub(super) fn array_at<'a>(value: &'a Value, key: &str) -> &'a [Value] {
+pub(crate) fn array_at<'a>(value: &'a Value, key: &str) -> &'a [Value] {
     let items = value.get(key).and_then(Value::as_array);
     items.map_or(&[], Vec::as_slice)
 }
 
-pub(super) fn flag_at(value: &Value, key: &str) -> bool {
+pub(crate) fn flag_at(value: &Value, key: &str) -> bool {
     value.get(key).and_then(Value::as_bool) == Some(true)
 }
 
-pub(super) fn texts_at(value: &Value, key: &str) -> Vec<String> {
+pub(crate) fn texts_at(value: &Value, key: &str) -> Vec<String> {
     let items = array_at(value, key).iter().filter_map(Value::as_str);
     items.map(str::to_owned).collect()
 }
 
 /// A value as messages quote it: its JSON, cut at a bound.
-pub(super) fn quoted_json(value: &Value) -> String {
+pub(crate) fn quoted_json(value: &Value) -> String {
     /// The most characters of a quoted value.
     const CHARACTERS_MAX: usize = 120;
     let text = match value {
@@ -33,7 +33,7 @@ pub(super) fn quoted_json(value: &Value) -> String {
 }
 
 /// An object with the numbers that Go decodes: integers beyond 64 bits become floats.
-pub(super) fn normalized(object: &Value) -> Value {
+pub(crate) fn normalized(object: &Value) -> Value {
     match object {
         Value::Number(number) if number.is_u64() && number.as_i64().is_none() => {
             number.as_f64().map_or(Value::Null, Value::from)
@@ -50,7 +50,7 @@ pub(super) fn normalized(object: &Value) -> Value {
 }
 
 /// The metadata of an object; empty if it has none.
-pub(super) fn metadata_of(object: &Value) -> &Map<String, Value> {
+pub(crate) fn metadata_of(object: &Value) -> &Map<String, Value> {
     static EMPTY: std::sync::LazyLock<Map<String, Value>> = std::sync::LazyLock::new(Map::new);
     object
         .get("metadata")
@@ -59,7 +59,7 @@ pub(super) fn metadata_of(object: &Value) -> &Map<String, Value> {
 }
 
 /// Whether a value is nested deeper than a limit.
-pub(super) fn is_deeper_than(value: &Value, limit: usize) -> bool {
+pub(crate) fn is_deeper_than(value: &Value, limit: usize) -> bool {
     let Some(below) = limit.checked_sub(1) else {
         return true;
     };

@@ -182,7 +182,7 @@ fn local_time(text: &str) -> Option<(Instant, &str)> {
 }
 
 /// `time.ParseDuration`, in nanoseconds.
-pub(in super::super) fn parse_duration(text: &str) -> Option<i64> {
+pub(crate) fn parse_duration(text: &str) -> Option<i64> {
     let (is_negative, mut rest) = match text.strip_prefix('-') {
         Some(rest) => (true, rest),
         None => (false, text.strip_prefix('+').unwrap_or(text)),

@@ -111,13 +111,33 @@ fn update(spec: &Value, old: &Value, out: &mut Causes) {
     }
 }
 
+/// The tolerations of a pod with those that admission adds.
+fn admitted_tolerations(spec: &Value) -> Vec<Value> {
+    let mut out = list(spec, "tolerations").to_vec();
+    for key in [
+        "node.kubernetes.io/not-ready",
+        "node.kubernetes.io/unreachable",
+    ] {
+        let tolerates = |it: &Value| {
+            (text(it, "key").is_empty() || text(it, "key") == key)
+                && matches!(text(it, "effect"), "" | "NoExecute")
+        };
+        if !out.iter().any(tolerates) {
+            let added =
+                serde_json::json!({"key": key, "operator": "Exists", "effect": "NoExecute"});
+            out.push(added);
+        }
+    }
+    out
+}
+
 fn tolerations(spec: &Value, old: &Value, out: &mut Causes) {
     let rest = |it: &Value| {
         let mut fields = it.as_object().cloned().unwrap_or_default();
         fields.remove("tolerationSeconds");
         Value::Object(fields)
     };
-    let new = list(spec, "tolerations");
+    let new = admitted_tolerations(spec);
     let mut stored = list(old, "tolerations").iter();
     if !stored.all(|old| new.iter().any(|it| is_equal(&rest(it), &rest(old)))) {
         let detail = "existing toleration can not be modified except its tolerationSeconds";
@@ -146,8 +166,8 @@ fn without_updatable(spec: &Value, old: &Value, out: &mut Causes) -> Value {
         let key = "terminationGracePeriodSeconds";
         fields.insert(key.to_owned(), value(old, key).clone());
     }
-    // Admission and the scheduler set these, and the recorded update leaves them out.
-    for key in ["serviceAccount", "serviceAccountName"] {
+    // Admission keeps the stored priority.
+    for key in ["priority", "preemptionPolicy"] {
         if !fields.contains_key(key) {
             fields.insert(key.to_owned(), value(old, key).clone());
         }

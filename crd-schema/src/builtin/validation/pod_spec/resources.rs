@@ -6,6 +6,7 @@ use crate::builtin::validation::fields::{entries, is_set, list, set, text, value
 use crate::builtin::validation::quantities::{is_divisible, is_whole, nano};
 use crate::crd::names;
 use lockkeeper_api::field_path::FieldPath;
+use lockkeeper_api::quantity::Quantity;
 use serde_json::Value;
 use std::collections::BTreeMap;
 
@@ -102,8 +103,7 @@ pub(in super::super) fn container_resource_name(name: &str, path: &FieldPath, ou
 fn pod_resource_name(name: &str, path: &FieldPath, out: &mut Causes) {
     let before = out.len();
     resource_name(name, path, out);
-    let is_supported = matches!(name, "cpu" | "memory") || name.starts_with(HUGE_PAGES);
-    if out.len() == before && !is_supported {
+    if out.len() == before && !is_pod_resource(name) {
         out.not_supported(path.clone(), name, &["cpu", "hugepages-", "memory"]);
     }
 }
@@ -271,6 +271,41 @@ fn aggregate(pod: &PodContext<'_>, key: &str) -> Amounts {
     sum
 }
 
+/// Whether a resource can be that of a pod as a whole.
+fn is_pod_resource(name: &str) -> bool {
+    matches!(name, "cpu" | "memory") || name.starts_with(HUGE_PAGES)
+}
+
+/// The resources of a pod with the requests that default to those of the containers, or else to the limits.
+fn with_default_requests(resources: &Value, pod: &PodContext<'_>) -> Value {
+    let mut out = resources.clone();
+    let is_empty = ["limits", "requests"]
+        .iter()
+        .all(|it| entries(resources, it).next().is_none());
+    if !pod.is_pod || pod.old.is_some() || is_empty {
+        return out;
+    }
+    let mut requests = serde_json::Map::new();
+    for (name, amount) in aggregate(pod, "requests") {
+        if matches!(name.as_str(), "cpu" | "memory") {
+            let milli = i64::try_from(amount / 1_000_000).unwrap_or(i64::MAX);
+            requests.insert(name, Quantity::from_milli(milli).to_string().into());
+        }
+    }
+    for (name, limit) in entries(resources, "limits") {
+        if is_pod_resource(name) && !requests.contains_key(name) {
+            requests.insert(name.to_owned(), limit.clone());
+        }
+    }
+    for (name, request) in entries(resources, "requests") {
+        requests.insert(name.to_owned(), request.clone());
+    }
+    if let Some(fields) = out.as_object_mut() {
+        fields.insert("requests".to_owned(), Value::Object(requests));
+    }
+    out
+}
+
 /// Validates the resources of a pod as a whole.
 pub(super) fn validate_pod(pod: &PodContext<'_>, path: &FieldPath, out: &mut Causes) {
     let Some(resources) = set(pod.spec, "resources") else {
@@ -287,6 +322,7 @@ pub(super) fn validate_pod(pod: &PodContext<'_>, path: &FieldPath, out: &mut Cau
             "claims may not be set for Resources at pod-level",
         );
     }
+    let resources = &with_default_requests(resources, pod);
     validate(resources, Level::Pod, pod, &path, out);
     let amount_of = |key: &str, name: &str| {
         let mut amounts = entries(resources, key).filter(|it| it.0 == name);

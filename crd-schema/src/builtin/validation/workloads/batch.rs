@@ -48,7 +48,10 @@ fn uid_of(object: &Value) -> &str {
 
 /// The spec of a new Job with its generated selector and labels.
 fn with_selector(object: &Value) -> Option<Value> {
-    let mut spec = value(object, "spec").clone();
+    let mut spec = match value(object, "spec") {
+        Value::Null => Value::Object(Map::new()),
+        spec => spec.clone(),
+    };
     let fields = spec.as_object_mut()?;
     if fields.get("manualSelector").and_then(Value::as_bool) == Some(true) {
         return Some(spec);

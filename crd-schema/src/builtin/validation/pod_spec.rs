@@ -156,12 +156,12 @@ fn named_fields(spec: &Value, path: &FieldPath, out: &mut Causes) {
     let account = text_or(spec, "serviceAccountName", text(spec, "serviceAccount"));
     let name = |key: &str| Some(text(spec, key)).filter(|it| !it.is_empty());
     let account = Some(account).filter(|it| !it.is_empty());
-    security::subdomain(path.child("serviceAccountName"), account, out);
+    security::subdomain(&path.child("serviceAccountName"), account, out);
     for key in ["nodeName", "priorityClassName"] {
-        security::subdomain(path.child(key), name(key), out);
+        security::subdomain(&path.child(key), name(key), out);
     }
     let class = optional_text(spec, "runtimeClassName");
-    security::subdomain(path.child("runtimeClassName"), class, out);
+    security::subdomain(&path.child("runtimeClassName"), class, out);
     for key in ["hostname", "subdomain"] {
         if let Some(label) = name(key) {
             out.reasons(&path.child(key), label, names::dns1123_label(label));

@@ -73,7 +73,7 @@ pub(in super::super) fn claim_spec(
     match set(value(value(spec, "resources"), "requests"), "storage") {
         None => out.required(storage_path, ""),
         Some(storage) if nano(storage) <= 0 => {
-            out.invalid(storage_path, "must be greater than zero")
+            out.invalid(storage_path, "must be greater than zero");
         }
         Some(storage) => amount("storage", storage, &storage_path, out),
     }

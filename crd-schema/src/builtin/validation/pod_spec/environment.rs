@@ -149,13 +149,16 @@ fn validate_source(source: &Value, has_value: bool, path: &FieldPath, out: &mut 
     out.invalid(path.clone(), detail);
 }
 
+/// The reasons why a text is not accepted.
+type Check = fn(&str) -> Vec<String>;
+
 fn file_reference(reference: &Value, path: &FieldPath, out: &mut Causes) {
-    let check: [(&'static str, fn(&str) -> Vec<String>); 3] = [
+    let checks: [(&'static str, Check); 3] = [
         ("key", environment_variable),
         ("volumeName", names::dns1123_label),
         ("path", paths::no_backsteps),
     ];
-    for (key, reasons) in check {
+    for (key, reasons) in checks {
         let value = text(reference, key);
         if value.is_empty() {
             out.required(path.child(key), "");

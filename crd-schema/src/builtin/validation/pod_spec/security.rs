@@ -276,8 +276,8 @@ fn profile_matches(
 }
 
 /// Validates names that are subdomains.
-pub(super) fn subdomain(field: FieldPath, name: Option<&str>, out: &mut Causes) {
+pub(super) fn subdomain(field: &FieldPath, name: Option<&str>, out: &mut Causes) {
     if let Some(name) = name {
-        out.reasons(&field, name, names::dns1123_subdomain(name));
+        out.reasons(field, name, names::dns1123_subdomain(name));
     }
 }

@@ -18,6 +18,7 @@ mod policies;
 mod quantities;
 mod service;
 mod storage;
+mod volume_claims;
 mod webhook_clients;
 mod webhooks;
 mod workloads;
@@ -112,7 +113,7 @@ fn validate_kind(group: &str, kind: &str, object: &Value, old: Option<&Value>, o
         ("", "Pod") => pods::validate(object, old, out),
         ("", "ConfigMap") => storage::validate_config_map(object, old, out),
         ("", "Secret") => storage::validate_secret(object, old, out),
-        ("", "PersistentVolumeClaim") => storage::validate_claim(object, old, out),
+        ("", "PersistentVolumeClaim") => volume_claims::validate(object, old, out),
         ("", "Service") => service::validate(object, old, out),
         ("apps", "Deployment") => workloads::validate_deployment(object, old, out),
         ("apps", "ReplicaSet") => workloads::validate_replica_set(object, old, out),

@@ -55,13 +55,13 @@ pub(super) fn validate_affinity(pod: &PodContext<'_>, path: &FieldPath, out: &mu
     for key in ["podAffinity", "podAntiAffinity"] {
         let (kind, path) = (value(affinity, key), path.child(key));
         for (position, term) in list(kind, REQUIRED).iter().enumerate() {
-            pod_term(term, values, &path.child(REQUIRED).at(position), out);
+            pod_term(term, pod, values, &path.child(REQUIRED).at(position), out);
         }
         for (position, preferred) in list(kind, PREFERRED).iter().enumerate() {
             let path = path.child(PREFERRED).at(position);
             weight(preferred, &path, out);
             let term = value(preferred, "podAffinityTerm");
-            pod_term(term, values, &path.child("podAffinityTerm"), out);
+            pod_term(term, pod, values, &path.child("podAffinityTerm"), out);
         }
     }
 }
@@ -130,14 +130,20 @@ fn node_requirement(requirement: &Value, values: LabelValues, path: &FieldPath, 
     }
 }
 
-fn pod_term(term: &Value, values: LabelValues, path: &FieldPath, out: &mut Causes) {
+fn pod_term(
+    term: &Value,
+    pod: &PodContext<'_>,
+    values: LabelValues,
+    path: &FieldPath,
+    out: &mut Causes,
+) {
     for key in ["labelSelector", "namespaceSelector"] {
         validate_selector(value(term, key), values, &path.child(key), out);
     }
     for name in texts(term, "namespaces") {
         out.reasons(&path.child("namespace"), name, names::dns1123_label(name));
     }
-    label_keys(term, path, out);
+    label_keys(term, pod, path, out);
     let key = text(term, "topologyKey");
     let field = path.child("topologyKey");
     if key.is_empty() {
@@ -147,7 +153,7 @@ fn pod_term(term: &Value, values: LabelValues, path: &FieldPath, out: &mut Cause
 }
 
 /// Validates `matchLabelKeys` and `mismatchLabelKeys`.
-fn label_keys(term: &Value, path: &FieldPath, out: &mut Causes) {
+fn label_keys(term: &Value, pod: &PodContext<'_>, path: &FieldPath, out: &mut Causes) {
     for field in ["matchLabelKeys", "mismatchLabelKeys"] {
         let keys = texts(term, field);
         let field = path.child(field);
@@ -165,8 +171,14 @@ fn label_keys(term: &Value, path: &FieldPath, out: &mut Causes) {
     let keys = texts(term, "matchLabelKeys");
     let selector = value(term, "labelSelector");
     let mut seen: Vec<&str> = entries(selector, "matchLabels").map(|it| it.0).collect();
-    for requirement in list(selector, "matchExpressions") {
-        let key = text(requirement, "key");
+    let expressions = list(selector, "matchExpressions").iter();
+    let mut expressions: Vec<&str> = expressions.map(|it| text(it, "key")).collect();
+    if pod.is_pod && !pod.has_old() {
+        // The API server adds the keys that a new pod has labels for to its selectors.
+        let labels = value(value(pod.owner, "metadata"), "labels");
+        expressions.extend(keys.iter().filter(|it| is_set(labels, it)));
+    }
+    for key in expressions {
         let position = keys.iter().rposition(|it| *it == key);
         if let Some(position) = position.filter(|_| seen.contains(&key)) {
             let detail = "exists in both matchLabelKeys and labelSelector";
@@ -258,7 +270,7 @@ pub(super) fn validate_spread(pod: &PodContext<'_>, path: &FieldPath, out: &mut 
             let policy = optional_text(constraint, key);
             out.optional(path.child(key), policy, &["Honor", "Ignore"]);
         }
-        label_keys(constraint, &path, out);
+        label_keys(constraint, pod, &path, out);
         if !accepts_selector {
             let selector = value(constraint, "labelSelector");
             let path = path.child("labelSelector");

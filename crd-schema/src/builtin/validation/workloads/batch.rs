@@ -36,7 +36,10 @@ fn object_at<'a>(
 fn name_of(object: &Value) -> String {
     let metadata = value(object, "metadata");
     match text(metadata, "name") {
-        "" => format!("{}aaaaa", text(metadata, "generateName")),
+        "" => {
+            let prefix = text(metadata, "generateName").chars();
+            format!("{}aaaaa", prefix.take(58).collect::<String>())
+        }
         name => name.to_owned(),
     }
 }

@@ -1,6 +1,6 @@
 //! Containers.
 
-use super::context::PodContext;
+use super::context::{PULL_POLICIES, PodContext};
 use super::environment;
 use super::paths;
 use super::probes::{validate_lifecycle, validate_probes};
@@ -16,9 +16,6 @@ use crate::crd::names;
 use lockkeeper_api::field_path::FieldPath;
 use serde_json::Value;
 use std::collections::BTreeSet;
-
-/// Policies of pulling images.
-pub(super) const PULL_POLICIES: &[&str] = &["Always", "IfNotPresent", "Never"];
 
 /// Protocols of ports.
 pub(in super::super) const PROTOCOLS: &[&str] = &["SCTP", "TCP", "UDP"];

@@ -13,6 +13,9 @@ use serde_json::Value;
 pub(super) const CONTAINER_LISTS: [&str; 3] =
     ["initContainers", "containers", "ephemeralContainers"];
 
+/// Policies of pulling images.
+pub(super) const PULL_POLICIES: &[&str] = &["Always", "IfNotPresent", "Never"];
+
 /// The pod spec under validation.
 #[derive(Clone, Copy, Debug)]
 pub(in super::super) struct PodContext<'a> {

@@ -1,7 +1,7 @@
 //! Volumes.
 
 use super::claims::claim_template;
-use super::context::PodContext;
+use super::context::{PULL_POLICIES, PodContext};
 use super::downward::{files, key_paths, mode};
 use super::paths;
 use super::projected;
@@ -194,11 +194,7 @@ fn kind(
                 out.not_empty(path.child("reference"), reference);
             }
             let policy = text_or(source, "pullPolicy", "IfNotPresent");
-            out.choice(
-                path.child("pullPolicy"),
-                policy,
-                super::containers::PULL_POLICIES,
-            );
+            out.choice(path.child("pullPolicy"), policy, PULL_POLICIES);
         }
         _ => volume_sources::validate(key, source, path, out),
     }

@@ -2,6 +2,7 @@
 
 #[allow(
     dead_code,
+    unused_imports,
     reason = "the answer path for built-in kinds is not there yet"
 )]
 mod validation;

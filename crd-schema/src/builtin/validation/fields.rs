@@ -100,7 +100,7 @@ pub(super) fn annotation<'a>(object: &'a Value, key: &str) -> Option<&'a str> {
 }
 
 /// Whether two values are equal as Go's `Semantic.DeepEqual` compares them: absent, null and empty are the same, and
-/// numbers are compared by value.
+/// numbers are compared by value. False and zero are the same as absent, since the API server stores most of them so.
 pub(super) fn is_equal(left: &Value, right: &Value) -> bool {
     match (left, right) {
         (Value::Object(left), Value::Object(right)) => {
@@ -127,6 +127,7 @@ fn is_empty(value: &Value) -> bool {
         Value::Array(items) => items.is_empty(),
         Value::Object(fields) => fields.is_empty(),
         Value::String(text) => text.is_empty(),
-        _ => false,
+        Value::Bool(flag) => !flag,
+        Value::Number(number) => number.as_f64() == Some(0.0),
     }
 }

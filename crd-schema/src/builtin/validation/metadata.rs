@@ -17,7 +17,7 @@ const PREFIX_MAX: usize = 58;
 /// The length of the text that is appended to a prefix.
 const GENERATED: &str = "aaaaa";
 
-/// Where a kind lives, and the form of its names.
+/// The scope of a kind, and the format of its names.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct MetaRules {
     /// Whether objects are in namespaces.

@@ -17,7 +17,7 @@ use std::path::PathBuf;
 use std::{env, fs};
 
 /// The least agreement in percent.
-const FLOOR_PERCENT: usize = 97;
+const FLOOR_PERCENT: usize = 99;
 
 type Pairs = BTreeSet<(String, String)>;
 

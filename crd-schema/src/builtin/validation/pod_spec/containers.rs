@@ -109,11 +109,10 @@ impl Containers<'_> {
                     out.forbidden(item.child(key), detail);
                 }
             }
-            if self.pod.accepts_resize_restart() {
-                continue;
-            }
             for (position, policy) in list(container, "resizePolicy").iter().enumerate() {
-                if text(policy, "restartPolicy") == "RestartContainer" {
+                if text(policy, "restartPolicy") == "RestartContainer"
+                    && !self.pod.accepts_resize_restart()
+                {
                     out.invalid(
                         item.child("resizePolicy")
                             .at(position)

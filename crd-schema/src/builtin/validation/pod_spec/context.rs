@@ -200,7 +200,7 @@ impl<'a> PodContext<'a> {
         })
     }
 
-    /// Whether the annotation of the cost of deletion need not be a number.
+    /// Whether the spec is that of an update.
     pub(super) fn has_old(&self) -> bool {
         self.old.is_some()
     }

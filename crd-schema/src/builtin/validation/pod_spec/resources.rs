@@ -128,7 +128,6 @@ pub(super) fn validate(
     out: &mut Causes,
 ) {
     let defaults_requests = pod.is_pod && level == Level::Container;
-    let accepts_indivisible = pod.accepts_indivisible_huge_pages();
     let all = |key: &'static str, name: &str, value: &Value, out: &mut Causes| {
         let path = path.child(key).entry(name);
         match level {
@@ -136,7 +135,9 @@ pub(super) fn validate(
             Level::Pod => pod_resource_name(name, &path, out),
         }
         amount(name, value, &path, out);
-        if name.starts_with(HUGE_PAGES) && !accepts_indivisible && !is_divisible(name, nano(value))
+        if name.starts_with(HUGE_PAGES)
+            && !is_divisible(name, nano(value))
+            && !pod.accepts_indivisible_huge_pages()
         {
             out.invalid(path, "must be a multiple of the size of the pages");
         }
@@ -182,6 +183,9 @@ pub(super) fn validate(
 }
 
 fn claims(resources: &Value, pod: &PodContext<'_>, path: &FieldPath, out: &mut Causes) {
+    if list(resources, "claims").is_empty() {
+        return;
+    }
     let claims = list(pod.spec, "resourceClaims").iter();
     let known: Vec<&str> = claims.map(|it| text(it, "name")).collect();
     let mut seen: Vec<String> = Vec::new();

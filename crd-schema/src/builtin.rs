@@ -1,7 +1,8 @@
-//! Objects of Kubernetes' built-in kinds, decoded and defaulted as the API server does.
+//! Objects of Kubernetes' built-in kinds, decoded, defaulted and validated as the API server does.
 //!
-//! [`BuiltInKind::find`] finds a kind by its `apiVersion` and name. [`BuiltInKind::answer`] decodes and defaults the
-//! body of a request; the semantics are those of `k8s.io/kubernetes` 1.37.
+//! [`BuiltInKind::find`] finds a kind by its `apiVersion` and name. [`BuiltInKind::answer`] decodes, defaults and validates
+//! the body of a request; the semantics are those of `k8s.io/kubernetes` 1.37. `validation` lists the kinds with a
+//! validation; objects of other kinds are accepted if they can be decoded.
 //!
 //! ```
 //! use lockkeeper_crd_schema::builtin::BuiltInKind;

@@ -114,7 +114,7 @@ impl BuiltInKind {
             Some(old) => self.prepare_change(&mut object, old, request.namespace),
         }
         strategy::prepare(*self, &mut object, old.as_ref());
-        let findings = validation::validate(*self, &object, old.as_ref());
+        let findings = validation::validate(self.group(), self.name(), &object, old.as_ref());
         if findings.is_empty() {
             // The API server decodes the stored object again, with defaults.
             defaults::set_defaults(*self, &mut object);

@@ -20,3 +20,4 @@ mod versions;
 mod warnings;
 
 pub use answer::answer_definition;
+pub(crate) use cel::compile_condition;

@@ -3,9 +3,9 @@
 mod codes;
 mod email;
 mod known;
-pub(super) mod net;
+pub(crate) mod net;
 pub(crate) mod time;
-pub(super) mod uri;
+pub(crate) mod uri;
 
 pub(super) use known::check;
 pub use known::is_known;

@@ -15,13 +15,13 @@ const FINALIZER_ORPHAN: &str = "orphan";
 const FINALIZER_FOREGROUND: &str = "foregroundDeletion";
 
 /// A name check: the reasons why a name, or the prefix of a name, is not accepted.
-pub(super) type NameCheck = fn(&str, bool) -> Vec<String>;
+pub(crate) type NameCheck = fn(&str, bool) -> Vec<String>;
 
 /// Collects findings about metadata.
-pub(super) struct MetaFindings(pub(super) Vec<Finding>);
+pub(crate) struct MetaFindings(pub(crate) Vec<Finding>);
 
 impl MetaFindings {
-    pub(super) fn push(
+    pub(crate) fn push(
         &mut self,
         field: FieldPath,
         kind: ErrorKind,
@@ -45,7 +45,7 @@ impl MetaFindings {
 }
 
 /// Validates the decoded metadata of a new object below `base`.
-pub(super) fn validate_new(
+pub(crate) fn validate_new(
     metadata: &Map<String, Value>,
     is_namespaced: bool,
     name_check: NameCheck,
@@ -100,7 +100,7 @@ pub(super) fn validate_new(
 }
 
 /// Validates the decoded metadata of an update.
-pub(super) fn validate_change(
+pub(crate) fn validate_change(
     new: &Map<String, Value>,
     old: &Map<String, Value>,
     base: &FieldPath,
@@ -271,7 +271,7 @@ fn managed_fields(metadata: &Map<String, Value>, base: &FieldPath, out: &mut Met
 }
 
 /// Warnings about finalizers that are not in `stored`.
-pub(super) fn finalizer_warnings(
+pub(crate) fn finalizer_warnings(
     metadata: &Map<String, Value>,
     stored: &Map<String, Value>,
 ) -> Vec<String> {

@@ -38,7 +38,7 @@ fn too_long(max: usize) -> String {
 }
 
 /// Reasons why a text is no label of DNS (RFC 1123).
-pub(super) fn dns1123_label(text: &str) -> Vec<String> {
+pub(crate) fn dns1123_label(text: &str) -> Vec<String> {
     let mut out = Vec::new();
     if text.len() > LABEL_MAX_BYTES {
         out.push(too_long(LABEL_MAX_BYTES));
@@ -50,7 +50,7 @@ pub(super) fn dns1123_label(text: &str) -> Vec<String> {
 }
 
 /// Reasons why a text is no label of DNS (RFC 1035).
-pub(super) fn dns1035_label(text: &str) -> Vec<String> {
+pub(crate) fn dns1035_label(text: &str) -> Vec<String> {
     let mut out = Vec::new();
     if text.len() > LABEL_MAX_BYTES {
         out.push(too_long(LABEL_MAX_BYTES));
@@ -62,7 +62,7 @@ pub(super) fn dns1035_label(text: &str) -> Vec<String> {
 }
 
 /// Reasons why a text is no subdomain of DNS (RFC 1123).
-pub(super) fn dns1123_subdomain(text: &str) -> Vec<String> {
+pub(crate) fn dns1123_subdomain(text: &str) -> Vec<String> {
     let mut out = Vec::new();
     if text.len() > SUBDOMAIN_MAX_BYTES {
         out.push(too_long(SUBDOMAIN_MAX_BYTES));
@@ -74,13 +74,13 @@ pub(super) fn dns1123_subdomain(text: &str) -> Vec<String> {
 }
 
 /// The name check of custom resources.
-pub(super) fn resource_name(name: &str, is_prefix: bool) -> Vec<String> {
+pub(crate) fn resource_name(name: &str, is_prefix: bool) -> Vec<String> {
     dns1123_subdomain(&masked(name, is_prefix))
 }
 
 /// The name that is checked in place of a prefix: a dash at its end is not at the end of the generated name. Like the
 /// API server this drops the character before the dash as well.
-pub(super) fn masked(name: &str, is_prefix: bool) -> Cow<'_, str> {
+pub(crate) fn masked(name: &str, is_prefix: bool) -> Cow<'_, str> {
     let stem = name
         .strip_suffix('-')
         .filter(|it| is_prefix && !it.is_empty());
@@ -91,7 +91,7 @@ pub(super) fn masked(name: &str, is_prefix: bool) -> Cow<'_, str> {
 }
 
 /// The name check of embedded resources: a segment of a path.
-pub(super) fn path_segment(name: &str, is_prefix: bool) -> Vec<String> {
+pub(crate) fn path_segment(name: &str, is_prefix: bool) -> Vec<String> {
     let mut out = Vec::new();
     if !is_prefix && (name == "." || name == "..") {
         out.push(format!("may not be '{name}'"));
@@ -105,7 +105,7 @@ pub(super) fn path_segment(name: &str, is_prefix: bool) -> Vec<String> {
 }
 
 /// Reasons why a text is no qualified name, such as the key of a label.
-pub(super) fn qualified_name(text: &str) -> Vec<String> {
+pub(crate) fn qualified_name(text: &str) -> Vec<String> {
     let mut out = Vec::new();
     let name = match text.split_once('/') {
         Some((_, name)) if name.contains('/') => {
@@ -140,7 +140,7 @@ pub(super) fn qualified_name(text: &str) -> Vec<String> {
 }
 
 /// Reasons why a text is no value of a label.
-pub(super) fn label_value(text: &str) -> Vec<String> {
+pub(crate) fn label_value(text: &str) -> Vec<String> {
     let mut out = Vec::new();
     if text.len() > LABEL_MAX_BYTES {
         out.push(too_long(LABEL_MAX_BYTES));

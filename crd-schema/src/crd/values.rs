@@ -2,26 +2,26 @@
 
 use serde_json::{Map, Value};
 
-pub(super) fn text_at<'a>(value: &'a Value, key: &str) -> Option<&'a str> {
+pub(crate) fn text_at<'a>(value: &'a Value, key: &str) -> Option<&'a str> {
     value.get(key).and_then(Value::as_str)
 }
 
-pub(super) fn array_at<'a>(value: &'a Value, key: &str) -> &'a [Value] {
+pub(crate) fn array_at<'a>(value: &'a Value, key: &str) -> &'a [Value] {
     let items = value.get(key).and_then(Value::as_array);
     items.map_or(&[], Vec::as_slice)
 }
 
-pub(super) fn flag_at(value: &Value, key: &str) -> bool {
+pub(crate) fn flag_at(value: &Value, key: &str) -> bool {
     value.get(key).and_then(Value::as_bool) == Some(true)
 }
 
-pub(super) fn texts_at(value: &Value, key: &str) -> Vec<String> {
+pub(crate) fn texts_at(value: &Value, key: &str) -> Vec<String> {
     let items = array_at(value, key).iter().filter_map(Value::as_str);
     items.map(str::to_owned).collect()
 }
 
 /// A value as messages quote it: its JSON, cut at a bound.
-pub(super) fn quoted_json(value: &Value) -> String {
+pub(crate) fn quoted_json(value: &Value) -> String {
     /// The most characters of a quoted value.
     const CHARACTERS_MAX: usize = 120;
     let text = match value {

@@ -9,6 +9,7 @@ use super::versions::field_at;
 use crate::crd::cel_program::Program;
 use crate::crd::node::Node;
 use crate::crd::values::flag_at;
+use kube_cel::cel::common::ast::Expr;
 use lockkeeper_api::field_path::FieldPath;
 use serde_json::Value;
 
@@ -21,6 +22,29 @@ const REASONS: [&str; 4] = [
 
 fn has_line_break(text: &str) -> bool {
     text.contains(['\n', '\r'])
+}
+
+/// Compiles a match condition of a webhook.
+///
+/// # Errors
+///
+/// The reason if the text is not an expression with a flag as its result.
+pub(crate) fn compile_condition(text: &str) -> Result<(), String> {
+    let program = Program::new(text)?;
+    if program.uses("authorizer") {
+        // The functions of the authorizer have no types here.
+        return Ok(());
+    }
+    let variables = ["object", "oldObject", "request"];
+    let variables = variables.map(|it| (it.to_owned(), Type::Dynamic));
+    let checked = cel_check::check(program.tree(), variables.into())?;
+    let is_field = matches!(program.tree().expr, Expr::Ident(_) | Expr::Select(_));
+    match checked.result {
+        Type::Bool => Ok(()),
+        // The checker knows fewer types than the API server, but fields of objects have none there either.
+        Type::Dynamic if !is_field => Ok(()),
+        _ => Err("must evaluate to bool".to_owned()),
+    }
 }
 
 /// Validates the texts of a rule and its path.

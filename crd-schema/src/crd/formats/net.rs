@@ -3,7 +3,7 @@
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 /// `net.ParseIP`.
-pub(in super::super) fn parse_ip(text: &str) -> Option<IpAddr> {
+pub(crate) fn parse_ip(text: &str) -> Option<IpAddr> {
     if text.contains(':') {
         return text.parse::<Ipv6Addr>().ok().map(IpAddr::V6);
     }
@@ -11,7 +11,7 @@ pub(in super::super) fn parse_ip(text: &str) -> Option<IpAddr> {
 }
 
 /// `ParseIPSloppy`: numbers of IPv4 may have leading zeros.
-pub(super) fn parse_ip_with_leading_zeros(text: &str) -> Option<IpAddr> {
+pub(crate) fn parse_ip_with_leading_zeros(text: &str) -> Option<IpAddr> {
     let start = text.rfind(':').map_or(0, |it| it.saturating_add(1));
     let (head, tail) = text.split_at_checked(start)?;
     if !tail.contains('.') {

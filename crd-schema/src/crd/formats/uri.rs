@@ -33,18 +33,18 @@ pub(super) fn is_request_uri(text: &str) -> bool {
 
 /// The parts of a URI.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(in super::super) struct Uri {
-    pub(in super::super) scheme: String,
+pub(crate) struct Uri {
+    pub(crate) scheme: String,
     /// Host and port.
-    pub(in super::super) host: String,
+    pub(crate) host: String,
     /// The escaped path.
     pub(in super::super) path: String,
-    pub(in super::super) query: String,
+    pub(crate) query: String,
 }
 
 impl Uri {
     /// Parses a URI that [`is_request_uri`] accepts.
-    pub(in super::super) fn parse(text: &str) -> Option<Self> {
+    pub(crate) fn parse(text: &str) -> Option<Self> {
         if !is_request_uri(text) {
             return None;
         }

@@ -35,10 +35,10 @@ pub const DEFINITION_FLOORS: Floors = [
 /// The floors for objects of built-in kinds. The findings of their validation are not part of them yet: only the
 /// measures of the decoder and of defaults are, and that no accepted object is rejected.
 pub const BUILT_IN_FLOORS: Floors = [
-    ("outcome", 62.0),
+    ("outcome", 99.5),
     ("decodes", 99.9),
-    ("stage", 62.0),
-    ("causes", 0.0),
+    ("stage", 99.5),
+    ("causes", 98.5),
     ("strict", 99.5),
     ("warnings", 99.4),
     ("defaulted", 99.5),

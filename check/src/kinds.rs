@@ -265,7 +265,7 @@ impl KindRegistry {
         let Some(kind) = self.find(&object) else {
             return self.check_other_kind(&object, old, identity, context);
         };
-        let mut findings = Vec::new();
+        let (mut findings, mut built_in) = (Vec::new(), Vec::new());
         let mut old = old.cloned();
         if let Some(structure) = kind.schema.get() {
             if let Some(old) = &mut old {
@@ -290,7 +290,11 @@ impl KindRegistry {
             if !is_valid {
                 return Some(KindCheckResult::partial(findings));
             }
+        } else {
+            let found = check_built_in(&object).unwrap_or_default();
+            built_in = configured(found, identity, context);
         }
+        let is_valid = built_in.iter().all(is_harmless);
         let mut result = KindCheckResult::partial(findings);
         let user_verdict = apply_user_rules(&object, old.as_ref(), context.settings);
         // Rules read Kueue's newest version; findings name the fields of the version in the file.
@@ -306,15 +310,23 @@ impl KindRegistry {
         match kind.verdict(&object, old.as_ref(), context) {
             Ok(verdict) => {
                 result.findings.retain(|(_, it)| !is_reported(it, &verdict));
+                // A rule explains its field better than the decoder does.
+                built_in.retain(|(_, it)| !is_field_reported(it, &verdict));
+                result.findings.append(&mut built_in);
                 result.add_verdict(verdict);
                 for (_, finding) in &mut result.findings {
                     restore_field_path(finding, &moved);
                 }
                 result.add_verdict(user_verdict);
-                result.is_complete = true;
+                result.is_complete = is_valid;
             }
             // As in the webhook, rules do not run on an object that does not fit its type.
-            Err(mismatch) => result.findings.push((Severity::Error, *mismatch)),
+            Err(mismatch) => {
+                let field = mismatch.field.pointer();
+                built_in.retain(|(_, it)| it.field.pointer() != field);
+                result.findings.append(&mut built_in);
+                result.findings.push((Severity::Error, *mismatch));
+            }
         }
         Some(result)
     }
@@ -336,7 +348,9 @@ impl KindRegistry {
         if is_definition(object) && is_patch(object) {
             return None;
         }
-        let Some(findings) = self.definition_findings(object, old, identity, context) else {
+        let defined = self.definition_findings(object, old, identity, context);
+        let built_in = || Some(configured(check_built_in(object)?, identity, context));
+        let Some(findings) = defined.or_else(built_in) else {
             let newest_version = |kind: &str| self.newest_version(kind);
             if let Some(finding) = kind_finding(object, &self.catalog, newest_version) {
                 return Some(KindCheckResult::partial(vec![(Severity::Error, finding)]));
@@ -357,8 +371,7 @@ impl KindRegistry {
         Some(result)
     }
 
-    /// The findings about a definition, or about an object by the definition of its kind or as one of a built-in kind.
-    /// `None` if it is neither.
+    /// The findings about a definition, or about an object by the definition of its kind. `None` if it is neither.
     fn definition_findings(
         &self,
         object: &Value,
@@ -369,20 +382,9 @@ impl KindRegistry {
         let found = if is_definition(object) {
             check_definition(object, old)
         } else {
-            let found = check_custom_resource(&self.definitions, object, old);
-            found.or_else(|| check_built_in(object))?
+            check_custom_resource(&self.definitions, object, old)?
         };
-        let configured = found.into_iter().filter_map(|(found, finding)| {
-            let rule = (&*finding.rule, Action::Enforce);
-            let configured = severity(context.settings, rule, &identity.namespace)?;
-            // A warning of the API server is none of its rejections.
-            let severity = match found {
-                Severity::Warning => Severity::Warning,
-                Severity::Error => configured,
-            };
-            Some((severity, finding))
-        });
-        Some(configured.collect())
+        Some(configured(found, identity, context))
     }
 
     /// Rules of lockkeeper's kinds whose CEL gives another result, if the cross-check is on.
@@ -443,6 +445,28 @@ fn restore_field_path(finding: &mut Finding, moved: &[kueue::MovedField]) {
 /// Whether rules can run in spite of a finding: the API server drops unknown fields.
 fn is_harmless((severity, finding): &(Severity, Finding)) -> bool {
     *severity == Severity::Warning || finding.rule == UNKNOWN
+}
+
+/// The findings of the API server, with the severities that the settings give to their rules.
+fn configured(found: Findings, identity: &Identity, context: &Context<'_>) -> Findings {
+    let configured = found.into_iter().filter_map(|(found, finding)| {
+        let rule = (&*finding.rule, Action::Enforce);
+        let configured = severity(context.settings, rule, &identity.namespace)?;
+        // A warning of the API server is none of its rejections.
+        let severity = match found {
+            Severity::Warning => Severity::Warning,
+            Severity::Error => configured,
+        };
+        Some((severity, finding))
+    });
+    configured.collect()
+}
+
+/// Whether a rule rejects the field of a finding.
+fn is_field_reported(finding: &Finding, verdict: &Verdict) -> bool {
+    let field = finding.field.pointer();
+    let mut denials = verdict.denials.iter();
+    denials.any(|it| it.field.pointer() == field)
 }
 
 /// The findings of user rules.

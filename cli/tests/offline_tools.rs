@@ -141,15 +141,21 @@ fn check_rejects_unknown_kinds_and_non_objects() {
         assert_eq!(code, 1, "{text}: {out}");
         assert!(out.contains(expected), "{text}: {out}");
     }
-    let other = "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: a}\n";
+    let other = "apiVersion: example.com/v1\nkind: Database\nmetadata: {name: a}\n";
     let (code, out, _) = pipe(folder.path(), &["check", "--verbose", "-"], other);
     assert_eq!(code, 0);
-    assert!(out.contains("not checked: 1 apps/v1 Deployment"), "{out}");
+    assert!(
+        out.contains("not checked: 1 example.com/v1 Database"),
+        "{out}"
+    );
     let (code, out, _) = pipe(folder.path(), &["check", "--strict", "-"], other);
     assert_eq!(code, 1);
-    assert!(out.contains("apps/v1 Deployment is not checked"), "{out}");
+    assert!(
+        out.contains("example.com/v1 Database is not checked"),
+        "{out}"
+    );
     let (_, out, _) = pipe(folder.path(), &["check", "-o", "json", "-"], other);
-    assert!(out.contains("\"apps/v1 Deployment\": 1"), "{out}");
+    assert!(out.contains("\"example.com/v1 Database\": 1"), "{out}");
 }
 
 #[test]

@@ -87,8 +87,10 @@ pub fn reason(error: &serde_json::Error) -> String {
 fn expectation(value: Option<&Value>, reason: &str) -> String {
     let typed = ["invalid type: ", "invalid value: ", "unknown variant `"];
     let repeats = typed.iter().any(|start| reason.starts_with(start));
+    // The decoders of serde and of the API server.
+    let needs_text = reason.ends_with("expected a string") || reason.ends_with(" into string");
     match reason.rsplit_once("expected ") {
-        Some((_, "a string")) if matches!(value, Some(Value::Bool(_) | Value::Number(_))) => {
+        _ if needs_text && matches!(value, Some(Value::Bool(_) | Value::Number(_))) => {
             "must be a string; put it in quotes".to_owned()
         }
         Some((_, expected)) if repeats => format!("must be {}", expected.replace('`', "\"")),

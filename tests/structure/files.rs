@@ -96,6 +96,9 @@ impl<'ast> Visit<'ast> for PathCollector {
         visit::visit_path(self, path);
     }
 
+    /// `pub(super)` names the parent without importing from it.
+    fn visit_visibility(&mut self, _: &'ast syn::Visibility) {}
+
     fn visit_item_use(&mut self, declaration: &'ast syn::ItemUse) {
         self.found.extend(use_paths(&declaration.tree));
     }

@@ -154,6 +154,16 @@ fn parent_with_items_that_its_children_use_is_found() {
 }
 
 #[test]
+fn visibility_of_a_child_is_no_import() {
+    let (_folder, target) = sample(&[
+        ("lib.rs", "mod parent;"),
+        ("parent.rs", "mod child; pub fn run() { child::run(); }"),
+        ("parent/child.rs", "pub(super) fn run() {}"),
+    ]);
+    assert_eq!(files::parents_with_shared_items(&target), BTreeSet::new());
+}
+
+#[test]
 fn re_exports_and_tests_are_no_imports() {
     let (_folder, target) = sample(&[
         ("lib.rs", "mod parent;"),

@@ -34,7 +34,12 @@ pub(super) fn field_of(text: &str, object: &Value) -> FieldPath {
                 .unwrap_or(names.len()),
         };
         let (name, after) = names.split_at(length);
-        path = path.named(name);
+        // The keys of labels and annotations are written in brackets.
+        path = if name.contains(['.', '/']) {
+            path.key(name)
+        } else {
+            path.named(name)
+        };
         at = at.and_then(|it| it.get(name));
         rest = after;
     }

@@ -12,12 +12,14 @@ use crate::severity::Severity;
 use crate::source::ParsedSource;
 use lockkeeper_api::config::Action;
 use lockkeeper_api::field_path::FieldPath;
+use lockkeeper_policies::decode_error;
 use lockkeeper_policies::engine::Exempted;
 use lockkeeper_policies::finding::Finding;
 use lockkeeper_policies::index::Index;
 use lockkeeper_policies::lossy_conversion;
 use lockkeeper_policies::preemption_loops as loop_rule;
 use lockkeeper_policies::rule::Context;
+use lockkeeper_policies::schema::UNKNOWN;
 use lockkeeper_policies::settings::Settings;
 use lockkeeper_policies::suppression::{self, Suppressions};
 use std::sync::Arc;
@@ -183,7 +185,7 @@ impl Checker {
         let KindCheckResult {
             mut findings,
             exempted,
-            is_complete,
+            mut is_complete,
         } = match &origin {
             Some(origin) if origin.is_dropped => KindCheckResult::default(),
             _ => match self.kinds.check(document.value, old, &identity, &context) {
@@ -192,6 +194,10 @@ impl Checker {
                 None => return None,
             },
         };
+        if document.is_patch {
+            findings.retain(|(_, it)| matches!(&*it.rule, decode_error::ID | UNKNOWN));
+            is_complete = false;
+        }
         if let Some(origin) = &origin {
             for (_, finding) in &mut findings {
                 finding.field = origin.source_field(&finding.field);

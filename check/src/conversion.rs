@@ -197,6 +197,7 @@ pub fn convert_value(converter: &Converter, value: Value) -> Document {
         pointer: String::new(),
         value,
         origin: None,
+        is_patch: false,
     };
     converter.convert(&mut document);
     document

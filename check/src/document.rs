@@ -16,6 +16,8 @@ pub struct Document {
     pub value: Value,
     /// The object before a conversion.
     pub origin: Option<Box<Origin>>,
+    /// The object is a patch: fields may be missing. Only unknown fields and wrong types are reported.
+    pub is_patch: bool,
 }
 
 /// An object before its conversion.

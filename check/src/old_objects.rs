@@ -70,6 +70,7 @@ mod tests {
                 pointer: String::new(),
                 value,
                 origin: None,
+                is_patch: false,
             });
         }
         for (version, namespace, name, is_found) in [

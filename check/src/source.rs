@@ -146,6 +146,7 @@ fn flatten_lists(number: usize, pointer: String, mut value: Value, out: &mut Vec
             pointer,
             value,
             origin: None,
+            is_patch: false,
         }),
     }
 }

@@ -7,6 +7,7 @@ mod conversion_flags;
 mod existing_objects;
 mod fix_files;
 mod inputs;
+mod kustomize;
 mod manifest_sources;
 mod plan;
 mod printer;

@@ -1,29 +1,84 @@
-//! Checks the fields of an object of a built-in kind of Kubernetes.
+//! Checks an object of a built-in kind of Kubernetes.
 
-use super::field_text::field_of;
+use super::field_text::{decode_finding, field_of};
 use super::suggestions::unknown_field;
 use crate::severity::Severity;
 use lockkeeper_crd_schema::builtin::{BuiltInKind, Problem};
+use lockkeeper_crd_schema::crd::{Body, FieldValidation, Request, Verdict};
+use lockkeeper_crd_schema::display_value;
 use lockkeeper_policies::finding::Finding;
 use serde_json::Value;
 
-/// Findings about unknown fields and wrong types; `None` if the kind is not a built-in one.
+/// The namespace of objects that name none.
+const DEFAULT_NAMESPACE: &str = "default";
+
+/// Findings about unknown fields, wrong types and invalid values; `None` if the kind is not a built-in one.
+///
+/// Values are validated as in the creation of the object. Not those of an object with a uid, which the API server has
+/// accepted, nor those of a patch, which is no whole object.
 pub(crate) fn check_built_in(object: &Value) -> Option<Vec<(Severity, Finding)>> {
     let text = |key: &str| object.get(key).and_then(Value::as_str);
     let kind = BuiltInKind::find(text("apiVersion")?, text("kind")?)?;
-    let problems = kind.problems(object).into_iter();
-    let findings = problems.filter_map(|problem| match problem {
-        Problem::Unknown { field, suggestion } => {
-            let field = field_of(&field, object);
-            (!is_directive(&field.pointer())).then(|| unknown_field(field, object, suggestion))
+    let mut findings = Vec::new();
+    let mut has_values = object.pointer("/metadata/uid").is_none();
+    for problem in kind.problems(object) {
+        match problem {
+            Problem::Unknown { field, suggestion } => {
+                let field = field_of(&field, object);
+                if is_directive(&field.pointer()) {
+                    has_values = false;
+                } else {
+                    findings.push(unknown_field(field, object, suggestion));
+                }
+            }
+            Problem::WrongType { field, reason } => {
+                has_values = false;
+                let field = field_of(&field, object);
+                let value = object.pointer(&field.pointer());
+                findings.push(Finding::decode_error(field, value, &reason));
+            }
         }
-        Problem::WrongType { field, reason } => {
-            let field = field_of(&field, object);
-            let value = object.pointer(&field.pointer());
-            Some(Finding::decode_error(field, value, &reason))
-        }
+    }
+    if has_values {
+        findings.extend(value_findings(&kind, object));
+    }
+    let is_secret = kind.name() == "Secret";
+    let finished = findings.into_iter().map(|mut it| {
+        // The report may be read by more people than the secret.
+        it.value = it.value.filter(|_| !is_secret);
+        (Severity::Error, it)
     });
-    Some(findings.map(|it| (Severity::Error, it)).collect())
+    Some(finished.collect())
+}
+
+/// Findings about the values of an object that can be decoded.
+fn value_findings(kind: &BuiltInKind, object: &Value) -> Vec<Finding> {
+    let namespace = object.pointer("/metadata/namespace");
+    let namespace = namespace
+        .and_then(Value::as_str)
+        .filter(|it| !it.is_empty());
+    let answer = kind.answer(&Request {
+        body: Body::Object(object),
+        old: None,
+        is_status: false,
+        field_validation: FieldValidation::Ignore,
+        namespace: namespace.unwrap_or(DEFAULT_NAMESPACE),
+    });
+    let mut findings = match answer.verdict {
+        Verdict::Accepted(_) => Vec::new(),
+        Verdict::Undecodable { reason, .. } => vec![decode_finding(&reason, object)],
+        Verdict::Invalid(findings) => findings,
+    };
+    for finding in &mut findings {
+        if finding.value.is_none()
+            && let Some(value) = object.pointer(&finding.field.pointer())
+            && !value.is_object()
+            && !value.is_array()
+        {
+            finding.value = Some(display_value(value));
+        }
+    }
+    findings
 }
 
 /// Whether a field is a directive of a strategic merge patch, such as `$patch`, for kustomize.

@@ -121,7 +121,8 @@ impl TextFormat {
             escape_control_chars(object.trim_end()),
             escape_control_chars(&reported.finding.text()),
         );
-        if let Some(location) = reported.location {
+        // The report may be read by more people than the secret.
+        if let Some(location) = reported.location.filter(|_| identity.kind != "Secret") {
             self.write_excerpt(out, &objects.text, location, style);
         }
         for note in &reported.notes {

@@ -17,6 +17,7 @@ pub(super) struct Input {
     /// The name to print.
     pub(super) name: String,
     kind: InputKind,
+    is_patch: bool,
 }
 
 enum InputKind {
@@ -36,6 +37,7 @@ pub(super) fn list_inputs(paths: &[PathBuf], excluded: &[NamePattern]) -> Vec<In
             out.push(Input {
                 name: "<stdin>".to_owned(),
                 kind: InputKind::Text(read_text(stdin().lock()).map_err(|it| it.to_string())),
+                is_patch: false,
             });
         } else {
             out.extend(files.list(path).into_iter().map(Input::from_listed));
@@ -76,6 +78,7 @@ impl Input {
         Self {
             name: path.display().to_string(),
             kind,
+            is_patch: false,
         }
     }
 
@@ -85,6 +88,11 @@ impl Input {
             InputKind::File(path) => Some(path),
             InputKind::Text(_) | InputKind::Unreadable(_) => None,
         }
+    }
+
+    /// Marks the input as a patch for kustomize: its objects are not whole.
+    pub(super) fn set_patch(&mut self) {
+        self.is_patch = true;
     }
 
     /// Whether this is standard input.
@@ -128,6 +136,13 @@ impl Input {
         if self.file().is_some_and(is_kustomize_file) {
             for document in &mut source.documents {
                 set_kustomize_kind(&mut document.value);
+            }
+        }
+        if self.is_patch {
+            // The operations of a JSON patch are no objects.
+            source.documents.retain(|it| it.value.is_object());
+            for document in &mut source.documents {
+                document.is_patch = true;
             }
         }
         Ok(source)

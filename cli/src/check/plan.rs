@@ -4,6 +4,7 @@ use super::arguments::{Arguments, FixScope};
 use super::existing_objects;
 use super::fix_files::{self, FixSummary};
 use super::inputs::{self, Input};
+use super::kustomize;
 use super::printer::Printer;
 use super::progress::Progress;
 use crate::{Failure, configuration};
@@ -89,6 +90,7 @@ impl<'a> Plan<'a> {
     pub(super) fn run(self, out: &mut (impl Write + Send)) -> Result<u8, Failure> {
         let arguments = self.arguments;
         let mut inputs = inputs::list_inputs(&arguments.paths, &arguments.exclude);
+        kustomize::mark_patches(&mut inputs);
         let (index, mut unreadable) = existing_objects::load_index(&arguments.existing)?;
         let converter = arguments.conversion.converter();
         let (old_objects, unreadable_old) = arguments

@@ -224,6 +224,70 @@ not checked: 3 kustomize.config.k8s.io/v1beta1 Kustomization (input of kustomize
 }
 
 #[test]
+fn values_of_built_in_kinds_are_checked() {
+    let web = "\
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: Web}
+spec:
+  replicas: -1
+  selector: {matchLabels: {app: web}}
+  template:
+    metadata: {labels: {app: api}}
+    spec:
+      containers:
+      - name: web
+        ports: [{containerPort: 80000}]
+";
+    let secret = "\
+apiVersion: v1
+kind: Secret
+metadata: {name: token}
+data: {token: hunter2!}
+";
+    let stored = web.replace("{name: Web}", "{name: Web, uid: a}");
+    let files = [
+        ("secret.yaml", secret),
+        ("stored.yaml", &*stored),
+        ("web.yaml", web),
+    ];
+    let (text, code) = run(&files, &["{}"]);
+    insta::assert_snapshot!(text);
+    assert!(!text.contains("hunter2"), "{text}");
+    assert_eq!(code, 1);
+}
+
+#[test]
+fn patches_of_kustomize_need_no_complete_objects() {
+    let patch = "\
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: web}
+spec:
+  replica: 3
+";
+    let operations = "- {op: remove, path: /spec/replicas}\n";
+    let kustomization = "\
+resources: [web.yaml]
+patches: [{path: patches/web.yaml}, {path: patches/operations.yaml, target: {kind: Deployment}}]
+";
+    let files = [
+        ("base/kustomization.yaml", kustomization),
+        ("base/patches/operations.yaml", operations),
+        ("base/patches/web.yaml", patch),
+    ];
+    let (text, code) = run(&files, &["{}/base/patches"]);
+    let expected = "web.yaml:5:3: error[SC005]: Deployment web: spec.replica: Invalid value: 3: unknown field, which \
+                    would be dropped; did you mean replicas?";
+    assert!(text.contains(expected), "{text}");
+    assert!(
+        text.contains("1 error, 0 warnings in 2 files, 1 object checked"),
+        "{text}"
+    );
+    assert_eq!(code, 1);
+}
+
+#[test]
 fn strict_names_the_nearest_kind() {
     let misspelt = widget("x", "  size: 1\n").replace("Widget", "Widgte");
     let files = [

@@ -11,13 +11,18 @@ fn objects(metadata: &str) -> Vec<(String, String)> {
         lines.collect::<String>()
     };
     let named = "metadata: {name: a, namespace: team}\n";
+    let spec = "spec: {restartPolicy: Never, containers: [{name: c, image: i}]}\n";
     let sets = format!(
         "spec:\n  podSets:\n  - name: main\n    count: 1\n    template:\n{}",
         below(6)
     );
     [
-        ("v1", "Pod", below(0)),
-        ("batch/v1", "Job", format!("{named}spec:\n  template:\n{}", below(4))),
+        ("v1", "Pod", format!("{}{spec}", below(0))),
+        (
+            "batch/v1",
+            "Job",
+            format!("{named}spec:\n  template:\n{}    {spec}", below(4)),
+        ),
         (
             "jobset.x-k8s.io/v1alpha2",
             "JobSet",
@@ -121,7 +126,7 @@ metadata:
   annotations:
     kueue.x-k8s.io/queue-name: main
 spec:
-  template: {spec: {containers: []}}
+  template: {spec: {restartPolicy: Never, containers: [{name: c, image: i}]}}
 ";
     let (text, code) = run(&[("job.yaml", job)], &[]);
     insta::assert_snapshot!(text);

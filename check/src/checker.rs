@@ -164,6 +164,23 @@ impl Checker {
         }
     }
 
+    /// Replaces the finding of the rule about loops by that of the search. The rule warns when the policies alone do not
+    /// exclude loops; the search is exact.
+    fn replace_loop_finding(
+        &self,
+        findings: &mut Vec<(Severity, Finding)>,
+        loop_finding: Option<&LoopFinding>,
+        identity: &Identity,
+    ) {
+        findings.retain(|(_, finding)| finding.rule != loop_rule::RULE);
+        if let Some(found) = loop_finding
+            && let Some(severity) =
+                self.severity(loop_rule::RULE, Action::Warn, &identity.namespace)
+        {
+            findings.push((severity, found.finding.clone()));
+        }
+    }
+
     /// Checks one object; `None` if its kind is unknown.
     #[must_use]
     pub fn check_document(
@@ -211,15 +228,7 @@ impl Checker {
                 findings.extend(lost.map(|it| (severity, it.clone())));
             }
         }
-        // The rule warns when the policies alone do not exclude loops. The loop search is exact: only loops that it
-        // found are reported.
-        findings.retain(|(_, finding)| finding.rule != loop_rule::RULE);
-        if let Some(found) = loop_finding
-            && let Some(severity) =
-                self.severity(loop_rule::RULE, Action::Warn, &identity.namespace)
-        {
-            findings.push((severity, found.finding.clone()));
-        }
+        self.replace_loop_finding(&mut findings, loop_finding, &identity);
         let mut reported = Vec::with_capacity(findings.len());
         for (severity, finding) in findings {
             let reason = suppressions

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Writes kinds.txt: the kinds of Kubernetes, with the fields of their types.
+# Writes kinds.txt: the kinds of Kubernetes, with the releases that have them
+# and the fields of their types.
 #
 # The fields come from the Go types that the API server decodes into, by
 # reflection: the OpenAPI document lacks which fields are pointers, and which
@@ -16,7 +17,7 @@ table=$(mktemp)
 trap 'rm -f "$table"' EXIT
 {
   printf '# The kinds of Kubernetes %s. Written by generate.sh.\n' "$version"
-  printf '# kind GROUP/VERSION KIND TYPE\n'
+  printf '# kind GROUP/VERSION KIND TYPE INTRODUCED DEPRECATED REMOVED REPLACEMENT\n'
   printf '# type NAME, then for each field: NAME TYPE FLAGS\n'
   printf '# flags: * pointer, ? omitted if empty, ! omitted if zero\n'
   GOTOOLCHAIN=local go run "$here/table.go"

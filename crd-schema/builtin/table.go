@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
@@ -137,6 +138,30 @@ func (c *collector) fields(of reflect.Type, out *[]string) {
 	}
 }
 
+// The releases that introduce, deprecate and remove a kind, and the kind that
+// replaces it; "-" for what there is not.
+func lifecycle(of reflect.Type) string {
+	object := reflect.New(of).Interface()
+	release := func(major, minor int) string { return fmt.Sprintf("%d.%d", major, minor) }
+	introduced, deprecated, removed, replacement := "-", "-", "-", "- -"
+	if it, ok := object.(interface{ APILifecycleIntroduced() (int, int) }); ok {
+		introduced = release(it.APILifecycleIntroduced())
+	}
+	if it, ok := object.(interface{ APILifecycleDeprecated() (int, int) }); ok {
+		deprecated = release(it.APILifecycleDeprecated())
+	}
+	if it, ok := object.(interface{ APILifecycleRemoved() (int, int) }); ok {
+		removed = release(it.APILifecycleRemoved())
+	}
+	if it, ok := object.(interface {
+		APILifecycleReplacement() schema.GroupVersionKind
+	}); ok {
+		kind := it.APILifecycleReplacement()
+		replacement = fmt.Sprintf("%s %s", kind.GroupVersion(), kind.Kind)
+	}
+	return fmt.Sprintf("%s %s %s %s", introduced, deprecated, removed, replacement)
+}
+
 func fail(format string, arguments ...any) {
 	fmt.Fprintf(os.Stderr, format+"\n", arguments...)
 	os.Exit(1)
@@ -156,7 +181,7 @@ func main() {
 		if kind.Version == runtime.APIVersionInternal || !ok || !field.Anonymous {
 			continue
 		}
-		lines = append(lines, fmt.Sprintf("kind %s %s %s", kind.GroupVersion(), kind.Kind, types.define(of)))
+		lines = append(lines, fmt.Sprintf("kind %s %s %s %s", kind.GroupVersion(), kind.Kind, types.define(of), lifecycle(of)))
 	}
 	var definitions []string
 	for len(types.pending) > 0 {

@@ -20,6 +20,7 @@ mod encode;
 mod envelope;
 mod fields;
 mod kind;
+mod lifecycle;
 mod prepare;
 mod problem;
 mod scalars;
@@ -28,4 +29,5 @@ mod table;
 mod validation;
 
 pub use kind::BuiltInKind;
+pub use lifecycle::Release;
 pub use problem::Problem;

@@ -3,11 +3,14 @@
 use super::field_text::{decode_finding, field_of};
 use super::suggestions::unknown_field;
 use crate::severity::Severity;
+use lockkeeper_api::field_path::FieldPath;
 use lockkeeper_crd_schema::builtin::{BuiltInKind, Problem};
 use lockkeeper_crd_schema::crd::{Body, FieldValidation, Request, Verdict};
 use lockkeeper_crd_schema::display_value;
-use lockkeeper_policies::finding::Finding;
+use lockkeeper_policies::finding::{ErrorKind, Finding, quoted};
+use lockkeeper_policies::schema::SCHEMA_VIOLATION;
 use serde_json::Value;
+use std::borrow::Cow;
 
 /// The namespace of objects that name none.
 const DEFAULT_NAMESPACE: &str = "default";
@@ -19,6 +22,9 @@ const DEFAULT_NAMESPACE: &str = "default";
 pub(crate) fn check_built_in(object: &Value) -> Option<Vec<(Severity, Finding)>> {
     let text = |key: &str| object.get(key).and_then(Value::as_str);
     let kind = BuiltInKind::find(text("apiVersion")?, text("kind")?)?;
+    if let Some(finding) = removed_version(&kind) {
+        return Some(vec![(Severity::Error, finding)]);
+    }
     let mut findings = Vec::new();
     let mut has_values = object.pointer("/metadata/uid").is_none();
     for problem in kind.problems(object) {
@@ -48,7 +54,50 @@ pub(crate) fn check_built_in(object: &Value) -> Option<Vec<(Severity, Finding)>>
         it.value = it.value.filter(|_| !is_secret);
         (Severity::Error, it)
     });
-    Some(finished.collect())
+    let deprecated = deprecated_version(&kind).map(|it| (Severity::Warning, it));
+    Some(finished.chain(deprecated).collect())
+}
+
+/// The finding that Kubernetes does not serve a version any more.
+fn removed_version(kind: &BuiltInKind) -> Option<Finding> {
+    let removed = kind.removed_in()?;
+    let remedy = match kind.replacement() {
+        Some(other) => format!("write {}", other_name(kind, &other)),
+        None => "there is no replacement".to_owned(),
+    };
+    let reason = format!(
+        "Kubernetes {removed} and newer do not serve this version of {}; {remedy}",
+        kind.name()
+    );
+    let version = Value::from(kind.api_version());
+    let field = FieldPath::new("apiVersion");
+    Some(Finding::decode_error(field, Some(&version), &reason))
+}
+
+/// The finding that a later release will not serve a version.
+fn deprecated_version(kind: &BuiltInKind) -> Option<Finding> {
+    let deprecated = kind.deprecated_in()?;
+    let mut detail = format!("deprecated since Kubernetes {deprecated}");
+    if let Some(other) = kind.replacement() {
+        detail.push_str("; write ");
+        detail.push_str(&other_name(kind, &other));
+    }
+    Some(Finding {
+        rule: Cow::Borrowed(SCHEMA_VIOLATION),
+        field: FieldPath::new("apiVersion"),
+        kind: ErrorKind::Invalid,
+        value: Some(quoted(kind.api_version())),
+        detail: detail.into(),
+    })
+}
+
+/// The version of a replacement, with its name if that is another one.
+fn other_name(kind: &BuiltInKind, other: &BuiltInKind) -> String {
+    if kind.name() == other.name() {
+        other.api_version().to_owned()
+    } else {
+        format!("{} {}", other.api_version(), other.name())
+    }
 }
 
 /// Findings about the values of an object that can be decoded.
@@ -70,7 +119,10 @@ fn value_findings(kind: &BuiltInKind, object: &Value) -> Vec<Finding> {
         Verdict::Invalid(findings) => findings,
     };
     for finding in &mut findings {
-        if finding.value.is_none()
+        // As in the texts of the API server.
+        let has_value = !matches!(finding.kind, ErrorKind::Required | ErrorKind::Forbidden);
+        if has_value
+            && finding.value.is_none()
             && let Some(value) = object.pointer(&finding.field.pointer())
             && !value.is_object()
             && !value.is_array()
@@ -114,6 +166,39 @@ mod tests {
                 "spec.containers[0].ports[0].containerPort: Invalid value: \"80\": cannot decode string into int32 [SC001]",
             ]
         );
+    }
+
+    #[test]
+    fn removed_and_deprecated_versions_name_the_replacement() {
+        let findings = |api_version: &str, kind: &str| {
+            let object =
+                json!({"apiVersion": api_version, "kind": kind, "metadata": {"name": "a"}});
+            let findings = check_built_in(&object).unwrap().into_iter();
+            let texts = findings.map(|(severity, it)| format!("{severity:?} {it}"));
+            texts.collect::<Vec<_>>()
+        };
+        assert_eq!(
+            findings("extensions/v1beta1", "Deployment"),
+            [
+                "Error apiVersion: Invalid value: \"extensions/v1beta1\": Kubernetes 1.16 and newer do not serve this version of Deployment; write apps/v1 [SC001]"
+            ]
+        );
+        assert_eq!(
+            findings("v1", "Endpoints"),
+            [
+                "Warning apiVersion: Invalid value: \"v1\": deprecated since Kubernetes 1.33; write discovery.k8s.io/v1 EndpointSlice [SC002]"
+            ]
+        );
+    }
+
+    #[test]
+    fn values_of_secrets_are_not_printed() {
+        let secret = json!({
+            "apiVersion": "v1", "kind": "Secret", "metadata": {"name": "A"}, "data": {"a": "hunter2!"},
+        });
+        for (_, finding) in check_built_in(&secret).unwrap() {
+            assert!(!finding.to_string().contains("hunter2"), "{finding}");
+        }
     }
 
     #[test]

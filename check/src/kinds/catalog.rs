@@ -1,6 +1,7 @@
 //! Kinds that exist in the groups of supported kinds but are not checked, and the nearest names of kinds that do not
 //! exist.
 
+use lockkeeper_crd_schema::builtin::BuiltInKind;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The versions of a group, each with kinds.
@@ -22,33 +23,8 @@ const KUEUE_OTHERS: &[&str] = &[
 
 /// By group. The core group is empty.
 const OTHER_KINDS: &[(&str, Versions)] = &[
-    (
-        "",
-        &[(
-            "v1",
-            &[
-                "Binding",
-                "ComponentStatus",
-                "Config",
-                "ConfigMap",
-                "Endpoints",
-                "Event",
-                "LimitRange",
-                "Namespace",
-                "Node",
-                "PersistentVolume",
-                "PersistentVolumeClaim",
-                "PodTemplate",
-                "ReplicationController",
-                "ResourceQuota",
-                "Secret",
-                "Service",
-                "ServiceAccount",
-                "Status",
-            ],
-        )],
-    ),
-    ("batch", &[("v1", &["CronJob"]), ("v1beta1", &["CronJob"])]),
+    // A kubeconfig and the answers of the API server.
+    ("", &[("v1", &["Config", "Status"])]),
     ("jobset.x-k8s.io", &[("v1alpha1", &["JobSet"])]),
     (
         "kueue.x-k8s.io",
@@ -81,6 +57,8 @@ const OTHER_KINDS: &[(&str, Versions)] = &[
 #[derive(Debug, Default)]
 pub struct Catalog {
     groups: BTreeMap<String, BTreeMap<String, BTreeSet<String>>>,
+    /// The groups that a misspelt group may mean. Many projects have kinds and groups that are similar to Kubernetes'.
+    suggested_groups: BTreeSet<String>,
 }
 
 /// The answer about a kind.
@@ -100,6 +78,10 @@ impl Catalog {
     /// A catalog with the kinds that are not checked.
     pub fn new() -> Self {
         let mut catalog = Self::default();
+        for (api_version, kind) in BuiltInKind::names() {
+            let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
+            catalog.insert(group, version, kind);
+        }
         for (group, versions) in OTHER_KINDS {
             for (version, kinds) in *versions {
                 for kind in *kinds {
@@ -111,6 +93,11 @@ impl Catalog {
     }
 
     pub fn add(&mut self, group: &str, version: &str, kind: &str) {
+        self.insert(group, version, kind);
+        self.suggested_groups.insert(group.to_owned());
+    }
+
+    fn insert(&mut self, group: &str, version: &str, kind: &str) {
         let versions = self.groups.entry(group.to_owned()).or_default();
         let kinds = versions.entry(version.to_owned()).or_default();
         kinds.insert(kind.to_owned());
@@ -130,8 +117,9 @@ impl Catalog {
         let others = versions.iter().filter(|(_, kinds)| kinds.contains(kind));
         let others: Vec<&str> = others.map(|(version, _)| version.as_str()).collect();
         if !versions.contains_key(version) {
-            let newest = versions.keys().next_back().map_or("", String::as_str);
-            return Lookup::UnknownVersion(others.last().copied().unwrap_or(newest).to_owned());
+            let newest = newest(versions.keys().map(String::as_str)).unwrap_or_default();
+            let with_kind = self::newest(others.iter().copied());
+            return Lookup::UnknownVersion(with_kind.unwrap_or(newest).to_owned());
         }
         if !others.is_empty() {
             let remedy = format!(
@@ -156,8 +144,14 @@ impl Catalog {
             kinds.any(|it| it.contains(kind))
         });
         let names = with_kind.map(|(name, _)| name.as_str());
+        let names = names.filter(|it| self.suggested_groups.contains(*it));
         nearest(group, names, GROUP_SIMILARITY_MIN)
     }
+}
+
+/// The newest version: a stable one, or the last beta or alpha version.
+fn newest<'a>(versions: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+    versions.max_by_key(|it| (!it.contains("alpha"), !it.contains("beta"), *it))
 }
 
 fn nearest<'a>(

@@ -1,10 +1,11 @@
 //! The fields of all built-in kinds, from the table that `builtin/generate.sh` writes.
 
+use super::lifecycle::Lifecycle;
 use std::collections::BTreeMap;
 use std::sync::OnceLock;
 
 /// The table as text: 171 kinds of Kubernetes 1.37.
-const TEXT: &str = include_str!("../../builtin/kinds.txt");
+pub(super) const TEXT: &str = include_str!("../../builtin/kinds.txt");
 
 /// The type of a value.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -58,7 +59,7 @@ pub(super) type Definition = BTreeMap<&'static str, Field>;
 #[derive(Debug, Default)]
 pub(super) struct Table {
     /// The types of kinds, by `apiVersion` and kind.
-    kinds: BTreeMap<&'static str, BTreeMap<&'static str, &'static str>>,
+    kinds: BTreeMap<&'static str, BTreeMap<&'static str, (&'static str, Lifecycle)>>,
     definitions: BTreeMap<&'static str, Definition>,
 }
 
@@ -78,7 +79,7 @@ impl Table {
                 (Some("kind"), Some(api_version), Some(kind)) => {
                     let definition = words.next().unwrap_or_default();
                     let kinds = out.kinds.entry(api_version).or_default();
-                    kinds.insert(kind, definition);
+                    kinds.insert(kind, (definition, Lifecycle::parse(words)));
                 }
                 (Some("type"), Some(name), None) => {
                     current = name;
@@ -103,8 +104,26 @@ impl Table {
         kind: &str,
     ) -> Option<(&'static str, &'static str, &'static str)> {
         let (api_version, kinds) = self.kinds.get_key_value(api_version)?;
-        let (kind, definition) = kinds.get_key_value(kind)?;
+        let (kind, (definition, _)) = kinds.get_key_value(kind)?;
         Some((*api_version, *kind, *definition))
+    }
+
+    /// All kinds: `apiVersion` and name.
+    pub(super) fn kinds(&self) -> impl Iterator<Item = (&'static str, &'static str)> + '_ {
+        let kinds = self.kinds.iter();
+        kinds.flat_map(|(version, kinds)| kinds.keys().map(|kind| (*version, *kind)))
+    }
+
+    /// The values of `apiVersion` with a kind of this name.
+    pub(super) fn versions<'a>(&'a self, kind: &'a str) -> impl Iterator<Item = &'static str> + 'a {
+        self.kinds().filter(move |it| it.1 == kind).map(|it| it.0)
+    }
+
+    /// The releases that serve a kind.
+    pub(super) fn lifecycle(&self, api_version: &str, kind: &str) -> Lifecycle {
+        let kinds = self.kinds.get(api_version);
+        let kind = kinds.and_then(|it| it.get(kind));
+        kind.map_or_else(Lifecycle::default, |it| it.1)
     }
 
     /// The fields of a type.

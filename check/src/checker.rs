@@ -12,14 +12,12 @@ use crate::severity::Severity;
 use crate::source::ParsedSource;
 use lockkeeper_api::config::Action;
 use lockkeeper_api::field_path::FieldPath;
-use lockkeeper_policies::decode_error;
 use lockkeeper_policies::engine::Exempted;
 use lockkeeper_policies::finding::Finding;
 use lockkeeper_policies::index::Index;
 use lockkeeper_policies::lossy_conversion;
 use lockkeeper_policies::preemption_loops as loop_rule;
 use lockkeeper_policies::rule::Context;
-use lockkeeper_policies::schema::UNKNOWN;
 use lockkeeper_policies::settings::Settings;
 use lockkeeper_policies::suppression::{self, Suppressions};
 use std::sync::Arc;
@@ -199,11 +197,7 @@ impl Checker {
         };
         let old = self.old_objects.find(&document.value);
         let mut suppressions = Suppressions::parse(&document.value);
-        let KindCheckResult {
-            mut findings,
-            exempted,
-            mut is_complete,
-        } = match &origin {
+        let result = match &origin {
             Some(origin) if origin.is_dropped => KindCheckResult::default(),
             _ => match self.kinds.check(document.value, old, &identity, &context) {
                 Some(result) => result,
@@ -211,10 +205,15 @@ impl Checker {
                 None => return None,
             },
         };
-        if document.is_patch {
-            findings.retain(|(_, it)| matches!(&*it.rule, decode_error::ID | UNKNOWN));
-            is_complete = false;
-        }
+        let KindCheckResult {
+            mut findings,
+            exempted,
+            is_complete,
+        } = if document.is_patch {
+            result.of_patch()
+        } else {
+            result
+        };
         if let Some(origin) = &origin {
             for (_, finding) in &mut findings {
                 finding.field = origin.source_field(&finding.field);

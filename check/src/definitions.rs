@@ -1,10 +1,11 @@
 //! Kinds by definitions: objects of the kinds of `CustomResourceDefinition`s are validated as the API server does, and so
-//! are the definitions. Objects of built-in kinds are decoded as it does.
+//! are the definitions and objects of built-in kinds.
 
 mod built_in;
 mod custom_resource;
 mod definition_object;
 mod field_text;
+mod request;
 mod set;
 mod suggestions;
 

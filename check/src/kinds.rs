@@ -10,13 +10,14 @@ mod result;
 mod schemas;
 
 use self::catalog::Catalog;
-use self::cel_counterparts::{is_expression, is_reported};
+use self::cel_counterparts::is_expression;
 use self::cel_cross_check::CelCrossCheck;
 use self::decode::{
     ChangeRuleFn, DefaultFn, RuleFn, check_change_rules, check_rules, compute_defaults,
 };
 use self::kind_finding::kind_finding;
-use self::result::Findings;
+use self::offline_settings::configured;
+use self::result::{Findings, is_harmless, is_reported};
 use self::schemas::{KindDefinition, SchemaSource, kueue_schemas, lockkeeper_schemas};
 use crate::definitions::{
     DefinitionSet, check_built_in, check_custom_resource, check_definition, is_definition, is_patch,
@@ -37,7 +38,7 @@ use lockkeeper_policies::engine::{ReviewSubject, Verdict};
 use lockkeeper_policies::finding::Finding;
 use lockkeeper_policies::kinds::{self, KindVisitor};
 use lockkeeper_policies::rule::{Change, Context};
-use lockkeeper_policies::schema::{EXPRESSION, StructuralSchema, UNKNOWN, metadata};
+use lockkeeper_policies::schema::{EXPRESSION, StructuralSchema, metadata};
 use lockkeeper_policies::settings::Settings;
 use lockkeeper_policies::user_rules::{self, KindName};
 use lockkeeper_policies::validated_kind::ValidatedKind;
@@ -265,7 +266,7 @@ impl KindRegistry {
         let Some(kind) = self.find(&object) else {
             return self.check_other_kind(&object, old, identity, context);
         };
-        let (mut findings, mut built_in) = (Vec::new(), Vec::new());
+        let mut findings = Vec::new();
         let mut old = old.cloned();
         if let Some(structure) = kind.schema.get() {
             if let Some(old) = &mut old {
@@ -292,9 +293,8 @@ impl KindRegistry {
             }
         } else {
             let found = check_built_in(&object).unwrap_or_default();
-            built_in = configured(found, identity, context);
+            findings = configured(found, context.settings, &identity.namespace);
         }
-        let is_valid = built_in.iter().all(is_harmless);
         let mut result = KindCheckResult::partial(findings);
         let user_verdict = apply_user_rules(&object, old.as_ref(), context.settings);
         // Rules read Kueue's newest version; findings name the fields of the version in the file.
@@ -310,21 +310,19 @@ impl KindRegistry {
         match kind.verdict(&object, old.as_ref(), context) {
             Ok(verdict) => {
                 result.findings.retain(|(_, it)| !is_reported(it, &verdict));
-                // A rule explains its field better than the decoder does.
-                built_in.retain(|(_, it)| !is_field_reported(it, &verdict));
-                result.findings.append(&mut built_in);
                 result.add_verdict(verdict);
                 for (_, finding) in &mut result.findings {
                     restore_field_path(finding, &moved);
                 }
                 result.add_verdict(user_verdict);
-                result.is_complete = is_valid;
+                result.is_complete = true;
             }
             // As in the webhook, rules do not run on an object that does not fit its type.
             Err(mismatch) => {
                 let field = mismatch.field.pointer();
-                built_in.retain(|(_, it)| it.field.pointer() != field);
-                result.findings.append(&mut built_in);
+                result
+                    .findings
+                    .retain(|(_, it)| it.field.pointer() != field);
                 result.findings.push((Severity::Error, *mismatch));
             }
         }
@@ -349,7 +347,8 @@ impl KindRegistry {
             return None;
         }
         let defined = self.definition_findings(object, old, identity, context);
-        let built_in = || Some(configured(check_built_in(object)?, identity, context));
+        let namespace = &identity.namespace;
+        let built_in = || Some(configured(check_built_in(object)?, settings, namespace));
         let Some(findings) = defined.or_else(built_in) else {
             let newest_version = |kind: &str| self.newest_version(kind);
             if let Some(finding) = kind_finding(object, &self.catalog, newest_version) {
@@ -384,7 +383,7 @@ impl KindRegistry {
         } else {
             check_custom_resource(&self.definitions, object, old)?
         };
-        Some(configured(found, identity, context))
+        Some(configured(found, context.settings, &identity.namespace))
     }
 
     /// Rules of lockkeeper's kinds whose CEL gives another result, if the cross-check is on.
@@ -440,33 +439,6 @@ fn restore_field_path(finding: &mut Finding, moved: &[kueue::MovedField]) {
         let names = field.from.split('/').skip(1);
         finding.field = names.fold(FieldPath::default(), FieldPath::named);
     }
-}
-
-/// Whether rules can run in spite of a finding: the API server drops unknown fields.
-fn is_harmless((severity, finding): &(Severity, Finding)) -> bool {
-    *severity == Severity::Warning || finding.rule == UNKNOWN
-}
-
-/// The findings of the API server, with the severities that the settings give to their rules.
-fn configured(found: Findings, identity: &Identity, context: &Context<'_>) -> Findings {
-    let configured = found.into_iter().filter_map(|(found, finding)| {
-        let rule = (&*finding.rule, Action::Enforce);
-        let configured = severity(context.settings, rule, &identity.namespace)?;
-        // A warning of the API server is none of its rejections.
-        let severity = match found {
-            Severity::Warning => Severity::Warning,
-            Severity::Error => configured,
-        };
-        Some((severity, finding))
-    });
-    configured.collect()
-}
-
-/// Whether a rule rejects the field of a finding.
-fn is_field_reported(finding: &Finding, verdict: &Verdict) -> bool {
-    let field = finding.field.pointer();
-    let mut denials = verdict.denials.iter();
-    denials.any(|it| it.field.pointer() == field)
 }
 
 /// The findings of user rules.

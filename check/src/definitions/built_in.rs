@@ -1,19 +1,17 @@
 //! Checks an object of a built-in kind of Kubernetes.
 
 use super::field_text::{decode_finding, field_of};
+use super::request::request;
 use super::suggestions::unknown_field;
 use crate::severity::Severity;
 use lockkeeper_api::field_path::FieldPath;
 use lockkeeper_crd_schema::builtin::{BuiltInKind, Problem};
-use lockkeeper_crd_schema::crd::{Body, FieldValidation, Request, Verdict};
+use lockkeeper_crd_schema::crd::{FieldValidation, Verdict};
 use lockkeeper_crd_schema::display_value;
 use lockkeeper_policies::finding::{ErrorKind, Finding, quoted};
 use lockkeeper_policies::schema::SCHEMA_VIOLATION;
 use serde_json::Value;
 use std::borrow::Cow;
-
-/// The namespace of objects that name none.
-const DEFAULT_NAMESPACE: &str = "default";
 
 /// Findings about unknown fields, wrong types and invalid values; `None` if the kind is not a built-in one.
 ///
@@ -102,17 +100,7 @@ fn other_name(kind: &BuiltInKind, other: &BuiltInKind) -> String {
 
 /// Findings about the values of an object that can be decoded.
 fn value_findings(kind: &BuiltInKind, object: &Value) -> Vec<Finding> {
-    let namespace = object.pointer("/metadata/namespace");
-    let namespace = namespace
-        .and_then(Value::as_str)
-        .filter(|it| !it.is_empty());
-    let answer = kind.answer(&Request {
-        body: Body::Object(object),
-        old: None,
-        is_status: false,
-        field_validation: FieldValidation::Ignore,
-        namespace: namespace.unwrap_or(DEFAULT_NAMESPACE),
-    });
+    let answer = kind.answer(&request(object, None, FieldValidation::Ignore));
     let mut findings = match answer.verdict {
         Verdict::Accepted(_) => Vec::new(),
         Verdict::Undecodable { reason, .. } => vec![decode_finding(&reason, object)],
@@ -148,7 +136,8 @@ mod tests {
 
     /// The findings about a pod with a spec.
     fn findings(spec: &Value) -> Vec<String> {
-        let pod = json!({"apiVersion": "v1", "kind": "Pod", "spec": spec});
+        let pod =
+            json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "a"}, "spec": spec});
         let findings = check_built_in(&pod).unwrap().into_iter();
         findings.map(|(_, it)| it.to_string()).collect()
     }
@@ -189,6 +178,47 @@ mod tests {
                 "Warning apiVersion: Invalid value: \"v1\": deprecated since Kubernetes 1.33; write discovery.k8s.io/v1 EndpointSlice [SC002]"
             ]
         );
+    }
+
+    #[test]
+    fn values_of_patches_and_stored_objects_are_not_checked() {
+        let spec = json!({"containers": [{"name": "a"}]});
+        assert_eq!(
+            findings(&spec),
+            ["spec.containers[0].image: Required value [SC002]"]
+        );
+        let patch = json!({"containers": [{"name": "a", "$patch": "delete"}]});
+        assert_eq!(findings(&patch), [""; 0]);
+        let stored = json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "a", "uid": "b"}, "spec": spec});
+        assert_eq!(check_built_in(&stored).unwrap().len(), 0);
+    }
+
+    /// Both versions have the fields that are validated, but for the metrics.
+    #[test]
+    fn autoscalers_of_both_versions_are_validated() {
+        let texts = |api_version: &str, replicas: (i32, i32), metrics: (&str, Value)| {
+            let mut autoscaler = json!({
+                "apiVersion": api_version, "kind": "HorizontalPodAutoscaler", "metadata": {"name": "a"},
+                "spec": {
+                    "minReplicas": replicas.0, "maxReplicas": replicas.1,
+                    "scaleTargetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": "a"},
+                },
+            });
+            autoscaler["spec"][metrics.0] = metrics.1;
+            let findings = check_built_in(&autoscaler).unwrap().into_iter();
+            findings.map(|(_, it)| it.field.text()).collect::<Vec<_>>()
+        };
+        let percentage = ("targetCPUUtilizationPercentage", json!(50));
+        let none = ("metrics", Value::Null);
+        for (api_version, metrics) in [("autoscaling/v1", percentage), ("autoscaling/v2", none)] {
+            assert_eq!(
+                texts(api_version, (1, 3), metrics.clone()),
+                [""; 0],
+                "{api_version}"
+            );
+            let fields = ["spec.maxReplicas"];
+            assert_eq!(texts(api_version, (3, 2), metrics), fields, "{api_version}");
+        }
     }
 
     #[test]

@@ -1,18 +1,16 @@
 //! Checks an object with the definition of its kind.
 
 use super::field_text::{decode_finding, field_of};
+use super::request::request;
 use super::set::{Definition, DefinitionSet};
 use super::suggestions::unknown_fields;
 use crate::severity::Severity;
 use lockkeeper_api::field_path::FieldPath;
-use lockkeeper_crd_schema::crd::{Body, FieldValidation, Request, Schema, StrictProblem, Verdict};
+use lockkeeper_crd_schema::crd::{FieldValidation, Schema, StrictProblem, Verdict};
 use lockkeeper_policies::finding::{ErrorKind, Finding};
 use lockkeeper_policies::schema::SCHEMA_VIOLATION;
 use serde_json::Value;
 use std::borrow::Cow;
-
-/// The namespace of objects that name none.
-const DEFAULT_NAMESPACE: &str = "default";
 
 /// The finding without a place that the API server adds to others.
 const RULES_SKIPPED: &str = "some validation rules were not checked";
@@ -109,17 +107,7 @@ impl Found {
 /// Asks for the answer to a strict request; without unknown fields the remaining answer is that of a request that
 /// ignores them.
 fn answer(schema: &Schema, object: &Value, old: Option<&Value>, out: &mut Vec<Found>) {
-    let namespace = object
-        .pointer("/metadata/namespace")
-        .and_then(Value::as_str);
-    let request = |field_validation| Request {
-        body: Body::Object(object),
-        old,
-        is_status: false,
-        field_validation,
-        namespace: namespace.unwrap_or(DEFAULT_NAMESPACE),
-    };
-    let mut answer = schema.answer(&request(FieldValidation::Strict));
+    let mut answer = schema.answer(&request(object, old, FieldValidation::Strict));
     if let Verdict::Undecodable { strict, .. } = &answer.verdict
         && !strict.is_empty()
     {
@@ -128,7 +116,7 @@ fn answer(schema: &Schema, object: &Value, old: Option<&Value>, out: &mut Vec<Fo
             // The values of a file have no duplicate keys.
             StrictProblem::Duplicate(_) | StrictProblem::DuplicateKey => None,
         }));
-        answer = schema.answer(&request(FieldValidation::Ignore));
+        answer = schema.answer(&request(object, old, FieldValidation::Ignore));
     }
     let warnings = answer.warnings.iter();
     out.extend(warnings.map(|it| Found::Finding(Severity::Warning, warning(it, object))));

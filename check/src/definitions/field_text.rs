@@ -34,7 +34,7 @@ pub(super) fn field_of(text: &str, object: &Value) -> FieldPath {
                 .unwrap_or(names.len()),
         };
         let (name, after) = names.split_at(length);
-        // The keys of labels and annotations are written in brackets.
+        // A key such as that of a label is in brackets, so that its dots separate no fields.
         path = if name.contains(['.', '/']) {
             path.key(name)
         } else {

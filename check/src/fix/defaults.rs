@@ -45,7 +45,7 @@ struct DefaultsPlan {
     skipped_fields: Vec<FieldPath>,
 }
 
-/// The text with the defaults of all objects, their number, and the fields that cannot be added.
+/// The text with the defaults of all whole objects, their number, and the fields that cannot be added.
 pub fn add_defaults(
     kinds: &KindRegistry,
     context: &Context<'_>,
@@ -55,7 +55,11 @@ pub fn add_defaults(
     let is_json = OnceCell::new();
     let mut plans: Vec<DefaultsPlan> = Vec::with_capacity(source.documents.len());
     for document in &source.documents {
-        let missing = find_missing(kinds, context, &document.value);
+        let missing = if document.is_patch {
+            Missing::default()
+        } else {
+            find_missing(kinds, context, &document.value)
+        };
         plans.push(if missing.mappings.is_empty() {
             DefaultsPlan {
                 expected: document.value.clone(),

@@ -220,6 +220,35 @@ mod tests {
             ),
             ("", "v1", "Secert", kind("Secret")),
             ("apps", "v1", "Deployment", Lookup::Possible),
+        ] {
+            assert_eq!(
+                catalog.find(group, version, name),
+                expected,
+                "{group} {version} {name}"
+            );
+        }
+    }
+
+    #[test]
+    fn built_in_kinds_are_suggested_within_their_groups() {
+        let catalog = Catalog::new();
+        let kind = "there is no such kind; did you mean Deployment?".to_owned();
+        for (group, version, name, expected) in [
+            ("apps", "v1", "Deploymnt", Lookup::UnknownKind(kind)),
+            (
+                "autoscaling",
+                "v2beta2",
+                "HorizontalPodAutoscaler",
+                Lookup::UnknownVersion("v2".to_owned()),
+            ),
+            (
+                "apps",
+                "v1beta3",
+                "DaemonSet",
+                Lookup::UnknownVersion("v1".to_owned()),
+            ),
+            // Groups of other projects resemble those of Kubernetes, and have kinds of the same name.
+            ("networking.k9s.io", "v1", "Ingress", Lookup::Possible),
             ("other.x-k8s.io", "v1", "ClusterQueue", Lookup::Possible),
         ] {
             assert_eq!(

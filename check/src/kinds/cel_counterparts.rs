@@ -24,7 +24,7 @@ pub fn is_expression(finding: &Finding) -> bool {
 }
 
 /// Whether a rule reports the breach of this expression, at its field or below.
-pub fn is_reported(finding: &Finding, verdict: &Verdict) -> bool {
+pub fn has_counterpart(finding: &Finding, verdict: &Verdict) -> bool {
     let counterpart = COUNTERPARTS
         .iter()
         .find(|(message, _)| finding.detail.contains(message));

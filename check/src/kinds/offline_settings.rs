@@ -1,5 +1,6 @@
 //! The actions of rules when there is no cluster.
 
+use super::result::Findings;
 use crate::rule_selection::RuleSelection;
 use crate::severity::Severity;
 use lockkeeper_api::config::{Action, Config};
@@ -78,4 +79,18 @@ pub fn severity(
         Action::Warn => Some(Severity::Warning),
         Action::Audit | Action::Off => None,
     }
+}
+
+/// Findings of the API server, with the severities that the settings give to their rules in a namespace. A warning of
+/// the API server is none of its rejections.
+pub fn configured(found: Findings, settings: &Settings, namespace: &str) -> Findings {
+    let configured = found.into_iter().filter_map(|(found, finding)| {
+        let configured = severity(settings, (&finding.rule, Action::Enforce), namespace)?;
+        let severity = match found {
+            Severity::Warning => Severity::Warning,
+            Severity::Error => configured,
+        };
+        Some((severity, finding))
+    });
+    configured.collect()
 }

@@ -1,6 +1,11 @@
+//! The findings about an object.
+
+use super::cel_counterparts::{has_counterpart, is_expression};
 use crate::severity::Severity;
+use lockkeeper_policies::decode_error;
 use lockkeeper_policies::engine::{Exempted, Verdict};
 use lockkeeper_policies::finding::Finding;
+use lockkeeper_policies::schema::UNKNOWN;
 
 pub type Findings = Vec<(Severity, Finding)>;
 
@@ -23,6 +28,13 @@ impl KindCheckResult {
         }
     }
 
+    /// The result for a patch, which need not be a whole object: only unknown fields and wrong types hold.
+    pub fn of_patch(mut self) -> Self {
+        self.findings
+            .retain(|(_, it)| matches!(&*it.rule, decode_error::ID | UNKNOWN));
+        Self::partial(self.findings)
+    }
+
     pub fn add_verdict(&mut self, verdict: Verdict) {
         let denials = verdict.denials.into_iter();
         let warnings = verdict.warnings.into_iter();
@@ -32,4 +44,19 @@ impl KindCheckResult {
             .extend(warnings.map(|it| (Severity::Warning, it)));
         self.exempted.extend(verdict.exempted);
     }
+}
+
+/// Whether rules can run in spite of a finding: the API server drops unknown fields.
+pub fn is_harmless((severity, finding): &(Severity, Finding)) -> bool {
+    *severity == Severity::Warning || finding.rule == UNKNOWN
+}
+
+/// Whether a rule reports what a finding of a schema or of a decoder is about: a rule explains its field better.
+pub fn is_reported(finding: &Finding, verdict: &Verdict) -> bool {
+    if is_expression(finding) {
+        return has_counterpart(finding, verdict);
+    }
+    let field = finding.field.pointer();
+    let mut denials = verdict.denials.iter();
+    denials.any(|it| it.field.pointer() == field)
 }

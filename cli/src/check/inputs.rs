@@ -1,10 +1,10 @@
 //! The inputs of a check: files, folders and standard input.
 
+use super::kustomize;
 use lockkeeper_check::{ParsedSource, ReadError};
 use lockkeeper_crdgen::manifests::{
     FileList, ListedFile, NamePattern, TextError, read_file, read_text,
 };
-use serde_json::Value;
 use std::fs;
 use std::io::stdin;
 use std::path::{Path, PathBuf};
@@ -17,6 +17,7 @@ pub(super) struct Input {
     /// The name to print.
     pub(super) name: String,
     kind: InputKind,
+    /// Whether it is a patch for kustomize: its objects are not whole.
     is_patch: bool,
 }
 
@@ -46,26 +47,15 @@ pub(super) fn list_inputs(paths: &[PathBuf], excluded: &[NamePattern]) -> Vec<In
     out
 }
 
-/// Whether the name is that of an input of kustomize, which may have no kind.
-fn is_kustomize_file(path: &Path) -> bool {
-    const NAMES: [&str; 3] = [
-        "kustomization.yaml",
-        "kustomization.yml",
-        "kustomizeconfig.yaml",
-    ];
-    let name = path.file_name().and_then(|it| it.to_str());
-    name.is_some_and(|it| NAMES.contains(&it))
-}
-
-/// Sets the kind that kustomize assumes.
-fn set_kustomize_kind(document: &mut Value) {
-    if let Value::Object(fields) = document
-        && !fields.contains_key("kind")
-        && !fields.contains_key("apiVersion")
-    {
-        let api_version = "kustomize.config.k8s.io/v1beta1";
-        fields.insert("apiVersion".to_owned(), api_version.into());
-        fields.insert("kind".to_owned(), "Kustomization".into());
+/// Marks the inputs that a kustomization in their folder or in the one above names as patches.
+pub(super) fn mark_patches(inputs: &mut [Input]) {
+    let patches = kustomize::patches(inputs.iter().filter_map(Input::file));
+    if patches.is_empty() {
+        return;
+    }
+    for input in inputs {
+        let path = input.file().and_then(|it| it.canonicalize().ok());
+        input.is_patch = path.is_some_and(|it| patches.contains(&it));
     }
 }
 
@@ -88,11 +78,6 @@ impl Input {
             InputKind::File(path) => Some(path),
             InputKind::Text(_) | InputKind::Unreadable(_) => None,
         }
-    }
-
-    /// Marks the input as a patch for kustomize: its objects are not whole.
-    pub(super) fn set_patch(&mut self) {
-        self.is_patch = true;
     }
 
     /// Whether this is standard input.
@@ -133,9 +118,9 @@ impl Input {
             InputKind::Unreadable(error) => Err(error.clone()),
         };
         let mut source = ParsedSource::parse(text.map_err(ReadError::without_location)?)?;
-        if self.file().is_some_and(is_kustomize_file) {
+        if self.file().is_some_and(kustomize::is_input) {
             for document in &mut source.documents {
-                set_kustomize_kind(&mut document.value);
+                kustomize::set_kind(&mut document.value);
             }
         }
         if self.is_patch {

@@ -4,7 +4,6 @@ use super::arguments::{Arguments, FixScope};
 use super::existing_objects;
 use super::fix_files::{self, FixSummary};
 use super::inputs::{self, Input};
-use super::kustomize;
 use super::printer::Printer;
 use super::progress::Progress;
 use crate::{Failure, configuration};
@@ -90,7 +89,7 @@ impl<'a> Plan<'a> {
     pub(super) fn run(self, out: &mut (impl Write + Send)) -> Result<u8, Failure> {
         let arguments = self.arguments;
         let mut inputs = inputs::list_inputs(&arguments.paths, &arguments.exclude);
-        kustomize::mark_patches(&mut inputs);
+        inputs::mark_patches(&mut inputs);
         let (index, mut unreadable) = existing_objects::load_index(&arguments.existing)?;
         let converter = arguments.conversion.converter();
         let (old_objects, unreadable_old) = arguments
@@ -316,6 +315,9 @@ fn collect_source(at: usize, source: &ParsedSource, options: CollectOptions) -> 
         parts.facts = collect_facts(source);
     }
     for (number, document) in source.documents.iter().enumerate() {
+        if document.is_patch {
+            continue;
+        }
         parts.classes.add_document(document);
         if let Some(object) = document.object().filter(|_| options.preemption_loops) {
             parts.loop_input.add_object((at, number), object);

@@ -10,7 +10,6 @@ use super::{defaults, strategy, validation};
 use crate::crd::decode::DEPTH_MAX;
 use crate::crd::values::{is_deeper_than, metadata_of, normalized};
 use crate::crd::{Answer, FieldValidation, Request, StrictProblem, Verdict};
-use crate::finding::Finding;
 use serde_json::Value;
 
 impl BuiltInKind {
@@ -89,14 +88,6 @@ impl BuiltInKind {
         Ok((object, strict))
     }
 
-    fn value_findings(&self, object: &Value, old: Option<&Value>) -> Vec<Finding> {
-        if self.api_version() == "autoscaling/v1" {
-            // The validation of autoscalers reads the fields of version 2.
-            return Vec::new();
-        }
-        validation::validate(self.group(), self.name(), object, old)
-    }
-
     /// Defaults and validates a decoded object.
     fn admit(&self, mut object: Value, request: &Request<'_>) -> Verdict {
         if let Value::Object(fields) = &mut object {
@@ -123,7 +114,7 @@ impl BuiltInKind {
             Some(old) => self.prepare_change(&mut object, old, request.namespace),
         }
         strategy::prepare(*self, &mut object, old.as_ref());
-        let findings = self.value_findings(&object, old.as_ref());
+        let findings = validation::validate(self.group(), self.name(), &object, old.as_ref());
         if findings.is_empty() {
             // The API server decodes the stored object again, with defaults.
             defaults::set_defaults(*self, &mut object);

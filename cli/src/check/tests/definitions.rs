@@ -288,6 +288,29 @@ patches: [{path: patches/web.yaml}, {path: patches/operations.yaml, target: {kin
 }
 
 #[test]
+fn patches_of_kustomize_get_no_defaults() {
+    let queue = "\
+apiVersion: kueue.x-k8s.io/v1beta2
+kind: ClusterQueue
+metadata: {name: a}
+spec:
+  cohortName: all
+";
+    let kustomization = "patches: [{path: patch.yaml}]\n";
+    let files = [
+        ("kustomization.yaml", kustomization),
+        ("patch.yaml", queue),
+        ("queue.yaml", queue),
+    ];
+    let folder = TempDir::new().unwrap();
+    write(folder.path(), &files);
+    run_in(folder.path(), &["--fix", "{}"]);
+    let text = |name: &str| fs::read_to_string(folder.path().join(name)).unwrap();
+    assert_eq!(text("patch.yaml"), queue);
+    assert_ne!(text("queue.yaml"), queue);
+}
+
+#[test]
 fn strict_names_the_nearest_kind() {
     let misspelt = widget("x", "  size: 1\n").replace("Widget", "Widgte");
     let files = [

@@ -113,6 +113,10 @@ pub struct ClusterQueueSpec {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "schema::priority_class_names")]
     pub allowed_priority_classes: Option<Vec<String>>,
+
+    /// Whether workloads of this queue also wait for room on nodes; by default only for quota.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub placement: Option<Placement>,
 }
 
 /// The order in which pending workloads are tried.
@@ -123,6 +127,27 @@ pub enum QueueingStrategy {
     /// Workloads behind one that cannot be admitted may be admitted first.
     #[default]
     BestEffortFIFO,
+}
+
+/// How workloads of a queue are placed on nodes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Placement {
+    /// None by default: kube-scheduler alone selects nodes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("default" = "None"))]
+    pub policy: Option<PlacementPolicy>,
+}
+
+/// Whether room on nodes is part of an admission.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+pub enum PlacementPolicy {
+    /// A workload is admitted when it has quota.
+    #[default]
+    None,
+    /// A workload is admitted when it has quota and all its pods fit on nodes. Workloads and pods of lower priority are
+    /// preempted for that, all or none. A queue without resourceGroups has no quota limits then.
+    Nodes,
 }
 
 /// Whether a queue admits.
@@ -311,6 +336,13 @@ pub struct Elastic {
 }
 
 impl ClusterQueueSpec {
+    /// Whether workloads of the queue wait for room on nodes.
+    #[must_use]
+    pub fn places_on_nodes(&self) -> bool {
+        let policy = self.placement.and_then(|it| it.policy);
+        policy == Some(PlacementPolicy::Nodes)
+    }
+
     /// The policy within the queue, with the default applied.
     #[must_use]
     pub fn within_cluster_queue(&self) -> WithinClusterQueue {

@@ -215,7 +215,8 @@ pub struct WorkloadStatus {
     #[schemars(extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["name"]))]
     pub reclaimable_pods: Vec<ReclaimablePod>,
 
-    /// The nodes nominated for the workload until its victims have stopped.
+    /// The nodes that the pods were placed on when the workload was admitted; before, while its victims stop, those
+    /// that it waits for. Only in queues that place workloads on nodes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub nominated_placement: Option<NominatedPlacement>,
 

@@ -51,13 +51,33 @@ pub fn admission(state: &State, id: WorkloadId, assignment: &Assignment) -> Opti
     })
 }
 
-/// The conditions of a victim: `Evicted` with reason `Preempted`, and `Preempted` with the given reason.
+/// What a preemptor needs from its victim.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PreemptionCause {
+    /// Its quota.
+    Quota(PreemptionReason),
+    /// Its room on nodes.
+    Nodes,
+}
+
+impl PreemptionCause {
+    /// The reason of the condition `Preempted`.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Quota(reason) => reason.as_str(),
+            Self::Nodes => "OnNodes",
+        }
+    }
+}
+
+/// The conditions of a victim: `Evicted` with reason `Preempted`, and `Preempted` with the reason of the cause.
 /// `preemptor_uid` and `job_uid` are empty if unknown.
 ///
 /// Source: Kueue `pkg/scheduler/preemption`, `preemptionMessage`, without the queue paths.
 #[must_use]
 pub fn preemption_conditions(
-    reason: PreemptionReason,
+    cause: PreemptionCause,
     preemptor_uid: &str,
     job_uid: &str,
     now: &Time,
@@ -65,13 +85,20 @@ pub fn preemption_conditions(
 ) -> [Condition; 2] {
     let known = |uid: &str| if uid.is_empty() { "UNKNOWN" } else { uid }.to_owned();
     let (preemptor, job) = (known(preemptor_uid), known(job_uid));
-    let why = match reason {
-        PreemptionReason::InClusterQueue => "prioritization in the ClusterQueue",
-        PreemptionReason::InCohortReclamation => "reclamation within the cohort",
-        PreemptionReason::InCohortReclaimWhileBorrowing => {
+    let why = match cause {
+        PreemptionCause::Quota(PreemptionReason::InClusterQueue) => {
+            "prioritization in the ClusterQueue"
+        }
+        PreemptionCause::Quota(PreemptionReason::InCohortReclamation) => {
+            "reclamation within the cohort"
+        }
+        PreemptionCause::Quota(PreemptionReason::InCohortReclaimWhileBorrowing) => {
             "reclamation within the cohort while borrowing"
         }
-        PreemptionReason::InCohortFairSharing => "Fair Sharing within the cohort",
+        PreemptionCause::Quota(PreemptionReason::InCohortFairSharing) => {
+            "Fair Sharing within the cohort"
+        }
+        PreemptionCause::Nodes => "prioritization on nodes",
     };
     let message = format!(
         "Preempted to accommodate a workload (UID: {preemptor}, JobUID: {job}) due to {why}"
@@ -86,6 +113,6 @@ pub fn preemption_conditions(
     };
     [
         condition("Evicted", EvictionReason::Preempted.as_str()),
-        condition("Preempted", reason.as_str()),
+        condition("Preempted", cause.as_str()),
     ]
 }

@@ -134,11 +134,12 @@ impl ClusterState {
         }) {
             return Ok(());
         }
-        // Eligible flavors, covered resources, the namespace selector and allowed classes concern single workloads; limits
-        // do not.
+        // Eligible flavors, covered resources, the namespace selector, allowed classes and the placement concern single
+        // workloads; limits do not.
         let is_same_scope = before.is_some_and(|old| {
             old.spec.namespace_selector == queue.spec.namespace_selector
                 && old.spec.allowed_priority_classes == queue.spec.allowed_priority_classes
+                && old.spec.placement == queue.spec.placement
                 && flavor_names(&old.spec) == flavor_names(&queue.spec)
                 && covered_resources(&old.spec) == covered_resources(&queue.spec)
         });

@@ -40,7 +40,7 @@ mod workload_store;
 mod workload_sync;
 mod workloads;
 
-pub use admission_status::{admission, preemption_conditions};
+pub use admission_status::{PreemptionCause, admission, preemption_conditions};
 pub use cluster_state::{ClusterState, end_hold, set_stuck};
 pub use error::{ObjectError, ObjectProblem};
 pub use flavor_eligibility::Flavors;

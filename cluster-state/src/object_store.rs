@@ -76,6 +76,13 @@ impl ObjectStore {
         self.local_queues.get(&key)
     }
 
+    /// Whether a ClusterQueue admits workloads only when their pods fit on nodes.
+    #[must_use]
+    pub fn places_on_nodes(&self, cluster_queue: &str) -> bool {
+        let queue = self.cluster_queues.get(cluster_queue);
+        queue.is_some_and(|it| it.spec.places_on_nodes())
+    }
+
     /// Whether the ClusterQueue exists and is valid.
     #[must_use]
     pub fn has_cluster_queue(&self, name: &str) -> bool {
@@ -119,7 +126,8 @@ impl ObjectStore {
     }
 
     /// Whether the `preemptionPolicy` of a PriorityClass is `Never`; without a name, that of the default class.
-    pub(crate) fn class_never_preempts(&self, name: Option<&str>) -> bool {
+    #[must_use]
+    pub fn class_never_preempts(&self, name: Option<&str>) -> bool {
         let class = match name {
             Some(name) => self.priority_classes.get(name),
             None => self.priority_classes.values().find(|it| it.is_default),

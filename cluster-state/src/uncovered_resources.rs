@@ -2,6 +2,7 @@
 
 use crate::cluster_state::ClusterState;
 use crate::pod_requests::{is_excluded, requested_resources};
+use crate::workload_sync::has_no_quota;
 use lockkeeper_api::Workload;
 use lockkeeper_api::cluster_queue::ClusterQueueSpec;
 use std::collections::BTreeSet;
@@ -18,6 +19,9 @@ pub fn uncovered_resources_message(cluster: &ClusterState, workload: &Workload) 
     let local_queue = workload.spec.queue_name.as_deref()?;
     let name = &objects.local_queue(namespace, local_queue)?.cluster_queue;
     let spec = &objects.cluster_queues.get(name)?.spec;
+    if has_no_quota(spec) {
+        return None;
+    }
     let mut resources = BTreeSet::new();
     let mut parts = Vec::new();
     for pod_set in &workload.spec.pod_sets {

@@ -9,7 +9,7 @@ use crate::workloads::{
     lifecycle_state, pod_sets, preemption_labels, recorded_admission, reservation, stop_policy,
 };
 use lockkeeper_api::Workload;
-use lockkeeper_api::cluster_queue::StopPolicy;
+use lockkeeper_api::cluster_queue::{ClusterQueueSpec, StopPolicy};
 use lockkeeper_api::field_path::FieldPath;
 use lockkeeper_preemption::job::PreemptionLabels;
 use lockkeeper_preemption::requeue::{LifecycleState, RequeueSettings};
@@ -91,7 +91,14 @@ impl WorkloadSync<'_> {
         let queue = self.objects.cluster_queues.get(&destination.cluster_queue);
         let groups = queue.map(|it| it.spec.resource_groups.as_slice());
         let groups = groups.unwrap_or_default();
-        let excluded = &self.objects.excluded_resource_prefixes;
+        let is_unlimited = queue.is_some_and(|it| has_no_quota(&it.spec));
+        // The empty prefix excludes every resource.
+        let all = [String::new()];
+        let excluded: &[String] = if is_unlimited {
+            &all
+        } else {
+            &self.objects.excluded_resource_prefixes
+        };
         let flavors = &self.objects.flavors;
         let pod_sets = pod_sets(workload, self.state, groups, flavors, excluded)?;
         let cluster_queue_stop = stop_policy(queue.and_then(|it| it.spec.stop_policy));
@@ -287,6 +294,11 @@ impl WorkloadSync<'_> {
         let priority = status.and_then(|it| it.preemption_priority);
         priority.or_else(|| self.objects.priority_for_class(Some(class?)))
     }
+}
+
+/// Whether only the room on nodes limits the workloads of a queue.
+pub(crate) fn has_no_quota(spec: &ClusterQueueSpec) -> bool {
+    spec.resource_groups.is_empty() && spec.places_on_nodes()
 }
 
 /// Since when a workload waits for quota: its creation, or its last eviction.

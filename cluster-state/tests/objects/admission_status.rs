@@ -3,8 +3,8 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use k8s_openapi::jiff::Timestamp;
 use lockkeeper_api::{ClusterQueue, LocalQueue, Workload};
 use lockkeeper_cluster_state::{
-    ClusterState, Completeness, WorkloadPhase, admission, lifecycle_state, preemption_conditions,
-    reservation, stop_policy,
+    ClusterState, Completeness, PreemptionCause, WorkloadPhase, admission, lifecycle_state,
+    preemption_conditions, reservation, stop_policy,
 };
 use lockkeeper_preemption::requeue::RequeueSettings;
 use lockkeeper_preemption::{Options, PreemptionReason, Reservation};
@@ -105,7 +105,7 @@ fn admission_without_fit_is_none() {
 fn preemption_conditions_state_the_reason() {
     let now = Time(Timestamp::from_second(7).unwrap());
     let conditions = preemption_conditions(
-        PreemptionReason::InCohortReclamation,
+        PreemptionCause::Quota(PreemptionReason::InCohortReclamation),
         "u1",
         "",
         &now,
@@ -125,7 +125,7 @@ fn preemption_conditions_state_the_reason() {
         );
     }
     let borrows = preemption_conditions(
-        PreemptionReason::InCohortReclaimWhileBorrowing,
+        PreemptionCause::Quota(PreemptionReason::InCohortReclaimWhileBorrowing),
         "u1",
         "j",
         &now,

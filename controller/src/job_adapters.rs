@@ -214,6 +214,8 @@ pub struct JobView {
     pub maximum_execution_time_s: Option<i32>,
     /// `spec.suspend`; of a pod, whether it has the scheduling gate of the controller, or has ended.
     pub is_suspended: bool,
+    /// The node that a pod is directed to (`status.nominatedNodeName`).
+    pub nominated_node: Option<String>,
     /// The scheduling gates of a pod that other components remove.
     pub other_gates: Vec<String>,
     /// Whether it was started, and its controller has not acknowledged that yet.

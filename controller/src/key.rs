@@ -123,6 +123,12 @@ pub enum Kind {
     Workload,
     /// A kind of job, by its index in [`KINDS`](crate::job_adapters::KINDS).
     Job(usize),
+    /// `Node`.
+    Node,
+    /// A pod that is bound to a node and has not ended.
+    BoundPod,
+    /// `PodDisruptionBudget`.
+    DisruptionBudget,
 }
 
 impl Kind {
@@ -136,4 +142,7 @@ impl Kind {
         Self::Namespace,
         Self::Workload,
     ];
+
+    /// The kinds that are watched when a ClusterQueue places workloads on nodes.
+    pub const NODES: [Self; 3] = [Self::Node, Self::BoundPod, Self::DisruptionBudget];
 }

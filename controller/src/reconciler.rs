@@ -26,6 +26,8 @@ mod job_writes;
 mod model;
 mod observe;
 mod output;
+mod pending_decision;
+mod placement;
 mod plan;
 mod planner;
 mod pod_groups;
@@ -56,6 +58,8 @@ pub use output::{
 pub use settings::Settings;
 pub use usage_stats::QuotaUsage;
 
+use self::placement::nominations::advance_nominations;
+use self::placement::retries::retry_waiting;
 use lockkeeper_cluster_state::ClusterState;
 use lockkeeper_preemption::DampingView;
 use scheduling::is_admission_blocked;
@@ -147,6 +151,13 @@ impl Reconciler {
         self.state.model.stuck_workloads()
     }
 
+    /// Whether a ClusterQueue places workloads on nodes, so that [`Kind::NODES`](crate::Kind::NODES) must be watched. It
+    /// stays true.
+    #[must_use]
+    pub const fn needs_nodes(&self) -> bool {
+        self.state.placement.is_some()
+    }
+
     /// Whether the initial lists of all kinds are complete.
     #[must_use]
     pub fn is_synced(&self) -> bool {
@@ -184,6 +195,7 @@ impl Reconciler {
         state.event_recorder.flush_summaries(&state.model.queues);
         state.enqueue_events();
         dispatch::plan_dirty(state, now_ms);
+        retry_waiting(state, now_ms);
         let mut cycles = 0;
         let is_paused = now_ms < state.cycle.next_at_ms(now_ms);
         let mut is_interrupted = false;
@@ -201,6 +213,8 @@ impl Reconciler {
         if !is_interrupted && (1..CYCLES_MAX).contains(&cycles) {
             state.cycle.pause_from(now_ms);
         }
+        advance_nominations(state, now_ms);
+        dispatch::plan_dirty(state, now_ms);
         let writes = dispatch::dispatch(state, now_ms);
         let next_cycle_at_ms =
             scheduling::can_schedule(state).then(|| state.cycle.next_at_ms(now_ms));
@@ -228,7 +242,9 @@ impl Reconciler {
             state.work_queue.highest_priority() == Some(WritePurpose::PendingReason.priority());
         let pending_reason_ms =
             has_pending_reason.then(|| now_ms.saturating_add(PENDING_REASON_PAUSE_MS));
+        let placement = state.placement.as_ref();
         let all = [
+            placement.and_then(|it| it.waiting.wake_at_ms(now_ms)),
             state.work_queue.next_timer(),
             core_wake_ms,
             pending_reason_ms,

@@ -2,6 +2,7 @@
 
 mod event_loop;
 mod job_reader;
+mod kind_discovery;
 mod leader_election;
 mod leadership_gate;
 mod lease;

@@ -108,6 +108,7 @@ impl JobKind for SinglePod {
             is_ready: is_true(&status, "Ready"),
             is_disrupted: is_true(&status, "DisruptionTarget"),
             saved_placement: None,
+            nominated_node: status.nominated_node_name.filter(|it| !it.is_empty()),
             other_gates: others,
             result: ended,
             pod_sets: vec![PodSetView {

@@ -2,7 +2,7 @@
 
 use super::adoption::{OBSERVED, REQUESTED};
 use super::job_sync::workload_manifest;
-use super::model::AdmissionDecision;
+use super::pending_decision::{AdmissionDecision, AdmittedNodes};
 use super::status::conditions::{status_or_default, status_patch};
 use super::status::priorities::effective_priorities;
 use super::status::workload::write_admission;
@@ -61,6 +61,8 @@ pub fn adoption_admission_patch(
     let decision = AdmissionDecision {
         message: format!("Quota reserved in ClusterQueue {queue} for the running job"),
         admission,
+        // The pods run already.
+        nodes: AdmittedNodes::None,
     };
     write_admission(workload, &mut status, &decision, now_ms);
     (status.priority, status.preemption_priority) =

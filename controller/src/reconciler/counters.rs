@@ -1,5 +1,6 @@
 //! Counters of the scheduling cycles and evictions, for metrics.
 
+use lockkeeper_cluster_state::PreemptionCause;
 use lockkeeper_preemption::requeue::EvictionReason;
 use lockkeeper_preemption::{Decision, PreemptionReason};
 
@@ -12,8 +13,8 @@ pub struct Counters {
     pub decisions: [(&'static str, u64); 6],
     /// Admissions that were written.
     pub admitted: u64,
-    /// Victims chosen by cycles, by reason.
-    pub victims: [(PreemptionReason, u64); 4],
+    /// Victims chosen by cycles, and workloads and pods preempted on nodes, by reason.
+    pub victims: [(PreemptionCause, u64); 5],
     /// Events that were dropped because too many were pending.
     pub dropped_events: u64,
 }
@@ -32,10 +33,11 @@ pub struct Eviction {
 impl Default for Counters {
     fn default() -> Self {
         let reasons = [
-            PreemptionReason::InClusterQueue,
-            PreemptionReason::InCohortReclamation,
-            PreemptionReason::InCohortReclaimWhileBorrowing,
-            PreemptionReason::InCohortFairSharing,
+            PreemptionCause::Quota(PreemptionReason::InClusterQueue),
+            PreemptionCause::Quota(PreemptionReason::InCohortReclamation),
+            PreemptionCause::Quota(PreemptionReason::InCohortReclaimWhileBorrowing),
+            PreemptionCause::Quota(PreemptionReason::InCohortFairSharing),
+            PreemptionCause::Nodes,
         ];
         Self {
             cycles: 0,
@@ -60,8 +62,8 @@ impl Counters {
         increment(&mut self.decisions, name);
     }
 
-    pub(super) fn increment_victims(&mut self, reason: PreemptionReason) {
-        increment(&mut self.victims, reason);
+    pub(super) fn increment_victims(&mut self, cause: PreemptionCause) {
+        increment(&mut self.victims, cause);
     }
 }
 

@@ -1,6 +1,6 @@
 //! Drops decisions that no longer apply, and undoes their effect on the cluster state.
 
-use super::model::PendingDecision;
+use super::pending_decision::PendingDecision;
 use super::state::ReconcilerState;
 use crate::key::ObjectKey;
 use lockkeeper_cluster_state::ClusterState;

@@ -3,6 +3,7 @@
 use super::in_flight::InFlightWrite;
 use super::job_writes::build_job_write;
 use super::output::{ObjectRef, WriteOp, WritePriority, WritePurpose, WriteRequest};
+use super::placement::victim_writes::build_victim_write;
 use super::plan::{Action, Plan, WorkloadAction};
 use super::planner::plan;
 use super::pod_groups::refresh::refresh_if_due;
@@ -173,6 +174,9 @@ fn build_write(
         }
         (ObjectRef::Event(number), Action::Event) => {
             state.event_recorder.build_write(*number, now_ms)?
+        }
+        (ObjectRef::VictimPod(key), Action::VictimPod(action)) => {
+            build_victim_write(state.view(now_ms), key, action)?
         }
         (_, Action::RemoveFinalizer) => build_finalizer_write(state, object, false)?,
         (_, Action::AddFinalizer) => build_finalizer_write(state, object, true)?,

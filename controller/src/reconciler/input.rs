@@ -4,7 +4,8 @@ use super::output::{WriteId, WriteResult};
 use super::status::conditions::has_status;
 use crate::job_adapters::{JobView, KINDS, strip_template};
 use crate::key::{Kind, ObjectKey};
-use k8s_openapi::api::core::v1::Namespace;
+use k8s_openapi::api::core::v1::{Namespace, Node, Pod};
+use k8s_openapi::api::policy::v1::PodDisruptionBudget;
 use k8s_openapi::api::scheduling::v1::PriorityClass;
 use lockkeeper_api::workload::WorkloadStatus;
 use lockkeeper_api::{ClusterQueue, Cohort, LocalQueue, ResourceFlavor, Workload, labels};
@@ -40,6 +41,12 @@ pub enum Input {
     Workload(Change<Box<Workload>>),
     /// A job with a queue label; the number is the index of its kind.
     Job(usize, Change<Box<JobView>>),
+    /// A node.
+    Node(Change<Box<Node>>),
+    /// A pod that is bound to a node and has not ended; any other counts as deleted.
+    BoundPod(Change<Box<Pod>>),
+    /// A disruption budget.
+    DisruptionBudget(Change<Box<PodDisruptionBudget>>),
     /// An object that cannot be decoded, with the error.
     Unreadable(Kind, ObjectKey, String),
     /// The list of a kind is complete; objects missing from it were reported as deleted. The list must have begun after
@@ -77,6 +84,11 @@ impl Input {
             Kind::Workload => decode(object)
                 .map(|it| Self::Workload(Change::Applied(Box::new(strip_workload(*it))))),
             Kind::Job(at) => parse_job(at, object).map(|it| Self::Job(at, Change::Applied(it))),
+            Kind::Node => decode(object).map(|it| Self::Node(Change::Applied(it))),
+            Kind::BoundPod => decode(object).map(|it| Self::BoundPod(Change::Applied(it))),
+            Kind::DisruptionBudget => {
+                decode(object).map(|it| Self::DisruptionBudget(Change::Applied(it)))
+            }
         };
         decoded.unwrap_or_else(|error| Self::Unreadable(kind, name, error))
     }
@@ -93,6 +105,9 @@ impl Input {
             Kind::Namespace => Self::Namespace(Change::Deleted(name)),
             Kind::Workload => Self::Workload(Change::Deleted(name)),
             Kind::Job(at) => Self::Job(at, Change::Deleted(name)),
+            Kind::Node => Self::Node(Change::Deleted(name)),
+            Kind::BoundPod => Self::BoundPod(Change::Deleted(name)),
+            Kind::DisruptionBudget => Self::DisruptionBudget(Change::Deleted(name)),
         }
     }
 }

@@ -30,6 +30,10 @@ pub(super) fn build_job_write(view: View<'_>, key: &JobKey, action: &JobAction) 
         JobAction::Start(placed) => start(kind, job, source, placed)?,
         JobAction::StartMember(placed, pod_set) => start_member(kind, job, placed, pod_set)?,
         JobAction::ReportPodGroup(report) => report_pod_group(view, job, report)?,
+        JobAction::NominateNode(node) => WriteOp::PatchStatus(json!({
+            "metadata": {"resourceVersion": job.version.to_string()},
+            "status": {"nominatedNodeName": node},
+        })),
         JobAction::RestorePlacement => {
             let restored = restored_placement(job, workload);
             WriteOp::Patch(annotated_patch(

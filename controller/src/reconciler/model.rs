@@ -2,9 +2,10 @@
 
 use super::counters::Eviction;
 use super::output::ObjectRef;
+use super::pending_decision::PendingDecision;
 use super::pod_groups::index::PodGroups;
 use super::queue_store::QueueStore;
-use super::status::conditions::has_status;
+use super::status::conditions::{find, has_status};
 use super::template_interner::TemplateInterner;
 use super::template_texts::TemplateTexts;
 use super::write_tracker::WriteTracker;
@@ -13,37 +14,12 @@ use crate::job_adapters::{
 };
 use crate::key::{JobKey, Kind, ObjectKey};
 use lockkeeper_api::Workload;
-use lockkeeper_api::workload::Admission;
-use lockkeeper_preemption::PreemptionReason;
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-/// A decision of a cycle that the object does not show yet.
-#[derive(Clone, Debug)]
-pub(super) enum PendingDecision {
-    Admit(Box<AdmissionDecision>),
-    /// The workload is a victim.
-    Preempt(Box<PreemptionDecision>),
-}
-
-/// The admission of a workload, and the message of its condition.
-#[derive(Clone, Debug)]
-pub(super) struct AdmissionDecision {
-    pub(super) admission: Admission,
-    pub(super) message: String,
-}
-
-/// The preemptor that needs a victim's quota, and the reason.
-#[derive(Clone, Debug)]
-pub(super) struct PreemptionDecision {
-    pub(super) reason: PreemptionReason,
-    pub(super) preemptor: ObjectKey,
-    pub(super) preemptor_uid: String,
-    pub(super) job_uid: String,
-    /// Paths in the quota tree: of the preemptor's queue and of the victim's.
-    pub(super) queue_paths: [String; 2],
-}
+/// The reason of `Admitted=False` while a workload waits for its victims on nominated nodes.
+pub(super) const WAITING_FOR_NODES: &str = "WaitingForVictims";
 
 /// Why a workload is pending: reason and message of `QuotaReserved=False`.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -120,7 +96,12 @@ impl TrackedWorkload {
     pub(super) fn must_release_quota(&self) -> bool {
         let is_admitted = has_status(&self.object, "QuotaReserved", "True")
             && has_status(&self.object, "Admitted", "True");
-        self.is_evicted() || !is_admitted
+        self.is_evicted() || !(is_admitted || self.is_nominated())
+    }
+
+    /// Whether it has quota and waits until its victims are gone from its nominated nodes.
+    pub(super) fn is_nominated(&self) -> bool {
+        is_nominated(&self.object)
     }
 
     pub(super) fn is_evicted(&self) -> bool {
@@ -131,6 +112,7 @@ impl TrackedWorkload {
     pub(super) fn should_run(&self) -> bool {
         self.holds_quota()
             && !self.must_release_quota()
+            && !self.is_nominated()
             && !has_status(&self.object, "Finished", "True")
     }
 
@@ -164,6 +146,18 @@ pub(super) fn holds_quota(workload: &Workload) -> bool {
     let status = workload.status.as_ref();
     status.is_some_and(|it| it.admission.is_some())
         && !has_status(workload, "QuotaReserved", "False")
+}
+
+/// Whether a workload has quota and waits until its victims are gone from its nominated nodes.
+pub(super) fn is_nominated(workload: &Workload) -> bool {
+    let status = workload.status.as_ref();
+    let conditions = status.map(|it| it.conditions.as_slice());
+    let admitted = find(conditions.unwrap_or_default(), "Admitted");
+    holds_quota(workload)
+        && !has_status(workload, "Evicted", "True")
+        && has_status(workload, "QuotaReserved", "True")
+        && status.is_some_and(|it| it.nominated_placement.is_some())
+        && admitted.is_some_and(|it| it.status == "False" && it.reason == WAITING_FOR_NODES)
 }
 
 /// How the state of a job is known.
@@ -406,12 +400,20 @@ impl Model {
     /// Every kind has to be listed again: its watch may be behind the writes of another process.
     pub(super) fn set_outdated(&mut self) {
         let jobs = self.job_kinds.iter().map(|kind| Kind::Job(*kind));
-        self.outdated_kinds = Kind::FIXED.into_iter().chain(jobs).collect();
+        let nodes = Kind::NODES.into_iter();
+        self.outdated_kinds = Kind::FIXED.into_iter().chain(jobs).chain(nodes).collect();
+    }
+
+    /// Whether the lists that placement reads are complete. Queues without placement do not wait for them.
+    pub(super) fn has_node_lists(&self) -> bool {
+        let mut kinds = Kind::NODES.iter();
+        kinds.all(|it| self.is_listed(*it) && !self.outdated_kinds.contains(it))
     }
 
     /// Whether the state has all writes of former leaders.
     pub(super) fn is_up_to_date(&self) -> bool {
-        self.outdated_kinds.is_empty()
+        let mut outdated = self.outdated_kinds.iter();
+        outdated.all(|it| Kind::NODES.contains(it))
     }
 
     /// Whether the initial lists of all kinds are complete.

@@ -1,6 +1,7 @@
 //! Handles inputs: watch events, results of writes, leadership.
 
 mod job;
+mod nodes;
 mod queue;
 mod workload;
 mod write_result;
@@ -9,6 +10,7 @@ pub(super) use job::observe_job;
 
 use super::decisions::drop_all_decisions;
 use super::input::{Change, Input};
+use super::placement::retries::retry_all_waiting;
 use super::state::ReconcilerState;
 use crate::job_adapters::{POD, kind_name, watched_kind};
 use crate::key::{Kind, ObjectKey};
@@ -26,6 +28,9 @@ pub(super) fn handle_input(state: &mut ReconcilerState, now_ms: i64, input: Inpu
         Input::Namespace(change) => observe_namespace(state, change),
         Input::Workload(change) => workload::observe_workload(state, change, now_ms),
         Input::Job(kind, change) => job::observe_job(state, kind, change, now_ms),
+        Input::Node(change) => nodes::observe_node(state, change),
+        Input::BoundPod(change) => nodes::observe_bound_pod(state, change),
+        Input::DisruptionBudget(change) => nodes::observe_budget(state, change),
         Input::Unreadable(kind, key, error) => observe_unreadable(state, kind, &key, &error),
         Input::Listed(kind) => observe_listed(state, kind),
         Input::Restored(kind) => observe_restored(state, kind),
@@ -76,7 +81,12 @@ fn observe_unreadable(state: &mut ReconcilerState, kind: Kind, key: &ObjectKey, 
         Kind::Cohort => Some("Cohort"),
         Kind::LocalQueue => Some("LocalQueue"),
         Kind::ResourceFlavor => Some("ResourceFlavor"),
-        Kind::PriorityClass | Kind::Namespace => None,
+        // Their events would need the right to write events in any namespace.
+        Kind::PriorityClass
+        | Kind::Namespace
+        | Kind::Node
+        | Kind::BoundPod
+        | Kind::DisruptionBudget => None,
     };
     if let Some(kind) = kind {
         state.event_recorder.record_unreadable(kind, key, error);
@@ -87,6 +97,7 @@ fn observe_unreadable(state: &mut ReconcilerState, kind: Kind, key: &ObjectKey, 
 fn observe_listed(state: &mut ReconcilerState, kind: Kind) {
     state.cycle.is_due = true;
     state.model.set_listed(kind);
+    retry_all_waiting(state);
     if kind == Kind::Workload {
         // A broken watch may have missed a workload that was created and deleted meanwhile.
         for job in state.model.jobs.values_mut() {

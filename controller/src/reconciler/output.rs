@@ -25,6 +25,8 @@ pub enum ObjectRef {
     ResourceFlavor(String),
     /// An event, by its number.
     Event(u64),
+    /// A pod that is evicted for its room on a node.
+    VictimPod(ObjectKey),
 }
 
 /// The purpose of a write; a label value of metrics and a field of logs.
@@ -80,11 +82,19 @@ pub enum WritePurpose {
     Finalizer,
     /// Write an event.
     Event,
+    /// Reserve quota for a workload, and nominate the nodes on which it waits for its victims.
+    NominateNodes,
+    /// Direct a pod to a node.
+    NominatePodNode,
+    /// State on a pod why it is deleted.
+    MarkVictimPod,
+    /// Evict or delete a pod for its room on a node.
+    EvictPod,
 }
 
 impl WritePurpose {
     /// All purposes.
-    pub const ALL: [Self; 25] = [
+    pub const ALL: [Self; 29] = [
         Self::CreateWorkload,
         Self::UpdateWorkload,
         Self::DeleteWorkload,
@@ -110,6 +120,10 @@ impl WritePurpose {
         Self::QueueStatus,
         Self::Finalizer,
         Self::Event,
+        Self::NominateNodes,
+        Self::NominatePodNode,
+        Self::MarkVictimPod,
+        Self::EvictPod,
     ];
 
     /// The name in metrics and logs.
@@ -141,12 +155,16 @@ impl WritePurpose {
             Self::QueueStatus => "queue_status",
             Self::Finalizer => "finalizer",
             Self::Event => "event",
+            Self::NominateNodes => "nominate_nodes",
+            Self::NominatePodNode => "nominate_pod_node",
+            Self::MarkVictimPod => "mark_victim_pod",
+            Self::EvictPod => "evict_pod",
         }
     }
 
     /// Whether it writes the decision of a cycle.
     pub(super) const fn writes_decision(self) -> bool {
-        matches!(self, Self::Admit | Self::Evict)
+        matches!(self, Self::Admit | Self::Evict | Self::NominateNodes)
     }
 
     /// The priority: writes that free quota come before writes that use it, and reports come last.
@@ -162,8 +180,12 @@ impl WritePurpose {
             | Self::ResetJob
             | Self::RestoreJob
             | Self::DeleteWorkload => WritePriority(0),
-            Self::Evict | Self::Deactivate => WritePriority(1),
-            Self::Admit | Self::StartJob => WritePriority(2),
+            Self::Evict | Self::Deactivate | Self::MarkVictimPod | Self::EvictPod => {
+                WritePriority(1)
+            }
+            Self::Admit | Self::StartJob | Self::NominateNodes | Self::NominatePodNode => {
+                WritePriority(2)
+            }
             Self::CreateWorkload
             | Self::UpdateWorkload
             | Self::Requeue
@@ -182,7 +204,9 @@ impl ObjectRef {
     /// The namespace; `None` for objects without one.
     pub(super) fn namespace(&self) -> Option<&str> {
         match self {
-            Self::Workload(key) | Self::LocalQueue(key) => Some(key.namespace()),
+            Self::Workload(key) | Self::LocalQueue(key) | Self::VictimPod(key) => {
+                Some(key.namespace())
+            }
             Self::Job(job) => Some(job.name.namespace()),
             _ => None,
         }
@@ -204,6 +228,11 @@ pub enum WriteOp {
     PatchStatus(Value),
     /// A strategic merge patch of the status of a pod: it keeps the conditions that it does not name.
     PatchPodConditions(Value),
+    /// Evict a pod through the Eviction API, on condition of its uid.
+    Evict {
+        /// The uid of the pod.
+        uid: String,
+    },
     /// Delete the object, on condition of its uid.
     Delete {
         /// The uid of the object to delete.

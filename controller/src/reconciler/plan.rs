@@ -1,8 +1,9 @@
 //! Plans: the next write of an object, with its data, and the time to plan again.
 
 use super::adoption::AdoptionStep;
-use super::model::{AdmissionDecision, PendingReason, PreemptionDecision};
+use super::model::PendingReason;
 use super::output::WritePurpose;
+use super::pending_decision::{AdmissionDecision, PlacementStep, PreemptionDecision};
 use crate::job_adapters::{JobResult, JobView, PodPlacement};
 use crate::key::JobKey;
 use lockkeeper_api::workload::ReclaimablePod;
@@ -49,6 +50,18 @@ pub(super) enum Action<'a> {
     /// Restore the finalizer of an object in use.
     AddFinalizer,
     Event,
+    VictimPod(VictimPodAction),
+}
+
+/// A write of a pod that is evicted for a nominated workload.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum VictimPodAction {
+    /// Through the Eviction API.
+    Evict,
+    /// Add the condition that states the reason of its deletion.
+    MarkDisrupted,
+    /// Delete it, although a disruption budget is violated.
+    Delete,
 }
 
 impl Action<'_> {
@@ -59,6 +72,8 @@ impl Action<'_> {
             Self::QueueStatus => WritePurpose::QueueStatus,
             Self::RemoveFinalizer | Self::AddFinalizer => WritePurpose::Finalizer,
             Self::Event => WritePurpose::Event,
+            Self::VictimPod(VictimPodAction::MarkDisrupted) => WritePurpose::MarkVictimPod,
+            Self::VictimPod(_) => WritePurpose::EvictPod,
         }
     }
 }
@@ -76,6 +91,8 @@ pub(super) enum WorkloadAction<'a> {
     Adopt(AdoptionStep),
     Finish(&'a JobResult),
     Admit(&'a AdmissionDecision),
+    /// The next step of a workload with nominated nodes.
+    Place(&'a PlacementStep),
     /// Evict for the quota of a preemptor.
     Preempt(&'a PreemptionDecision),
     /// Evict because the job has changed; with the message.
@@ -102,7 +119,9 @@ impl WorkloadAction<'_> {
             Self::Delete => WritePurpose::DeleteWorkload,
             Self::Update(..) | Self::Adopt(_) => WritePurpose::UpdateWorkload,
             Self::Finish(_) => WritePurpose::Finish,
-            Self::Admit(_) => WritePurpose::Admit,
+            Self::Admit(decision) if decision.is_nominated() => WritePurpose::NominateNodes,
+            Self::Admit(_) | Self::Place(PlacementStep::Admit(_)) => WritePurpose::Admit,
+            Self::Place(PlacementStep::Nominate { .. }) => WritePurpose::NominateNodes,
             Self::Preempt(_)
             | Self::EvictForJobChange(_)
             | Self::Lifecycle(LifecycleStep::Evict(_)) => WritePurpose::Evict,
@@ -114,7 +133,7 @@ impl WorkloadAction<'_> {
             Self::ReadJob => WritePurpose::ReadJob,
             Self::ReadTemplates(..) => WritePurpose::ReadTemplates,
             Self::ReportStuckEviction => WritePurpose::StuckEviction,
-            Self::ReleaseQuota => WritePurpose::Release,
+            Self::ReleaseQuota | Self::Place(PlacementStep::Withdraw(_)) => WritePurpose::Release,
             Self::ReclaimPods(_) => WritePurpose::ReclaimPods,
             Self::PodsReady(_) => WritePurpose::PodsReady,
             Self::PendingReason(_) => WritePurpose::PendingReason,
@@ -137,6 +156,8 @@ pub(super) enum JobAction {
     ReadPod,
     /// Report why a pod does not start with its group.
     ReportPodGroup(PodGroupReport),
+    /// Direct a pod that waits to this node; `None` removes the node.
+    NominateNode(Option<String>),
     /// Add the condition to a pod that its controller reads when the pod is deleted.
     MarkDisrupted,
     Delete,
@@ -173,6 +194,7 @@ impl JobAction {
             Self::Start(_) | Self::StartMember(..) => WritePurpose::StartJob,
             Self::ReadPod => WritePurpose::ReadPod,
             Self::ReportPodGroup(_) => WritePurpose::ReportPodGroup,
+            Self::NominateNode(_) => WritePurpose::NominatePodNode,
             Self::Suspend => WritePurpose::SuspendJob,
             Self::MarkDisrupted | Self::Delete => WritePurpose::StopPod,
             Self::ResetStartTime => WritePurpose::ResetJob,

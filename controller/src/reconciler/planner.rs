@@ -4,8 +4,10 @@ mod adoption;
 mod job;
 mod orphan;
 mod pod_group;
+mod pod_node;
 mod queue;
 mod suspension;
+mod victim_pod;
 mod workload;
 
 use super::output::ObjectRef;
@@ -38,5 +40,6 @@ pub(super) fn plan<'a>(state: &'a ReconcilerState, object: &ObjectRef, now_ms: i
             Plan::write(Action::Event)
         }
         ObjectRef::Event(_) => Plan::NOTHING,
+        ObjectRef::VictimPod(key) => victim_pod::plan_victim_pod(view, key),
     }
 }

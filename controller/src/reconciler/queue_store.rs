@@ -123,7 +123,10 @@ impl QueueStore {
             ObjectRef::Cohort(name) => drop(self.cohorts.remove(name)),
             ObjectRef::LocalQueue(name) => drop(self.local_queues.remove(name)),
             ObjectRef::ResourceFlavor(name) => drop(self.flavors.remove(name)),
-            ObjectRef::Workload(_) | ObjectRef::Job(_) | ObjectRef::Event(_) => {}
+            ObjectRef::Workload(_)
+            | ObjectRef::Job(_)
+            | ObjectRef::Event(_)
+            | ObjectRef::VictimPod(_) => {}
         }
     }
 
@@ -161,7 +164,10 @@ impl QueueStore {
             ObjectRef::Cohort(name) => self.cohorts.get(name).map(|it| &it.tracker),
             ObjectRef::LocalQueue(name) => self.local_queues.get(name).map(|it| &it.tracker),
             ObjectRef::ResourceFlavor(name) => self.flavors.get(name).map(|it| &it.tracker),
-            ObjectRef::Workload(_) | ObjectRef::Job(_) | ObjectRef::Event(_) => None,
+            ObjectRef::Workload(_)
+            | ObjectRef::Job(_)
+            | ObjectRef::Event(_)
+            | ObjectRef::VictimPod(_) => None,
         }
     }
 
@@ -175,7 +181,10 @@ impl QueueStore {
                 self.local_queues.get_mut(name).map(|it| &mut it.tracker)
             }
             ObjectRef::ResourceFlavor(name) => self.flavors.get_mut(name).map(|it| &mut it.tracker),
-            ObjectRef::Workload(_) | ObjectRef::Job(_) | ObjectRef::Event(_) => None,
+            ObjectRef::Workload(_)
+            | ObjectRef::Job(_)
+            | ObjectRef::Event(_)
+            | ObjectRef::VictimPod(_) => None,
         }
     }
 

@@ -2,14 +2,20 @@
 
 use super::cycle_state::CycleState;
 use super::decisions::{revert_admission, revert_decision};
-use super::model::{AdmissionDecision, PendingDecision, PendingReason, PreemptionDecision};
+use super::model::PendingReason;
 use super::output::ObjectRef;
+use super::pending_decision::{
+    AdmissionDecision, AdmittedNodes, PendingDecision, PreemptionDecision,
+};
+use super::placement::admission_placement::{AdmissionPlacement, plan_admission};
 use super::state::ReconcilerState;
 use super::status::conditions::epoch_seconds;
-use super::status::pending_reason::{namespace_mismatch, pending_reason_for_entry};
+use super::status::pending_reason::{
+    namespace_mismatch, pending_reason_for_entry, waiting_for_nodes,
+};
 use crate::key::ObjectKey;
 use lockkeeper_api::Workload;
-use lockkeeper_cluster_state::admission;
+use lockkeeper_cluster_state::{PreemptionCause, admission};
 use lockkeeper_preemption::requeue::may_admit;
 use lockkeeper_preemption::{
     DampingView, Decision, Entry, FlavorAssignment, Mode, RequeueDestination, State, TreeView,
@@ -66,6 +72,7 @@ pub(super) fn run_cycle(state: &mut ReconcilerState, now_ms: i64) {
             }
             Decision::Admit => {
                 has_admitted |= decide_admission(state, entry, now_ms);
+                // Without room on nodes it leaves its queue: the next one is tried.
                 has_changed = true;
             }
             Decision::Preempt(victims) => {
@@ -121,7 +128,7 @@ fn decide_admission(state: &mut ReconcilerState, entry: &Entry, now_ms: i64) -> 
     let key = entry_key(state, entry);
     let core = state.cluster.state();
     let admission = admission(core, entry.workload, entry.assignment());
-    let (Some(admission), Some(workload)) = (admission, state.model.workloads.get_mut(&key)) else {
+    let Some(admission) = admission else {
         revert_admission(state, &key);
         return false;
     };
@@ -129,16 +136,43 @@ fn decide_admission(state: &mut ReconcilerState, entry: &Entry, now_ms: i64) -> 
         it if it.is_empty() => String::new(),
         it => format!("; borrows {}", it.join(", ")),
     };
+    let nodes = match plan_admission(state, &key, &admission) {
+        AdmissionPlacement::NotNeeded => AdmittedNodes::None,
+        AdmissionPlacement::Admit(nodes) => AdmittedNodes::Free(nodes),
+        AdmissionPlacement::Nominate(nodes) => AdmittedNodes::Nominated(nodes),
+        AdmissionPlacement::Wait(obstacles) => {
+            wait_for_nodes(state, &key, &obstacles);
+            return false;
+        }
+    };
+    let Some(workload) = state.model.workloads.get_mut(&key) else {
+        revert_admission(state, &key);
+        return false;
+    };
     let queue = &admission.cluster_queue;
     let waited_s = wait_seconds(&workload.object, now_ms);
     let message =
         format!("Quota reserved in ClusterQueue {queue}, {waited_s} s after creation{borrowed}");
     workload.pending_reason = None;
-    let decision = AdmissionDecision { admission, message };
+    let decision = AdmissionDecision {
+        admission,
+        message,
+        nodes,
+    };
     let decision = PendingDecision::Admit(Box::new(decision));
     state.model.set_decision(&key, decision);
     state.work_queue.enqueue(ObjectRef::Workload(key));
     true
+}
+
+/// Takes a workload that does not fit on nodes out of its queue until nodes change.
+fn wait_for_nodes(state: &mut ReconcilerState, key: &ObjectKey, obstacles: &str) {
+    if let Some(placement) = &mut state.placement {
+        placement.waiting.insert(key.clone(), 0);
+    }
+    revert_admission(state, key);
+    state.sync_workload(key);
+    set_pending_reason(state, key, waiting_for_nodes(obstacles));
 }
 
 /// The names of the resources that an assignment borrows, sorted.
@@ -187,7 +221,7 @@ fn decide_preemptions(state: &mut ReconcilerState, entry: &Entry, victims: &[Vic
         let queue = state.cluster.state().workload_view(victim.workload).queue();
         let victim_path = queue.map(|id| TreeView::new(state.cluster.state_mut()).path(id));
         let decision = PreemptionDecision {
-            reason: victim.reason,
+            cause: PreemptionCause::Quota(victim.reason),
             preemptor: preemptor.clone(),
             preemptor_uid: preemptor_uid.clone(),
             job_uid: job_uid.clone(),
@@ -195,7 +229,9 @@ fn decide_preemptions(state: &mut ReconcilerState, entry: &Entry, victims: &[Vic
         };
         let decision = PendingDecision::Preempt(Box::new(decision));
         state.model.set_decision(&key, decision);
-        state.counters.increment_victims(victim.reason);
+        state
+            .counters
+            .increment_victims(PreemptionCause::Quota(victim.reason));
         // The next cycle must not choose it again, and may count on its quota.
         state.cluster.state_mut().mark_evicted(victim.workload);
         state.work_queue.enqueue(ObjectRef::Workload(key));
@@ -205,7 +241,7 @@ fn decide_preemptions(state: &mut ReconcilerState, entry: &Entry, victims: &[Vic
 }
 
 /// Withdraws an admission that is not written yet; false if it is written, or the limit is reached.
-fn withdraw_admission(state: &mut ReconcilerState, key: &ObjectKey) -> bool {
+pub(super) fn withdraw_admission(state: &mut ReconcilerState, key: &ObjectKey) -> bool {
     let Some(workload) = state.model.workloads.get(key) else {
         return false;
     };
@@ -226,7 +262,7 @@ fn withdraw_admission(state: &mut ReconcilerState, key: &ObjectKey) -> bool {
 }
 
 /// The uid of a workload and of the job that controls it; empty if unknown.
-fn workload_and_job_uids(state: &ReconcilerState, key: &ObjectKey) -> (String, String) {
+pub(super) fn workload_and_job_uids(state: &ReconcilerState, key: &ObjectKey) -> (String, String) {
     let Some(workload) = state.model.workloads.get(key) else {
         return (String::new(), String::new());
     };

@@ -7,6 +7,8 @@ use super::event_recorder::EventRecorder;
 use super::in_flight::InFlightWrites;
 use super::model::Model;
 use super::output::ObjectRef;
+use super::placement::node_placement::NodePlacement;
+use super::placement::units::{enable, sync_unit};
 use super::queue_store::admitting_cluster_queue;
 use super::random::Random;
 use super::settings::Settings;
@@ -39,6 +41,8 @@ pub(super) struct ReconcilerState {
     pub(super) admission_waits_s: Vec<i64>,
     /// The evictions since metrics were last updated.
     pub(super) evictions: Vec<Eviction>,
+    /// `None` until a ClusterQueue places workloads on nodes.
+    pub(super) placement: Option<Box<NodePlacement>>,
 }
 
 /// The read-only input of planning.
@@ -47,6 +51,7 @@ pub(super) struct View<'a> {
     pub(super) settings: &'a Settings,
     pub(super) model: &'a Model,
     pub(super) cluster: &'a ClusterState,
+    pub(super) placement: Option<&'a NodePlacement>,
     pub(super) jitter: Jitter,
     pub(super) now_ms: i64,
 }
@@ -77,15 +82,17 @@ impl ReconcilerState {
             counters: Counters::default(),
             admission_waits_s: Vec::new(),
             evictions: Vec::new(),
+            placement: None,
             settings,
         }
     }
 
-    pub(super) const fn view(&self, now_ms: i64) -> View<'_> {
+    pub(super) fn view(&self, now_ms: i64) -> View<'_> {
         View {
             settings: &self.settings,
             model: &self.model,
             cluster: &self.cluster,
+            placement: self.placement.as_deref(),
             jitter: self.random.jitter(),
             now_ms,
         }
@@ -108,7 +115,10 @@ impl ReconcilerState {
         let is_foreign = job.is_some_and(|it| it.view.foreign_manager.is_some());
         let is_adopted = is_adopting(workload, self.cluster.now_ms());
         let is_incomplete = job.is_some_and(|it| it.view.is_incomplete);
-        let is_kept_out = (is_foreign || is_adopted || is_incomplete) && !workload.holds_quota();
+        let placement = self.placement.as_ref();
+        let is_waiting = placement.is_some_and(|it| it.waiting.contains(key));
+        let is_kept_out =
+            (is_foreign || is_adopted || is_incomplete || is_waiting) && !workload.holds_quota();
         // An object that the core rejects gets the error as its pending reason.
         let _ = self.cluster.set_workload(Arc::clone(&workload.object));
         if is_kept_out {
@@ -117,11 +127,25 @@ impl ReconcilerState {
             // A hold of an incomplete group ends without a change of the workload.
             end_hold(&mut self.cluster, key.key());
         }
+        if let Some(placement) = &mut self.placement {
+            sync_unit(placement, &self.cluster, &self.model, key);
+        }
+    }
+
+    /// Places workloads on nodes from now on.
+    pub(super) fn enable_placement(&mut self) {
+        if self.placement.is_none() {
+            self.placement = Some(enable(&self.cluster, &self.model));
+        }
     }
 
     pub(super) fn tracker(&self, object: &ObjectRef) -> Option<&WriteTracker> {
         match object {
             ObjectRef::Event(number) => self.event_recorder.tracker(*number),
+            ObjectRef::VictimPod(key) => {
+                let placement = self.placement.as_ref()?;
+                placement.victims.get(key).map(|it| &it.tracker)
+            }
             other => self.model.tracker(other),
         }
     }
@@ -129,6 +153,10 @@ impl ReconcilerState {
     pub(super) fn tracker_mut(&mut self, object: &ObjectRef) -> Option<&mut WriteTracker> {
         match object {
             ObjectRef::Event(number) => self.event_recorder.tracker_mut(*number),
+            ObjectRef::VictimPod(key) => {
+                let placement = self.placement.as_mut()?;
+                placement.victims.get_mut(key).map(|it| &mut it.tracker)
+            }
             other => self.model.tracker_mut(other),
         }
     }

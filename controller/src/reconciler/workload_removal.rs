@@ -3,6 +3,7 @@
 use super::job_stop::{JobStop, job_stop};
 use super::model::JobSource;
 use super::output::ObjectRef;
+use super::placement::units::forget_unit;
 use super::state::ReconcilerState;
 use super::workload_owner::{job_to_read, job_to_stop};
 use super::write_tracker::WriteTracker;
@@ -55,6 +56,9 @@ fn keeps_quota(state: &ReconcilerState, key: &ObjectKey, now_ms: i64) -> bool {
 /// Removes a workload, and releases its quota.
 pub(super) fn forget_workload(state: &mut ReconcilerState, key: &ObjectKey) {
     state.cluster.remove_workload(key.key());
+    if let Some(placement) = &mut state.placement {
+        forget_unit(placement, key);
+    }
     let by_name = state.model.job_by_workload(key).cloned();
     let Some(workload) = state.model.remove_workload(key) else {
         return;

@@ -2,10 +2,11 @@
 
 use super::RunError;
 use super::job_reader::read_job;
+use super::kind_discovery::watch_when_installed;
 use super::leader_election::{self, LeadershipWatch, LeaseSettings, write_timeout};
 use super::leadership_gate::LeadershipGate;
 use super::metrics::Metrics;
-use super::watch::{WatchInput, Watches, job_resource};
+use super::watch::{WatchInput, Watches};
 use super::write_log::{log_dry_run, log_result};
 use super::writer::execute;
 use crate::job_adapters::{KINDS, watched_kinds};
@@ -21,7 +22,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use tokio::sync::mpsc::{self, Receiver, Sender};
 use tokio::sync::watch;
-use tokio::time::{Instant, sleep, sleep_until, timeout};
+use tokio::time::{Instant, sleep_until};
 
 /// The size of the input channel; when it is full, the watches wait.
 const INPUTS_MAX: usize = 512;
@@ -29,11 +30,6 @@ const INPUTS_MAX: usize = 512;
 /// The timeout of one write.
 const WRITE_TIMEOUT: Duration = Duration::from_secs(15);
 
-/// How often discovery looks for further kinds of jobs.
-const KIND_DISCOVERY_INTERVAL: Duration = Duration::from_secs(30);
-
-/// The pause before discovery is tried again as long as it has not responded.
-const KIND_DISCOVERY_RETRY: Duration = Duration::from_secs(1);
 /// The time after which a poll starts no further cycle: inputs, results and metrics wait for it.
 const POLL_TIME_MAX: Duration = Duration::from_millis(100);
 
@@ -184,6 +180,8 @@ pub async fn run(
         gate,
         watch_ages: clients.ages,
         lists,
+        watches,
+        is_watching_nodes: false,
         is_leading: false,
         is_dry_run: settings.is_dry_run,
         unobserved_writes: BTreeMap::new(),
@@ -229,6 +227,9 @@ struct EventLoop {
     watch_ages: WatchAges,
     /// The number of the current list of each kind.
     lists: watch::Sender<u64>,
+    watches: Watches,
+    /// Whether the kinds that placement reads are watched.
+    is_watching_nodes: bool,
     is_leading: bool,
     is_dry_run: bool,
     /// Written workloads that the watch has not shown yet: the version, and the time of the response.
@@ -271,12 +272,25 @@ impl EventLoop {
             for input in batch.drain(..) {
                 self.handle_watch_input(input);
             }
+            self.watch_nodes_if_needed();
             // The lease may have ended while the batch was handled.
             self.update_leadership();
             wake = self.poll();
             self.health.record_iteration(self.reconciler.is_synced());
         }
         self.drain(from_writes, shutdown).await
+    }
+
+    /// Watches nodes when the first ClusterQueue places workloads on them.
+    fn watch_nodes_if_needed(&mut self) {
+        if self.is_watching_nodes || !self.reconciler.needs_nodes() {
+            return;
+        }
+        self.is_watching_nodes = true;
+        tracing::info!("a ClusterQueue places workloads on nodes; watching nodes");
+        for kind in Kind::NODES {
+            self.watches.start(kind);
+        }
     }
 
     /// Waits for the in-flight writes without starting new ones; false if some are still in flight.
@@ -436,44 +450,6 @@ impl EventLoop {
         }
         leadership.flatten()?.next_change(now)
     }
-}
-
-/// Watches a kind of job as soon as the cluster has it.
-fn watch_when_installed(watches: Watches, at: usize) {
-    let resource = job_resource(at);
-    tokio::spawn(async move {
-        let mut is_known_missing = false;
-        while !watches.inputs.is_closed() {
-            let request = watches
-                .client
-                .list_api_group_resources(&resource.api_version);
-            let response = timeout(KIND_DISCOVERY_INTERVAL, request).await;
-            let is_installed = match &response {
-                Ok(Ok(list)) => Some(list.resources.iter().any(|it| it.name == resource.plural)),
-                Ok(Err(kube::Error::Api(status))) if status.code == 404 => Some(false),
-                _ => None,
-            };
-            if is_installed == Some(true) {
-                tracing::info!(kind = %resource.kind, "kind of job found; watching it");
-                // Before the watch, so that no decision is written until its list is complete. A closed
-                // channel means that the controller has stopped.
-                watches.send(Input::JobKindAvailable(at)).await;
-                watches.start(Kind::Job(at));
-                return;
-            }
-            if is_installed == Some(false) && !is_known_missing {
-                is_known_missing = true;
-                watches.send(Input::JobKindMissing(at)).await;
-            }
-            // Before the first response no decision is written.
-            sleep(if is_known_missing {
-                KIND_DISCOVERY_INTERVAL
-            } else {
-                KIND_DISCOVERY_RETRY
-            })
-            .await;
-        }
-    });
 }
 
 /// Resolves when the leadership changes; never without leader election.

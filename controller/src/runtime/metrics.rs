@@ -109,7 +109,7 @@ impl Metrics {
         let help = "Decisions of cycles about single workloads";
         all.register("decisions", help, self.decisions.clone());
         all.register("admitted", "Admissions written", self.admitted.clone());
-        let help = "Workloads preempted, by reason";
+        let help = "Workloads preempted, by reason; with OnNodes also pods without a Workload";
         all.register("victims", help, self.victims.clone());
         let help = "Evictions, by the ClusterQueue that had admitted the workload and by reason";
         all.register("evictions", help, self.evictions.clone());

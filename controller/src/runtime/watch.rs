@@ -3,7 +3,8 @@
 use crate::job_adapters::{KINDS, TemplateSource};
 use crate::{Change, Input, Kind, ObjectKey};
 use futures_util::{Stream, StreamExt};
-use k8s_openapi::api::core::v1::Namespace;
+use k8s_openapi::api::core::v1::{Namespace, Node, Pod};
+use k8s_openapi::api::policy::v1::PodDisruptionBudget;
 use k8s_openapi::api::scheduling::v1::PriorityClass;
 use kube::core::{ApiResource, DynamicObject};
 use kube::runtime::watcher;
@@ -26,6 +27,9 @@ const PAGE_SIZE: u32 = 500;
 /// Workloads per page of a list. Each may have one and a half megabytes, and kube has a page in memory three times for
 /// a moment.
 const TEMPLATES_PAGE_SIZE: u32 = 20;
+
+/// The pods that use room on nodes: those that are bound and have not ended. A pod that ends is delivered as deleted.
+const BOUND_PODS: &str = "spec.nodeName!=,status.phase!=Succeeded,status.phase!=Failed";
 
 /// The objects of all watches, still as text.
 type Item = ListItem<DynamicObject>;
@@ -76,6 +80,9 @@ impl Watches {
         if matches!(kind, Kind::Job(_)) {
             // A job that loses the label is delivered as deleted.
             config = config.labels(labels::QUEUE_NAME);
+        }
+        if kind == Kind::BoundPod {
+            config = config.fields(BOUND_PODS);
         }
         let (inputs, mut lists) = (self.inputs.clone(), self.lists.clone());
         let mut names = ListedKeys::new(self.job_spec_max_bytes);
@@ -141,6 +148,9 @@ fn resource(kind: Kind) -> ApiResource {
         Kind::Namespace => ApiResource::erase::<Namespace>(&()),
         Kind::Workload => ApiResource::erase::<Workload>(&()),
         Kind::Job(at) => job_resource(at),
+        Kind::Node => ApiResource::erase::<Node>(&()),
+        Kind::BoundPod => ApiResource::erase::<Pod>(&()),
+        Kind::DisruptionBudget => ApiResource::erase::<PodDisruptionBudget>(&()),
     }
 }
 

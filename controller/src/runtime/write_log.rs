@@ -39,7 +39,7 @@ fn body(verb: &WriteOp) -> Value {
         | WriteOp::Patch(body)
         | WriteOp::PatchStatus(body)
         | WriteOp::PatchPodConditions(body) => redacted(body),
-        WriteOp::Delete { uid } => json!({"preconditions": {"uid": uid}}),
+        WriteOp::Delete { uid } | WriteOp::Evict { uid } => json!({"preconditions": {"uid": uid}}),
         WriteOp::ReadJob { uid, .. } => json!({"uid": uid}),
     }
 }
@@ -91,6 +91,7 @@ fn describe(target: &ObjectRef) -> String {
         ObjectRef::LocalQueue(name) => format!("localqueue {name}"),
         ObjectRef::ResourceFlavor(name) => format!("resourceflavor {name}"),
         ObjectRef::Event(number) => format!("event {number}"),
+        ObjectRef::VictimPod(name) => format!("pod {name}"),
     }
 }
 

@@ -4,10 +4,12 @@ use super::watch::job_resource;
 use crate::{JobKey, ObjectKey, ObjectRef, WriteOp, WritePurpose, WriteRequest, WriteResult};
 use http::header::ACCEPT;
 use http::{HeaderValue, Request};
+use k8s_openapi::api::core::v1::Pod;
 use kube::api::{
-    DeleteParams, GetParams, Patch, PatchParams, PostParams, Preconditions, ValidationDirective,
+    DeleteParams, EvictParams, GetParams, Patch, PatchParams, PostParams, Preconditions,
+    ValidationDirective,
 };
-use kube::core::{ApiResource, DynamicObject, Request as Builder};
+use kube::core::{ApiResource, DynamicObject, Request as Builder, Status};
 use kube::{Client, Error};
 use lockkeeper_api::{ClusterQueue, Cohort, LocalQueue, ResourceFlavor, Workload};
 use serde::Deserialize;
@@ -92,9 +94,17 @@ pub(super) fn result_from_error(write: &WriteRequest, error: Error) -> WriteResu
         409 => WriteResult::Conflict,
         // 429 is not a rejection: the same write succeeds when the API server has capacity.
         400..=428 | 430..=499 => WriteResult::Rejected(status.message),
+        // A disruption budget forbids the eviction: no sign of overload.
+        429 if is_budget_violation(&status) => WriteResult::Rejected(status.message),
         429 | 503 => WriteResult::Failed(status.message),
         _ => WriteResult::ServerError(status.message),
     }
+}
+
+fn is_budget_violation(status: &Status) -> bool {
+    let causes = status.details.iter().flat_map(|it| &it.causes);
+    let mut reasons = causes.map(|it| it.reason.as_str());
+    reasons.any(|it| it == "DisruptionBudget")
 }
 
 fn build_request(write: &WriteRequest) -> Result<Request<Vec<u8>>, kube::core::request::Error> {
@@ -124,6 +134,19 @@ fn build_request(write: &WriteRequest) -> Result<Request<Vec<u8>>, kube::core::r
         }
         // It is no write.
         WriteOp::ReadJob { .. } => builder.get(&name, &GetParams::default())?,
+        WriteOp::Evict { uid } => {
+            let only = DeleteParams::default().preconditions(Preconditions {
+                uid: Some(uid.clone()),
+                resource_version: None,
+            });
+            builder.evict(
+                &name,
+                &EvictParams {
+                    delete_options: Some(only),
+                    ..EvictParams::default()
+                },
+            )?
+        }
         WriteOp::Delete { uid } => {
             // A workload that was created again under this name has another uid, and is kept.
             let only = DeleteParams::background().preconditions(Preconditions {
@@ -163,6 +186,7 @@ fn collection_and_name(write: &WriteRequest) -> (String, String) {
             ApiResource::erase::<ResourceFlavor>(&()),
             ObjectKey::new("", name),
         ),
+        (ObjectRef::VictimPod(name), _) => (ApiResource::erase::<Pod>(&()), name.clone()),
         (ObjectRef::Event(_), _) => {
             let events = ApiResource {
                 group: "events.k8s.io".to_owned(),

@@ -25,6 +25,7 @@ const DECIDE_PAUSE_MS: i64 = 20;
 pub struct Fixture {
     pub api: Api,
     process: ControllerProcess,
+    settings: Settings,
     /// The writes of workloads, jobs and events.
     write_lines: Vec<String>,
     /// The events: kind and name of the object, reason, note.
@@ -82,11 +83,12 @@ impl Fixture {
             instance: "stage".to_owned(),
         };
         change(&mut settings);
-        let mut process = ControllerProcess::new(1, settings, &api);
+        let mut process = ControllerProcess::new(1, settings.clone(), &api);
         process.set_leading(&api, true);
         Self {
             api,
             process,
+            settings,
             write_lines: Vec::new(),
             events: Vec::new(),
             rejects_prefix: None,
@@ -135,6 +137,13 @@ impl Fixture {
     /// The time of the next poll, if one is due without an input.
     pub const fn wake_at_ms(&self) -> Option<i64> {
         self.process.wake_at_ms
+    }
+
+    /// Replaces the process; its writes in flight are lost.
+    pub fn restart(&mut self) {
+        let number = self.process.number + 1;
+        self.process = ControllerProcess::new(number, self.settings.clone(), &self.api);
+        self.process.set_leading(&self.api, true);
     }
 
     pub fn set_leading(&mut self, is_leading: bool) {

@@ -35,6 +35,8 @@ mod many_queues;
 mod mass_eviction;
 mod memory;
 mod objects;
+mod placed_at_random;
+mod placed_workloads;
 mod pod_groups;
 mod pods;
 mod process;

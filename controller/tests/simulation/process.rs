@@ -167,6 +167,15 @@ impl ControllerProcess {
             lines.push(line);
             self.reconciler.handle_input(api.now_ms, input);
         }
+        if self.reconciler.needs_nodes() {
+            for kind in Kind::NODES {
+                self.watches.entry(kind).or_insert_with(|| {
+                    let mut watch = SimulatedWatch::default();
+                    watch.relist(api, kind);
+                    watch
+                });
+            }
+        }
         self.has_new_input = true;
         lines
     }

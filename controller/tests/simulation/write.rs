@@ -24,7 +24,9 @@ pub fn execute(api: &mut Api, write: &WriteRequest) -> Result<WriteResult, Strin
         WriteOp::Patch(patch) => api.patch(kind, &name, patch, false),
         WriteOp::PatchStatus(patch) => api.patch(kind, &name, patch, true),
         WriteOp::PatchPodConditions(patch) => api.patch_conditions(kind, &name, patch),
-        WriteOp::Delete { uid } => api.delete(kind, &name, Some(uid), false),
+        WriteOp::Delete { uid } | WriteOp::Evict { uid } => {
+            api.delete(kind, &name, Some(uid), false)
+        }
         WriteOp::ReadJob { .. } => Ok(api.version()),
     };
     match done {
@@ -73,6 +75,7 @@ pub fn written_object(write: &WriteRequest) -> (Option<Kind>, ObjectKey) {
         (ObjectRef::ClusterQueue(name), _) => (Some(Kind::ClusterQueue), plain(name)),
         (ObjectRef::Cohort(name), _) => (Some(Kind::Cohort), plain(name)),
         (ObjectRef::ResourceFlavor(name), _) => (Some(Kind::ResourceFlavor), plain(name)),
+        (ObjectRef::VictimPod(name), _) => (Some(Kind::BoundPod), name.clone()),
         (ObjectRef::Event(_), _) => (None, ObjectKey::default()),
     }
 }
@@ -84,6 +87,7 @@ pub fn describe(write: &WriteRequest) -> String {
         WriteOp::Patch(it) => format!("patch {it}"),
         WriteOp::PatchStatus(it) | WriteOp::PatchPodConditions(it) => format!("status {it}"),
         WriteOp::Delete { uid } => format!("delete {uid}"),
+        WriteOp::Evict { uid } => format!("evict {uid}"),
         WriteOp::ReadJob { uid, .. } => format!("read {uid}"),
     };
     let short = write.purpose != WritePurpose::QueueStatus;

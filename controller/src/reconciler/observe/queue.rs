@@ -4,6 +4,7 @@ use crate::key::ObjectKey;
 use crate::reconciler::decisions::{drop_stale_decisions, drop_stale_decisions_in_tree};
 use crate::reconciler::input::Change;
 use crate::reconciler::output::ObjectRef;
+use crate::reconciler::placement::retries::retry_all_waiting;
 use crate::reconciler::queue_store::{inactive_message, is_same_object};
 use crate::reconciler::state::ReconcilerState;
 use lockkeeper_api::{ClusterQueue, Cohort, LocalQueue, ResourceFlavor};
@@ -21,6 +22,9 @@ pub(crate) fn observe_cluster_queue(
                 update_cluster_queue_status(state, name, queue);
                 return;
             }
+            if queue.spec.places_on_nodes() {
+                state.enable_placement();
+            }
             let rejection = state.cluster.set_cluster_queue(Arc::clone(&queue)).err();
             state.model.queues.upsert_cluster_queue(queue, rejection);
             name
@@ -35,6 +39,7 @@ pub(crate) fn observe_cluster_queue(
     };
     state.cycle.is_due = true;
     drop_stale_decisions(state);
+    retry_all_waiting(state);
     state
         .work_queue
         .enqueue(ObjectRef::ClusterQueue(name.clone()));
@@ -168,6 +173,7 @@ pub(crate) fn observe_flavor(state: &mut ReconcilerState, change: Change<Box<Res
         }
     };
     drop_stale_decisions(state);
+    retry_all_waiting(state);
     for queue in state.cluster.objects().queues_using_flavor(&name) {
         state
             .work_queue

@@ -4,8 +4,9 @@ use crate::job_adapters;
 use crate::key::ObjectKey;
 use crate::reconciler::decisions::revert_admission;
 use crate::reconciler::input::Change;
-use crate::reconciler::model::{PendingDecision, TrackedWorkload};
+use crate::reconciler::model::TrackedWorkload;
 use crate::reconciler::output::ObjectRef;
+use crate::reconciler::pending_decision::PendingDecision;
 use crate::reconciler::state::ReconcilerState;
 use crate::reconciler::workload_removal::{forget_workload, remove_workload};
 use lockkeeper_api::Workload;
@@ -57,6 +58,12 @@ fn upsert_workload(state: &mut ReconcilerState, mut workload: Box<Workload>) {
     let job_before = std::mem::replace(&mut tracked.job, job.clone());
     tracked.is_deleted = false;
     tracked.gone_job = None;
+    if before.metadata.generation != workload.metadata.generation
+        && let Some(placement) = &mut state.placement
+    {
+        // With another spec it may fit.
+        placement.waiting.remove(&key);
+    }
     drop_outdated_decision(state, &key);
     state.sync_workload(&key);
     let by_name = state.model.job_by_workload(&key).cloned();

@@ -4,8 +4,9 @@ use super::job::{observe_job_read, observe_pod_read, observe_template_read};
 use crate::key::{JobKey, ObjectKey};
 use crate::reconciler::decisions::revert_admission;
 use crate::reconciler::in_flight::InFlightWrite;
-use crate::reconciler::model::{JobSource, PendingDecision, TrackedWorkload};
+use crate::reconciler::model::{JobSource, TrackedWorkload};
 use crate::reconciler::output::{ObjectRef, WriteId, WritePurpose, WriteResult};
+use crate::reconciler::pending_decision::PendingDecision;
 use crate::reconciler::scheduling::count_admission;
 use crate::reconciler::state::ReconcilerState;
 
@@ -73,6 +74,7 @@ pub(crate) fn observe_write_result(
             }
         }
         ObjectRef::Event(number) => state.event_recorder.handle_write_result(*number, is_done),
+        ObjectRef::VictimPod(key) => handle_victim_result(state, key, purpose, result, now_ms),
         _ => {}
     }
     state.work_queue.enqueue(object);
@@ -121,6 +123,34 @@ fn handle_job_write_result(
         state
             .event_recorder
             .record_rejected_job_write(key, purpose, why);
+    }
+}
+
+fn handle_victim_result(
+    state: &mut ReconcilerState,
+    key: &ObjectKey,
+    purpose: WritePurpose,
+    result: &WriteResult,
+    now_ms: i64,
+) {
+    let Some(placement) = &mut state.placement else {
+        return;
+    };
+    match result {
+        WriteResult::Done(_) | WriteResult::DryRun => {
+            if let Some(victim) = placement.victims.get_mut(key) {
+                if purpose == WritePurpose::MarkVictimPod {
+                    victim.is_marked = true;
+                } else {
+                    victim.requested_at_ms = Some(now_ms);
+                }
+            }
+        }
+        // The watch shows its deletion.
+        WriteResult::NotFound | WriteResult::Conflict => {
+            placement.victims.remove(key);
+        }
+        _ => {}
     }
 }
 

@@ -1,14 +1,16 @@
 //! Plans jobs: they get a workload, start when it is admitted, and stop when it is evicted.
 
 use super::pod_group::{plan_group, plan_member};
+use super::pod_node::plan_node;
 use super::suspension::plan_suspension;
-use crate::job_adapters::{JobView, KINDS, POD_GROUP, PodPlacement, TemplateSource};
+use crate::job_adapters::{JobView, KINDS, POD, POD_GROUP, PodPlacement, TemplateSource};
 use crate::key::{JobKey, Kind};
 use crate::reconciler::adoption::{adoption_end_ms, is_adopting};
 use crate::reconciler::job_sync::{admitted_placements, can_start};
 use crate::reconciler::model::{JobSource, TrackedJob};
 use crate::reconciler::plan::{Action, JobAction, Plan, TemplateUse};
 use crate::reconciler::state::View;
+use lockkeeper_api::workload::POD_SET_NAME_DEFAULT;
 
 pub(crate) fn plan_job<'a>(view: View<'a>, key: &JobKey) -> Plan<'a> {
     let Some(tracked) = view.model.jobs.get(key) else {
@@ -81,6 +83,12 @@ fn plan_watched<'a>(view: View<'a>, key: &JobKey, tracked: &TrackedJob) -> Plan<
     let may_run = !job.is_suspended || tracked.tracker.outcome_unknown;
     let own = view.model.workload_of(key, job);
     let own = own.filter(|it| it.object.metadata.deletion_timestamp.is_none());
+    if key.kind == POD
+        && own.is_none_or(|it| it.tracker.is_settled())
+        && let Some(action) = plan_node(job, own, Some((POD_SET_NAME_DEFAULT, 0)))
+    {
+        return write(action);
+    }
     let action = match own {
         // The admission may be written or released without the watch having shown it.
         Some(it) if !it.tracker.is_settled() => None,

@@ -4,7 +4,8 @@
 use super::adoption::is_abandoned;
 use crate::key::ObjectKey;
 use crate::reconciler::job_stop::{JobStop, job_stop};
-use crate::reconciler::model::{JobSource, PendingDecision, TrackedWorkload};
+use crate::reconciler::model::{JobSource, TrackedWorkload};
+use crate::reconciler::pending_decision::PendingDecision;
 use crate::reconciler::plan::{Action, Plan, WorkloadAction};
 use crate::reconciler::state::View;
 use crate::reconciler::status::stuck_eviction::plan_report;

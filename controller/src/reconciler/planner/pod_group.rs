@@ -1,6 +1,7 @@
 //! Plans groups of pods: a group gets a workload when all its pods exist, and its pods start and stop with it.
 
 use super::orphan::READ_PAUSE_MS;
+use super::pod_node::plan_node;
 use super::suspension::plan_suspension;
 use crate::job_adapters::GroupClaim;
 use crate::key::JobKey;
@@ -64,6 +65,18 @@ pub(crate) fn plan_member<'a>(
     let own = view.model.workload_of(key, pod);
     let own = own.filter(|it| it.object.metadata.deletion_timestamp.is_none());
     let role = view.model.pod_groups.role(&claim.group, &key.name);
+    let pod_set = match role {
+        Some(MemberRole::Member(name)) => {
+            let groups = &view.model.pod_groups;
+            Some((name.as_str(), groups.position(&claim.group, &key.name)))
+        }
+        _ => None,
+    };
+    if own.is_none_or(|it| it.tracker.is_settled())
+        && let Some(action) = plan_node(pod, own, pod_set)
+    {
+        return write(action);
+    }
     match (own, role) {
         // The admission may be written or released without the watch having shown it.
         (Some(it), _) if !it.tracker.is_settled() => Plan::NOTHING,

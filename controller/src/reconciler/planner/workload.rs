@@ -9,7 +9,8 @@ use crate::reconciler::job_stop::{JobStop, job_stop, termination_end_ms};
 use crate::reconciler::job_sync::{
     SpecChange, admission_mismatch, can_start, more_reclaimable_pods, spec_change,
 };
-use crate::reconciler::model::{JobSource, PendingDecision, TrackedJob, TrackedWorkload};
+use crate::reconciler::model::{JobSource, TrackedJob, TrackedWorkload};
+use crate::reconciler::pending_decision::PendingDecision;
 use crate::reconciler::plan::{Action, Plan, WorkloadAction};
 use crate::reconciler::state::View;
 use crate::reconciler::status::conditions::{epoch_seconds, find, has_status};
@@ -140,6 +141,9 @@ fn plan_transition<'a>(
         }
         Some(PendingDecision::Admit(decision)) if !holds_quota => {
             return Some(WorkloadAction::Admit(decision));
+        }
+        Some(PendingDecision::Place(step)) if workload.is_nominated() => {
+            return Some(WorkloadAction::Place(step));
         }
         _ => {}
     }

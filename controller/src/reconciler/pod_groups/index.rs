@@ -65,6 +65,16 @@ impl PodGroups {
         self.groups.get(group)?.roles.get(pod)
     }
 
+    /// The number of pods of a group with the same role that precede a pod by name.
+    pub(in crate::reconciler) fn position(&self, group: &ObjectKey, pod: &ObjectKey) -> usize {
+        let Some(roles) = self.groups.get(group).map(|it| &it.roles) else {
+            return 0;
+        };
+        let role = roles.get(pod);
+        let preceding = roles.range(..pod.clone());
+        preceding.filter(|(_, it)| Some(*it) == role).count()
+    }
+
     /// The pods of a group.
     pub(in crate::reconciler) fn pods(
         &self,

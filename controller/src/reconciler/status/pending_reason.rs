@@ -12,8 +12,9 @@ use lockkeeper_cluster_state::{
 use lockkeeper_preemption::{Decision, Entry, SkipReason, State, Victim};
 
 /// All reasons of `QuotaReserved=False`, and the reason of others for metrics.
-pub(crate) const PENDING_REASONS: [&str; 7] = [
+pub(crate) const PENDING_REASONS: [&str; 8] = [
     PENDING,
+    WAITING_FOR_NODES,
     POD_GROUP_INCOMPLETE,
     WAITING_FOR_QUOTA,
     WAITING_FOR_VICTIMS,
@@ -30,6 +31,9 @@ const WAITING_FOR_QUOTA: &str = "WaitingForQuota";
 
 /// The reason while pods of the group are missing.
 const POD_GROUP_INCOMPLETE: &str = "PodGroupIncomplete";
+
+/// The reason if there is quota, but no room on nodes.
+const WAITING_FOR_NODES: &str = "WaitingForNodes";
 
 /// The reason until victims have released their quota.
 const WAITING_FOR_VICTIMS: &str = "WaitingForPreemptedWorkloads";
@@ -166,9 +170,18 @@ pub(crate) fn write_pending_reason(
     now_ms: i64,
 ) {
     status.admission = None;
+    status.nominated_placement = None;
     let mut conditions = workload_conditions(&workload.object, &mut status.conditions, now_ms);
     conditions.set("QuotaReserved", false, reason.reason, &reason.message);
     conditions.set_not_admitted();
+}
+
+/// The pending reason of a workload that has no room on nodes.
+pub(crate) fn waiting_for_nodes(obstacles: &str) -> PendingReason {
+    PendingReason {
+        reason: WAITING_FOR_NODES,
+        message: format!("Waiting for room on nodes: {obstacles}"),
+    }
 }
 
 fn inadmissible(message: String) -> PendingReason {
@@ -211,6 +224,9 @@ pub(crate) fn pending_reason(view: View<'_>, workload: &TrackedWorkload) -> Pend
         Some(Ok(WorkloadPhase::NotQueued(reason))) => {
             inadmissible(not_queued_message(view, workload, reason))
         }
+        Some(Ok(WorkloadPhase::OnHold(_))) if is_waiting_for_nodes(view, workload) => {
+            queued_reason(view, workload)
+        }
         // The next cycle ends the backoff; the time alone may be over before.
         Some(Ok(WorkloadPhase::OnHold(until_s)))
             if until_s.saturating_mul(1000) > view.cluster.now_ms() =>
@@ -219,6 +235,11 @@ pub(crate) fn pending_reason(view: View<'_>, workload: &TrackedWorkload) -> Pend
         }
         _ => queued_reason(view, workload),
     }
+}
+
+fn is_waiting_for_nodes(view: View<'_>, workload: &TrackedWorkload) -> bool {
+    let placement = view.placement;
+    placement.is_some_and(|it| it.waiting.contains(&workload.key))
 }
 
 /// The pending reason of a workload in its queue.

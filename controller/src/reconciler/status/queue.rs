@@ -2,8 +2,9 @@
 
 use super::conditions::{Conditions, has_status, status_patch, timestamp};
 use crate::key::ObjectKey;
-use crate::reconciler::model::holds_quota;
+use crate::reconciler::model::{holds_quota, is_nominated};
 use crate::reconciler::output::{ObjectRef, WriteOp};
+use crate::reconciler::queue_store::admitting_cluster_queue;
 use crate::reconciler::state::ReconcilerState;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, ObjectMeta};
 use lockkeeper_api::cluster_queue::{ClusterQueueStatus, StopPolicy};
@@ -157,6 +158,7 @@ fn cluster_queue_status(
     seen: &ClusterQueue,
     now_ms: i64,
 ) -> ClusterQueueStatus {
+    let nominated = nominated_in(state, name);
     let core = state.cluster.state_mut();
     let node = core.queue(name);
     let mut status = seen.status.clone().unwrap_or_default();
@@ -166,10 +168,10 @@ fn cluster_queue_status(
     let pending = node.map(|node| core.node_view(node).pending_counts());
     let pending = pending.unwrap_or_default();
     status.pending_workloads = saturating_count(pending.queued.saturating_add(pending.backing_off));
-    // Quota is reserved and the workload admitted in one write: there are no admission checks between.
-    let admitted = saturating_count(node.map_or(0, |node| core.node_view(node).admitted_count()));
-    status.reserving_workloads = admitted;
-    status.admitted_workloads = admitted;
+    // Quota is reserved and the workload admitted in one write, except for those that wait for their victims.
+    let reserving = node.map_or(0, |node| core.node_view(node).admitted_count());
+    status.reserving_workloads = saturating_count(reserving);
+    status.admitted_workloads = saturating_count(reserving.saturating_sub(nominated));
     status.fair_sharing = node.and_then(|node| fair_sharing_status(state, node));
     status.observed_generation = seen.metadata.generation;
     let mut condition = cluster_queue_condition(state, name, seen);
@@ -298,6 +300,16 @@ fn broken_rule<T: ValidatedKind>(
     Some((first.rule, message))
 }
 
+/// The number of workloads that hold quota of a ClusterQueue and wait for their victims.
+fn nominated_in(state: &ReconcilerState, cluster_queue: &str) -> usize {
+    let placement = state.placement.iter();
+    let nominated = placement.flat_map(|it| it.nominated());
+    let workloads = nominated.filter_map(|key| state.model.workloads.get(key));
+    workloads
+        .filter(|it| admitting_cluster_queue(&it.object) == Some(cluster_queue))
+        .count()
+}
+
 fn local_queue_status(
     state: &ReconcilerState,
     key: &ObjectKey,
@@ -306,7 +318,7 @@ fn local_queue_status(
     let entry = state.model.queues.local_queues.get(key)?;
     let spec = &entry.object.spec;
     let mut status = entry.object.status.clone().unwrap_or_default();
-    let (mut pending, mut admitted) = (0_usize, 0_usize);
+    let (mut pending, mut reserving, mut nominated) = (0_usize, 0_usize, 0_usize);
     for workload in state
         .cluster
         .workloads_in_local_queue(key.namespace(), key.name())
@@ -315,14 +327,15 @@ fn local_queue_status(
             continue;
         }
         if holds_quota(workload) {
-            admitted = admitted.saturating_add(1);
+            reserving = reserving.saturating_add(1);
+            nominated = nominated.saturating_add(usize::from(is_nominated(workload)));
         } else if workload.spec.active != Some(false) {
             pending = pending.saturating_add(1);
         }
     }
     status.pending_workloads = saturating_count(pending);
-    status.reserving_workloads = saturating_count(admitted);
-    status.admitted_workloads = saturating_count(admitted);
+    status.reserving_workloads = saturating_count(reserving);
+    status.admitted_workloads = saturating_count(reserving.saturating_sub(nominated));
     status.observed_generation = entry.object.metadata.generation;
     let queue = spec.cluster_queue.as_str();
     let condition = if !state.model.queues.cluster_queues.contains_key(queue) {

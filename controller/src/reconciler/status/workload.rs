@@ -3,7 +3,7 @@
 use super::conditions::{
     find, has_status, status_or_default, status_patch, timestamp, workload_conditions,
 };
-use super::pending_reason::write_pending_reason;
+use super::pending_reason::{waiting_for_nodes, write_pending_reason};
 use super::priorities::effective_priorities;
 use super::scheduling_stats::{count_eviction, is_first_eviction};
 use super::stuck_eviction::{EVICTION_STUCK, write_stuck_eviction};
@@ -13,10 +13,9 @@ use crate::reconciler::adoption::adoption_write;
 use crate::reconciler::counters::Eviction;
 use crate::reconciler::job_sync::workload_spec;
 use crate::reconciler::job_writes::read_job;
-use crate::reconciler::model::{
-    AdmissionDecision, PreemptionDecision, SuccessRecord, TrackedWorkload,
-};
+use crate::reconciler::model::{SuccessRecord, TrackedWorkload, WAITING_FOR_NODES};
 use crate::reconciler::output::WriteOp;
+use crate::reconciler::pending_decision::{AdmissionDecision, PlacementStep, PreemptionDecision};
 use crate::reconciler::plan::WorkloadAction;
 use crate::reconciler::queue_store::admitting_cluster_queue;
 use crate::reconciler::state::View;
@@ -38,6 +37,10 @@ const EXECUTION_TIME_EXCEEDED_MESSAGE: &str = "exceeding the maximum execution t
 /// The message when quota is released without an eviction.
 const QUOTA_WITHOUT_ADMISSION_MESSAGE: &str =
     "Quota released: the status was changed by another client";
+
+/// The message of `Admitted` while the victims of a workload stop.
+const NOMINATED_MESSAGE: &str =
+    "Waiting until preempted pods have left the nodes in status.nominatedPlacement";
 
 /// A write of a workload.
 pub(crate) struct WorkloadWrite {
@@ -150,6 +153,7 @@ fn new_status(
         WorkloadAction::Admit(decision) => {
             write_admission(workload, &mut status, decision, now_ms);
         }
+        WorkloadAction::Place(step) => write_placement_step(tracked, &mut status, step, now_ms),
         WorkloadAction::Preempt(decision) => {
             write_preemption(workload, &mut status, decision, now_ms);
             count_eviction(&mut status);
@@ -202,17 +206,57 @@ pub(crate) fn write_admission(
     now_ms: i64,
 ) {
     status.admission = Some(decision.admission.clone());
+    status.nominated_placement = decision.nodes().cloned();
     status.reclaimable_pods = Vec::new();
     let mut conditions = workload_conditions(workload, &mut status.conditions, now_ms);
     // The transition times are new even if another client left the conditions true: the maximum execution
     // time and the timeout of PodsReady count from them.
     conditions.set_renewed("QuotaReserved", "QuotaReserved", &decision.message);
     let queue = &decision.admission.cluster_queue;
-    let message = format!("Admitted by ClusterQueue {queue}");
-    conditions.set_renewed("Admitted", "Admitted", &message);
+    if decision.is_nominated() {
+        conditions.set("Admitted", false, WAITING_FOR_NODES, NOMINATED_MESSAGE);
+    } else {
+        let message = format!("Admitted by ClusterQueue {queue}");
+        conditions.set_renewed("Admitted", "Admitted", &message);
+    }
     conditions.set_false("Evicted", "QuotaReserved");
     conditions.set_false("Preempted", "QuotaReserved");
     conditions.remove("PodsReady");
+}
+
+/// Writes the next step of a workload with nominated nodes.
+fn write_placement_step(
+    tracked: &TrackedWorkload,
+    status: &mut WorkloadStatus,
+    step: &PlacementStep,
+    now_ms: i64,
+) {
+    match step {
+        PlacementStep::Admit(nodes) => {
+            status.nominated_placement = Some(nodes.clone());
+            let admission = status.admission.as_ref();
+            let queue = admission.map_or("", |it| it.cluster_queue.as_str());
+            let message = format!("Admitted by ClusterQueue {queue}");
+            let mut conditions =
+                workload_conditions(&tracked.object, &mut status.conditions, now_ms);
+            conditions.set_renewed("Admitted", "Admitted", &message);
+        }
+        PlacementStep::Nominate { nodes, message } => {
+            status.nominated_placement = Some(nodes.clone());
+            let message = format!("{NOMINATED_MESSAGE}. {message}");
+            let mut conditions =
+                workload_conditions(&tracked.object, &mut status.conditions, now_ms);
+            conditions.set(
+                "Admitted",
+                false,
+                WAITING_FOR_NODES,
+                message.trim_end_matches(". "),
+            );
+        }
+        PlacementStep::Withdraw(why) => {
+            write_pending_reason(tracked, status, &waiting_for_nodes(why), now_ms);
+        }
+    }
 }
 
 fn write_preemption(
@@ -222,7 +266,7 @@ fn write_preemption(
     now_ms: i64,
 ) {
     let [evicted, preempted] = preemption_conditions(
-        decision.reason,
+        decision.cause,
         &decision.preemptor_uid,
         &decision.job_uid,
         &timestamp(now_ms),
@@ -271,6 +315,7 @@ fn write_quota_release(
     now_ms: i64,
 ) {
     status.admission = None;
+    status.nominated_placement = None;
     status.reclaimable_pods = Vec::new();
     let evicted = find(&status.conditions, "Evicted").cloned();
     let (reason, message) = evicted.map_or_else(

@@ -1,0 +1,37 @@
+//! Pods that are evicted for a nominated workload.
+
+use crate::key::ObjectKey;
+use crate::reconciler::write_tracker::WriteTracker;
+
+/// A pod to evict.
+#[derive(Debug)]
+pub(in crate::reconciler) struct VictimPod {
+    pub(super) uid: String,
+    pub(in crate::reconciler) violates_budget: bool,
+    pub(super) preemptor: ObjectKey,
+    pub(super) preemptor_uid: String,
+    /// Whether it has the condition of its disruption.
+    pub(in crate::reconciler) is_marked: bool,
+    /// When its eviction or deletion was accepted, in milliseconds since 1970.
+    pub(in crate::reconciler) requested_at_ms: Option<i64>,
+    pub(in crate::reconciler) tracker: WriteTracker,
+}
+
+impl VictimPod {
+    pub(super) fn new(
+        uid: &str,
+        violates_budget: bool,
+        preemptor: &ObjectKey,
+        preemptor_uid: &str,
+    ) -> Self {
+        Self {
+            uid: uid.to_owned(),
+            violates_budget,
+            preemptor: preemptor.clone(),
+            preemptor_uid: preemptor_uid.to_owned(),
+            is_marked: false,
+            requested_at_ms: None,
+            tracker: WriteTracker::default(),
+        }
+    }
+}

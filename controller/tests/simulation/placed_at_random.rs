@@ -1,0 +1,213 @@
+//! Placement on nodes with random pods, nodes and restarts: invariants of each write and of the end.
+
+use crate::fields::{is_deleted, list, may_run, number, text};
+use crate::fixture::Fixture;
+use crate::objects::NAMESPACE;
+use crate::placed_workloads::{add_node, bind, stage, stop};
+use crate::queued_pods::POD;
+use lockkeeper_api::labels;
+use lockkeeper_controller::{Kind, ObjectKey, WritePurpose, WriteRequest};
+use lockkeeper_testkit::Rng;
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
+
+const SEEDS: u64 = 300;
+const STEPS: usize = 40;
+/// The cpus of a node, and of a pod with a queue.
+const NODE_CPU: i64 = 4;
+const POD_CPU: i64 = 3;
+
+#[test]
+fn placement_never_overcommits_nodes_and_evicts_only_for_nominated_workloads() {
+    let mut totals = Totals::default();
+    for seed in 1..=SEEDS {
+        run(seed, &mut totals);
+    }
+    // A run without evictions or without admissions checks nothing.
+    assert!(totals.evicted > 200, "{totals:?}");
+    assert!(totals.admitted > 500, "{totals:?}");
+}
+
+#[derive(Debug, Default)]
+struct Totals {
+    evicted: usize,
+    admitted: usize,
+}
+
+fn run(seed: u64, totals: &mut Totals) {
+    let mut dice = crate::simulation::seeded_rng(seed);
+    let mut stage = stage(&["n0", "n1", "n2"]);
+    let mut nodes = 3;
+    for step in 0..STEPS {
+        let at = format!("seed {seed}, step {step}");
+        match dice.below(12) {
+            0..4 => create_group(&mut stage, &mut dice, step),
+            4..7 => bind_external(&mut stage, &mut dice, step),
+            7 => delete_external(&mut stage, &mut dice),
+            8 => stop_terminating(&mut stage, &mut dice),
+            9 if nodes < 5 => {
+                add_node(&mut stage, &format!("n{nodes}"));
+                nodes += 1;
+            }
+            10 => stage.restart(),
+            _ => stage.api.now_ms += 1_000,
+        }
+        // Sometimes the next step happens between two writes.
+        let batches = if dice.percent(30) { 1 } else { usize::MAX };
+        write(&mut stage, batches, totals, &at);
+        check_nodes(&stage, &at);
+    }
+    finish(&mut stage, totals, &format!("seed {seed}, end"));
+}
+
+/// Executes writes until none is due, at most this many batches.
+fn write(stage: &mut Fixture, batches: usize, totals: &mut Totals, at: &str) {
+    for _ in 0..batches {
+        let writes = stage.poll_writes();
+        if writes.is_empty() {
+            let soon_ms = stage.api.now_ms + 200;
+            match stage.wake_at_ms().filter(|it| *it <= soon_ms) {
+                Some(at_ms) => stage.api.now_ms = stage.api.now_ms.max(at_ms) + 1,
+                None => return,
+            }
+        }
+        for write in &writes {
+            check_write(stage, write, totals, at);
+        }
+        stage.finish_writes(writes);
+    }
+}
+
+/// A pod is evicted only from a node that a stored nomination names.
+fn check_write(stage: &Fixture, write: &WriteRequest, totals: &mut Totals, at: &str) {
+    if write.purpose == WritePurpose::Admit {
+        totals.admitted += 1;
+    }
+    if !matches!(
+        write.purpose,
+        WritePurpose::EvictPod | WritePurpose::MarkVictimPod
+    ) {
+        return;
+    }
+    totals.evicted += 1;
+    let (_, name) = crate::write::written_object(write);
+    let Some(pod) = stage.api.get(Kind::BoundPod, &name) else {
+        return;
+    };
+    let node = text(pod, "/spec/nodeName");
+    let nominated = stage.api.all(Kind::Workload).any(|(_, it)| {
+        let nodes = &it["status"]["nominatedPlacement"]["podSets"][0]["nodes"];
+        !may_run(it) && nodes.get(node).is_some()
+    });
+    assert!(
+        nominated,
+        "{at}: pod {name} is evicted without a nomination"
+    );
+}
+
+/// The cpus that are used on each node: by pods, and by the placements of admitted workloads.
+fn used(stage: &Fixture) -> BTreeMap<String, i64> {
+    let mut used = BTreeMap::new();
+    for (_, pod) in stage.api.all(Kind::BoundPod) {
+        let cpu = text(pod, "/spec/containers/0/resources/requests/cpu");
+        *used
+            .entry(text(pod, "/spec/nodeName").to_owned())
+            .or_default() += cpu.parse::<i64>().unwrap();
+    }
+    for (_, workload) in stage.api.all(Kind::Workload) {
+        if !may_run(workload) {
+            continue;
+        }
+        let mut pods = 0;
+        for pod_set in list(workload, "/status/nominatedPlacement/podSets") {
+            for (node, count) in pod_set["nodes"].as_object().unwrap() {
+                let count = count.as_i64().unwrap();
+                pods += count;
+                *used.entry(node.clone()).or_default() += count * POD_CPU;
+            }
+        }
+        let admitted = number(workload, "/status/admission/podSetAssignments/0/count");
+        assert_eq!(pods, admitted, "a part of it is placed: {workload:#}");
+    }
+    used
+}
+
+fn check_nodes(stage: &Fixture, at: &str) {
+    for (node, cpu) in used(stage) {
+        assert!(cpu <= NODE_CPU, "{at}: {cpu} cpus are used on {node}");
+    }
+}
+
+fn create_group(stage: &mut Fixture, dice: &mut Rng, step: usize) {
+    let pods = dice.range(1, 3);
+    let class = dice.pick(&["low", "mid", "high"]);
+    for index in 0..pods {
+        let pod = json!({
+            "apiVersion": "v1", "kind": "Pod",
+            "metadata": {
+                "name": format!("g{step}-{index}"), "namespace": NAMESPACE,
+                "labels": {
+                    labels::QUEUE_NAME: "main", labels::PRIORITY_CLASS: class,
+                    labels::POD_GROUP_NAME: format!("g{step}"),
+                },
+                "annotations": {labels::POD_GROUP_TOTAL_COUNT: pods.to_string()},
+            },
+            "spec": {
+                "schedulingGates": [{"name": labels::ADMISSION_GATE}],
+                "containers": [{"name": "a", "image": "i", "resources": {"requests": {"cpu": POD_CPU.to_string()}}}],
+            },
+        });
+        stage.api.create(POD, pod).unwrap();
+    }
+}
+
+/// kube-scheduler binds a pod to a node with room that no admitted workload has.
+fn bind_external(stage: &mut Fixture, dice: &mut Rng, step: usize) {
+    let used = used(stage);
+    let nodes = stage.api.names(Kind::Node);
+    let node = nodes[dice.below(nodes.len())].name().to_owned();
+    let cpu = dice.range(1, 3);
+    if used.get(&node).copied().unwrap_or_default() + cpu <= NODE_CPU {
+        let priority = *dice.pick(&[0, 50, 500]);
+        let cpu = u32::try_from(cpu).unwrap();
+        bind(stage, &format!("p{step}"), &node, cpu, priority);
+    }
+}
+
+fn external(stage: &Fixture, holds: impl Fn(&Value) -> bool) -> Vec<ObjectKey> {
+    let pods = stage.api.all(Kind::BoundPod);
+    let pods = pods.filter(|(_, it)| holds(it));
+    pods.map(|(name, _)| name.clone()).collect()
+}
+
+fn delete_external(stage: &mut Fixture, dice: &mut Rng) {
+    let running = external(stage, |it| !is_deleted(it));
+    if !running.is_empty() {
+        let name = &running[dice.below(running.len())];
+        stage.api.delete(Kind::BoundPod, name, None, false).unwrap();
+    }
+}
+
+fn stop_terminating(stage: &mut Fixture, dice: &mut Rng) {
+    let terminating = external(stage, is_deleted);
+    if !terminating.is_empty() {
+        stop(stage, terminating[dice.below(terminating.len())].name());
+    }
+}
+
+/// All pods that terminate are gone in the end, and no workload waits for victims.
+fn finish(stage: &mut Fixture, totals: &mut Totals, at: &str) {
+    for _ in 0..STEPS {
+        write(stage, usize::MAX, totals, at);
+        for name in external(stage, is_deleted) {
+            stop(stage, name.name());
+        }
+        stage.api.now_ms += 61_000;
+    }
+    write(stage, usize::MAX, totals, at);
+    check_nodes(stage, at);
+    for (name, workload) in stage.api.all(Kind::Workload) {
+        let is_settled = may_run(workload) || workload["status"]["nominatedPlacement"].is_null();
+        assert!(is_settled, "{at}: {name} still waits: {workload:#}");
+    }
+}

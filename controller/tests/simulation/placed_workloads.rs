@@ -1,0 +1,342 @@
+//! Workloads of queues that place them on nodes.
+
+use crate::fields::{condition, may_run, text};
+use crate::fixture::Fixture;
+use crate::jobs::JOB;
+use crate::objects::{NAMESPACE, class};
+use crate::queued_pods::{POD, is_gated};
+use lockkeeper_api::labels;
+use lockkeeper_controller::{Kind, ObjectKey, Settings};
+use lockkeeper_preemption::requeue::RequeueSettings;
+use serde_json::{Value, json};
+
+/// The finalizer of a pod that takes a while to stop.
+const STOPPING: &str = "example.com/stopping";
+
+/// A queue without quota limits that places workloads on these nodes of four CPUs.
+pub fn stage(nodes: &[&str]) -> Fixture {
+    let pods = |settings: &mut Settings| settings.job_kinds = vec![0, 1, 2];
+    let mut stage = Fixture::with_settings(RequeueSettings::default(), 0, pods);
+    let spec = json!({"spec": {"resourceGroups": null, "placement": {"policy": "Nodes"}}});
+    let queue = ObjectKey::new("", "main");
+    stage
+        .api
+        .patch(Kind::ClusterQueue, &queue, &spec, false)
+        .unwrap();
+    let system = class("system-node-critical", 2_000_001_000);
+    stage.api.create(Kind::PriorityClass, system).unwrap();
+    for node in nodes {
+        add_node(&mut stage, node);
+    }
+    stage
+}
+
+pub fn add_node(stage: &mut Fixture, name: &str) {
+    let node = json!({"apiVersion": "v1", "kind": "Node", "metadata": {"name": name}});
+    stage.api.create(Kind::Node, node).unwrap();
+    let status = json!({"status": {"allocatable": {"cpu": "4", "pods": "10"}}});
+    let key = ObjectKey::new("", name);
+    stage.api.patch(Kind::Node, &key, &status, true).unwrap();
+}
+
+/// Binds a pod of this priority to a node. It stops when [`stop`] is called.
+pub fn bind(stage: &mut Fixture, name: &str, node: &str, cpu: u32, priority: i32) {
+    let pod = json!({
+        "apiVersion": "v1", "kind": "Pod",
+        "metadata": {
+            "name": name, "namespace": "other", "labels": {"app": name},
+            "finalizers": [STOPPING],
+        },
+        "spec": {
+            "nodeName": node, "priority": priority,
+            "containers": [{"name": "a", "resources": {"requests": {"cpu": cpu.to_string()}}}],
+        },
+    });
+    stage.api.create(Kind::BoundPod, pod).unwrap();
+}
+
+/// Ends a pod that is being deleted.
+pub fn stop(stage: &mut Fixture, name: &str) {
+    let key = ObjectKey::new("other", name);
+    let patch = json!({"metadata": {"finalizers": null}});
+    stage
+        .api
+        .patch(Kind::BoundPod, &key, &patch, false)
+        .unwrap();
+}
+
+/// A Job of this many pods of three CPUs.
+fn create_job(stage: &mut Fixture, name: &str, pods: u32, class: &str) {
+    let job = json!({
+        "apiVersion": "batch/v1", "kind": "Job",
+        "metadata": {
+            "name": name, "namespace": NAMESPACE,
+            "labels": {labels::QUEUE_NAME: "main", labels::PRIORITY_CLASS: class},
+        },
+        "spec": {
+            "parallelism": pods, "completions": pods, "suspend": true,
+            "template": {"spec": {
+                "restartPolicy": "Never",
+                "containers": [{"name": "a", "image": "i", "resources": {"requests": {"cpu": "3"}}}],
+            }},
+        },
+    });
+    stage.api.create(JOB, job).unwrap();
+}
+
+/// The writes without those of pending reasons and events.
+fn decisive(lines: Vec<String>) -> Vec<String> {
+    let is_decisive = |it: &String| !it.starts_with("pending_reason") && !it.starts_with("event");
+    let mut lines: Vec<String> = lines.into_iter().filter(is_decisive).collect();
+    for line in &mut lines {
+        // The names of workloads end with a digest.
+        if line.contains(" job-")
+            && let Some(at) = line.rfind('-')
+        {
+            line.truncate(at);
+        }
+    }
+    lines
+}
+
+fn nodes_of(stage: &Fixture, job: &str) -> Value {
+    let workload = stage.get(Kind::Workload, &stage.workload_of(job));
+    workload["status"]["nominatedPlacement"]["podSets"][0]["nodes"].clone()
+}
+
+fn is_admitted(stage: &Fixture, job: &str) -> bool {
+    may_run(stage.get(Kind::Workload, &stage.workload_of(job)))
+}
+
+/// Status, reason and message of a condition of the workload of a job.
+fn condition_of(stage: &Fixture, job: &str, of: &str) -> String {
+    let workload = stage.get(Kind::Workload, &stage.workload_of(job));
+    let found = condition(workload, of).unwrap();
+    ["/status", "/reason", "/message"]
+        .map(|field| text(found, field))
+        .join(" ")
+}
+
+#[test]
+fn workload_that_fits_is_admitted_in_one_write_with_its_nodes() {
+    let mut stage = stage(&["n1", "n2", "n3"]);
+    bind(&mut stage, "old", "n1", 2, 10);
+    create_job(&mut stage, "a", 2, "mid");
+    let writes = decisive(stage.settle());
+    assert_eq!(
+        writes,
+        ["create_workload job-a", "admit job-a", "start_job a"]
+    );
+    assert_eq!(nodes_of(&stage, "a"), json!({"n2": 1, "n3": 1}));
+    // The room is taken before the pods are bound.
+    create_job(&mut stage, "b", 1, "mid");
+    stage.settle();
+    assert!(!is_admitted(&stage, "b"));
+}
+
+#[test]
+fn victims_stop_before_the_workload_is_admitted() {
+    let mut stage = stage(&["n1", "n2"]);
+    bind(&mut stage, "p1", "n1", 3, 10);
+    bind(&mut stage, "p2", "n2", 3, 10);
+    create_job(&mut stage, "a", 2, "mid");
+    let writes = decisive(stage.settle());
+    let expected = [
+        "create_workload job-a",
+        "nominate_nodes job-a",
+        "evict_pod p1",
+        "evict_pod p2",
+    ];
+    assert_eq!(writes, expected);
+    let waiting = "False WaitingForVictims Waiting until preempted pods have left the nodes in \
+                   status.nominatedPlacement";
+    assert_eq!(condition_of(&stage, "a", "Admitted"), waiting);
+    assert_eq!(nodes_of(&stage, "a"), json!({"n1": 1, "n2": 1}));
+    stop(&mut stage, "p1");
+    assert_eq!(decisive(stage.settle()), [""; 0]);
+    stop(&mut stage, "p2");
+    assert_eq!(decisive(stage.settle()), ["admit job-a", "start_job a"]);
+    assert!(is_admitted(&stage, "a"));
+}
+
+#[test]
+fn no_pod_is_evicted_for_a_workload_that_fits_only_in_part() {
+    let mut stage = stage(&["n1", "n2"]);
+    bind(&mut stage, "low", "n1", 3, 10);
+    bind(&mut stage, "high", "n2", 3, 1000);
+    create_job(&mut stage, "a", 2, "mid");
+    assert_eq!(decisive(stage.settle()), ["create_workload job-a"]);
+    stage.advance(5_000);
+    let reason = condition_of(&stage, "a", "QuotaReserved");
+    assert!(
+        reason.starts_with("False WaitingForNodes Waiting for room on nodes: "),
+        "{reason}"
+    );
+    add_node(&mut stage, "n3");
+    stage.advance(1_000);
+    assert_eq!(nodes_of(&stage, "a"), json!({"n1": 1, "n3": 1}));
+    stop(&mut stage, "low");
+    stage.settle();
+    assert!(is_admitted(&stage, "a"));
+}
+
+#[test]
+fn restart_between_two_writes_continues() {
+    // After each number of write batches.
+    for batches in 0..6 {
+        let mut stage = stage(&["n1", "n2"]);
+        bind(&mut stage, "p1", "n1", 3, 10);
+        bind(&mut stage, "p2", "n2", 3, 10);
+        create_job(&mut stage, "a", 2, "mid");
+        for _ in 0..batches {
+            let writes = stage.poll_writes();
+            stage.finish_writes(writes);
+        }
+        stage.restart();
+        stage.advance(1_000);
+        for pod in ["p1", "p2"] {
+            stop(&mut stage, pod);
+        }
+        stage.advance(1_000);
+        assert!(is_admitted(&stage, "a"), "after {batches} batches");
+        assert_eq!(
+            stage.api.names(Kind::BoundPod),
+            [],
+            "after {batches} batches"
+        );
+        stage.restart();
+        create_job(&mut stage, "b", 1, "mid");
+        stage.advance(1_000);
+        assert!(!is_admitted(&stage, "b"), "a restart keeps the reservation");
+    }
+}
+
+#[test]
+fn workload_of_lower_priority_is_evicted_as_a_whole() {
+    let mut stage = stage(&["n1", "n2"]);
+    create_job(&mut stage, "victim", 2, "low");
+    stage.settle();
+    assert!(is_admitted(&stage, "victim"));
+    create_job(&mut stage, "a", 1, "high");
+    let writes = decisive(stage.settle());
+    assert!(
+        writes.contains(&"evict job-victim".to_owned()),
+        "{writes:?}"
+    );
+    let preempted = condition_of(&stage, "victim", "Preempted");
+    assert!(
+        preempted.starts_with("True OnNodes Preempted to accommodate"),
+        "{preempted}"
+    );
+}
+
+#[test]
+fn disruption_budget_decides_between_eviction_and_deletion() {
+    for (cpu_of_other, expected) in [
+        // Another pod without a budget can be evicted.
+        (3, vec!["evict_pod other"]),
+        // No victim without a violation is left.
+        (0, vec!["mark_victim_pod guarded", "evict_pod guarded"]),
+    ] {
+        let mut stage = stage(&["n1", "n2"]);
+        let budget = json!({
+            "apiVersion": "policy/v1", "kind": "PodDisruptionBudget",
+            "metadata": {"name": "b", "namespace": "other"},
+            "spec": {"minAvailable": 1, "selector": {"matchLabels": {"app": "guarded"}}},
+        });
+        stage.api.create(Kind::DisruptionBudget, budget).unwrap();
+        bind(&mut stage, "guarded", "n1", 3, 10);
+        let (node, priority) = if cpu_of_other > 0 {
+            ("n2", 10)
+        } else {
+            ("n2", 5000)
+        };
+        bind(&mut stage, "other", node, 3, priority);
+        create_job(&mut stage, "a", 1, "mid");
+        let writes = decisive(stage.settle());
+        let of_pods: Vec<&String> = writes.iter().filter(|it| it.contains("_pod")).collect();
+        assert_eq!(of_pods, expected.iter().collect::<Vec<_>>());
+    }
+}
+
+#[test]
+fn workload_gives_up_after_other_pods_have_taken_the_room_again_and_again() {
+    let mut stage = stage(&["n1"]);
+    bind(&mut stage, "p0", "n1", 3, 10);
+    create_job(&mut stage, "a", 1, "mid");
+    let mut evicted = 0;
+    for at in 0..8 {
+        let writes = decisive(stage.settle());
+        evicted += writes
+            .iter()
+            .filter(|it| it.starts_with("evict_pod"))
+            .count();
+        // Its owner creates another one, which is bound before the workload is admitted.
+        bind(&mut stage, &format!("p{}", at + 1), "n1", 3, 10);
+        let name = format!("p{at}");
+        let key = ObjectKey::new("other", &name);
+        if crate::fields::is_deleted(stage.api.get(Kind::BoundPod, &key).unwrap()) {
+            stop(&mut stage, &name);
+        }
+    }
+    assert_eq!(evicted, 4);
+    assert!(!is_admitted(&stage, "a"));
+}
+
+#[test]
+fn pods_of_a_group_are_directed_to_their_nodes() {
+    let mut stage = stage(&["n1", "n2"]);
+    bind(&mut stage, "p1", "n1", 3, 10);
+    for name in ["a", "b"] {
+        let pod = json!({
+            "apiVersion": "v1", "kind": "Pod",
+            "metadata": {
+                "name": name, "namespace": NAMESPACE,
+                "labels": {labels::QUEUE_NAME: "main", labels::POD_GROUP_NAME: "g", labels::PRIORITY_CLASS: "mid"},
+                "annotations": {labels::POD_GROUP_TOTAL_COUNT: "2"},
+            },
+            "spec": {
+                "schedulingGates": [{"name": labels::ADMISSION_GATE}],
+                "containers": [{"name": "a", "image": "i", "resources": {"requests": {"cpu": "3"}}}],
+            },
+        });
+        stage.api.create(POD, pod).unwrap();
+    }
+    stage.settle();
+    // kube-scheduler keeps the room while the victim stops.
+    let nodes = |stage: &Fixture| {
+        ["a", "b"].map(|it| text(stage.get(POD, it), "/status/nominatedNodeName").to_owned())
+    };
+    assert_eq!(nodes(&stage), ["n1", "n2"]);
+    assert!(is_gated(stage.get(POD, "a")));
+    stop(&mut stage, "p1");
+    stage.settle();
+    assert!(!is_gated(stage.get(POD, "a")) && !is_gated(stage.get(POD, "b")));
+    assert_eq!(nodes(&stage), ["n1", "n2"]);
+}
+
+#[test]
+fn nodes_of_a_group_that_gives_up_are_removed_from_its_pods() {
+    let mut stage = stage(&["n1"]);
+    bind(&mut stage, "p1", "n1", 3, 10);
+    let pod = json!({
+        "apiVersion": "v1", "kind": "Pod",
+        "metadata": {
+            "name": "a", "namespace": NAMESPACE,
+            "labels": {labels::QUEUE_NAME: "main", labels::PRIORITY_CLASS: "mid"},
+        },
+        "spec": {
+            "schedulingGates": [{"name": labels::ADMISSION_GATE}],
+            "containers": [{"name": "a", "image": "i", "resources": {"requests": {"cpu": "3"}}}],
+        },
+    });
+    stage.api.create(POD, pod).unwrap();
+    stage.settle();
+    assert_eq!(text(stage.get(POD, "a"), "/status/nominatedNodeName"), "n1");
+    stage
+        .api
+        .delete(Kind::Node, &ObjectKey::new("", "n1"), None, false)
+        .unwrap();
+    stage.advance(1_000);
+    assert_eq!(text(stage.get(POD, "a"), "/status/nominatedNodeName"), "");
+}

@@ -28,6 +28,7 @@ pub fn collection(kind: &str) -> String {
         "StatefulSet" => format!("/apis/apps/v1/{space}/statefulsets"),
         "Pod" => format!("/api/v1/{space}/pods"),
         "Node" => "/api/v1/nodes".to_owned(),
+        "PodDisruptionBudget" => format!("/apis/policy/v1/{space}/poddisruptionbudgets"),
         "Event" => format!("/apis/events.k8s.io/v1/{space}/events"),
         "Lease" => "/apis/coordination.k8s.io/v1/namespaces/lockkeeper-system/leases".to_owned(),
         other => panic!("where are objects of kind {other}?"),
@@ -38,7 +39,7 @@ pub fn collection(kind: &str) -> String {
 const TOO_MANY_REQUESTS: u16 = 429;
 
 /// The kinds that a trial may leave objects of, owners first.
-const SWEPT_KINDS: [&str; 12] = [
+const SWEPT_KINDS: [&str; 13] = [
     "Deployment",
     "ReplicaSet",
     "StatefulSet",
@@ -50,6 +51,7 @@ const SWEPT_KINDS: [&str; 12] = [
     "Cohort",
     "ResourceFlavor",
     "PriorityClass",
+    "PodDisruptionBudget",
     "Event",
 ];
 

@@ -11,6 +11,7 @@ mod held_writes;
 mod invariants;
 mod jobs;
 mod limits;
+mod placement;
 mod pod_groups;
 mod pods;
 mod pods_ready;
@@ -42,6 +43,7 @@ pub fn scenarios() -> Vec<Scenario> {
     add("limits", &limits::TRIALS);
     add("pods", &pods::TRIALS);
     add("pod groups", &pod_groups::TRIALS);
+    add("placement", &placement::TRIALS);
     add("pods ready", &pods_ready::TRIALS);
     add("jobs", &jobs::TRIALS);
     add("adopt", &adopt::TRIALS);

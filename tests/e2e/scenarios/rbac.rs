@@ -127,6 +127,7 @@ fn rights_are_sufficient(stage: &mut Fixture, protocol: Protocol) {
     job(&kubectl);
     job_set(&kubectl);
     assert_events_recorded(&kubectl);
+    preempt_on_node(&kubectl);
     run(&kubectl, "delete jobset set -n team");
     run(
         &kubectl,
@@ -213,6 +214,60 @@ pub fn job_set(kubectl: &Kubectl) {
         set["spec"]["suspend"] == false
     });
 }
+
+/// A pod of a queue that places workloads on nodes preempts a pod without a queue.
+#[track_caller]
+pub fn preempt_on_node(kubectl: &Kubectl) {
+    kubectl
+        .apply(FILLING_POD, &[])
+        .expect_accepted_without_warning();
+    wait_until(kubectl, "pod filling -n dev", "it runs", |pod| {
+        pod["status"]["phase"] == "Running"
+    });
+    kubectl
+        .apply(PLACED_POD, &[])
+        .expect_accepted_without_warning();
+    run(
+        kubectl,
+        "wait --for=delete --timeout=90s pod/filling -n dev",
+    );
+    wait_until(kubectl, "pod placed -n team", "it runs", |pod| {
+        pod["status"]["phase"] == "Running"
+    });
+}
+
+const FILLING_POD: &str = r"
+apiVersion: v1
+kind: Pod
+metadata: {name: filling, namespace: dev}
+spec:
+  terminationGracePeriodSeconds: 0
+  nodeSelector: {kubernetes.io/hostname: node-0}
+  containers: [{name: serve, image: 'registry.example.com/serve:1', resources: {requests: {cpu: 12}}}]
+";
+
+const PLACED_POD: &str = r"
+apiVersion: lockkeeper.dev/v1alpha1
+kind: ClusterQueue
+metadata: {name: nodes}
+spec: {namespaceSelector: {}, placement: {policy: Nodes}}
+---
+apiVersion: lockkeeper.dev/v1alpha1
+kind: LocalQueue
+metadata: {name: nodes, namespace: team}
+spec: {clusterQueue: nodes}
+---
+apiVersion: v1
+kind: Pod
+metadata:
+  name: placed
+  namespace: team
+  labels: {lockkeeper.dev/queue-name: nodes, lockkeeper.dev/priority-class: high}
+spec:
+  terminationGracePeriodSeconds: 0
+  nodeSelector: {kubernetes.io/hostname: node-0}
+  containers: [{name: serve, image: 'registry.example.com/serve:1', resources: {requests: {cpu: 12}}}]
+";
 
 /// The queues report their usage, and an event reports the eviction.
 #[track_caller]

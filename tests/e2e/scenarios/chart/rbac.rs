@@ -237,6 +237,7 @@ fn exercise_rights(kubectl: &Kubectl) {
     controlled::job(kubectl);
     controlled::job_set(kubectl);
     controlled::assert_events_recorded(kubectl);
+    controlled::preempt_on_node(kubectl);
     job_changes_reach_workload(kubectl);
     controlled::run(kubectl, "delete jobs --all -n team");
     controlled::run(kubectl, "delete jobset set -n team");

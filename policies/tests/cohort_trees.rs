@@ -168,6 +168,7 @@ fn facts() -> impl Strategy<Value = Facts> {
                 quotas: quotas.into_iter().collect(),
                 has_checks: false,
                 preempts_equals: takes_equals,
+                places_on_nodes: false,
                 preemption: QueuePreemption::default(),
                 allowed_priority_classes: None,
             })

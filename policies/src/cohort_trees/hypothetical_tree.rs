@@ -44,6 +44,7 @@ static EMPTY_FACTS: NodeFacts = NodeFacts {
     quotas: ByFlavor::new(),
     has_checks: false,
     preempts_equals: false,
+    places_on_nodes: false,
     preemption: QueuePreemption {
         preempts_within_queue: false,
         cross_queue_scope: CrossQueueScope::Never,

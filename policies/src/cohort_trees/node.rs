@@ -39,6 +39,8 @@ pub struct NodeFacts {
     pub has_checks: bool,
     /// Whether its workloads may preempt others of the same priority.
     pub preempts_equals: bool,
+    /// Whether its workloads also wait for room on nodes. Then it needs no quota.
+    pub places_on_nodes: bool,
     /// Its preemption policies.
     pub preemption: QueuePreemption,
     /// The PriorityClasses that its workloads may use; `None` if the object has no list.

@@ -40,6 +40,11 @@ pub(crate) trait QuotaFields: ValidatedKind {
         false
     }
 
+    /// Whether its workloads also wait for room on nodes.
+    fn places_on_nodes(&self) -> bool {
+        false
+    }
+
     /// The preemption policies; [`QueuePreemption::may_borrow`] is ignored.
     fn queue_preemption(&self) -> QueuePreemption {
         QueuePreemption::default()
@@ -68,6 +73,7 @@ pub(crate) trait QuotaFields: ValidatedKind {
             preemption: self.effective_preemption(),
             has_checks: self.has_checks(),
             preempts_equals: self.preempts_equals(),
+            places_on_nodes: self.places_on_nodes(),
             allowed_priority_classes: self.allowed_priority_classes().map(<[String]>::to_vec),
         }
     }
@@ -144,6 +150,10 @@ macro_rules! impl_quota_fields {
 impl_quota_fields!(ClusterQueue, Lockkeeper, Queue, spec => spec.cohort_name.as_deref(), {
     fn preempts_equals(&self) -> bool {
         queue_preemption::own_preempts_equals(&self.spec)
+    }
+
+    fn places_on_nodes(&self) -> bool {
+        self.spec.places_on_nodes()
     }
 
     fn queue_preemption(&self) -> QueuePreemption {

@@ -29,8 +29,12 @@ fn check<T: Submission>(object: &T, context: &Context<'_>, out: &mut Findings) {
     let Some(queues) = queues(object, context) else {
         return;
     };
-    let quotas = &queues.cluster_queue_facts.quotas;
+    let facts = queues.cluster_queue_facts;
+    let quotas = &facts.quotas;
     let covered: BTreeSet<&str> = quotas.iter().map(|((_, resource), _)| resource).collect();
+    if covered.is_empty() && facts.places_on_nodes {
+        return;
+    }
     for pods in pods {
         for resource in requested_resources(pods.spec) {
             if covered.contains(resource) || total_request(pods.spec, resource).is_zero() {

@@ -281,6 +281,16 @@ fn workload_gives_up_after_other_pods_have_taken_the_room_again_and_again() {
     }
     assert_eq!(evicted, 4);
     assert!(!is_admitted(&stage, "a"));
+    let reason = condition_of(&stage, "a", "QuotaReserved");
+    let why = "False WaitingForNodes Waiting for room on nodes: other pods have taken the room of preempted pods \
+               several times";
+    assert_eq!(reason, why);
+    // It is tried again after the pause.
+    let writes = decisive(stage.advance(61_000));
+    assert!(
+        writes.contains(&"nominate_nodes job-a".to_owned()),
+        "{writes:?}"
+    );
 }
 
 #[test]

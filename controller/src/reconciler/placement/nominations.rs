@@ -7,6 +7,7 @@ use crate::key::ObjectKey;
 use crate::reconciler::output::ObjectRef;
 use crate::reconciler::pending_decision::{PendingDecision, PlacementStep};
 use crate::reconciler::state::ReconcilerState;
+use crate::reconciler::status::pending_reason::waiting_for_nodes;
 use lockkeeper_cluster_state::placement_state::{PlacementDecision, PlacementOutcome};
 
 /// How often other pods may take the room of the victims of a workload before it gives up its quota.
@@ -86,6 +87,10 @@ fn decide(state: &mut ReconcilerState, key: &ObjectKey, step: PlacementStep) {
 fn withdraw(state: &mut ReconcilerState, key: &ObjectKey, why: String, not_before_ms: i64) {
     if let Some(placement) = &mut state.placement {
         placement.waiting.insert(key.clone(), not_before_ms);
+    }
+    if let Some(tracked) = state.model.workloads.get_mut(key) {
+        // It stays the reason after the quota is released.
+        tracked.pending_reason = Some(Box::new(waiting_for_nodes(&why)));
     }
     decide(state, key, PlacementStep::Withdraw(why));
 }

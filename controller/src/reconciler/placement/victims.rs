@@ -20,6 +20,7 @@ pub(super) fn evict_victims(
 ) {
     let (preemptor_uid, job_uid) = workload_and_job_uids(state, preemptor);
     let mut pods = BTreeSet::new();
+    let mut has_busy_victim = false;
     for victim in victims {
         match victim {
             Victim::Workload { namespace, name } => {
@@ -31,7 +32,7 @@ pub(super) fn evict_victims(
                     job_uid: job_uid.clone(),
                     queue_paths: [queue_path(state, preemptor), queue_path(state, &key)],
                 };
-                evict_workload(state, &key, decision);
+                has_busy_victim |= !evict_workload(state, &key, decision);
             }
             Victim::Pod {
                 namespace,
@@ -47,19 +48,32 @@ pub(super) fn evict_victims(
         }
     }
     forget_others(state, preemptor, &pods);
+    if has_busy_victim && let Some(placement) = &mut state.placement {
+        // No change of the nodes may show that the other write has ended.
+        placement.due.insert(preemptor.clone());
+    }
 }
 
-fn evict_workload(state: &mut ReconcilerState, key: &ObjectKey, decision: PreemptionDecision) {
+/// Evicts a workload; false if another write of it has to end first.
+fn evict_workload(
+    state: &mut ReconcilerState,
+    key: &ObjectKey,
+    decision: PreemptionDecision,
+) -> bool {
     // One whose admission is not written yet stays pending, without a write.
     if withdraw_admission(state, key) {
-        return;
+        return true;
     }
     let Some(workload) = state.model.workloads.get(key) else {
-        return;
+        return true;
     };
-    // Its eviction is under way, or follows when its own write has ended.
-    if workload.decision().is_some() || workload.is_evicted() || workload.is_deleted {
-        return;
+    if workload.is_evicted() || workload.is_deleted {
+        return true;
+    }
+    match workload.decision() {
+        None => {}
+        Some(PendingDecision::Preempt(_)) => return true,
+        Some(_) => return false,
     }
     state.counters.increment_victims(PreemptionCause::Nodes);
     let decision = PendingDecision::Preempt(Box::new(decision));
@@ -71,6 +85,7 @@ fn evict_workload(state: &mut ReconcilerState, key: &ObjectKey, decision: Preemp
         sync_unit(placement, &state.cluster, &state.model, key);
     }
     state.work_queue.enqueue(ObjectRef::Workload(key.clone()));
+    true
 }
 
 fn evict_pod(state: &mut ReconcilerState, key: ObjectKey, victim: VictimPod) {

@@ -7,6 +7,7 @@ use crate::reconciler::input::Change;
 use crate::reconciler::job_stop::termination_end_ms;
 use crate::reconciler::observe::observe_job;
 use crate::reconciler::output::ObjectRef;
+use crate::reconciler::placement::units::sync_unit;
 use crate::reconciler::state::{ReconcilerState, View};
 
 /// Builds the views of the groups that have changed.
@@ -65,6 +66,10 @@ fn refresh(state: &mut ReconcilerState, group: &ObjectKey, must_plan_pods: bool,
     if is_other {
         let view = Box::new(roster.view);
         observe_job(state, POD_GROUP, Change::Applied(view), now_ms);
+        if let Some(placement) = &mut state.placement {
+            // A pod that replaces another is part of the unit.
+            sync_unit(placement, &state.cluster, &state.model, &workload);
+        }
     }
     let Some(entry) = state.model.pod_groups.groups.get_mut(group) else {
         return;

@@ -329,7 +329,8 @@ fn state_of(objects: &[(Kind, &Value)]) -> Option<ClusterState> {
                 cluster.set_namespace(&metadata.name?, metadata.labels.unwrap_or_default());
             }
             Kind::Workload => drop(cluster.set_workload(Arc::new(decode::<Workload>(object)?)).ok()?),
-            Kind::Job(_) => {}
+            // No node is watched here.
+            Kind::Job(_) | Kind::Node | Kind::BoundPod | Kind::DisruptionBudget => {}
         }
     }
     Some(cluster)
@@ -403,7 +404,7 @@ fn target(write: &WriteRequest) -> Option<(Kind, ObjectKey)> {
         ObjectRef::Cohort(name) => (Kind::Cohort, ObjectKey::new("", name)),
         ObjectRef::LocalQueue(key) => (Kind::LocalQueue, key.clone()),
         ObjectRef::ResourceFlavor(name) => (Kind::ResourceFlavor, ObjectKey::new("", name)),
-        ObjectRef::Event(_) => return None,
+        ObjectRef::Event(_) | ObjectRef::VictimPod(_) => return None,
     })
 }
 

@@ -6,14 +6,13 @@ use http::header::ACCEPT;
 use http::{HeaderValue, Request};
 use k8s_openapi::api::core::v1::Pod;
 use kube::api::{
-    DeleteParams, EvictParams, GetParams, Patch, PatchParams, PostParams, Preconditions,
-    ValidationDirective,
+    DeleteParams, GetParams, Patch, PatchParams, PostParams, Preconditions, ValidationDirective,
 };
 use kube::core::{ApiResource, DynamicObject, Request as Builder, Status};
 use kube::{Client, Error};
 use lockkeeper_api::{ClusterQueue, Cohort, LocalQueue, ResourceFlavor, Workload};
 use serde::Deserialize;
-use serde_json::Value;
+use serde_json::{Value, json};
 use std::time::Duration;
 use tokio::time::timeout;
 
@@ -135,17 +134,15 @@ fn build_request(write: &WriteRequest) -> Result<Request<Vec<u8>>, kube::core::r
         // It is no write.
         WriteOp::ReadJob { .. } => builder.get(&name, &GetParams::default())?,
         WriteOp::Evict { uid } => {
-            let only = DeleteParams::default().preconditions(Preconditions {
-                uid: Some(uid.clone()),
-                resource_version: None,
+            // Not `Request::evict`: kube-core 5 writes `delete_options`, so that the API server ignores the uid.
+            let eviction = json!({
+                "apiVersion": "policy/v1",
+                "kind": "Eviction",
+                "metadata": {"name": name},
+                "deleteOptions": {"preconditions": {"uid": uid}},
             });
-            builder.evict(
-                &name,
-                &EvictParams {
-                    delete_options: Some(only),
-                    ..EvictParams::default()
-                },
-            )?
+            let body = eviction.to_string().into_bytes();
+            builder.create_subresource("eviction", &name, &PostParams::default(), body)?
         }
         WriteOp::Delete { uid } => {
             // A workload that was created again under this name has another uid, and is kept.
@@ -214,7 +211,6 @@ mod tests {
 
     use super::*;
     use crate::WriteId;
-    use serde_json::json;
 
     fn request_line(target: ObjectRef, what: WritePurpose, verb: WriteOp) -> String {
         let write = WriteRequest {
@@ -253,6 +249,43 @@ mod tests {
         let request = build_request(&write).unwrap();
         let options: Value = serde_json::from_slice(request.body()).unwrap();
         assert_eq!(options["preconditions"], json!({"uid": "u"}));
+    }
+
+    fn eviction() -> WriteRequest {
+        WriteRequest {
+            id: WriteId(1),
+            object: ObjectRef::VictimPod(ObjectKey::new("team", "p")),
+            purpose: WritePurpose::EvictPod,
+            op: WriteOp::Evict {
+                uid: "u".to_owned(),
+            },
+        }
+    }
+
+    #[test]
+    fn eviction_applies_only_to_the_pod_with_the_uid() {
+        let request = build_request(&eviction()).unwrap();
+        let line = format!("{} {}", request.method(), request.uri().path());
+        assert_eq!(line, "POST /api/v1/namespaces/team/pods/p/eviction");
+        let body: Value = serde_json::from_slice(request.body()).unwrap();
+        assert_eq!(body["deleteOptions"]["preconditions"], json!({"uid": "u"}));
+    }
+
+    /// A tenant who protects pods must not slow down the writes of others.
+    #[test]
+    fn only_an_overloaded_server_fails_an_eviction() {
+        let result = |details: Value| {
+            let status = json!({
+                "status": "Failure", "code": 429, "reason": "TooManyRequests", "message": "no", "details": details,
+            });
+            let status: Status = serde_json::from_value(status).unwrap();
+            result_from_error(&eviction(), Error::Api(status.boxed()))
+        };
+        let causes =
+            json!({"causes": [{"reason": "DisruptionBudget", "message": "needs 1 healthy pod"}]});
+        assert_eq!(result(causes), WriteResult::Rejected("no".to_owned()));
+        let overload = json!({"retryAfterSeconds": 1});
+        assert_eq!(result(overload), WriteResult::Failed("no".to_owned()));
     }
 
     #[test]

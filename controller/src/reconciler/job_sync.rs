@@ -3,6 +3,7 @@
 use super::model::TrackedWorkload;
 use crate::job_adapters::{JobView, KINDS, POD_GROUP, PodPlacement, PodSetView, has_same_requests};
 use crate::key::JobKey;
+use lockkeeper_api::resource_flavor::ResourceFlavorSpec;
 use lockkeeper_api::workload::{Admission, PodSet, PodSetAssignment, ReclaimablePod};
 use lockkeeper_api::{GROUP, VERSION, labels};
 use lockkeeper_cluster_state::ClusterState;
@@ -202,12 +203,7 @@ fn add_flavor_placement(
     placement: &mut PodPlacement,
     admitted: &PodSetAssignment,
 ) {
-    // Several resources often have one flavor: a set visits it once.
-    let flavors: BTreeSet<&String> = admitted.flavors.values().collect();
-    for flavor in flavors
-        .into_iter()
-        .filter_map(|it| cluster.objects().flavor(it))
-    {
+    for flavor in assigned_flavors(cluster, admitted) {
         for (key, value) in &flavor.node_labels {
             placement.node_selector.insert(key.clone(), value.clone());
         }
@@ -217,6 +213,19 @@ fn add_flavor_placement(
             }
         }
     }
+}
+
+/// The flavors that a pod set is admitted with, each once.
+pub(super) fn assigned_flavors<'a>(
+    cluster: &'a ClusterState,
+    admitted: &PodSetAssignment,
+) -> Vec<&'a ResourceFlavorSpec> {
+    // Several resources often have one flavor.
+    let names: BTreeSet<&String> = admitted.flavors.values().collect();
+    let names = names.into_iter();
+    names
+        .filter_map(|it| cluster.objects().flavor(it))
+        .collect()
 }
 
 /// The placement to save on a job that is started with `placed`.

@@ -4,10 +4,8 @@ use super::cycle_state::CycleState;
 use super::decisions::{revert_admission, revert_decision};
 use super::model::PendingReason;
 use super::output::ObjectRef;
-use super::pending_decision::{
-    AdmissionDecision, AdmittedNodes, PendingDecision, PreemptionDecision,
-};
-use super::placement::admission_placement::{AdmissionPlacement, plan_admission};
+use super::pending_decision::{AdmissionDecision, PendingDecision, PreemptionDecision};
+use super::placement::admission_placement::plan_admission;
 use super::state::ReconcilerState;
 use super::status::conditions::epoch_seconds;
 use super::status::pending_reason::{
@@ -137,10 +135,8 @@ fn decide_admission(state: &mut ReconcilerState, entry: &Entry, now_ms: i64) -> 
         it => format!("; borrows {}", it.join(", ")),
     };
     let nodes = match plan_admission(state, &key, &admission) {
-        AdmissionPlacement::NotNeeded => AdmittedNodes::None,
-        AdmissionPlacement::Admit(nodes) => AdmittedNodes::Free(nodes),
-        AdmissionPlacement::Nominate(nodes) => AdmittedNodes::Nominated(nodes),
-        AdmissionPlacement::Wait(obstacles) => {
+        Ok(nodes) => nodes,
+        Err(obstacles) => {
             wait_for_nodes(state, &key, &obstacles);
             return false;
         }

@@ -294,6 +294,30 @@ fn workload_gives_up_after_other_pods_have_taken_the_room_again_and_again() {
 }
 
 #[test]
+fn lost_node_is_replaced_and_the_condition_has_the_reason() {
+    let mut stage = stage(&["n1", "n2"]);
+    bind(&mut stage, "p1", "n1", 3, 10);
+    bind(&mut stage, "p2", "n2", 3, 50);
+    create_job(&mut stage, "a", 1, "mid");
+    stage.settle();
+    assert_eq!(nodes_of(&stage, "a"), json!({"n1": 1}));
+    let drained = json!({"spec": {"unschedulable": true}});
+    let n1 = ObjectKey::new("", "n1");
+    stage.api.patch(Kind::Node, &n1, &drained, false).unwrap();
+    let writes = decisive(stage.settle());
+    assert_eq!(writes, ["nominate_nodes job-a", "evict_pod p2"]);
+    assert_eq!(nodes_of(&stage, "a"), json!({"n2": 1}));
+    let admitted = condition_of(&stage, "a", "Admitted");
+    assert!(
+        admitted.contains("The nominated placement is no longer valid: "),
+        "{admitted}"
+    );
+    stop(&mut stage, "p2");
+    stage.settle();
+    assert!(is_admitted(&stage, "a"));
+}
+
+#[test]
 fn pods_of_a_group_are_directed_to_their_nodes() {
     let mut stage = stage(&["n1", "n2"]);
     bind(&mut stage, "p1", "n1", 3, 10);

@@ -1,6 +1,7 @@
 //! Workloads as requests for nodes, and as units on nodes.
 
 use crate::job_adapters::POD_GROUP;
+use crate::reconciler::job_sync::assigned_flavors;
 use crate::reconciler::model::{Model, TrackedWorkload};
 use crate::reconciler::pending_decision::PendingDecision;
 use crate::reconciler::status::priorities::effective_priorities;
@@ -10,7 +11,6 @@ use lockkeeper_api::workload::{
 };
 use lockkeeper_cluster_state::placement_state::{PlacementPodSet, PlacementRequest, WorkloadUnit};
 use lockkeeper_cluster_state::{ClusterState, preemption_labels};
-use std::collections::BTreeSet;
 
 /// The request for the pods that a workload is admitted with.
 pub(super) fn placement_request<'a>(
@@ -38,12 +38,7 @@ fn pod_set<'a>(
 ) -> Option<PlacementPodSet<'a>> {
     let mut pod_sets = workload.spec.pod_sets.iter();
     let pod_set = pod_sets.find(|it| it.name() == assigned.name)?;
-    // Several resources often have one flavor: a set visits it once.
-    let flavors: BTreeSet<&String> = assigned.flavors.values().collect();
-    let flavors = flavors.into_iter();
-    let flavors: Vec<_> = flavors
-        .filter_map(|it| cluster.objects().flavor(it))
-        .collect();
+    let flavors = assigned_flavors(cluster, assigned);
     let labels = flavors.iter().flat_map(|it| &it.node_labels);
     let tolerations = flavors.iter().flat_map(|it| &it.tolerations);
     Some(PlacementPodSet {

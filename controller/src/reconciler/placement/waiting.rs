@@ -79,3 +79,54 @@ impl WaitingWorkloads {
         batch
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::{RETRIES_MAX, RETRY_PAUSE_MS, WaitingWorkloads};
+    use crate::key::ObjectKey;
+
+    fn key(number: usize) -> ObjectKey {
+        ObjectKey::new("team", &format!("w{number:03}"))
+    }
+
+    #[test]
+    fn all_are_tried_in_batches_before_one_is_tried_again() {
+        let mut waiting = WaitingWorkloads::default();
+        let total = RETRIES_MAX + 10;
+        for number in 0..total {
+            waiting.insert(key(number), 0);
+        }
+        let first = waiting.next_batch(1, 0);
+        assert_eq!(first.len(), RETRIES_MAX);
+        // They do not fit again, and nodes change meanwhile.
+        for key in first {
+            waiting.insert(key, 0);
+        }
+        assert_eq!(waiting.next_batch(2, 0), []);
+        assert_eq!(waiting.wake_at_ms(0), Some(RETRY_PAUSE_MS));
+        let rest = waiting.next_batch(2, RETRY_PAUSE_MS);
+        assert_eq!(rest, (RETRIES_MAX..total).map(key).collect::<Vec<_>>());
+        let again = waiting.next_batch(2, 2 * RETRY_PAUSE_MS);
+        assert_eq!(again.first(), Some(&key(0)));
+    }
+
+    #[test]
+    fn unchanged_nodes_cause_no_retry() {
+        let mut waiting = WaitingWorkloads::default();
+        waiting.insert(key(0), 0);
+        assert_eq!(waiting.next_batch(1, 0), [key(0)]);
+        waiting.insert(key(0), 0);
+        assert_eq!(waiting.next_batch(1, 1_000), []);
+        waiting.retry_all();
+        assert_eq!(waiting.next_batch(1, 1_000), [key(0)]);
+    }
+
+    #[test]
+    fn paused_workload_is_tried_after_its_pause() {
+        let mut waiting = WaitingWorkloads::default();
+        waiting.insert(key(0), 60_000);
+        assert_eq!(waiting.next_batch(1, 0), []);
+        assert_eq!(waiting.wake_at_ms(0), Some(60_000));
+        assert_eq!(waiting.next_batch(1, 60_000), [key(0)]);
+    }
+}

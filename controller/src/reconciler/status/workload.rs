@@ -1,7 +1,7 @@
 //! Builds the writes of workloads from their planned actions.
 
 use super::conditions::{
-    find, has_status, status_or_default, status_patch, timestamp, workload_conditions,
+    Conditions, find, has_status, status_or_default, status_patch, timestamp, workload_conditions,
 };
 use super::pending_reason::{waiting_for_nodes, write_pending_reason};
 use super::priorities::effective_priorities;
@@ -216,12 +216,16 @@ pub(crate) fn write_admission(
     if decision.is_nominated() {
         conditions.set("Admitted", false, WAITING_FOR_NODES, NOMINATED_MESSAGE);
     } else {
-        let message = format!("Admitted by ClusterQueue {queue}");
-        conditions.set_renewed("Admitted", "Admitted", &message);
+        set_admitted(&mut conditions, queue);
     }
     conditions.set_false("Evicted", "QuotaReserved");
     conditions.set_false("Preempted", "QuotaReserved");
     conditions.remove("PodsReady");
+}
+
+fn set_admitted(conditions: &mut Conditions<'_>, cluster_queue: &str) {
+    let message = format!("Admitted by ClusterQueue {cluster_queue}");
+    conditions.set_renewed("Admitted", "Admitted", &message);
 }
 
 /// Writes the next step of a workload with nominated nodes.
@@ -236,10 +240,9 @@ fn write_placement_step(
             status.nominated_placement = Some(nodes.clone());
             let admission = status.admission.as_ref();
             let queue = admission.map_or("", |it| it.cluster_queue.as_str());
-            let message = format!("Admitted by ClusterQueue {queue}");
             let mut conditions =
                 workload_conditions(&tracked.object, &mut status.conditions, now_ms);
-            conditions.set_renewed("Admitted", "Admitted", &message);
+            set_admitted(&mut conditions, queue);
         }
         PlacementStep::Nominate { nodes, message } => {
             status.nominated_placement = Some(nodes.clone());

@@ -13,8 +13,7 @@
 //! [`ClusterState`] stores all of them, and applies one watch event at a time to the state of the core.
 //! [`placement_state::PlacementState`] does so for nodes, pods and disruption budgets, to the core's placement.
 //!
-//! Not read: pod groups and placements, the switch `podShouldBeDeletedWhenPreempted` of `elastic`, tolerations with `Gt`
-//! and `Lt`, `LimitRange`s, `RuntimeClass`es (the overhead is read from the template).
+//! Not read: pod groups and placements, tolerations with `Gt` and `Lt`, `LimitRange`s, `RuntimeClass`es (the overhead is read from the template).
 #![deny(clippy::arithmetic_side_effects)]
 
 mod admission_status;
@@ -29,6 +28,7 @@ mod pending_message;
 pub mod placement_state;
 mod pod_requests;
 mod preemption_obstacle;
+mod preemption_traits;
 mod quantities;
 pub mod queue_policies;
 mod quota_specs;
@@ -47,6 +47,7 @@ pub use flavor_eligibility::Flavors;
 pub use object_store::{Completeness, ObjectStore};
 pub use pending_message::pending_message;
 pub use pod_requests::pod_requests;
+pub use preemption_traits::{PreemptionTraits, preemption_traits};
 pub use quantities::{in_core_units, quantity};
 pub use quota_specs::{cohort_spec, queue_spec, selector};
 pub use uncovered_resources::uncovered_resources_message;

@@ -2,12 +2,14 @@
 
 use crate::flavor_eligibility::Flavors;
 use crate::label_selector::{Selector, matches};
+use crate::queue_policies::elastic_defaults;
 use lockkeeper_api::allowed_priority_classes::is_priority_class_allowed;
 use lockkeeper_api::cluster_queue::{ClusterQueueSpec, StopPolicy};
 use lockkeeper_api::cohort::CohortSpec;
 use lockkeeper_api::local_queue::LocalQueueSpec;
 use lockkeeper_api::resource_flavor::ResourceFlavorSpec;
 use lockkeeper_api::{ClusterQueue, Workload};
+use lockkeeper_preemption::job::ElasticDefaults;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -81,6 +83,13 @@ impl ObjectStore {
     pub fn places_on_nodes(&self, cluster_queue: &str) -> bool {
         let queue = self.cluster_queues.get(cluster_queue);
         queue.is_some_and(|it| it.spec.places_on_nodes())
+    }
+
+    /// The switches of an elastic ClusterQueue; `None` for others.
+    #[must_use]
+    pub fn elastic_defaults(&self, cluster_queue: &str) -> Option<ElasticDefaults> {
+        let queue = self.cluster_queues.get(cluster_queue)?;
+        queue.spec.elastic.as_ref().map(elastic_defaults)
     }
 
     /// Whether the ClusterQueue exists and is valid.

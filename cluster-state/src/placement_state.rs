@@ -15,6 +15,7 @@
 //! of kube-scheduler. A pod that is resized in place counts with the requests of its spec. Interned strings, such as
 //! the values of labels, are never released.
 
+mod departures;
 mod node_values;
 mod obstacles;
 mod plan;
@@ -37,7 +38,7 @@ use lockkeeper_api::workload::NominatedPlacement;
 use lockkeeper_preemption::{BudgetId, HostId};
 use node_values::{BudgetValues, NodeValues};
 use pod_values::PodValues;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use unit_store::UnitStore;
 use workload_entry::{object_key, split_key};
 
@@ -150,6 +151,33 @@ impl PlacementState {
     /// protects, and the units on the nodes of the placement; if the pods do not fit, all pods once more.
     pub fn plan(&mut self, request: &PlacementRequest<'_>) -> PlacementDecision {
         plan::plan(&mut self.store, request)
+    }
+
+    /// Decides as if these workloads, by namespace and name, were evicted already: whether a workload for whose quota they
+    /// would be preempted fits on nodes afterwards. Changes no visible state. Costs a plan, and the pods of these
+    /// workloads.
+    pub fn plan_after_eviction<'a>(
+        &mut self,
+        request: &PlacementRequest<'_>,
+        evicted: impl Iterator<Item = (&'a str, &'a str)>,
+    ) -> PlacementDecision {
+        departures::plan_after_eviction(&mut self.store, request, evicted)
+    }
+
+    /// Records that a pod was evicted, and that another component deletes it: from now on it is expected to release its
+    /// room, like a terminating pod. Ignores other units.
+    pub fn set_pod_evicted(&mut self, pod: &VictimRef<'_>) {
+        departures::set_pod_evicted(&mut self.store, pod);
+    }
+
+    /// Stops to expect that the pods on the nodes of a placement release their room: those that were evicted or are
+    /// terminating count like pods that are never victims, until they are gone. Returns their keys, `namespace/name`.
+    /// Costs all pods.
+    pub fn stop_waiting_for(&mut self, placement: &NominatedPlacement) -> Vec<String> {
+        let nodes = placement.pod_sets.iter().flat_map(|it| it.nodes.keys());
+        let hosts = nodes.filter_map(|name| Some(self.nodes.get(name)?.1));
+        let hosts: BTreeSet<HostId> = hosts.collect();
+        departures::stop_waiting_for(&mut self.store, &hosts)
     }
 
     /// Takes the room of an admitted workload's pods on their nodes, until the pods themselves are bound: each bound

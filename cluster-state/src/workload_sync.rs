@@ -3,15 +3,13 @@
 use crate::error::{ObjectError, ObjectProblem, Subject};
 use crate::object_store::ObjectStore;
 use crate::overflow_guard::{OverflowGuard, object_totals};
+use crate::preemption_traits::preemption_labels_with_class;
 use crate::workload_phase::{NotQueuedReason, WorkloadPhase};
 use crate::workload_store::{WorkloadKey, WorkloadStore, local_queue_key};
-use crate::workloads::{
-    lifecycle_state, pod_sets, preemption_labels, recorded_admission, reservation, stop_policy,
-};
+use crate::workloads::{lifecycle_state, pod_sets, recorded_admission, reservation, stop_policy};
 use lockkeeper_api::Workload;
 use lockkeeper_api::cluster_queue::{ClusterQueueSpec, StopPolicy};
 use lockkeeper_api::field_path::FieldPath;
-use lockkeeper_preemption::job::PreemptionLabels;
 use lockkeeper_preemption::requeue::{LifecycleState, RequeueSettings};
 use lockkeeper_preemption::{Reservation, State, WorkloadId, WorkloadSpec, mark_stuck};
 use std::sync::Arc;
@@ -115,7 +113,7 @@ impl WorkloadSync<'_> {
             waiting_since_s: waiting_since_s(&lifecycle),
             pod_sets,
             is_in_scope: destination.is_in_scope,
-            preemption_labels: self.preemption_labels(workload),
+            preemption_labels: preemption_labels_with_class(self.objects, workload),
         };
         let id = match self.state.workload(key) {
             Some(id) => {
@@ -268,14 +266,6 @@ impl WorkloadSync<'_> {
             return Err(NotQueuedReason::NoClusterQueue);
         }
         Ok(local_queue.cluster_queue.clone())
-    }
-
-    /// The preemption labels, with the preemption policy of the PriorityClass.
-    fn preemption_labels(&self, workload: &Workload) -> PreemptionLabels {
-        let class = workload.spec.priority_class_name.as_deref();
-        let mut labels = preemption_labels(workload);
-        labels.never_preempts |= self.objects.class_never_preempts(class);
-        labels
     }
 
     /// The priority in the status; before it is set, the value of the PriorityClass.

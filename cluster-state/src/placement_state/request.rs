@@ -20,6 +20,8 @@ pub struct WorkloadUnit<'a> {
     pub never_preempts: bool,
     /// Whether it is evicted: its pods are expected to terminate.
     pub is_evicted: bool,
+    /// Whether it is never a victim: a non-preemptible workload of an elastic ClusterQueue.
+    pub is_non_preemptible: bool,
     /// Whether its pods are preempted one by one, or together.
     pub disruption: DisruptionMode,
 }

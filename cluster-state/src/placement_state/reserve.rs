@@ -23,6 +23,7 @@ pub(super) fn reserve(
             preemption_priority: request.priority,
             never_preempts: request.never_preempts,
             is_evicted: false,
+            is_non_preemptible: false,
             // Until the workload is known, a part of its pods must not be preempted.
             disruption: DisruptionMode::PodGroup,
         });

@@ -20,7 +20,19 @@ pub(super) struct PodEntry {
     pub(super) values: PodValues,
     /// The key of its workload.
     pub(super) workload: Option<String>,
+    pub(super) departure: Departure,
     id: PodId,
+}
+
+/// Whether a pod is expected to release its room although it is not terminating.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum Departure {
+    #[default]
+    None,
+    /// It was evicted; another component deletes it.
+    Requested,
+    /// It was expected to terminate, and has not done so within the bound: its room counts as taken.
+    Overdue,
 }
 
 /// The pods, workloads and reservations.
@@ -97,10 +109,13 @@ impl UnitStore {
                 .or_default()
                 .insert(key.to_owned());
         }
-        let workload = self.pods.get(key).and_then(|it| it.workload.clone());
+        let before = self.pods.get(key);
+        let departure = before.map(|it| it.departure).unwrap_or_default();
+        let workload = before.and_then(|it| it.workload.clone());
         let entry = PodEntry {
             values,
             workload,
+            departure,
             // Set when the core has the pod.
             id: PodId::default(),
         };
@@ -209,6 +224,40 @@ impl UnitStore {
         entry.pods.clone()
     }
 
+    /// Sets whether a workload counts as evicted. Returns whether that has changed. Costs the pods of the workload.
+    pub(super) fn set_evicted(&mut self, key: &str, is_evicted: bool) -> bool {
+        let Some(entry) = self.workloads.get_mut(key) else {
+            return false;
+        };
+        if std::mem::replace(&mut entry.properties.is_evicted, is_evicted) == is_evicted {
+            return false;
+        }
+        for pod in entry.pods.clone() {
+            self.sync_pod(&pod);
+        }
+        let reservations = self.take_reservations(key);
+        self.add_reservations(key, reservations.into_iter());
+        true
+    }
+
+    /// Sets whether a pod is expected to release its room.
+    pub(super) fn set_departure(&mut self, key: &str, departure: Departure) {
+        if let Some(entry) = self.pods.get_mut(key) {
+            entry.departure = departure;
+            self.sync_pod(key);
+            self.grow_revision();
+        }
+    }
+
+    /// Whether a pod is expected to release its room.
+    pub(super) fn is_leaving(&self, key: &str) -> bool {
+        let Some(pod) = self.pods.get(key) else {
+            return false;
+        };
+        let workloads = self.cluster.workloads();
+        workloads.is_terminating_by_preemption(pod.id)
+    }
+
     /// Finds the workload of a pod, and brings the core up to date with the pod.
     fn assign_workload(&mut self, key: &str) {
         let Some(entry) = self.pods.get(key) else {
@@ -250,11 +299,14 @@ impl UnitStore {
         let values = &entry.values;
         let workload = entry.workload.as_ref();
         let workload = workload.and_then(|it| self.workloads.get(it));
-        let is_evicted = workload.is_some_and(|it| it.properties.is_evicted);
-        let is_leaving = values.is_terminating || (is_evicted && !values.is_exempt);
+        let is_evicted = workload.is_some_and(|it| it.properties.is_evicted)
+            || entry.departure == Departure::Requested;
+        let is_overdue = entry.departure == Departure::Overdue;
+        let is_leaving = (values.is_terminating || is_evicted && !values.is_exempt) && !is_overdue;
+        let is_non_preemptible = workload.is_some_and(|it| it.properties.is_non_preemptible);
         let group = match workload {
             _ if is_leaving => Some(self.leaving),
-            _ if values.is_exempt => Some(self.exempt),
+            _ if values.is_exempt || is_overdue || is_non_preemptible => Some(self.exempt),
             workload => workload.map(|it| it.group),
         };
         entry.id = self.cluster.set_pod(MemberSpec {
@@ -293,6 +345,8 @@ impl UnitStore {
         let is_evicted = entry.properties.is_evicted;
         let group = if is_evicted {
             self.leaving
+        } else if entry.properties.is_non_preemptible {
+            self.exempt
         } else {
             entry.group
         };

@@ -37,6 +37,7 @@ pub(super) struct Properties {
     preemption_priority: i32,
     never_preempts: bool,
     pub(super) is_evicted: bool,
+    pub(super) is_non_preemptible: bool,
     disruption: DisruptionMode,
 }
 
@@ -54,6 +55,7 @@ impl Properties {
             preemption_priority: unit.preemption_priority.max(unit.priority),
             never_preempts: unit.never_preempts,
             is_evicted: unit.is_evicted,
+            is_non_preemptible: unit.is_non_preemptible,
             disruption: unit.disruption,
         }
     }

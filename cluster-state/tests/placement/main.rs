@@ -8,6 +8,7 @@
     reason = "tests fail by panicking"
 )]
 
+mod departures;
 mod events;
 mod kep_cases;
 mod large;

@@ -60,6 +60,7 @@ pub(crate) fn workload(name: &str, priority: i32, disruption: DisruptionMode) ->
         preemption_priority: priority,
         never_preempts: false,
         is_evicted: false,
+        is_non_preemptible: false,
         disruption,
     }
 }

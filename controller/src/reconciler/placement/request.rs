@@ -4,13 +4,15 @@ use crate::job_adapters::POD_GROUP;
 use crate::reconciler::job_sync::assigned_flavors;
 use crate::reconciler::model::{Model, TrackedWorkload};
 use crate::reconciler::pending_decision::PendingDecision;
+use crate::reconciler::queue_store::admitting_cluster_queue;
 use crate::reconciler::status::priorities::effective_priorities;
 use lockkeeper_api::Workload;
 use lockkeeper_api::workload::{
     Admission, DisruptionMode, NominatedPlacement, PodSetAssignment, WorkloadStatus,
 };
 use lockkeeper_cluster_state::placement_state::{PlacementPodSet, PlacementRequest, WorkloadUnit};
-use lockkeeper_cluster_state::{ClusterState, preemption_labels};
+use lockkeeper_cluster_state::{ClusterState, PreemptionTraits, preemption_traits};
+use lockkeeper_preemption::job::Preemptibility;
 
 /// The request for the pods that a workload is admitted with.
 pub(super) fn placement_request<'a>(
@@ -21,12 +23,13 @@ pub(super) fn placement_request<'a>(
 ) -> PlacementRequest<'a> {
     let assignments = admission.pod_set_assignments.iter();
     let pod_sets = assignments.filter_map(|it| pod_set(cluster, workload, it));
+    let traits = preemption_traits(cluster.objects(), workload, &admission.cluster_queue);
     PlacementRequest {
         namespace: workload.metadata.namespace.as_deref().unwrap_or_default(),
         name: workload.metadata.name.as_deref().unwrap_or_default(),
         pod_sets: pod_sets.collect(),
         priority: priorities(cluster, workload).0,
-        never_preempts: never_preempts(cluster, workload),
+        never_preempts: !traits.may_preempt,
         nominated,
     }
 }
@@ -60,18 +63,19 @@ pub(super) fn workload_unit<'a>(
 ) -> WorkloadUnit<'a> {
     let workload = &*tracked.object;
     let (priority, preemption_priority) = priorities(cluster, workload);
+    let traits = traits(cluster, tracked);
     WorkloadUnit {
         namespace: tracked.key.namespace(),
         name: tracked.key.name(),
         owner_uids: owner_uids(model, tracked),
         priority,
         preemption_priority,
-        never_preempts: never_preempts(cluster, workload),
+        never_preempts: !traits.may_preempt,
+        is_non_preemptible: traits.preemptibility == Preemptibility::NonPreemptible,
         is_evicted: tracked.is_evicted()
             || tracked.is_deleted
             || matches!(tracked.decision(), Some(PendingDecision::Preempt(_))),
-        // A workload holds quota as a whole, and is evicted as a whole.
-        disruption: DisruptionMode::PodGroup,
+        disruption: disruption_mode(workload),
     }
 }
 
@@ -94,7 +98,31 @@ fn priorities(cluster: &ClusterState, workload: &Workload) -> (i32, i32) {
     (priority, preemption_priority.unwrap_or(priority))
 }
 
-fn never_preempts(cluster: &ClusterState, workload: &Workload) -> bool {
-    let class = workload.spec.priority_class_name.as_deref();
-    preemption_labels(workload).never_preempts || cluster.objects().class_never_preempts(class)
+/// The traits of a workload in the ClusterQueue that has admitted it, or is about to.
+pub(in crate::reconciler) fn traits(
+    cluster: &ClusterState,
+    tracked: &TrackedWorkload,
+) -> PreemptionTraits {
+    let decided = match tracked.decision() {
+        Some(PendingDecision::Admit(decision)) => Some(&*decision.admission.cluster_queue),
+        _ => None,
+    };
+    let queue = admitting_cluster_queue(&tracked.object).or(decided);
+    preemption_traits(
+        cluster.objects(),
+        &tracked.object,
+        queue.unwrap_or_default(),
+    )
+}
+
+/// A workload is evicted as a whole, unless each of its groups has the mode `Pod`: then it may lose single pods, and keeps
+/// its quota.
+fn disruption_mode(workload: &Workload) -> DisruptionMode {
+    let groups = &workload.spec.pod_groups;
+    let mut modes = groups.iter().map(|it| it.disruption_mode);
+    if !groups.is_empty() && modes.all(|it| it == Some(DisruptionMode::Pod)) {
+        DisruptionMode::Pod
+    } else {
+        DisruptionMode::PodGroup
+    }
 }

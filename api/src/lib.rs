@@ -25,6 +25,7 @@ pub mod quantity;
 pub mod quota;
 pub mod resource_flavor;
 mod schema;
+pub mod soft_eviction;
 pub mod workload;
 
 pub use cluster_queue::ClusterQueue;

@@ -12,8 +12,21 @@ use lockkeeper_preemption::{
 /// the state has no such workload. [`super::reservation`] reads the same quota from it.
 #[must_use]
 pub fn admission(state: &State, id: WorkloadId, assignment: &Assignment) -> Option<Admission> {
+    if assignment.mode != Mode::Fit {
+        return None;
+    }
+    admission_after_preemption(state, id, assignment)
+}
+
+/// [`admission`] for an assignment that fits as it is or after preemption.
+#[must_use]
+pub fn admission_after_preemption(
+    state: &State,
+    id: WorkloadId,
+    assignment: &Assignment,
+) -> Option<Admission> {
     let wanted = state.workload_view(id).pod_sets();
-    if assignment.mode != Mode::Fit || assignment.pod_sets.len() != wanted.len() {
+    if assignment.pod_sets.len() != wanted.len() {
         return None;
     }
     let mut pod_set_assignments = Vec::with_capacity(wanted.len());
@@ -51,6 +64,20 @@ pub fn admission(state: &State, id: WorkloadId, assignment: &Assignment) -> Opti
     })
 }
 
+/// How the message of a preemption starts, before the uid of the preemptor.
+const PREEMPTOR_PREFIX: &str = "Preempted to accommodate a workload (UID: ";
+
+/// The uid of the preemptor in the message of the condition `Preempted`; `None` if it was unknown, or another component
+/// has written the message.
+#[must_use]
+pub fn preemptor_uid(message: &str) -> Option<&str> {
+    let (uid, _) = message.strip_prefix(PREEMPTOR_PREFIX)?.split_once(',')?;
+    Some(uid).filter(|it| *it != UNKNOWN_UID)
+}
+
+/// A uid that is not known, in a message.
+const UNKNOWN_UID: &str = "UNKNOWN";
+
 /// What a preemptor needs from its victim.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PreemptionCause {
@@ -83,7 +110,7 @@ pub fn preemption_conditions(
     now: &Time,
     generation: Option<i64>,
 ) -> [Condition; 2] {
-    let known = |uid: &str| if uid.is_empty() { "UNKNOWN" } else { uid }.to_owned();
+    let known = |uid: &str| if uid.is_empty() { UNKNOWN_UID } else { uid }.to_owned();
     let (preemptor, job) = (known(preemptor_uid), known(job_uid));
     let why = match cause {
         PreemptionCause::Quota(PreemptionReason::InClusterQueue) => {
@@ -100,9 +127,7 @@ pub fn preemption_conditions(
         }
         PreemptionCause::Nodes => "prioritization on nodes",
     };
-    let message = format!(
-        "Preempted to accommodate a workload (UID: {preemptor}, JobUID: {job}) due to {why}"
-    );
+    let message = format!("{PREEMPTOR_PREFIX}{preemptor}, JobUID: {job}) due to {why}");
     let condition = |type_: &str, reason: &str| Condition {
         type_: type_.to_owned(),
         status: "True".to_owned(),

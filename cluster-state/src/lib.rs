@@ -40,7 +40,9 @@ mod workload_store;
 mod workload_sync;
 mod workloads;
 
-pub use admission_status::{PreemptionCause, admission, preemption_conditions};
+pub use admission_status::{
+    PreemptionCause, admission, admission_after_preemption, preemption_conditions, preemptor_uid,
+};
 pub use cluster_state::{ClusterState, end_hold, set_stuck};
 pub use error::{ObjectError, ObjectProblem};
 pub use flavor_eligibility::Flavors;

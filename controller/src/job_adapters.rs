@@ -226,6 +226,8 @@ pub struct JobView {
     pub has_start_time: bool,
     /// Whether a pod is marked as disrupted, so that it can be deleted.
     pub is_disrupted: bool,
+    /// Whether a pod is marked for soft eviction.
+    pub is_soft_evicted: bool,
     /// Whether none of its pods is active (pending or running, and not terminating), and its controller has
     /// acknowledged the suspension.
     pub is_quiescent: bool,

@@ -31,11 +31,13 @@ mod placement;
 mod plan;
 mod planner;
 mod pod_groups;
+mod preemption_traits;
 mod queue_store;
 mod random;
 mod rate_limit;
 mod scheduling;
 mod settings;
+mod soft_eviction;
 mod state;
 mod status;
 mod template_interner;
@@ -58,7 +60,7 @@ pub use output::{
 pub use settings::Settings;
 pub use usage_stats::QuotaUsage;
 
-use self::placement::nominations::advance_nominations;
+use self::placement::nominations::{advance_nominations, next_deadline_ms};
 use self::placement::retries::retry_waiting;
 use lockkeeper_cluster_state::ClusterState;
 use lockkeeper_preemption::DampingView;
@@ -245,6 +247,7 @@ impl Reconciler {
         let placement = state.placement.as_ref();
         let all = [
             placement.and_then(|it| it.waiting.wake_at_ms(now_ms)),
+            next_deadline_ms(state),
             state.work_queue.next_timer(),
             core_wake_ms,
             pending_reason_ms,

@@ -12,9 +12,7 @@ mod per_pod;
 mod quota_check;
 mod resolve;
 mod runtime_quota;
-mod soft_eviction;
 
 pub use answer::CaseAnswer;
 pub use decide::Case;
 pub use resolve::CaseError;
-pub use soft_eviction::PreemptorRef;

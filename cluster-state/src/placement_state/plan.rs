@@ -168,5 +168,6 @@ fn victim(store: &UnitStore, unit: &Unit, violates_budget: bool) -> Option<Victi
         name: name.to_owned(),
         uid: entry?.values.uid.clone(),
         violates_budget,
+        workload: workload.map(|(key, _)| split_key(key).1.to_owned()),
     })
 }

@@ -107,6 +107,8 @@ pub enum Victim {
         uid: String,
         /// Whether its preemption violates a disruption budget.
         violates_budget: bool,
+        /// The name of its workload, if it belongs to one that loses single pods.
+        workload: Option<String>,
     },
 }
 

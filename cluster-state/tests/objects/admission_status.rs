@@ -4,7 +4,7 @@ use k8s_openapi::jiff::Timestamp;
 use lockkeeper_api::{ClusterQueue, LocalQueue, Workload};
 use lockkeeper_cluster_state::{
     ClusterState, Completeness, PreemptionCause, WorkloadPhase, admission, lifecycle_state,
-    preemption_conditions, reservation, stop_policy,
+    preemption_conditions, preemptor_uid, reservation, stop_policy,
 };
 use lockkeeper_preemption::requeue::RequeueSettings;
 use lockkeeper_preemption::{Options, PreemptionReason, Reservation};
@@ -124,6 +124,7 @@ fn preemption_conditions_state_the_reason() {
             (Some(3), &now)
         );
     }
+    assert_eq!(preemptor_uid(message), Some("u1"));
     let borrows = preemption_conditions(
         PreemptionCause::Quota(PreemptionReason::InCohortReclaimWhileBorrowing),
         "u1",
@@ -131,6 +132,14 @@ fn preemption_conditions_state_the_reason() {
         &now,
         None,
     );
+    let unknown = preemption_conditions(PreemptionCause::Nodes, "", "", &now, None);
+    for other in [
+        unknown[0].message.as_str(),
+        "",
+        "Preempted by another component",
+    ] {
+        assert_eq!(preemptor_uid(other), None, "{other}");
+    }
     let mut workload: Workload = object(&lockkeeper_object(
         "Workload",
         Some("ns"),

@@ -107,6 +107,7 @@ impl JobKind for SinglePod {
             is_quiescent: is_stopped,
             is_ready: is_true(&status, "Ready"),
             is_disrupted: is_true(&status, "DisruptionTarget"),
+            is_soft_evicted: has_label(&pod.metadata, labels::SOFT_EVICTION),
             saved_placement: None,
             nominated_node: status.nominated_node_name.filter(|it| !it.is_empty()),
             other_gates: others,
@@ -154,6 +155,11 @@ fn pod_result(metadata: &ObjectMeta, status: &PodStatus, is_gated: bool) -> Opti
         }),
         _ => None,
     }
+}
+
+fn has_label(metadata: &ObjectMeta, key: &str) -> bool {
+    let labels = metadata.labels.as_ref();
+    labels.is_some_and(|it| it.contains_key(key))
 }
 
 fn is_true(status: &PodStatus, condition: &str) -> bool {

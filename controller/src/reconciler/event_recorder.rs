@@ -14,6 +14,7 @@ use super::write_tracker::WriteTracker;
 use crate::job_adapters::{KINDS, kind_name};
 use crate::key::{JobKey, ObjectKey};
 use k8s_openapi::jiff::Timestamp;
+use lockkeeper_api::labels::SOFT_EVICTION;
 use lockkeeper_api::{GROUP, VERSION};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -229,6 +230,20 @@ impl EventRecorder {
         };
         let note = format!("Cannot {doing}: {why}");
         self.record(EventDraft::warning(&about, "WriteRejected", note));
+    }
+
+    /// Records that a pod was marked for soft eviction: its owner, and the component that deletes it, read its events.
+    pub(super) fn record_soft_eviction(&mut self, pod: &ObjectKey, uid: &str) {
+        let about = EventSubject {
+            api_version: "v1".to_owned(),
+            kind: "Pod",
+            name: pod,
+            uid: Some(uid),
+        };
+        let note = format!(
+            "Preempted; the label {SOFT_EVICTION} names the preemptor, and another component deletes the pod"
+        );
+        self.record(EventDraft::normal(&about, "Preempted".to_owned(), note));
     }
 
     /// Whether an event is still to be written.

@@ -4,6 +4,7 @@ use super::job_sync::{original_placement, restored_placement, workload_manifest}
 use super::model::TrackedWorkload;
 use super::output::WriteOp;
 use super::plan::{JobAction, PodGroupReport};
+use super::soft_eviction::{soft_evicted_for, soft_eviction_patch};
 use super::state::View;
 use super::status::conditions::{find, timestamp};
 use crate::job_adapters::{JobKind, JobView, KINDS, PodPlacement, StopMethod};
@@ -27,6 +28,13 @@ pub(super) fn build_job_write(view: View<'_>, key: &JobKey, action: &JobAction) 
         JobAction::Delete => WriteOp::Delete {
             uid: job.uid.clone(),
         },
+        JobAction::SoftEvict => {
+            let preemptor = soft_evicted_for(view.cluster, workload?)?;
+            let namespace = job.name.namespace();
+            WriteOp::Patch(soft_eviction_patch(
+                view.model, namespace, &job.uid, preemptor,
+            ))
+        }
         JobAction::Start(placed) => start(kind, job, source, placed)?,
         JobAction::StartMember(placed, pod_set) => start_member(kind, job, placed, pod_set)?,
         JobAction::ReportPodGroup(report) => report_pod_group(view, job, report)?,

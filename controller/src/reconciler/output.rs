@@ -90,11 +90,13 @@ pub enum WritePurpose {
     MarkVictimPod,
     /// Evict or delete a pod for its room on a node.
     EvictPod,
+    /// Mark a pod of a preempted workload, or on a node that is needed, so that another component deletes it.
+    SoftEvictPod,
 }
 
 impl WritePurpose {
     /// All purposes.
-    pub const ALL: [Self; 29] = [
+    pub const ALL: [Self; 30] = [
         Self::CreateWorkload,
         Self::UpdateWorkload,
         Self::DeleteWorkload,
@@ -124,6 +126,7 @@ impl WritePurpose {
         Self::NominatePodNode,
         Self::MarkVictimPod,
         Self::EvictPod,
+        Self::SoftEvictPod,
     ];
 
     /// The name in metrics and logs.
@@ -159,6 +162,7 @@ impl WritePurpose {
             Self::NominatePodNode => "nominate_pod_node",
             Self::MarkVictimPod => "mark_victim_pod",
             Self::EvictPod => "evict_pod",
+            Self::SoftEvictPod => "soft_evict_pod",
         }
     }
 
@@ -180,9 +184,11 @@ impl WritePurpose {
             | Self::ResetJob
             | Self::RestoreJob
             | Self::DeleteWorkload => WritePriority(0),
-            Self::Evict | Self::Deactivate | Self::MarkVictimPod | Self::EvictPod => {
-                WritePriority(1)
-            }
+            Self::Evict
+            | Self::Deactivate
+            | Self::MarkVictimPod
+            | Self::EvictPod
+            | Self::SoftEvictPod => WritePriority(1),
             Self::Admit | Self::StartJob | Self::NominateNodes | Self::NominatePodNode => {
                 WritePriority(2)
             }

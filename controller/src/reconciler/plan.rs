@@ -62,6 +62,8 @@ pub(super) enum VictimPodAction {
     MarkDisrupted,
     /// Delete it, although a disruption budget is violated.
     Delete,
+    /// Mark it, so that another component deletes it.
+    SoftEvict,
 }
 
 impl Action<'_> {
@@ -73,6 +75,7 @@ impl Action<'_> {
             Self::RemoveFinalizer | Self::AddFinalizer => WritePurpose::Finalizer,
             Self::Event => WritePurpose::Event,
             Self::VictimPod(VictimPodAction::MarkDisrupted) => WritePurpose::MarkVictimPod,
+            Self::VictimPod(VictimPodAction::SoftEvict) => WritePurpose::SoftEvictPod,
             Self::VictimPod(_) => WritePurpose::EvictPod,
         }
     }
@@ -161,6 +164,8 @@ pub(super) enum JobAction {
     /// Add the condition to a pod that its controller reads when the pod is deleted.
     MarkDisrupted,
     Delete,
+    /// Mark a pod, so that another component deletes it.
+    SoftEvict,
     /// Remove the start time of a suspended job, so that its pod templates can be changed.
     ResetStartTime,
     /// Restore the pod templates of a stopped job.
@@ -197,6 +202,7 @@ impl JobAction {
             Self::NominateNode(_) => WritePurpose::NominatePodNode,
             Self::Suspend => WritePurpose::SuspendJob,
             Self::MarkDisrupted | Self::Delete => WritePurpose::StopPod,
+            Self::SoftEvict => WritePurpose::SoftEvictPod,
             Self::ResetStartTime => WritePurpose::ResetJob,
             Self::RestorePlacement => WritePurpose::RestoreJob,
         }

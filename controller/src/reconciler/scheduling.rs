@@ -5,7 +5,7 @@ use super::decisions::{revert_admission, revert_decision};
 use super::model::PendingReason;
 use super::output::ObjectRef;
 use super::pending_decision::{AdmissionDecision, PendingDecision, PreemptionDecision};
-use super::placement::admission_placement::plan_admission;
+use super::placement::admission_placement::{check_placement_after, plan_admission};
 use super::state::ReconcilerState;
 use super::status::conditions::epoch_seconds;
 use super::status::pending_reason::{
@@ -13,7 +13,7 @@ use super::status::pending_reason::{
 };
 use crate::key::ObjectKey;
 use lockkeeper_api::Workload;
-use lockkeeper_cluster_state::{PreemptionCause, admission};
+use lockkeeper_cluster_state::{PreemptionCause, admission, admission_after_preemption};
 use lockkeeper_preemption::requeue::may_admit;
 use lockkeeper_preemption::{
     DampingView, Decision, Entry, FlavorAssignment, Mode, RequeueDestination, State, TreeView,
@@ -73,10 +73,18 @@ pub(super) fn run_cycle(state: &mut ReconcilerState, now_ms: i64) {
                 // Without room on nodes it leaves its queue: the next one is tried.
                 has_changed = true;
             }
-            Decision::Preempt(victims) => {
-                has_changed |= decide_preemptions(state, entry, victims);
-                update_pending_reason(state, entry);
-            }
+            Decision::Preempt(victims) => match check_nodes(state, entry, victims) {
+                Ok(()) => {
+                    has_changed |= decide_preemptions(state, entry, victims);
+                    update_pending_reason(state, entry);
+                }
+                Err(obstacles) => {
+                    let key = entry_key(state, entry);
+                    wait_for_nodes(state, &key, &obstacles);
+                    // It leaves its queue: the next one is tried.
+                    has_changed = true;
+                }
+            },
             _ => update_pending_reason(state, entry),
         }
     }
@@ -161,6 +169,35 @@ fn decide_admission(state: &mut ReconcilerState, entry: &Entry, now_ms: i64) -> 
     true
 }
 
+/// Checks that a workload fits on nodes when these victims are gone: no workload is preempted for one that then does not
+/// run. Costs a plan, if there is a victim without an earlier eviction.
+fn check_nodes(
+    state: &mut ReconcilerState,
+    entry: &Entry,
+    victims: &[Victim],
+) -> Result<(), String> {
+    let core = state.cluster.state();
+    let keys = victims.iter();
+    let keys = keys.map(|it| ObjectKey::from_key(core.workload_name(it.workload)));
+    let keys: Vec<ObjectKey> = keys.collect();
+    if !keys.iter().any(|key| is_new_victim(state, key)) {
+        return Ok(());
+    }
+    match admission_after_preemption(core, entry.workload, entry.assignment()) {
+        None => Ok(()),
+        Some(admission) => {
+            let key = entry_key(state, entry);
+            check_placement_after(state, &key, &admission, &keys)
+        }
+    }
+}
+
+/// Whether a victim has to be evicted: it has no earlier decision or eviction.
+fn is_new_victim(state: &ReconcilerState, key: &ObjectKey) -> bool {
+    let workload = state.model.workloads.get(key);
+    workload.is_some_and(|it| it.decision().is_none() && !it.is_evicted() && !it.is_deleted)
+}
+
 /// Takes a workload that does not fit on nodes out of its queue until nodes change.
 fn wait_for_nodes(state: &mut ReconcilerState, key: &ObjectKey, obstacles: &str) {
     if let Some(placement) = &mut state.placement {
@@ -207,11 +244,8 @@ fn decide_preemptions(state: &mut ReconcilerState, entry: &Entry, victims: &[Vic
             has_new = true;
             continue;
         }
-        let Some(workload) = state.model.workloads.get(&key) else {
-            continue;
-        };
         // A victim of an earlier cycle: its quota is still in use, and its eviction is under way.
-        if workload.decision().is_some() || workload.is_evicted() || workload.is_deleted {
+        if !is_new_victim(state, &key) {
             continue;
         }
         let queue = state.cluster.state().workload_view(victim.workload).queue();

@@ -48,6 +48,7 @@ mod reclaimable_pods;
 mod rejected_admissions;
 mod restore;
 mod simulation;
+mod soft_evictions;
 mod template_reads;
 mod user_history;
 mod users;

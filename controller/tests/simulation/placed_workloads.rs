@@ -17,18 +17,24 @@ const STOPPING: &str = "example.com/stopping";
 pub fn stage(nodes: &[&str]) -> Fixture {
     let pods = |settings: &mut Settings| settings.job_kinds = vec![0, 1, 2];
     let mut stage = Fixture::with_settings(RequeueSettings::default(), 0, pods);
-    let spec = json!({"spec": {"resourceGroups": null, "placement": {"policy": "Nodes"}}});
-    let queue = ObjectKey::new("", "main");
-    stage
-        .api
-        .patch(Kind::ClusterQueue, &queue, &spec, false)
-        .unwrap();
+    change_queue(
+        &mut stage,
+        &json!({"resourceGroups": null, "placement": {"policy": "Nodes"}}),
+    );
     let system = class("system-node-critical", 2_000_001_000);
     stage.api.create(Kind::PriorityClass, system).unwrap();
     for node in nodes {
         add_node(&mut stage, node);
     }
     stage
+}
+
+/// Changes the spec of the queue.
+pub fn change_queue(stage: &mut Fixture, spec: &Value) {
+    let queue = ObjectKey::new("", "main");
+    let patch = json!({"spec": spec});
+    let queues = Kind::ClusterQueue;
+    stage.api.patch(queues, &queue, &patch, false).unwrap();
 }
 
 pub fn add_node(stage: &mut Fixture, name: &str) {
@@ -66,7 +72,7 @@ pub fn stop(stage: &mut Fixture, name: &str) {
 }
 
 /// A Job of this many pods of three CPUs.
-fn create_job(stage: &mut Fixture, name: &str, pods: u32, class: &str) {
+pub fn create_job(stage: &mut Fixture, name: &str, pods: u32, class: &str) {
     let job = json!({
         "apiVersion": "batch/v1", "kind": "Job",
         "metadata": {
@@ -85,7 +91,7 @@ fn create_job(stage: &mut Fixture, name: &str, pods: u32, class: &str) {
 }
 
 /// The writes without those of pending reasons and events.
-fn decisive(lines: Vec<String>) -> Vec<String> {
+pub fn decisive(lines: Vec<String>) -> Vec<String> {
     let is_decisive = |it: &String| !it.starts_with("pending_reason") && !it.starts_with("event");
     let mut lines: Vec<String> = lines.into_iter().filter(is_decisive).collect();
     for line in &mut lines {
@@ -99,17 +105,17 @@ fn decisive(lines: Vec<String>) -> Vec<String> {
     lines
 }
 
-fn nodes_of(stage: &Fixture, job: &str) -> Value {
+pub fn nodes_of(stage: &Fixture, job: &str) -> Value {
     let workload = stage.get(Kind::Workload, &stage.workload_of(job));
     workload["status"]["nominatedPlacement"]["podSets"][0]["nodes"].clone()
 }
 
-fn is_admitted(stage: &Fixture, job: &str) -> bool {
+pub fn is_admitted(stage: &Fixture, job: &str) -> bool {
     may_run(stage.get(Kind::Workload, &stage.workload_of(job)))
 }
 
 /// Status, reason and message of a condition of the workload of a job.
-fn condition_of(stage: &Fixture, job: &str, of: &str) -> String {
+pub fn condition_of(stage: &Fixture, job: &str, of: &str) -> String {
     let workload = stage.get(Kind::Workload, &stage.workload_of(job));
     let found = condition(workload, of).unwrap();
     ["/status", "/reason", "/message"]

@@ -5,6 +5,7 @@ use crate::reconciler::decisions::{drop_stale_decisions, drop_stale_decisions_in
 use crate::reconciler::input::Change;
 use crate::reconciler::output::ObjectRef;
 use crate::reconciler::placement::retries::retry_all_waiting;
+use crate::reconciler::placement::units::sync_units_of;
 use crate::reconciler::queue_store::{inactive_message, is_same_object};
 use crate::reconciler::state::ReconcilerState;
 use lockkeeper_api::{ClusterQueue, Cohort, LocalQueue, ResourceFlavor};
@@ -40,6 +41,9 @@ pub(crate) fn observe_cluster_queue(
     state.cycle.is_due = true;
     drop_stale_decisions(state);
     retry_all_waiting(state);
+    if let Some(placement) = &mut state.placement {
+        sync_units_of(placement, &state.cluster, &state.model, &name);
+    }
     state
         .work_queue
         .enqueue(ObjectRef::ClusterQueue(name.clone()));

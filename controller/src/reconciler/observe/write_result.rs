@@ -9,6 +9,7 @@ use crate::reconciler::output::{ObjectRef, WriteId, WritePurpose, WriteResult};
 use crate::reconciler::pending_decision::PendingDecision;
 use crate::reconciler::scheduling::count_admission;
 use crate::reconciler::state::ReconcilerState;
+use lockkeeper_cluster_state::placement_state::VictimRef;
 
 pub(crate) fn observe_write_result(
     state: &mut ReconcilerState,
@@ -119,10 +120,16 @@ fn handle_job_write_result(
     }
     let workload = job.view.workload_name(key.kind);
     state.work_queue.enqueue(ObjectRef::Workload(workload));
-    if let WriteResult::Rejected(why) = result {
-        state
-            .event_recorder
-            .record_rejected_job_write(key, purpose, why);
+    match result {
+        WriteResult::Rejected(why) => {
+            let recorder = &mut state.event_recorder;
+            recorder.record_rejected_job_write(key, purpose, why);
+        }
+        WriteResult::Done(_) if purpose == WritePurpose::SoftEvictPod => {
+            let uid = &job.view.uid;
+            state.event_recorder.record_soft_eviction(&key.name, uid);
+        }
+        _ => {}
     }
 }
 
@@ -143,6 +150,14 @@ fn handle_victim_result(
                     victim.is_marked = true;
                 } else {
                     victim.requested_at_ms = Some(now_ms);
+                }
+                if purpose == WritePurpose::SoftEvictPod {
+                    placement.nodes.set_pod_evicted(&VictimRef::Pod {
+                        namespace: key.namespace(),
+                        name: key.name(),
+                        uid: &victim.uid,
+                    });
+                    state.event_recorder.record_soft_eviction(key, &victim.uid);
                 }
             }
         }

@@ -8,6 +8,9 @@ use crate::reconciler::state::ReconcilerState;
 use lockkeeper_api::workload::Admission;
 use lockkeeper_cluster_state::placement_state::PlacementOutcome;
 
+/// Why no workload is placed before the first lists are complete.
+const INCOMPLETE_LISTS: &str = "the lists of nodes, pods and disruption budgets are not complete";
+
 /// Plans the nodes of a workload, and reserves them. Costs a plan of the placement state.
 ///
 /// # Errors
@@ -27,7 +30,7 @@ pub(in crate::reconciler) fn plan_admission(
         return Ok(AdmittedNodes::None);
     };
     if !state.model.has_node_lists() {
-        return Err("the lists of nodes, pods and disruption budgets are not complete".to_owned());
+        return Err(INCOMPLETE_LISTS.to_owned());
     }
     let request = placement_request(&state.cluster, &tracked.object, admission, None);
     let nodes = match placement.nodes.plan(&request).outcome {
@@ -43,4 +46,42 @@ pub(in crate::reconciler) fn plan_admission(
         reserve(placement, &state.cluster, tracked, admission, to);
     }
     Ok(nodes)
+}
+
+/// Checks that a workload fits on nodes when the victims for its quota are gone, with or without further victims on nodes.
+/// Costs a plan of the placement state, and the pods of the victims.
+///
+/// # Errors
+///
+/// The obstacles if it does not fit.
+pub(in crate::reconciler) fn check_placement_after(
+    state: &mut ReconcilerState,
+    key: &ObjectKey,
+    admission: &Admission,
+    victims: &[ObjectKey],
+) -> Result<(), String> {
+    if !state
+        .cluster
+        .objects()
+        .places_on_nodes(&admission.cluster_queue)
+    {
+        return Ok(());
+    }
+    let tracked = state.model.workloads.get(key);
+    let (Some(placement), Some(tracked)) = (&mut state.placement, tracked) else {
+        return Ok(());
+    };
+    if !state.model.has_node_lists() {
+        return Err(INCOMPLETE_LISTS.to_owned());
+    }
+    let request = placement_request(&state.cluster, &tracked.object, admission, None);
+    let victims = victims.iter().map(|it| (it.namespace(), it.name()));
+    match placement
+        .nodes
+        .plan_after_eviction(&request, victims)
+        .outcome
+    {
+        PlacementOutcome::Infeasible(message) => Err(message),
+        _ => Ok(()),
+    }
 }

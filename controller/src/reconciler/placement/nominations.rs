@@ -4,9 +4,12 @@ use super::request::placement_request;
 use super::units::sync_unit;
 use super::victims::evict_victims;
 use crate::key::ObjectKey;
+use crate::reconciler::model::TrackedWorkload;
 use crate::reconciler::output::ObjectRef;
 use crate::reconciler::pending_decision::{PendingDecision, PlacementStep};
+use crate::reconciler::settings::Settings;
 use crate::reconciler::state::ReconcilerState;
+use crate::reconciler::status::conditions::{epoch_seconds, find};
 use crate::reconciler::status::pending_reason::waiting_for_nodes;
 use lockkeeper_cluster_state::placement_state::{PlacementDecision, PlacementOutcome};
 
@@ -15,6 +18,36 @@ const LOST_ROUNDS_MAX: u32 = 3;
 
 /// The pause of such a workload, in milliseconds.
 const LOST_ROUNDS_PAUSE_MS: i64 = 60_000;
+
+/// For how long a workload waits for its victims, in milliseconds, if no longer bound is set for evictions. As for rounds
+/// in flight of job-level preemption (`docs/job.md`, R12).
+const VICTIMS_MAX_MS: i64 = 600_000;
+
+/// The most pods in a message.
+const PODS_IN_MESSAGE_MAX: usize = 3;
+
+/// When the first of the nominated workloads has waited for its victims for too long, in milliseconds since 1970. Costs
+/// the nominated workloads.
+pub(in crate::reconciler) fn next_deadline_ms(state: &ReconcilerState) -> Option<i64> {
+    if !state.model.has_node_lists() {
+        return None;
+    }
+    let nominated = state.placement.as_ref()?.nominated();
+    let workloads = nominated.filter_map(|key| state.model.workloads.get(key));
+    workloads
+        .filter(|it| can_advance(it))
+        .filter_map(|it| deadline_ms(&state.settings, it))
+        .min()
+}
+
+/// When a nominated workload has waited for its victims for too long: it waits since its quota is reserved.
+fn deadline_ms(settings: &Settings, workload: &TrackedWorkload) -> Option<i64> {
+    let status = workload.object.status.as_ref()?;
+    let reserved = find(&status.conditions, "QuotaReserved")?;
+    let since_ms = epoch_seconds(&reserved.last_transition_time).saturating_mul(1000);
+    let max_ms = VICTIMS_MAX_MS.max(settings.stuck_eviction_ms);
+    Some(since_ms.saturating_add(max_ms))
+}
 
 /// Plans the nominated workloads that have changed; all of them if nodes have changed. Costs a plan for each.
 pub(in crate::reconciler) fn advance_nominations(state: &mut ReconcilerState, now_ms: i64) {
@@ -26,15 +59,26 @@ pub(in crate::reconciler) fn advance_nominations(state: &mut ReconcilerState, no
     }
     let revision = Some(placement.nodes.revision());
     let due = std::mem::take(&mut placement.due);
-    let keys = if placement.planned_revision == revision {
+    let is_unchanged = placement.planned_revision == revision;
+    placement.planned_revision = revision;
+    let is_overdue = next_deadline_ms(state).is_some_and(|at_ms| at_ms <= now_ms);
+    let Some(placement) = &mut state.placement else {
+        return;
+    };
+    let keys = if is_unchanged && !is_overdue {
         due
     } else {
-        placement.planned_revision = revision;
         placement.nominated.clone()
     };
     for key in keys {
         advance(state, &key, now_ms);
     }
+}
+
+/// Whether the next step of a workload can be planned. Otherwise it is due again when the watch shows the result of its last
+/// write.
+fn can_advance(workload: &TrackedWorkload) -> bool {
+    workload.is_nominated() && workload.decision().is_none() && workload.tracker.is_settled()
 }
 
 fn advance(state: &mut ReconcilerState, key: &ObjectKey, now_ms: i64) {
@@ -48,14 +92,25 @@ fn advance(state: &mut ReconcilerState, key: &ObjectKey, now_ms: i64) {
     let (Some(nominated), Some(admission)) = (nominated, admission) else {
         return;
     };
-    // It is due again when the watch shows the result of its last write.
-    if !tracked.is_nominated() || tracked.decision().is_some() || !tracked.tracker.is_settled() {
+    if !can_advance(tracked) {
         return;
     }
+    let is_overdue = deadline_ms(&state.settings, tracked).is_some_and(|it| it <= now_ms);
     let request = placement_request(&state.cluster, &tracked.object, admission, Some(nominated));
     let PlacementDecision { outcome, dropped } = placement.nodes.plan(&request);
     let (nodes, victims) = match outcome {
         PlacementOutcome::Fits(nodes) => return decide(state, key, PlacementStep::Admit(nodes)),
+        _ if is_overdue => {
+            let overdue = placement.nodes.stop_waiting_for(nominated);
+            // Without such a pod the next plan would be the same.
+            let pause_ms = if overdue.is_empty() {
+                LOST_ROUNDS_PAUSE_MS
+            } else {
+                0
+            };
+            let why = overdue_message(key.namespace(), &overdue);
+            return withdraw(state, key, why, now_ms.saturating_add(pause_ms));
+        }
         PlacementOutcome::Infeasible(message) => return withdraw(state, key, message, 0),
         PlacementOutcome::AwaitingVictims(nodes) => (nodes, Vec::new()),
         PlacementOutcome::Preempt { placement, victims } => (placement, victims),
@@ -93,4 +148,22 @@ fn withdraw(state: &mut ReconcilerState, key: &ObjectKey, why: String, not_befor
         tracked.pending_reason = Some(Box::new(waiting_for_nodes(&why)));
     }
     decide(state, key, PlacementStep::Withdraw(why));
+}
+
+/// Why a workload does not wait for its victims any longer. Pods of other namespaces are counted, not named.
+fn overdue_message(namespace: &str, pods: &[String]) -> String {
+    if pods.is_empty() {
+        return "its victims were not evicted in time".to_owned();
+    }
+    let prefix = format!("{namespace}/");
+    let own = pods.iter().filter(|it| it.starts_with(&prefix));
+    let named = own.take(PODS_IN_MESSAGE_MAX);
+    let mut parts: Vec<String> = named.map(|it| format!("pod {it}")).collect();
+    match pods.len().saturating_sub(parts.len()) {
+        0 => {}
+        1 => parts.push("1 pod of another namespace".to_owned()),
+        others => parts.push(format!("{others} other pods")),
+    }
+    let pods = parts.join(", ");
+    format!("not terminated in time after their preemption: {pods}; their room counts as taken")
 }

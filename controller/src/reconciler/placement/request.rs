@@ -4,14 +4,14 @@ use crate::job_adapters::POD_GROUP;
 use crate::reconciler::job_sync::assigned_flavors;
 use crate::reconciler::model::{Model, TrackedWorkload};
 use crate::reconciler::pending_decision::PendingDecision;
-use crate::reconciler::queue_store::admitting_cluster_queue;
+use crate::reconciler::preemption_traits::traits;
 use crate::reconciler::status::priorities::effective_priorities;
 use lockkeeper_api::Workload;
 use lockkeeper_api::workload::{
     Admission, DisruptionMode, NominatedPlacement, PodSetAssignment, WorkloadStatus,
 };
 use lockkeeper_cluster_state::placement_state::{PlacementPodSet, PlacementRequest, WorkloadUnit};
-use lockkeeper_cluster_state::{ClusterState, PreemptionTraits, preemption_traits};
+use lockkeeper_cluster_state::{ClusterState, preemption_traits};
 use lockkeeper_preemption::job::Preemptibility;
 
 /// The request for the pods that a workload is admitted with.
@@ -96,23 +96,6 @@ fn priorities(cluster: &ClusterState, workload: &Workload) -> (i32, i32) {
     let (priority, preemption_priority) = effective_priorities(cluster, workload, status);
     let priority = priority.unwrap_or_default();
     (priority, preemption_priority.unwrap_or(priority))
-}
-
-/// The traits of a workload in the ClusterQueue that has admitted it, or is about to.
-pub(in crate::reconciler) fn traits(
-    cluster: &ClusterState,
-    tracked: &TrackedWorkload,
-) -> PreemptionTraits {
-    let decided = match tracked.decision() {
-        Some(PendingDecision::Admit(decision)) => Some(&*decision.admission.cluster_queue),
-        _ => None,
-    };
-    let queue = admitting_cluster_queue(&tracked.object).or(decided);
-    preemption_traits(
-        cluster.objects(),
-        &tracked.object,
-        queue.unwrap_or_default(),
-    )
 }
 
 /// A workload is evicted as a whole, unless each of its groups has the mode `Pod`: then it may lose single pods, and keeps

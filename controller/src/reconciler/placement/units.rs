@@ -5,6 +5,7 @@ use super::request::{placement_request, workload_unit};
 use crate::key::ObjectKey;
 use crate::reconciler::model::{Model, TrackedWorkload};
 use crate::reconciler::pending_decision::{PendingDecision, PlacementStep};
+use crate::reconciler::queue_store::admitting_cluster_queue;
 use crate::reconciler::status::conditions::has_status;
 use lockkeeper_api::workload::{Admission, NominatedPlacement};
 use lockkeeper_cluster_state::ClusterState;
@@ -56,6 +57,20 @@ pub(in crate::reconciler) fn sync_unit(
             placement.nodes.release(key.namespace(), key.name());
         }
         _ => {}
+    }
+}
+
+/// Brings the units of the workloads that a ClusterQueue has admitted up to date with its switches. Costs all workloads.
+pub(in crate::reconciler) fn sync_units_of(
+    placement: &mut NodePlacement,
+    cluster: &ClusterState,
+    model: &Model,
+    cluster_queue: &str,
+) {
+    for (key, workload) in &model.workloads {
+        if admitting_cluster_queue(&workload.object) == Some(cluster_queue) {
+            sync_unit(placement, cluster, model, key);
+        }
     }
 }
 

@@ -2,13 +2,15 @@
 
 use crate::key::ObjectKey;
 use crate::reconciler::write_tracker::WriteTracker;
+use lockkeeper_preemption::job::VictimAction;
 
 /// A pod to evict.
 #[derive(Debug)]
 pub(in crate::reconciler) struct VictimPod {
-    pub(super) uid: String,
+    pub(in crate::reconciler) uid: String,
+    pub(in crate::reconciler) action: VictimAction,
     pub(in crate::reconciler) violates_budget: bool,
-    pub(super) preemptor: ObjectKey,
+    pub(in crate::reconciler) preemptor: ObjectKey,
     pub(super) preemptor_uid: String,
     /// Whether it has the condition of its disruption.
     pub(in crate::reconciler) is_marked: bool,
@@ -20,12 +22,14 @@ pub(in crate::reconciler) struct VictimPod {
 impl VictimPod {
     pub(super) fn new(
         uid: &str,
+        action: VictimAction,
         violates_budget: bool,
         preemptor: &ObjectKey,
         preemptor_uid: &str,
     ) -> Self {
         Self {
             uid: uid.to_owned(),
+            action,
             violates_budget,
             preemptor: preemptor.clone(),
             preemptor_uid: preemptor_uid.to_owned(),

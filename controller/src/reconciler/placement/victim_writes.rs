@@ -3,6 +3,7 @@
 use crate::key::ObjectKey;
 use crate::reconciler::output::WriteOp;
 use crate::reconciler::plan::VictimPodAction;
+use crate::reconciler::soft_eviction::soft_eviction_patch;
 use crate::reconciler::state::View;
 use crate::reconciler::status::conditions::timestamp;
 use serde_json::json;
@@ -18,6 +19,12 @@ pub(in crate::reconciler) fn build_victim_write(
     Some(match action {
         VictimPodAction::Evict => WriteOp::Evict { uid },
         VictimPodAction::Delete => WriteOp::Delete { uid },
+        VictimPodAction::SoftEvict => WriteOp::Patch(soft_eviction_patch(
+            view.model,
+            key.namespace(),
+            &uid,
+            &victim.preemptor_uid,
+        )),
         VictimPodAction::MarkDisrupted => {
             // A name would reveal an object of another tenant.
             let preemptor = if victim.preemptor.namespace() == key.namespace() {

@@ -5,11 +5,13 @@ use super::victim_pod::VictimPod;
 use crate::key::ObjectKey;
 use crate::reconciler::output::ObjectRef;
 use crate::reconciler::pending_decision::{PendingDecision, PreemptionDecision};
+use crate::reconciler::preemption_traits::traits;
 use crate::reconciler::scheduling::{withdraw_admission, workload_and_job_uids};
 use crate::reconciler::state::ReconcilerState;
 use lockkeeper_cluster_state::PreemptionCause;
 use lockkeeper_cluster_state::placement_state::Victim;
 use lockkeeper_preemption::TreeView;
+use lockkeeper_preemption::job::VictimAction;
 use std::collections::BTreeSet;
 
 /// Evicts the victims of a workload. Pods that are no longer among them are not evicted any more.
@@ -39,10 +41,15 @@ pub(super) fn evict_victims(
                 name,
                 uid,
                 violates_budget,
+                workload,
             } => {
                 let key = ObjectKey::new(namespace, name);
                 pods.insert(key.clone());
-                let victim = VictimPod::new(uid, *violates_budget, preemptor, &preemptor_uid);
+                let workload = workload.as_ref().map(|it| ObjectKey::new(namespace, it));
+                // A pod of no workload is evicted as the queue of its preemptor says.
+                let action = victim_action(state, &workload.unwrap_or_else(|| preemptor.clone()));
+                let victim =
+                    VictimPod::new(uid, action, *violates_budget, preemptor, &preemptor_uid);
                 evict_pod(state, key, victim);
             }
         }
@@ -52,6 +59,14 @@ pub(super) fn evict_victims(
         // No change of the nodes may show that the other write has ended.
         placement.due.insert(preemptor.clone());
     }
+}
+
+/// How the ClusterQueue of a workload has victims evicted.
+fn victim_action(state: &ReconcilerState, workload: &ObjectKey) -> VictimAction {
+    let tracked = state.model.workloads.get(workload);
+    tracked.map_or(VictimAction::Delete, |it| {
+        traits(&state.cluster, it).victim_action
+    })
 }
 
 /// Evicts a workload; false if another write of it has to end first.

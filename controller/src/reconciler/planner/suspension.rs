@@ -5,6 +5,7 @@ use crate::key::JobKey;
 use crate::reconciler::job_stop::suspendable_at_ms;
 use crate::reconciler::model::TrackedJob;
 use crate::reconciler::plan::{Action, JobAction, Plan};
+use crate::reconciler::soft_eviction::soft_evicted_for;
 use crate::reconciler::state::View;
 
 /// A job that was just started is not suspended before its controller has acknowledged the start, or a pause is
@@ -15,6 +16,14 @@ pub(crate) fn plan_suspension<'a>(view: View<'a>, key: &JobKey, job: &TrackedJob
         return Plan::at(at_ms);
     }
     let method = KINDS.get(key.kind).map(|it| it.stop_method());
+    if method == Some(StopMethod::Delete) && is_soft_evicted(view, key, job) {
+        return if job.view.is_soft_evicted {
+            // Another component deletes it.
+            Plan::NOTHING
+        } else {
+            Plan::write(Action::Job(JobAction::SoftEvict))
+        };
+    }
     Plan::write(Action::Job(match method {
         Some(StopMethod::Delete) if job.view.is_suspended || job.view.is_disrupted => {
             JobAction::Delete
@@ -22,4 +31,11 @@ pub(crate) fn plan_suspension<'a>(view: View<'a>, key: &JobKey, job: &TrackedJob
         Some(StopMethod::Delete) => JobAction::MarkDisrupted,
         _ => JobAction::Suspend,
     }))
+}
+
+/// Whether a running pod of a preempted workload is marked, and not deleted.
+fn is_soft_evicted(view: View<'_>, key: &JobKey, pod: &TrackedJob) -> bool {
+    let workload = view.model.workload_of(key, &pod.view);
+    let preemptor = workload.and_then(|it| soft_evicted_for(view.cluster, it));
+    preemptor.is_some() && !pod.view.is_suspended
 }

@@ -6,6 +6,7 @@
 use crate::key::ObjectKey;
 use crate::reconciler::plan::{Action, Plan, VictimPodAction};
 use crate::reconciler::state::View;
+use lockkeeper_preemption::job::VictimAction;
 
 /// The pause before an eviction without effect is requested again, in milliseconds.
 const REQUEST_PAUSE_MS: i64 = 30_000;
@@ -22,11 +23,15 @@ pub(crate) fn plan_victim_pod<'a>(view: View<'a>, key: &ObjectKey) -> Plan<'a> {
     if let Some(at_ms) = again_ms.filter(|at_ms| *at_ms > view.now_ms) {
         return Plan::at(at_ms);
     }
-    Plan::write(Action::VictimPod(if !victim.violates_budget {
-        VictimPodAction::Evict
-    } else if victim.is_marked {
-        VictimPodAction::Delete
-    } else {
-        VictimPodAction::MarkDisrupted
-    }))
+    Plan::write(Action::VictimPod(
+        if victim.action == VictimAction::SoftEvict {
+            VictimPodAction::SoftEvict
+        } else if !victim.violates_budget {
+            VictimPodAction::Evict
+        } else if victim.is_marked {
+            VictimPodAction::Delete
+        } else {
+            VictimPodAction::MarkDisrupted
+        },
+    ))
 }

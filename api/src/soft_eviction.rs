@@ -4,7 +4,7 @@
 //! The proposal shows JSON as the value of a label, which Kubernetes rejects. So the value of the label is the
 //! preemptor's job, and an annotation with the same key has the JSON.
 
-use lockkeeper_api::labels::SOFT_EVICTION;
+use crate::labels::SOFT_EVICTION;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 

@@ -38,7 +38,7 @@ pub fn change_queue(stage: &mut Fixture, spec: &Value) {
 }
 
 pub fn add_node(stage: &mut Fixture, name: &str) {
-    let node = json!({"apiVersion": "v1", "kind": "Node", "metadata": {"name": name}});
+    let node = json!({"apiVersion": "v1", "kind": "Node", "metadata": {"name": name, "labels": {"kind": "spot"}}});
     stage.api.create(Kind::Node, node).unwrap();
     let status = json!({"status": {"allocatable": {"cpu": "4", "pods": "10"}}});
     let key = ObjectKey::new("", name);
@@ -71,9 +71,14 @@ pub fn stop(stage: &mut Fixture, name: &str) {
         .unwrap();
 }
 
-/// A Job of this many pods of three CPUs.
+/// Creates a Job of this many pods of three CPUs.
 pub fn create_job(stage: &mut Fixture, name: &str, pods: u32, class: &str) {
-    let job = json!({
+    stage.api.create(JOB, job(name, pods, class)).unwrap();
+}
+
+/// A Job of this many pods of three CPUs.
+pub fn job(name: &str, pods: u32, class: &str) -> Value {
+    json!({
         "apiVersion": "batch/v1", "kind": "Job",
         "metadata": {
             "name": name, "namespace": NAMESPACE,
@@ -86,8 +91,7 @@ pub fn create_job(stage: &mut Fixture, name: &str, pods: u32, class: &str) {
                 "containers": [{"name": "a", "image": "i", "resources": {"requests": {"cpu": "3"}}}],
             }},
         },
-    });
-    stage.api.create(JOB, job).unwrap();
+    })
 }
 
 /// The writes without those of pending reasons and events.

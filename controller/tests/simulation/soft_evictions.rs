@@ -2,9 +2,10 @@
 
 use crate::fields::text;
 use crate::fixture::Fixture;
+use crate::jobs::JOB;
 use crate::objects::NAMESPACE;
 use crate::placed_workloads::{
-    bind, change_queue, condition_of, create_job, decisive, is_admitted, nodes_of, stage, stop,
+    bind, change_queue, condition_of, create_job, decisive, is_admitted, job, nodes_of, stage, stop,
 };
 use crate::queued_pods::{POD, is_gated};
 use lockkeeper_api::labels;
@@ -144,12 +145,11 @@ fn non_preemptible_workload_is_no_victim_on_nodes() {
     ] {
         let mut stage = soft_stage(&["n1"]);
         let create = |stage: &mut Fixture, name: &str, class: &str, preemptible: &str| {
-            create_job(stage, name, 1, class);
-            let labels = json!({
-                labels::PREEMPTIBLE: preemptible, labels::CAN_PREEMPT: can_preempt,
-            });
-            let template = json!({"spec": {"template": {"metadata": {"labels": labels}}}});
-            stage.change(crate::jobs::JOB, name, &template);
+            let mut job = job(name, 1, class);
+            let labels =
+                json!({labels::PREEMPTIBLE: preemptible, labels::CAN_PREEMPT: can_preempt});
+            job["spec"]["template"]["metadata"] = json!({"labels": labels});
+            stage.api.create(JOB, job).unwrap();
             stage.settle();
         };
         create(&mut stage, "victim", "low", preemptible);
@@ -197,16 +197,12 @@ fn no_workload_is_preempted_for_quota_if_the_preemptor_does_not_fit_on_nodes() {
         reason.starts_with("False WaitingForNodes Waiting for room on nodes: "),
         "{reason}"
     );
-    stop_pod(&mut stage, "x");
+    delete(&mut stage, "x");
     let writes = stage.advance(1_000);
     assert!(
         evictions(&writes)[0].starts_with("evict job-victim"),
         "{writes:?}"
     );
-}
-
-fn stop_pod(stage: &mut Fixture, name: &str) {
-    delete(stage, name);
 }
 
 /// A pod of the group `g` of two pods with one CPU.

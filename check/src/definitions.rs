@@ -2,6 +2,7 @@
 //! are the definitions and objects of built-in kinds.
 
 mod built_in;
+mod built_in_change;
 mod custom_resource;
 mod definition_object;
 mod field_text;
@@ -10,6 +11,7 @@ mod set;
 mod suggestions;
 
 pub(crate) use built_in::check_built_in;
+pub(crate) use built_in_change::is_whole;
 pub(crate) use custom_resource::check_custom_resource;
 pub use definition_object::is_definition;
 pub(crate) use definition_object::{check_definition, is_patch};

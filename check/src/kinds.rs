@@ -292,7 +292,7 @@ impl KindRegistry {
                 return Some(KindCheckResult::partial(findings));
             }
         } else {
-            let found = check_built_in(&object).unwrap_or_default();
+            let found = check_built_in(&object, old.as_ref()).unwrap_or_default();
             findings = configured(found, context.settings, &identity.namespace);
         }
         let mut result = KindCheckResult::partial(findings);
@@ -348,7 +348,13 @@ impl KindRegistry {
         }
         let defined = self.definition_findings(object, old, identity, context);
         let namespace = &identity.namespace;
-        let built_in = || Some(configured(check_built_in(object)?, settings, namespace));
+        let built_in = || {
+            Some(configured(
+                check_built_in(object, old)?,
+                settings,
+                namespace,
+            ))
+        };
         let Some(findings) = defined.or_else(built_in) else {
             let newest_version = |kind: &str| self.newest_version(kind);
             if let Some(finding) = kind_finding(object, &self.catalog, newest_version) {

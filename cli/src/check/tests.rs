@@ -1,3 +1,4 @@
+mod built_in_changes;
 mod cel;
 mod conversion;
 mod definitions;

@@ -1,6 +1,6 @@
 //! Runs schemas and rules on objects, and adds suppressions and positions.
 
-use crate::definitions::DefinitionSet;
+use crate::definitions::{DefinitionSet, SchemaCatalog};
 use crate::document::{Document, Identity};
 use crate::kinds::{KindCheckResult, KindRegistry, severity};
 use crate::old_objects::OldObjects;
@@ -80,6 +80,13 @@ impl Checker {
     #[must_use]
     pub fn with_definitions(mut self, definitions: Arc<DefinitionSet>) -> Self {
         self.kinds.set_definitions(definitions);
+        self
+    }
+
+    /// Also checks objects of kinds without a definition, with the JSON Schemas of a catalogue.
+    #[must_use]
+    pub fn with_schema_catalog(mut self, catalog: SchemaCatalog) -> Self {
+        self.kinds.set_schema_catalog(catalog);
         self
     }
 

@@ -157,6 +157,7 @@ impl<'a> Plan<'a> {
         };
         let checker = Checker::new(self.settings, index, self.selection, loops)?
             .with_definitions(Arc::new(collected.definitions))
+            .with_schema_catalog(arguments.sources.schemas())
             .with_old_objects(old_objects)
             .with_strict_kinds(arguments.other_kinds.strict)
             .with_cel_cross_check(arguments.verify_cel)?;

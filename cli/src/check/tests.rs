@@ -4,6 +4,7 @@ mod conversion;
 mod definitions;
 mod labels;
 mod preemption_loops;
+mod schema_location;
 mod unreadable_files;
 mod user_rules;
 mod versions;

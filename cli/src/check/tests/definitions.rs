@@ -7,7 +7,7 @@ use std::path::Path;
 use std::process;
 use tempfile::TempDir;
 
-const DEFINITION: &str = "\
+pub(super) const DEFINITION: &str = "\
 apiVersion: apiextensions.k8s.io/v1
 kind: CustomResourceDefinition
 metadata: {name: widgets.example.com}
@@ -53,7 +53,7 @@ spec:
     schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}
 ";
 
-fn widget(name: &str, spec: &str) -> String {
+pub(super) fn widget(name: &str, spec: &str) -> String {
     format!(
         "apiVersion: example.com/v1\nkind: Widget\nmetadata: {{name: {name}, namespace: a}}\nspec:\n{spec}"
     )

@@ -1,6 +1,6 @@
 //! Runs schemas and rules on objects, and adds suppressions and positions.
 
-use crate::definitions::DefinitionSet;
+use crate::definitions::{DefinitionSet, SchemaCatalog};
 use crate::document::{Document, Identity};
 use crate::kinds::{KindCheckResult, KindRegistry, severity};
 use crate::old_objects::OldObjects;
@@ -20,6 +20,7 @@ use lockkeeper_policies::preemption_loops as loop_rule;
 use lockkeeper_policies::rule::Context;
 use lockkeeper_policies::settings::Settings;
 use lockkeeper_policies::suppression::{self, Suppressions};
+use serde_json::Value;
 use std::sync::Arc;
 
 /// Checks objects, in any order and from several threads.
@@ -79,6 +80,13 @@ impl Checker {
     #[must_use]
     pub fn with_definitions(mut self, definitions: Arc<DefinitionSet>) -> Self {
         self.kinds.set_definitions(definitions);
+        self
+    }
+
+    /// Also checks objects of kinds without a definition, with the JSON Schemas of a catalogue.
+    #[must_use]
+    pub fn with_schema_catalog(mut self, catalog: SchemaCatalog) -> Self {
+        self.kinds.set_schema_catalog(catalog);
         self
     }
 
@@ -195,11 +203,10 @@ impl Checker {
             None => Identity::from_object(&document.value),
             Some(origin) => origin.identity.clone(),
         };
-        let old = self.old_objects.find(&document.value);
         let mut suppressions = Suppressions::parse(&document.value);
         let result = match &origin {
             Some(origin) if origin.is_dropped => KindCheckResult::default(),
-            _ => match self.kinds.check(document.value, old, &identity, &context) {
+            _ => match self.check_change(document.value, &identity, &context) {
                 Some(result) => result,
                 None if self.is_strict => self.unchecked_kind(&identity),
                 None => return None,
@@ -255,6 +262,27 @@ impl Checker {
             },
             exempted,
         })
+    }
+
+    /// Checks an object, or its change. With several old objects of its name, such as of overlays, that is the change from
+    /// the first one without an error, or from the last one.
+    fn check_change(
+        &self,
+        object: Value,
+        identity: &Identity,
+        context: &Context<'_>,
+    ) -> Option<KindCheckResult> {
+        let check = |object, old| self.kinds.check(object, old, identity, context);
+        let Some((last, others)) = self.old_objects.find(&object).split_last() else {
+            return check(object, None);
+        };
+        for old in others {
+            let result = check(object.clone(), Some(old))?;
+            if result.has_no_error() {
+                return Some(result);
+            }
+        }
+        check(object, Some(last))
     }
 
     /// The error about a kind that is not checked.

@@ -20,7 +20,8 @@ use self::offline_settings::configured;
 use self::result::{Findings, is_harmless, is_reported};
 use self::schemas::{KindDefinition, SchemaSource, kueue_schemas, lockkeeper_schemas};
 use crate::definitions::{
-    DefinitionSet, check_built_in, check_custom_resource, check_definition, is_definition, is_patch,
+    DefinitionSet, SchemaCatalog, check_built_in, check_custom_resource, check_definition,
+    check_json_schema, is_definition, is_patch,
 };
 use crate::document::Identity;
 use crate::list_target::ListTarget;
@@ -75,6 +76,8 @@ pub struct KindRegistry {
     selection: RuleSelection,
     /// The definitions of other kinds.
     definitions: Arc<DefinitionSet>,
+    /// The schemas of kinds without a definition.
+    schema_catalog: Option<SchemaCatalog>,
 }
 
 impl KindEntry {
@@ -113,6 +116,7 @@ impl KindRegistry {
             cel_cross_check: None,
             selection: selection.clone(),
             definitions: Arc::default(),
+            schema_catalog: None,
         };
         kinds::visit(&mut registry);
         registry.add_version::<v1beta1::Workload>(v1beta1::EQUIVALENT_VERSION);
@@ -136,6 +140,11 @@ impl KindRegistry {
     /// Checks objects of further kinds with these definitions. Kinds with a schema of their own keep it.
     pub fn set_definitions(&mut self, definitions: Arc<DefinitionSet>) {
         self.definitions = definitions;
+    }
+
+    /// Checks objects of kinds without a definition with these schemas.
+    pub(crate) fn set_schema_catalog(&mut self, catalog: SchemaCatalog) {
+        self.schema_catalog = Some(catalog);
     }
 
     /// The kind of the definitions with the most similar name.
@@ -292,7 +301,7 @@ impl KindRegistry {
                 return Some(KindCheckResult::partial(findings));
             }
         } else {
-            let found = check_built_in(&object).unwrap_or_default();
+            let found = check_built_in(&object, old.as_ref()).unwrap_or_default();
             findings = configured(found, context.settings, &identity.namespace);
         }
         let mut result = KindCheckResult::partial(findings);
@@ -348,7 +357,13 @@ impl KindRegistry {
         }
         let defined = self.definition_findings(object, old, identity, context);
         let namespace = &identity.namespace;
-        let built_in = || Some(configured(check_built_in(object)?, settings, namespace));
+        let built_in = || {
+            Some(configured(
+                check_built_in(object, old)?,
+                settings,
+                namespace,
+            ))
+        };
         let Some(findings) = defined.or_else(built_in) else {
             let newest_version = |kind: &str| self.newest_version(kind);
             if let Some(finding) = kind_finding(object, &self.catalog, newest_version) {
@@ -370,7 +385,7 @@ impl KindRegistry {
         Some(result)
     }
 
-    /// The findings about a definition, or about an object by the definition of its kind. `None` if it is neither.
+    /// The findings about a definition, or about an object by the definition or schema of its kind. `None` if there is none.
     fn definition_findings(
         &self,
         object: &Value,
@@ -381,7 +396,8 @@ impl KindRegistry {
         let found = if is_definition(object) {
             check_definition(object, old)
         } else {
-            check_custom_resource(&self.definitions, object, old)?
+            let by_schema = || check_json_schema(self.schema_catalog.as_ref()?, object);
+            check_custom_resource(&self.definitions, object, old).or_else(by_schema)?
         };
         Some(configured(found, context.settings, &identity.namespace))
     }

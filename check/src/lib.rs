@@ -14,6 +14,7 @@ mod fix;
 mod kinds;
 mod kueue_version;
 mod list_target;
+mod nearest;
 mod old_objects;
 mod preemption_loops;
 pub mod report;
@@ -27,7 +28,10 @@ pub mod yaml;
 
 pub use checker::{CheckedObject, Checker};
 pub use conversion::{Converter, PriorityClassValues, YamlError, append_yaml, convert_value};
-pub use definitions::{DefinitionSet, IncompleteDefinition, is_definition};
+pub use definitions::{
+    DefinitionSet, IncompleteDefinition, LocationError, ReadSchema, SchemaCatalog, SchemaLocation,
+    is_definition,
+};
 pub use document::{Document, Identity, Origin};
 pub use exception_usage::{ExceptionStatus, ExceptionUsage};
 pub use fix::{FixedFile, Fixer};

@@ -1,6 +1,7 @@
 //! The scenarios: actions of a user, and the responses of the cluster.
 
 mod agreement;
+mod built_in_changes;
 mod cel_rules;
 mod certificates;
 pub mod chart;
@@ -75,6 +76,7 @@ pub fn all(root: &Path) -> Vec<Scenario> {
     scenarios.extend(configuration::scenarios());
     scenarios.extend(agreement::scenarios());
     scenarios.extend(cluster_audit::scenarios());
+    scenarios.extend(built_in_changes::scenarios());
     scenarios.extend(rules::scenarios());
     scenarios.extend(kueue_objects::scenarios());
     scenarios.extend(certificates::scenarios());

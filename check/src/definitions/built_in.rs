@@ -1,5 +1,6 @@
 //! Checks an object of a built-in kind of Kubernetes.
 
+use super::built_in_change::{BuiltInChange, is_directive, is_live};
 use super::field_text::{decode_finding, field_of};
 use super::request::request;
 use super::suggestions::unknown_field;
@@ -15,16 +16,19 @@ use std::borrow::Cow;
 
 /// Findings about unknown fields, wrong types and invalid values; `None` if the kind is not a built-in one.
 ///
-/// Values are validated as in the creation of the object. Not those of an object with a uid, which the API server has
-/// accepted, nor those of a patch, which is no whole object.
-pub(crate) fn check_built_in(object: &Value) -> Option<Vec<(Severity, Finding)>> {
+/// Values are validated as in the creation of the object, or as in its change from a whole old object. Not those of an
+/// object with a uid, which the API server has accepted, nor those of a patch, which is no whole object.
+pub(crate) fn check_built_in(
+    object: &Value,
+    old: Option<&Value>,
+) -> Option<Vec<(Severity, Finding)>> {
     let text = |key: &str| object.get(key).and_then(Value::as_str);
     let kind = BuiltInKind::find(text("apiVersion")?, text("kind")?)?;
     if let Some(finding) = removed_version(&kind) {
         return Some(vec![(Severity::Error, finding)]);
     }
     let mut findings = Vec::new();
-    let mut has_values = object.pointer("/metadata/uid").is_none();
+    let mut has_values = !is_live(object);
     for problem in kind.problems(object) {
         match problem {
             Problem::Unknown { field, suggestion } => {
@@ -44,7 +48,7 @@ pub(crate) fn check_built_in(object: &Value) -> Option<Vec<(Severity, Finding)>>
         }
     }
     if has_values {
-        findings.extend(value_findings(&kind, object));
+        findings.extend(value_findings(kind, object, old));
     }
     let is_secret = kind.name() == "Secret";
     let finished = findings.into_iter().map(|mut it| {
@@ -99,8 +103,13 @@ fn other_name(kind: &BuiltInKind, other: &BuiltInKind) -> String {
 }
 
 /// Findings about the values of an object that can be decoded.
-fn value_findings(kind: &BuiltInKind, object: &Value) -> Vec<Finding> {
-    let answer = kind.answer(&request(object, None, FieldValidation::Ignore));
+fn value_findings(kind: BuiltInKind, object: &Value, old: Option<&Value>) -> Vec<Finding> {
+    let change = old.and_then(|it| BuiltInChange::new(kind, object, it));
+    let request = match &change {
+        Some(it) => request(&it.new, Some(&it.old), FieldValidation::Ignore),
+        None => request(object, None, FieldValidation::Ignore),
+    };
+    let answer = kind.answer(&request);
     let mut findings = match answer.verdict {
         Verdict::Accepted(_) => Vec::new(),
         Verdict::Undecodable { reason, .. } => vec![decode_finding(&reason, object)],
@@ -121,14 +130,6 @@ fn value_findings(kind: &BuiltInKind, object: &Value) -> Vec<Finding> {
     findings
 }
 
-/// Whether a field is a directive of a strategic merge patch, such as `$patch`, for kustomize.
-fn is_directive(pointer: &str) -> bool {
-    pointer
-        .rsplit('/')
-        .next()
-        .is_some_and(|it| it.starts_with('$'))
-}
-
 #[cfg(test)]
 mod tests {
     use super::check_built_in;
@@ -138,7 +139,7 @@ mod tests {
     fn findings(spec: &Value) -> Vec<String> {
         let pod =
             json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "a"}, "spec": spec});
-        let findings = check_built_in(&pod).unwrap().into_iter();
+        let findings = check_built_in(&pod, None).unwrap().into_iter();
         findings.map(|(_, it)| it.to_string()).collect()
     }
 
@@ -162,7 +163,7 @@ mod tests {
         let findings = |api_version: &str, kind: &str| {
             let object =
                 json!({"apiVersion": api_version, "kind": kind, "metadata": {"name": "a"}});
-            let findings = check_built_in(&object).unwrap().into_iter();
+            let findings = check_built_in(&object, None).unwrap().into_iter();
             let texts = findings.map(|(severity, it)| format!("{severity:?} {it}"));
             texts.collect::<Vec<_>>()
         };
@@ -190,7 +191,7 @@ mod tests {
         let patch = json!({"containers": [{"name": "a", "$patch": "delete"}]});
         assert_eq!(findings(&patch), [""; 0]);
         let stored = json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "a", "uid": "b"}, "spec": spec});
-        assert_eq!(check_built_in(&stored).unwrap().len(), 0);
+        assert_eq!(check_built_in(&stored, None).unwrap().len(), 0);
     }
 
     /// Both versions have the fields that are validated, but for the metrics.
@@ -205,7 +206,7 @@ mod tests {
                 },
             });
             autoscaler["spec"][metrics.0] = metrics.1;
-            let findings = check_built_in(&autoscaler).unwrap().into_iter();
+            let findings = check_built_in(&autoscaler, None).unwrap().into_iter();
             findings.map(|(_, it)| it.field.text()).collect::<Vec<_>>()
         };
         let percentage = ("targetCPUUtilizationPercentage", json!(50));
@@ -226,7 +227,7 @@ mod tests {
         let secret = json!({
             "apiVersion": "v1", "kind": "Secret", "metadata": {"name": "A"}, "data": {"a": "hunter2!"},
         });
-        for (_, finding) in check_built_in(&secret).unwrap() {
+        for (_, finding) in check_built_in(&secret, None).unwrap() {
             assert!(!finding.to_string().contains("hunter2"), "{finding}");
         }
     }
@@ -234,6 +235,6 @@ mod tests {
     #[test]
     fn other_kinds_are_not_checked() {
         let object = json!({"apiVersion": "example.com/v1", "kind": "Pod", "spec": 1});
-        assert!(check_built_in(&object).is_none());
+        assert!(check_built_in(&object, None).is_none());
     }
 }

@@ -1,6 +1,6 @@
 //! The fields that the texts of the API server name.
 
-use lockkeeper_api::field_path::FieldPath;
+use lockkeeper_api::field_path::{FieldPath, unescaped};
 use lockkeeper_policies::finding::Finding;
 use serde_json::Value;
 
@@ -34,14 +34,38 @@ pub(super) fn field_of(text: &str, object: &Value) -> FieldPath {
                 .unwrap_or(names.len()),
         };
         let (name, after) = names.split_at(length);
-        // A key such as that of a label is in brackets, so that its dots separate no fields.
-        path = if name.contains(['.', '/']) {
-            path.key(name)
-        } else {
-            path.named(name)
-        };
+        path = named(path, name);
         at = at.and_then(|it| it.get(name));
         rest = after;
+    }
+    path
+}
+
+/// A field below another. A key such as that of a label is in brackets, so that its dots separate no fields.
+pub(super) fn named(path: FieldPath, name: &str) -> FieldPath {
+    if name.contains(['.', '/']) {
+        path.key(name)
+    } else {
+        path.named(name)
+    }
+}
+
+/// The field at a JSON pointer in an object.
+pub(super) fn field_of_pointer(pointer: &str, object: &Value) -> FieldPath {
+    let mut path = FieldPath::default();
+    let mut at = Some(object);
+    for token in pointer.split('/').skip(1) {
+        let name = unescaped(token);
+        let position = at
+            .filter(|it| it.is_array())
+            .and_then(|_| name.parse().ok());
+        (path, at) = match position {
+            Some(position) => (
+                path.index(position),
+                at.and_then(|it| it.get::<usize>(position)),
+            ),
+            None => (named(path, &name), at.and_then(|it| it.get(&name))),
+        };
     }
     path
 }
@@ -75,7 +99,7 @@ fn index_of(text: &str) -> Option<(usize, &str)> {
 
 #[cfg(test)]
 mod tests {
-    use super::field_of;
+    use super::{field_of, field_of_pointer};
     use serde_json::json;
 
     #[test]
@@ -95,6 +119,8 @@ mod tests {
             ("..", "/."),
         ] {
             assert_eq!(field_of(text, &object).pointer(), pointer, "{text}");
+            let field = field_of_pointer(pointer, &object);
+            assert_eq!(field.text(), field_of(text, &object).text(), "{text}");
         }
     }
 }

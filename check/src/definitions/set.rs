@@ -5,17 +5,17 @@ use lockkeeper_crd_schema::crd::Schema;
 use lockkeeper_policies::schema::StructuralSchema;
 use serde_json::Value;
 use std::collections::BTreeMap;
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 use thiserror::Error;
 
 /// The least similarity of a suggested kind.
 const SIMILARITY_MIN: f64 = 0.85;
 
 /// Definitions by group and kind. Each version is compiled when the first object of it is checked, once for all
-/// threads.
-#[derive(Debug, Default)]
+/// threads and all clones of the set.
+#[derive(Clone, Debug, Default)]
 pub struct DefinitionSet {
-    definitions: BTreeMap<(String, String), Definition>,
+    definitions: BTreeMap<(String, String), Arc<Definition>>,
 }
 
 /// A definition without a group, a kind or versions.
@@ -87,7 +87,7 @@ impl DefinitionSet {
                     remove_descriptions(schema);
                 }
             }
-            Definition { value, versions }
+            Arc::new(Definition { value, versions })
         });
         Ok(())
     }
@@ -110,7 +110,7 @@ impl DefinitionSet {
         let text = |key: &str| object.get(key).and_then(Value::as_str);
         let (group, _) = text("apiVersion")?.split_once('/')?;
         let key = (group.to_owned(), text("kind")?.to_owned());
-        self.definitions.get(&key)
+        self.definitions.get(&key).map(Arc::as_ref)
     }
 
     /// The schema for corrections of an object.

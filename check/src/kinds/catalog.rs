@@ -1,6 +1,7 @@
 //! Kinds that exist in the groups of supported kinds but are not checked, and the nearest names of kinds that do not
 //! exist.
 
+use crate::nearest::nearest;
 use lockkeeper_crd_schema::builtin::BuiltInKind;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -152,17 +153,6 @@ impl Catalog {
 /// The newest version: a stable one, or the last beta or alpha version.
 fn newest<'a>(versions: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     versions.max_by_key(|it| (!it.contains("alpha"), !it.contains("beta"), *it))
-}
-
-fn nearest<'a>(
-    name: &str,
-    known: impl Iterator<Item = &'a str>,
-    similarity_min: f64,
-) -> Option<&'a str> {
-    let name = name.to_lowercase();
-    let scored = known.map(|it| (strsim::jaro_winkler(&name, &it.to_lowercase()), it));
-    let (score, near) = scored.max_by(|a, b| a.0.total_cmp(&b.0))?;
-    (score >= similarity_min).then_some(near)
 }
 
 #[cfg(test)]

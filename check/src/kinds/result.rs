@@ -35,6 +35,12 @@ impl KindCheckResult {
         Self::partial(self.findings)
     }
 
+    /// Whether there are only warnings.
+    pub fn has_no_error(&self) -> bool {
+        let mut findings = self.findings.iter();
+        findings.all(|(severity, _)| *severity == Severity::Warning)
+    }
+
     pub fn add_verdict(&mut self, verdict: Verdict) {
         let denials = verdict.denials.into_iter();
         let warnings = verdict.warnings.into_iter();

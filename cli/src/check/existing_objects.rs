@@ -1,4 +1,4 @@
-//! Existing objects, to resolve references: other files, or a cluster.
+//! Existing objects of other files or a cluster, to resolve references, and the definitions of a cluster.
 
 use super::{cluster_list, inputs};
 use crate::world_files::{INDEXED_KINDS, declare_all_known};
@@ -6,13 +6,20 @@ use crate::{Failure, kubeconfig};
 use clap::Args;
 use cluster_list::ListError;
 use kube::Client;
-use lockkeeper_check::ListTarget;
 use lockkeeper_check::collect::collect_facts;
 use lockkeeper_check::report::CheckedFile;
+use lockkeeper_check::{DefinitionSet, ListTarget};
 use lockkeeper_policies::facts;
 use lockkeeper_policies::index::Index;
 use std::path::PathBuf;
 use tokio::runtime;
+
+/// The definitions of a cluster.
+const DEFINITIONS: ListTarget<'static> = ListTarget {
+    version: "apiextensions.k8s.io/v1",
+    kind: "CustomResourceDefinition",
+    plural: "customresourcedefinitions",
+};
 
 #[derive(Args, Debug)]
 pub(super) struct ExistingObjects {
@@ -24,7 +31,7 @@ pub(super) struct ExistingObjects {
     #[arg(long)]
     closed: bool,
 
-    /// Resolve references with the objects of this cluster (read-only)
+    /// Use the definitions and the objects of this cluster (read-only)
     #[arg(long, value_name = "FILE")]
     pub(super) kubeconfig: Option<PathBuf>,
 
@@ -48,34 +55,46 @@ impl ExistingObjects {
     }
 }
 
-/// The facts of the existing objects, and the files that cannot be read.
-pub(super) fn load_index(
+/// The existing objects, as a check uses them.
+#[derive(Default)]
+pub(super) struct ExistingState {
+    /// The facts that rules look up.
+    pub(super) index: Index,
+    /// The definitions of the cluster.
+    pub(super) definitions: DefinitionSet,
+    /// The files and kinds that cannot be read.
+    pub(super) unreadable: Vec<CheckedFile>,
+}
+
+/// Reads the existing objects; the definitions of the cluster only if they are needed.
+pub(super) fn load(
     arguments: &ExistingObjects,
-) -> Result<(Index, Vec<CheckedFile>), Failure> {
+    needs_definitions: bool,
+) -> Result<ExistingState, Failure> {
     let names_cluster = arguments.kubeconfig.is_some() || arguments.context.is_some();
     // The audit lists all objects itself.
-    let (mut index, mut unreadable) = if names_cluster && !arguments.stored {
+    let mut state = if names_cluster && !arguments.stored {
         with_client(arguments, async |client| {
-            list_facts(&client)
+            list_state(&client, needs_definitions)
                 .await
                 .map_err(cluster_list::usage_failure)
         })?
     } else {
-        (Index::default(), Vec::new())
+        ExistingState::default()
     };
     for input in inputs::list_inputs(&arguments.world, &[]) {
         match input.read() {
-            Ok(source) => index.extend(collect_facts(&source)),
-            Err(error) => unreadable.push(CheckedFile {
+            Ok(source) => state.index.extend(collect_facts(&source)),
+            Err(error) => state.unreadable.push(CheckedFile {
                 name: input.name,
                 outcome: Err(error),
             }),
         }
     }
     if arguments.closed {
-        declare_all_known(&mut index);
+        declare_all_known(&mut state.index);
     }
-    Ok((index, unreadable))
+    Ok(state)
 }
 
 /// Runs an operation with a client of the cluster. A client that cannot be built is a usage error.
@@ -106,11 +125,10 @@ pub(super) fn with_client<T>(
     })
 }
 
-/// The facts of all objects that rules look up, and the kinds that may not be listed. At most one page of objects is in
-/// memory.
-async fn list_facts(client: &Client) -> Result<(Index, Vec<CheckedFile>), ListError> {
-    let mut index = Index::default();
-    let mut unreadable = Vec::new();
+/// The facts of all objects that rules look up, the definitions, and the kinds that may not be listed. At most one page
+/// of objects is in memory.
+async fn list_state(client: &Client, needs_definitions: bool) -> Result<ExistingState, ListError> {
+    let mut state = ExistingState::default();
     for (kind, version, name, plural) in INDEXED_KINDS {
         let target = ListTarget {
             version,
@@ -119,21 +137,39 @@ async fn list_facts(client: &Client) -> Result<(Index, Vec<CheckedFile>), ListEr
         };
         let listed = cluster_list::for_each_object(client, &target, |object| {
             // An object that does not fit its type has no facts.
-            let _ = facts::ingest(&mut index, &object);
+            let _ = facts::ingest(&mut state.index, &object);
         });
         match listed.await {
             // Without this mark a rule could not distinguish an absent object from an unknown one.
-            Ok(_) => index.mark_complete(kind),
-            Err(error) => unreadable.push(cluster_list::unreadable_kind(&target, error)?),
+            Ok(_) => state.index.mark_complete(kind),
+            Err(error) => {
+                let kind = cluster_list::unreadable_kind(&target, error)?;
+                state.unreadable.push(kind);
+            }
         }
     }
-    Ok((index, unreadable))
+    if needs_definitions {
+        list_definitions(client, &mut state).await?;
+    }
+    Ok(state)
+}
+
+async fn list_definitions(client: &Client, state: &mut ExistingState) -> Result<(), ListError> {
+    let listed = cluster_list::for_each_object(client, &DEFINITIONS, |definition| {
+        // The API server stores no definition without group, kind or versions.
+        let _ = state.definitions.add(&definition);
+    });
+    if let Err(error) = listed.await {
+        let kind = cluster_list::unreadable_kind(&DEFINITIONS, error)?;
+        state.unreadable.push(kind);
+    }
+    Ok(())
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::cluster_list::tests::fake_api_server;
-    use super::list_facts;
+    use super::super::cluster_list::tests::{fake_api_server, serve_responses, status};
+    use super::list_state;
     use lockkeeper_policies::cluster_view::{ClusterView, Lookup};
     use lockkeeper_policies::index::IndexedKind;
     use serde_json::{Value, json};
@@ -143,7 +179,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn load_index_lists_all_indexed_kinds() {
+    async fn list_state_lists_all_indexed_kinds() {
         let (client, _) = fake_api_server(&[(
             "/apis/scheduling.k8s.io/v1/priorityclasses",
             vec![
@@ -151,12 +187,45 @@ mod tests {
                 vec![class("top", 3)],
             ],
         )]);
-        let (index, unreadable) = list_facts(&client).await.unwrap();
-        assert!(unreadable.is_empty());
+        let state = list_state(&client, false).await.unwrap();
+        assert!(state.unreadable.is_empty());
+        let index = state.index;
         assert_eq!(index.count(IndexedKind::PriorityClass), 3);
         assert!(matches!(index.priority_class("top"), Lookup::Found(it) if it.value == 3));
         assert_eq!(index.priority_class("none"), Lookup::Absent);
         // The kind is not installed, so there are no objects.
         assert_eq!(index.quota("any"), Lookup::Absent);
+    }
+    const DEFINITIONS_PATH: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
+
+    #[tokio::test]
+    async fn list_state_adds_definitions_on_request() {
+        let versions = json!([{"name": "v1", "served": true}]);
+        let spec =
+            json!({"group": "example.com", "names": {"kind": "Widget"}, "versions": versions});
+        let definition = json!({"metadata": {"name": "widgets.example.com"}, "spec": spec});
+        let pages = [(DEFINITIONS_PATH, vec![vec![definition]])];
+        for is_needed in [false, true] {
+            let (client, requests) = fake_api_server(&pages);
+            let state = list_state(&client, is_needed).await.unwrap();
+            assert!(state.unreadable.is_empty());
+            assert_eq!(state.definitions.is_empty(), !is_needed);
+            let requests = requests.lock().unwrap();
+            let is_listed = requests.iter().any(|it| it.starts_with(DEFINITIONS_PATH));
+            assert_eq!(is_listed, is_needed);
+        }
+    }
+
+    #[tokio::test]
+    async fn list_state_without_rights_on_definitions_reports_them() {
+        let (client, _) = serve_responses(|path, _| match path {
+            DEFINITIONS_PATH => (403, status(403, "forbidden")),
+            _ => (404, status(404, "not found")),
+        });
+        let state = list_state(&client, true).await.unwrap();
+        assert!(state.definitions.is_empty());
+        let names: Vec<&str> = state.unreadable.iter().map(|it| &*it.name).collect();
+        let expected = "customresourcedefinitions (apiextensions.k8s.io/v1)";
+        assert_eq!(names, [expected]);
     }
 }

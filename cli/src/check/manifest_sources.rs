@@ -1,14 +1,18 @@
-//! `--crds` and `--old`: manifests of files, folders, charts and git revisions that are not checked themselves.
+//! `--crds` and `--old`: manifests of files, folders, charts and git revisions that are not checked themselves; and
+//! `--schema-location`: JSON Schemas.
 
 use crate::Failure;
 use clap::Args;
 use lockkeeper_api::field_path::FieldPath;
 use lockkeeper_check::report::CheckedFile;
 use lockkeeper_check::{
-    Converter, DefinitionSet, OldObjects, ParsedSource, ReadError, is_definition, worker_pool,
+    Converter, DefinitionSet, OldObjects, ParsedSource, ReadError, SchemaCatalog, SchemaLocation,
+    is_definition, worker_pool,
 };
 use lockkeeper_crdgen::diff::source::{Error, Source, Text};
+use lockkeeper_crdgen::manifests::{TextError, read_file};
 use std::convert::Infallible;
+use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
@@ -17,6 +21,10 @@ pub(super) struct SourceArguments {
     /// Definitions (CRDs) of the kinds to check: a file, folder, chart or git:REV:PATH; repeatable
     #[arg(long, value_name = "SOURCE", conflicts_with = "stored")]
     crds: Vec<ManifestSource>,
+
+    /// JSON Schemas of other kinds: a path template of kubeconform; repeatable
+    #[arg(long, value_name = "TEMPLATE", conflicts_with = "stored")]
+    schema_location: Vec<SchemaLocation>,
 
     /// Check the change from these manifests: a file, folder, git:REV or git:REV:PATH
     #[arg(long, value_name = "SOURCE", conflicts_with = "stored")]
@@ -79,6 +87,16 @@ impl SourceArguments {
         Ok((definitions, unreadable))
     }
 
+    /// The JSON Schemas of `--schema-location`, read on demand.
+    pub(super) fn schemas(&self) -> SchemaCatalog {
+        let read = |path: &str| match read_file(Path::new(path)) {
+            Ok(text) => Ok(Some(text)),
+            Err(TextError::Io(error)) if is_absent(&error) => Ok(None),
+            Err(error) => Err(error.to_string()),
+        };
+        SchemaCatalog::new(self.schema_location.clone(), Box::new(read))
+    }
+
     /// The objects of `--old`, converted like the new ones, and the files that cannot be read.
     pub(super) fn old_objects(
         &self,
@@ -106,6 +124,11 @@ impl SourceArguments {
         });
         Ok((objects, unreadable))
     }
+}
+
+/// Whether there is no such file.
+fn is_absent(error: &io::Error) -> bool {
+    matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory)
 }
 
 /// The texts of a path in a revision; none if the revision does not have the path yet.

@@ -1,7 +1,7 @@
 //! The steps of a check of files: load, collect, check, render.
 
 use super::arguments::{Arguments, FixScope};
-use super::existing_objects;
+use super::existing_objects::{self, ExistingState};
 use super::fix_files::{self, FixSummary};
 use super::inputs::{self, Input};
 use super::printer::Printer;
@@ -90,38 +90,46 @@ impl<'a> Plan<'a> {
         let arguments = self.arguments;
         let mut inputs = inputs::list_inputs(&arguments.paths, &arguments.exclude);
         inputs::mark_patches(&mut inputs);
-        let (index, mut unreadable) = existing_objects::load_index(&arguments.existing)?;
+        let is_fixed = arguments.fix.is_some() || arguments.diff;
+        let needs_definitions = is_fixed || self.needs_definitions();
+        let mut existing = existing_objects::load(&arguments.existing, needs_definitions)?;
+        let (mut definitions, unreadable) = arguments.sources.definitions()?;
+        existing.unreadable.extend(unreadable);
+        definitions.merge(existing.definitions);
+        existing.definitions = definitions;
         let converter = arguments.conversion.converter();
-        let (old_objects, unreadable_old) = arguments
+        let (old_objects, unreadable) = arguments
             .sources
             .old_objects(&arguments.paths, &converter)?;
-        unreadable.extend(unreadable_old);
-        if arguments.fix.is_some() || arguments.diff {
-            let (definitions, _) = arguments.sources.definitions()?;
-            let fixer = self.fixer(&inputs, index.clone(), definitions)?;
+        existing.unreadable.extend(unreadable);
+        if is_fixed {
+            let fixer = self.fixer(&inputs, existing.index.clone(), &existing.definitions)?;
             if arguments.diff {
                 return print_diff(&fixer, &inputs, out);
             }
             print_fix_summary(fix_files::write_fixes(&fixer, &mut inputs)?);
             if fix_files::print_stdin(&inputs, out)? {
                 // Standard output has the corrected text.
-                return self.check(&inputs, index, old_objects, unreadable, &mut stderr());
+                return self.check(&inputs, existing, old_objects, &mut stderr());
             }
         }
-        self.check(&inputs, index, old_objects, unreadable, out)
+        self.check(&inputs, existing, old_objects, out)
+    }
+
+    /// Whether a selected rule uses definitions.
+    fn needs_definitions(&self) -> bool {
+        SCHEMA_RULES.iter().any(|it| self.selection.includes(it))
     }
 
     fn check(
         self,
         inputs: &[Input],
-        mut index: Index,
+        existing: ExistingState,
         old_objects: OldObjects,
-        mut unreadable: Vec<CheckedFile>,
         out: &mut (impl Write + Send),
     ) -> Result<u8, Failure> {
         let arguments = self.arguments;
-        let (definitions, unreadable_definitions) = arguments.sources.definitions()?;
-        unreadable.extend(unreadable_definitions);
+        let mut index = existing.index;
         let format = report::format(arguments.output(), arguments.format_settings());
         // Each file is read once to collect facts and once to check it.
         let mut printer = Printer::new(&*format, out, inputs.len().saturating_mul(2));
@@ -129,18 +137,18 @@ impl<'a> Plan<'a> {
             printer.mute();
         }
         printer.write(&format.head());
-        for file in &unreadable {
+        for file in &existing.unreadable {
             printer.write_file(&format.file(file), Tally::from_checked_file(file));
         }
         let mut converter = arguments.conversion.converter();
         let options = CollectOptions {
             facts: self.selection.needs_other_objects(),
             preemption_loops: self.selection.includes(preemption_loops::RULE),
-            definitions: SCHEMA_RULES.iter().any(|it| self.selection.includes(it)),
+            definitions: self.needs_definitions(),
         };
         let progress = &mut printer.progress;
         let mut collected = collect(inputs, options, &mut converter, &mut index, progress);
-        collected.definitions.merge(definitions);
+        collected.definitions.merge(existing.definitions);
         let loops = if options.preemption_loops {
             let input = &collected.loop_input;
             input.search(&self.config, arguments.kueue_version)
@@ -149,6 +157,7 @@ impl<'a> Plan<'a> {
         };
         let checker = Checker::new(self.settings, index, self.selection, loops)?
             .with_definitions(Arc::new(collected.definitions))
+            .with_schema_catalog(arguments.sources.schemas())
             .with_old_objects(old_objects)
             .with_strict_kinds(arguments.other_kinds.strict)
             .with_cel_cross_check(arguments.verify_cel)?;
@@ -183,7 +192,7 @@ impl<'a> Plan<'a> {
         &self,
         inputs: &[Input],
         mut index: Index,
-        definitions: DefinitionSet,
+        definitions: &DefinitionSet,
     ) -> Result<Fixer, Failure> {
         // A fix edits the text of a file, which has the objects before any conversion.
         let mut converter = Converter::default();
@@ -194,7 +203,7 @@ impl<'a> Plan<'a> {
             definitions: true,
         };
         let mut collected = collect(inputs, options, &mut converter, &mut index, &mut progress);
-        collected.definitions.merge(definitions);
+        collected.definitions.merge(definitions.clone());
         let mut kinds = KindRegistry::new(&self.selection)?;
         kinds.set_definitions(Arc::new(collected.definitions));
         Ok(Fixer {

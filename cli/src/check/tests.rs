@@ -1,8 +1,10 @@
+mod built_in_changes;
 mod cel;
 mod conversion;
 mod definitions;
 mod labels;
 mod preemption_loops;
+mod schema_location;
 mod unreadable_files;
 mod user_rules;
 mod versions;

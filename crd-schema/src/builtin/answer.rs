@@ -56,6 +56,24 @@ impl BuiltInKind {
         Answer { verdict, warnings }
     }
 
+    /// The object that a request would create, valid or not: with defaults, and with what the API server sets. `None` if
+    /// the body cannot be decoded. The cost is linear in the size of the object.
+    #[must_use]
+    pub fn created(&self, request: &Request<'_>) -> Option<Value> {
+        let (mut object, _) = self.decode(request).ok()?;
+        self.set_type(&mut object);
+        self.prepare(&mut object, None, request.namespace);
+        Some(self.stored(object))
+    }
+
+    /// Sets `apiVersion` and `kind`, which a decoded object does not have.
+    fn set_type(&self, object: &mut Value) {
+        if let Value::Object(fields) = object {
+            fields.insert("kind".to_owned(), self.name().into());
+            fields.insert("apiVersion".to_owned(), self.api_version().into());
+        }
+    }
+
     fn root(&self) -> Type {
         Type::Struct(self.definition)
     }
@@ -90,10 +108,7 @@ impl BuiltInKind {
 
     /// Defaults and validates a decoded object.
     fn admit(&self, mut object: Value, request: &Request<'_>) -> Verdict {
-        if let Value::Object(fields) = &mut object {
-            fields.insert("kind".to_owned(), self.name().into());
-            fields.insert("apiVersion".to_owned(), self.api_version().into());
-        }
+        self.set_type(&mut object);
         let old = request.old.map(|old| {
             let mut old = Decoder::new().value(&self.root(), &normalized(old), "");
             self.set_namespace(&mut old, request.namespace);
@@ -108,21 +123,31 @@ impl BuiltInKind {
                 };
             }
         }
-        defaults::set_defaults(*self, &mut object);
-        match &old {
-            None => self.prepare_new(&mut object, request.namespace),
-            Some(old) => self.prepare_change(&mut object, old, request.namespace),
-        }
-        strategy::prepare(*self, &mut object, old.as_ref());
+        self.prepare(&mut object, old.as_ref(), request.namespace);
         let findings = validation::validate(self.group(), self.name(), &object, old.as_ref());
         if findings.is_empty() {
-            // The API server decodes the stored object again, with defaults.
-            defaults::set_defaults(*self, &mut object);
-            let mut stored = encode(&self.root(), &object);
-            strategy::complete(*self, &mut stored);
-            Verdict::Accepted(stored)
+            Verdict::Accepted(self.stored(object))
         } else {
             Verdict::Invalid(findings)
         }
+    }
+
+    /// Sets defaults, and what the API server sets before it validates.
+    fn prepare(&self, object: &mut Value, old: Option<&Value>, namespace: &str) {
+        defaults::set_defaults(*self, object);
+        match old {
+            None => self.prepare_new(object, namespace),
+            Some(old) => self.prepare_change(object, old, namespace),
+        }
+        strategy::prepare(*self, object, old);
+    }
+
+    /// The stored form of a prepared object.
+    fn stored(&self, mut object: Value) -> Value {
+        // The API server decodes the stored object again, with defaults.
+        defaults::set_defaults(*self, &mut object);
+        let mut stored = encode(&self.root(), &object);
+        strategy::complete(*self, &mut stored);
+        stored
     }
 }

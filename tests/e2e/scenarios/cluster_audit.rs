@@ -22,6 +22,10 @@ pub fn scenarios() -> Vec<Scenario> {
             references_resolved_from_cluster,
         ),
         Scenario::new(
+            "check uses the definitions of the cluster",
+            definitions_of_the_cluster_are_used,
+        ),
+        Scenario::new(
             "stored objects are checked, page by page",
             stored_objects_are_checked,
         ),
@@ -101,6 +105,49 @@ fn references_resolved_from_cluster(stage: &mut Fixture, _: Protocol) {
     kubectl.apply(class, &[]).expect_accepted_without_warning();
     let (report, code) = check(&[path], kubectl.kubeconfig());
     assert_eq!((findings(&report), code), (vec![], Some(0)), "{report:#}");
+}
+
+const DEFINITION: &str = "\
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: widgets.example.com}
+spec:
+  group: example.com
+  scope: Namespaced
+  names: {kind: Widget, plural: widgets}
+  versions:
+  - name: v1
+    served: true
+    storage: true
+    schema: {openAPIV3Schema: {type: object, properties: {size: {type: integer}}}}
+";
+
+fn definitions_of_the_cluster_are_used(stage: &mut Fixture, _: Protocol) {
+    let kubectl = start_without_webhook(stage);
+    kubectl
+        .apply(DEFINITION, &[])
+        .expect_accepted_without_warning();
+    let folder = tempfile::TempDir::new().unwrap();
+    let file = folder.path().join("widget.yaml");
+    let widget = "apiVersion: example.com/v1\nkind: Widget\nmetadata: {name: first}\nsize: many\n";
+    fs::write(&file, widget).unwrap();
+    let path = file.to_str().unwrap();
+    // Without a definition the kind is unknown.
+    let alone = lockkeeper::run(&["check", path]);
+    assert!(alone.status.success(), "{alone:?}");
+    let (report, code) = check(&[path], kubectl.kubeconfig());
+    let expected = vec!["SC002 error first size".to_owned()];
+    assert_eq!((findings(&report), code), (expected, Some(1)), "{report:#}");
+
+    // A definition of `--crds` is preferred to that of the cluster.
+    let source = folder.path().join("crd.yaml");
+    fs::write(&source, DEFINITION.replace("integer", "string")).unwrap();
+    let arguments = ["--crds", source.to_str().unwrap(), path];
+    let (report, code) = check(&arguments, kubectl.kubeconfig());
+    assert_eq!((findings(&report), code), (vec![], Some(0)), "{report:#}");
+    kubectl
+        .with_input(&["delete", "-f", "-"], DEFINITION)
+        .expect_accepted();
 }
 
 fn stored_objects_are_checked(stage: &mut Fixture, _: Protocol) {
@@ -229,6 +276,8 @@ fn missing_list_rights_are_reported(stage: &mut Fixture, _: Protocol) {
         ] {
             assert!(printed.contains(part), "{printed}");
         }
+        let lists_definitions = printed.contains("customresourcedefinitions");
+        assert_eq!(lists_definitions, arguments != ["--stored"], "{printed}");
     }
 
     // The missing rights are granted one by one. The API server loads them a moment later.

@@ -7,7 +7,7 @@ use std::path::Path;
 use std::process;
 use tempfile::TempDir;
 
-const DEFINITION: &str = "\
+pub(super) const DEFINITION: &str = "\
 apiVersion: apiextensions.k8s.io/v1
 kind: CustomResourceDefinition
 metadata: {name: widgets.example.com}
@@ -53,7 +53,7 @@ spec:
     schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}
 ";
 
-fn widget(name: &str, spec: &str) -> String {
+pub(super) fn widget(name: &str, spec: &str) -> String {
     format!(
         "apiVersion: example.com/v1\nkind: Widget\nmetadata: {{name: {name}, namespace: a}}\nspec:\n{spec}"
     )
@@ -61,7 +61,7 @@ fn widget(name: &str, spec: &str) -> String {
 
 /// Runs the command in a folder with these files. Returns the output, without the path of the folder, and the exit
 /// code. `{}` in the arguments is replaced by the path of the folder.
-fn run(files: &[(&str, &str)], arguments: &[&str]) -> (String, u8) {
+pub(super) fn run(files: &[(&str, &str)], arguments: &[&str]) -> (String, u8) {
     let folder = TempDir::new().unwrap();
     write(folder.path(), files);
     run_in(folder.path(), arguments)
@@ -91,7 +91,7 @@ fn run_in(folder: &Path, arguments: &[&str]) -> (String, u8) {
 }
 
 /// The lines with findings, without their excerpts.
-fn findings(text: &str) -> Vec<&str> {
+pub(super) fn findings(text: &str) -> Vec<&str> {
     let lines = text.lines();
     lines
         .filter(|it| {

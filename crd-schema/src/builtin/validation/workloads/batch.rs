@@ -220,10 +220,26 @@ fn copy_directives(template: &Value, kept: &mut Value) {
         for key in ["nodeSelector", "tolerations", "schedulingGates"] {
             kept.insert(key.to_owned(), value(spec, key).clone());
         }
-        let node = value(value(spec, "affinity"), "nodeAffinity").clone();
-        if let Some(affinity) = object_at(kept, "affinity") {
-            affinity.insert("nodeAffinity".to_owned(), node);
-        }
+        copy_node_affinity(set(spec, "affinity"), kept);
+    }
+}
+
+/// Copies the node affinity. Without any other affinity, absent and empty affinities are the same.
+fn copy_node_affinity(affinity: Option<&Value>, kept: &mut Map<String, Value>) {
+    let was_set = kept.get("affinity").is_some_and(|it| !it.is_null());
+    if affinity.is_none() && !was_set {
+        return;
+    }
+    let Some(fields) = object_at(kept, "affinity") else {
+        return;
+    };
+    let node = affinity.and_then(|it| set(it, "nodeAffinity")).cloned();
+    match node {
+        Some(node) => fields.insert("nodeAffinity".to_owned(), node),
+        None => fields.remove("nodeAffinity"),
+    };
+    if affinity.is_none() && fields.values().all(Value::is_null) {
+        kept.remove("affinity");
     }
 }
 

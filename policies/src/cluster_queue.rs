@@ -5,7 +5,6 @@ pub(crate) mod borrowing_limit_never_reached;
 pub(crate) mod covered_resources_mismatch;
 mod defaults;
 pub(crate) mod deleted_while_used;
-mod deletion_switch_unused;
 pub(crate) mod flavor_listed_twice;
 pub(crate) mod flavor_preference_unused;
 pub(crate) mod invalid_fair_sharing_weight;
@@ -70,11 +69,7 @@ pub(crate) use queue_rules;
 
 static RULES: &[Rule<ClusterQueue>] = queue_rules!(
     [borrow_without_reclaim::RULE],
-    [
-        limit_without_policy::RULE,
-        deletion_switch_unused::RULE,
-        no_namespace_selected::RULE
-    ]
+    [limit_without_policy::RULE, no_namespace_selected::RULE]
 );
 
 impl ValidatedKind for ClusterQueue {

@@ -2,14 +2,14 @@
 
 use crate::defaulting::Defaults;
 use crate::job_suspend;
-use crate::labels::{disruption_mode_unused, misplaced_key, misspelt_key, unparsable_label_value};
+use crate::labels::{misplaced_key, misspelt_key, unparsable_label_value};
 use crate::queued_job::{
     foreign_controller, owner_changed, priority_changed, queue_changed, queue_in_pod_template,
 };
 use crate::rule::{Context, Operation, Rule};
 use crate::submission::{
-    priority_class_not_allowed, request_too_large, uncovered_resource, unknown_class,
-    unknown_local_queue,
+    disruption_mode_unused, priority_class_not_allowed, request_too_large, uncovered_resource,
+    unknown_class, unknown_local_queue,
 };
 use crate::validated_kind::{ValidatedKind, implement_type_mismatch};
 use k8s_openapi::api::batch::v1::Job;

@@ -1,7 +1,6 @@
 //! Rules for labels and annotations. They apply to every kind with lockkeeper's keys, in its own metadata and in
 //! the metadata of its templates.
 
-pub(crate) mod disruption_mode_unused;
 mod known_keys;
 pub(crate) mod misplaced_key;
 pub(crate) mod misspelt_key;

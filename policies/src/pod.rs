@@ -18,12 +18,12 @@ mod scheduling_group;
 
 use crate::cluster_view::PodPreemptionLabels;
 use crate::defaulting::Defaults;
-use crate::labels::{disruption_mode_unused, misplaced_key, misspelt_key, unparsable_label_value};
+use crate::labels::{misplaced_key, misspelt_key, unparsable_label_value};
 use crate::preemptible_label;
 use crate::rule::{Context, Operation, Rule};
 use crate::submission::{
-    priority_class_not_allowed, request_too_large, uncovered_resource, unknown_class,
-    unknown_local_queue,
+    disruption_mode_unused, priority_class_not_allowed, request_too_large, uncovered_resource,
+    unknown_class, unknown_local_queue,
 };
 use crate::validated_kind::{ValidatedKind, implement_type_mismatch};
 use k8s_openapi::api::core::v1::Pod;

@@ -3,6 +3,7 @@
 //! They read the LocalQueue and the ClusterQueue as they are now. Both may change later, so all rules but that of
 //! priority classes only warn; the controller decides when it admits.
 
+pub(crate) mod disruption_mode_unused;
 pub(crate) mod priority_class_not_allowed;
 pub(crate) mod request_too_large;
 pub(crate) mod uncovered_resource;

@@ -5,6 +5,7 @@ mod bad_input;
 mod borrowing;
 mod connection_faults;
 mod elastic;
+mod elastic_nodes;
 mod faults;
 mod fixture;
 mod held_writes;
@@ -44,6 +45,7 @@ pub fn scenarios() -> Vec<Scenario> {
     add("pods", &pods::TRIALS);
     add("pod groups", &pod_groups::TRIALS);
     add("placement", &placement::TRIALS);
+    add("elastic nodes", &elastic_nodes::TRIALS);
     add("pods ready", &pods_ready::TRIALS);
     add("jobs", &jobs::TRIALS);
     add("adopt", &adopt::TRIALS);

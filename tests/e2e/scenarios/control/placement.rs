@@ -58,7 +58,7 @@ fn open(stage: &mut Fixture, count: usize) -> ControllerFixture<'_> {
 }
 
 /// Pods select these nodes: the other nodes of the cluster have room for everything.
-fn add_nodes(site: &mut ControllerFixture<'_>, name: &str, count: usize) {
+pub(super) fn add_nodes(site: &mut ControllerFixture<'_>, name: &str, count: usize) {
     site.stage.cluster().add_nodes(&Nodes {
         name,
         count,
@@ -78,7 +78,7 @@ fn run_unmanaged(site: &ControllerFixture<'_>, name: &str, class: &str, node: &s
     site.objects.wait_until("Pod", name, is_running);
 }
 
-fn on_small_nodes() -> Value {
+pub(super) fn on_small_nodes() -> Value {
     json!({"spec": {"nodeSelector": {KIND: "small"}}})
 }
 
@@ -120,12 +120,28 @@ fn wait_until_nominated(site: &ControllerFixture<'_>) {
 }
 
 /// Waits until the pods of the gang run, each on the node that it was directed to.
-fn wait_until_placed(site: &ControllerFixture<'_>) {
+pub(super) fn wait_until_placed(site: &ControllerFixture<'_>) {
     let nodes = ["a", "b"].map(|name| {
         let pod = site.objects.wait_until("Pod", name, is_running);
         pod["spec"]["nodeName"].as_str().unwrap().to_owned()
     });
     assert_eq!(nodes, ["small-0", "small-1"]);
+}
+
+/// Waits until a workload does not fit on nodes.
+pub(super) fn wait_until_waiting_for_nodes(site: &ControllerFixture<'_>) {
+    let is_waiting = |it: &Value| {
+        let condition = render::condition(it, "QuotaReserved");
+        condition.is_some_and(|it| it["reason"] == "WaitingForNodes")
+    };
+    let found = crate::wait::until(
+        || {
+            let all = site.objects.list("Workload");
+            Ok(all.iter().any(is_waiting).then_some(()))
+        },
+        || "no workload waits for nodes".to_owned(),
+    );
+    found.unwrap_or_else(|e| panic!("{e}"));
 }
 
 fn gang_preempts_pods(stage: &mut Fixture) {
@@ -154,18 +170,7 @@ fn fits_in_part(stage: &mut Fixture) {
     run_unmanaged(&site, "p0", "low", "small-0");
     run_unmanaged(&site, "p1", "high", "small-1");
     create_gang(&site);
-    let is_waiting = |it: &Value| {
-        let condition = render::condition(it, "QuotaReserved");
-        condition.is_some_and(|it| it["reason"] == "WaitingForNodes")
-    };
-    let found = crate::wait::until(
-        || {
-            let all = site.objects.list("Workload");
-            Ok(all.iter().any(is_waiting).then_some(()))
-        },
-        || "the gang does not wait for nodes".to_owned(),
-    );
-    found.unwrap_or_else(|e| panic!("{e}"));
+    wait_until_waiting_for_nodes(&site);
     for name in ["p0", "p1"] {
         assert!(!is_terminating(&site.objects.get("Pod", name)), "{name}");
     }

@@ -1,20 +1,22 @@
 //! Writes an adoption. Each step can be repeated: a later run continues after the last one that was executed.
 //!
-//! 1. Create the Workload. The controller confirms that it knows it, so that it does not stop the Job later.
+//! 1. Create the Workload. The controller confirms that it knows it, so that it does not stop the job later.
 //! 2. Write the admission into its status.
-//! 3. Set the label of the Job. The controller confirms that it sees the Job with its Workload.
+//! 3. Set the label of the job. The controller confirms that it sees the job with its Workload.
 
-use super::candidate::{admission, exceeds, is_evicted, job_kind, parse};
+use super::candidate::{admission, exceeds, is_evicted, job_key, parse};
 use super::plan::{Plan, Verdict};
-use k8s_openapi::api::batch::v1::Job;
-use kube::api::{DeleteParams, Patch, PatchParams, PostParams, Preconditions};
+use kube::api::{
+    ApiResource, DeleteParams, DynamicObject, GroupVersionKind, Patch, PatchParams, PostParams,
+    Preconditions,
+};
 use kube::{Api, Client, Error};
 use lockkeeper_api::Workload;
 use lockkeeper_api::workload::Admission;
 use lockkeeper_cluster_state::ClusterState;
-use lockkeeper_controller::job_adapters::JobView;
+use lockkeeper_controller::job_adapters::{JobView, KINDS, Resource};
 use lockkeeper_controller::{
-    AdoptionState, JobKey, adoption_admission_patch, adoption_label_patch, adoption_manifest,
+    AdoptionState, adoption_admission_patch, adoption_label_patch, adoption_manifest,
     adoption_state,
 };
 use lockkeeper_kube_support::error_chain::ErrorChain;
@@ -31,7 +33,7 @@ const ATTEMPTS_MAX: usize = 10;
 /// The pause between two reads of a Workload.
 const POLL_PAUSE: Duration = Duration::from_millis(100);
 
-/// Why a Job was not adopted.
+/// Why a job was not adopted.
 #[derive(Debug, thiserror::Error)]
 enum AdoptError {
     /// The API server rejects a request of the impersonated account, or the impersonation.
@@ -54,8 +56,8 @@ enum AdoptError {
     /// The Workload was deleted or evicted meanwhile.
     #[error("its Workload was deleted or evicted meanwhile; is the controller of this version?")]
     WorkloadGone,
-    /// The Job ended, was suspended or was changed since the check of the quota.
-    #[error("the Job has {0} since the check of the quota")]
+    /// The job ended, was suspended or was changed since the check of the quota.
+    #[error("the job has {0} since the check of the quota")]
     JobChanged(&'static str),
     /// Other clients change the object all the time.
     #[error("cannot {action}: the object has changed {ATTEMPTS_MAX} times meanwhile")]
@@ -63,13 +65,13 @@ enum AdoptError {
 }
 
 impl AdoptError {
-    /// Whether the next Job would have the same error.
+    /// Whether the next job would have the same error.
     const fn is_of_cluster(&self) -> bool {
         matches!(self, Self::Forbidden { .. } | Self::NotConfirmed { .. })
     }
 }
 
-/// Adopts the Jobs that fit, one after another, and records the results. `reader` reads, `writer` has the controller's
+/// Adopts the jobs that fit, one after another, and records the results. `reader` reads, `writer` has the controller's
 /// account.
 pub(crate) async fn apply(plan: &mut Plan, reader: Client, writer: Client, timeout: Duration) {
     let cluster = &plan.cluster;
@@ -79,17 +81,20 @@ pub(crate) async fn apply(plan: &mut Plan, reader: Client, writer: Client, timeo
             Verdict::Reserved => None,
             _ => continue,
         };
-        let Some(job) = planned.job.as_deref() else {
+        let kind = planned.name.kind;
+        let (Some(job), Some(of)) = (planned.job.as_deref(), KINDS.get(kind)) else {
             continue;
         };
+        let (namespace, resource) = (&planned.namespace, api_resource(of.resource()));
         let adoption = Adoption {
             cluster,
+            kind,
             job,
-            read_workloads: Api::namespaced(reader.clone(), &planned.namespace),
-            read_jobs: Api::namespaced(reader.clone(), &planned.namespace),
-            write_workloads: Api::namespaced(writer.clone(), &planned.namespace),
-            write_jobs: Api::namespaced(writer.clone(), &planned.namespace),
-            workload: job.workload_name(job_kind()).name().to_owned(),
+            read_workloads: Api::namespaced(reader.clone(), namespace),
+            read_jobs: Api::namespaced_with(reader.clone(), namespace, &resource),
+            write_workloads: Api::namespaced(writer.clone(), namespace),
+            write_jobs: Api::namespaced_with(writer.clone(), namespace, &resource),
+            workload: job.workload_name(kind).name().to_owned(),
             timeout,
         };
         match adoption.run(granted).await {
@@ -104,14 +109,20 @@ pub(crate) async fn apply(plan: &mut Plan, reader: Client, writer: Client, timeo
     }
 }
 
-/// The adoption of one Job.
+fn api_resource(of: Resource) -> ApiResource {
+    let kind = GroupVersionKind::gvk(of.group, of.version, of.kind);
+    ApiResource::from_gvk_with_plural(&kind, of.plural)
+}
+
+/// The adoption of one job.
 struct Adoption<'a> {
     cluster: &'a ClusterState,
+    kind: usize,
     job: &'a JobView,
     read_workloads: Api<Workload>,
-    read_jobs: Api<Job>,
+    read_jobs: Api<DynamicObject>,
     write_workloads: Api<Workload>,
-    write_jobs: Api<Job>,
+    write_jobs: Api<DynamicObject>,
     workload: String,
     timeout: Duration,
 }
@@ -134,10 +145,7 @@ impl Adoption<'_> {
 
     async fn create_workload(&self) -> Result<(), AdoptError> {
         let action = "create its Workload";
-        let key = JobKey {
-            kind: job_kind(),
-            name: self.job.name.clone(),
-        };
+        let key = job_key(self.kind, self.job);
         let manifest = adoption_manifest(&key, self.job).unwrap_or_default();
         let workload: Workload =
             serde_json::from_value(manifest).map_err(|error| AdoptError::Failed {
@@ -191,12 +199,12 @@ impl Adoption<'_> {
     }
 
     async fn label_job(&self) -> Result<(), AdoptError> {
-        let action = "label the Job";
+        let action = "label the job";
         for _ in 0..ATTEMPTS_MAX {
             let workload = self.read_workload().await?;
             let granted = admission(&workload).ok_or(AdoptError::WorkloadGone)?;
             let job = self.read_job().await?;
-            // The label is set already: from now on the Job is in the queue.
+            // The label is set already: from now on the job is in the queue.
             if job.uid == self.job.uid && job.queue == self.job.queue {
                 return Ok(());
             }
@@ -217,7 +225,7 @@ impl Adoption<'_> {
     }
 
     async fn wait_until_complete(&self) -> Result<(), AdoptError> {
-        self.wait("the label of the Job", |it| {
+        self.wait("the label of the job", |it| {
             Ok(adoption_state(it) == AdoptionState::None)
         })
         .await
@@ -261,17 +269,17 @@ impl Adoption<'_> {
     }
 
     async fn read_job(&self) -> Result<JobView, AdoptError> {
-        let action = "read the Job";
+        let action = "read the job";
         let read = self.read_jobs.get_opt(self.job.name.name()).await;
         let read = read.map_err(|error| api_error(action, error))?;
         let job = read.ok_or(AdoptError::JobChanged("been deleted"))?;
         let failed = |reason: String| AdoptError::Failed { action, reason };
         let value: Value = serde_json::to_value(job).map_err(|error| failed(error.to_string()))?;
-        parse(&value).map_err(failed)
+        parse(self.kind, &value).map_err(failed)
     }
 }
 
-/// Errors if a Job is not the one that quota was reserved for.
+/// Errors if a job is not the one that quota was reserved for.
 fn check_unchanged(
     planned: &JobView,
     current: &JobView,

@@ -1,6 +1,6 @@
 //! Plans of adoptions.
 
-use super::objects::ClusterObjects;
+use super::objects::{ClusterObjects, ListedJob};
 use super::plan::{Plan, Verdict};
 use super::quota_check::Settings;
 use super::report::{json_report, text_report};
@@ -98,14 +98,23 @@ fn plan_for(objects: ClusterObjects, names: &[&str]) -> Plan {
     let selection = Selection {
         queue: "q".to_owned(),
         namespace: Some("team".to_owned()),
-        jobs: names.iter().map(|it| (*it).to_owned()).collect(),
+        jobs: names.iter().map(|it| it.parse().unwrap()).collect(),
     };
     let settings = Settings::new(&Config::default(), 1_800_000_000);
     Plan::new(objects, &selection, &settings)
 }
 
+/// Jobs and JobSets, as they are listed.
+fn listed(jobs: Vec<Value>) -> Vec<ListedJob> {
+    let listed = jobs.into_iter().map(|object| ListedJob {
+        kind: usize::from(object["kind"] == "JobSet"),
+        object,
+    });
+    listed.collect()
+}
+
 fn plan(mut objects: ClusterObjects, jobs: Vec<Value>) -> Plan {
-    objects.jobs = jobs;
+    objects.jobs = listed(jobs);
     plan_for(objects, &[])
 }
 
@@ -239,7 +248,7 @@ fn candidacy_skips_jobs_that_are_not_running_without_queue() {
 fn named_job_that_is_skipped_or_missing_is_a_failure() {
     let suspended = with(job("j", 1, 0), &json!({"spec": {"suspend": true}}));
     let mut objects = plain(4);
-    objects.jobs = vec![suspended, job("k", 1, 1)];
+    objects.jobs = listed(vec![suspended, job("k", 1, 1)]);
     let found = plan_for(objects, &["j", "missing"]);
     assert_eq!(found.jobs.len(), 2);
     assert!(!found.is_success());
@@ -365,5 +374,102 @@ fn adopted_job_is_reported_as_such() {
         let found = plan(objects, vec![with(job("j", 1, 0), &adopted)]);
         assert_eq!(results(&found), [expected]);
         assert!(found.is_success());
+    }
+}
+
+/// A running JobSet of one driver and two workers, with two pods each.
+fn job_set(cpu: u32) -> Value {
+    let template = job("s", cpu, 0)["spec"]["template"].clone();
+    let replicated = |name: &str, replicas: u32| {
+        json!({"name": name, "replicas": replicas, "template": {"spec": {
+            "parallelism": 2, "completions": 2, "template": template,
+        }}})
+    };
+    json!({
+        "apiVersion": "jobset.x-k8s.io/v1alpha2", "kind": "JobSet",
+        "metadata": {
+            "name": "s", "namespace": "team", "uid": "uid-s", "resourceVersion": "7",
+            "creationTimestamp": "2026-01-01T00:00:00Z",
+        },
+        "spec": {"replicatedJobs": [replicated("driver", 1), replicated("workers", 2)]},
+    })
+}
+
+#[test]
+fn job_set_gets_pod_sets_of_its_replicated_jobs() {
+    let found = plan(plain(6), vec![job_set(1), job("j", 1, 1)]);
+    let Verdict::Fits(admission) = &found.jobs[0].verdict else {
+        panic!("{:?}", found.jobs[0]);
+    };
+    let pod_sets = admission.pod_set_assignments.iter();
+    let pod_sets: Vec<_> = pod_sets.map(|it| (it.name.as_str(), it.count)).collect();
+    assert_eq!(pod_sets, [("driver", 2), ("workers", 4)]);
+    assert_eq!(found.jobs[0].requests["cpu"], "6");
+    assert!(results(&found)[1].starts_with("j DoesNotFit"), "{found:?}");
+    let text = text_report(&found, false, false);
+    assert!(text.contains("team        jobset/s   q "), "{text}");
+}
+
+#[test]
+fn candidacy_skips_job_sets_that_are_not_running_without_queue() {
+    let owned = json!({"metadata": {"ownerReferences": [
+        {"apiVersion": "example.com/v1", "kind": "Train", "name": "t", "uid": "u", "controller": true},
+    ]}});
+    for (change, expected) in [
+        (
+            json!({"status": {"conditions": [{
+                "type": "Completed", "status": "True", "reason": "", "message": "",
+                "lastTransitionTime": "2026-01-01T00:00:00Z",
+            }]}}),
+            "s Skipped has finished",
+        ),
+        (
+            json!({"spec": {"suspend": true}}),
+            "s Skipped is suspended; set its label lockkeeper.dev/queue-name instead",
+        ),
+        (
+            json!({"spec": {"managedBy": "example.com/other"}}),
+            "s Skipped example.com/other manages it (spec.managedBy), and its pods could not be stopped",
+        ),
+        (
+            owned,
+            "s Skipped Train t controls it; set the label lockkeeper.dev/queue-name in the template of its owner",
+        ),
+        (
+            json!({"metadata": {"labels": {"lockkeeper.dev/queue-name": "other"}}}),
+            "s Skipped is in LocalQueue \"other\" already",
+        ),
+    ] {
+        let found = plan(plain(8), vec![with(job_set(1), &change)]);
+        assert_eq!(results(&found), [expected]);
+    }
+}
+
+#[test]
+fn job_of_job_set_is_skipped_with_its_job_set() {
+    let owned = json!({"metadata": {"ownerReferences": [{
+        "apiVersion": "jobset.x-k8s.io/v1alpha2", "kind": "JobSet", "name": "s", "uid": "uid-s", "controller": true,
+    }]}});
+    check(
+        &owned,
+        "j Skipped JobSet s controls it; adopt jobset/s instead",
+    );
+}
+
+#[test]
+fn name_selects_job_of_its_kind() {
+    for (names, expected) in [
+        (&["s"][..], &["s DoesNotFit"][..]),
+        (&["jobset/s"], &["s Fits"]),
+        (&["jobset/s", "job/s"], &["s DoesNotFit", "s Fits"]),
+    ] {
+        let mut objects = plain(8);
+        objects.jobs = listed(vec![job_set(1), job("s", 100, 0)]);
+        let mut found = results(&plan_for(objects, names));
+        found.sort_unstable();
+        assert_eq!(found.len(), expected.len(), "{names:?} {found:?}");
+        for (line, expected) in found.iter().zip(expected) {
+            assert!(line.starts_with(expected), "{names:?} {line}");
+        }
     }
 }

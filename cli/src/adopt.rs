@@ -1,6 +1,9 @@
 //! `lockkeeper adopt`: imports running Jobs and JobSets into a LocalQueue without stopping them.
 
+mod adoption;
 mod apply;
+#[cfg(test)]
+mod apply_tests;
 mod candidate;
 mod listing;
 mod objects;
@@ -8,6 +11,8 @@ mod plan;
 mod quota_check;
 mod report;
 mod selection;
+#[cfg(test)]
+mod test_objects;
 #[cfg(test)]
 mod tests;
 
@@ -17,7 +22,9 @@ use crate::kubeconfig::{Connection, connect, connect_as};
 use crate::standard_output::print;
 use crate::user_rules::RuleDirs;
 use crate::{Failure, configuration};
+use adoption::Clients;
 use anyhow::{Context, anyhow};
+use apply::ApplyOptions;
 use clap::{Args, ValueEnum};
 use plan::Plan;
 use quota_check::Settings;
@@ -148,8 +155,16 @@ async fn adopt(arguments: &Arguments, loaded: &LoadedConfig) -> Result<Plan, Fai
         let writer = connect_as(file, context, Some(&flags.account))
             .await
             .map_err(Failure::Usage)?;
-        let timeout = Duration::from_secs(flags.timeout);
-        apply::apply(&mut plan, reader.client, writer.client, timeout).await;
+        let clients = Clients {
+            reader: reader.client,
+            writer: writer.client,
+        };
+        let options = ApplyOptions {
+            settings: &settings,
+            is_partial: flags.partial,
+            timeout: Duration::from_secs(flags.timeout),
+        };
+        apply::apply(&mut plan, &clients, &options).await;
     }
     Ok(plan)
 }

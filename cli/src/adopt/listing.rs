@@ -17,10 +17,17 @@ pub(crate) async fn list(
     selection: &Selection,
     selector: Option<&str>,
 ) -> Result<ClusterObjects, ListError> {
-    let mut objects = ClusterObjects::default();
+    let mut jobs = Vec::new();
     for kind in selection.kinds() {
-        list_jobs(client, kind, selection, selector, &mut objects.jobs).await?;
+        list_jobs(client, kind, selection, selector, &mut jobs).await?;
     }
+    let objects = list_cluster(client).await?;
+    Ok(ClusterObjects { jobs, ..objects })
+}
+
+/// Lists all objects that the quota of jobs depends on, without the jobs.
+pub(crate) async fn list_cluster(client: &Client) -> Result<ClusterObjects, ListError> {
+    let mut objects = ClusterObjects::default();
     objects.cluster_queues = typed(client, OWN, "ClusterQueue", "clusterqueues").await?;
     objects.cohorts = typed(client, OWN, "Cohort", "cohorts").await?;
     objects.flavors = typed(client, OWN, "ResourceFlavor", "resourceflavors").await?;

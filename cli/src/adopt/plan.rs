@@ -6,7 +6,7 @@ use super::quota_check::{QuotaCheck, Settings};
 use super::selection::{JobName, Selection};
 use lockkeeper_api::Workload;
 use lockkeeper_api::workload::Admission;
-use lockkeeper_cluster_state::{ClusterState, pod_requests, quantity, workload_key};
+use lockkeeper_cluster_state::{pod_requests, quantity, workload_key};
 use lockkeeper_controller::job_adapters::JobView;
 use lockkeeper_preemption::Amount;
 use serde_json::Value;
@@ -17,8 +17,6 @@ use std::collections::BTreeMap;
 pub(crate) struct Plan {
     /// In the order of creation.
     pub(crate) jobs: Vec<PlannedJob>,
-    /// The objects of the cluster, for priorities.
-    pub(crate) cluster: ClusterState,
     /// Whether all selected jobs are named, so that a skipped one is a failure.
     is_by_name: bool,
 }
@@ -83,7 +81,6 @@ impl Plan {
         jobs.extend(missing);
         Self {
             jobs,
-            cluster: check.into_cluster(),
             is_by_name: !selection.jobs.is_empty(),
         }
     }
@@ -91,6 +88,13 @@ impl Plan {
     /// Whether the jobs that fit may be adopted: all fit, or `is_partial` allows that some do not.
     pub(crate) fn may_apply(&self, is_partial: bool) -> bool {
         is_partial || self.is_success()
+    }
+
+    /// Sets the verdict of the job at a position.
+    pub(crate) fn set_verdict(&mut self, position: usize, verdict: Verdict) {
+        if let Some(planned) = self.jobs.get_mut(position) {
+            planned.verdict = verdict;
+        }
     }
 
     /// Whether no selected job is left out.

@@ -1,6 +1,9 @@
-//! `lockkeeper adopt`: imports running Jobs into a LocalQueue without stopping them.
+//! `lockkeeper adopt`: imports running Jobs and JobSets into a LocalQueue without stopping them.
 
+mod adoption;
 mod apply;
+#[cfg(test)]
+mod apply_tests;
 mod candidate;
 mod listing;
 mod objects;
@@ -8,6 +11,8 @@ mod plan;
 mod quota_check;
 mod report;
 mod selection;
+#[cfg(test)]
+mod test_objects;
 #[cfg(test)]
 mod tests;
 
@@ -17,11 +22,13 @@ use crate::kubeconfig::{Connection, connect, connect_as};
 use crate::standard_output::print;
 use crate::user_rules::RuleDirs;
 use crate::{Failure, configuration};
+use adoption::Clients;
 use anyhow::{Context, anyhow};
+use apply::ApplyOptions;
 use clap::{Args, ValueEnum};
 use plan::Plan;
 use quota_check::Settings;
-use selection::Selection;
+use selection::{JobName, Selection};
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
@@ -30,8 +37,8 @@ use tokio::runtime;
 /// Exit codes, for `--help`.
 pub(crate) const EXIT_CODES: &str = "\
 Exit codes:
-  0  every selected Job fits, or is adopted
-  1  a Job does not fit, or was not adopted
+  0  every selected job fits, or is adopted
+  1  a job does not fit, or was not adopted
   2  usage or configuration error, or the cluster cannot be read
   141  the reader of standard output closed it";
 
@@ -41,23 +48,23 @@ const CONTROLLER_ACCOUNT: &str = "system:serviceaccount:lockkeeper-system:lockke
 /// Flags of `lockkeeper adopt`.
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
-    /// Names of Jobs [default: all running Jobs that the flags select]
+    /// Names: NAME of a Job, job/NAME or jobset/NAME [default: all that run]
     #[arg(value_name = "JOB")]
-    jobs: Vec<String>,
+    jobs: Vec<JobName>,
 
-    /// LocalQueue in the namespace of the Jobs
+    /// LocalQueue in the namespace of the jobs
     #[arg(long, value_name = "LOCALQUEUE")]
     queue: String,
 
-    /// Namespace of the Jobs [default: that of the context]
+    /// Namespace of the jobs [default: that of the context]
     #[arg(long, short)]
     namespace: Option<String>,
 
-    /// Select Jobs in all namespaces, each into its own LocalQueue
+    /// Select jobs in all namespaces, each into its own LocalQueue
     #[arg(long, short = 'A', conflicts_with_all = ["namespace", "jobs"])]
     all_namespaces: bool,
 
-    /// Select Jobs by their labels, as in `kubectl get -l`
+    /// Select jobs by their labels, as in `kubectl get -l`
     #[arg(long, short = 'l', value_name = "SELECTOR")]
     selector: Option<String>,
 
@@ -87,11 +94,11 @@ pub(crate) struct Arguments {
 /// Flags for the writes.
 #[derive(Debug, Args)]
 struct WriteArguments {
-    /// Adopt the Jobs; without it nothing is written
+    /// Adopt the jobs; without it nothing is written
     #[arg(long)]
     apply: bool,
 
-    /// Adopt the Jobs that fit, even if others do not
+    /// Adopt the jobs that fit, even if others do not
     #[arg(long)]
     partial: bool,
 
@@ -99,7 +106,7 @@ struct WriteArguments {
     #[arg(long = "as", value_name = "ACCOUNT", default_value = CONTROLLER_ACCOUNT)]
     account: String,
 
-    /// How long to wait for the controller, for each Job, in seconds
+    /// How long to wait for the controller, for each job, in seconds
     #[arg(long, value_name = "SECONDS", default_value_t = 60, value_parser = clap::value_parser!(u64).range(1..=3600))]
     timeout: u64,
 }
@@ -148,8 +155,16 @@ async fn adopt(arguments: &Arguments, loaded: &LoadedConfig) -> Result<Plan, Fai
         let writer = connect_as(file, context, Some(&flags.account))
             .await
             .map_err(Failure::Usage)?;
-        let timeout = Duration::from_secs(flags.timeout);
-        apply::apply(&mut plan, reader.client, writer.client, timeout).await;
+        let clients = Clients {
+            reader: reader.client,
+            writer: writer.client,
+        };
+        let options = ApplyOptions {
+            settings: &settings,
+            is_partial: flags.partial,
+            timeout: Duration::from_secs(flags.timeout),
+        };
+        apply::apply(&mut plan, &clients, &options).await;
     }
     Ok(plan)
 }

@@ -60,7 +60,7 @@ enum Command {
     /// Validate manifests offline with the same rules
     #[command(after_long_help = check::EXIT_CODES)]
     Check(check::Arguments),
-    /// Import running Jobs into a queue without stopping them
+    /// Import running Jobs and JobSets without stopping them
     #[command(after_long_help = adopt::EXIT_CODES)]
     Adopt(Box<adopt::Arguments>),
     /// Explain the decisions for a scenario file

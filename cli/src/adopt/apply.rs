@@ -1,328 +1,174 @@
-//! Writes an adoption. Each step can be repeated: a later run continues after the last one that was executed.
+//! Writes the adoptions of a plan, step by step for all jobs. A later run continues after the last step.
 //!
-//! 1. Create the Workload. The controller confirms that it knows it, so that it does not stop the Job later.
-//! 2. Write the admission into its status.
-//! 3. Set the label of the Job. The controller confirms that it sees the Job with its Workload.
+//! 1. Create the Workloads. The controller confirms that it knows them, so that it does not stop the jobs later.
+//! 2. Check the quota again: the first steps may take long, and the controller admits other workloads meanwhile.
+//! 3. Write the admissions at once into their status.
+//! 4. Set the labels of the jobs. The controller confirms that it sees the jobs with their Workloads.
 
-use super::candidate::{admission, exceeds, is_evicted, job_kind, parse};
+use super::adoption::{AdoptError, Adoption, Clients};
+use super::listing;
 use super::plan::{Plan, Verdict};
-use k8s_openapi::api::batch::v1::Job;
-use kube::api::{DeleteParams, Patch, PatchParams, PostParams, Preconditions};
-use kube::{Api, Client, Error};
-use lockkeeper_api::Workload;
+use super::quota_check::{QuotaCheck, Settings};
+use crate::check::cluster_list::ListError;
 use lockkeeper_api::workload::Admission;
 use lockkeeper_cluster_state::ClusterState;
-use lockkeeper_controller::job_adapters::JobView;
-use lockkeeper_controller::{
-    AdoptionState, JobKey, adoption_admission_patch, adoption_label_patch, adoption_manifest,
-    adoption_state,
-};
-use lockkeeper_kube_support::error_chain::ErrorChain;
-use serde_json::Value;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
-use tokio::time::{Instant, sleep};
+use std::mem;
+use std::time::Duration;
 
-/// The field manager of the writes.
-const FIELD_MANAGER: &str = "lockkeeper-adopt";
-
-/// The most attempts of a write that conflicts with another one.
-const ATTEMPTS_MAX: usize = 10;
-
-/// The pause between two reads of a Workload.
-const POLL_PAUSE: Duration = Duration::from_millis(100);
-
-/// Why a Job was not adopted.
-#[derive(Debug, thiserror::Error)]
-enum AdoptError {
-    /// The API server rejects a request of the impersonated account, or the impersonation.
-    #[error("the API server forbids to {action}: {reason}")]
-    Forbidden {
-        action: &'static str,
-        reason: String,
-    },
-    /// The API server does not respond, or rejects a request.
-    #[error("cannot {action}: {reason}")]
-    Failed {
-        action: &'static str,
-        reason: String,
-    },
-    /// The controller has not confirmed a step in time.
-    #[error(
-        "the controller has not confirmed {step} within {seconds} s; does it run, in this version?"
-    )]
-    NotConfirmed { step: &'static str, seconds: u64 },
-    /// The Workload was deleted or evicted meanwhile.
-    #[error("its Workload was deleted or evicted meanwhile; is the controller of this version?")]
-    WorkloadGone,
-    /// The Job ended, was suspended or was changed since the check of the quota.
-    #[error("the Job has {0} since the check of the quota")]
-    JobChanged(&'static str),
-    /// Other clients change the object all the time.
-    #[error("cannot {action}: the object has changed {ATTEMPTS_MAX} times meanwhile")]
-    Conflicts { action: &'static str },
+/// How to write the adoptions.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ApplyOptions<'a> {
+    /// The settings that decide whether a job fits.
+    pub(crate) settings: &'a Settings,
+    /// Whether jobs are adopted even if others do not fit.
+    pub(crate) is_partial: bool,
+    /// How long to wait for the controller, for each job and step.
+    pub(crate) timeout: Duration,
 }
 
-impl AdoptError {
-    /// Whether the next Job would have the same error.
-    const fn is_of_cluster(&self) -> bool {
-        matches!(self, Self::Forbidden { .. } | Self::NotConfirmed { .. })
+/// A step of all adoptions, in this order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Step {
+    Create,
+    Observe,
+    Admit,
+    Label,
+    Complete,
+}
+
+/// An adoption that has not failed.
+struct OpenAdoption {
+    /// The position of the job in the plan.
+    position: usize,
+    adoption: Adoption,
+    /// The admission to write; `None` if an earlier run has written it.
+    granted: Option<Admission>,
+}
+
+/// Adopts the jobs that fit, and records the results in the plan.
+pub(crate) async fn apply(plan: &mut Plan, clients: &Clients, options: &ApplyOptions<'_>) {
+    let mut run = Run::new(plan, clients, options.timeout);
+    for step in [Step::Create, Step::Observe] {
+        if !run.advance(step, None).await {
+            return;
+        }
+    }
+    let cluster = match run.check_again(clients, options).await {
+        Ok(cluster) => cluster,
+        Err(error) => return run.fail_all(&error),
+    };
+    if !options.is_partial && !run.plan.is_success() {
+        return run.withdraw_all().await;
+    }
+    for step in [Step::Admit, Step::Label, Step::Complete] {
+        if !run.advance(step, cluster.as_ref()).await {
+            return;
+        }
+    }
+    for open in run.open {
+        run.plan.set_verdict(open.position, Verdict::Adopted);
     }
 }
 
-/// Adopts the Jobs that fit, one after another, and records the results. `reader` reads, `writer` has the controller's
-/// account.
-pub(crate) async fn apply(plan: &mut Plan, reader: Client, writer: Client, timeout: Duration) {
-    let cluster = &plan.cluster;
-    for planned in &mut plan.jobs {
-        let granted = match &planned.verdict {
-            Verdict::Fits(admission) => Some((**admission).clone()),
-            Verdict::Reserved => None,
-            _ => continue,
-        };
-        let Some(job) = planned.job.as_deref() else {
-            continue;
-        };
-        let adoption = Adoption {
-            cluster,
-            job,
-            read_workloads: Api::namespaced(reader.clone(), &planned.namespace),
-            read_jobs: Api::namespaced(reader.clone(), &planned.namespace),
-            write_workloads: Api::namespaced(writer.clone(), &planned.namespace),
-            write_jobs: Api::namespaced(writer.clone(), &planned.namespace),
-            workload: job.workload_name(job_kind()).name().to_owned(),
-            timeout,
-        };
-        match adoption.run(granted).await {
-            Ok(()) => planned.verdict = Verdict::Adopted,
-            Err(error) => {
-                planned.verdict = Verdict::Failed(error.to_string());
-                if error.is_of_cluster() {
-                    break;
+/// The adoptions of a plan.
+struct Run<'a> {
+    plan: &'a mut Plan,
+    open: Vec<OpenAdoption>,
+}
+
+impl<'a> Run<'a> {
+    fn new(plan: &'a mut Plan, clients: &Clients, timeout: Duration) -> Self {
+        let mut open = Vec::new();
+        for (position, planned) in plan.jobs.iter_mut().enumerate() {
+            let granted = match &planned.verdict {
+                Verdict::Fits(admission) => Some((**admission).clone()),
+                Verdict::Reserved => None,
+                _ => continue,
+            };
+            let job = planned.job.take();
+            let adoption =
+                job.and_then(|job| Adoption::new(planned.name.kind, *job, clients, timeout));
+            open.extend(adoption.map(|adoption| OpenAdoption {
+                position,
+                adoption,
+                granted,
+            }));
+        }
+        Self { plan, open }
+    }
+
+    /// Executes a step of all adoptions; those that fail are left out of the next steps. Returns whether to go on.
+    async fn advance(&mut self, step: Step, cluster: Option<&ClusterState>) -> bool {
+        for open in mem::take(&mut self.open) {
+            match open.execute(step, cluster).await {
+                Ok(()) => self.open.push(open),
+                Err(error) => {
+                    let verdict = Verdict::Failed(error.to_string());
+                    self.plan.set_verdict(open.position, verdict);
+                    if error.is_of_cluster() {
+                        return false;
+                    }
                 }
             }
         }
-    }
-}
-
-/// The adoption of one Job.
-struct Adoption<'a> {
-    cluster: &'a ClusterState,
-    job: &'a JobView,
-    read_workloads: Api<Workload>,
-    read_jobs: Api<Job>,
-    write_workloads: Api<Workload>,
-    write_jobs: Api<Job>,
-    workload: String,
-    timeout: Duration,
-}
-
-impl Adoption<'_> {
-    async fn run(&self, granted: Option<Admission>) -> Result<(), AdoptError> {
-        if let Some(granted) = granted {
-            self.create_workload().await?;
-            self.wait_until_observed().await?;
-            self.admit(&granted).await?;
-        }
-        let labelled = self.label_job().await;
-        if let Err(AdoptError::JobChanged(_)) = &labelled {
-            // Its quota would be held for nothing. Without success the controller deletes it later.
-            let _ = self.delete_workload().await;
-        }
-        labelled?;
-        self.wait_until_complete().await
+        true
     }
 
-    async fn create_workload(&self) -> Result<(), AdoptError> {
-        let action = "create its Workload";
-        let key = JobKey {
-            kind: job_kind(),
-            name: self.job.name.clone(),
-        };
-        let manifest = adoption_manifest(&key, self.job).unwrap_or_default();
-        let workload: Workload =
-            serde_json::from_value(manifest).map_err(|error| AdoptError::Failed {
-                action,
-                reason: error.to_string(),
-            })?;
-        let parameters = PostParams {
-            field_manager: Some(FIELD_MANAGER.to_owned()),
-            ..PostParams::default()
-        };
-        match self.write_workloads.create(&parameters, &workload).await {
-            // An earlier run has created it.
-            Err(Error::Api(status)) if status.reason == "AlreadyExists" => Ok(()),
-            Err(error) => Err(api_error(action, error)),
-            Ok(_) => Ok(()),
+    /// Checks the quota of the adoptions without an admission again, and withdraws those that do not fit any more. Returns
+    /// the objects that it was checked with; `None` if there was nothing to check.
+    async fn check_again(
+        &mut self,
+        clients: &Clients,
+        options: &ApplyOptions<'_>,
+    ) -> Result<Option<ClusterState>, ListError> {
+        if self.open.iter().all(|it| it.granted.is_none()) {
+            return Ok(None);
+        }
+        let objects = listing::list_cluster(&clients.reader).await?;
+        let mut check = QuotaCheck::new(&objects, options.settings);
+        for mut open in mem::take(&mut self.open) {
+            if let Some(granted) = &mut open.granted {
+                match check.admit(open.adoption.kind(), open.adoption.job()) {
+                    Ok(admission) => *granted = admission,
+                    Err(reason) => {
+                        open.adoption.withdraw().await;
+                        let reason = format!("its quota was taken meanwhile: {reason}");
+                        self.plan
+                            .set_verdict(open.position, Verdict::DoesNotFit(reason));
+                        continue;
+                    }
+                }
+            }
+            self.open.push(open);
+        }
+        Ok(Some(check.into_cluster()))
+    }
+
+    fn fail_all(self, error: &ListError) {
+        for open in self.open {
+            let verdict = Verdict::Failed(error.to_string());
+            self.plan.set_verdict(open.position, verdict);
         }
     }
 
-    async fn wait_until_observed(&self) -> Result<(), AdoptError> {
-        self.wait("the new Workload", |it| match adoption_state(it) {
-            AdoptionState::Requested => Ok(false),
-            AdoptionState::Observed => Ok(true),
-            AdoptionState::None => Err(AdoptError::WorkloadGone),
-        })
-        .await
-    }
-
-    async fn admit(&self, granted: &Admission) -> Result<(), AdoptError> {
-        let action = "write its admission";
-        for _ in 0..ATTEMPTS_MAX {
-            let workload = self.read_workload().await?;
-            if admission(&workload).is_some() {
-                return Ok(());
-            }
-            let patch =
-                adoption_admission_patch(self.cluster, &workload, granted.clone(), now_ms());
-            let Some(patch) = patch else {
-                return Ok(());
-            };
-            let written = self
-                .write_workloads
-                .patch_status(&self.workload, &parameters(), &Patch::Merge(&patch))
-                .await;
-            match written {
-                Err(error) if is_conflict(&error) => {}
-                Err(error) => return Err(api_error(action, error)),
-                Ok(_) => return Ok(()),
-            }
-        }
-        Err(AdoptError::Conflicts { action })
-    }
-
-    async fn label_job(&self) -> Result<(), AdoptError> {
-        let action = "label the Job";
-        for _ in 0..ATTEMPTS_MAX {
-            let workload = self.read_workload().await?;
-            let granted = admission(&workload).ok_or(AdoptError::WorkloadGone)?;
-            let job = self.read_job().await?;
-            // The label is set already: from now on the Job is in the queue.
-            if job.uid == self.job.uid && job.queue == self.job.queue {
-                return Ok(());
-            }
-            check_unchanged(self.job, &job, granted)?;
-            let patch = adoption_label_patch(&job, &self.job.queue);
-            let name = self.job.name.name();
-            let written = self
-                .write_jobs
-                .patch(name, &parameters(), &Patch::Merge(&patch))
-                .await;
-            match written {
-                Err(error) if is_conflict(&error) => {}
-                Err(error) => return Err(api_error(action, error)),
-                Ok(_) => return Ok(()),
-            }
-        }
-        Err(AdoptError::Conflicts { action })
-    }
-
-    async fn wait_until_complete(&self) -> Result<(), AdoptError> {
-        self.wait("the label of the Job", |it| {
-            Ok(adoption_state(it) == AdoptionState::None)
-        })
-        .await
-    }
-
-    async fn delete_workload(&self) -> Result<(), AdoptError> {
-        let uid = self.read_workload().await?.metadata.uid;
-        let parameters = DeleteParams::background().preconditions(Preconditions {
-            uid,
-            resource_version: None,
-        });
-        let deleted = self.write_workloads.delete(&self.workload, &parameters);
-        let deleted = deleted.await.map(drop);
-        deleted.map_err(|error| api_error("delete its Workload", error))
-    }
-
-    /// Reads the Workload until `is_reached`.
-    async fn wait(
-        &self,
-        step: &'static str,
-        is_reached: impl Fn(&Workload) -> Result<bool, AdoptError>,
-    ) -> Result<(), AdoptError> {
-        let start = Instant::now();
-        loop {
-            if is_reached(&self.read_workload().await?)? {
-                return Ok(());
-            }
-            if start.elapsed() >= self.timeout {
-                let seconds = self.timeout.as_secs();
-                return Err(AdoptError::NotConfirmed { step, seconds });
-            }
-            sleep(POLL_PAUSE).await;
+    /// Deletes the Workloads that have no admission yet.
+    async fn withdraw_all(self) {
+        for open in self.open.iter().filter(|it| it.granted.is_some()) {
+            open.adoption.withdraw().await;
         }
     }
+}
 
-    async fn read_workload(&self) -> Result<Workload, AdoptError> {
-        let read = self.read_workloads.get_opt(&self.workload).await;
-        let read = read.map_err(|error| api_error("read its Workload", error))?;
-        read.filter(|it| !is_evicted(it))
-            .ok_or(AdoptError::WorkloadGone)
+impl OpenAdoption {
+    async fn execute(&self, step: Step, cluster: Option<&ClusterState>) -> Result<(), AdoptError> {
+        let it = &self.adoption;
+        match (step, &self.granted, cluster) {
+            (Step::Create, Some(_), _) => it.create_workload().await,
+            (Step::Observe, Some(_), _) => it.wait_until_observed().await,
+            (Step::Admit, Some(granted), Some(cluster)) => it.admit(cluster, granted).await,
+            (Step::Create | Step::Observe | Step::Admit, ..) => Ok(()),
+            (Step::Label, ..) => it.label_job().await,
+            (Step::Complete, ..) => it.wait_until_complete().await,
+        }
     }
-
-    async fn read_job(&self) -> Result<JobView, AdoptError> {
-        let action = "read the Job";
-        let read = self.read_jobs.get_opt(self.job.name.name()).await;
-        let read = read.map_err(|error| api_error(action, error))?;
-        let job = read.ok_or(AdoptError::JobChanged("been deleted"))?;
-        let failed = |reason: String| AdoptError::Failed { action, reason };
-        let value: Value = serde_json::to_value(job).map_err(|error| failed(error.to_string()))?;
-        parse(&value).map_err(failed)
-    }
-}
-
-/// Errors if a Job is not the one that quota was reserved for.
-fn check_unchanged(
-    planned: &JobView,
-    current: &JobView,
-    granted: &Admission,
-) -> Result<(), AdoptError> {
-    let change = if current.uid != planned.uid || current.is_deleted {
-        "been deleted"
-    } else if current.result.is_some() {
-        "finished"
-    } else if current.is_suspended {
-        "been suspended"
-    } else if exceeds(current, granted) {
-        "got more pods"
-    } else if !current.queue.is_empty() && current.queue != planned.queue {
-        "got another queue"
-    } else {
-        return Ok(());
-    };
-    Err(AdoptError::JobChanged(change))
-}
-
-fn parameters() -> PatchParams {
-    PatchParams {
-        field_manager: Some(FIELD_MANAGER.to_owned()),
-        ..PatchParams::default()
-    }
-}
-
-fn is_conflict(error: &Error) -> bool {
-    matches!(error, Error::Api(status) if status.code == 409)
-}
-
-fn api_error(action: &'static str, error: Error) -> AdoptError {
-    match error {
-        Error::Api(status) if matches!(status.code, 401 | 403) => AdoptError::Forbidden {
-            action,
-            reason: status.message.clone(),
-        },
-        Error::Api(status) => AdoptError::Failed {
-            action,
-            reason: status.message.clone(),
-        },
-        error => AdoptError::Failed {
-            action,
-            reason: ErrorChain(&error).to_string(),
-        },
-    }
-}
-
-/// The current time, in milliseconds since 1970.
-fn now_ms() -> i64 {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH);
-    since.map_or(0, |it| i64::try_from(it.as_millis()).unwrap_or(i64::MAX))
 }

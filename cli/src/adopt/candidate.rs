@@ -1,14 +1,15 @@
-//! Which Jobs can be adopted: running ones that no queue, controller or earlier Workload manages.
+//! Which jobs can be adopted: running ones that no queue, controller or earlier Workload manages.
 
-use super::selection::Selection;
+use super::objects::ListedJob;
+use super::selection::{JobName, Selection, adoptable_kinds};
 use lockkeeper_api::workload::Admission;
 use lockkeeper_api::{Workload, labels};
-use lockkeeper_controller::job_adapters::{JobView, KINDS, owner};
+use lockkeeper_controller::job_adapters::{JobView, KINDS, kind_name, owner};
 use lockkeeper_controller::{AdoptionState, JobKey, adoption_state};
 use serde_json::Value;
 use std::collections::BTreeMap;
 
-/// How a Job relates to the queue.
+/// How a job relates to the queue.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Candidacy {
     /// It has no quota yet.
@@ -17,39 +18,40 @@ pub(crate) enum Candidacy {
     HasQuota,
     /// It was adopted before.
     Adopted,
-    /// Another state of the Job or of its Workload has to end first, with the reason.
+    /// Another state of the job or of its Workload has to end first, with the reason.
     Blocked(String),
-    /// It is no running Job without a queue, with the reason.
+    /// It is no running job without a queue, with the reason.
     Skipped(String),
 }
 
-/// The index of `batch/v1` Jobs among the kinds of jobs.
-pub(crate) fn job_kind() -> usize {
-    KINDS
-        .iter()
-        .position(|it| it.resource().kind == "Job")
-        .unwrap_or_default()
-}
-
-/// Decodes a Job. The error is the problem.
-pub(crate) fn parse(object: &Value) -> Result<JobView, String> {
-    let kind = KINDS.get(job_kind()).ok_or("the kind is not supported")?;
+/// Decodes a job of the kind with this index. The error is the problem.
+pub(crate) fn parse(kind: usize, object: &Value) -> Result<JobView, String> {
+    let kind = KINDS.get(kind).ok_or("the kind is not supported")?;
     kind.parse(object.clone()).map_err(|it| it.to_string())
 }
 
-/// Classifies a Job. `object` is the Job as JSON, `workloads` are those of the cluster by namespace and name.
+/// The key of a job of the kind with this index.
+pub(crate) fn job_key(kind: usize, job: &JobView) -> JobKey {
+    JobKey {
+        kind,
+        name: job.name.clone(),
+    }
+}
+
+/// Classifies a job. `workloads` are those of the cluster by namespace and name.
 pub(crate) fn candidacy(
-    object: &Value,
+    listed: &ListedJob,
     job: &JobView,
     selection: &Selection,
     workloads: &BTreeMap<String, Workload>,
 ) -> Candidacy {
+    let object = &listed.object;
     if let Some(reason) = skip_reason(object, job) {
         return Candidacy::Skipped(reason);
     }
-    let name = job.workload_name(job_kind());
+    let name = job.workload_name(listed.kind);
     let workload = workloads.get(name.key());
-    let own = workload.filter(|it| is_owned_by(it, job));
+    let own = workload.filter(|it| is_owned_by(it, listed.kind, job));
     if let Some(label) = queue_label(object) {
         return labelled(object, job, label, selection, own);
     }
@@ -63,7 +65,7 @@ pub(crate) fn candidacy(
     }
 }
 
-/// Why a Job is not considered, whatever its queue is.
+/// Why a job is not considered, whatever its queue is.
 fn skip_reason(object: &Value, job: &JobView) -> Option<String> {
     if job.result.is_some() {
         return Some("has finished".to_owned());
@@ -74,6 +76,19 @@ fn skip_reason(object: &Value, job: &JobView) -> Option<String> {
     if let Some(manager) = &job.foreign_manager {
         return Some(format!(
             "{manager} manages it (spec.managedBy), and its pods could not be stopped"
+        ));
+    }
+    if let Some((parent, _)) = &job.parent
+        && adoptable_kinds().any(|it| it == parent.kind)
+    {
+        let parent = JobName {
+            kind: parent.kind,
+            name: parent.name.name().to_owned(),
+        };
+        let kind = kind_name(parent.kind);
+        return Some(format!(
+            "{kind} {} controls it; adopt {parent} instead",
+            parent.name
         ));
     }
     if let Some(owner) = controller_of(object) {
@@ -103,11 +118,8 @@ fn queue_label(object: &Value) -> Option<&str> {
     all.get(labels::QUEUE_NAME)?.as_str()
 }
 
-fn is_owned_by(workload: &Workload, job: &JobView) -> bool {
-    let key = JobKey {
-        kind: job_kind(),
-        name: job.name.clone(),
-    };
+fn is_owned_by(workload: &Workload, kind: usize, job: &JobView) -> bool {
+    let key = job_key(kind, job);
     owner(workload).is_some_and(|(owner, uid)| owner == key && uid == job.uid)
 }
 
@@ -139,7 +151,7 @@ fn labelled(
     }
 }
 
-/// A Job without the label that has a Workload.
+/// A job without the label that has a Workload.
 fn interrupted(job: &JobView, own: &Workload, selection: &Selection) -> Candidacy {
     let name = own.metadata.name.as_deref().unwrap_or_default();
     if adoption_state(own) == AdoptionState::None || is_evicted(own) {

@@ -1,33 +1,33 @@
 //! Lists the objects of a cluster.
 
-use super::objects::ClusterObjects;
+use super::objects::{ClusterObjects, ListedJob};
 use super::selection::Selection;
-use crate::check::cluster_list::{ListError, for_each_selected};
+use crate::check::cluster_list::{ListError, for_each_selected, is_served};
 use kube::Client;
 use lockkeeper_check::ListTarget;
+use lockkeeper_controller::job_adapters::KINDS;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 const OWN: &str = "lockkeeper.dev/v1alpha1";
 
-/// Lists the selected Jobs, and all objects that their quota depends on.
+/// Lists the selected jobs, and all objects that their quota depends on.
 pub(crate) async fn list(
     client: &Client,
     selection: &Selection,
     selector: Option<&str>,
 ) -> Result<ClusterObjects, ListError> {
-    let path = match &selection.namespace {
-        Some(namespace) => format!("namespaces/{namespace}/jobs"),
-        None => "jobs".to_owned(),
-    };
-    let jobs = ListTarget {
-        version: "batch/v1",
-        kind: "Job",
-        plural: &path,
-    };
+    let mut jobs = Vec::new();
+    for kind in selection.kinds() {
+        list_jobs(client, kind, selection, selector, &mut jobs).await?;
+    }
+    let objects = list_cluster(client).await?;
+    Ok(ClusterObjects { jobs, ..objects })
+}
+
+/// Lists all objects that the quota of jobs depends on, without the jobs.
+pub(crate) async fn list_cluster(client: &Client) -> Result<ClusterObjects, ListError> {
     let mut objects = ClusterObjects::default();
-    let keep = |it: Value| objects.jobs.push(it);
-    for_each_selected(client, &jobs, selector, keep).await?;
     objects.cluster_queues = typed(client, OWN, "ClusterQueue", "clusterqueues").await?;
     objects.cohorts = typed(client, OWN, "Cohort", "cohorts").await?;
     objects.flavors = typed(client, OWN, "ResourceFlavor", "resourceflavors").await?;
@@ -39,6 +39,37 @@ pub(crate) async fn list(
     // Last, so that the quota in use is as recent as possible.
     objects.workloads = typed(client, OWN, "Workload", "workloads").await?;
     Ok(objects)
+}
+
+/// Adds the selected jobs of a kind; none if the cluster does not have the kind.
+async fn list_jobs(
+    client: &Client,
+    kind: usize,
+    selection: &Selection,
+    selector: Option<&str>,
+    out: &mut Vec<ListedJob>,
+) -> Result<(), ListError> {
+    let Some(of) = KINDS.get(kind) else {
+        return Ok(());
+    };
+    let resource = of.resource();
+    let version = resource.api_version();
+    let path = match &selection.namespace {
+        Some(namespace) => format!("namespaces/{namespace}/{}", resource.plural),
+        None => resource.plural.to_owned(),
+    };
+    let target = ListTarget {
+        version: &version,
+        kind: resource.kind,
+        plural: &path,
+    };
+    // An API server without the kind rejects the list of an account that lacks the permission.
+    if !of.is_built_in() && !is_served(client, &version, resource.plural).await? {
+        return Ok(());
+    }
+    let keep = |object: Value| out.push(ListedJob { kind, object });
+    for_each_selected(client, &target, selector, keep).await?;
+    Ok(())
 }
 
 async fn typed<T: DeserializeOwned>(

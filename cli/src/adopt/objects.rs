@@ -5,11 +5,19 @@ use k8s_openapi::api::scheduling::v1::PriorityClass;
 use lockkeeper_api::{ClusterQueue, Cohort, LocalQueue, ResourceFlavor, Workload};
 use serde_json::Value;
 
+/// A job as JSON.
+#[derive(Clone, Debug)]
+pub(crate) struct ListedJob {
+    /// The index of its kind.
+    pub(crate) kind: usize,
+    pub(crate) object: Value,
+}
+
 /// The objects of a cluster. Objects that cannot be decoded are left out, as by the controller.
 #[derive(Debug, Default)]
 pub(crate) struct ClusterObjects {
-    /// The selected Jobs, as JSON.
-    pub(crate) jobs: Vec<Value>,
+    /// The selected jobs.
+    pub(crate) jobs: Vec<ListedJob>,
     pub(crate) cluster_queues: Vec<ClusterQueue>,
     pub(crate) cohorts: Vec<Cohort>,
     pub(crate) flavors: Vec<ResourceFlavor>,

@@ -1,33 +1,31 @@
-//! The plan of an adoption: which Jobs, whether they fit, and the results of the writes.
+//! The plan of an adoption: which jobs, whether they fit, and the results of the writes.
 
 use super::candidate::{Candidacy, candidacy, parse};
-use super::objects::ClusterObjects;
+use super::objects::{ClusterObjects, ListedJob};
 use super::quota_check::{QuotaCheck, Settings};
-use super::selection::Selection;
+use super::selection::{JobName, Selection};
 use lockkeeper_api::Workload;
 use lockkeeper_api::workload::Admission;
-use lockkeeper_cluster_state::{ClusterState, pod_requests, quantity, workload_key};
+use lockkeeper_cluster_state::{pod_requests, quantity, workload_key};
 use lockkeeper_controller::job_adapters::JobView;
 use lockkeeper_preemption::Amount;
 use serde_json::Value;
 use std::collections::BTreeMap;
 
-/// The plan for all selected Jobs.
+/// The plan for all selected jobs.
 #[derive(Debug)]
 pub(crate) struct Plan {
     /// In the order of creation.
     pub(crate) jobs: Vec<PlannedJob>,
-    /// The objects of the cluster, for priorities.
-    pub(crate) cluster: ClusterState,
-    /// Whether all selected Jobs are named, so that a skipped one is a failure.
+    /// Whether all selected jobs are named, so that a skipped one is a failure.
     is_by_name: bool,
 }
 
-/// A selected Job.
+/// A selected job.
 #[derive(Debug)]
 pub(crate) struct PlannedJob {
     pub(crate) namespace: String,
-    pub(crate) name: String,
+    pub(crate) name: JobName,
     pub(crate) queue: String,
     /// The total requests of its pods, as quantities.
     pub(crate) requests: BTreeMap<String, String>,
@@ -36,7 +34,7 @@ pub(crate) struct PlannedJob {
     pub(crate) job: Option<Box<JobView>>,
 }
 
-/// Whether a Job can be adopted, and whether it was.
+/// Whether a job can be adopted, and whether it was.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Verdict {
     /// It fits, with this admission.
@@ -56,7 +54,7 @@ pub(crate) enum Verdict {
 }
 
 impl Plan {
-    /// Plans the selected Jobs, in the order of their creation: each gets the quota that those before it leave.
+    /// Plans the selected jobs, in the order of their creation: each gets the quota that those before it leave.
     pub(crate) fn new(objects: ClusterObjects, selection: &Selection, settings: &Settings) -> Self {
         let mut check = QuotaCheck::new(&objects, settings);
         let workloads = objects.workloads.into_iter();
@@ -66,14 +64,11 @@ impl Plan {
         listed.sort_by_cached_key(creation_order);
         let mut jobs = Vec::new();
         let mut missing = selection.jobs.clone();
-        for object in listed {
-            let name = text(&object, "/metadata/name");
-            if !selection.jobs.is_empty() && !missing.remove(name) {
+        for job in &listed {
+            if !selection.jobs.is_empty() && !missing.remove(&job_name(job)) {
                 continue;
             }
-            jobs.push(plan_job(
-                &object, selection, settings, &workloads, &mut check,
-            ));
+            jobs.push(plan_job(job, selection, settings, &workloads, &mut check));
         }
         let missing = missing.into_iter().map(|name| PlannedJob {
             namespace: selection.namespace.clone().unwrap_or_default(),
@@ -86,17 +81,23 @@ impl Plan {
         jobs.extend(missing);
         Self {
             jobs,
-            cluster: check.into_cluster(),
             is_by_name: !selection.jobs.is_empty(),
         }
     }
 
-    /// Whether the Jobs that fit may be adopted: all fit, or `is_partial` allows that some do not.
+    /// Whether the jobs that fit may be adopted: all fit, or `is_partial` allows that some do not.
     pub(crate) fn may_apply(&self, is_partial: bool) -> bool {
         is_partial || self.is_success()
     }
 
-    /// Whether no selected Job is left out.
+    /// Sets the verdict of the job at a position.
+    pub(crate) fn set_verdict(&mut self, position: usize, verdict: Verdict) {
+        if let Some(planned) = self.jobs.get_mut(position) {
+            planned.verdict = verdict;
+        }
+    }
+
+    /// Whether no selected job is left out.
     pub(crate) fn is_success(&self) -> bool {
         self.jobs.iter().all(|it| match it.verdict {
             Verdict::DoesNotFit(_) | Verdict::Failed(_) => false,
@@ -107,21 +108,22 @@ impl Plan {
 }
 
 fn plan_job(
-    object: &Value,
+    listed: &ListedJob,
     selection: &Selection,
     settings: &Settings,
     workloads: &BTreeMap<String, Workload>,
     check: &mut QuotaCheck,
 ) -> PlannedJob {
+    let (kind, object) = (listed.kind, &listed.object);
     let mut planned = PlannedJob {
         namespace: text(object, "/metadata/namespace").to_owned(),
-        name: text(object, "/metadata/name").to_owned(),
+        name: job_name(listed),
         queue: selection.queue.clone(),
         requests: BTreeMap::new(),
         verdict: Verdict::Reserved,
         job: None,
     };
-    let mut job = match parse(object) {
+    let mut job = match parse(kind, object) {
         Ok(job) => job,
         Err(problem) => {
             planned.verdict = Verdict::DoesNotFit(format!("cannot be decoded: {problem}"));
@@ -129,14 +131,14 @@ fn plan_job(
         }
     };
     planned.requests = requests(&job);
-    planned.verdict = match candidacy(object, &job, selection, workloads) {
+    planned.verdict = match candidacy(listed, &job, selection, workloads) {
         Candidacy::Skipped(reason) => Verdict::Skipped(reason),
         Candidacy::Blocked(reason) => Verdict::DoesNotFit(reason),
         Candidacy::Adopted => Verdict::AlreadyAdopted,
         Candidacy::HasQuota => Verdict::Reserved,
         Candidacy::NeedsQuota => {
             job.queue.clone_from(&selection.queue);
-            match too_large(object, settings).map_or_else(|| check.admit(&job), Err) {
+            match too_large(object, settings).map_or_else(|| check.admit(kind, &job), Err) {
                 Ok(admission) => Verdict::Fits(Box::new(admission)),
                 Err(reason) => Verdict::DoesNotFit(reason),
             }
@@ -147,7 +149,7 @@ fn plan_job(
     planned
 }
 
-/// The reason if the spec of a Job is larger than the controller accepts.
+/// The reason if the spec of a job is larger than the controller accepts.
 fn too_large(object: &Value, settings: &Settings) -> Option<String> {
     let bytes = object.get("spec").map_or(0, |it| it.to_string().len());
     let max = settings.job_spec_max_bytes;
@@ -156,7 +158,7 @@ fn too_large(object: &Value, settings: &Settings) -> Option<String> {
     })
 }
 
-/// The total requests of the pods of a Job; none if they are invalid.
+/// The total requests of the pods of a job; none if they are invalid.
 fn requests(job: &JobView) -> BTreeMap<String, String> {
     let mut sums: BTreeMap<String, Amount> = BTreeMap::new();
     for pod_set in &job.pod_sets {
@@ -179,13 +181,20 @@ fn requests(job: &JobView) -> BTreeMap<String, String> {
 }
 
 /// The time of creation, namespace and name. Times in RFC 3339 with seconds sort as text.
-fn creation_order(object: &Value) -> [String; 3] {
+fn creation_order(job: &ListedJob) -> [String; 3] {
     let fields = [
         "/metadata/creationTimestamp",
         "/metadata/namespace",
         "/metadata/name",
     ];
-    fields.map(|field| text(object, field).to_owned())
+    fields.map(|field| text(&job.object, field).to_owned())
+}
+
+fn job_name(job: &ListedJob) -> JobName {
+    JobName {
+        kind: job.kind,
+        name: text(&job.object, "/metadata/name").to_owned(),
+    }
 }
 
 fn text<'a>(object: &'a Value, field: &str) -> &'a str {

@@ -1,6 +1,6 @@
-//! Whether Jobs fit into the free quota, one after another, without preemption.
+//! Whether jobs fit into the free quota, one after another, without preemption.
 
-use super::candidate::job_kind;
+use super::candidate::job_key;
 use super::objects::ClusterObjects;
 use k8s_openapi::api::core::v1::{
     Affinity, NodeAffinity, NodeSelector, NodeSelectorRequirement, NodeSelectorTerm, PodSpec,
@@ -13,8 +13,8 @@ use lockkeeper_cluster_state::{
     ClusterState, Completeness, NotQueuedReason, WorkloadPhase, admission, pending_message,
     uncovered_resources_message, workload_key,
 };
+use lockkeeper_controller::adoption_manifest;
 use lockkeeper_controller::job_adapters::JobView;
-use lockkeeper_controller::{JobKey, adoption_manifest};
 use lockkeeper_preemption::requeue::RequeueSettings;
 use lockkeeper_preemption::{Decision, Options};
 use std::collections::{BTreeMap, BTreeSet};
@@ -26,7 +26,7 @@ pub(crate) struct Settings {
     options: Options,
     requeue: RequeueSettings,
     excluded_prefixes: Vec<String>,
-    /// The largest spec of a Job that the controller admits, in bytes.
+    /// The largest spec of a job that the controller admits, in bytes.
     pub(crate) job_spec_max_bytes: usize,
     now_ms: i64,
 }
@@ -35,7 +35,7 @@ impl Settings {
     /// The settings of the controller's configuration. `now_s` is in seconds since 1970.
     pub(crate) fn new(config: &Config, now_s: i64) -> Self {
         let mut options = scheduling_options(config);
-        // A running Job has all its pods: fewer cannot be admitted.
+        // A running job has all its pods: fewer cannot be admitted.
         options.disable_partial_admission = true;
         Self {
             options,
@@ -47,7 +47,7 @@ impl Settings {
     }
 }
 
-/// The quota of a cluster, with the Jobs that were found to fit.
+/// The quota of a cluster, with the jobs that were found to fit.
 #[derive(Debug)]
 pub(crate) struct QuotaCheck {
     cluster: ClusterState,
@@ -57,7 +57,7 @@ pub(crate) struct QuotaCheck {
 }
 
 impl QuotaCheck {
-    /// The quota that the admitted workloads of a cluster leave. Pending workloads do not count: the pods of a running Job
+    /// The quota that the admitted workloads of a cluster leave. Pending workloads do not count: the pods of a running job
     /// use resources already.
     pub(crate) fn new(objects: &ClusterObjects, settings: &Settings) -> Self {
         let (options, requeue) = (settings.options.clone(), settings.requeue.clone());
@@ -66,7 +66,7 @@ impl QuotaCheck {
         cluster.set_now(settings.now_ms);
         for flavor in &objects.flavors {
             let mut flavor = flavor.clone();
-            // The controller adds them to a Job that it starts; running pods have only their own.
+            // The controller adds them to a job that it starts; running pods have only their own.
             flavor.spec.tolerations = Vec::new();
             cluster.set_resource_flavor(&flavor);
         }
@@ -111,9 +111,9 @@ impl QuotaCheck {
         self.cluster
     }
 
-    /// Reserves the quota of a Job in the LocalQueue of its view. The error is the reason why it does not fit.
-    pub(crate) fn admit(&mut self, job: &JobView) -> Result<Admission, String> {
-        let workload = self.workload(job)?;
+    /// Reserves the quota of a job of the kind with this index in the LocalQueue of its view. The error is the reason why it does not fit.
+    pub(crate) fn admit(&mut self, kind: usize, job: &JobView) -> Result<Admission, String> {
+        let workload = self.workload(kind, job)?;
         let key = workload_key(&workload);
         let phase = self.cluster.set_workload(Arc::clone(&workload));
         let admitted = match phase {
@@ -185,12 +185,9 @@ impl QuotaCheck {
     }
 
     /// The workload of a job, whose pods can use only the flavors that they select.
-    fn workload(&self, job: &JobView) -> Result<Arc<Workload>, String> {
-        let key = JobKey {
-            kind: job_kind(),
-            name: job.name.clone(),
-        };
-        let manifest = adoption_manifest(&key, job).ok_or("it has no pod template")?;
+    fn workload(&self, kind: usize, job: &JobView) -> Result<Arc<Workload>, String> {
+        let manifest =
+            adoption_manifest(&job_key(kind, job), job).ok_or("it has no pod template")?;
         let mut workload: Workload =
             serde_json::from_value(manifest).map_err(|error| error.to_string())?;
         for pod_set in &mut workload.spec.pod_sets {
@@ -230,7 +227,7 @@ impl QuotaCheck {
 }
 
 /// Restricts a pod to flavors without the node labels that it does not select. The controller adds the labels of a flavor to
-/// a Job that it starts, but cannot add them to running pods.
+/// a job that it starts, but cannot add them to running pods.
 fn exclude_unselected_flavors(spec: &mut PodSpec, label_keys: &BTreeSet<String>) {
     let selected: BTreeSet<String> = selected_labels(spec).into_keys().collect();
     let absent: Vec<NodeSelectorRequirement> = label_keys

@@ -1,6 +1,7 @@
 //! The report of an adoption, as text and as JSON.
 
 use super::plan::{Plan, PlannedJob, Verdict};
+use lockkeeper_controller::job_adapters::kind_name;
 use serde_json::{Value, json};
 use std::fmt::Write;
 
@@ -10,7 +11,7 @@ const HEAD: [&str; 5] = ["NAMESPACE", "JOB", "QUEUE", "REQUESTS", "RESULT"];
 /// The table, and a line that says what was written.
 pub(crate) fn text_report(plan: &Plan, is_applied: bool, is_partial: bool) -> String {
     if plan.jobs.is_empty() {
-        return "No Jobs found; nothing to adopt.\n".to_owned();
+        return "No Jobs or JobSets found; nothing to adopt.\n".to_owned();
     }
     let rows: Vec<[String; 5]> = plan.jobs.iter().map(row).collect();
     let mut out = String::new();
@@ -43,7 +44,7 @@ fn row(job: &PlannedJob) -> [String; 5] {
     };
     [
         job.namespace.clone(),
-        job.name.clone(),
+        job.name.to_string(),
         job.queue.clone(),
         requests.join(", "),
         result,
@@ -92,7 +93,8 @@ fn job_json(job: &PlannedJob) -> Value {
     let (result, reason) = result(&job.verdict);
     let mut out = json!({
         "namespace": job.namespace,
-        "name": job.name,
+        "kind": kind_name(job.name.kind),
+        "name": job.name.name,
         "queue": job.queue,
         "requests": job.requests,
         "result": result,

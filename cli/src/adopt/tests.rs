@@ -3,122 +3,26 @@
 use super::objects::ClusterObjects;
 use super::plan::{Plan, Verdict};
 use super::quota_check::Settings;
-use super::report::{json_report, text_report};
+use super::report::text_report;
 use super::selection::Selection;
+use super::test_objects::{cluster, job, listed, plain, results, typed, with};
 use lockkeeper_api::config::Config;
 use lockkeeper_controller::job_adapters::KINDS;
-use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
-
-fn typed<T: DeserializeOwned>(object: Value) -> T {
-    serde_json::from_value(object).unwrap()
-}
-
-/// A queue of this many CPUs of each flavor, for the LocalQueue `q` in the namespace `team`.
-fn cluster(flavors: &[(&str, Value, u32)]) -> ClusterObjects {
-    let quotas: Vec<Value> = flavors
-        .iter()
-        .map(|(name, _, cpu)| {
-            json!({"name": name, "resources": [{"name": "cpu", "nominalQuota": cpu}]})
-        })
-        .collect();
-    ClusterObjects {
-        cluster_queues: vec![typed(json!({
-            "apiVersion": "lockkeeper.dev/v1alpha1", "kind": "ClusterQueue",
-            "metadata": {"name": "main"},
-            "spec": {
-                "namespaceSelector": {},
-                "resourceGroups": [{"coveredResources": ["cpu"], "flavors": quotas}],
-                "preemption": {"withinClusterQueue": "LowerPriority"},
-            },
-        }))],
-        flavors: flavors
-            .iter()
-            .map(|(name, spec, _)| {
-                typed(json!({
-                    "apiVersion": "lockkeeper.dev/v1alpha1", "kind": "ResourceFlavor",
-                    "metadata": {"name": name}, "spec": spec,
-                }))
-            })
-            .collect(),
-        local_queues: vec![typed(json!({
-            "apiVersion": "lockkeeper.dev/v1alpha1", "kind": "LocalQueue",
-            "metadata": {"name": "q", "namespace": "team"},
-            "spec": {"clusterQueue": "main"},
-        }))],
-        namespaces: vec![typed(json!({"metadata": {"name": "team"}}))],
-        ..ClusterObjects::default()
-    }
-}
-
-fn plain(cpu: u32) -> ClusterObjects {
-    cluster(&[("default", json!({}), cpu)])
-}
-
-/// A running Job of one pod, created at this minute.
-fn job(name: &str, cpu: u32, minute: u32) -> Value {
-    json!({
-        "apiVersion": "batch/v1", "kind": "Job",
-        "metadata": {
-            "name": name, "namespace": "team", "uid": format!("uid-{name}"), "resourceVersion": "7",
-            "creationTimestamp": format!("2026-01-01T00:{minute:02}:00Z"),
-        },
-        "spec": {"parallelism": 1, "completions": 1, "template": {"spec": {
-            "restartPolicy": "Never",
-            "containers": [{"name": "a", "image": "registry.example.com/a:1", "resources": {"requests": {"cpu": cpu}}}],
-        }}},
-        "status": {"active": 1, "startTime": "2026-01-01T01:00:00Z"},
-    })
-}
-
-fn with(mut object: Value, change: &Value) -> Value {
-    merge(&mut object, change);
-    object
-}
-
-/// Applies a merge patch (RFC 7386).
-fn merge(object: &mut Value, change: &Value) {
-    let Some(changes) = change.as_object() else {
-        *object = change.clone();
-        return;
-    };
-    if !object.is_object() {
-        *object = json!({});
-    }
-    for (key, value) in changes {
-        if value.is_null() {
-            object.as_object_mut().unwrap().remove(key);
-        } else {
-            merge(&mut object[key.as_str()], value);
-        }
-    }
-}
 
 fn plan_for(objects: ClusterObjects, names: &[&str]) -> Plan {
     let selection = Selection {
         queue: "q".to_owned(),
         namespace: Some("team".to_owned()),
-        jobs: names.iter().map(|it| (*it).to_owned()).collect(),
+        jobs: names.iter().map(|it| it.parse().unwrap()).collect(),
     };
     let settings = Settings::new(&Config::default(), 1_800_000_000);
     Plan::new(objects, &selection, &settings)
 }
 
 fn plan(mut objects: ClusterObjects, jobs: Vec<Value>) -> Plan {
-    objects.jobs = jobs;
+    objects.jobs = listed(jobs);
     plan_for(objects, &[])
-}
-
-/// Name, result and reason of each Job.
-fn results(plan: &Plan) -> Vec<String> {
-    let report: Value = serde_json::from_str(&json_report(plan, false).unwrap()).unwrap();
-    let jobs = report["jobs"].as_array().unwrap().iter();
-    jobs.map(|it| {
-        let text = |key: &str| it[key].as_str().unwrap_or_default().to_owned();
-        let line = [text("name"), text("result"), text("reason")].join(" ");
-        line.trim_end().to_owned()
-    })
-    .collect()
 }
 
 #[track_caller]
@@ -239,7 +143,7 @@ fn candidacy_skips_jobs_that_are_not_running_without_queue() {
 fn named_job_that_is_skipped_or_missing_is_a_failure() {
     let suspended = with(job("j", 1, 0), &json!({"spec": {"suspend": true}}));
     let mut objects = plain(4);
-    objects.jobs = vec![suspended, job("k", 1, 1)];
+    objects.jobs = listed(vec![suspended, job("k", 1, 1)]);
     let found = plan_for(objects, &["j", "missing"]);
     assert_eq!(found.jobs.len(), 2);
     assert!(!found.is_success());
@@ -365,5 +269,102 @@ fn adopted_job_is_reported_as_such() {
         let found = plan(objects, vec![with(job("j", 1, 0), &adopted)]);
         assert_eq!(results(&found), [expected]);
         assert!(found.is_success());
+    }
+}
+
+/// A running JobSet of one driver and two workers, with two pods each.
+fn job_set(cpu: u32) -> Value {
+    let template = job("s", cpu, 0)["spec"]["template"].clone();
+    let replicated = |name: &str, replicas: u32| {
+        json!({"name": name, "replicas": replicas, "template": {"spec": {
+            "parallelism": 2, "completions": 2, "template": template,
+        }}})
+    };
+    json!({
+        "apiVersion": "jobset.x-k8s.io/v1alpha2", "kind": "JobSet",
+        "metadata": {
+            "name": "s", "namespace": "team", "uid": "uid-s", "resourceVersion": "7",
+            "creationTimestamp": "2026-01-01T00:00:00Z",
+        },
+        "spec": {"replicatedJobs": [replicated("driver", 1), replicated("workers", 2)]},
+    })
+}
+
+#[test]
+fn job_set_gets_pod_sets_of_its_replicated_jobs() {
+    let found = plan(plain(6), vec![job_set(1), job("j", 1, 1)]);
+    let Verdict::Fits(admission) = &found.jobs[0].verdict else {
+        panic!("{:?}", found.jobs[0]);
+    };
+    let pod_sets = admission.pod_set_assignments.iter();
+    let pod_sets: Vec<_> = pod_sets.map(|it| (it.name.as_str(), it.count)).collect();
+    assert_eq!(pod_sets, [("driver", 2), ("workers", 4)]);
+    assert_eq!(found.jobs[0].requests["cpu"], "6");
+    assert!(results(&found)[1].starts_with("j DoesNotFit"), "{found:?}");
+    let text = text_report(&found, false, false);
+    assert!(text.contains("team        jobset/s   q "), "{text}");
+}
+
+#[test]
+fn candidacy_skips_job_sets_that_are_not_running_without_queue() {
+    let owned = json!({"metadata": {"ownerReferences": [
+        {"apiVersion": "example.com/v1", "kind": "Train", "name": "t", "uid": "u", "controller": true},
+    ]}});
+    for (change, expected) in [
+        (
+            json!({"status": {"conditions": [{
+                "type": "Completed", "status": "True", "reason": "", "message": "",
+                "lastTransitionTime": "2026-01-01T00:00:00Z",
+            }]}}),
+            "s Skipped has finished",
+        ),
+        (
+            json!({"spec": {"suspend": true}}),
+            "s Skipped is suspended; set its label lockkeeper.dev/queue-name instead",
+        ),
+        (
+            json!({"spec": {"managedBy": "example.com/other"}}),
+            "s Skipped example.com/other manages it (spec.managedBy), and its pods could not be stopped",
+        ),
+        (
+            owned,
+            "s Skipped Train t controls it; set the label lockkeeper.dev/queue-name in the template of its owner",
+        ),
+        (
+            json!({"metadata": {"labels": {"lockkeeper.dev/queue-name": "other"}}}),
+            "s Skipped is in LocalQueue \"other\" already",
+        ),
+    ] {
+        let found = plan(plain(8), vec![with(job_set(1), &change)]);
+        assert_eq!(results(&found), [expected]);
+    }
+}
+
+#[test]
+fn job_of_job_set_is_skipped_with_its_job_set() {
+    let owned = json!({"metadata": {"ownerReferences": [{
+        "apiVersion": "jobset.x-k8s.io/v1alpha2", "kind": "JobSet", "name": "s", "uid": "uid-s", "controller": true,
+    }]}});
+    check(
+        &owned,
+        "j Skipped JobSet s controls it; adopt jobset/s instead",
+    );
+}
+
+#[test]
+fn name_selects_job_of_its_kind() {
+    for (names, expected) in [
+        (&["s"][..], &["s DoesNotFit"][..]),
+        (&["jobset/s"], &["s Fits"]),
+        (&["jobset/s", "job/s"], &["s DoesNotFit", "s Fits"]),
+    ] {
+        let mut objects = plain(8);
+        objects.jobs = listed(vec![job_set(1), job("s", 100, 0)]);
+        let mut found = results(&plan_for(objects, names));
+        found.sort_unstable();
+        assert_eq!(found.len(), expected.len(), "{names:?} {found:?}");
+        for (line, expected) in found.iter().zip(expected) {
+            assert!(line.starts_with(expected), "{names:?} {line}");
+        }
     }
 }

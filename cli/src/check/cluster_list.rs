@@ -113,6 +113,25 @@ pub(crate) async fn for_each_selected(
     Err(ListError::Failed { what, reason })
 }
 
+/// Whether the cluster serves a kind, by discovery, which every account may read. `version` is `group/version`.
+pub(crate) async fn is_served(
+    client: &Client,
+    version: &str,
+    plural: &str,
+) -> Result<bool, ListError> {
+    let what = || format!("the kinds of {version}");
+    let limit = Duration::from_secs(PAGE_TIMEOUT_SECONDS);
+    match timeout(limit, client.list_api_group_resources(version)).await {
+        Ok(Ok(found)) => Ok(found.resources.iter().any(|it| it.name == plural)),
+        Ok(Err(kube::Error::Api(status))) if status.code == 404 => Ok(false),
+        Ok(Err(error)) => Err(ListError::Failed {
+            what: what(),
+            reason: ErrorChain(&error).to_string(),
+        }),
+        Err(_) => Err(ListError::Timeout { what: what() }),
+    }
+}
+
 async fn try_list(
     client: &Client,
     target: &ListTarget<'_>,
@@ -203,7 +222,7 @@ fn description(target: &ListTarget<'_>) -> String {
 
 #[cfg(test)]
 pub(super) mod tests {
-    use super::{ListError, ListStatus, ListTarget, for_each_object};
+    use super::{ListError, ListStatus, ListTarget, for_each_object, is_served};
     use kube::Client;
     use kube::client::Body;
     use serde_json::{Value, json};
@@ -298,6 +317,34 @@ pub(super) mod tests {
                 "/api/v1/pods?&limit=250&continue=1"
             ]
         );
+    }
+
+    #[tokio::test]
+    async fn kind_is_served_if_discovery_lists_it() {
+        let resources = json!({"kind": "APIResourceList", "groupVersion": "example.com/v1", "resources": [
+            {"name": "jobsets", "singularName": "", "namespaced": true, "kind": "JobSet", "verbs": []},
+        ]});
+        for (code, body, plural, expected) in [
+            (200, resources.clone(), "jobsets", Ok(true)),
+            (200, resources, "others", Ok(false)),
+            (404, status(404, "not found"), "jobsets", Ok(false)),
+            (
+                500,
+                status(500, "etcd is down"),
+                "jobsets",
+                Err("cannot list the kinds of example.com/v1"),
+            ),
+        ] {
+            let (client, _) = serve_responses(move |_, _| (code, body.clone()));
+            let served = is_served(&client, "example.com/v1", plural).await;
+            match (served, expected) {
+                (Ok(served), Ok(expected)) => assert_eq!(served, expected, "{code} {plural}"),
+                (Err(error), Err(expected)) => {
+                    assert!(error.to_string().starts_with(expected), "{error}")
+                }
+                (served, _) => panic!("{code} {plural}: {served:?}"),
+            }
+        }
     }
 
     #[tokio::test]

@@ -1,20 +1,25 @@
-//! `lockkeeper adopt` imports running Jobs, with the webhook and the admission policies.
+//! `lockkeeper adopt` imports running Jobs and JobSets, with the webhook and the admission policies.
 
 use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
 
 use super::fixture::{self, ControllerFixture, NO_LEADER_ELECTION};
-use super::{Trial, render};
+use super::jobs::{driver_and_workers, job_set_status};
+use super::{Trial, quota_use, render};
 use crate::fixture::{DEFAULTS, Fixture};
 use crate::kubectl::Kubectl;
-use crate::lockkeeper;
+use crate::lockkeeper::{self, Protocol};
 use crate::scenarios::tenants::install_policies;
 
-pub const TRIALS: [Trial; 4] = [
+pub const TRIALS: [Trial; 5] = [
     (
         "running Jobs get quota and keep their pods",
         running_jobs_are_adopted,
+    ),
+    (
+        "a running JobSet gets quota and is not suspended",
+        running_job_set_is_adopted,
     ),
     (
         "a Job that does not fit prevents all writes",
@@ -169,6 +174,59 @@ fn running_jobs_are_adopted(stage: &mut Fixture) {
     });
 }
 
+/// No controller acts on JobSets here: the test writes the status.
+fn running_job_set_is_adopted(stage: &mut Fixture) {
+    stage.register_server(Protocol::Http1, DEFAULTS);
+    stage.cluster_mut().install_jobset();
+    with_policies(stage, |site| {
+        let mut object = driver_and_workers();
+        object["metadata"]["labels"] = json!({});
+        object["spec"]["suspend"] = json!(false);
+        object["spec"]["replicatedJobs"][1]["replicas"] = json!(1);
+        site.objects.create(&object);
+        site.objects
+            .patch_status("JobSet", "train", &job_set_status(1, 1));
+        start_job(site, "train", 4, 1);
+        let before = site.objects.get("JobSet", "train")["spec"].clone();
+
+        let (report, code) = adopt(site, &["--apply", "jobset/train"]);
+        assert_eq!(results(&report), [("train", "Adopted")], "{report:#}");
+        assert_eq!(report["jobs"][0]["kind"], "JobSet");
+        assert_eq!(code, Some(0));
+        let name = site.workload_of("JobSet", "train");
+        let workload = site.objects.wait_until("Workload", &name, |it| {
+            render::has_status(it, "PodsReady", "True")
+        });
+        assert!(
+            workload["metadata"]["annotations"].is_null(),
+            "{workload:#}"
+        );
+        let pod_sets = workload["status"]["admission"]["podSetAssignments"].as_array();
+        let pod_sets = pod_sets.unwrap().iter();
+        let pod_sets: Vec<_> = pod_sets.map(|it| (&it["name"], &it["count"])).collect();
+        let expected = [
+            (&json!("driver"), &json!(2)),
+            (&json!("workers"), &json!(2)),
+        ];
+        assert_eq!(pod_sets, expected, "{workload:#}");
+        site.wait_for_counts("ClusterQueue", "q", 0, 1);
+        let after = site.objects.get("JobSet", "train");
+        assert_eq!(after["spec"], before);
+        assert_eq!(
+            after["metadata"]["labels"]["lockkeeper.dev/queue-name"],
+            "q"
+        );
+
+        // Both kinds are selected, and the quota is in use.
+        let (report, code) = adopt(site, &[]);
+        let kinds = report["jobs"].as_array().unwrap().iter();
+        let kinds: Vec<_> = kinds.map(|it| (&it["kind"], &it["result"])).collect();
+        assert!(kinds.contains(&(&json!("JobSet"), &json!("AlreadyAdopted"))));
+        assert!(kinds.contains(&(&json!("Job"), &json!("DoesNotFit"))));
+        assert_eq!(code, Some(1));
+    });
+}
+
 fn too_large_job_prevents_writes(stage: &mut Fixture) {
     with_policies(stage, |site| {
         start_job(site, "first", 3, 1);
@@ -276,19 +334,8 @@ fn wait_until_observed(site: &ControllerFixture<'_>, workload: &str) {
 fn admit(site: &mut ControllerFixture<'_>, workload: &str) {
     let object = site.objects.get("Workload", workload);
     let count = object["spec"]["podSets"][0]["count"].as_i64().unwrap();
-    let condition = |of: &str| {
-        json!({"type": of, "status": "True", "reason": of, "message": "",
-            "lastTransitionTime": object["metadata"]["creationTimestamp"]})
-    };
-    let status = json!({"status": {
-        "admission": {"clusterQueue": "q", "podSetAssignments": [{
-            "name": "main",
-            "count": count,
-            "flavors": {"cpu": "default"},
-            "resourceUsage": {"cpu": 2 * count},
-        }]},
-        "conditions": [condition("QuotaReserved"), condition("Admitted")],
-    }});
+    let time = &object["metadata"]["creationTimestamp"];
+    let status = quota_use::admission("q", count, 2 * count, time);
     let kubectl: Kubectl = site.stage.cluster().kubectl().clone();
     let patch = status.to_string();
     let arguments = [

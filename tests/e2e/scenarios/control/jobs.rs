@@ -299,8 +299,8 @@ fn maximum_execution_time(stage: &mut Fixture) {
     site.stop();
 }
 
-/// A JobSet of one driver and two workers, with two pods each.
-fn driver_and_workers() -> Value {
+/// A suspended JobSet of one driver and two workers, with two pods each.
+pub fn driver_and_workers() -> Value {
     let replicated = |name: &str, replicas: u32| {
         json!({"name": name, "replicas": replicas, "template": {"spec": {
             "parallelism": 2,
@@ -329,6 +329,17 @@ fn driver_and_workers() -> Value {
     })
 }
 
+/// The change of the status of [`driver_and_workers`] that JobSet's controller would write.
+pub fn job_set_status(active: u32, ready: u32) -> Value {
+    let jobs = [("driver", 1), ("workers", 2)].map(|(name, replicas)| {
+        json!({
+            "name": name, "ready": ready * replicas, "active": active * replicas,
+            "succeeded": 0, "failed": 0, "suspended": 0,
+        })
+    });
+    json!({"status": {"replicatedJobsStatus": jobs}})
+}
+
 /// No controller acts on JobSets here: the test writes the status of its Jobs.
 fn jobset(stage: &mut Fixture) {
     stage.register_server(crate::lockkeeper::Protocol::Http1, DEFAULTS);
@@ -350,16 +361,8 @@ fn jobset(stage: &mut Fixture) {
         assert_eq!(spec["nodeSelector"]["test.lockkeeper.dev/kind"], "spot");
         assert!(spec["tolerations"].to_string().contains("spot"));
     }
-    let status = |active: u32, ready: u32| {
-        let jobs = [("driver", 1), ("workers", 2)].map(|(name, replicas)| {
-            json!({
-                "name": name, "ready": ready * replicas, "active": active * replicas,
-                "succeeded": 0, "failed": 0, "suspended": 0,
-            })
-        });
-        json!({"status": {"replicatedJobsStatus": jobs}})
-    };
-    site.objects.patch_status("JobSet", "train", &status(1, 1));
+    site.objects
+        .patch_status("JobSet", "train", &job_set_status(1, 1));
     let name = site.workload_of("JobSet", "train");
     let workload = site.objects.wait_until("Workload", &name, |workload| {
         render::has_status(workload, "PodsReady", "True")
@@ -375,7 +378,8 @@ fn jobset(stage: &mut Fixture) {
         render::has_status(&workload, "QuotaReserved", "True"),
         "{workload:#}"
     );
-    site.objects.patch_status("JobSet", "train", &status(0, 0));
+    site.objects
+        .patch_status("JobSet", "train", &job_set_status(0, 0));
     site.wait_until_running("first");
     let after = site.objects.get("JobSet", "train");
     assert_eq!(after["spec"], before, "the original spec");

@@ -1,6 +1,6 @@
 //! The quota that a workload holds and the cpus that a pod uses, as the API server shows them.
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::render;
 
@@ -28,6 +28,17 @@ pub fn holds_quota(object: &Value) -> bool {
         && object["status"]["admission"].is_object()
         && render::has_status(object, "QuotaReserved", "True")
         && !render::has_status(object, "Finished", "True")
+}
+
+/// The change that admits a workload of `count` pods, which use `cpu` together, since `time`.
+pub fn admission(queue: &str, count: i64, cpu: i64, time: &Value) -> Value {
+    let condition = |of: &str| json!({"type": of, "status": "True", "reason": of, "message": "", "lastTransitionTime": time});
+    json!({"status": {
+        "admission": {"clusterQueue": queue, "podSetAssignments": [{
+            "name": "main", "count": count, "flavors": {"cpu": "default"}, "resourceUsage": {"cpu": cpu},
+        }]},
+        "conditions": [condition("QuotaReserved"), condition("Admitted")],
+    }})
 }
 
 /// The queue that a workload uses quota of, and how many cpus. Reclaimable pods use none.

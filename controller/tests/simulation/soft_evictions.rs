@@ -205,6 +205,38 @@ fn no_workload_is_preempted_for_quota_if_the_preemptor_does_not_fit_on_nodes() {
     );
 }
 
+#[test]
+fn job_with_disruption_mode_pod_loses_single_pods_and_keeps_its_quota() {
+    for (mode, single) in [("Pod", true), ("PodGroup", false)] {
+        let mut stage = stage(&["n1", "n2"]);
+        let mut serve = job("serve", 2, "low");
+        serve["metadata"]["labels"][labels::DISRUPTION_MODE] = json!(mode);
+        stage.api.create(JOB, serve).unwrap();
+        stage.settle();
+        let uid = text(stage.get(JOB, "serve"), "/metadata/uid").to_owned();
+        for (name, node) in [("serve-0", "n1"), ("serve-1", "n2")] {
+            let pod = json!({
+                "apiVersion": "v1", "kind": "Pod",
+                "metadata": {"name": name, "namespace": NAMESPACE, "ownerReferences": [{
+                    "apiVersion": "batch/v1", "kind": "Job", "name": "serve", "uid": uid,
+                    "controller": true,
+                }]},
+                "spec": {"nodeName": node, "priority": 10, "containers": [
+                    {"name": "a", "resources": {"requests": {"cpu": "3"}}},
+                ]},
+            });
+            stage.api.create(Kind::BoundPod, pod).unwrap();
+        }
+        create_job(&mut stage, "a", 1, "high");
+        let writes = stage.advance(1_000);
+        let of_pods = writes
+            .iter()
+            .filter(|it| it.starts_with("evict_pod serve-"));
+        assert_eq!(of_pods.count(), usize::from(single), "{mode}: {writes:?}");
+        assert_eq!(is_admitted(&stage, "serve"), single, "{mode}");
+    }
+}
+
 /// A pod of the group `g` of two pods with one CPU.
 fn group_pod(name: &str) -> Value {
     json!({

@@ -69,7 +69,7 @@ impl ApiServer {
 
     /// The controller removes the annotation of the Workload of a labelled Job.
     fn complete(&mut self, job: &Value) {
-        for (_, object) in &mut self.objects {
+        for object in self.objects.values_mut() {
             if object["metadata"]["ownerReferences"][0]["uid"] == *job {
                 object["metadata"]["annotations"] = json!({});
             }

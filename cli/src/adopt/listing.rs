@@ -27,18 +27,18 @@ pub(crate) async fn list(
 
 /// Lists all objects that the quota of jobs depends on, without the jobs.
 pub(crate) async fn list_cluster(client: &Client) -> Result<ClusterObjects, ListError> {
-    let mut objects = ClusterObjects::default();
-    objects.cluster_queues = typed(client, OWN, "ClusterQueue", "clusterqueues").await?;
-    objects.cohorts = typed(client, OWN, "Cohort", "cohorts").await?;
-    objects.flavors = typed(client, OWN, "ResourceFlavor", "resourceflavors").await?;
-    objects.local_queues = typed(client, OWN, "LocalQueue", "localqueues").await?;
     let scheduling = "scheduling.k8s.io/v1";
-    objects.priority_classes =
-        typed(client, scheduling, "PriorityClass", "priorityclasses").await?;
-    objects.namespaces = typed(client, "v1", "Namespace", "namespaces").await?;
-    // Last, so that the quota in use is as recent as possible.
-    objects.workloads = typed(client, OWN, "Workload", "workloads").await?;
-    Ok(objects)
+    Ok(ClusterObjects {
+        jobs: Vec::new(),
+        cluster_queues: typed(client, OWN, "ClusterQueue", "clusterqueues").await?,
+        cohorts: typed(client, OWN, "Cohort", "cohorts").await?,
+        flavors: typed(client, OWN, "ResourceFlavor", "resourceflavors").await?,
+        local_queues: typed(client, OWN, "LocalQueue", "localqueues").await?,
+        priority_classes: typed(client, scheduling, "PriorityClass", "priorityclasses").await?,
+        namespaces: typed(client, "v1", "Namespace", "namespaces").await?,
+        // Last, so that the quota in use is as recent as possible.
+        workloads: typed(client, OWN, "Workload", "workloads").await?,
+    })
 }
 
 /// Adds the selected jobs of a kind; none if the cluster does not have the kind.

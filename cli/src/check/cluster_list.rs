@@ -340,7 +340,7 @@ pub(super) mod tests {
             match (served, expected) {
                 (Ok(served), Ok(expected)) => assert_eq!(served, expected, "{code} {plural}"),
                 (Err(error), Err(expected)) => {
-                    assert!(error.to_string().starts_with(expected), "{error}")
+                    assert!(error.to_string().starts_with(expected), "{error}");
                 }
                 (served, _) => panic!("{code} {plural}: {served:?}"),
             }

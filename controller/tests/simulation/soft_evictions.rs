@@ -10,6 +10,7 @@ use crate::placed_workloads::{
 use crate::queued_pods::{POD, is_gated};
 use lockkeeper_api::labels;
 use lockkeeper_controller::{Kind, ObjectKey};
+use lockkeeper_preemption::requeue::RequeueSettings;
 use serde_json::{Value, json};
 
 /// A queue without quota limits that has its victims marked; its nodes have four CPUs.
@@ -260,7 +261,7 @@ fn pods_of_a_group_preempted_for_quota_are_marked_with_the_job_of_the_preemptor(
     for deletes in [false, true] {
         let pods =
             |settings: &mut lockkeeper_controller::Settings| settings.job_kinds = vec![0, 1, 2];
-        let mut stage = Fixture::with_settings(Default::default(), 3, pods);
+        let mut stage = Fixture::with_settings(RequeueSettings::default(), 3, pods);
         let elastic = json!({"podShouldBeDeletedWhenPreempted": deletes});
         change_queue(&mut stage, &json!({"elastic": elastic}));
         for name in ["g1", "g2"] {

@@ -8,6 +8,7 @@ mod candidate;
 mod listing;
 mod objects;
 mod plan;
+mod progress;
 mod quota_check;
 mod report;
 mod selection;
@@ -27,6 +28,7 @@ use anyhow::{Context, anyhow};
 use apply::ApplyOptions;
 use clap::{Args, ValueEnum};
 use plan::Plan;
+use progress::Progress;
 use quota_check::Settings;
 use selection::{JobName, Selection};
 use std::path::PathBuf;
@@ -164,7 +166,9 @@ async fn adopt(arguments: &Arguments, loaded: &LoadedConfig) -> Result<Plan, Fai
             is_partial: flags.partial,
             timeout: Duration::from_secs(flags.timeout),
         };
-        apply::apply(&mut plan, &clients, &options).await;
+        let mut progress = Progress::on_standard_error();
+        apply::apply(&mut plan, &clients, &options, &mut progress).await;
+        progress.clear();
     }
     Ok(plan)
 }

@@ -8,10 +8,13 @@
 use super::adoption::{AdoptError, Adoption, Clients};
 use super::listing;
 use super::plan::{Plan, Verdict};
+use super::progress::Progress;
 use super::quota_check::{QuotaCheck, Settings};
 use crate::check::cluster_list::ListError;
 use lockkeeper_api::workload::Admission;
 use lockkeeper_cluster_state::ClusterState;
+use lockkeeper_controller::job_adapters::kind_name;
+use std::io::Write;
 use std::mem;
 use std::time::Duration;
 
@@ -46,10 +49,15 @@ struct OpenAdoption {
 }
 
 /// Adopts the jobs that fit, and records the results in the plan.
-pub(crate) async fn apply(plan: &mut Plan, clients: &Clients, options: &ApplyOptions<'_>) {
+pub(crate) async fn apply<W: Write>(
+    plan: &mut Plan,
+    clients: &Clients,
+    options: &ApplyOptions<'_>,
+    progress: &mut Progress<W>,
+) {
     let mut run = Run::new(plan, clients, options.timeout);
     for step in [Step::Create, Step::Observe] {
-        if !run.advance(step, None).await {
+        if !run.advance(step, None, progress).await {
             return;
         }
     }
@@ -61,7 +69,7 @@ pub(crate) async fn apply(plan: &mut Plan, clients: &Clients, options: &ApplyOpt
         return run.withdraw_all().await;
     }
     for step in [Step::Admit, Step::Label, Step::Complete] {
-        if !run.advance(step, cluster.as_ref()).await {
+        if !run.advance(step, cluster.as_ref(), progress).await {
             return;
         }
     }
@@ -98,8 +106,15 @@ impl<'a> Run<'a> {
     }
 
     /// Executes a step of all adoptions; those that fail are left out of the next steps. Returns whether to go on.
-    async fn advance(&mut self, step: Step, cluster: Option<&ClusterState>) -> bool {
-        for open in mem::take(&mut self.open) {
+    async fn advance<W: Write>(
+        &mut self,
+        step: Step,
+        cluster: Option<&ClusterState>,
+        progress: &mut Progress<W>,
+    ) -> bool {
+        let total = self.open.len();
+        for (number, open) in (1..).zip(mem::take(&mut self.open)) {
+            progress.show(number, total, &open.name(), step.text());
             match open.execute(step, cluster).await {
                 Ok(()) => self.open.push(open),
                 Err(error) => {
@@ -159,7 +174,26 @@ impl<'a> Run<'a> {
     }
 }
 
+impl Step {
+    const fn text(self) -> &'static str {
+        match self {
+            Self::Create => "create Workload",
+            Self::Observe => "wait for controller to observe Workload",
+            Self::Admit => "write admission",
+            Self::Label => "label job",
+            Self::Complete => "wait for controller to observe label",
+        }
+    }
+}
+
 impl OpenAdoption {
+    /// Namespace, kind and name of the job.
+    fn name(&self) -> String {
+        let job = &self.adoption.job().name;
+        let kind = kind_name(self.adoption.kind()).to_lowercase();
+        format!("{}/{kind}/{}", job.namespace(), job.name())
+    }
+
     async fn execute(&self, step: Step, cluster: Option<&ClusterState>) -> Result<(), AdoptError> {
         let it = &self.adoption;
         match (step, &self.granted, cluster) {

@@ -4,6 +4,7 @@ use super::adoption::Clients;
 use super::apply::{ApplyOptions, apply};
 use super::objects::ClusterObjects;
 use super::plan::Plan;
+use super::progress::Progress;
 use super::quota_check::Settings;
 use super::selection::Selection;
 use super::test_objects::{job, listed, merge, plain, results};
@@ -156,7 +157,11 @@ async fn adopt(is_quota_taken: bool, is_partial: bool) -> (Vec<String>, Vec<Stri
         is_partial,
         timeout: Duration::from_secs(1),
     };
-    apply(&mut plan, &clients, &options).await;
+    let mut shown = Vec::new();
+    let mut progress = Progress::new(Some(&mut shown));
+    apply(&mut plan, &clients, &options, &mut progress).await;
+    let shown = String::from_utf8(shown).unwrap();
+    assert!(shown.contains("2/2 create Workload: team/job/b"), "{shown}");
     let writes = server.lock().unwrap().writes.clone();
     let name = |it: String| match it.split_once("job-") {
         Some((method, rest)) => format!("{method}{}", rest.split('-').next().unwrap()),

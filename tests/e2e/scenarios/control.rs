@@ -12,12 +12,14 @@ mod held_writes;
 mod invariants;
 mod jobs;
 mod limits;
+mod many_queues;
 mod placement;
 mod pod_groups;
 mod pods;
 mod pods_ready;
 mod preemption;
 mod preemption_loops;
+mod probes;
 mod proxy_faults;
 mod quota_use;
 mod render;
@@ -56,6 +58,7 @@ pub fn scenarios() -> Vec<Scenario> {
     add("faults", &proxy_faults::TRIALS);
     add("faults", &connection_faults::TRIALS);
     add("faults", &held_writes::TRIALS);
+    add("scale", &many_queues::TRIALS);
     scenarios
 }
 

@@ -252,7 +252,7 @@ fn leader_takeover(stage: &mut Fixture) {
 }
 
 #[track_caller]
-fn is_leading(controller: &crate::controller::Controller) {
+pub fn is_leading(controller: &crate::controller::Controller) {
     wait::until(
         || Ok((controller.metric("leading") == Some(1)).then_some(())),
         || format!("the controller does not lead:\n{}", controller.log()),

@@ -455,6 +455,17 @@ pub fn job(name: &str, queue: &str, cpu: u32, class: &str, more: &Value) -> Valu
     job
 }
 
+/// A pending Workload of one pod, without a Job.
+pub fn workload(name: &str, queue: &str, cpu: u32) -> Value {
+    let template = job("any", queue, cpu, "", &json!({}))["spec"]["template"].clone();
+    json!({
+        "apiVersion": "lockkeeper.dev/v1alpha1",
+        "kind": "Workload",
+        "metadata": {"name": name, "namespace": "default"},
+        "spec": {"queueName": queue, "podSets": [{"template": template}]},
+    })
+}
+
 /// A change that sets annotations in the pod template of a Job.
 pub fn pods_with(annotations: &Value) -> Value {
     json!({"spec": {"template": {"metadata": {"annotations": annotations}}}})

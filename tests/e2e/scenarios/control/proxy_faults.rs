@@ -6,9 +6,8 @@
 
 use std::collections::BTreeSet;
 use std::env;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
-use std::time::Duration;
 
 use serde_json::{Value, json};
 
@@ -16,6 +15,7 @@ use super::Trial;
 use super::faults::{LIMITS, queues, submit_random_job, wait_until_drained};
 use super::fixture::{self, ControllerFixture};
 use super::invariants::{self, Limits};
+use super::probes;
 use super::quota_use::holds_quota;
 use crate::client::Client;
 use crate::fixture::{DEFAULTS, Fixture};
@@ -42,9 +42,6 @@ const FLOOD: &str = "LOCKKEEPER_FLOOD_WORKLOADS";
 
 /// The default of `controller.writesMax`.
 const WRITES_MAX: usize = 16;
-
-/// Pause between two probes.
-const PROBE_INTERVAL_MS: u64 = 20;
 
 /// A cluster without the webhook, with a proxy in front of it and no controller yet.
 #[track_caller]
@@ -204,7 +201,6 @@ fn workload_flood(stage: &mut Fixture) {
         ..Faults::default()
     });
     let made = AtomicUsize::new(0);
-    let is_over = AtomicBool::new(false);
     thread::scope(|scope| {
         for part in 0..4 {
             let (mut client, made) = (site.stage.cluster().client(), &made);
@@ -223,17 +219,10 @@ fn workload_flood(stage: &mut Fixture) {
         .unwrap();
         site.start_controller_through(&proxy, DEFAULTS);
         let mut client = site.stage.cluster().client();
-        let (controller, is_over) = (site.controller.as_ref().unwrap(), &is_over);
-        let probes = scope.spawn(move || count_probes(controller, is_over));
-        let drained = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+        let probes = probes::count_while(site.controller.as_ref().unwrap(), || {
             wait_until_full(&watch, 100);
             finish_all(&watch, &mut client, count);
-        }));
-        is_over.store(true, Ordering::Relaxed);
-        let probes = probes.join().unwrap();
-        if let Err(e) = drained {
-            std::panic::resume_unwind(e);
-        }
+        });
         println!("  {count} workloads, {probes} probes answered");
         assert!(probes > 0);
     });
@@ -256,32 +245,10 @@ fn workload_flood(stage: &mut Fixture) {
 
 #[track_caller]
 fn create_workload(client: &mut Client, number: usize) {
-    let template = fixture::job("any", "a", 1, "", &json!({}))["spec"]["template"].clone();
-    let workload = json!({
-        "apiVersion": "lockkeeper.dev/v1alpha1",
-        "kind": "Workload",
-        "metadata": {"name": format!("w-{number}"), "namespace": "default"},
-        "spec": {
-            "queueName": if number.is_multiple_of(2) { "a" } else { "b" },
-            "podSets": [{"template": template}],
-        },
-    });
+    let queue = if number.is_multiple_of(2) { "a" } else { "b" };
+    let workload = fixture::workload(&format!("w-{number}"), queue, 1);
     let answer = client.create(&collection("Workload"), &workload).unwrap();
     assert_eq!(answer.status, 201, "{answer:?}");
-}
-
-/// Probes until `is_over`; each probe must succeed. Returns their number.
-#[track_caller]
-fn count_probes(controller: &crate::controller::Controller, is_over: &AtomicBool) -> usize {
-    let mut count = 0;
-    while !is_over.load(Ordering::Relaxed) {
-        for probe in ["/livez", "/readyz"] {
-            assert_eq!(controller.probe_status(probe), Some(200), "{probe}");
-            count += 1;
-        }
-        thread::sleep(Duration::from_millis(PROBE_INTERVAL_MS));
-    }
-    count
 }
 
 /// Waits until this many workloads have quota.

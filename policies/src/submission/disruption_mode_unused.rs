@@ -38,6 +38,6 @@ fn check<T: Submission>(job: &T, context: &Context<'_>, out: &mut Findings) {
     out.invalid(
         FieldPath::new("metadata.labels").key(DISRUPTION_MODE),
         mode,
-        format!("has no effect: ClusterQueue {queue} does not place workloads on nodes"),
+        format!("has no effect in ClusterQueue {queue}, which does not place workloads on nodes"),
     );
 }

@@ -16,6 +16,7 @@ mod simulate;
 mod standard_output;
 mod user_rules;
 mod world_files;
+mod world_source;
 
 use anyhow::Error;
 use clap::{Parser, Subcommand};
@@ -63,8 +64,9 @@ enum Command {
     /// Import running Jobs and JobSets without stopping them
     #[command(after_long_help = adopt::EXIT_CODES)]
     Adopt(Box<adopt::Arguments>),
-    /// Explain the decisions for a scenario file
-    Explain(explain::Arguments),
+    /// Explain why a workload is pending or running, or the decisions for a scenario file
+    #[command(after_long_help = EXIT_CODES)]
+    Explain(Box<explain::Arguments>),
     /// Simulate jobs in queues, and compare configurations
     Simulate(simulate::Arguments),
     /// List the rules, or print the page of a rule

@@ -1,6 +1,8 @@
 //! Parts of the text of a decision: amounts, pod sets, and verdicts on flavors.
 
-use lockkeeper_preemption::{Amount, FlavorResource, FlavorVerdict, Possibility, State};
+use lockkeeper_preemption::{
+    Amount, FlavorResource, FlavorVerdict, Possibility, Protection, State,
+};
 
 /// The names of the pod sets of a workload, in order; empty if the state has no such workload.
 #[must_use]
@@ -101,5 +103,39 @@ pub fn format_amount(resource: &str, amount: Amount) -> String {
     match UNITS.iter().find(whole) {
         Some((unit, bits)) => format!("{}{unit} {resource}", number >> bits),
         None => format!("{number} {resource}"),
+    }
+}
+
+/// The reason that protects a candidate, as text.
+#[must_use]
+pub fn protection_text(why: Protection) -> String {
+    match why {
+        Protection::NonPreemptible => {
+            "it is non-preemptible, and its ClusterQueue is elastic".to_owned()
+        }
+        Protection::EvictedForAnother => "it is being evicted for another preemptor".to_owned(),
+        Protection::PreemptedBefore => {
+            "the preemptor preempted it before, and this would be a preemption loop".to_owned()
+        }
+        Protection::BelowMinRuntime {
+            runtime_s: for_s,
+            min_runtime_s: least_s,
+        } => {
+            format!("it has run for {for_s} s of its minimum of {least_s} s")
+        }
+        Protection::PreemptedTooOften { times } => {
+            format!(
+                "it was preempted {}, which is the limit",
+                count_times(times)
+            )
+        }
+        _ => "it is protected".to_owned(),
+    }
+}
+
+fn count_times(times: u32) -> String {
+    match times {
+        1 => "once".to_owned(),
+        times => format!("{times} times"),
     }
 }

@@ -25,6 +25,7 @@ pub mod label_selector;
 mod object_store;
 mod overflow_guard;
 mod pending_message;
+pub mod pending_reason;
 pub mod placement_state;
 mod pod_requests;
 mod preemption_obstacle;

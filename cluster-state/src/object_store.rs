@@ -71,6 +71,23 @@ impl ObjectStore {
         self.flavors.get(name)
     }
 
+    /// The ClusterQueue with this name.
+    #[must_use]
+    pub fn cluster_queue(&self, name: &str) -> Option<&Arc<ClusterQueue>> {
+        self.cluster_queues.get(name).map(|it| &it.object)
+    }
+
+    /// The names of all ClusterQueues.
+    pub fn cluster_queue_names(&self) -> impl Iterator<Item = &str> {
+        self.cluster_queues.keys().map(String::as_str)
+    }
+
+    /// The PriorityClasses: name and value.
+    pub fn priority_classes(&self) -> impl Iterator<Item = (&str, i32)> {
+        let classes = self.priority_classes.iter();
+        classes.map(|(name, it)| (name.as_str(), it.value))
+    }
+
     /// The LocalQueue with this name.
     #[must_use]
     pub fn local_queue(&self, namespace: &str, name: &str) -> Option<&LocalQueueSpec> {

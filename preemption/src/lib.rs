@@ -170,8 +170,8 @@ pub use spec::{
     BorrowingGate, CohortSpec, KueueBugs, Options, QueueSpec, Reservation, WorkloadSpec,
 };
 pub use state::{
-    DampingView, NamesView, NodeView, PendingCounts, State, TreeView, WorkloadView, has_heads,
-    mark_stuck,
+    DampingView, NamesView, NodeView, PendingCounts, QuotaLevel, State, TreeView, WorkloadView,
+    has_heads, mark_stuck, quota_levels,
 };
 pub use trace::{CandidateVerdict, FlavorVerdict, Possibility, QueueVerdict, Step, Trace};
 pub use victim::{PreemptionReason, Protection, Victim};

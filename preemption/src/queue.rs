@@ -319,7 +319,18 @@ impl Queue {
 
     /// The active workloads in queue order.
     pub(crate) fn active(&self) -> Vec<WorkloadId> {
-        let order = self.class_keys(false);
+        self.with_sticky_first(self.class_keys(false))
+    }
+
+    /// The active and inadmissible workloads in queue order.
+    pub(crate) fn pending(&self) -> Vec<WorkloadId> {
+        let mut order = self.class_keys(false);
+        order.extend(self.class_keys(true));
+        order.extend(&self.out_of_scope);
+        self.with_sticky_first(order)
+    }
+
+    fn with_sticky_first(&self, order: BTreeSet<&QueueKey>) -> Vec<WorkloadId> {
         let mut order: Vec<_> = order.into_iter().map(|key| key.id).collect();
         if let Some((sticky, _)) = self.sticky_head()
             && let Some(at) = order.iter().position(|id| *id == sticky.id)

@@ -12,6 +12,7 @@ mod names_view;
 mod node_view;
 mod nodes;
 mod non_preemptible;
+mod quota_level;
 mod reactivation;
 mod tree_view;
 mod usage;
@@ -25,6 +26,7 @@ pub(crate) use held_quota::{apply_hold, apply_holds, reapply_hold, release_hold}
 pub use model::State;
 pub use names_view::NamesView;
 pub use node_view::{NodeView, PendingCounts};
+pub use quota_level::{QuotaLevel, quota_levels};
 pub(crate) use reactivation::{apply_changes, reactivate, reactivate_where_holds_ended};
 pub use tree_view::TreeView;
 pub(crate) use usage::{ensure_cell, reserve_usage};

@@ -1,6 +1,7 @@
 //! Scenarios that are not about queues: pods and gangs on nodes, and jobs under elastic quotas.
 
-use super::{Arguments, CompatibilityTarget, Output, SelectedScenario, to_pretty_json};
+use super::arguments::{Arguments, CompatibilityTarget, Output, to_pretty_json};
+use super::selected_scenario::SelectedScenario;
 use anyhow::{Context, Error, anyhow};
 use lockkeeper_preemption::gang::SchedulerCompatibility;
 use lockkeeper_scenario::{gang, job};
@@ -17,7 +18,7 @@ pub(super) fn explain_node_scenario(
     };
     let value = &document.value;
     let (is_job, is_gang) = (job::Case::is_job_case(value), gang::is_gang_scenario(value));
-    if (is_job || is_gang) && arguments.workload.is_some() {
+    if (is_job || is_gang) && arguments.scenario.workload.is_some() {
         return Err(anyhow!("--workload is for scenarios of queues; omit it"));
     }
     match (is_job, is_gang) {

@@ -55,6 +55,13 @@ impl<'a> NodeView<'a> {
         self.queue().map(Queue::inadmissible).unwrap_or_default()
     }
 
+    /// Returns the active and inadmissible workloads together in queue order, as Kueue's visibility API lists them. Costs
+    /// their number times its logarithm.
+    #[must_use]
+    pub fn pending(self) -> Vec<WorkloadId> {
+        self.queue().map(Queue::pending).unwrap_or_default()
+    }
+
     /// Returns the workloads in backoff, the earliest end first. Kueue counts them among the inadmissible
     /// ones.
     #[must_use]

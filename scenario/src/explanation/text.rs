@@ -1,9 +1,11 @@
 //! Prints decisions with their traces as text.
 
-use lockkeeper_cluster_state::decision_text::{flavor_amount, flavor_verdict_text, pod_set_names};
+use lockkeeper_cluster_state::decision_text::{
+    flavor_amount, flavor_verdict_text, pod_set_names, protection_text,
+};
 use lockkeeper_preemption::{
     Assignment, CandidateVerdict, Decision, Entry, FlavorResource, Mode, Nomination,
-    PreemptionReason, Protection, QueueVerdict, SkipReason, State, Step, Trace, Victim, WorkloadId,
+    PreemptionReason, QueueVerdict, SkipReason, State, Step, Trace, Victim, WorkloadId,
 };
 use std::fmt::{self, Write};
 
@@ -381,38 +383,6 @@ fn priority_text(state: &State, workload: WorkloadId) -> String {
         return format!("priority {priority}");
     }
     format!("priority {priority}, preemption priority {preemption_priority}")
-}
-
-fn protection_text(why: Protection) -> String {
-    match why {
-        Protection::NonPreemptible => {
-            "it is non-preemptible, and its ClusterQueue is elastic".to_owned()
-        }
-        Protection::EvictedForAnother => "it is being evicted for another preemptor".to_owned(),
-        Protection::PreemptedBefore => {
-            "the preemptor preempted it before, and this would be a preemption loop".to_owned()
-        }
-        Protection::BelowMinRuntime {
-            runtime_s: for_s,
-            min_runtime_s: least_s,
-        } => {
-            format!("it has run for {for_s} s of its minimum of {least_s} s")
-        }
-        Protection::PreemptedTooOften { times } => {
-            format!(
-                "it was preempted {}, which is the limit",
-                count_times(times)
-            )
-        }
-        _ => "it is protected".to_owned(),
-    }
-}
-
-fn count_times(times: u32) -> String {
-    match times {
-        1 => "once".to_owned(),
-        times => format!("{times} times"),
-    }
 }
 
 fn flavor_resource_text(state: &State, of: FlavorResource) -> String {

@@ -6,43 +6,12 @@ use crate::reconciler::adoption::is_adopting;
 use crate::reconciler::model::{PendingReason, TrackedWorkload};
 use crate::reconciler::state::View;
 use lockkeeper_api::workload::WorkloadStatus;
-use lockkeeper_cluster_state::{
-    NotQueuedReason, WorkloadPhase, pending_message, uncovered_resources_message,
+use lockkeeper_cluster_state::pending_reason::{
+    INADMISSIBLE, PENDING, PENDING_REASONS, POD_GROUP_INCOMPLETE, RESOURCE_NOT_COVERED,
+    WAITING_FOR_NODES, decision_reason, not_queued_message, skip_message,
 };
-use lockkeeper_preemption::{Decision, Entry, SkipReason, State, Victim};
-
-/// All reasons of `QuotaReserved=False`, and the reason of others for metrics.
-pub(crate) const PENDING_REASONS: [&str; 8] = [
-    PENDING,
-    WAITING_FOR_NODES,
-    POD_GROUP_INCOMPLETE,
-    WAITING_FOR_QUOTA,
-    WAITING_FOR_VICTIMS,
-    RESOURCE_NOT_COVERED,
-    INADMISSIBLE,
-    "Other",
-];
-
-/// The reason before a cycle has considered the workload, or after it lost the quota to others.
-const PENDING: &str = "Pending";
-
-/// The reason if the free quota does not suffice.
-const WAITING_FOR_QUOTA: &str = "WaitingForQuota";
-
-/// The reason while pods of the group are missing.
-const POD_GROUP_INCOMPLETE: &str = "PodGroupIncomplete";
-
-/// The reason if there is quota, but no room on nodes.
-const WAITING_FOR_NODES: &str = "WaitingForNodes";
-
-/// The reason until victims have released their quota.
-const WAITING_FOR_VICTIMS: &str = "WaitingForPreemptedWorkloads";
-
-/// The reason when only a change of an object helps.
-const INADMISSIBLE: &str = "Inadmissible";
-
-/// The reason when the ClusterQueue does not cover a requested resource.
-const RESOURCE_NOT_COVERED: &str = "ResourceNotCovered";
+use lockkeeper_cluster_state::{WorkloadPhase, pending_message, uncovered_resources_message};
+use lockkeeper_preemption::{Decision, Entry, State, Victim};
 
 /// The message of a workload whose job `lockkeeper adopt` imports.
 const ADOPTION_MESSAGE: &str = "Being adopted: lockkeeper adopt writes the quota of the running job; if it was interrupted, run it again";
@@ -52,8 +21,8 @@ const NAMES_MAX: usize = 5;
 
 /// The pending reason of an entry that a cycle did not admit.
 pub(crate) fn pending_reason_for_entry(state: &State, entry: &Entry) -> PendingReason {
-    let (reason, message) = match &entry.decision {
-        Decision::Admit => ("QuotaReserved", String::new()),
+    let message = match &entry.decision {
+        Decision::Admit => String::new(),
         Decision::Preempt(victims) => {
             let own = namespace_of(state.workload_name(entry.workload));
             let name_or_uid = |it: &Victim| {
@@ -72,44 +41,26 @@ pub(crate) fn pending_reason_for_entry(state: &State, entry: &Entry) -> PendingR
                 0 => String::new(),
                 more => format!(" and {more} more"),
             };
-            (
-                WAITING_FOR_VICTIMS,
-                format!(
-                    "Waiting for preempted workloads to release quota: {}{more}",
-                    names.join(", ")
-                ),
+            format!(
+                "Waiting for preempted workloads to release quota: {}{more}",
+                names.join(", ")
             )
         }
-        Decision::DeferredFit => (
-            WAITING_FOR_VICTIMS,
-            "Waiting for the victims of other workloads to release quota".to_owned(),
-        ),
-        Decision::Skip(reason) => (PENDING, skip_message(*reason).to_owned()),
-        Decision::NoCandidates | Decision::NoFit => {
-            (WAITING_FOR_QUOTA, pending_message(state, entry))
+        Decision::DeferredFit => {
+            "Waiting for the victims of other workloads to release quota".to_owned()
         }
+        Decision::Skip(reason) => skip_message(*reason).to_owned(),
+        Decision::NoCandidates | Decision::NoFit => pending_message(state, entry),
     };
-    PendingReason { reason, message }
+    PendingReason {
+        reason: decision_reason(&entry.decision),
+        message,
+    }
 }
 
 /// The namespace of a workload in the core's state.
 fn namespace_of(key: &str) -> &str {
     key.split_once('/').map_or("", |(namespace, _)| namespace)
-}
-
-const fn skip_message(reason: SkipReason) -> &'static str {
-    match reason {
-        SkipReason::NoLongerFits => "Lost the quota to workloads ahead of it in this cycle",
-        SkipReason::OverlappingVictims => {
-            "Its victims overlap with those of a workload ahead of it; retried in the next cycle"
-        }
-        SkipReason::BorrowingGate => {
-            "Borrowing in its cohort is not allowed in this cycle: a workload that does not borrow came first"
-        }
-        SkipReason::VictimLimit => {
-            "The limit on preemptions per cycle is reached (maxVictimsPerCycle)"
-        }
-    }
 }
 
 /// The pending reason of a workload outside the scope of its ClusterQueue.
@@ -221,9 +172,11 @@ pub(crate) fn pending_reason(view: View<'_>, workload: &TrackedWorkload) -> Pend
     }
     match view.cluster.phase(workload.key.key()) {
         Some(Err(error)) => inadmissible(error.to_string()),
-        Some(Ok(WorkloadPhase::NotQueued(reason))) => {
-            inadmissible(not_queued_message(view, workload, reason))
-        }
+        Some(Ok(WorkloadPhase::NotQueued(reason))) => inadmissible(not_queued_message(
+            view.cluster.objects(),
+            &workload.object,
+            reason,
+        )),
         Some(Ok(WorkloadPhase::OnHold(_))) if is_waiting_for_nodes(view, workload) => {
             queued_reason(view, workload)
         }
@@ -316,59 +269,4 @@ fn requeue_backoff(workload: &TrackedWorkload) -> PendingReason {
         reason: PENDING,
         message,
     }
-}
-
-fn not_queued_message(
-    view: View<'_>,
-    workload: &TrackedWorkload,
-    reason: NotQueuedReason,
-) -> String {
-    let spec = &workload.object.spec;
-    match reason {
-        NotQueuedReason::Finished => "The workload has finished".to_owned(),
-        NotQueuedReason::Inactive => {
-            "The workload is deactivated (spec.active is false)".to_owned()
-        }
-        NotQueuedReason::NoLocalQueue => match spec.queue_name.as_deref() {
-            Some(name) => format!("LocalQueue {name} does not exist in its namespace"),
-            None => "No LocalQueue is set (spec.queueName)".to_owned(),
-        },
-        NotQueuedReason::NoClusterQueue => no_cluster_queue_message(view, workload),
-        NotQueuedReason::LocalQueueStopped => format!(
-            "LocalQueue {} is stopped (spec.stopPolicy)",
-            spec.queue_name.as_deref().unwrap_or_default()
-        ),
-        NotQueuedReason::NoPriorityClass => {
-            let class = spec.priority_class_name.as_deref();
-            let objects = view.cluster.objects();
-            let missing = match objects.priority_for_class(class) {
-                None => class,
-                Some(_) => spec.preemption_priority_class_name.as_deref(),
-            };
-            format!(
-                "PriorityClass {} does not exist",
-                missing.unwrap_or_default()
-            )
-        }
-        NotQueuedReason::PriorityClassNotAllowed => {
-            let objects = view.cluster.objects();
-            format!(
-                "PriorityClass {} is not allowed in LocalQueue {} (spec.allowedPriorityClasses of both queues); use another",
-                objects
-                    .disallowed_priority_class(&workload.object)
-                    .unwrap_or_default(),
-                spec.queue_name.as_deref().unwrap_or_default()
-            )
-        }
-    }
-}
-
-fn no_cluster_queue_message(view: View<'_>, workload: &TrackedWorkload) -> String {
-    let namespace = workload.object.metadata.namespace.as_deref();
-    let local_queue = workload.object.spec.queue_name.as_deref();
-    let local_queue = local_queue.unwrap_or_default();
-    let objects = view.cluster.objects();
-    let queue = objects.local_queue(namespace.unwrap_or_default(), local_queue);
-    let queue = queue.map_or("", |it| it.cluster_queue.as_str());
-    format!("ClusterQueue {queue} of LocalQueue {local_queue} does not exist or is invalid")
 }

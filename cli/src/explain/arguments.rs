@@ -1,0 +1,66 @@
+//! Flags of `lockkeeper explain`.
+
+use crate::world_source::SourceArguments;
+use anyhow::Error;
+use clap::{Args, ValueEnum};
+use serde::Serialize;
+use std::path::PathBuf;
+
+/// Flags of `lockkeeper explain`.
+#[derive(Debug, Args)]
+pub(crate) struct Arguments {
+    /// Workload NAME, or KIND/NAME of its job, such as job/train
+    #[arg(value_name = "WORKLOAD", required_unless_present = "scenario")]
+    pub(super) subject: Option<String>,
+
+    #[command(flatten)]
+    pub(super) source: SourceArguments,
+
+    #[command(flatten)]
+    pub(super) scenario: ScenarioArguments,
+
+    /// Output format
+    #[arg(short, long, value_name = "FORMAT", default_value = "human")]
+    pub(super) output: Output,
+
+    /// Which scheduler to reproduce, known bugs included [default: the one that a scenario was recorded from, or whose
+    /// objects there are, else lockkeeper]
+    #[arg(long, value_name = "WHOSE")]
+    pub(super) compatibility: Option<CompatibilityTarget>,
+}
+
+/// Flags for scenario files.
+#[derive(Debug, Args)]
+pub(super) struct ScenarioArguments {
+    /// Explain the decisions for a scenario file (YAML, JSON, or one JSON object per line; `-` reads stdin)
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["subject", "dump", "namespace", "config", "kubeconfig", "context", "account"])]
+    pub(super) scenario: Option<PathBuf>,
+
+    /// Id of the scenario, if the file has several
+    #[arg(long, value_name = "ID", requires = "scenario")]
+    pub(super) id: Option<String>,
+
+    /// Explain only this workload of the scenario
+    #[arg(long, value_name = "NAME", requires = "scenario")]
+    pub(super) workload: Option<String>,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub(super) enum Output {
+    Human,
+    Json,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub(super) enum CompatibilityTarget {
+    Lockkeeper,
+    Kueue,
+    KubeScheduler,
+}
+
+/// Prints a value as indented JSON.
+pub(super) fn to_pretty_json(value: &impl Serialize) -> Result<String, Error> {
+    let mut text = serde_json::to_string_pretty(value)?;
+    text.push('\n');
+    Ok(text)
+}

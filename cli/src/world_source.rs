@@ -1,0 +1,187 @@
+//! The objects that `explain` and `queue` answer from: a cluster, or a dump of one.
+
+mod cluster;
+mod json_objects;
+
+use crate::Failure;
+use crate::configuration;
+use crate::kubeconfig::connect_as;
+use crate::user_rules::RuleDirs;
+use anyhow::{Context, Error, anyhow};
+use clap::{Args, ValueEnum};
+use lockkeeper_api::config::{Compatibility, Config};
+use lockkeeper_cluster_state::settings;
+use lockkeeper_crdgen::manifests::{FileList, ListedFile, parse_documents, read_file, read_text};
+use lockkeeper_explain::{Project, World, WorldBuilder, WorldSettings};
+use std::fs::File;
+use std::io::{BufReader, stdin};
+use std::path::{Path, PathBuf};
+use std::time::{SystemTime, UNIX_EPOCH};
+use tokio::runtime;
+
+/// Flags for the source of objects.
+#[derive(Debug, Args)]
+pub(crate) struct SourceArguments {
+    /// Read the objects from files, folders, or `-` for stdin, as `kubectl get -o yaml` and `-o json` write them, instead
+    /// of from a cluster
+    #[arg(long, value_name = "PATH", conflicts_with_all = ["kubeconfig", "context", "account"])]
+    dump: Vec<PathBuf>,
+
+    /// Namespace of the workload [default: that of the context; with --dump all]
+    #[arg(long, short)]
+    pub(crate) namespace: Option<String>,
+
+    /// Configuration file of the controller, for its settings of preemption and requeueing
+    #[arg(long, value_name = "FILE")]
+    config: Option<PathBuf>,
+
+    /// Kubeconfig [default: as kubectl]
+    #[arg(long, value_name = "FILE")]
+    kubeconfig: Option<PathBuf>,
+
+    /// Context of the kubeconfig [default: its current context]
+    #[arg(long, value_name = "NAME")]
+    context: Option<String>,
+
+    /// Account to impersonate
+    #[arg(long = "as", value_name = "ACCOUNT")]
+    account: Option<String>,
+}
+
+/// The scheduler whose objects and decisions are explained.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Scheduler {
+    /// Objects of lockkeeper.dev
+    Lockkeeper,
+    /// Objects of kueue.x-k8s.io, with the decisions of Kueue
+    Kueue,
+}
+
+impl Scheduler {
+    const fn project(self) -> Project {
+        match self {
+            Self::Lockkeeper => Project::Lockkeeper,
+            Self::Kueue => Project::Kueue,
+        }
+    }
+}
+
+/// The objects, and the namespace of names without one.
+pub(crate) struct LoadedWorld {
+    pub(crate) world: World,
+    pub(crate) namespace: Option<String>,
+}
+
+impl SourceArguments {
+    /// Whether the objects are read from files.
+    pub(crate) fn is_dump(&self) -> bool {
+        !self.dump.is_empty()
+    }
+
+    /// Reads the objects.
+    pub(crate) fn load(&self, scheduler: Option<Scheduler>) -> Result<LoadedWorld, Failure> {
+        let loaded = configuration::read(self.config.as_deref(), &RuleDirs::default())
+            .map_err(Failure::Usage)?;
+        let mut builder = WorldBuilder::new();
+        let mut namespace = self.namespace.clone();
+        let now_ms = if self.is_dump() {
+            for path in &self.dump {
+                add_path(&mut builder, path).map_err(Failure::Usage)?;
+            }
+            None
+        } else {
+            let of_context = self.read_cluster(&mut builder)?;
+            namespace = namespace.or(Some(of_context));
+            let now = SystemTime::now()
+                .duration_since(UNIX_EPOCH)
+                .unwrap_or_default();
+            i64::try_from(now.as_millis()).ok()
+        };
+        let is_kueue = scheduler.map_or(
+            builder.has_objects_of(Project::Kueue) && !builder.has_objects_of(Project::Lockkeeper),
+            |it| it == Scheduler::Kueue,
+        );
+        if self.config.is_none() {
+            builder.assume("the scheduler has the default configuration (--config sets another)");
+        }
+        let settings = world_settings(loaded.config, scheduler, is_kueue, now_ms);
+        let world = builder.build(settings);
+        Ok(LoadedWorld { world, namespace })
+    }
+
+    fn read_cluster(&self, builder: &mut WorldBuilder) -> Result<String, Failure> {
+        let runtime = runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()?;
+        runtime.block_on(async {
+            let (file, context) = (self.kubeconfig.as_deref(), self.context.as_deref());
+            let connection = connect_as(file, context, self.account.as_deref())
+                .await
+                .map_err(Failure::Usage)?;
+            let listed = cluster::list(&connection.client, builder).await;
+            listed
+                .with_context(|| format!("API server {}", connection.address))
+                .map_err(Failure::Usage)?;
+            Ok(connection.namespace)
+        })
+    }
+}
+
+fn world_settings(
+    mut config: Config,
+    scheduler: Option<Scheduler>,
+    is_kueue: bool,
+    now_ms: Option<i64>,
+) -> WorldSettings {
+    if is_kueue {
+        config.preemption.compatibility = Some(Compatibility::Kueue);
+    }
+    WorldSettings {
+        options: settings::scheduling_options(&config),
+        requeue: settings::requeue_settings(&config),
+        excluded_resource_prefixes: config.resources.exclude_prefixes.clone(),
+        project: scheduler.map(Scheduler::project),
+        now_ms,
+    }
+}
+
+fn add_path(builder: &mut WorldBuilder, path: &Path) -> Result<(), Error> {
+    if path.as_os_str() == "-" {
+        let text = read_text(stdin().lock()).context("cannot read stdin")?;
+        return add_text(builder, "stdin", &text);
+    }
+    let shown = path.display();
+    std::fs::metadata(path).with_context(|| format!("cannot read {shown}"))?;
+    for listed in FileList::default().list(path) {
+        match listed {
+            ListedFile::File(file) => add_file(builder, &file)?,
+            ListedFile::Unreadable { path, reason } => {
+                return Err(anyhow!("cannot read {}: {reason}", path.display()));
+            }
+        }
+    }
+    Ok(())
+}
+
+fn add_file(builder: &mut WorldBuilder, path: &Path) -> Result<(), Error> {
+    let shown = path.display().to_string();
+    if path.extension().is_some_and(|it| it == "json") {
+        let file = File::open(path).with_context(|| format!("cannot read {shown}"))?;
+        let read = json_objects::for_each(BufReader::new(file), |object| builder.add(object));
+        return read
+            .map_err(|error| anyhow!("{shown}:{}:{}: {error}", error.line(), error.column()));
+    }
+    let text = read_file(path).with_context(|| format!("cannot read {shown}"))?;
+    add_text(builder, &shown, &text)
+}
+
+fn add_text(builder: &mut WorldBuilder, shown: &str, text: &str) -> Result<(), Error> {
+    let documents = parse_documents(text).map_err(|error| match error.location {
+        Some((line, column)) => anyhow!("{shown}:{line}:{column}: {}", error.message),
+        None => anyhow!("{shown}: {}", error.message),
+    })?;
+    for document in documents {
+        builder.add(document);
+    }
+    Ok(())
+}

@@ -1,0 +1,233 @@
+//! The answer about a workload. Field names are those of `--output json`; docs/explain.md describes them.
+
+use crate::change::Change;
+use serde::Serialize;
+
+/// The state of a workload.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub enum Situation {
+    /// It has finished.
+    Finished,
+    /// It has quota.
+    Running,
+    /// It has quota and is being evicted.
+    Evicting,
+    /// It waits in a ClusterQueue.
+    Pending,
+    /// It waits for the end of a backoff.
+    BackingOff,
+    /// It is in no ClusterQueue.
+    NotQueued,
+    /// Its object, or the amounts in it, are invalid.
+    Invalid,
+}
+
+/// The answer about a workload.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Answer {
+    /// The workload.
+    pub workload: Subject,
+    /// Its state.
+    pub situation: Situation,
+    /// The reason as in the condition `QuotaReserved` and in the metrics.
+    pub reason: String,
+    /// The answer in one sentence.
+    pub summary: String,
+    /// The message as in the condition `QuotaReserved`; empty for a running workload.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub message: String,
+    /// Its position in the ClusterQueue, while it is pending.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub position: Option<Position>,
+    /// What the scheduler does with it if no object changes, while it is pending.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub forecast: Option<Forecast>,
+    /// The quota that it requests or uses, by flavor and resource.
+    pub quota: Vec<QuotaAnswer>,
+    /// The workloads that it would preempt if it were the only pending workload.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub victims: Vec<Victim>,
+    /// The workloads that use a flavor and resource that it lacks, and why each may or may not be preempted.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub candidates: Vec<Candidate>,
+    /// The smallest changes that each let it start, if it were the only pending workload.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub changes: Vec<Change>,
+    /// The ClusterQueues whose workloads could preempt it, while it runs.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub preemptors: Vec<Preemptor>,
+    /// Evictions and other events from its conditions, oldest first.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub history: Vec<HistoryEntry>,
+    /// What the answer assumes.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub assumptions: Vec<String>,
+    /// Objects that others refer to and that the input does not have.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub missing: Vec<String>,
+}
+
+/// The workload of an answer.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Subject {
+    /// Its namespace.
+    pub namespace: String,
+    /// Its name.
+    pub name: String,
+    /// The job that owns it, as `Kind/name`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub job: Option<String>,
+    /// Its LocalQueue.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub local_queue: Option<String>,
+    /// Its ClusterQueue, if it has one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cluster_queue: Option<String>,
+    /// The cohorts above the ClusterQueue, from the root down, as `/root/cohort/queue`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub path: Option<String>,
+    /// Its priority in the queue and as a preemptor.
+    pub priority: i32,
+    /// Its priority as a victim.
+    pub preemption_priority: i32,
+}
+
+/// The position of a pending workload.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Position {
+    /// From 0, among the pending workloads of its ClusterQueue without a backoff, as in Kueue's visibility API.
+    pub in_cluster_queue: usize,
+    /// The number of these workloads.
+    pub pending: usize,
+    /// The first workloads ahead of it.
+    pub ahead: Vec<String>,
+    /// Whether workloads behind one that cannot start may start first (`BestEffortFIFO`).
+    pub may_overtake: bool,
+}
+
+/// What the scheduler does with a pending workload, if no object changes and no workload arrives or ends.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(tag = "decision", rename_all_fields = "camelCase")]
+pub enum Forecast {
+    /// It is admitted.
+    Admitted {
+        /// After as many admissions of other workloads.
+        admitted_before: usize,
+    },
+    /// It preempts workloads and waits for their quota.
+    Preempts {
+        /// After as many admissions of other workloads.
+        admitted_before: usize,
+        /// The workloads.
+        victims: Vec<String>,
+    },
+    /// It stays pending.
+    Waits {
+        /// The number of other workloads that are admitted.
+        admitted_before: usize,
+    },
+    /// The answer takes too many cycles.
+    Unknown,
+}
+
+/// The quota of one flavor and resource.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct QuotaAnswer {
+    /// The ResourceFlavor.
+    pub flavor: String,
+    /// The resource.
+    pub resource: String,
+    /// What the workload requests of it, or uses, as a quantity.
+    pub requested: String,
+    /// What it could use now, the part that can be borrowed included; negative if more is used than the limits permit.
+    pub free: String,
+    /// What is missing; `0` if it fits.
+    pub short: String,
+    /// The reason for the limit on what is free.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub limited_by: String,
+    /// The ClusterQueue, and the cohorts above it up to the root.
+    pub levels: Vec<LevelAnswer>,
+}
+
+/// The quota of a ClusterQueue or cohort for one flavor and resource, as quantities.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct LevelAnswer {
+    /// `ClusterQueue` or `Cohort`.
+    pub kind: &'static str,
+    /// Its name.
+    pub name: String,
+    /// Its nominal quota.
+    pub nominal: String,
+    /// The nominal quota and what its members lend.
+    pub quota: String,
+    /// The usage; of a cohort, what its members use beyond the quota that they do not lend.
+    pub used: String,
+    /// What the workload's queue could use here in addition.
+    pub free: String,
+    /// What it could still borrow under its borrowing limit; absent without a limit.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub borrowable: Option<String>,
+}
+
+/// A workload that would be preempted.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Victim {
+    /// `namespace/name`.
+    pub workload: String,
+    /// Its ClusterQueue.
+    pub cluster_queue: String,
+    /// Its preemption priority.
+    pub preemption_priority: i32,
+    /// The reason as in the condition `Preempted`.
+    pub reason: &'static str,
+}
+
+/// A workload that uses quota which the pending workload lacks.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Candidate {
+    /// `namespace/name`.
+    pub workload: String,
+    /// Its ClusterQueue.
+    pub cluster_queue: String,
+    /// Its preemption priority.
+    pub preemption_priority: i32,
+    /// Whether it may be preempted for the pending workload.
+    pub may_be_preempted: bool,
+    /// Why, or why not.
+    pub reason: String,
+}
+
+/// A ClusterQueue whose workloads could preempt a running workload.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Preemptor {
+    /// The ClusterQueue.
+    pub cluster_queue: String,
+    /// The lowest priority of such a workload; absent for any priority.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub priority_min: Option<i32>,
+    /// The reason as in the condition `Preempted`.
+    pub reason: &'static str,
+}
+
+/// An event in the conditions of a workload.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct HistoryEntry {
+    /// The time, as in the condition.
+    pub time: String,
+    /// The type of the condition.
+    pub condition: String,
+    /// Its reason.
+    pub reason: String,
+    /// Its message.
+    pub message: String,
+}

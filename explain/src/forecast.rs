@@ -1,0 +1,78 @@
+//! What the scheduler does with a pending workload if nothing changes.
+
+use crate::answer::Forecast;
+use lockkeeper_cluster_state::pending_reason::{decision_reason, skip_message};
+use lockkeeper_cluster_state::{ClusterState, pending_message};
+use lockkeeper_preemption::{Decision, Entry, RequeueDestination, State};
+
+/// The most cycles that are run.
+const CYCLES_MAX: usize = 10_000;
+
+/// The forecast, with reason and message of the last decision on the workload.
+pub(crate) struct Forecasted {
+    pub(crate) forecast: Forecast,
+    /// `None` if no cycle considers it.
+    pub(crate) reason: Option<(&'static str, String)>,
+}
+
+/// Runs cycles on a copy of the state until the workload is admitted or preempts, or no cycle changes anything.
+pub(crate) fn forecast(mut cluster: ClusterState, key: &str) -> Forecasted {
+    let mut admitted_before = 0_usize;
+    let mut reason = None;
+    let now_ms = cluster.now_ms();
+    for _ in 0..CYCLES_MAX {
+        let cycle = cluster.next_cycle(now_ms, true);
+        let mut has_progress = !cycle.out_of_scope.is_empty();
+        for entry in &cycle.entries {
+            if cluster.state().workload_name(entry.workload) == key {
+                reason = Some((
+                    decision_reason(&entry.decision),
+                    message(cluster.state(), entry),
+                ));
+                if let Some(forecast) = final_decision(cluster.state(), entry, admitted_before) {
+                    return Forecasted { forecast, reason };
+                }
+            } else if entry.decision == Decision::Admit {
+                admitted_before = admitted_before.saturating_add(1);
+                has_progress = true;
+            }
+            // The next cycle considers the workload behind it.
+            has_progress |= matches!(entry.requeued, Some((_, RequeueDestination::Inadmissible)));
+        }
+        if !has_progress {
+            let forecast = Forecast::Waits { admitted_before };
+            return Forecasted { forecast, reason };
+        }
+    }
+    Forecasted {
+        forecast: Forecast::Unknown,
+        reason,
+    }
+}
+
+fn final_decision(state: &State, entry: &Entry, admitted_before: usize) -> Option<Forecast> {
+    match &entry.decision {
+        Decision::Admit => Some(Forecast::Admitted { admitted_before }),
+        Decision::Preempt(victims) => {
+            let names = victims
+                .iter()
+                .map(|it| state.workload_name(it.workload).to_owned());
+            Some(Forecast::Preempts {
+                admitted_before,
+                victims: names.collect(),
+            })
+        }
+        _ => None,
+    }
+}
+
+fn message(state: &State, entry: &Entry) -> String {
+    match &entry.decision {
+        Decision::Admit | Decision::Preempt(_) => String::new(),
+        Decision::DeferredFit => {
+            "Waiting for the victims of other workloads to release quota".to_owned()
+        }
+        Decision::Skip(reason) => skip_message(*reason).to_owned(),
+        Decision::NoCandidates | Decision::NoFit => pending_message(state, entry),
+    }
+}

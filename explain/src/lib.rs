@@ -1,0 +1,40 @@
+//! Explains the state of a workload, from the objects of a cluster.
+//!
+//! [`WorldBuilder`] takes objects of lockkeeper or of Kueue, from a cluster or from files, and builds a [`World`].
+//! [`World::find`] selects a workload by name or by job, and [`explain`] answers: why it is pending, what is ahead of it,
+//! which workloads it would preempt, and the smallest change that admits it; for a running workload, which workloads could
+//! preempt it. Every answer comes from the core that the controller runs, so it is the controller's decision.
+//!
+//! Pure: the current time is an input, and nothing here does I/O.
+#![deny(clippy::arithmetic_side_effects)]
+
+mod answer;
+mod candidates;
+mod change;
+mod changes;
+mod error;
+mod explain;
+mod forecast;
+mod kueue_objects;
+mod pending;
+mod preemptors;
+mod quota;
+mod references;
+mod selection;
+mod template;
+mod text;
+mod trial;
+mod world;
+mod world_builder;
+
+pub use answer::{
+    Answer, Candidate, Forecast, LevelAnswer, Position, Preemptor, QuotaAnswer, Situation, Subject,
+    Victim,
+};
+pub use change::{AmountChange, Change};
+pub use error::{SelectionError, UnreadableObject};
+pub use explain::explain;
+pub use selection::Selector;
+pub use text::write_answer;
+pub use world::World;
+pub use world_builder::{Project, WorldBuilder, WorldSettings};

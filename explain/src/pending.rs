@@ -1,0 +1,159 @@
+//! The answer about a pending workload.
+
+use crate::answer::{Answer, Forecast, Position, Victim};
+use crate::candidates::candidates;
+use crate::changes::smallest_changes;
+use crate::forecast::forecast;
+use crate::quota::requested_quota;
+use crate::trial::{Outcome, Trial};
+use lockkeeper_api::cluster_queue::QueueingStrategy;
+use lockkeeper_cluster_state::pending_reason::PENDING;
+use lockkeeper_cluster_state::uncovered_resources_message;
+use lockkeeper_preemption::{Mode, Trace, WhatIf};
+
+/// The most workloads ahead that are named.
+const AHEAD_MAX: usize = 5;
+
+/// Completes the answer about a workload that is in a queue without quota.
+pub(crate) fn explain_pending(trial: &mut Trial, answer: &mut Answer) {
+    let position = position(trial);
+    answer.quota = requested_quota(trial);
+    let forecasted = forecast(trial.cluster.clone(), &trial.key);
+    if let Some((reason, message)) = forecasted.reason {
+        reason.clone_into(&mut answer.reason);
+        answer.message = message;
+    }
+    if let Some(message) = uncovered_resources_message(&trial.cluster, &trial.workload) {
+        lockkeeper_cluster_state::pending_reason::RESOURCE_NOT_COVERED
+            .clone_into(&mut answer.reason);
+        answer.message = message;
+    }
+    if answer.reason.is_empty() {
+        PENDING.clone_into(&mut answer.reason);
+    }
+    let alone = nominate(trial, answer);
+    if alone == Outcome::DoesNotFit {
+        answer.changes = smallest_changes(trial);
+    }
+    answer.summary = summary(answer, alone, position.as_ref(), &forecasted.forecast);
+    answer.position = position;
+    answer.forecast = Some(forecasted.forecast);
+}
+
+/// Decides on the workload alone: its victims, and the candidates.
+fn nominate(trial: &mut Trial, answer: &mut Answer) -> Outcome {
+    let Some(id) = trial.id() else {
+        return Outcome::DoesNotFit;
+    };
+    let nomination = WhatIf::new(trial.cluster.state_mut()).nominate(id, Trace::on());
+    let Some(nomination) = nomination else {
+        return Outcome::DoesNotFit;
+    };
+    if nomination.assignment.mode == Mode::Fit {
+        return Outcome::Fits;
+    }
+    let state = trial.cluster.state();
+    let victims = nomination.victims.iter().map(|it| {
+        let view = state.workload_view(it.workload);
+        Victim {
+            workload: state.workload_name(it.workload).to_owned(),
+            cluster_queue: view
+                .queue()
+                .map_or("", |queue| state.node_view(queue).name())
+                .to_owned(),
+            preemption_priority: view.preemption_priority(),
+            reason: it.reason.as_str(),
+        }
+    });
+    answer.victims = victims.collect();
+    answer.candidates = candidates(trial, &nomination.trace, &nomination.victims);
+    match nomination.victims.len() {
+        0 => Outcome::DoesNotFit,
+        victims => Outcome::FitsAfterPreempting(victims),
+    }
+}
+
+fn position(trial: &Trial) -> Option<Position> {
+    let id = trial.id()?;
+    let state = trial.cluster.state();
+    let queue = state.workload_view(id).queue()?;
+    let pending = state.node_view(queue).pending();
+    let in_cluster_queue = pending.iter().position(|it| *it == id)?;
+    let ahead = pending.iter().take(in_cluster_queue.min(AHEAD_MAX));
+    Some(Position {
+        in_cluster_queue,
+        pending: pending.len(),
+        ahead: ahead
+            .map(|it| state.workload_name(*it).to_owned())
+            .collect(),
+        may_overtake: trial.queue.spec.queueing_strategy != Some(QueueingStrategy::StrictFIFO),
+    })
+}
+
+fn summary(
+    answer: &Answer,
+    alone: Outcome,
+    position: Option<&Position>,
+    forecast: &Forecast,
+) -> String {
+    let ahead = position.map_or(0, |it| it.in_cluster_queue);
+    let ahead = match ahead {
+        0 => "no workload is ahead of it in its ClusterQueue".to_owned(),
+        1 => "1 workload is ahead of it in its ClusterQueue".to_owned(),
+        more => format!("{more} workloads are ahead of it in its ClusterQueue"),
+    };
+    match forecast {
+        Forecast::Admitted { admitted_before: 0 } => "is admitted in the next cycle".to_owned(),
+        Forecast::Admitted { admitted_before } => {
+            format!(
+                "is admitted in the next cycles, after {}",
+                count(*admitted_before, "other workload")
+            )
+        }
+        Forecast::Preempts { victims, .. } => format!(
+            "preempts {} and waits until they release their quota",
+            count(victims.len(), "workload")
+        ),
+        Forecast::Waits { .. } | Forecast::Unknown => match alone {
+            Outcome::Fits => format!("would fit alone, and {ahead}"),
+            Outcome::FitsAfterPreempting(victims) => format!(
+                "would fit alone after preempting {}, and {ahead}",
+                count(victims, "workload")
+            ),
+            Outcome::DoesNotFit => format!("{}; {ahead}", shortage(answer)),
+        },
+    }
+}
+
+/// What is missing, of the flavor that lacks the least kinds of resources.
+fn shortage(answer: &Answer) -> String {
+    let short = |flavor: &str| {
+        let of_flavor = answer.quota.iter().filter(move |it| it.flavor == flavor);
+        let short: Vec<_> = of_flavor.filter(|it| it.short != "0").collect();
+        short
+    };
+    let mut flavors: Vec<&str> = answer.quota.iter().map(|it| it.flavor.as_str()).collect();
+    flavors.dedup();
+    let all = flavors.into_iter().map(short);
+    let Some(short) = all.filter(|it| !it.is_empty()).min_by_key(Vec::len) else {
+        return "cannot be admitted".to_owned();
+    };
+    let amounts = short
+        .iter()
+        .map(|it| format!("{} more {} of flavor {}", it.short, it.resource, it.flavor));
+    let amounts: Vec<String> = amounts.collect();
+    let limit = short
+        .first()
+        .map(|it| format!(", limited by {}", it.limited_by));
+    format!(
+        "needs {}{}",
+        amounts.join(" and "),
+        limit.unwrap_or_default()
+    )
+}
+
+/// A count with its noun.
+pub(crate) fn count(number: usize, noun: &str) -> String {
+    let plural = if number == 1 { "" } else { "s" };
+    format!("{number} {noun}{plural}")
+}

@@ -1,0 +1,93 @@
+//! The ClusterQueues whose workloads could preempt a running workload.
+
+use crate::answer::Preemptor;
+use crate::trial::Trial;
+use lockkeeper_api::foreign::scheduling::USER_PRIORITY_MAX;
+use lockkeeper_preemption::job::PreemptionLabels;
+use lockkeeper_preemption::{
+    Amount, FlavorResource, NodeId, State, Trace, WhatIf, WorkloadId, WorkloadSpec, mark_stuck,
+    quota_levels,
+};
+use std::collections::BTreeSet;
+
+/// The name of the assumed preemptor. No workload has it: names of workloads contain one slash.
+const ASSUMED: &str = "//assumed preemptor";
+
+/// The lowest priority of a workload.
+const LOWEST: i32 = i32::MIN;
+
+/// The ClusterQueues of its tree, and the lowest priority with which a new workload there could preempt it.
+///
+/// For each ClusterQueue and priority, the core searches victims for a workload that requests a little more than what is
+/// free, with the explained workload as the only candidate.
+pub(crate) fn preemptors(trial: &mut Trial, queues: &[String]) -> Vec<Preemptor> {
+    let Some(id) = trial.id() else {
+        return Vec::new();
+    };
+    let state = trial.cluster.state_mut();
+    for other in &trial.others {
+        mark_stuck(state, *other);
+    }
+    let view = state.workload_view(id);
+    let Some(reservation) = view.reservation() else {
+        return Vec::new();
+    };
+    let own = view.preemption_priority();
+    let priorities: BTreeSet<i32> = [LOWEST, own, own.saturating_add(1), USER_PRIORITY_MAX].into();
+    let mut found = Vec::new();
+    for queue in queues {
+        let attempts = reservation
+            .usage
+            .iter()
+            .flat_map(|(of, _)| priorities.iter().map(move |it| (*it, *of)));
+        let mut attempts: Vec<(i32, FlavorResource)> = attempts.collect();
+        // The lowest priority comes first.
+        attempts.sort_unstable_by_key(|(priority, _)| *priority);
+        let preemptor = attempts.into_iter().find_map(|(priority, of)| {
+            let reason = reason_to_preempt(state, id, queue, priority, of)?;
+            Some(Preemptor {
+                cluster_queue: queue.clone(),
+                priority_min: (priority > LOWEST).then_some(priority),
+                reason,
+            })
+        });
+        found.extend(preemptor);
+    }
+    found
+}
+
+/// The reason with which a workload of this ClusterQueue and priority could preempt the workload.
+fn reason_to_preempt(
+    state: &mut State,
+    workload: WorkloadId,
+    queue: &str,
+    priority: i32,
+    of: FlavorResource,
+) -> Option<&'static str> {
+    let node = state.queue(queue)?;
+    let request = one_more_than_free(state, node, of)?;
+    let assumed = state.add_pending(WorkloadSpec {
+        name: ASSUMED,
+        uid: ASSUMED,
+        queue,
+        priority,
+        preemption_priority: None,
+        // Submitted last.
+        order_time: i64::MAX,
+        waiting_since_s: i64::MIN,
+        pod_sets: Vec::new(),
+        is_in_scope: true,
+        preemption_labels: PreemptionLabels::default(),
+    });
+    let victims = WhatIf::new(state).search(assumed, &[of], &[(of, request)], &mut Trace::off());
+    state.remove(assumed);
+    let victim = victims.into_iter().find(|it| it.workload == workload);
+    victim.map(|it| it.reason.as_str())
+}
+
+/// A request that exceeds the free quota of a queue by one unit; `None` if the queue has no quota of it.
+fn one_more_than_free(state: &mut State, queue: NodeId, of: FlavorResource) -> Option<Amount> {
+    let levels = quota_levels(state, queue, of);
+    let free = levels.first()?.available.or_zero();
+    (!free.is_unlimited()).then(|| free.plus(Amount::new(1)))
+}

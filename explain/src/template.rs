@@ -1,0 +1,96 @@
+//! Pod templates reduced to the fields that decisions read, and stored once.
+
+use k8s_openapi::api::core::v1::PodTemplateSpec;
+use serde_json::{Map, Value};
+use std::collections::HashMap;
+use std::sync::Arc;
+
+/// The fields of a pod spec that decisions read.
+const SPEC_FIELDS: [&str; 10] = [
+    "affinity",
+    "nodeSelector",
+    "overhead",
+    "preemptionPolicy",
+    "priorityClassName",
+    "resources",
+    "runtimeClassName",
+    "schedulerName",
+    "tolerations",
+    "topologySpreadConstraints",
+];
+
+/// The fields of a container that decisions read.
+const CONTAINER_FIELDS: [&str; 3] = ["name", "resources", "restartPolicy"];
+
+/// The domains of labels that decisions read.
+const LABEL_DOMAINS: [&str; 3] = [
+    "lockkeeper.dev/",
+    "kueue.x-k8s.io/",
+    "quota.scheduling.koordinator.sh/",
+];
+
+/// Removes all fields that no decision reads: commands, environment, volumes, annotations.
+pub(crate) fn reduce(template: &mut Value) {
+    let Some(template) = template.as_object_mut() else {
+        return;
+    };
+    template.retain(|key, _| key == "metadata" || key == "spec");
+    if let Some(metadata) = template.get_mut("metadata").and_then(Value::as_object_mut) {
+        metadata.retain(|key, _| key == "labels");
+        if let Some(labels) = metadata.get_mut("labels").and_then(Value::as_object_mut) {
+            labels.retain(|key, _| LABEL_DOMAINS.iter().any(|it| key.starts_with(it)));
+        }
+    }
+    let Some(spec) = template.get_mut("spec").and_then(Value::as_object_mut) else {
+        return;
+    };
+    spec.retain(|key, _| {
+        SPEC_FIELDS.contains(&key.as_str()) || key == "containers" || key == "initContainers"
+    });
+    for key in ["containers", "initContainers"] {
+        let containers = spec.get_mut(key).and_then(Value::as_array_mut);
+        for container in containers
+            .into_iter()
+            .flatten()
+            .filter_map(Value::as_object_mut)
+        {
+            container.retain(|key, _| CONTAINER_FIELDS.contains(&key.as_str()));
+        }
+    }
+}
+
+/// Equal templates, stored once.
+#[derive(Debug, Default)]
+pub(crate) struct Templates {
+    by_text: HashMap<String, Arc<PodTemplateSpec>>,
+}
+
+impl Templates {
+    /// Reduces and decodes a template.
+    pub(crate) fn decode(
+        &mut self,
+        mut template: Value,
+    ) -> Result<Arc<PodTemplateSpec>, serde_json::Error> {
+        reduce(&mut template);
+        let text = template.to_string();
+        if let Some(known) = self.by_text.get(&text) {
+            return Ok(Arc::clone(known));
+        }
+        let decoded: Arc<PodTemplateSpec> = Arc::new(serde_json::from_value(template)?);
+        self.by_text.insert(text, Arc::clone(&decoded));
+        Ok(decoded)
+    }
+}
+
+/// Takes the templates of all pod sets out of a Workload, in order.
+pub(crate) fn take_templates(workload: &mut Value) -> Vec<Value> {
+    let pod_sets = workload
+        .pointer_mut("/spec/podSets")
+        .and_then(Value::as_array_mut);
+    let pod_sets = pod_sets.into_iter().flatten();
+    let templates = pod_sets.map(|it| match it.get_mut("template") {
+        Some(template) => std::mem::replace(template, Value::Object(Map::new())),
+        None => Value::Object(Map::new()),
+    });
+    templates.collect()
+}

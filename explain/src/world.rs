@@ -1,0 +1,79 @@
+//! The objects of a cluster, ready for answers.
+
+use crate::error::UnreadableObject;
+use crate::world_builder::Project;
+use lockkeeper_api::Workload;
+use lockkeeper_cluster_state::ClusterState;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// Kind in lower case, namespace and name of a job.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct JobKey {
+    pub(crate) kind: String,
+    pub(crate) namespace: String,
+    pub(crate) name: String,
+}
+
+/// What is known of a job.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct JobFacts {
+    /// The LocalQueue that its label names.
+    pub(crate) queue: Option<String>,
+}
+
+/// The objects of a cluster. Create it with a [`WorldBuilder`](crate::WorldBuilder).
+#[derive(Clone, Debug)]
+pub struct World {
+    pub(crate) cluster: ClusterState,
+    /// By `namespace/name`.
+    pub(crate) workloads: BTreeMap<String, Arc<Workload>>,
+    pub(crate) jobs: BTreeMap<JobKey, JobFacts>,
+    pub(crate) project: Project,
+    pub(crate) assumptions: Vec<String>,
+    pub(crate) missing: Vec<String>,
+    pub(crate) unreadable: Vec<UnreadableObject>,
+}
+
+impl World {
+    /// The state of the queues.
+    #[must_use]
+    pub const fn cluster(&self) -> &ClusterState {
+        &self.cluster
+    }
+
+    /// A workload by its key, `namespace/name`.
+    #[must_use]
+    pub fn workload(&self, key: &str) -> Option<&Arc<Workload>> {
+        self.workloads.get(key)
+    }
+
+    /// The keys of all workloads, sorted.
+    pub fn workload_keys(&self) -> impl Iterator<Item = &str> {
+        self.workloads.keys().map(String::as_str)
+    }
+
+    /// The project of the queues.
+    #[must_use]
+    pub const fn project(&self) -> Project {
+        self.project
+    }
+
+    /// What answers assume, since the input does not say it.
+    #[must_use]
+    pub fn assumptions(&self) -> &[String] {
+        &self.assumptions
+    }
+
+    /// The objects that others refer to and that the input does not have.
+    #[must_use]
+    pub fn missing(&self) -> &[String] {
+        &self.missing
+    }
+
+    /// The objects that are not considered.
+    #[must_use]
+    pub fn unreadable(&self) -> &[UnreadableObject] {
+        &self.unreadable
+    }
+}

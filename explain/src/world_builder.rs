@@ -1,0 +1,390 @@
+//! Collects the objects of a world, in any order, and builds it.
+
+use crate::error::UnreadableObject;
+use crate::kueue_objects::from_kueue;
+use crate::references::missing_references;
+use crate::template::{Templates, take_templates};
+use crate::world::{JobFacts, JobKey, World};
+use k8s_openapi::api::core::v1::Namespace;
+use k8s_openapi::api::scheduling::v1::PriorityClass;
+use lockkeeper_api::foreign::kueue;
+use lockkeeper_api::{ClusterQueue, Cohort, GROUP, LocalQueue, ResourceFlavor, Workload, labels};
+use lockkeeper_cluster_state::{ClusterState, Completeness};
+use lockkeeper_preemption::Options;
+use lockkeeper_preemption::requeue::RequeueSettings;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// Kueue's label of a job with the name of its queue.
+const KUEUE_QUEUE: &str = "kueue.x-k8s.io/queue-name";
+
+/// The project that the queues and workloads belong to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Project {
+    /// `lockkeeper.dev`.
+    Lockkeeper,
+    /// `kueue.x-k8s.io`.
+    Kueue,
+}
+
+impl Project {
+    /// The API group.
+    #[must_use]
+    pub const fn group(self) -> &'static str {
+        match self {
+            Self::Lockkeeper => GROUP,
+            Self::Kueue => kueue::GROUP,
+        }
+    }
+}
+
+/// The settings of the scheduler whose decisions are explained.
+#[derive(Clone, Debug, Default)]
+pub struct WorldSettings {
+    /// The options of all queues.
+    pub options: Options,
+    /// The requeueing of workloads whose pods are not ready.
+    pub requeue: RequeueSettings,
+    /// Resources whose names start with one of these need no quota.
+    pub excluded_resource_prefixes: Vec<String>,
+    /// The project; by default lockkeeper, or Kueue if only Kueue's objects were added.
+    pub project: Option<Project>,
+    /// The current time, in milliseconds since 1970; by default the newest time in the objects.
+    pub now_ms: Option<i64>,
+}
+
+/// The objects of one project.
+#[derive(Debug, Default)]
+struct ProjectObjects {
+    cluster_queues: Vec<ClusterQueue>,
+    cohorts: Vec<Cohort>,
+    flavors: Vec<ResourceFlavor>,
+    local_queues: Vec<LocalQueue>,
+    workloads: Vec<Workload>,
+    priority_classes: Vec<PriorityClass>,
+}
+
+impl ProjectObjects {
+    const fn is_empty(&self) -> bool {
+        self.cluster_queues.is_empty() && self.local_queues.is_empty() && self.workloads.is_empty()
+    }
+}
+
+/// Collects objects. Objects of other kinds are ignored, and those that cannot be decoded are reported.
+#[derive(Debug, Default)]
+pub struct WorldBuilder {
+    lockkeeper: ProjectObjects,
+    kueue: ProjectObjects,
+    priority_classes: Vec<PriorityClass>,
+    namespaces: Vec<Namespace>,
+    jobs: BTreeMap<JobKey, JobFacts>,
+    templates: Templates,
+    not_modelled: BTreeMap<String, usize>,
+    unreadable: Vec<UnreadableObject>,
+    assumptions: Vec<String>,
+}
+
+impl WorldBuilder {
+    /// Creates a builder without objects.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Adds an object, or each item of a list.
+    pub fn add(&mut self, mut object: Value) {
+        if let Some(items) = object.get_mut("items").and_then(Value::as_array_mut) {
+            for item in std::mem::take(items) {
+                self.add(item);
+            }
+            return;
+        }
+        let identity = Identity::of(&object);
+        if let Err(reason) = self.add_object(object, &identity) {
+            self.unreadable.push(UnreadableObject {
+                kind: identity.kind,
+                name: identity.name,
+                reason,
+            });
+        }
+    }
+
+    fn add_object(&mut self, object: Value, identity: &Identity) -> Result<(), String> {
+        match identity.group.as_str() {
+            GROUP => self.add_queue_object(object, Project::Lockkeeper, &identity.kind),
+            kueue::GROUP => {
+                if matches!(identity.kind.as_str(), "AdmissionCheck" | "Topology") {
+                    return Ok(());
+                }
+                let converted = from_kueue(object)?;
+                for field in converted.not_modelled {
+                    let count = self.not_modelled.entry(field).or_default();
+                    *count = count.saturating_add(1);
+                }
+                self.add_queue_object(converted.object, Project::Kueue, &identity.kind)
+            }
+            "scheduling.k8s.io" if identity.kind == "PriorityClass" => {
+                self.priority_classes.push(decode(object)?);
+                Ok(())
+            }
+            "" if identity.kind == "Namespace" => {
+                self.namespaces.push(decode(object)?);
+                Ok(())
+            }
+            _ => {
+                if let Some((key, facts)) = job_facts(&object, identity) {
+                    self.jobs.insert(key, facts);
+                }
+                Ok(())
+            }
+        }
+    }
+
+    fn add_queue_object(
+        &mut self,
+        mut object: Value,
+        project: Project,
+        kind: &str,
+    ) -> Result<(), String> {
+        let templates = take_templates(&mut object);
+        let objects = match project {
+            Project::Lockkeeper => &mut self.lockkeeper,
+            Project::Kueue => &mut self.kueue,
+        };
+        match kind {
+            "ClusterQueue" => objects.cluster_queues.push(decode(object)?),
+            "Cohort" => objects.cohorts.push(decode(object)?),
+            "ResourceFlavor" => objects.flavors.push(decode(object)?),
+            "LocalQueue" => objects.local_queues.push(decode(object)?),
+            "WorkloadPriorityClass" => objects.priority_classes.push(decode(object)?),
+            "Workload" => {
+                let mut workload: Workload = decode(object)?;
+                for (pod_set, template) in workload.spec.pod_sets.iter_mut().zip(templates) {
+                    let decoded = self.templates.decode(template);
+                    pod_set.template = decoded.map_err(|error| format!("spec.podSets: {error}"))?;
+                }
+                objects.workloads.push(workload);
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// Adds an assumption about the input, which answers state.
+    pub fn assume(&mut self, text: impl Into<String>) {
+        self.assumptions.push(text.into());
+    }
+
+    /// Whether there is a queue or a workload of a project.
+    #[must_use]
+    pub const fn has_objects_of(&self, project: Project) -> bool {
+        match project {
+            Project::Lockkeeper => !self.lockkeeper.is_empty(),
+            Project::Kueue => !self.kueue.is_empty(),
+        }
+    }
+
+    /// Builds the world.
+    #[must_use]
+    pub fn build(mut self, settings: WorldSettings) -> World {
+        let both = !self.lockkeeper.is_empty() && !self.kueue.is_empty();
+        let is_kueue_only = self.lockkeeper.is_empty() && !self.kueue.is_empty();
+        let project = settings.project.unwrap_or(if is_kueue_only {
+            Project::Kueue
+        } else {
+            Project::Lockkeeper
+        });
+        let objects = match project {
+            Project::Lockkeeper => std::mem::take(&mut self.lockkeeper),
+            Project::Kueue => std::mem::take(&mut self.kueue),
+        };
+        let mut assumptions = std::mem::take(&mut self.assumptions);
+        if both && settings.project.is_none() {
+            assumptions.push(
+                "the input has queues of lockkeeper and of Kueue; those of lockkeeper are explained (--compatibility kueue: the others)"
+                    .to_owned(),
+            );
+        }
+        let lacks = |what: &str, effect: &str| format!("the input has no {what}: {effect}");
+        let completeness = if self.namespaces.is_empty() {
+            assumptions.push(lacks(
+                "Namespace",
+                "each namespace matches every namespaceSelector",
+            ));
+            Completeness::Partial
+        } else {
+            Completeness::Complete
+        };
+        if self.priority_classes.is_empty() && objects.priority_classes.is_empty() {
+            assumptions.push(lacks(
+                "PriorityClass",
+                "only the priority in the status of a workload is known",
+            ));
+        }
+        for (field, count) in &self.not_modelled {
+            assumptions.push(format!("{field} is not considered ({count} objects)"));
+        }
+        let now_ms = settings.now_ms.unwrap_or_else(|| {
+            let newest = newest_time_ms(&objects.workloads);
+            if newest.is_some() {
+                assumptions.push("the current time is the newest time in the input".to_owned());
+            }
+            newest.unwrap_or_default()
+        });
+        let mut cluster = ClusterState::new(settings.options, settings.requeue, completeness);
+        cluster.exclude_resources(settings.excluded_resource_prefixes);
+        cluster.set_now(now_ms);
+        let missing = missing_references(
+            &objects.cluster_queues,
+            &objects.flavors,
+            &objects.local_queues,
+            &objects.workloads,
+        );
+        let mut unreadable = self.unreadable;
+        let workloads = fill(
+            &mut cluster,
+            objects,
+            &self.priority_classes,
+            &self.namespaces,
+            &mut unreadable,
+        );
+        World {
+            cluster,
+            workloads,
+            jobs: self.jobs,
+            project,
+            assumptions,
+            missing,
+            unreadable,
+        }
+    }
+}
+
+/// Adds all objects to the cluster state, and returns the workloads by key.
+fn fill(
+    cluster: &mut ClusterState,
+    objects: ProjectObjects,
+    priority_classes: &[PriorityClass],
+    namespaces: &[Namespace],
+    unreadable: &mut Vec<UnreadableObject>,
+) -> BTreeMap<String, Arc<Workload>> {
+    let mut report = |kind: &str, name: String, reason: String| {
+        unreadable.push(UnreadableObject {
+            kind: kind.to_owned(),
+            name,
+            reason,
+        });
+    };
+    for class in priority_classes.iter().chain(&objects.priority_classes) {
+        cluster.set_priority_class(class);
+    }
+    for namespace in namespaces {
+        let labels = namespace.metadata.labels.clone().unwrap_or_default();
+        cluster.set_namespace(
+            namespace.metadata.name.as_deref().unwrap_or_default(),
+            labels,
+        );
+    }
+    for flavor in &objects.flavors {
+        cluster.set_resource_flavor(flavor);
+    }
+    for cohort in &objects.cohorts {
+        if let Err(error) = cluster.set_cohort(cohort) {
+            report("Cohort", error.name.clone(), error.to_string());
+        }
+    }
+    for queue in objects.cluster_queues {
+        if let Err(error) = cluster.set_cluster_queue(Arc::new(queue)) {
+            report("ClusterQueue", error.name.clone(), error.to_string());
+        }
+    }
+    for queue in &objects.local_queues {
+        cluster.set_local_queue(queue);
+    }
+    let mut workloads = BTreeMap::new();
+    for workload in objects.workloads {
+        let workload = Arc::new(workload);
+        let key = lockkeeper_cluster_state::workload_key(&workload);
+        if let Err(error) = cluster.set_workload(Arc::clone(&workload)) {
+            report("Workload", key.clone(), error.to_string());
+        }
+        workloads.insert(key, workload);
+    }
+    workloads
+}
+
+fn decode<T: DeserializeOwned>(object: Value) -> Result<T, String> {
+    serde_json::from_value(object).map_err(|error| error.to_string())
+}
+
+/// The newest time in the workloads, in milliseconds since 1970.
+fn newest_time_ms(workloads: &[Workload]) -> Option<i64> {
+    let times = workloads.iter().flat_map(|it| {
+        let created = it.metadata.creation_timestamp.iter();
+        let conditions = it.status.iter().flat_map(|it| &it.conditions);
+        created.chain(conditions.map(|it| &it.last_transition_time))
+    });
+    times.map(|it| it.0.as_millisecond()).max()
+}
+
+/// Group, kind and name of an object, for messages.
+struct Identity {
+    group: String,
+    kind: String,
+    namespace: String,
+    name: String,
+}
+
+impl Identity {
+    fn of(object: &Value) -> Self {
+        let text = |pointer: &str| {
+            object
+                .pointer(pointer)
+                .and_then(Value::as_str)
+                .unwrap_or_default()
+        };
+        let group = text("/apiVersion")
+            .split_once('/')
+            .map_or("", |(group, _)| group);
+        let (namespace, name) = (text("/metadata/namespace"), text("/metadata/name"));
+        Self {
+            group: group.to_owned(),
+            kind: text("/kind").to_owned(),
+            namespace: namespace.to_owned(),
+            name: if namespace.is_empty() {
+                name.to_owned()
+            } else {
+                format!("{namespace}/{name}")
+            },
+        }
+    }
+}
+
+/// The facts about a job or pod that explain why it has no workload.
+fn job_facts(object: &Value, identity: &Identity) -> Option<(JobKey, JobFacts)> {
+    if identity.kind.is_empty() || identity.kind == "List" {
+        return None;
+    }
+    let labels = object
+        .pointer("/metadata/labels")
+        .and_then(Value::as_object);
+    let label = |key: &str| labels.and_then(|it| it.get(key)).and_then(Value::as_str);
+    let name = object.pointer("/metadata/name").and_then(Value::as_str)?;
+    let is_job = ["Job", "JobSet", "Pod"].contains(&identity.kind.as_str());
+    let queue = label(labels::QUEUE_NAME).or_else(|| label(KUEUE_QUEUE));
+    (is_job || queue.is_some()).then(|| {
+        let key = JobKey {
+            kind: identity.kind.to_lowercase(),
+            namespace: identity.namespace.clone(),
+            name: name.to_owned(),
+        };
+        (
+            key,
+            JobFacts {
+                queue: queue.map(str::to_owned),
+            },
+        )
+    })
+}

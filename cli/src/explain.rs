@@ -1,6 +1,7 @@
 //! `lockkeeper explain`.
 
 mod arguments;
+mod manifest;
 mod node_scenarios;
 mod scenario;
 mod selected_scenario;
@@ -8,7 +9,6 @@ mod workload;
 
 use crate::Failure;
 use crate::standard_output::print;
-use anyhow::anyhow;
 
 pub(crate) use arguments::Arguments;
 
@@ -19,12 +19,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
             scenario::explain_scenario_file(file, arguments).map_err(Failure::Usage)?
         }
         (None, Some(subject)) => workload::explain_workload(subject, arguments)?,
-        // clap requires one of them.
-        (None, None) => {
-            return Err(Failure::Usage(anyhow!(
-                "name a workload, or set --scenario"
-            )));
-        }
+        (None, None) => workload::explain_manifest(arguments)?,
     };
     Ok(print(text)?)
 }

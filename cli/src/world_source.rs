@@ -78,8 +78,12 @@ impl SourceArguments {
         !self.dump.is_empty()
     }
 
-    /// Reads the objects.
-    pub(crate) fn load(&self, scheduler: Option<Scheduler>) -> Result<LoadedWorld, Failure> {
+    /// Reads the objects. `extend` adds others, and gets the namespace of objects without one.
+    pub(crate) fn load(
+        &self,
+        scheduler: Option<Scheduler>,
+        extend: impl FnOnce(&mut WorldBuilder, Option<&str>) -> Result<(), Error>,
+    ) -> Result<LoadedWorld, Failure> {
         let loaded = configuration::read(self.config.as_deref(), &RuleDirs::default())
             .map_err(Failure::Usage)?;
         let mut builder = WorldBuilder::new();
@@ -97,6 +101,7 @@ impl SourceArguments {
                 .unwrap_or_default();
             i64::try_from(now.as_millis()).ok()
         };
+        extend(&mut builder, namespace.as_deref()).map_err(Failure::Usage)?;
         let is_kueue = scheduler.map_or(
             builder.has_objects_of(Project::Kueue) && !builder.has_objects_of(Project::Lockkeeper),
             |it| it == Scheduler::Kueue,

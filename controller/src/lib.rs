@@ -15,5 +15,6 @@ pub use reconciler::{
     AdoptionState, Change, Counters, Eviction, Input, JobRead, ObjectRef, Output, QuotaUsage,
     Reconciler, Settings, WriteId, WriteOp, WritePurpose, WriteRequest, WriteResult,
     adoption_admission_patch, adoption_label_patch, adoption_manifest, adoption_state,
+    manifest_of_job,
 };
 pub use runtime::{Health, LeaseSettings, LeaseTiming, RunError, RunSettings, run};

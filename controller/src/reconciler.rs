@@ -50,7 +50,7 @@ mod write_tracker;
 
 pub use adopted_workload::{
     AdoptionState, adoption_admission_patch, adoption_label_patch, adoption_manifest,
-    adoption_state,
+    adoption_state, manifest_of_job,
 };
 pub use counters::{Counters, Eviction};
 pub use input::{Change, Input};

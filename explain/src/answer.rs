@@ -66,6 +66,9 @@ pub struct Answer {
     /// Objects that others refer to and that the input does not have.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub missing: Vec<String>,
+    /// Objects of the input that are not considered, with the reason.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub unreadable: Vec<String>,
 }
 
 /// The workload of an answer.

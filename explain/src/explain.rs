@@ -17,6 +17,9 @@ use std::sync::Arc;
 /// The conditions that report an event of the past.
 const HISTORY: [&str; 4] = ["Evicted", "Preempted", "Requeued", "DeactivationTarget"];
 
+/// The most objects that an answer names.
+const UNREADABLE_MAX: usize = 10;
+
 /// The answer about a workload, by its key `namespace/name`; `None` if there is no such workload.
 ///
 /// Costs a few decisions on the workload for each kind of change, and at most one for each other workload that uses quota
@@ -252,7 +255,18 @@ fn empty_answer(world: &World, workload: &Workload) -> Answer {
         history: history(workload),
         assumptions: world.assumptions.clone(),
         missing: world.missing.clone(),
+        unreadable: unreadable(world),
     }
+}
+
+fn unreadable(world: &World) -> Vec<String> {
+    let shown = world.unreadable.iter().take(UNREADABLE_MAX);
+    let mut lines: Vec<String> = shown.map(ToString::to_string).collect();
+    match world.unreadable.len().saturating_sub(UNREADABLE_MAX) {
+        0 => {}
+        more => lines.push(format!("{more} more")),
+    }
+    lines
 }
 
 fn subject(world: &World, workload: &Workload) -> Subject {

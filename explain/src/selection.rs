@@ -131,6 +131,18 @@ impl World {
         if let Some(found) = elsewhere.next() {
             return format!("; there is one in namespace {}", namespace_of(found));
         }
+        let mut owners = self
+            .workloads
+            .values()
+            .filter(|it| selector.is_in_namespace(&namespace_of(it)))
+            .flat_map(|it| it.metadata.owner_references.iter().flatten());
+        if let Some(owner) = owners.find(|it| it.name == selector.name) {
+            return format!(
+                "; did you mean {}/{}?",
+                owner.kind.to_lowercase(),
+                owner.name
+            );
+        }
         let name = |it: &Workload| it.metadata.name.clone().unwrap_or_default();
         let mut all = self
             .workloads

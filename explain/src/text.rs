@@ -33,7 +33,8 @@ pub fn write_answer(out: &mut impl Write, answer: &Answer) -> fmt::Result {
     write_preemptors(out, answer)?;
     write_history(out, answer)?;
     write_list(out, "Assumed", &answer.assumptions)?;
-    write_list(out, "Not in the input", &answer.missing)
+    write_list(out, "Not in the input", &answer.missing)?;
+    write_list(out, "Not considered", &answer.unreadable)
 }
 
 fn write_subject(out: &mut impl Write, answer: &Answer) -> fmt::Result {

@@ -7,18 +7,23 @@ use crate::template::{Templates, take_templates};
 use crate::world::{JobFacts, JobKey, World};
 use k8s_openapi::api::core::v1::Namespace;
 use k8s_openapi::api::scheduling::v1::PriorityClass;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+use k8s_openapi::jiff::Timestamp;
 use lockkeeper_api::foreign::kueue;
 use lockkeeper_api::{ClusterQueue, Cohort, GROUP, LocalQueue, ResourceFlavor, Workload, labels};
-use lockkeeper_cluster_state::{ClusterState, Completeness};
+use lockkeeper_cluster_state::{ClusterState, Completeness, workload_key};
 use lockkeeper_preemption::Options;
 use lockkeeper_preemption::requeue::RequeueSettings;
 use serde::de::DeserializeOwned;
-use serde_json::Value;
+use serde_json::{Map, Value};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// Kueue's label of a job with the name of its queue.
 const KUEUE_QUEUE: &str = "kueue.x-k8s.io/queue-name";
+
+/// The uid of a submitted workload. It sorts behind all others, so that it is the last of its second.
+const SUBMITTED_UID: &str = "submitted";
 
 /// The project that the queues and workloads belong to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -84,6 +89,7 @@ pub struct WorldBuilder {
     not_modelled: BTreeMap<String, usize>,
     unreadable: Vec<UnreadableObject>,
     assumptions: Vec<String>,
+    submitted: Option<Workload>,
 }
 
 impl WorldBuilder {
@@ -149,25 +155,47 @@ impl WorldBuilder {
         kind: &str,
     ) -> Result<(), String> {
         let templates = take_templates(&mut object);
-        let objects = match project {
-            Project::Lockkeeper => &mut self.lockkeeper,
-            Project::Kueue => &mut self.kueue,
-        };
+        let objects = self.objects_mut(project);
         match kind {
             "ClusterQueue" => objects.cluster_queues.push(decode(object)?),
-            "Cohort" => objects.cohorts.push(decode(object)?),
-            "ResourceFlavor" => objects.flavors.push(decode(object)?),
+            "Cohort" => objects.cohorts.push(decode(with_spec(object))?),
+            "ResourceFlavor" => objects.flavors.push(decode(with_spec(object))?),
             "LocalQueue" => objects.local_queues.push(decode(object)?),
             "WorkloadPriorityClass" => objects.priority_classes.push(decode(object)?),
             "Workload" => {
                 let mut workload: Workload = decode(object)?;
-                for (pod_set, template) in workload.spec.pod_sets.iter_mut().zip(templates) {
-                    let decoded = self.templates.decode(template);
-                    pod_set.template = decoded.map_err(|error| format!("spec.podSets: {error}"))?;
-                }
-                objects.workloads.push(workload);
+                self.set_templates(&mut workload, templates)?;
+                self.objects_mut(project).workloads.push(workload);
             }
             _ => {}
+        }
+        Ok(())
+    }
+
+    /// Adds a Workload of lockkeeper that is submitted now, behind all others of its priority. One of the same name is
+    /// replaced. Returns its key.
+    ///
+    /// # Errors
+    ///
+    /// The object is not a Workload.
+    pub fn submit(&mut self, mut manifest: Value) -> Result<String, String> {
+        let templates = take_templates(&mut manifest);
+        let mut workload: Workload = decode(manifest)?;
+        self.set_templates(&mut workload, templates)?;
+        workload.status = None;
+        let key = workload_key(&workload);
+        self.submitted = Some(workload);
+        Ok(key)
+    }
+
+    fn set_templates(
+        &mut self,
+        workload: &mut Workload,
+        templates: Vec<Value>,
+    ) -> Result<(), String> {
+        for (pod_set, template) in workload.spec.pod_sets.iter_mut().zip(templates) {
+            let decoded = self.templates.decode(template);
+            pod_set.template = decoded.map_err(|error| format!("spec.podSets: {error}"))?;
         }
         Ok(())
     }
@@ -175,6 +203,13 @@ impl WorldBuilder {
     /// Adds an assumption about the input, which answers state.
     pub fn assume(&mut self, text: impl Into<String>) {
         self.assumptions.push(text.into());
+    }
+
+    const fn objects_mut(&mut self, project: Project) -> &mut ProjectObjects {
+        match project {
+            Project::Lockkeeper => &mut self.lockkeeper,
+            Project::Kueue => &mut self.kueue,
+        }
     }
 
     /// Whether there is a queue or a workload of a project.
@@ -196,7 +231,7 @@ impl WorldBuilder {
         } else {
             Project::Lockkeeper
         });
-        let objects = match project {
+        let mut objects = match project {
             Project::Lockkeeper => std::mem::take(&mut self.lockkeeper),
             Project::Kueue => std::mem::take(&mut self.kueue),
         };
@@ -233,6 +268,17 @@ impl WorldBuilder {
             }
             newest.unwrap_or_default()
         });
+        if let Some(mut submitted) = self.submitted.take() {
+            let now = Timestamp::from_millisecond(now_ms);
+            submitted.metadata.creation_timestamp = now.ok().map(Time);
+            submitted
+                .metadata
+                .uid
+                .get_or_insert_with(|| SUBMITTED_UID.to_owned());
+            let key = workload_key(&submitted);
+            objects.workloads.retain(|it| workload_key(it) != key);
+            objects.workloads.push(submitted);
+        }
         let mut cluster = ClusterState::new(settings.options, settings.requeue, completeness);
         cluster.exclude_resources(settings.excluded_resource_prefixes);
         cluster.set_now(now_ms);
@@ -306,13 +352,23 @@ fn fill(
     let mut workloads = BTreeMap::new();
     for workload in objects.workloads {
         let workload = Arc::new(workload);
-        let key = lockkeeper_cluster_state::workload_key(&workload);
+        let key = workload_key(&workload);
         if let Err(error) = cluster.set_workload(Arc::clone(&workload)) {
             report("Workload", key.clone(), error.to_string());
         }
         workloads.insert(key, workload);
     }
     workloads
+}
+
+/// The object with an empty spec if it has none: Kueue does not require one.
+fn with_spec(mut object: Value) -> Value {
+    if let Some(fields) = object.as_object_mut() {
+        fields
+            .entry("spec")
+            .or_insert_with(|| Value::Object(Map::new()));
+    }
+    object
 }
 
 fn decode<T: DeserializeOwned>(object: Value) -> Result<T, String> {

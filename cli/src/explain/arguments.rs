@@ -10,8 +10,12 @@ use std::path::PathBuf;
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
     /// Workload NAME, or KIND/NAME of its job, such as job/train
-    #[arg(value_name = "WORKLOAD", required_unless_present = "scenario")]
+    #[arg(value_name = "WORKLOAD", required_unless_present_any = ["scenario", "filename"])]
     pub(super) subject: Option<String>,
+
+    /// Explain what would happen to the Job, JobSet or Workload of a manifest, if it were submitted now; `-` reads stdin
+    #[arg(long, short = 'f', value_name = "FILE", conflicts_with_all = ["subject", "scenario"])]
+    pub(super) filename: Option<PathBuf>,
 
     #[command(flatten)]
     pub(super) source: SourceArguments,

@@ -1,33 +1,55 @@
 //! Answers about one workload of a cluster or of a dump.
 
 use super::arguments::{Arguments, CompatibilityTarget, Output, to_pretty_json};
+use super::manifest::read_workload;
 use crate::Failure;
 use crate::world_source::Scheduler;
 use anyhow::{Error, anyhow};
-use lockkeeper_explain::{Selector, explain, write_answer};
+use lockkeeper_explain::{Selector, World, explain, write_answer};
 
-/// Reads the objects, and returns the answer as text or JSON.
+/// Reads the objects, and returns the answer about a workload as text or JSON.
 pub(super) fn explain_workload(subject: &str, arguments: &Arguments) -> Result<String, Failure> {
     let scheduler = scheduler(arguments.compatibility).map_err(Failure::Usage)?;
     // An invalid name is reported before the objects are read.
     Selector::parse(subject, None).map_err(|error| Failure::Usage(error.into()))?;
-    let loaded = arguments.source.load(scheduler)?;
+    let loaded = arguments.source.load(scheduler, |_, _| Ok(()))?;
     let selector = Selector::parse(subject, loaded.namespace.as_deref());
     let selector = selector.map_err(|error| Failure::Usage(error.into()))?;
-    let world = &loaded.world;
-    let found = world.find(&selector).map(str::to_owned);
+    let found = loaded.world.find(&selector).map(str::to_owned);
     let key = found.map_err(|error| Failure::Other(error.into()))?;
-    let answer = explain(world, &key);
-    let answer = answer.ok_or_else(|| anyhow!("there is no Workload {key}"))?;
-    let text = match arguments.output {
+    answer_text(&loaded.world, &key, arguments)
+}
+
+/// Reads the objects, and returns the answer about the job or workload of a manifest, if it were submitted now.
+pub(super) fn explain_manifest(arguments: &Arguments) -> Result<String, Failure> {
+    let scheduler = scheduler(arguments.compatibility).map_err(Failure::Usage)?;
+    let Some(file) = &arguments.filename else {
+        // clap requires one of them.
+        return Err(Failure::Usage(anyhow!(
+            "name a workload, or set --filename"
+        )));
+    };
+    let mut key = String::new();
+    let loaded = arguments.source.load(scheduler, |builder, namespace| {
+        let manifest = read_workload(file, namespace)?;
+        key = builder
+            .submit(manifest)
+            .map_err(|error| anyhow!("{}: {error}", file.display()))?;
+        Ok(())
+    })?;
+    answer_text(&loaded.world, &key, arguments)
+}
+
+fn answer_text(world: &World, key: &str, arguments: &Arguments) -> Result<String, Failure> {
+    let answer = explain(world, key).ok_or_else(|| anyhow!("there is no Workload {key}"))?;
+    Ok(match arguments.output {
         Output::Json => to_pretty_json(&answer)?,
         Output::Human => {
             let mut text = String::new();
             write_answer(&mut text, &answer)?;
             text
         }
-    };
-    Ok(text)
+    })
 }
 
 fn scheduler(target: Option<CompatibilityTarget>) -> Result<Option<Scheduler>, Error> {

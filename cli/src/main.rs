@@ -8,6 +8,7 @@ mod controller;
 mod explain;
 mod kubeconfig;
 mod logging;
+mod queue;
 mod rules;
 mod serve;
 mod shell_integration;
@@ -19,10 +20,12 @@ mod world_files;
 mod world_source;
 
 use anyhow::Error;
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use lockkeeper_crdgen::cli::Outcome;
 use standard_output::{CLOSED_EXIT_CODE, StandardOutput, closed_exit_code};
+use std::env;
 use std::io::{Write, stderr};
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 /// Decoding a pod template makes many small allocations: with this allocator a review of a Workload takes a fifth less
@@ -67,6 +70,12 @@ enum Command {
     /// Explain why a workload is pending or running, or the decisions for a scenario file
     #[command(after_long_help = EXIT_CODES)]
     Explain(Box<explain::Arguments>),
+    /// List pending workloads in the order of their queues, with the reasons
+    #[command(after_long_help = EXIT_CODES)]
+    Queue(Box<queue::QueueArguments>),
+    /// Show quota and usage of ClusterQueues and cohorts
+    #[command(after_long_help = EXIT_CODES)]
+    Top(Box<queue::TopArguments>),
     /// Simulate jobs in queues, and compare configurations
     Simulate(simulate::Arguments),
     /// List the rules, or print the page of a rule
@@ -96,8 +105,24 @@ impl<E: Into<Error>> From<E> for Failure {
     }
 }
 
+/// The file name that makes the binary a plugin of kubectl.
+const PLUGIN_NAME: &str = "kubectl-lockkeeper";
+
+/// Parses the command line. As a plugin, help and errors show the command as the user types it.
+fn arguments() -> Arguments {
+    let program = env::args_os().next().map(PathBuf::from);
+    let name = program.as_ref().and_then(|it| it.file_stem());
+    let command = if name.is_some_and(|it| it == PLUGIN_NAME) {
+        Arguments::command().bin_name("kubectl lockkeeper")
+    } else {
+        Arguments::command()
+    };
+    let matches = command.get_matches();
+    Arguments::from_arg_matches(&matches).unwrap_or_else(|error| error.exit())
+}
+
 fn main() -> ExitCode {
-    let arguments = Arguments::parse();
+    let arguments = arguments();
     let done = match arguments.command {
         Command::Serve(arguments) => controller::run_serve(&arguments),
         Command::Controller(arguments) => controller::run(&arguments),
@@ -111,6 +136,8 @@ fn main() -> ExitCode {
             Err(failure) => Err(failure),
         },
         Command::Explain(arguments) => explain::run(&arguments),
+        Command::Queue(arguments) => queue::run_queue(&arguments),
+        Command::Top(arguments) => queue::run_top(&arguments),
         Command::Simulate(arguments) => simulate::run(&arguments),
         Command::Completions(arguments) => shell_integration::completions(&arguments),
         Command::Man(arguments) => shell_integration::write_man_pages(&arguments),

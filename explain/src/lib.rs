@@ -16,6 +16,7 @@ mod error;
 mod explain;
 mod forecast;
 mod kueue_objects;
+mod listing;
 mod pending;
 mod preemptors;
 mod quota;
@@ -34,6 +35,7 @@ pub use answer::{
 pub use change::{AmountChange, Change};
 pub use error::{SelectionError, UnreadableObject};
 pub use explain::explain;
+pub use listing::{PendingWorkload, QuotaRow, pending_workloads, quota_rows};
 pub use selection::Selector;
 pub use text::write_answer;
 pub use world::World;

@@ -111,7 +111,7 @@ fn summary(
             )
         }
         Forecast::Preempts { victims, .. } => format!(
-            "preempts {} and waits until they release their quota",
+            "preempts {} and waits for the release of their quota",
             count(victims.len(), "workload")
         ),
         Forecast::Waits { .. } | Forecast::Unknown => match alone {

@@ -74,10 +74,11 @@ fn write_subject(out: &mut impl Write, answer: &Answer) -> fmt::Result {
             "StrictFIFO: those ahead must start first"
         };
         let place = position.in_cluster_queue.saturating_add(1);
-        let text = format!(
-            "{place} of {} in its ClusterQueue ({order})",
-            position.pending
-        );
+        let order = match position.in_cluster_queue {
+            0 => String::new(),
+            _ => format!(" ({order})"),
+        };
+        let text = format!("{place} of {} in its ClusterQueue{order}", position.pending);
         field("Position", &text)?;
         let more = position
             .in_cluster_queue

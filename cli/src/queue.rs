@@ -172,7 +172,11 @@ fn top_table(rows: &[QuotaRow]) -> Result<String, Error> {
 
 /// The text of a table, without blanks at the ends of lines.
 fn finish(table: TabWriter<Vec<u8>>) -> Result<String, Error> {
-    let text = String::from_utf8(table.into_inner().map_err(|error| anyhow!("{}", error.error()))?)?;
+    let text = String::from_utf8(
+        table
+            .into_inner()
+            .map_err(|error| anyhow!("{}", error.error()))?,
+    )?;
     Ok(lines(text.lines().map(|it| it.trim_end().to_owned())))
 }
 

@@ -123,7 +123,8 @@ impl SourceArguments {
             let connection = connect_as(file, context, self.account.as_deref())
                 .await
                 .map_err(Failure::Usage)?;
-            let listed = cluster::list(&connection.client, builder).await;
+            let namespace = self.namespace.as_deref().unwrap_or(&connection.namespace);
+            let listed = cluster::list(&connection.client, namespace, builder).await;
             listed
                 .with_context(|| format!("API server {}", connection.address))
                 .map_err(Failure::Usage)?;

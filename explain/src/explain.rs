@@ -1,6 +1,7 @@
 //! The answer about a workload.
 
 use crate::answer::{Answer, HistoryEntry, Situation, Subject};
+use crate::listing::reported_reason;
 use crate::pending::explain_pending;
 use crate::preemptors::preemptors;
 use crate::quota::used_quota;
@@ -8,8 +9,8 @@ use crate::trial::Trial;
 use crate::world::World;
 use lockkeeper_api::Workload;
 use lockkeeper_api::cluster_queue::StopPolicy;
-use lockkeeper_cluster_state::WorkloadPhase;
 use lockkeeper_cluster_state::pending_reason::{INADMISSIBLE, PENDING, not_queued_message};
+use lockkeeper_cluster_state::{NotQueuedReason, WorkloadPhase};
 use lockkeeper_preemption::{NodeId, TreeView, WorkloadId};
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -38,9 +39,23 @@ pub fn explain(world: &World, key: &str) -> Option<Answer> {
                 error.to_string(),
             );
         }
+        Ok(phase)
+            if world.is_partial
+                && phase != WorkloadPhase::Admitted
+                && phase != WorkloadPhase::NotQueued(NotQueuedReason::Finished) =>
+        {
+            let (reason, message) = reported_reason(workload);
+            answer.situation = Situation::Pending;
+            answer.summary = match message.as_str() {
+                "" => "waits; the scheduler has not reported a reason yet".to_owned(),
+                message => format!("waits: {message}"),
+            };
+            answer.reason = reason;
+            answer.message = message;
+        }
         Ok(WorkloadPhase::NotQueued(reason)) => {
             let message = not_queued_message(world.cluster.objects(), workload, reason);
-            let is_finished = reason == lockkeeper_cluster_state::NotQueuedReason::Finished;
+            let is_finished = reason == NotQueuedReason::Finished;
             let situation = if is_finished {
                 Situation::Finished
             } else {
@@ -121,8 +136,10 @@ fn explain_running(world: &World, key: &str, workload: &Arc<Workload>, answer: &
         .workload_view(id)
         .queue()
         .is_some_and(|queue| borrows(&trial, queue, id));
-    let queues = queues_in_tree(&mut trial);
-    answer.preemptors = preemptors(&mut trial, &queues);
+    if !world.is_partial {
+        let queues = queues_in_tree(&mut trial);
+        answer.preemptors = preemptors(&mut trial, &queues);
+    }
     "QuotaReserved".clone_into(&mut answer.reason);
     let queue = answer.workload.cluster_queue.clone().unwrap_or_default();
     let borrows = if borrowed {

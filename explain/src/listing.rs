@@ -57,6 +57,7 @@ pub fn pending_workloads(world: &World) -> Vec<PendingWorkload> {
             Some(Ok(WorkloadPhase::Pending | WorkloadPhase::OnHold(_))) => {
                 reported_reason(workload)
             }
+            Some(Ok(WorkloadPhase::NotQueued(_))) if world.is_partial => reported_reason(workload),
             Some(Ok(WorkloadPhase::NotQueued(reason))) => {
                 let message = not_queued_message(world.cluster.objects(), workload, reason);
                 (INADMISSIBLE.to_owned(), message)
@@ -97,7 +98,7 @@ pub fn pending_workloads(world: &World) -> Vec<PendingWorkload> {
 }
 
 /// Reason and message of the condition `QuotaReserved=False`.
-fn reported_reason(workload: &Workload) -> (String, String) {
+pub(crate) fn reported_reason(workload: &Workload) -> (String, String) {
     let conditions = workload.status.iter().flat_map(|it| &it.conditions);
     let mut conditions =
         conditions.filter(|it| it.type_ == "QuotaReserved" && it.status == "False");

@@ -33,6 +33,8 @@ pub struct World {
     pub(crate) assumptions: Vec<String>,
     pub(crate) missing: Vec<String>,
     pub(crate) unreadable: Vec<UnreadableObject>,
+    /// Whether queues or workloads are missing that may exist.
+    pub(crate) is_partial: bool,
 }
 
 impl World {

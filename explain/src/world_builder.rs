@@ -90,6 +90,7 @@ pub struct WorldBuilder {
     unreadable: Vec<UnreadableObject>,
     assumptions: Vec<String>,
     submitted: Option<Workload>,
+    is_partial: bool,
 }
 
 impl WorldBuilder {
@@ -170,6 +171,13 @@ impl WorldBuilder {
             _ => {}
         }
         Ok(())
+    }
+
+    /// Notes that queues or workloads are missing that may exist. Then answers come from the conditions of a workload, not
+    /// from a decision.
+    pub fn mark_partial(&mut self, why: impl Into<String>) {
+        self.is_partial = true;
+        self.assume(why);
     }
 
     /// Adds a Workload of lockkeeper that is submitted now, behind all others of its priority. One of the same name is
@@ -304,6 +312,7 @@ impl WorldBuilder {
             assumptions,
             missing,
             unreadable,
+            is_partial: self.is_partial,
         }
     }
 }

@@ -6,6 +6,7 @@ mod borrowing;
 mod connection_faults;
 mod elastic;
 mod elastic_nodes;
+mod explain;
 mod faults;
 mod fixture;
 mod held_writes;
@@ -51,6 +52,7 @@ pub fn scenarios() -> Vec<Scenario> {
     add("pods ready", &pods_ready::TRIALS);
     add("jobs", &jobs::TRIALS);
     add("adopt", &adopt::TRIALS);
+    add("explain", &explain::TRIALS);
     add("statistics", &statistics::TRIALS);
     add("bad input", &bad_input::TRIALS);
     add("tenant", &tenant::TRIALS);

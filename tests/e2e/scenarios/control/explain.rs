@@ -1,0 +1,125 @@
+//! `lockkeeper explain`, `queue` and `top` on a cluster: they say what the controller decides.
+
+use serde_json::{Value, json};
+
+use super::Trial;
+use super::fixture::ControllerFixture;
+use crate::fixture::{DEFAULTS, Fixture};
+use crate::lockkeeper;
+
+pub const TRIALS: [Trial; 1] = [(
+    "the named change admits a pending Job",
+    named_change_admits_job,
+)];
+
+/// The rules of an account that may only read workloads in one namespace.
+const VIEWER: &str = r#"
+apiVersion: rbac.authorization.k8s.io/v1
+kind: Role
+metadata: {name: workload-viewer, namespace: default}
+rules:
+- {apiGroups: [lockkeeper.dev], resources: [workloads, localqueues], verbs: [get, list, watch]}
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: RoleBinding
+metadata: {name: workload-viewer, namespace: default}
+roleRef: {apiGroup: rbac.authorization.k8s.io, kind: Role, name: workload-viewer}
+subjects:
+- {apiGroup: rbac.authorization.k8s.io, kind: User, name: viewer}
+"#;
+
+fn named_change_admits_job(stage: &mut Fixture) {
+    let mut site = ControllerFixture::open(stage, DEFAULTS);
+    site.flavor("default");
+    site.classes();
+    site.queue(
+        "q",
+        4,
+        &json!({"preemption": {"withinClusterQueue": "LowerPriority"}}),
+    );
+    site.job("first", "q", 3, "mid", &json!({}));
+    site.wait_until_running("first");
+    site.job("second", "q", 2, "low", &json!({}));
+    let workload = site.wait_until_pending("second", "WaitingForQuota");
+
+    let answer = json_answer(&mut site, &["explain", "job/second"]);
+    assert_eq!(answer["situation"], "Pending");
+    let conditions = workload["status"]["conditions"].as_array().unwrap();
+    let reserved = conditions
+        .iter()
+        .find(|it| it["type"] == "QuotaReserved")
+        .unwrap();
+    assert_eq!(answer["reason"], reserved["reason"]);
+    assert_eq!(answer["message"], reserved["message"]);
+    assert_eq!(answer["position"]["inClusterQueue"], 0);
+    assert_eq!(answer["quota"][0]["short"], "1");
+    let changes = answer["changes"].as_array().unwrap();
+    let nominal = changes
+        .iter()
+        .find(|it| it["kind"] == "NominalQuota")
+        .unwrap();
+    assert_eq!(nominal["amounts"][0]["to"], "5", "{nominal}");
+    let priority = changes.iter().find(|it| it["kind"] == "Priority").unwrap();
+    assert_eq!(priority["victims"], 1, "{priority}");
+
+    let running = json_answer(&mut site, &["explain", "job/first"]);
+    assert_eq!(running["situation"], "Running");
+    assert_eq!(running["preemptors"][0]["clusterQueue"], "q", "{running}");
+
+    let queue = json_answer(&mut site, &["queue", "q"]);
+    assert_eq!(queue[0]["job"], "Job/second");
+    assert_eq!(queue[0]["reason"], "WaitingForQuota");
+    let top = json_answer(&mut site, &["top"]);
+    let row = &top[0];
+    assert_eq!(
+        (&row["path"], &row["used"], &row["pending"]),
+        (&json!("/q"), &json!("3"), &json!(1))
+    );
+
+    // An account that sees its namespace alone gets the reason from the condition.
+    let kubectl = site.stage.cluster().kubectl().clone();
+    kubectl.apply(VIEWER, &[]).expect_accepted();
+    let answer = json_answer(&mut site, &["explain", "job/second", "--as", "viewer"]);
+    assert_eq!(answer["reason"], "WaitingForQuota");
+    assert_eq!(answer["changes"], Value::Null);
+    let assumed = answer["assumptions"].to_string();
+    assert!(assumed.contains("may not list clusterqueues"), "{assumed}");
+
+    let path = "/spec/resourceGroups/0/flavors/0/resources/0/nominalQuota";
+    let patch = json!([{"op": "replace", "path": path, "value": nominal["amounts"][0]["to"]}]);
+    let patch = patch.to_string();
+    kubectl
+        .run(&[
+            "patch",
+            "clusterqueues.lockkeeper.dev",
+            "q",
+            "--type=json",
+            "--patch",
+            &patch,
+        ])
+        .expect_accepted();
+    site.wait_until_running("second");
+    site.stop();
+    kubectl
+        .with_input(&["delete", "-f", "-"], VIEWER)
+        .expect_accepted();
+}
+
+/// Runs a command on the cluster, and returns its JSON.
+#[track_caller]
+fn json_answer(site: &mut ControllerFixture<'_>, arguments: &[&str]) -> Value {
+    let kubeconfig = site.stage.cluster().kubectl().kubeconfig().to_owned();
+    let kubeconfig = kubeconfig.to_str().unwrap();
+    let with = [
+        "--namespace",
+        "default",
+        "--output",
+        "json",
+        "--kubeconfig",
+        kubeconfig,
+    ];
+    let (command, rest) = arguments.split_first().unwrap();
+    let output = lockkeeper::run(&[&[*command], rest, &with].concat());
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    serde_json::from_slice(&output.stdout).unwrap_or_else(|e| panic!("{e}: {stderr}"))
+}

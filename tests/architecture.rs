@@ -37,6 +37,14 @@ const ALLOWED_DEPENDENCIES: &[(&str, &[&str])] = &[
             "lockkeeper-scenario",
         ],
     ),
+    (
+        "lockkeeper-explain",
+        &[
+            "lockkeeper-api",
+            "lockkeeper-cluster-state",
+            "lockkeeper-preemption",
+        ],
+    ),
     ("lockkeeper-crd-schema", &["lockkeeper-api"]),
     (
         "lockkeeper-policies",
@@ -103,6 +111,7 @@ const ALLOWED_DEPENDENCIES: &[(&str, &[&str])] = &[
             "lockkeeper-check",
             "lockkeeper-controller",
             "lockkeeper-crdgen",
+            "lockkeeper-explain",
             "lockkeeper-kube-support",
             "lockkeeper-policies",
             "lockkeeper-preemption",
@@ -125,6 +134,7 @@ const PURE_CRATES: &[&str] = &[
     "lockkeeper-simulate",
     "lockkeeper-cluster-state",
     "lockkeeper-scenario",
+    "lockkeeper-explain",
 ];
 const IMPURE: &[&str] = &[
     "tokio",

@@ -34,6 +34,41 @@ fn example_findings_match_documentation() {
     assert_eq!(output.status.code(), Some(2));
 }
 
+/// Every console block of the page has the output of its commands.
+#[test]
+fn explain_page_shows_actual_output() {
+    let file = Path::new(ROOT).join("docs/explain.md");
+    let page = std::fs::read_to_string(&file).unwrap();
+    let mut blocks = page.split("```console\n");
+    let mut current = blocks.next().unwrap().to_owned();
+    let mut commands = 0;
+    for block in blocks {
+        let (block, rest) = block.split_once("```").unwrap();
+        current.push_str("```console\n");
+        for command in block.lines().filter_map(|it| it.strip_prefix("$ ")) {
+            current.push_str(&format!("$ {command}\n{}", run_documented(command)));
+            commands += 1;
+        }
+        current.push_str(&format!("```{rest}"));
+    }
+    assert!(commands >= 5, "{commands} commands");
+    let command = "cargo test -p lockkeeper --test examples";
+    assert_file_is_current(&file, &current, command);
+}
+
+/// The output of a command of the documentation, standard error included.
+fn run_documented(command: &str) -> String {
+    let mut words = command.split_whitespace();
+    assert_eq!(words.next(), Some("lockkeeper"), "{command}");
+    let output = Command::new(env!("CARGO_BIN_EXE_lockkeeper"))
+        .args(words)
+        .current_dir(ROOT)
+        .output()
+        .unwrap();
+    let printed = [output.stdout, output.stderr].concat();
+    String::from_utf8(printed).unwrap()
+}
+
 /// Checked together with the bad examples, some good ones have findings; on their own they have none.
 #[test]
 fn good_examples_have_no_findings() {

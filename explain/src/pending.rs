@@ -111,7 +111,7 @@ fn summary(
             )
         }
         Forecast::Preempts { victims, .. } => format!(
-            "preempts {} and waits for the release of their quota",
+            "preempts {} and waits for the quota to be released",
             count(victims.len(), "workload")
         ),
         Forecast::Waits { .. } | Forecast::Unknown => match alone {
@@ -136,7 +136,7 @@ fn shortage(answer: &Answer) -> String {
     flavors.dedup();
     let all = flavors.into_iter().map(short);
     let Some(short) = all.filter(|it| !it.is_empty()).min_by_key(Vec::len) else {
-        return "cannot be admitted".to_owned();
+        return format!("cannot be admitted: {}", answer.message);
     };
     let amounts = short
         .iter()

@@ -139,7 +139,7 @@ fn quota_answer(state: &mut State, queue: NodeId, request: &Request) -> QuotaAns
     let limited_by = if short == Amount::ZERO {
         String::new()
     } else {
-        limit(state, &levels, request.requested)
+        limit(state, &levels)
     };
     QuotaAnswer {
         flavor: state.flavor_name(request.of.flavor).to_owned(),
@@ -164,31 +164,21 @@ fn quota_answer(state: &mut State, queue: NodeId, request: &Request) -> QuotaAns
     }
 }
 
-/// The level whose limit applies: the lowest one with a borrowing limit below what is missing, or the root, which has no
-/// more quota.
-fn limit(state: &State, levels: &[QuotaLevel], requested: Amount) -> String {
-    let name = |level: &QuotaLevel| state.node_view(level.node).name();
-    let mut missing = requested;
-    for (at, level) in levels.iter().enumerate() {
-        let kind = if at == 0 { "ClusterQueue" } else { "Cohort" };
-        if at.saturating_add(1) == levels.len() {
-            return format!("the quota of {kind} {}", name(level));
-        }
-        let above = levels
-            .get(at.saturating_add(1))
-            .map_or(Amount::ZERO, |it| it.available);
-        // What the level itself provides is the part of its free quota that the parent does not.
-        let own = level
-            .available
-            .minus(above.min(level.borrowable.unwrap_or(above)))
-            .or_zero();
-        missing = missing.minus(own).or_zero();
-        if level
-            .borrowable
-            .is_some_and(|it| it < missing && it < above)
-        {
-            return format!("the borrowing limit of {kind} {}", name(level));
-        }
-    }
-    "the ClusterQueue has no quota of it".to_owned()
+/// The level whose limit applies: the lowest one with a binding borrowing limit, else the root, which has no more quota.
+fn limit(state: &State, levels: &[QuotaLevel]) -> String {
+    let limited = levels.iter().position(|it| it.is_limited_by_borrowing);
+    let at = limited.unwrap_or(levels.len().saturating_sub(1));
+    let Some(level) = levels.get(at) else {
+        return "the ClusterQueue, which has no quota of it".to_owned();
+    };
+    let what = if limited.is_some() {
+        "borrowing limit"
+    } else {
+        "quota"
+    };
+    let kind = if at == 0 { "ClusterQueue" } else { "Cohort" };
+    format!(
+        "the {what} of {kind} {}",
+        state.node_view(level.node).name()
+    )
 }

@@ -19,8 +19,10 @@ pub struct QuotaLevel {
     pub usage: Amount,
     /// What a workload of the queue could use here in addition; negative if more is used than the limits permit.
     pub available: Amount,
-    /// The most that the parent contributes in addition to the current usage; `None` without a parent or without a limit.
+    /// What may still be borrowed under the borrowing limit; `None` without a limit, and at the root.
     pub borrowable: Option<Amount>,
+    /// Whether the borrowing limit, and not what is free above, limits `available`.
+    pub is_limited_by_borrowing: bool,
 }
 
 /// Returns the levels of a ClusterQueue from itself up to the root of its tree, for one flavor and resource. Empty
@@ -37,14 +39,19 @@ pub fn quota_levels(state: &mut State, queue: NodeId, of: FlavorResource) -> Vec
     while let Some(id) = next {
         let cell = state.tree.cell(id);
         let usage = view.usage(id);
-        let borrowable = cell.borrowable(usage);
+        // The most that the parent contributes: the quota that the node lends to it, and what may be borrowed.
+        let from_parent = cell.borrowable(usage);
+        let lent = cell.subtree.minus(usage.max(cell.local)).or_zero();
+        let above = cell.parent.map(|parent| view.available(parent));
         levels.push(QuotaLevel {
             node: cell.node,
             nominal: cell.nominal,
             quota: cell.subtree,
             usage,
             available: view.available(id),
-            borrowable: (cell.parent.is_some() && !borrowable.is_unlimited()).then_some(borrowable),
+            borrowable: (above.is_some() && !from_parent.is_unlimited())
+                .then(|| from_parent.minus(lent).or_zero()),
+            is_limited_by_borrowing: above.is_some_and(|above| from_parent < above),
         });
         next = cell.parent;
     }
@@ -132,7 +139,8 @@ mod tests {
         let levels = quota_levels(&mut state, one, of);
         let nodes: Vec<NodeId> = levels.iter().map(|it| it.node).collect();
         assert_eq!(nodes, [one, team, state.cohort("all").unwrap()]);
-        // Its limit permits 13; the cohort has 35, of which 11 are used.
+        // Its limit permits 13, and the cohort has 35, of which 11 are used.
+        assert!(levels[0].is_limited_by_borrowing && !levels[1].is_limited_by_borrowing);
         assert_eq!(levels[0].available, Amount::new(2));
         assert_eq!(levels[0].borrowable, Some(Amount::new(2)));
         assert_eq!(

@@ -5,6 +5,7 @@ mod certificate;
 mod check;
 mod configuration;
 mod controller;
+mod dump;
 mod explain;
 mod kubeconfig;
 mod logging;
@@ -76,6 +77,9 @@ enum Command {
     /// Show quota and usage of ClusterQueues and cohorts
     #[command(after_long_help = EXIT_CODES)]
     Top(Box<queue::TopArguments>),
+    /// Write the objects that explain reads, reduced, to attach them to an issue
+    #[command(after_long_help = EXIT_CODES)]
+    Dump(Box<dump::Arguments>),
     /// Simulate jobs in queues, and compare configurations
     Simulate(simulate::Arguments),
     /// List the rules, or print the page of a rule
@@ -138,6 +142,7 @@ fn main() -> ExitCode {
         Command::Explain(arguments) => explain::run(&arguments),
         Command::Queue(arguments) => queue::run_queue(&arguments),
         Command::Top(arguments) => queue::run_top(&arguments),
+        Command::Dump(arguments) => dump::run(&arguments),
         Command::Simulate(arguments) => simulate::run(&arguments),
         Command::Completions(arguments) => shell_integration::completions(&arguments),
         Command::Man(arguments) => shell_integration::write_man_pages(&arguments),

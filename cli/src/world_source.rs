@@ -9,10 +9,12 @@ use crate::kubeconfig::connect_as;
 use crate::user_rules::RuleDirs;
 use anyhow::{Context, Error, anyhow};
 use clap::{Args, ValueEnum};
+use cluster::Note;
 use lockkeeper_api::config::{Compatibility, Config};
 use lockkeeper_cluster_state::settings;
 use lockkeeper_crdgen::manifests::{FileList, ListedFile, parse_documents, read_file, read_text};
 use lockkeeper_explain::{Project, World, WorldBuilder, WorldSettings};
+use serde_json::Value;
 use std::fs::File;
 use std::io::{BufReader, stdin};
 use std::path::{Path, PathBuf};
@@ -35,6 +37,13 @@ pub(crate) struct SourceArguments {
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
 
+    #[command(flatten)]
+    cluster: ClusterArguments,
+}
+
+/// Flags for a cluster.
+#[derive(Debug, Args)]
+pub(crate) struct ClusterArguments {
     /// Kubeconfig [default: as kubectl]
     #[arg(long, value_name = "FILE")]
     kubeconfig: Option<PathBuf>,
@@ -46,6 +55,39 @@ pub(crate) struct SourceArguments {
     /// Account to impersonate
     #[arg(long = "as", value_name = "ACCOUNT")]
     account: Option<String>,
+}
+
+impl ClusterArguments {
+    /// Consumes all objects of the cluster that decisions depend on, and returns what the account may not list.
+    pub(crate) fn list(
+        &self,
+        namespace: Option<&str>,
+        consume: &mut dyn FnMut(Value),
+    ) -> Result<ListedCluster, Failure> {
+        let runtime = runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()?;
+        runtime.block_on(async {
+            let (file, context) = (self.kubeconfig.as_deref(), self.context.as_deref());
+            let connection = connect_as(file, context, self.account.as_deref())
+                .await
+                .map_err(Failure::Usage)?;
+            let namespace = namespace.unwrap_or(&connection.namespace).to_owned();
+            let notes = cluster::list(&connection.client, &namespace, consume)
+                .await
+                .with_context(|| format!("API server {}", connection.address))
+                .map_err(Failure::Usage)?;
+            Ok(ListedCluster { namespace, notes })
+        })
+    }
+}
+
+/// What is known of a listed cluster beside its objects.
+pub(crate) struct ListedCluster {
+    /// The namespace of names without one.
+    pub(crate) namespace: String,
+    /// What the account may not list.
+    pub(crate) notes: Vec<Note>,
 }
 
 /// The scheduler whose objects and decisions are explained.
@@ -94,8 +136,16 @@ impl SourceArguments {
             }
             None
         } else {
-            let of_context = self.read_cluster(&mut builder)?;
-            namespace = namespace.or(Some(of_context));
+            let mut add = |object: Value| builder.add(object);
+            let listed = self.cluster.list(self.namespace.as_deref(), &mut add)?;
+            for note in listed.notes {
+                if note.is_partial {
+                    builder.mark_partial(note.text);
+                } else {
+                    builder.assume(note.text);
+                }
+            }
+            namespace = Some(listed.namespace);
             let now = SystemTime::now()
                 .duration_since(UNIX_EPOCH)
                 .unwrap_or_default();
@@ -112,24 +162,6 @@ impl SourceArguments {
         let settings = world_settings(loaded.config, scheduler, is_kueue, now_ms);
         let world = builder.build(settings);
         Ok(LoadedWorld { world, namespace })
-    }
-
-    fn read_cluster(&self, builder: &mut WorldBuilder) -> Result<String, Failure> {
-        let runtime = runtime::Builder::new_current_thread()
-            .enable_all()
-            .build()?;
-        runtime.block_on(async {
-            let (file, context) = (self.kubeconfig.as_deref(), self.context.as_deref());
-            let connection = connect_as(file, context, self.account.as_deref())
-                .await
-                .map_err(Failure::Usage)?;
-            let namespace = self.namespace.as_deref().unwrap_or(&connection.namespace);
-            let listed = cluster::list(&connection.client, namespace, builder).await;
-            listed
-                .with_context(|| format!("API server {}", connection.address))
-                .map_err(Failure::Usage)?;
-            Ok(connection.namespace)
-        })
     }
 }
 

@@ -12,6 +12,7 @@ mod answer;
 mod candidates;
 mod change;
 mod changes;
+mod dump;
 mod error;
 mod explain;
 mod forecast;
@@ -33,6 +34,7 @@ pub use answer::{
     Victim,
 };
 pub use change::{AmountChange, Change};
+pub use dump::{NameReplacer, reduce_object};
 pub use error::{SelectionError, UnreadableObject};
 pub use explain::explain;
 pub use listing::{PendingWorkload, QuotaRow, pending_workloads, quota_rows};

@@ -3,7 +3,15 @@
 use crate::check::cluster_list::{ListError, for_each_selected, is_served};
 use kube::Client;
 use lockkeeper_check::ListTarget;
-use lockkeeper_explain::{Project, WorldBuilder};
+use lockkeeper_explain::Project;
+use serde_json::Value;
+
+/// Objects that the account may not list.
+pub(crate) struct Note {
+    pub(crate) text: String,
+    /// Whether decisions need them.
+    pub(crate) is_partial: bool,
+}
 
 /// A kind of queues or workloads.
 struct QueueKind {
@@ -61,15 +69,21 @@ const VERSIONS: [(Project, &str); 3] = [
     (Project::Kueue, "kueue.x-k8s.io/v1beta1"),
 ];
 
-/// Adds all objects that decisions depend on. Without the right to list a kind in all namespaces, only the objects of
-/// `namespace` are added, and the builder notes what is missing.
+/// Consumes all objects that decisions depend on. Without the right to list a kind in all namespaces, only the objects of
+/// `namespace` are listed. Returns what is missing.
 pub(super) async fn list(
     client: &Client,
     namespace: &str,
-    builder: &mut WorldBuilder,
-) -> Result<(), ListError> {
+    consume: &mut dyn FnMut(Value),
+) -> Result<Vec<Note>, ListError> {
+    let mut lister = Lister {
+        client,
+        namespace,
+        consume,
+        notes: Vec::new(),
+    };
     for (version, kind) in &OTHER_KINDS {
-        add(client, namespace, builder, version, kind).await?;
+        lister.list(version, kind).await?;
     }
     let mut is_found = false;
     let mut has_kueue = false;
@@ -82,14 +96,14 @@ pub(super) async fn list(
         is_found = true;
         has_kueue |= project == Project::Kueue;
         if project == Project::Kueue {
-            add(client, namespace, builder, version, &KUEUE_CLASS).await?;
+            lister.list(version, &KUEUE_CLASS).await?;
         }
         for kind in &QUEUE_KINDS {
-            add(client, namespace, builder, version, kind).await?;
+            lister.list(version, kind).await?;
         }
     }
     if is_found {
-        return Ok(());
+        return Ok(lister.notes);
     }
     Err(ListError::Failed {
         what: "workloads".to_owned(),
@@ -98,48 +112,49 @@ pub(super) async fn list(
     })
 }
 
-async fn add(
-    client: &Client,
-    namespace: &str,
-    builder: &mut WorldBuilder,
-    version: &str,
-    kind: &QueueKind,
-) -> Result<(), ListError> {
-    let own = format!("namespaces/{namespace}/{}", kind.plural);
-    let paths = if kind.is_namespaced {
-        vec![kind.plural, own.as_str()]
-    } else {
-        vec![kind.plural]
-    };
-    let mut refused = None;
-    for plural in paths {
+/// Lists kinds, and notes those that the account may not list.
+struct Lister<'a> {
+    client: &'a Client,
+    namespace: &'a str,
+    consume: &'a mut dyn FnMut(Value),
+    notes: Vec<Note>,
+}
+
+impl Lister<'_> {
+    async fn list(&mut self, version: &str, kind: &QueueKind) -> Result<(), ListError> {
+        if self.is_listed(version, kind, kind.plural).await? {
+            return Ok(());
+        }
+        let own = format!("namespaces/{}/{}", self.namespace, kind.plural);
+        let is_listed = kind.is_namespaced && self.is_listed(version, kind, &own).await?;
+        let place = if is_listed {
+            format!(" outside namespace {}", self.namespace)
+        } else {
+            String::new()
+        };
+        self.notes.push(Note {
+            text: format!("the account may not list {}{place}", kind.plural),
+            is_partial: kind.is_needed,
+        });
+        Ok(())
+    }
+
+    /// Whether the account may list a path.
+    async fn is_listed(
+        &mut self,
+        version: &str,
+        kind: &QueueKind,
+        path: &str,
+    ) -> Result<bool, ListError> {
         let target = ListTarget {
             version,
             kind: kind.kind,
-            plural,
+            plural: path,
         };
-        match for_each_selected(client, &target, None, |object| builder.add(object)).await {
-            Ok(_) => {
-                if refused.is_some() {
-                    let text = format!(
-                        "the account may list {} only in namespace {namespace}: the reason is that of the condition, and changes are not known",
-                        kind.plural
-                    );
-                    builder.mark_partial(text);
-                }
-                return Ok(());
-            }
-            Err(error @ ListError::Forbidden { .. }) => refused = Some(error),
-            Err(other) => return Err(other),
+        match for_each_selected(self.client, &target, None, &mut *self.consume).await {
+            Ok(_) => Ok(true),
+            Err(ListError::Forbidden { .. }) => Ok(false),
+            Err(other) => Err(other),
         }
     }
-    let text = format!("the account may not list {}", kind.plural);
-    if kind.is_needed {
-        builder.mark_partial(format!(
-            "{text}: the reason is that of the condition, and changes are not known"
-        ));
-    } else {
-        builder.assume(text);
-    }
-    Ok(())
 }

@@ -1,5 +1,8 @@
 //! `lockkeeper explain`, `queue` and `top` on a cluster: they say what the controller decides.
 
+use std::collections::BTreeSet;
+use std::process::Output;
+
 use serde_json::{Value, json};
 
 use super::Trial;
@@ -76,6 +79,30 @@ fn named_change_admits_job(stage: &mut Fixture) {
         (&json!("/q"), &json!("3"), &json!(1))
     );
 
+    let dump = run(&mut site, &["dump", "--hide-names"]);
+    let dump: Value = serde_json::from_slice(&dump.stdout).unwrap();
+    let kinds: BTreeSet<&str> = dump["items"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|it| it["kind"].as_str().unwrap())
+        .collect();
+    assert!(
+        kinds.is_superset(
+            &[
+                "ClusterQueue",
+                "LocalQueue",
+                "Namespace",
+                "PriorityClass",
+                "ResourceFlavor",
+                "Workload"
+            ]
+            .into()
+        ),
+        "{kinds:?}"
+    );
+    assert!(!dump.to_string().contains("second"), "{dump}");
+
     // An account that sees its namespace alone gets the reason from the condition.
     let kubectl = site.stage.cluster().kubectl().clone();
     kubectl.apply(VIEWER, &[]).expect_accepted();
@@ -108,18 +135,15 @@ fn named_change_admits_job(stage: &mut Fixture) {
 /// Runs a command on the cluster, and returns its JSON.
 #[track_caller]
 fn json_answer(site: &mut ControllerFixture<'_>, arguments: &[&str]) -> Value {
-    let kubeconfig = site.stage.cluster().kubectl().kubeconfig().to_owned();
-    let kubeconfig = kubeconfig.to_str().unwrap();
-    let with = [
-        "--namespace",
-        "default",
-        "--output",
-        "json",
-        "--kubeconfig",
-        kubeconfig,
-    ];
-    let (command, rest) = arguments.split_first().unwrap();
-    let output = lockkeeper::run(&[&[*command], rest, &with].concat());
+    let with = ["--namespace", "default", "--output", "json"];
+    let output = run(site, &[arguments, &with].concat());
     let stderr = String::from_utf8_lossy(&output.stderr);
     serde_json::from_slice(&output.stdout).unwrap_or_else(|e| panic!("{e}: {stderr}"))
+}
+
+/// Runs a command on the cluster.
+fn run(site: &mut ControllerFixture<'_>, arguments: &[&str]) -> Output {
+    let kubeconfig = site.stage.cluster().kubectl().kubeconfig().to_owned();
+    let with = ["--kubeconfig", kubeconfig.to_str().unwrap()];
+    lockkeeper::run(&[arguments, &with].concat())
 }

@@ -5,6 +5,7 @@ mod certificate;
 mod check;
 mod configuration;
 mod controller;
+mod diff;
 mod dump;
 mod explain;
 mod kubeconfig;
@@ -77,6 +78,9 @@ enum Command {
     /// Show quota and usage of ClusterQueues and cohorts
     #[command(after_long_help = EXIT_CODES)]
     Top(Box<queue::TopArguments>),
+    /// Show the effect of a change of queues on the workloads of a cluster
+    #[command(after_long_help = diff::EXIT_CODES)]
+    Diff(Box<diff::Arguments>),
     /// Write the objects that explain reads, reduced, to attach them to an issue
     #[command(after_long_help = EXIT_CODES)]
     Dump(Box<dump::Arguments>),
@@ -142,6 +146,10 @@ fn main() -> ExitCode {
         Command::Explain(arguments) => explain::run(&arguments),
         Command::Queue(arguments) => queue::run_queue(&arguments),
         Command::Top(arguments) => queue::run_top(&arguments),
+        Command::Diff(arguments) => match diff::run(&arguments) {
+            Ok(code) => return code,
+            Err(failure) => Err(failure),
+        },
         Command::Dump(arguments) => dump::run(&arguments),
         Command::Simulate(arguments) => simulate::run(&arguments),
         Command::Completions(arguments) => shell_integration::completions(&arguments),

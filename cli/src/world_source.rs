@@ -114,44 +114,76 @@ pub(crate) struct LoadedWorld {
     pub(crate) namespace: Option<String>,
 }
 
+/// The objects before they are a world.
+pub(crate) struct ReadObjects {
+    pub(crate) builder: WorldBuilder,
+    /// The namespace of names without one.
+    pub(crate) namespace: Option<String>,
+    /// The current time, of a cluster.
+    pub(crate) now_ms: Option<i64>,
+}
+
 impl SourceArguments {
     /// Whether the objects are read from files.
     pub(crate) fn is_dump(&self) -> bool {
         !self.dump.is_empty()
     }
 
-    /// Reads the objects. `extend` adds others, and gets the namespace of objects without one.
+    /// Reads the objects and builds the world. `extend` adds others, and gets the namespace of objects without one.
     pub(crate) fn load(
         &self,
         scheduler: Option<Scheduler>,
         extend: impl FnOnce(&mut WorldBuilder, Option<&str>) -> Result<(), Error>,
     ) -> Result<LoadedWorld, Failure> {
-        let loaded = configuration::read(self.config.as_deref(), &RuleDirs::default())
-            .map_err(Failure::Usage)?;
+        let mut read = self.read()?;
+        extend(&mut read.builder, read.namespace.as_deref()).map_err(Failure::Usage)?;
+        Ok(LoadedWorld {
+            world: self.build(read.builder, scheduler, read.now_ms)?,
+            namespace: read.namespace,
+        })
+    }
+
+    /// Reads the objects.
+    pub(crate) fn read(&self) -> Result<ReadObjects, Failure> {
         let mut builder = WorldBuilder::new();
-        let mut namespace = self.namespace.clone();
-        let now_ms = if self.is_dump() {
+        if self.is_dump() {
             for path in &self.dump {
                 add_path(&mut builder, path).map_err(Failure::Usage)?;
             }
-            None
-        } else {
-            let mut add = |object: Value| builder.add(object);
-            let listed = self.cluster.list(self.namespace.as_deref(), &mut add)?;
-            for note in listed.notes {
-                if note.is_partial {
-                    builder.mark_partial(note.text);
-                } else {
-                    builder.assume(note.text);
-                }
+            return Ok(ReadObjects {
+                builder,
+                namespace: self.namespace.clone(),
+                now_ms: None,
+            });
+        }
+        let mut add = |object: Value| builder.add(object);
+        let listed = self.cluster.list(self.namespace.as_deref(), &mut add)?;
+        for note in listed.notes {
+            if note.is_partial {
+                builder.mark_partial(note.text);
+            } else {
+                builder.assume(note.text);
             }
-            namespace = Some(listed.namespace);
-            let now = SystemTime::now()
-                .duration_since(UNIX_EPOCH)
-                .unwrap_or_default();
-            i64::try_from(now.as_millis()).ok()
-        };
-        extend(&mut builder, namespace.as_deref()).map_err(Failure::Usage)?;
+        }
+        let now = SystemTime::now()
+            .duration_since(UNIX_EPOCH)
+            .unwrap_or_default();
+        Ok(ReadObjects {
+            builder,
+            namespace: Some(listed.namespace),
+            now_ms: i64::try_from(now.as_millis()).ok(),
+        })
+    }
+
+    /// Builds the world of the objects.
+    pub(crate) fn build(
+        &self,
+        mut builder: WorldBuilder,
+        scheduler: Option<Scheduler>,
+        now_ms: Option<i64>,
+    ) -> Result<World, Failure> {
+        let loaded = configuration::read(self.config.as_deref(), &RuleDirs::default());
+        let config = loaded.map_err(Failure::Usage)?.config;
         let is_kueue = scheduler.map_or(
             builder.has_objects_of(Project::Kueue) && !builder.has_objects_of(Project::Lockkeeper),
             |it| it == Scheduler::Kueue,
@@ -159,9 +191,7 @@ impl SourceArguments {
         if self.config.is_none() {
             builder.assume("the scheduler has the default configuration (--config sets another)");
         }
-        let settings = world_settings(loaded.config, scheduler, is_kueue, now_ms);
-        let world = builder.build(settings);
-        Ok(LoadedWorld { world, namespace })
+        Ok(builder.build(world_settings(config, scheduler, is_kueue, now_ms)))
     }
 }
 

@@ -12,6 +12,7 @@ mod answer;
 mod candidates;
 mod change;
 mod changes;
+mod comparison;
 mod dump;
 mod error;
 mod explain;
@@ -34,6 +35,7 @@ pub use answer::{
     Victim,
 };
 pub use change::{AmountChange, Change};
+pub use comparison::{Affected, Comparison, compare};
 pub use dump::{NameReplacer, reduce_object};
 pub use error::{SelectionError, UnreadableObject};
 pub use explain::explain;

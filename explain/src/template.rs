@@ -60,7 +60,7 @@ pub(crate) fn reduce(template: &mut Value) {
 }
 
 /// Equal templates, stored once.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Templates {
     by_text: HashMap<String, Arc<PodTemplateSpec>>,
 }

@@ -7,7 +7,7 @@ use crate::template::{Templates, take_templates};
 use crate::world::{JobFacts, JobKey, World};
 use k8s_openapi::api::core::v1::Namespace;
 use k8s_openapi::api::scheduling::v1::PriorityClass;
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, Time};
 use k8s_openapi::jiff::Timestamp;
 use lockkeeper_api::foreign::kueue;
 use lockkeeper_api::{ClusterQueue, Cohort, GROUP, LocalQueue, ResourceFlavor, Workload, labels};
@@ -61,7 +61,7 @@ pub struct WorldSettings {
 }
 
 /// The objects of one project.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 struct ProjectObjects {
     cluster_queues: Vec<ClusterQueue>,
     cohorts: Vec<Cohort>,
@@ -78,7 +78,7 @@ impl ProjectObjects {
 }
 
 /// Collects objects. Objects of other kinds are ignored, and those that cannot be decoded are reported.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct WorldBuilder {
     lockkeeper: ProjectObjects,
     kueue: ProjectObjects,
@@ -173,11 +173,47 @@ impl WorldBuilder {
         Ok(())
     }
 
+    /// Removes the queue, cohort, flavor or class with the kind and name of an object.
+    pub fn remove(&mut self, object: &Value) {
+        let identity = Identity::of(object);
+        let is_other = |metadata: &ObjectMeta| qualified_name(metadata) != identity.name;
+        let objects = match identity.group.as_str() {
+            GROUP => &mut self.lockkeeper,
+            kueue::GROUP => &mut self.kueue,
+            _ => {
+                if identity.kind == "PriorityClass" {
+                    self.priority_classes.retain(|it| is_other(&it.metadata));
+                }
+                return;
+            }
+        };
+        match identity.kind.as_str() {
+            "ClusterQueue" => objects.cluster_queues.retain(|it| is_other(&it.metadata)),
+            "Cohort" => objects.cohorts.retain(|it| is_other(&it.metadata)),
+            "ResourceFlavor" => objects.flavors.retain(|it| is_other(&it.metadata)),
+            "LocalQueue" => objects.local_queues.retain(|it| is_other(&it.metadata)),
+            "WorkloadPriorityClass" => objects.priority_classes.retain(|it| is_other(&it.metadata)),
+            _ => {}
+        }
+    }
+
+    /// Replaces the queue, cohort, flavor or class with the kind and name of an object, or adds it.
+    pub fn replace(&mut self, object: Value) {
+        self.remove(&object);
+        self.add(object);
+    }
+
     /// Notes that queues or workloads are missing that may exist. Then answers come from the conditions of a workload, not
     /// from a decision.
     pub fn mark_partial(&mut self, why: impl Into<String>) {
         self.is_partial = true;
         self.assume(why);
+    }
+
+    /// Whether queues or workloads are missing that may exist.
+    #[must_use]
+    pub const fn is_partial(&self) -> bool {
+        self.is_partial
     }
 
     /// Adds a Workload of lockkeeper that is submitted now, behind all others of its priority. One of the same name is
@@ -392,6 +428,15 @@ fn newest_time_ms(workloads: &[Workload]) -> Option<i64> {
         created.chain(conditions.map(|it| &it.last_transition_time))
     });
     times.map(|it| it.0.as_millisecond()).max()
+}
+
+/// The name, with the namespace if there is one.
+fn qualified_name(metadata: &ObjectMeta) -> String {
+    let name = metadata.name.as_deref().unwrap_or_default();
+    match metadata.namespace.as_deref() {
+        None | Some("") => name.to_owned(),
+        Some(namespace) => format!("{namespace}/{name}"),
+    }
 }
 
 /// Group, kind and name of an object, for messages.

@@ -27,6 +27,7 @@ mod balancer;
 mod client;
 mod cluster;
 mod controller;
+mod durations;
 mod fixture;
 mod fixture_pool;
 mod handshake_client;
@@ -57,6 +58,7 @@ use std::thread;
 
 use libtest_mimic::{Arguments, Trial};
 
+use crate::durations::Durations;
 use crate::fixture_pool::FixturePool;
 use crate::lockkeeper::Protocol;
 use crate::scenarios::Scenario;
@@ -76,10 +78,14 @@ fn main() -> ExitCode {
         .get_or_insert(threads.min(CONTROL_PLANES_MAX));
 
     let fixtures = Arc::new(FixturePool::default());
+    let durations = Arc::new(Durations::default());
     let mut all = trials_without_cluster();
-    all.extend(trials(&fixtures));
+    all.extend(trials(&fixtures, &durations));
     let conclusion = libtest_mimic::run(&arguments, all);
     fixtures.stop_all();
+    if !arguments.list {
+        durations.print();
+    }
     conclusion.exit_code()
 }
 
@@ -98,23 +104,29 @@ fn trials_without_cluster() -> Vec<Trial> {
 }
 
 /// Every scenario over HTTP/2, then every scenario over HTTP/1.1: this order restarts the server least often.
-fn trials(fixtures: &Arc<FixturePool>) -> Vec<Trial> {
+fn trials(fixtures: &Arc<FixturePool>, durations: &Arc<Durations>) -> Vec<Trial> {
     [Protocol::Http2, Protocol::Http1]
         .into_iter()
         .flat_map(|protocol| {
             scenarios::all(Path::new(ROOT))
                 .into_iter()
                 .filter(move |scenario| scenario.only.is_none_or(|only| only == protocol))
-                .map(move |scenario| trial(fixtures, protocol, scenario))
+                .map(move |scenario| trial(fixtures, durations, protocol, scenario))
         })
         .collect()
 }
 
-fn trial(fixtures: &Arc<FixturePool>, protocol: Protocol, scenario: Scenario) -> Trial {
-    let fixtures = Arc::clone(fixtures);
-    Trial::test(format!("{} ({protocol})", scenario.name), move || {
+fn trial(
+    fixtures: &Arc<FixturePool>,
+    durations: &Arc<Durations>,
+    protocol: Protocol,
+    scenario: Scenario,
+) -> Trial {
+    let (fixtures, durations) = (Arc::clone(fixtures), Arc::clone(durations));
+    let name = format!("{} ({protocol})", scenario.name);
+    Trial::test(name.clone(), move || {
         let mut fixture = fixtures.take();
-        (scenario.run)(&mut fixture, protocol);
+        durations.measure(&name, || (scenario.run)(&mut fixture, protocol));
         Ok(())
     })
 }

@@ -101,8 +101,17 @@ impl Source {
     ///
     /// When something cannot be read or decoded.
     pub fn objects(&self) -> Result<Vec<Value>, Error> {
+        self.objects_beside(self)
+    }
+
+    /// All objects in the source. A revision without a path has that of the other source.
+    ///
+    /// # Errors
+    ///
+    /// When something cannot be read or decoded.
+    pub fn objects_beside(&self, other: &Self) -> Result<Vec<Value>, Error> {
         let mut objects = Vec::new();
-        for text in self.texts(self)? {
+        for text in self.texts(other)? {
             objects.extend(documents(&text)?);
         }
         Ok(objects)

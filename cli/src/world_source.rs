@@ -16,10 +16,13 @@ use lockkeeper_crdgen::manifests::{FileList, ListedFile, parse_documents, read_f
 use lockkeeper_explain::{Project, World, WorldBuilder, WorldSettings};
 use serde_json::Value;
 use std::fs::File;
-use std::io::{BufReader, stdin};
+use std::io::{self, Read, stdin};
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 use tokio::runtime;
+
+/// The largest JSON file: some hundred thousand workloads.
+const JSON_MAX_BYTES: u64 = 1 << 30;
 
 /// Flags for the source of objects.
 #[derive(Debug, Args)]
@@ -234,13 +237,29 @@ fn add_path(builder: &mut WorldBuilder, path: &Path) -> Result<(), Error> {
 fn add_file(builder: &mut WorldBuilder, path: &Path) -> Result<(), Error> {
     let shown = path.display().to_string();
     if path.extension().is_some_and(|it| it == "json") {
-        let file = File::open(path).with_context(|| format!("cannot read {shown}"))?;
-        let read = json_objects::for_each(BufReader::new(file), |object| builder.add(object));
+        let text = read_json(path).with_context(|| format!("cannot read {shown}"))?;
+        let read = json_objects::for_each(&text, |object| builder.add(object));
         return read
             .map_err(|error| anyhow!("{shown}:{}:{}: {error}", error.line(), error.column()));
     }
     let text = read_file(path).with_context(|| format!("cannot read {shown}"))?;
     add_text(builder, &shown, &text)
+}
+
+/// Reads a JSON file. Lists of a cluster may exceed the limit of other manifests.
+fn read_json(path: &Path) -> io::Result<Vec<u8>> {
+    let mut text = Vec::new();
+    let size = File::open(path)?
+        .take(JSON_MAX_BYTES + 1)
+        .read_to_end(&mut text)?;
+    if u64::try_from(size).unwrap_or(u64::MAX) > JSON_MAX_BYTES {
+        let message = format!(
+            "larger than {} MiB; split it into smaller files",
+            JSON_MAX_BYTES >> 20
+        );
+        return Err(io::Error::other(message));
+    }
+    Ok(text)
 }
 
 fn add_text(builder: &mut WorldBuilder, shown: &str, text: &str) -> Result<(), Error> {

@@ -72,12 +72,6 @@ impl ClusterState {
         &self.objects
     }
 
-    /// Whether objects that were not added do not exist.
-    #[must_use]
-    pub fn is_complete(&self) -> bool {
-        self.objects.completeness == Completeness::Complete
-    }
-
     /// The current time, in milliseconds since 1970.
     #[must_use]
     pub const fn now_ms(&self) -> i64 {

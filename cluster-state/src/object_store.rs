@@ -71,6 +71,12 @@ impl ObjectStore {
         self.flavors.get(name)
     }
 
+    /// Whether objects that were not added do not exist.
+    #[must_use]
+    pub fn is_complete(&self) -> bool {
+        self.completeness == Completeness::Complete
+    }
+
     /// The ClusterQueue with this name.
     #[must_use]
     pub fn cluster_queue(&self, name: &str) -> Option<&Arc<ClusterQueue>> {

@@ -183,7 +183,7 @@ fn inactive_reason(world: &World, answer: &Answer) -> Option<String> {
         return Some(format!("ClusterQueue {name} is stopped (spec.stopPolicy)"));
     }
     let missing = objects.missing_flavors(name);
-    if !missing.is_empty() && world.cluster.is_complete() {
+    if !missing.is_empty() && objects.is_complete() {
         return Some(format!(
             "ClusterQueue {name} is inactive: ResourceFlavor {} does not exist",
             missing.join(", ")

@@ -1,7 +1,7 @@
 //! The objects of a cluster, ready for answers.
 
 use crate::error::UnreadableObject;
-use crate::world_builder::Project;
+use crate::project::Project;
 use lockkeeper_api::Workload;
 use lockkeeper_cluster_state::ClusterState;
 use std::collections::BTreeMap;

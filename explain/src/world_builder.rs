@@ -2,6 +2,7 @@
 
 use crate::error::UnreadableObject;
 use crate::kueue_objects::from_kueue;
+use crate::project::Project;
 use crate::references::missing_references;
 use crate::template::{Templates, take_templates};
 use crate::world::{JobFacts, JobKey, World};
@@ -24,26 +25,6 @@ const KUEUE_QUEUE: &str = "kueue.x-k8s.io/queue-name";
 
 /// The uid of a submitted workload. It sorts behind all others, so that it is the last of its second.
 const SUBMITTED_UID: &str = "submitted";
-
-/// The project that the queues and workloads belong to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Project {
-    /// `lockkeeper.dev`.
-    Lockkeeper,
-    /// `kueue.x-k8s.io`.
-    Kueue,
-}
-
-impl Project {
-    /// The API group.
-    #[must_use]
-    pub const fn group(self) -> &'static str {
-        match self {
-            Self::Lockkeeper => GROUP,
-            Self::Kueue => kueue::GROUP,
-        }
-    }
-}
 
 /// The settings of the scheduler whose decisions are explained.
 #[derive(Clone, Debug, Default)]
@@ -118,19 +99,24 @@ impl WorldBuilder {
         }
     }
 
-    fn add_object(&mut self, object: Value, identity: &Identity) -> Result<(), String> {
+    fn add_object(&mut self, mut object: Value, identity: &Identity) -> Result<(), String> {
         match identity.group.as_str() {
-            GROUP => self.add_queue_object(object, Project::Lockkeeper, &identity.kind),
+            GROUP => {
+                let templates = take_templates(&mut object);
+                self.add_queue_object(object, templates, Project::Lockkeeper, &identity.kind)
+            }
             kueue::GROUP => {
                 if matches!(identity.kind.as_str(), "AdmissionCheck" | "Topology") {
                     return Ok(());
                 }
+                // First, since the conversion copies the object.
+                let templates = take_templates(&mut object);
                 let converted = from_kueue(object)?;
                 for field in converted.not_modelled {
                     let count = self.not_modelled.entry(field).or_default();
                     *count = count.saturating_add(1);
                 }
-                self.add_queue_object(converted.object, Project::Kueue, &identity.kind)
+                self.add_queue_object(converted.object, templates, Project::Kueue, &identity.kind)
             }
             "scheduling.k8s.io" if identity.kind == "PriorityClass" => {
                 self.priority_classes.push(decode(object)?);
@@ -151,11 +137,11 @@ impl WorldBuilder {
 
     fn add_queue_object(
         &mut self,
-        mut object: Value,
+        object: Value,
+        templates: Vec<Value>,
         project: Project,
         kind: &str,
     ) -> Result<(), String> {
-        let templates = take_templates(&mut object);
         let objects = self.objects_mut(project);
         match kind {
             "ClusterQueue" => objects.cluster_queues.push(decode(object)?),

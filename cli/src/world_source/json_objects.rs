@@ -1,33 +1,50 @@
-//! Reads the objects of JSON lists one by one, so that a large dump needs little memory.
+//! Reads the objects of JSON lists one by one, without the fields that no answer reads, so that a large dump needs little time
+//! and memory.
 
 use serde::de::{DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
-use serde_json::{Map, Value};
+use serde_json::{Map, Number, Value};
 use std::fmt;
-use std::io::Read;
+
+/// Fields of objects and pod templates that no answer reads, at any depth.
+const SKIPPED: [&str; 17] = [
+    "annotations",
+    "args",
+    "command",
+    "env",
+    "envFrom",
+    "image",
+    "imagePullSecrets",
+    "lifecycle",
+    "livenessProbe",
+    "managedFields",
+    "ports",
+    "readinessProbe",
+    "securityContext",
+    "startupProbe",
+    "volumeDevices",
+    "volumeMounts",
+    "volumes",
+];
 
 /// Calls `consume` with each object of a JSON text: the items of lists, and objects that are no list. Several documents may
 /// follow each other.
 ///
 /// # Errors
 ///
-/// The text is not JSON, or cannot be read. Objects before the error were consumed.
+/// The text is not JSON. Objects before the error were consumed.
 pub(super) fn for_each(
-    from: impl Read,
+    text: &[u8],
     mut consume: impl FnMut(Value),
 ) -> Result<(), serde_json::Error> {
-    let mut deserializer = serde_json::Deserializer::from_reader(from);
-    loop {
-        // The end of the text is only known after the blanks behind a document.
-        match deserializer.end() {
-            Ok(()) => return Ok(()),
-            Err(error) if error.is_io() => return Err(error),
-            Err(_) => {}
-        }
+    let mut deserializer = serde_json::Deserializer::from_slice(text);
+    // The end of the text is only known after the blanks behind a document.
+    while deserializer.end().is_err() {
         let document = Document {
             consume: &mut consume,
         };
         document.deserialize(&mut deserializer)?;
     }
+    Ok(())
 }
 
 /// One document: an object, or a list of objects.
@@ -62,7 +79,7 @@ impl<'de, F: FnMut(Value)> Visitor<'de> for Document<'_, F> {
             } else if is_list {
                 map.next_value::<IgnoredAny>()?;
             } else {
-                fields.insert(key, map.next_value()?);
+                fields.insert(key, map.next_value_seed(Reduced)?);
             }
         }
         if !is_list {
@@ -81,7 +98,7 @@ impl<'de, F: FnMut(Value)> DeserializeSeed<'de> for Items<'_, F> {
     type Value = ();
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
-        deserializer.deserialize_seq(self)
+        deserializer.deserialize_any(self)
     }
 }
 
@@ -93,7 +110,7 @@ impl<'de, F: FnMut(Value)> Visitor<'de> for Items<'_, F> {
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<(), A::Error> {
-        while let Some(item) = items.next_element::<Value>()? {
+        while let Some(item) = items.next_element_seed(Reduced)? {
             (self.consume)(item);
         }
         Ok(())
@@ -102,6 +119,69 @@ impl<'de, F: FnMut(Value)> Visitor<'de> for Items<'_, F> {
     fn visit_unit<E: Error>(self) -> Result<(), E> {
         // `items: null` is an empty list.
         Ok(())
+    }
+}
+
+/// A value without the skipped fields.
+struct Reduced;
+
+impl<'de> DeserializeSeed<'de> for Reduced {
+    type Value = Value;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Value, D::Error> {
+        deserializer.deserialize_any(self)
+    }
+}
+
+impl<'de> Visitor<'de> for Reduced {
+    type Value = Value;
+
+    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("a JSON value")
+    }
+
+    fn visit_bool<E>(self, value: bool) -> Result<Value, E> {
+        Ok(Value::Bool(value))
+    }
+
+    fn visit_i64<E>(self, value: i64) -> Result<Value, E> {
+        Ok(Value::from(value))
+    }
+
+    fn visit_u64<E>(self, value: u64) -> Result<Value, E> {
+        Ok(Value::from(value))
+    }
+
+    fn visit_f64<E>(self, value: f64) -> Result<Value, E> {
+        Ok(Number::from_f64(value).map_or(Value::Null, Value::Number))
+    }
+
+    fn visit_str<E>(self, value: &str) -> Result<Value, E> {
+        Ok(Value::from(value))
+    }
+
+    fn visit_unit<E>(self) -> Result<Value, E> {
+        Ok(Value::Null)
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Value, A::Error> {
+        let mut list = Vec::new();
+        while let Some(item) = items.next_element_seed(Self)? {
+            list.push(item);
+        }
+        Ok(Value::Array(list))
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Value, A::Error> {
+        let mut fields = Map::new();
+        while let Some(key) = map.next_key::<String>()? {
+            if SKIPPED.contains(&key.as_str()) {
+                map.next_value::<IgnoredAny>()?;
+            } else {
+                fields.insert(key, map.next_value_seed(Self)?);
+            }
+        }
+        Ok(Value::Object(fields))
     }
 }
 
@@ -119,18 +199,26 @@ mod tests {
 
     #[test]
     fn items_of_lists_and_single_objects_are_read() {
-        let text = r#"{"kind": "List", "items": [{"a": 1}, {"b": 2}], "metadata": {}} {"kind": "Job"}
-            {"items": null}"#;
-        // `null` is no sequence for serde_json.
-        assert!(read(text).is_err());
-        let text = r#"{"kind": "List", "items": [{"a": 1}, {"b": 2}], "metadata": {}}
-            {"kind": "Job"}
+        let text = r#"{"kind": "List", "items": [{"a": 1}, {"b": [2.5, null, true]}], "metadata": {}}
+            {"kind": "Job"} {"items": null}
             "#;
+        let expected = [
+            json!({"a": 1}),
+            json!({"b": [2.5, null, true]}),
+            json!({"kind": "Job"}),
+        ];
+        assert_eq!(read(text).unwrap(), expected);
+        assert_eq!(read("").unwrap(), Vec::<Value>::new());
+    }
+
+    #[test]
+    fn skipped_fields_are_left_out() {
+        let text =
+            r#"{"spec": {"containers": [{"name": "c", "env": [{"name": "A"}], "image": "x"}]}}"#;
         assert_eq!(
             read(text).unwrap(),
-            [json!({"a": 1}), json!({"b": 2}), json!({"kind": "Job"})]
+            [json!({"spec": {"containers": [{"name": "c"}]}})]
         );
-        assert_eq!(read("").unwrap(), Vec::<Value>::new());
     }
 
     #[test]
@@ -138,5 +226,6 @@ mod tests {
         let message = read(r#"{"items": [{"a": 1}, {"b""#).unwrap_err();
         assert!(message.contains("line 1 column 25"), "{message}");
         assert!(read("[1]").is_err());
+        assert!(read(r#"{"items": 5}"#).is_err());
     }
 }

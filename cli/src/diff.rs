@@ -3,7 +3,7 @@
 mod report;
 
 use crate::Failure;
-use crate::standard_output::print;
+use crate::standard_output::print_visible;
 use crate::world_source::{Scheduler, SourceArguments};
 use anyhow::anyhow;
 use clap::{Args, ValueEnum};
@@ -77,7 +77,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
             text
         }
     };
-    print(text)?;
+    print_visible(&text)?;
     let is_failure = match arguments.fail_on {
         FailOn::Harm => comparison.is_harmful(),
         FailOn::Any => !comparison.is_empty(),

@@ -8,7 +8,7 @@ mod selected_scenario;
 mod workload;
 
 use crate::Failure;
-use crate::standard_output::print;
+use crate::standard_output::print_visible;
 
 pub(crate) use arguments::Arguments;
 
@@ -21,5 +21,5 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
         (None, Some(subject)) => workload::explain_workload(subject, arguments)?,
         (None, None) => workload::explain_manifest(arguments)?,
     };
-    Ok(print(text)?)
+    Ok(print_visible(&text)?)
 }

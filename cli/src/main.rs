@@ -17,6 +17,7 @@ mod shell_integration;
 mod signals;
 mod simulate;
 mod standard_output;
+mod stop;
 mod user_rules;
 mod world_files;
 mod world_source;
@@ -81,6 +82,12 @@ enum Command {
     /// Show the effect of a change of queues on the workloads of a cluster
     #[command(after_long_help = diff::EXIT_CODES)]
     Diff(Box<diff::Arguments>),
+    /// Hold a ClusterQueue, LocalQueue or Workload
+    #[command(after_long_help = EXIT_CODES)]
+    Stop(Box<stop::StopArguments>),
+    /// Let a held ClusterQueue, LocalQueue or Workload go on
+    #[command(after_long_help = EXIT_CODES)]
+    Resume(Box<stop::ResumeArguments>),
     /// Write the objects that explain reads, reduced, to attach them to an issue
     #[command(after_long_help = EXIT_CODES)]
     Dump(Box<dump::Arguments>),
@@ -150,6 +157,8 @@ fn main() -> ExitCode {
             Ok(code) => return code,
             Err(failure) => Err(failure),
         },
+        Command::Stop(arguments) => stop::run_stop(&arguments),
+        Command::Resume(arguments) => stop::run_resume(&arguments),
         Command::Dump(arguments) => dump::run(&arguments),
         Command::Simulate(arguments) => simulate::run(&arguments),
         Command::Completions(arguments) => shell_integration::completions(&arguments),

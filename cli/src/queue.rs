@@ -1,7 +1,7 @@
 //! `lockkeeper queue` and `lockkeeper top`: what is pending, and how much of the quota is used.
 
 use crate::Failure;
-use crate::standard_output::print;
+use crate::standard_output::print_visible;
 use crate::world_source::{Scheduler, SourceArguments};
 use anyhow::{Error, anyhow};
 use clap::{Args, ValueEnum};
@@ -77,7 +77,7 @@ pub(crate) fn run_queue(arguments: &QueueArguments) -> Result<(), Failure> {
         ),
         Output::Table | Output::Wide => queue_table(&rows, common.output == Output::Wide)?,
     };
-    Ok(print(text)?)
+    Ok(print_visible(&text)?)
 }
 
 /// Prints the quota of ClusterQueues and cohorts.
@@ -94,7 +94,7 @@ pub(crate) fn run_top(arguments: &TopArguments) -> Result<(), Failure> {
         }
         Output::Table | Output::Wide => top_table(&rows)?,
     };
-    Ok(print(text)?)
+    Ok(print_visible(&text)?)
 }
 
 fn queue_table(rows: &[PendingWorkload], is_wide: bool) -> Result<String, Error> {

@@ -54,6 +54,23 @@ impl Write for StandardOutput {
     }
 }
 
+/// Writes a text for people to standard output. Names in a dump may contain control characters, which could change what a
+/// terminal shows; they are replaced.
+pub(crate) fn print_visible(text: &str) -> io::Result<()> {
+    print(visible(text))
+}
+
+fn visible(text: &str) -> String {
+    let replace = |it: char| {
+        if it.is_control() && it != '\n' && it != '\t' {
+            char::REPLACEMENT_CHARACTER
+        } else {
+            it
+        }
+    };
+    text.chars().map(replace).collect()
+}
+
 /// Writes a text to standard output.
 pub(crate) fn print(text: impl AsRef<[u8]>) -> io::Result<()> {
     let mut out = StandardOutput::new();
@@ -74,4 +91,14 @@ pub(crate) fn closed_exit_code(error: &Error) -> Option<ExitCode> {
         is_output && it.kind() == io::ErrorKind::BrokenPipe
     });
     is_closed.then(|| ExitCode::from(CLOSED_EXIT_CODE))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::visible;
+
+    #[test]
+    fn control_characters_are_replaced() {
+        assert_eq!(visible("a\tb\n\u{1b}[2Jc\r"), "a\tb\n\u{fffd}[2Jc\u{fffd}");
+    }
 }

@@ -49,15 +49,15 @@ pub(crate) struct SourceArguments {
 pub(crate) struct ClusterArguments {
     /// Kubeconfig [default: as kubectl]
     #[arg(long, value_name = "FILE")]
-    kubeconfig: Option<PathBuf>,
+    pub(crate) kubeconfig: Option<PathBuf>,
 
     /// Context of the kubeconfig [default: its current context]
     #[arg(long, value_name = "NAME")]
-    context: Option<String>,
+    pub(crate) context: Option<String>,
 
     /// Account to impersonate
     #[arg(long = "as", value_name = "ACCOUNT")]
-    account: Option<String>,
+    pub(crate) account: Option<String>,
 }
 
 impl ClusterArguments {
@@ -103,7 +103,8 @@ pub(crate) enum Scheduler {
 }
 
 impl Scheduler {
-    const fn project(self) -> Project {
+    /// The project of the objects.
+    pub(crate) const fn project(self) -> Project {
         match self {
             Self::Lockkeeper => Project::Lockkeeper,
             Self::Kueue => Project::Kueue,

@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, reason = "tests fail by panicking")]
 
 use lockkeeper_testkit::assert_file_is_current;
+use std::fmt::Write;
 use std::path::Path;
 use std::process::Command;
 
@@ -56,10 +57,11 @@ fn check_page(page: &str) {
         let (block, rest) = block.split_once("```").unwrap();
         current.push_str("```console\n");
         for command in block.lines().filter_map(|it| it.strip_prefix("$ ")) {
-            current.push_str(&format!("$ {command}\n{}", run_documented(command)));
+            writeln!(current, "$ {command}").unwrap();
+            current.push_str(&run_documented(command));
             commands += 1;
         }
-        current.push_str(&format!("```{rest}"));
+        write!(current, "```{rest}").unwrap();
     }
     assert!(commands >= 2, "{commands} commands");
     let command = "cargo test -p lockkeeper --test examples";

@@ -1,7 +1,7 @@
 //! The answer about a workload.
 
 use crate::answer::{Answer, HistoryEntry, Situation, Subject};
-use crate::listing::reported_reason;
+use crate::listing::{one_line, reported_reason};
 use crate::pending::explain_pending;
 use crate::preemptors::preemptors;
 use crate::quota::used_quota;
@@ -11,7 +11,7 @@ use lockkeeper_api::Workload;
 use lockkeeper_api::cluster_queue::StopPolicy;
 use lockkeeper_cluster_state::pending_reason::{INADMISSIBLE, PENDING, not_queued_message};
 use lockkeeper_cluster_state::{NotQueuedReason, WorkloadPhase};
-use lockkeeper_preemption::{NodeId, TreeView, WorkloadId};
+use lockkeeper_preemption::{NodeId, TreeView, WorkloadId, WorkloadView};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
@@ -312,8 +312,8 @@ fn subject(world: &World, workload: &Workload) -> Subject {
         job: owner.map(|it| format!("{}/{}", it.kind, it.name)),
         cluster_queue: cluster_queue.cloned(),
         path: None,
-        priority: view.map_or(0, |it| it.priority()),
-        preemption_priority: view.map_or(0, |it| it.preemption_priority()),
+        priority: view.map_or(0, WorkloadView::priority),
+        preemption_priority: view.map_or(0, WorkloadView::preemption_priority),
         namespace,
         local_queue,
     }
@@ -329,8 +329,8 @@ fn history(workload: &Workload) -> Vec<HistoryEntry> {
     let entries = events.into_iter().map(|it| HistoryEntry {
         time: it.last_transition_time.0.to_string(),
         condition: format!("{}={}", it.type_, it.status),
-        reason: it.reason.clone(),
-        message: it.message.clone(),
+        reason: one_line(&it.reason),
+        message: one_line(&it.message),
     });
     entries.collect()
 }

@@ -28,7 +28,8 @@ pub(crate) fn from_kueue(mut object: Value) -> Result<FromKueue, String> {
         .to_owned();
     let status = object.get_mut("status").map(Value::take);
     let priority = object.pointer_mut("/spec/priority").map(Value::take);
-    let metadata = METADATA.map(|key| (key, object.pointer(&format!("/metadata/{key}")).cloned()));
+    let metadata = object.get("metadata");
+    let metadata = METADATA.map(|key| (key, metadata.and_then(|it| it.get(key)).cloned()));
     let Some(converted) = convert(&object) else {
         return Err("it is not an object of Kueue".to_owned());
     };

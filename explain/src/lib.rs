@@ -17,6 +17,7 @@ mod dump;
 mod error;
 mod explain;
 mod forecast;
+mod identity;
 mod kueue_objects;
 mod listing;
 mod pending;

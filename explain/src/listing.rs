@@ -4,7 +4,7 @@ use crate::world::World;
 use lockkeeper_api::Workload;
 use lockkeeper_cluster_state::pending_reason::{INADMISSIBLE, PENDING, not_queued_message};
 use lockkeeper_cluster_state::{NotQueuedReason, WorkloadPhase, quantity};
-use lockkeeper_preemption::{Amount, FlavorResource, TreeView};
+use lockkeeper_preemption::{Amount, FlavorResource, TreeView, WorkloadView};
 use serde::Serialize;
 use std::collections::BTreeMap;
 
@@ -52,8 +52,10 @@ pub fn pending_workloads(world: &World) -> Vec<PendingWorkload> {
     let mut rows: Vec<PendingWorkload> = Vec::new();
     for (key, workload) in &world.workloads {
         let (reason, message) = match world.cluster.phase(key) {
-            Some(Ok(WorkloadPhase::Admitted)) | None => continue,
-            Some(Ok(WorkloadPhase::NotQueued(NotQueuedReason::Finished))) => continue,
+            None
+            | Some(Ok(
+                WorkloadPhase::Admitted | WorkloadPhase::NotQueued(NotQueuedReason::Finished),
+            )) => continue,
             Some(Ok(WorkloadPhase::Pending | WorkloadPhase::OnHold(_))) => {
                 reported_reason(workload)
             }
@@ -66,7 +68,7 @@ pub fn pending_workloads(world: &World) -> Vec<PendingWorkload> {
         };
         let id = state.workload(key);
         let view = id.map(|id| state.workload_view(id));
-        let queue = view.and_then(|it| it.queue());
+        let queue = view.and_then(WorkloadView::queue);
         let owners = workload.metadata.owner_references.iter().flatten();
         let mut owners = owners.filter(|it| it.controller == Some(true));
         let created = workload.metadata.creation_timestamp.as_ref();
@@ -77,7 +79,7 @@ pub fn pending_workloads(world: &World) -> Vec<PendingWorkload> {
             job: owners.next().map(|it| format!("{}/{}", it.kind, it.name)),
             cluster_queue: queue.map(|it| state.node_view(it).name().to_owned()),
             local_queue: workload.spec.queue_name.clone(),
-            priority: view.map_or(0, |it| it.priority()),
+            priority: view.map_or(0, WorkloadView::priority),
             created: created.map(|it| it.0.to_string()),
             reason,
             message,
@@ -103,9 +105,15 @@ pub(crate) fn reported_reason(workload: &Workload) -> (String, String) {
     let mut conditions =
         conditions.filter(|it| it.type_ == "QuotaReserved" && it.status == "False");
     match conditions.next() {
-        Some(condition) => (condition.reason.clone(), condition.message.clone()),
+        Some(condition) => (one_line(&condition.reason), one_line(&condition.message)),
         None => (PENDING.to_owned(), String::new()),
     }
+}
+
+/// A text of a condition without control characters: a line break would look like a line of the answer.
+pub(crate) fn one_line(text: &str) -> String {
+    let visible = |it: char| if it.is_control() { ' ' } else { it };
+    text.chars().map(visible).collect()
 }
 
 /// The quota of a ClusterQueue or cohort for one flavor and resource, as quantities.

@@ -1,6 +1,7 @@
 //! Selects a workload by its name, or by its job.
 
 use crate::error::SelectionError;
+use crate::identity::queue_label;
 use crate::world::World;
 use lockkeeper_api::Workload;
 
@@ -112,7 +113,10 @@ impl World {
                 place.unwrap_or_default()
             ),
             Some((_, facts)) => match &facts.queue {
-                None => "it names no queue; set the label lockkeeper.dev/queue-name".to_owned(),
+                None => format!(
+                    "it names no queue; set the label {}",
+                    queue_label(self.project)
+                ),
                 Some(queue) => format!(
                     "its label names the queue {queue}, and the controller has not created a Workload yet; see the events of the job and the log of the controller"
                 ),

@@ -43,7 +43,7 @@ impl Trial {
         let Some(nomination) = nomination else {
             return Outcome::DoesNotFit;
         };
-        // With fewer pods than requested the workload is smaller than the one that is explained.
+        // An admission of fewer pods (`minCount`) counts too: the workload starts.
         match (nomination.assignment.mode, nomination.victims.len()) {
             (Mode::Fit, _) => Outcome::Fits,
             (Mode::Preempt, victims) if victims > 0 => Outcome::FitsAfterPreempting(victims),

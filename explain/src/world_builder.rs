@@ -1,6 +1,7 @@
 //! Collects the objects of a world, in any order, and builds it.
 
 use crate::error::UnreadableObject;
+use crate::identity::{Identity, job_facts, qualified_name};
 use crate::kueue_objects::from_kueue;
 use crate::project::Project;
 use crate::references::missing_references;
@@ -11,7 +12,7 @@ use k8s_openapi::api::scheduling::v1::PriorityClass;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, Time};
 use k8s_openapi::jiff::Timestamp;
 use lockkeeper_api::foreign::kueue;
-use lockkeeper_api::{ClusterQueue, Cohort, GROUP, LocalQueue, ResourceFlavor, Workload, labels};
+use lockkeeper_api::{ClusterQueue, Cohort, GROUP, LocalQueue, ResourceFlavor, Workload};
 use lockkeeper_cluster_state::{ClusterState, Completeness, workload_key};
 use lockkeeper_preemption::Options;
 use lockkeeper_preemption::requeue::RequeueSettings;
@@ -19,9 +20,6 @@ use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
 use std::sync::Arc;
-
-/// Kueue's label of a job with the name of its queue.
-const KUEUE_QUEUE: &str = "kueue.x-k8s.io/queue-name";
 
 /// The uid of a submitted workload. It sorts behind all others, so that it is the last of its second.
 const SUBMITTED_UID: &str = "submitted";
@@ -254,61 +252,26 @@ impl WorldBuilder {
     /// Builds the world.
     #[must_use]
     pub fn build(mut self, settings: WorldSettings) -> World {
-        let both = !self.lockkeeper.is_empty() && !self.kueue.is_empty();
-        let is_kueue_only = self.lockkeeper.is_empty() && !self.kueue.is_empty();
-        let project = settings.project.unwrap_or(if is_kueue_only {
-            Project::Kueue
-        } else {
-            Project::Lockkeeper
-        });
-        let mut objects = match project {
-            Project::Lockkeeper => std::mem::take(&mut self.lockkeeper),
-            Project::Kueue => std::mem::take(&mut self.kueue),
-        };
-        let mut assumptions = std::mem::take(&mut self.assumptions);
-        if both && settings.project.is_none() {
-            assumptions.push(
-                "the input has queues of lockkeeper and of Kueue; those of lockkeeper are explained (--compatibility kueue: the others)"
-                    .to_owned(),
-            );
-        }
-        let lacks = |what: &str, effect: &str| format!("the input has no {what}: {effect}");
-        let completeness = if self.namespaces.is_empty() {
-            assumptions.push(lacks(
-                "Namespace",
-                "each namespace matches every namespaceSelector",
-            ));
-            Completeness::Partial
-        } else {
-            Completeness::Complete
-        };
-        if self.priority_classes.is_empty() && objects.priority_classes.is_empty() {
-            assumptions.push(lacks(
-                "PriorityClass",
-                "only the priority in the status of a workload is known",
-            ));
-        }
-        for (field, count) in &self.not_modelled {
-            assumptions.push(format!("{field} is not considered ({count} objects)"));
-        }
+        let project = self.project(settings.project);
+        let mut objects = std::mem::take(self.objects_mut(project));
+        self.assume_what_lacks(&objects);
         let now_ms = settings.now_ms.unwrap_or_else(|| {
             let newest = newest_time_ms(&objects.workloads);
             if newest.is_some() {
-                assumptions.push("the current time is the newest time in the input".to_owned());
+                self.assume("the current time is the newest time in the input");
             }
             newest.unwrap_or_default()
         });
-        if let Some(mut submitted) = self.submitted.take() {
-            let now = Timestamp::from_millisecond(now_ms);
-            submitted.metadata.creation_timestamp = now.ok().map(Time);
-            submitted
-                .metadata
-                .uid
-                .get_or_insert_with(|| SUBMITTED_UID.to_owned());
-            let key = workload_key(&submitted);
-            objects.workloads.retain(|it| workload_key(it) != key);
-            objects.workloads.push(submitted);
+        if let Some(submitted) = self.submitted.take() {
+            add_submitted(submitted, now_ms, &mut objects.workloads);
         }
+        // Otherwise each ClusterQueue with a missing flavor would admit nothing, and match no namespace.
+        let is_complete = !self.namespaces.is_empty() && !objects.flavors.is_empty();
+        let completeness = if is_complete {
+            Completeness::Complete
+        } else {
+            Completeness::Partial
+        };
         let mut cluster = ClusterState::new(settings.options, settings.requeue, completeness);
         cluster.exclude_resources(settings.excluded_resource_prefixes);
         cluster.set_now(now_ms);
@@ -318,25 +281,67 @@ impl WorldBuilder {
             &objects.local_queues,
             &objects.workloads,
         );
-        let mut unreadable = self.unreadable;
+        let (classes, namespaces) = (&self.priority_classes, &self.namespaces);
         let workloads = fill(
             &mut cluster,
             objects,
-            &self.priority_classes,
-            &self.namespaces,
-            &mut unreadable,
+            classes,
+            namespaces,
+            &mut self.unreadable,
         );
         World {
             cluster,
             workloads,
             jobs: self.jobs,
             project,
-            assumptions,
+            assumptions: self.assumptions,
             missing,
-            unreadable,
+            unreadable: self.unreadable,
             is_partial: self.is_partial,
         }
     }
+
+    /// The project whose objects are explained.
+    fn project(&mut self, wanted: Option<Project>) -> Project {
+        let (has_lockkeeper, has_kueue) = (!self.lockkeeper.is_empty(), !self.kueue.is_empty());
+        if has_lockkeeper && has_kueue && wanted.is_none() {
+            self.assume("the input has queues of lockkeeper and of Kueue; those of lockkeeper are considered");
+        }
+        wanted.unwrap_or(if has_kueue && !has_lockkeeper {
+            Project::Kueue
+        } else {
+            Project::Lockkeeper
+        })
+    }
+
+    fn assume_what_lacks(&mut self, objects: &ProjectObjects) {
+        if self.namespaces.is_empty() {
+            self.assume(
+                "the input has no Namespace: each namespace matches every namespaceSelector",
+            );
+        }
+        if objects.flavors.is_empty() && !objects.cluster_queues.is_empty() {
+            self.assume("the input has no ResourceFlavor: no flavor has taints or node labels");
+        }
+        if self.priority_classes.is_empty() && objects.priority_classes.is_empty() {
+            self.assume("the input has no PriorityClass: only the priority in the status of a workload is known");
+        }
+        for (field, count) in std::mem::take(&mut self.not_modelled) {
+            let objects = if count == 1 { "object" } else { "objects" };
+            self.assume(format!("{field} is not considered ({count} {objects})"));
+        }
+    }
+}
+
+/// Adds a workload that is submitted now, in place of one with the same name.
+fn add_submitted(mut submitted: Workload, now_ms: i64, workloads: &mut Vec<Workload>) {
+    let now = Timestamp::from_millisecond(now_ms);
+    submitted.metadata.creation_timestamp = now.ok().map(Time);
+    let uid = &mut submitted.metadata.uid;
+    uid.get_or_insert_with(|| SUBMITTED_UID.to_owned());
+    let key = workload_key(&submitted);
+    workloads.retain(|it| workload_key(it) != key);
+    workloads.push(submitted);
 }
 
 /// Adds all objects to the cluster state, and returns the workloads by key.
@@ -414,73 +419,4 @@ fn newest_time_ms(workloads: &[Workload]) -> Option<i64> {
         created.chain(conditions.map(|it| &it.last_transition_time))
     });
     times.map(|it| it.0.as_millisecond()).max()
-}
-
-/// The name, with the namespace if there is one.
-fn qualified_name(metadata: &ObjectMeta) -> String {
-    let name = metadata.name.as_deref().unwrap_or_default();
-    match metadata.namespace.as_deref() {
-        None | Some("") => name.to_owned(),
-        Some(namespace) => format!("{namespace}/{name}"),
-    }
-}
-
-/// Group, kind and name of an object, for messages.
-struct Identity {
-    group: String,
-    kind: String,
-    namespace: String,
-    name: String,
-}
-
-impl Identity {
-    fn of(object: &Value) -> Self {
-        let text = |pointer: &str| {
-            object
-                .pointer(pointer)
-                .and_then(Value::as_str)
-                .unwrap_or_default()
-        };
-        let group = text("/apiVersion")
-            .split_once('/')
-            .map_or("", |(group, _)| group);
-        let (namespace, name) = (text("/metadata/namespace"), text("/metadata/name"));
-        Self {
-            group: group.to_owned(),
-            kind: text("/kind").to_owned(),
-            namespace: namespace.to_owned(),
-            name: if namespace.is_empty() {
-                name.to_owned()
-            } else {
-                format!("{namespace}/{name}")
-            },
-        }
-    }
-}
-
-/// The facts about a job or pod that explain why it has no workload.
-fn job_facts(object: &Value, identity: &Identity) -> Option<(JobKey, JobFacts)> {
-    if identity.kind.is_empty() || identity.kind == "List" {
-        return None;
-    }
-    let labels = object
-        .pointer("/metadata/labels")
-        .and_then(Value::as_object);
-    let label = |key: &str| labels.and_then(|it| it.get(key)).and_then(Value::as_str);
-    let name = object.pointer("/metadata/name").and_then(Value::as_str)?;
-    let is_job = ["Job", "JobSet", "Pod"].contains(&identity.kind.as_str());
-    let queue = label(labels::QUEUE_NAME).or_else(|| label(KUEUE_QUEUE));
-    (is_job || queue.is_some()).then(|| {
-        let key = JobKey {
-            kind: identity.kind.to_lowercase(),
-            namespace: identity.namespace.clone(),
-            name: name.to_owned(),
-        };
-        (
-            key,
-            JobFacts {
-                queue: queue.map(str::to_owned),
-            },
-        )
-    })
 }

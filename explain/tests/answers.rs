@@ -3,7 +3,8 @@
     clippy::unwrap_used,
     clippy::panic,
     clippy::indexing_slicing,
-    reason = "tests fail by panicking"
+    clippy::needless_pass_by_value,
+    reason = "tests fail by panicking, and build objects from literals"
 )]
 
 use lockkeeper_explain::{
@@ -251,6 +252,19 @@ fn invalid_objects_are_reported_and_the_rest_is_considered() {
         explain(&world, "ns/fits").unwrap().summary,
         "is admitted in the next cycle"
     );
+}
+
+/// An account may list namespaces and not flavors.
+#[test]
+fn queues_without_known_flavors_are_active() {
+    let mut builder = WorldBuilder::new();
+    builder.add(json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "ns"}}));
+    builder.add(cluster_queue("a", json!({})));
+    builder.add(namespaced("LocalQueue", "a", json!({"clusterQueue": "a"})));
+    builder.add(workload("fits", "a", 1));
+    let answer = explain(&build(builder), "ns/fits").unwrap();
+    assert_eq!(answer.summary, "is admitted in the next cycle");
+    assert_eq!(answer.missing, ["ResourceFlavor default of ClusterQueue a"]);
 }
 
 #[test]

@@ -2,7 +2,8 @@
 #![allow(
     clippy::unwrap_used,
     clippy::indexing_slicing,
-    reason = "tests fail by panicking"
+    clippy::needless_pass_by_value,
+    reason = "tests fail by panicking, and build objects from literals"
 )]
 
 use lockkeeper_explain::{Affected, Comparison, World, WorldBuilder, WorldSettings, compare};

@@ -44,12 +44,12 @@ fn reduced_objects_give_the_same_answers() {
 #[test]
 fn replaced_names_leave_no_name_and_keep_the_answer() {
     let mut replacer = NameReplacer::new();
-    let mut replaced = objects();
-    for object in &mut replaced {
+    let mut anonymous = objects();
+    for object in &mut anonymous {
         reduce_object(object);
         replacer.replace(object);
     }
-    let text = serde_json::to_string(&replaced).unwrap();
+    let text = serde_json::to_string(&anonymous).unwrap();
     for name in [
         "team-a",
         "team-b",
@@ -65,7 +65,7 @@ fn replaced_names_leave_no_name_and_keep_the_answer() {
     }
     let before = answer(objects(), "job/train");
     // Jobs are numbered in the order of the workloads: llama, eval, train.
-    let after = answer(replaced, "job/job-3");
+    let after = answer(anonymous, "job/job-3");
     assert_eq!(shortages(&after), shortages(&before));
     assert_eq!(after.changes.len(), before.changes.len());
 }

@@ -126,6 +126,25 @@ fn named_change_admits_job(stage: &mut Fixture) {
         ])
         .expect_accepted();
     site.wait_until_running("second");
+
+    let stopped = run(&mut site, &["stop", "clusterqueue/q"]);
+    assert_eq!(
+        String::from_utf8_lossy(&stopped.stdout),
+        "clusterqueue.lockkeeper.dev/q stopped\n"
+    );
+    site.job("third", "q", 1, "low", &json!({}));
+    site.wait_until_pending("third", "Inadmissible");
+    let answer = json_answer(&mut site, &["explain", "job/third"]);
+    assert_eq!(
+        answer["summary"],
+        "waits: ClusterQueue q is stopped (spec.stopPolicy)"
+    );
+    site.finish("first");
+    let missing = run(&mut site, &["resume", "clusterqueue/none"]);
+    assert_eq!(missing.status.code(), Some(1));
+    assert!(String::from_utf8_lossy(&missing.stderr).contains("not found"));
+    assert!(run(&mut site, &["resume", "cq/q"]).status.success());
+    site.wait_until_running("third");
     site.stop();
     kubectl
         .with_input(&["delete", "-f", "-"], VIEWER)

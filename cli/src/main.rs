@@ -46,6 +46,14 @@ Exit codes:
   141  the reader of standard output closed it
   143  the same with SIGTERM";
 
+/// Exit codes of commands that answer and end, for `--help`.
+const QUERY_EXIT_CODES: &str = "\
+Exit codes:
+  0  done
+  1  no such object, or another failure
+  2  usage or configuration error, or input that cannot be read
+  141  the reader of standard output closed it";
+
 /// Validate and schedule batch and AI workloads on Kubernetes
 #[derive(Debug, Parser)]
 #[command(version, propagate_version = true, after_long_help = EXIT_CODES)]
@@ -71,25 +79,25 @@ enum Command {
     #[command(after_long_help = adopt::EXIT_CODES)]
     Adopt(Box<adopt::Arguments>),
     /// Explain why a workload is pending or running, or the decisions for a scenario file
-    #[command(after_long_help = EXIT_CODES)]
+    #[command(after_long_help = QUERY_EXIT_CODES)]
     Explain(Box<explain::Arguments>),
     /// List pending workloads in the order of their queues, with the reasons
-    #[command(after_long_help = EXIT_CODES)]
+    #[command(after_long_help = QUERY_EXIT_CODES)]
     Queue(Box<queue::QueueArguments>),
     /// Show quota and usage of ClusterQueues and cohorts
-    #[command(after_long_help = EXIT_CODES)]
+    #[command(after_long_help = QUERY_EXIT_CODES)]
     Top(Box<queue::TopArguments>),
     /// Show the effect of a change of queues on the workloads of a cluster
     #[command(after_long_help = diff::EXIT_CODES)]
     Diff(Box<diff::Arguments>),
     /// Hold a ClusterQueue, LocalQueue or Workload
-    #[command(after_long_help = EXIT_CODES)]
+    #[command(after_long_help = QUERY_EXIT_CODES)]
     Stop(Box<stop::StopArguments>),
     /// Let a held ClusterQueue, LocalQueue or Workload go on
-    #[command(after_long_help = EXIT_CODES)]
+    #[command(after_long_help = QUERY_EXIT_CODES)]
     Resume(Box<stop::ResumeArguments>),
     /// Write the objects that explain reads, reduced, to attach them to an issue
-    #[command(after_long_help = EXIT_CODES)]
+    #[command(after_long_help = QUERY_EXIT_CODES)]
     Dump(Box<dump::Arguments>),
     /// Simulate jobs in queues, and compare configurations
     Simulate(simulate::Arguments),

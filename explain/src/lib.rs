@@ -1,7 +1,7 @@
 //! Explains the state of a workload, from the objects of a cluster.
 //!
 //! [`WorldBuilder`] takes objects of lockkeeper or of Kueue, from a cluster or from files, and builds a [`World`].
-//! [`World::find`] selects a workload by name or by job, and [`explain`] answers: why it is pending, what is ahead of it,
+//! [`World::find`] selects a workload by name or by job, and [`explain()`] answers: why it is pending, what is ahead of it,
 //! which workloads it would preempt, and the smallest change that admits it; for a running workload, which workloads could
 //! preempt it. Every answer comes from the core that the controller runs, so it is the controller's decision.
 //!

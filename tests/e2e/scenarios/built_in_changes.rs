@@ -35,6 +35,16 @@ fn same_changes_are_rejected(stage: &mut Fixture, _: Protocol) {
         let mut new = case.old.clone();
         json_patch::merge(&mut new, &case.patch);
         let (old, new) = (case.old.to_string(), new.to_string());
+        // The cluster keeps objects of earlier trials, and a cluster-scoped one can have the name of the sample.
+        let remove = [
+            "delete",
+            "--ignore-not-found",
+            "--wait=false",
+            "--force",
+            "-f",
+            "-",
+        ];
+        kubectl.with_input(&remove, &old).expect_accepted();
         kubectl.apply(&old, &[]).expect_accepted();
         let applied = kubectl.apply(&new, &["--dry-run=server"]);
         let is_accepted = applied.code == Some(0);
@@ -54,7 +64,6 @@ fn same_changes_are_rejected(stage: &mut Fixture, _: Protocol) {
                 applied.stderr
             );
         }
-        let remove = ["delete", "--wait=false", "--force", "-f", "-"];
         kubectl.with_input(&remove, &old).expect_accepted();
 
         let [old_file, file] = ["old.json", "new.json"].map(|it| folder.path().join(it));

@@ -1,9 +1,10 @@
 //! The reasons of the condition `QuotaReserved=False`, and the messages that depend on objects only.
 
 use crate::object_store::ObjectStore;
+use crate::pending_message::pending_message;
 use crate::workload_phase::NotQueuedReason;
 use lockkeeper_api::Workload;
-use lockkeeper_preemption::{Decision, SkipReason};
+use lockkeeper_preemption::{Decision, Entry, SkipReason, State, Victim};
 
 /// All reasons of `QuotaReserved=False`, and the reason of others for metrics.
 pub const PENDING_REASONS: [&str; 8] = [
@@ -38,6 +39,9 @@ pub const INADMISSIBLE: &str = "Inadmissible";
 /// The reason when the ClusterQueue does not cover a requested resource.
 pub const RESOURCE_NOT_COVERED: &str = "ResourceNotCovered";
 
+/// The most victims that a message names.
+const NAMES_MAX: usize = 5;
+
 /// The reason for a decision of a cycle.
 #[must_use]
 pub const fn decision_reason(decision: &Decision) -> &'static str {
@@ -49,9 +53,50 @@ pub const fn decision_reason(decision: &Decision) -> &'static str {
     }
 }
 
-/// The message of an entry that was skipped in its cycle.
+/// The message for a decision of a cycle; empty for an admission. Victims in other namespaces are named by uid. Requires a
+/// trace, and the state after the cycle.
 #[must_use]
-pub const fn skip_message(reason: SkipReason) -> &'static str {
+pub fn decision_message(state: &State, entry: &Entry) -> String {
+    match &entry.decision {
+        Decision::Admit => String::new(),
+        Decision::Preempt(victims) => {
+            let own = namespace_of(state.workload_name(entry.workload));
+            let name_or_uid = |it: &Victim| {
+                let name = state.workload_name(it.workload);
+                // A name would reveal an object of another tenant.
+                if namespace_of(name) == own {
+                    name
+                } else {
+                    state.workload_view(it.workload).uid()
+                }
+            };
+            let mut names: Vec<&str> = victims.iter().map(name_or_uid).collect();
+            let more = names.len().saturating_sub(NAMES_MAX);
+            names.truncate(NAMES_MAX);
+            let more = match more {
+                0 => String::new(),
+                more => format!(" and {more} more"),
+            };
+            format!(
+                "Waiting for preempted workloads to release quota: {}{more}",
+                names.join(", ")
+            )
+        }
+        Decision::DeferredFit => {
+            "Waiting for the victims of other workloads to release quota".to_owned()
+        }
+        Decision::Skip(reason) => skip_message(*reason).to_owned(),
+        Decision::NoCandidates | Decision::NoFit => pending_message(state, entry),
+    }
+}
+
+/// The namespace of a workload in the core's state.
+fn namespace_of(key: &str) -> &str {
+    key.split_once('/').map_or("", |(namespace, _)| namespace)
+}
+
+/// The message of an entry that was skipped in its cycle.
+const fn skip_message(reason: SkipReason) -> &'static str {
     match reason {
         SkipReason::NoLongerFits => "Lost the quota to workloads ahead of it in this cycle",
         SkipReason::OverlappingVictims => {

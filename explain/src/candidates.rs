@@ -1,6 +1,7 @@
 //! The workloads that use quota which a pending workload lacks, and why each may or may not be preempted.
 
 use crate::answer::Candidate;
+use crate::identity::queue_name;
 use crate::quota::needed;
 use crate::trial::Trial;
 use lockkeeper_api::cluster_queue::{Preemption, ReclaimWithinCohort, WithinClusterQueue};
@@ -122,7 +123,7 @@ pub(crate) fn candidates(trial: &mut Trial, trace: &Trace, victims: &[Victim]) -
         };
         candidates.push(Candidate {
             workload: state.workload_name(other).to_owned(),
-            cluster_queue: queue_name(state, other).to_owned(),
+            cluster_queue: queue_name(state, other),
             preemption_priority: state.workload_view(other).preemption_priority(),
             may_be_preempted: verdict.may_be_preempted,
             reason: verdict.reason,
@@ -189,11 +190,4 @@ fn not_searched(queues: &BTreeMap<NodeId, QueueVerdict>, queue: Option<NodeId>) 
             "the policy permits its preemption, which is not necessary or not sufficient",
         ),
     }
-}
-
-fn queue_name(state: &State, id: WorkloadId) -> &str {
-    state
-        .workload_view(id)
-        .queue()
-        .map_or("", |queue| state.node_view(queue).name())
 }

@@ -1,8 +1,10 @@
 //! The effect of a change of queues, cohorts, flavors and classes on the same workloads.
 
+use crate::identity::{controlling_job, queue_name};
+use crate::quota::exceeds_nominal;
 use crate::world::World;
 use lockkeeper_cluster_state::{ClusterState, WorkloadPhase};
-use lockkeeper_preemption::{Amount, Decision, RequeueDestination, WorkloadId};
+use lockkeeper_preemption::{Decision, RequeueDestination, WorkloadId};
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -88,7 +90,7 @@ pub fn compare(old: &World, new: &World) -> Comparison {
     let (before, after) = (outcome(old), outcome(new));
     let affected = |key: &String| Affected {
         workload: key.clone(),
-        job: job_of(new, key),
+        job: new.workload(key).and_then(|it| controlling_job(it)),
         cluster_queue: after
             .queues
             .get(key)
@@ -135,17 +137,6 @@ fn without_preemptor(mut affected: Affected) -> Affected {
     affected
 }
 
-fn job_of(world: &World, key: &str) -> Option<String> {
-    let owners = world
-        .workload(key)?
-        .metadata
-        .owner_references
-        .iter()
-        .flatten();
-    let mut owners = owners.filter(|it| it.controller == Some(true));
-    owners.next().map(|it| format!("{}/{}", it.kind, it.name))
-}
-
 fn outcome(world: &World) -> Outcome {
     let mut outcome = Outcome::default();
     let mut cluster = world.cluster.clone();
@@ -164,14 +155,10 @@ fn outcome(world: &World) -> Outcome {
         };
         outcome.queued.insert(key.to_owned());
         let view = state.workload_view(id);
-        if let Some(queue) = view.queue() {
-            outcome
-                .queues
-                .insert(key.to_owned(), state.node_view(queue).name().to_owned());
-        }
+        outcome.queues.insert(key.to_owned(), queue_name(state, id));
         if view.reservation().is_some() {
             running.insert(id, key.to_owned());
-            if exceeds_nominal(&cluster, id) {
+            if exceeds_nominal(state, id) {
                 outcome.exceeding.insert(key.to_owned());
             }
         }
@@ -219,18 +206,4 @@ fn run_cycles(
         }
     }
     outcome.is_incomplete = true;
-}
-
-/// Whether the ClusterQueue of a running workload uses more than its nominal quota of something that the workload uses.
-fn exceeds_nominal(cluster: &ClusterState, id: WorkloadId) -> bool {
-    let state = cluster.state();
-    let view = state.workload_view(id);
-    let (Some(queue), Some(reservation)) = (view.queue(), view.reservation()) else {
-        return false;
-    };
-    let queue = state.node_view(queue);
-    reservation
-        .usage
-        .iter()
-        .any(|(of, _)| queue.borrowed(*of) > Amount::ZERO)
 }

@@ -1,19 +1,19 @@
 //! The answer about a workload.
 
 use crate::answer::{Answer, HistoryEntry, Situation, Subject};
+use crate::identity::{controlling_job, queue_name};
 use crate::listing::{one_line, reported_reason};
 use crate::pending::explain_pending;
 use crate::preemptors::preemptors;
-use crate::quota::used_quota;
+use crate::quota::{exceeds_nominal, requested_quota, used_quota};
 use crate::trial::Trial;
 use crate::world::World;
+use k8s_openapi::jiff::Timestamp;
 use lockkeeper_api::Workload;
 use lockkeeper_api::cluster_queue::StopPolicy;
 use lockkeeper_cluster_state::pending_reason::{INADMISSIBLE, PENDING, not_queued_message};
 use lockkeeper_cluster_state::{NotQueuedReason, WorkloadPhase};
-use lockkeeper_preemption::{NodeId, TreeView, WorkloadId, WorkloadView};
-use std::collections::BTreeSet;
-use std::sync::Arc;
+use lockkeeper_preemption::{WorkloadId, WorkloadView};
 
 /// The conditions that report an event of the past.
 const HISTORY: [&str; 4] = ["Evicted", "Preempted", "Requeued", "DeactivationTarget"];
@@ -63,9 +63,9 @@ pub fn explain(world: &World, key: &str) -> Option<Answer> {
             };
             set(&mut answer, situation, INADMISSIBLE, message);
         }
-        Ok(WorkloadPhase::Admitted) => explain_running(world, key, workload, &mut answer),
+        Ok(WorkloadPhase::Admitted) => explain_running(world, key, &mut answer),
         Ok(phase @ (WorkloadPhase::Pending | WorkloadPhase::OnHold(_))) => {
-            explain_queued(world, key, workload, phase, &mut answer);
+            explain_queued(world, key, phase, &mut answer);
         }
     }
     Some(answer)
@@ -81,13 +81,7 @@ fn set(answer: &mut Answer, situation: Situation, reason: &str, message: String)
     answer.message = message;
 }
 
-fn explain_queued(
-    world: &World,
-    key: &str,
-    workload: &Arc<Workload>,
-    phase: WorkloadPhase,
-    answer: &mut Answer,
-) {
+fn explain_queued(world: &World, key: &str, phase: WorkloadPhase, answer: &mut Answer) {
     answer.situation = Situation::Pending;
     if let Some(why) = inactive_reason(world, answer) {
         INADMISSIBLE.clone_into(&mut answer.reason);
@@ -95,80 +89,57 @@ fn explain_queued(
         answer.message = why;
         return;
     }
-    let Some(mut trial) = trial(world, key, workload, answer) else {
+    let Some((mut trial, _)) = trial(world, key, answer) else {
         return;
     };
     if let WorkloadPhase::OnHold(until_s) = phase {
         answer.situation = Situation::BackingOff;
         PENDING.clone_into(&mut answer.reason);
-        let until = k8s_openapi::jiff::Timestamp::from_second(until_s);
+        let until = Timestamp::from_second(until_s);
         let until = until.map_or_else(
             |_| "the cause of its eviction is gone".to_owned(),
             |it| it.to_string(),
         );
         answer.message = format!("In backoff until {until}");
         answer.summary = format!("is in backoff until {until}, after an eviction");
-        answer.quota = crate::quota::requested_quota(&mut trial);
+        answer.quota = requested_quota(&mut trial);
         return;
     }
     explain_pending(&mut trial, answer);
 }
 
-fn explain_running(world: &World, key: &str, workload: &Arc<Workload>, answer: &mut Answer) {
-    let Some(mut trial) = trial(world, key, workload, answer) else {
-        answer.situation = Situation::Running;
+fn explain_running(world: &World, key: &str, answer: &mut Answer) {
+    "QuotaReserved".clone_into(&mut answer.reason);
+    answer.situation = Situation::Running;
+    let Some((mut trial, id)) = trial(world, key, answer) else {
         "has quota in a ClusterQueue that is not in the input".clone_into(&mut answer.summary);
         return;
     };
-    let Some(id) = trial.id() else {
-        return;
-    };
     answer.quota = used_quota(trial.cluster.state_mut(), id);
-    let is_evicted = trial
-        .cluster
-        .state()
-        .workload_view(id)
-        .reservation()
-        .is_some_and(|it| it.is_evicted);
-    let borrowed = trial
-        .cluster
-        .state()
-        .workload_view(id)
-        .queue()
-        .is_some_and(|queue| borrows(&trial, queue, id));
+    let state = trial.cluster.state();
+    let exceeds = exceeds_nominal(state, id);
+    let reservation = state.workload_view(id).reservation();
+    let queue = queue_name(state, id);
+    answer.summary = if reservation.is_some_and(|it| it.is_evicted) {
+        answer.situation = Situation::Evicting;
+        format!("is being evicted from ClusterQueue {queue}")
+    } else if exceeds {
+        format!("has quota in ClusterQueue {queue}, whose usage exceeds its nominal quota")
+    } else {
+        format!("has quota in ClusterQueue {queue}")
+    };
+    // Without the usage of others, the search would be wrong.
     if !world.is_partial {
-        let queues = queues_in_tree(&mut trial);
-        answer.preemptors = preemptors(&mut trial, &queues);
+        answer.preemptors = preemptors(&mut trial, id);
     }
-    "QuotaReserved".clone_into(&mut answer.reason);
-    let queue = answer.workload.cluster_queue.clone().unwrap_or_default();
-    let borrows = if borrowed {
-        ", whose usage exceeds its nominal quota"
-    } else {
-        ""
-    };
-    (answer.situation, answer.summary) = if is_evicted {
-        (
-            Situation::Evicting,
-            format!("is being evicted from ClusterQueue {queue}"),
-        )
-    } else {
-        (
-            Situation::Running,
-            format!("has quota in ClusterQueue {queue}{borrows}"),
-        )
-    };
 }
 
-fn borrows(trial: &Trial, queue: NodeId, id: WorkloadId) -> bool {
-    let state = trial.cluster.state();
-    let usage = state
-        .workload_view(id)
-        .reservation()
-        .map(|it| it.usage)
-        .unwrap_or_default();
-    let mut usage = usage.iter();
-    usage.any(|(of, _)| state.node_view(queue).borrowed(*of) > lockkeeper_preemption::Amount::ZERO)
+/// A trial with the workload of the answer, whose path it sets.
+fn trial(world: &World, key: &str, answer: &mut Answer) -> Option<(Trial, WorkloadId)> {
+    let trial = Trial::new(world, key)?;
+    answer.workload.path = Some(trial.path.clone());
+    let id = trial.id()?;
+    Some((trial, id))
 }
 
 /// Why the ClusterQueue of the answer admits nothing.
@@ -190,69 +161,6 @@ fn inactive_reason(world: &World, answer: &Answer) -> Option<String> {
         ));
     }
     None
-}
-
-/// A copy of the state for trials with the workload; `None` if its ClusterQueue is not in the input.
-fn trial(world: &World, key: &str, workload: &Arc<Workload>, answer: &mut Answer) -> Option<Trial> {
-    let name = answer.workload.cluster_queue.clone()?;
-    let queue = Arc::clone(world.cluster.objects().cluster_queue(&name)?);
-    let mut cluster = world.cluster.clone();
-    let own = cluster.state().workload(key)?;
-    let node = cluster.state().workload_view(own).queue()?;
-    let path = TreeView::new(cluster.state_mut()).path(node);
-    let root = root(&path).to_owned();
-    answer.workload.path = Some(path);
-    let nodes = nodes_below(&mut cluster, &root);
-    let state = cluster.state();
-    let others = world.workload_keys().filter(|it| *it != key);
-    let others = others.filter_map(|it| state.workload(it)).filter(|id| {
-        let view = state.workload_view(*id);
-        view.queue().is_some_and(|it| nodes.contains(&it)) && view.reservation().is_some()
-    });
-    Some(Trial {
-        others: others.collect(),
-        cluster,
-        workload: Arc::clone(workload),
-        queue,
-        key: key.to_owned(),
-    })
-}
-
-/// The first name of a path.
-fn root(path: &str) -> &str {
-    path.split('/').nth(1).unwrap_or_default()
-}
-
-/// The ClusterQueues in the tree with this root.
-fn nodes_below(
-    cluster: &mut lockkeeper_cluster_state::ClusterState,
-    root_name: &str,
-) -> BTreeSet<NodeId> {
-    let queues: Vec<NodeId> = cluster.state().queues().map(|(_, id)| id).collect();
-    let mut tree = TreeView::new(cluster.state_mut());
-    queues
-        .into_iter()
-        .filter(|it| root(&tree.path(*it)) == root_name)
-        .collect()
-}
-
-/// The names of the ClusterQueues in the tree of the workload, sorted.
-fn queues_in_tree(trial: &mut Trial) -> Vec<String> {
-    let Some(own) = trial
-        .id()
-        .and_then(|id| trial.cluster.state().workload_view(id).queue())
-    else {
-        return Vec::new();
-    };
-    let path = TreeView::new(trial.cluster.state_mut()).path(own);
-    let nodes = nodes_below(&mut trial.cluster, root(&path));
-    let state = trial.cluster.state();
-    let mut names: Vec<String> = nodes
-        .iter()
-        .map(|it| state.node_view(*it).name().to_owned())
-        .collect();
-    names.sort_unstable();
-    names
 }
 
 fn empty_answer(world: &World, workload: &Workload) -> Answer {
@@ -289,11 +197,6 @@ fn unreadable(world: &World) -> Vec<String> {
 fn subject(world: &World, workload: &Workload) -> Subject {
     let metadata = &workload.metadata;
     let namespace = metadata.namespace.clone().unwrap_or_default();
-    let owner = metadata
-        .owner_references
-        .iter()
-        .flatten()
-        .find(|it| it.controller == Some(true));
     let status = workload.status.as_ref();
     let admission = status.and_then(|it| it.admission.as_ref());
     let local_queue = workload.spec.queue_name.clone();
@@ -309,7 +212,7 @@ fn subject(world: &World, workload: &Workload) -> Subject {
     let view = state.workload(&key).map(|id| state.workload_view(id));
     Subject {
         name: metadata.name.clone().unwrap_or_default(),
-        job: owner.map(|it| format!("{}/{}", it.kind, it.name)),
+        job: controlling_job(workload),
         cluster_queue: cluster_queue.cloned(),
         path: None,
         priority: view.map_or(0, WorkloadView::priority),

@@ -1,8 +1,8 @@
 //! What the scheduler does with a pending workload if nothing changes.
 
 use crate::answer::Forecast;
-use lockkeeper_cluster_state::pending_reason::{decision_reason, skip_message};
-use lockkeeper_cluster_state::{ClusterState, pending_message};
+use lockkeeper_cluster_state::ClusterState;
+use lockkeeper_cluster_state::pending_reason::{decision_message, decision_reason};
 use lockkeeper_preemption::{Decision, Entry, RequeueDestination, State};
 
 /// The most cycles that are run.
@@ -27,7 +27,7 @@ pub(crate) fn forecast(mut cluster: ClusterState, key: &str) -> Forecasted {
             if cluster.state().workload_name(entry.workload) == key {
                 reason = Some((
                     decision_reason(&entry.decision),
-                    message(cluster.state(), entry),
+                    decision_message(cluster.state(), entry),
                 ));
                 if let Some(forecast) = final_decision(cluster.state(), entry, admitted_before) {
                     return Forecasted { forecast, reason };
@@ -63,16 +63,5 @@ fn final_decision(state: &State, entry: &Entry, admitted_before: usize) -> Optio
             })
         }
         _ => None,
-    }
-}
-
-fn message(state: &State, entry: &Entry) -> String {
-    match &entry.decision {
-        Decision::Admit | Decision::Preempt(_) => String::new(),
-        Decision::DeferredFit => {
-            "Waiting for the victims of other workloads to release quota".to_owned()
-        }
-        Decision::Skip(reason) => skip_message(*reason).to_owned(),
-        Decision::NoCandidates | Decision::NoFit => pending_message(state, entry),
     }
 }

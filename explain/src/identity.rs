@@ -3,7 +3,8 @@
 use crate::project::Project;
 use crate::world::{JobFacts, JobKey};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
-use lockkeeper_api::labels;
+use lockkeeper_api::{Workload, labels};
+use lockkeeper_preemption::{State, WorkloadId};
 use serde_json::Value;
 
 /// Kueue's label of a job with the name of its queue.
@@ -24,6 +25,19 @@ pub(crate) fn qualified_name(metadata: &ObjectMeta) -> String {
         None | Some("") => name.to_owned(),
         Some(namespace) => format!("{namespace}/{name}"),
     }
+}
+
+/// The job that controls a workload, as `Kind/name`.
+pub(crate) fn controlling_job(workload: &Workload) -> Option<String> {
+    let owners = workload.metadata.owner_references.iter().flatten();
+    let mut owners = owners.filter(|it| it.controller == Some(true));
+    owners.next().map(|it| format!("{}/{}", it.kind, it.name))
+}
+
+/// The ClusterQueue of a workload; empty without one.
+pub(crate) fn queue_name(state: &State, workload: WorkloadId) -> String {
+    let queue = state.workload_view(workload).queue();
+    queue.map_or_else(String::new, |it| state.node_view(it).name().to_owned())
 }
 
 /// Group, kind and name of an object, for messages.

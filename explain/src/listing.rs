@@ -1,5 +1,6 @@
 //! Lists of pending workloads and of quota, over the whole world.
 
+use crate::identity::controlling_job;
 use crate::world::World;
 use lockkeeper_api::Workload;
 use lockkeeper_cluster_state::pending_reason::{INADMISSIBLE, PENDING, not_queued_message};
@@ -69,14 +70,12 @@ pub fn pending_workloads(world: &World) -> Vec<PendingWorkload> {
         let id = state.workload(key);
         let view = id.map(|id| state.workload_view(id));
         let queue = view.and_then(WorkloadView::queue);
-        let owners = workload.metadata.owner_references.iter().flatten();
-        let mut owners = owners.filter(|it| it.controller == Some(true));
         let created = workload.metadata.creation_timestamp.as_ref();
         rows.push(PendingWorkload {
             position: id.and_then(|id| positions.get(&id).copied()),
             namespace: workload.metadata.namespace.clone().unwrap_or_default(),
             name: workload.metadata.name.clone().unwrap_or_default(),
-            job: owners.next().map(|it| format!("{}/{}", it.kind, it.name)),
+            job: controlling_job(workload),
             cluster_queue: queue.map(|it| state.node_view(it).name().to_owned()),
             local_queue: workload.spec.queue_name.clone(),
             priority: view.map_or(0, WorkloadView::priority),

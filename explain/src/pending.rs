@@ -4,6 +4,7 @@ use crate::answer::{Answer, Forecast, Position, Victim};
 use crate::candidates::candidates;
 use crate::changes::smallest_changes;
 use crate::forecast::forecast;
+use crate::identity::queue_name;
 use crate::quota::requested_quota;
 use crate::trial::{Outcome, Trial};
 use lockkeeper_api::cluster_queue::QueueingStrategy;
@@ -57,10 +58,7 @@ fn nominate(trial: &mut Trial, answer: &mut Answer) -> Outcome {
         let view = state.workload_view(it.workload);
         Victim {
             workload: state.workload_name(it.workload).to_owned(),
-            cluster_queue: view
-                .queue()
-                .map_or("", |queue| state.node_view(queue).name())
-                .to_owned(),
+            cluster_queue: queue_name(state, it.workload),
             preemption_priority: view.preemption_priority(),
             reason: it.reason.as_str(),
         }

@@ -20,10 +20,7 @@ const LOWEST: i32 = i32::MIN;
 ///
 /// For each ClusterQueue and priority, the core searches victims for a workload that requests a little more than what is
 /// free, with the explained workload as the only candidate.
-pub(crate) fn preemptors(trial: &mut Trial, queues: &[String]) -> Vec<Preemptor> {
-    let Some(id) = trial.id() else {
-        return Vec::new();
-    };
+pub(crate) fn preemptors(trial: &mut Trial, id: WorkloadId) -> Vec<Preemptor> {
     let state = trial.cluster.state_mut();
     for other in &trial.others {
         mark_stuck(state, *other);
@@ -35,7 +32,7 @@ pub(crate) fn preemptors(trial: &mut Trial, queues: &[String]) -> Vec<Preemptor>
     let own = view.preemption_priority();
     let priorities: BTreeSet<i32> = [LOWEST, own, own.saturating_add(1), USER_PRIORITY_MAX].into();
     let mut found = Vec::new();
-    for queue in queues {
+    for queue in &trial.queues {
         let attempts = reservation
             .usage
             .iter()

@@ -182,3 +182,16 @@ fn limit(state: &State, levels: &[QuotaLevel]) -> String {
         state.node_view(level.node).name()
     )
 }
+
+/// Whether the ClusterQueue of a running workload uses more than its nominal quota of something that the workload uses.
+pub(crate) fn exceeds_nominal(state: &State, id: WorkloadId) -> bool {
+    let view = state.workload_view(id);
+    let (Some(queue), Some(reservation)) = (view.queue(), view.reservation()) else {
+        return false;
+    };
+    let queue = state.node_view(queue);
+    reservation
+        .usage
+        .iter()
+        .any(|(of, _)| queue.borrowed(*of) > Amount::ZERO)
+}

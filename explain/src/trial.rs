@@ -1,9 +1,11 @@
 //! Decides on a workload as if it were the only pending one, after a change that is undone again.
 
+use crate::world::World;
 use lockkeeper_api::cluster_queue::ClusterQueueSpec;
 use lockkeeper_api::{ClusterQueue, Workload};
 use lockkeeper_cluster_state::ClusterState;
-use lockkeeper_preemption::{Mode, Trace, WhatIf, WorkloadId};
+use lockkeeper_preemption::{Mode, NodeId, Trace, TreeView, WhatIf, WorkloadId};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 /// The result of a trial.
@@ -24,11 +26,52 @@ pub(crate) struct Trial {
     pub(crate) queue: Arc<ClusterQueue>,
     /// The key of the workload.
     pub(crate) key: String,
-    /// The other workloads with quota in its tree of cohorts.
+    /// The names from the root of its tree of cohorts down to its ClusterQueue, as `/root/cohort/queue`.
+    pub(crate) path: String,
+    /// The ClusterQueues of its tree, sorted by name.
+    pub(crate) queues: Vec<String>,
+    /// The other workloads with quota in its tree.
     pub(crate) others: Vec<WorkloadId>,
 }
 
 impl Trial {
+    /// Copies the state of a world for trials with a workload; `None` if it is in no ClusterQueue of the world.
+    pub(crate) fn new(world: &World, key: &str) -> Option<Self> {
+        let workload = Arc::clone(world.workload(key)?);
+        let mut cluster = world.cluster.clone();
+        let own = cluster.state().workload(key)?;
+        let node = cluster.state().workload_view(own).queue()?;
+        let name = cluster.state().node_view(node).name();
+        let queue = Arc::clone(world.cluster.objects().cluster_queue(name)?);
+        let nodes: Vec<NodeId> = cluster.state().queues().map(|(_, id)| id).collect();
+        let mut tree = TreeView::new(cluster.state_mut());
+        let path = tree.path(node);
+        let tree: BTreeSet<NodeId> = nodes
+            .into_iter()
+            .filter(|it| root(&tree.path(*it)) == root(&path))
+            .collect();
+        let state = cluster.state();
+        let names = tree.iter().map(|it| state.node_view(*it).name().to_owned());
+        let mut queues: Vec<String> = names.collect();
+        queues.sort_unstable();
+        let others = world.workload_keys().filter_map(|it| state.workload(it));
+        let others = others.filter(|id| {
+            let view = state.workload_view(*id);
+            let is_in_tree = view.queue().is_some_and(|it| tree.contains(&it));
+            *id != own && is_in_tree && view.reservation().is_some()
+        });
+        let others = others.collect();
+        Some(Self {
+            cluster,
+            workload,
+            queue,
+            key: key.to_owned(),
+            path,
+            queues,
+            others,
+        })
+    }
+
     /// The id of the workload in the core's state.
     pub(crate) fn id(&self) -> Option<WorkloadId> {
         self.cluster.state().workload(&self.key)
@@ -89,4 +132,9 @@ impl Trial {
         self.cluster.state_mut().reserve(other, &reservation);
         outcome
     }
+}
+
+/// The first name of a path.
+fn root(path: &str) -> &str {
+    path.split('/').nth(1).unwrap_or_default()
 }

@@ -61,6 +61,12 @@ impl World {
         self.project
     }
 
+    /// Whether queues or workloads are missing that may exist.
+    #[must_use]
+    pub const fn is_partial(&self) -> bool {
+        self.is_partial
+    }
+
     /// What answers assume, since the input does not say it.
     #[must_use]
     pub fn assumptions(&self) -> &[String] {

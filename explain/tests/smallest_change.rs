@@ -232,18 +232,31 @@ fn check(world: &SmallWorld, change: &Change, counts: &mut Seen, seed: u64) {
         }
         Change::PreemptionPolicy { fields, .. } => {
             counts.policy += 1;
-            let mut changed = world.clone();
-            for field in fields {
-                let pointer = format!("/{}", field.field.replace('.', "/"));
-                let parent = pointer.rsplit_once('/').unwrap();
+            let with = |values: &[(&str, &str)]| {
+                let mut changed = world.clone();
                 let target = changed.queues[0].pointer_mut("/spec/preemption").unwrap();
-                if parent.0.ends_with("borrowWithinCohort") {
-                    target["borrowWithinCohort"] = json!({"policy": field.value});
-                } else {
-                    target[parent.1] = json!(field.value);
+                for (field, value) in values {
+                    match field.rsplit('.').next().unwrap() {
+                        "policy" => target["borrowWithinCohort"] = json!({"policy": value}),
+                        name => target[name] = json!(value),
+                    }
                 }
+                changed.starts()
+            };
+            let fields: Vec<(&str, &str)> = fields.iter().map(|it| (it.field, it.value)).collect();
+            assert!(with(&fields), "seed {seed}: {change:?}");
+            // No part of the change is sufficient, and no weaker value.
+            for fewer in 1..fields.len() {
+                assert!(!with(&fields[..fewer]), "seed {seed}: {change:?}");
             }
-            assert!(changed.starts(), "seed {seed}: {change:?}");
+            let weaker: Vec<(&str, &str)> = fields
+                .iter()
+                .map(|(field, _)| (*field, "LowerPriority"))
+                .collect();
+            assert!(
+                weaker == fields || !with(&weaker),
+                "seed {seed}: {change:?}"
+            );
         }
         Change::WorkloadEnds { workloads, total } => {
             counts.ends += 1;

@@ -1,17 +1,17 @@
 //! A higher borrowing limit.
 
-use super::quota_search::{QuotaLimit, core_units, smallest_increases};
+use super::quota_search::{QuotaLimit, smallest_increases};
 use crate::change::Change;
 use crate::trial::Trial;
 use lockkeeper_api::quota::ResourceQuota;
-use lockkeeper_cluster_state::quantity;
+use lockkeeper_cluster_state::{in_core_units, quantity};
 use lockkeeper_preemption::Amount;
 
 struct BorrowingLimit;
 
 impl QuotaLimit for BorrowingLimit {
     fn current(quota: &ResourceQuota) -> Option<i64> {
-        core_units(&quota.name, quota.borrowing_limit?)
+        in_core_units(&quota.name, quota.borrowing_limit?)
     }
 
     fn set(quota: &mut ResourceQuota, value: i64) {

@@ -5,7 +5,7 @@ use crate::quota::{Shortage, shortages};
 use crate::trial::{Outcome, Trial};
 use lockkeeper_api::cluster_queue::ClusterQueueSpec;
 use lockkeeper_api::quota::ResourceQuota;
-use lockkeeper_cluster_state::{in_core_units, quantity};
+use lockkeeper_cluster_state::quantity;
 use lockkeeper_preemption::Amount;
 use std::collections::BTreeSet;
 
@@ -157,9 +157,4 @@ fn amount_change<L: QuotaLimit>(
         by: text(increase.by),
         to: text(to),
     })
-}
-
-/// A value in the core's units.
-pub(super) fn core_units(resource: &str, value: lockkeeper_api::quantity::Quantity) -> Option<i64> {
-    in_core_units(resource, value)
 }

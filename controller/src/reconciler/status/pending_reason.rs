@@ -8,59 +8,20 @@ use crate::reconciler::state::View;
 use lockkeeper_api::workload::WorkloadStatus;
 use lockkeeper_cluster_state::pending_reason::{
     INADMISSIBLE, PENDING, PENDING_REASONS, POD_GROUP_INCOMPLETE, RESOURCE_NOT_COVERED,
-    WAITING_FOR_NODES, decision_reason, not_queued_message, skip_message,
+    WAITING_FOR_NODES, decision_message, decision_reason, not_queued_message,
 };
-use lockkeeper_cluster_state::{WorkloadPhase, pending_message, uncovered_resources_message};
-use lockkeeper_preemption::{Decision, Entry, State, Victim};
+use lockkeeper_cluster_state::{WorkloadPhase, uncovered_resources_message};
+use lockkeeper_preemption::{Entry, State};
 
 /// The message of a workload whose job `lockkeeper adopt` imports.
 const ADOPTION_MESSAGE: &str = "Being adopted: lockkeeper adopt writes the quota of the running job; if it was interrupted, run it again";
 
-/// The most victims that a message names.
-const NAMES_MAX: usize = 5;
-
 /// The pending reason of an entry that a cycle did not admit.
 pub(crate) fn pending_reason_for_entry(state: &State, entry: &Entry) -> PendingReason {
-    let message = match &entry.decision {
-        Decision::Admit => String::new(),
-        Decision::Preempt(victims) => {
-            let own = namespace_of(state.workload_name(entry.workload));
-            let name_or_uid = |it: &Victim| {
-                let name = state.workload_name(it.workload);
-                // A name would reveal an object of another tenant.
-                if namespace_of(name) == own {
-                    name
-                } else {
-                    state.workload_view(it.workload).uid()
-                }
-            };
-            let mut names: Vec<&str> = victims.iter().map(name_or_uid).collect();
-            let more = names.len().saturating_sub(NAMES_MAX);
-            names.truncate(NAMES_MAX);
-            let more = match more {
-                0 => String::new(),
-                more => format!(" and {more} more"),
-            };
-            format!(
-                "Waiting for preempted workloads to release quota: {}{more}",
-                names.join(", ")
-            )
-        }
-        Decision::DeferredFit => {
-            "Waiting for the victims of other workloads to release quota".to_owned()
-        }
-        Decision::Skip(reason) => skip_message(*reason).to_owned(),
-        Decision::NoCandidates | Decision::NoFit => pending_message(state, entry),
-    };
     PendingReason {
         reason: decision_reason(&entry.decision),
-        message,
+        message: decision_message(state, entry),
     }
-}
-
-/// The namespace of a workload in the core's state.
-fn namespace_of(key: &str) -> &str {
-    key.split_once('/').map_or("", |(namespace, _)| namespace)
 }
 
 /// The pending reason of a workload outside the scope of its ClusterQueue.

@@ -19,7 +19,7 @@ pub use result::{
     CheckedFile, FileObjects, ReportedFinding, ReportedObject, SkippedKinds, SourceText,
 };
 pub use tally::{KindTally, Tally};
-pub use text::Palette;
+pub use text::{Palette, escape_control_chars};
 pub use words::pluralize;
 
 /// The formats of [`format()`].

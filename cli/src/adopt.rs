@@ -132,7 +132,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let plan = runtime.block_on(adopt(arguments, &loaded))?;
     let text = match arguments.output {
         Output::Text => {
-            report::text_report(&plan, arguments.writes.apply, arguments.writes.partial)
+            report::text_report(&plan, arguments.writes.apply, arguments.writes.partial)?
         }
         Output::Json => report::json_report(&plan, arguments.writes.apply)?,
     };

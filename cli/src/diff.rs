@@ -3,6 +3,7 @@
 mod report;
 
 use crate::Failure;
+use crate::report_format::to_pretty_json;
 use crate::standard_output::print_visible;
 use crate::world_source::{Scheduler, SourceArguments};
 use anyhow::anyhow;
@@ -21,6 +22,9 @@ Exit codes:
   2  usage or configuration error, or unreadable input
   141  the reader of standard output closed it";
 
+/// The namespace of kubectl without a context.
+const DEFAULT_NAMESPACE: &str = "default";
+
 /// Flags of `lockkeeper diff`.
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
@@ -28,6 +32,10 @@ pub(crate) struct Arguments {
     /// it is compared with the objects of the cluster
     #[arg(value_name = "SOURCE", num_args = 1..=2, required = true)]
     sources: Vec<String>,
+
+    /// Namespace of LocalQueues without one [default: that of the context; with --dump `default`]
+    #[arg(long, short)]
+    namespace: Option<String>,
 
     #[command(flatten)]
     source: SourceArguments,
@@ -71,11 +79,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let text = match arguments.output {
         Output::Text => text_report(&comparison),
         Output::Markdown => markdown_report(&comparison),
-        Output::Json => {
-            let mut text = serde_json::to_string_pretty(&comparison)?;
-            text.push('\n');
-            text
-        }
+        Output::Json => to_pretty_json(&comparison)?,
     };
     print_visible(&text)?;
     let is_failure = match arguments.fail_on {
@@ -89,21 +93,19 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
 fn comparison(arguments: &Arguments) -> Result<Comparison, Failure> {
     let (old, new) = changed_objects(&arguments.sources)?;
     let source = &arguments.source;
-    let base = source.read()?;
+    let base = source.read(arguments.namespace.as_deref())?;
     if base.builder.is_partial() {
         return Err(Failure::Usage(anyhow!(
-            "the account may not list all queues and workloads, so the effect is not known; grant the role of the chart for viewers, or use --dump"
+            "the account may not list all queues and workloads, so the effect is not known; grant the right to list them in all namespaces, or use --dump"
         )));
     }
-    let before = overlaid(&base.builder, &new, old.as_deref());
-    let after = match &old {
-        Some(old) => overlaid(&base.builder, old, Some(&new)),
-        None => overlaid(&base.builder, &[], Some(&new)),
+    let namespace = base.namespace.as_deref().unwrap_or(DEFAULT_NAMESPACE);
+    let before = match &old {
+        Some(old) => overlaid(&base.builder, &new, old, namespace),
+        None => base.builder.clone(),
     };
-    let before = match old {
-        Some(_) => before,
-        None => base.builder,
-    };
+    let removed = old.as_deref().unwrap_or_default();
+    let after = overlaid(&base.builder, removed, &new, namespace);
     let build = |builder: WorldBuilder| source.build(builder, arguments.scheduler, base.now_ms);
     Ok(compare(&build(before)?, &build(after)?))
 }
@@ -127,14 +129,32 @@ fn changed_objects(sources: &[String]) -> Result<(Option<Vec<Value>>, Vec<Value>
     }
 }
 
-/// The objects of `base` without `removed`, and with `added` in place of those of the same name.
-fn overlaid(base: &WorldBuilder, removed: &[Value], added: Option<&[Value]>) -> WorldBuilder {
+/// The objects of `base` without `removed`, and with `added` in place of those of the same name. `namespace` is that of
+/// LocalQueues without one.
+fn overlaid(
+    base: &WorldBuilder,
+    removed: &[Value],
+    added: &[Value],
+    namespace: &str,
+) -> WorldBuilder {
+    let with_namespace = |object: &Value| {
+        let mut object = object.clone();
+        let is_namespaced = object.get("kind").and_then(Value::as_str) == Some("LocalQueue");
+        if let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut)
+            && is_namespaced
+        {
+            metadata
+                .entry("namespace")
+                .or_insert_with(|| namespace.into());
+        }
+        object
+    };
     let mut builder = base.clone();
     for object in removed {
-        builder.remove(object);
+        builder.remove(&with_namespace(object));
     }
-    for object in added.into_iter().flatten() {
-        builder.replace(object.clone());
+    for object in added {
+        builder.replace(with_namespace(object));
     }
     builder
 }

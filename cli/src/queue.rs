@@ -1,14 +1,13 @@
 //! `lockkeeper queue` and `lockkeeper top`: what is pending, and how much of the quota is used.
 
 use crate::Failure;
+use crate::report_format::{to_pretty_json, to_table};
 use crate::standard_output::print_visible;
 use crate::world_source::{Scheduler, SourceArguments};
-use anyhow::{Error, anyhow};
+use anyhow::Error;
 use clap::{Args, ValueEnum};
-use lockkeeper_explain::{PendingWorkload, QuotaRow, pending_workloads, quota_rows};
-use serde::Serialize;
-use std::io::Write;
-use tabwriter::TabWriter;
+use lockkeeper_explain::{PendingWorkload, QuotaRow, World, pending_workloads, quota_rows};
+use std::io::{Write, stderr};
 
 /// Flags of `lockkeeper queue`.
 #[derive(Debug, Args)]
@@ -17,29 +16,35 @@ pub(crate) struct QueueArguments {
     #[arg(value_name = "CLUSTERQUEUE")]
     cluster_queue: Option<String>,
 
-    #[command(flatten)]
-    common: CommonArguments,
+    /// Namespace of the workloads [default: that of the context; with --dump all]
+    #[arg(long, short)]
+    namespace: Option<String>,
 
     /// Workloads of all namespaces
     #[arg(long, short = 'A', conflicts_with = "namespace")]
     all_namespaces: bool,
+
+    #[command(flatten)]
+    source: SourceArguments,
+
+    /// Output format
+    #[arg(short, long, value_name = "FORMAT", default_value = "table")]
+    output: QueueOutput,
+
+    /// Whose queues to list [default: those of lockkeeper; those of Kueue if there are no others]
+    #[arg(long, value_name = "WHOSE")]
+    scheduler: Option<Scheduler>,
 }
 
 /// Flags of `lockkeeper top`.
 #[derive(Debug, Args)]
 pub(crate) struct TopArguments {
     #[command(flatten)]
-    common: CommonArguments,
-}
-
-#[derive(Debug, Args)]
-struct CommonArguments {
-    #[command(flatten)]
     source: SourceArguments,
 
     /// Output format
     #[arg(short, long, value_name = "FORMAT", default_value = "table")]
-    output: Output,
+    output: TopOutput,
 
     /// Whose queues to list [default: those of lockkeeper; those of Kueue if there are no others]
     #[arg(long, value_name = "WHOSE")]
@@ -47,7 +52,7 @@ struct CommonArguments {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum Output {
+enum QueueOutput {
     /// A table
     Table,
     /// A table with messages
@@ -58,10 +63,20 @@ enum Output {
     Name,
 }
 
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum TopOutput {
+    /// A table
+    Table,
+    /// JSON
+    Json,
+    /// The paths of cohorts and ClusterQueues, one on each line
+    Name,
+}
+
 /// Prints the pending workloads in the order of their queues.
 pub(crate) fn run_queue(arguments: &QueueArguments) -> Result<(), Failure> {
-    let common = &arguments.common;
-    let loaded = common.source.load(common.scheduler, |_, _| Ok(()))?;
+    let namespace = arguments.namespace.as_deref();
+    let loaded = arguments.source.load(namespace, arguments.scheduler)?;
     let mut rows = pending_workloads(&loaded.world);
     if let Some(name) = &arguments.cluster_queue {
         rows.retain(|it| it.cluster_queue.as_deref() == Some(name));
@@ -69,123 +84,120 @@ pub(crate) fn run_queue(arguments: &QueueArguments) -> Result<(), Failure> {
     if let Some(namespace) = loaded.namespace.filter(|_| !arguments.all_namespaces) {
         rows.retain(|it| it.namespace == namespace);
     }
-    let text = match common.output {
-        Output::Json => to_json(&rows)?,
-        Output::Name => lines(
-            rows.iter()
-                .map(|it| format!("{}/{}", it.namespace, it.name)),
-        ),
-        Output::Table | Output::Wide => queue_table(&rows, common.output == Output::Wide)?,
+    let text = match arguments.output {
+        QueueOutput::Json => to_pretty_json(&rows)?,
+        QueueOutput::Name => {
+            let names = rows
+                .iter()
+                .map(|it| format!("{}/{}\n", it.namespace, it.name));
+            names.collect()
+        }
+        QueueOutput::Table => queue_table(&rows, false)?,
+        QueueOutput::Wide => queue_table(&rows, true)?,
     };
-    Ok(print_visible(&text)?)
+    print_visible(&text)?;
+    warn(&loaded.world);
+    Ok(())
 }
 
 /// Prints the quota of ClusterQueues and cohorts.
 pub(crate) fn run_top(arguments: &TopArguments) -> Result<(), Failure> {
-    let common = &arguments.common;
-    let loaded = common.source.load(common.scheduler, |_, _| Ok(()))?;
+    let loaded = arguments.source.load(None, arguments.scheduler)?;
     let rows = quota_rows(&loaded.world);
-    let text = match common.output {
-        Output::Json => to_json(&rows)?,
-        Output::Name => {
+    let text = match arguments.output {
+        TopOutput::Json => to_pretty_json(&rows)?,
+        TopOutput::Name => {
             let mut paths: Vec<&str> = rows.iter().map(|it| it.path.as_str()).collect();
             paths.dedup();
-            lines(paths.into_iter().map(str::to_owned))
+            paths.into_iter().map(|it| it.to_owned() + "\n").collect()
         }
-        Output::Table | Output::Wide => top_table(&rows)?,
+        TopOutput::Table => top_table(&rows)?,
     };
-    Ok(print_visible(&text)?)
+    print_visible(&text)?;
+    warn(&loaded.world);
+    Ok(())
+}
+
+/// Says on standard error which objects the lists do not consider.
+fn warn(world: &World) {
+    let unreadable = world.unreadable().iter().map(ToString::to_string);
+    let missing = world.assumptions().iter().filter(|_| world.is_partial());
+    for line in missing.cloned().chain(unreadable) {
+        // A closed standard error does not change the result.
+        let _ = writeln!(stderr(), "warning: {line}");
+    }
 }
 
 fn queue_table(rows: &[PendingWorkload], is_wide: bool) -> Result<String, Error> {
     if rows.is_empty() {
         return Ok("no pending workload\n".to_owned());
     }
-    let mut table = TabWriter::new(Vec::new()).padding(3);
-    let message = if is_wide { "\tMESSAGE" } else { "" };
-    writeln!(
-        table,
-        "POSITION\tNAMESPACE\tWORKLOAD\tJOB\tCLUSTERQUEUE\tLOCALQUEUE\tPRIORITY\tREASON{message}"
-    )?;
-    for it in rows {
-        let position = it
-            .position
-            .map_or("-".to_owned(), |it| it.saturating_add(1).to_string());
-        let or_none = |it: &Option<String>| it.clone().unwrap_or_else(|| "-".to_owned());
-        let message = if is_wide {
-            format!("\t{}", it.message)
-        } else {
-            String::new()
-        };
-        writeln!(
-            table,
-            "{position}\t{}\t{}\t{}\t{}\t{}\t{}\t{}{message}",
-            it.namespace,
-            it.name,
+    let head = [
+        "POSITION",
+        "NAMESPACE",
+        "WORKLOAD",
+        "JOB",
+        "CLUSTERQUEUE",
+        "LOCALQUEUE",
+        "PRIORITY",
+        "REASON",
+        "MESSAGE",
+    ];
+    let or_none = |it: &Option<String>| it.clone().unwrap_or_else(|| "-".to_owned());
+    let body = rows.iter().map(|it| {
+        let position = it.position.map(|it| it.saturating_add(1).to_string());
+        [
+            or_none(&position),
+            it.namespace.clone(),
+            it.name.clone(),
             or_none(&it.job),
             or_none(&it.cluster_queue),
             or_none(&it.local_queue),
-            it.priority,
-            it.reason
-        )?;
-    }
-    finish(table)
+            it.priority.to_string(),
+            it.reason.clone(),
+            it.message.clone(),
+        ]
+    });
+    let table: Vec<_> = [head.map(str::to_owned)].into_iter().chain(body).collect();
+    let columns = if is_wide {
+        head.len()
+    } else {
+        head.len().saturating_sub(1)
+    };
+    let table: Vec<_> = table
+        .iter()
+        .map(|row| row.get(..columns).unwrap_or_default())
+        .collect();
+    to_table(&table)
 }
 
 fn top_table(rows: &[QuotaRow]) -> Result<String, Error> {
     if rows.is_empty() {
         return Ok("no ClusterQueue with quota\n".to_owned());
     }
-    let mut table = TabWriter::new(Vec::new()).padding(3);
-    writeln!(
-        table,
-        "QUEUE\tKIND\tFLAVOR\tRESOURCE\tNOMINAL\tUSED\tBORROWED\tFREE\tPENDING"
-    )?;
+    let head = [
+        "QUEUE", "KIND", "FLAVOR", "RESOURCE", "NOMINAL", "USED", "BORROWED", "FREE", "PENDING",
+    ];
+    let mut table = vec![head.map(str::to_owned)];
     let mut before = "";
     for it in rows {
         // The tree is shown by indentation; a repeated name is left out.
+        let is_repeated = before == it.path;
+        let first = |text: String| if is_repeated { String::new() } else { text };
         let depth = it.path.matches('/').count().saturating_sub(1);
         let name = it.path.rsplit('/').next().unwrap_or_default();
-        let (name, kind, pending) = if before == it.path {
-            (String::new(), "", String::new())
-        } else {
-            (
-                format!("{}{name}", "  ".repeat(depth)),
-                it.kind,
-                it.pending.to_string(),
-            )
-        };
+        table.push([
+            first(format!("{}{name}", "  ".repeat(depth))),
+            first(it.kind.to_owned()),
+            it.flavor.clone(),
+            it.resource.clone(),
+            it.nominal.clone(),
+            it.used.clone(),
+            it.borrowed.clone(),
+            it.free.clone().unwrap_or_else(|| "-".to_owned()),
+            first(it.pending.to_string()),
+        ]);
         before = &it.path;
-        writeln!(
-            table,
-            "{name}\t{kind}\t{}\t{}\t{}\t{}\t{}\t{}\t{pending}",
-            it.flavor,
-            it.resource,
-            it.nominal,
-            it.used,
-            it.borrowed,
-            it.free.as_deref().unwrap_or("-")
-        )?;
     }
-    finish(table)
-}
-
-/// The text of a table, without blanks at the ends of lines.
-fn finish(table: TabWriter<Vec<u8>>) -> Result<String, Error> {
-    let text = String::from_utf8(
-        table
-            .into_inner()
-            .map_err(|error| anyhow!("{}", error.error()))?,
-    )?;
-    Ok(lines(text.lines().map(|it| it.trim_end().to_owned())))
-}
-
-fn lines(lines: impl Iterator<Item = String>) -> String {
-    lines.map(|it| it + "\n").collect()
-}
-
-fn to_json(rows: &[impl Serialize]) -> Result<String, Error> {
-    let mut text = serde_json::to_string_pretty(rows)?;
-    text.push('\n');
-    Ok(text)
+    to_table(&table)
 }

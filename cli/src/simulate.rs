@@ -1,6 +1,7 @@
 //! `lockkeeper simulate`.
 
 use crate::Failure;
+use crate::report_format::to_pretty_json;
 use crate::standard_output::print;
 use anyhow::{Context, Error, anyhow};
 use clap::{Args, ValueEnum};
@@ -93,11 +94,7 @@ fn run_all(arguments: &Arguments) -> Result<String, Error> {
     }
     match arguments.output {
         Output::Human => Ok(text),
-        Output::Json => {
-            let mut text = serde_json::to_string_pretty(&json!({"simulations": results}))?;
-            text.push('\n');
-            Ok(text)
-        }
+        Output::Json => to_pretty_json(&json!({"simulations": results})),
     }
 }
 

@@ -1,6 +1,7 @@
 //! Standard output. Its errors name it, and a closed pipe ends the program quietly.
 
 use anyhow::Error;
+use lockkeeper_check::report::escape_control_chars;
 use std::io::{self, Write};
 use std::process::ExitCode;
 
@@ -61,14 +62,8 @@ pub(crate) fn print_visible(text: &str) -> io::Result<()> {
 }
 
 fn visible(text: &str) -> String {
-    let replace = |it: char| {
-        if it.is_control() && it != '\n' && it != '\t' {
-            char::REPLACEMENT_CHARACTER
-        } else {
-            it
-        }
-    };
-    text.chars().map(replace).collect()
+    let lines: Vec<String> = text.split('\n').map(escape_control_chars).collect();
+    lines.join("\n")
 }
 
 /// Writes a text to standard output.

@@ -1,7 +1,8 @@
 //! Reads existing objects from files (`--world`).
 
+use crate::manifest_text::read_documents;
 use anyhow::{Context, Error, anyhow};
-use lockkeeper_crdgen::manifests::{FileList, ListedFile, parse_documents, read_file};
+use lockkeeper_crdgen::manifests::{FileList, ListedFile};
 use lockkeeper_policies::cohort_trees::Project;
 use lockkeeper_policies::facts;
 use lockkeeper_policies::index::{Index, IndexedKind};
@@ -58,21 +59,13 @@ pub(crate) fn read_folder(folder: &Path) -> Result<Index, Error> {
                 ));
             }
         };
-        for object in &documents(&file)? {
+        let documents =
+            read_documents(&file).context("fix the file, or remove it from the folder")?;
+        for object in &documents {
             ingest(&mut index, object).with_context(|| file.display().to_string())?;
         }
     }
     Ok(index)
-}
-
-fn documents(file: &Path) -> Result<Vec<Value>, Error> {
-    let shown = file.display();
-    let text = read_file(file)
-        .with_context(|| format!("cannot read {shown}; fix it, or remove it from the folder"))?;
-    parse_documents(&text).map_err(|error| match error.location {
-        Some((line, column)) => anyhow!("{shown}:{line}:{column}: {}", error.message),
-        None => anyhow!("{shown}: {}", error.message),
-    })
 }
 
 /// Adds one object, or every item of a list.

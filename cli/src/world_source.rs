@@ -6,17 +6,18 @@ mod json_objects;
 use crate::Failure;
 use crate::configuration;
 use crate::kubeconfig::connect_as;
+use crate::manifest_text::read_documents;
 use crate::user_rules::RuleDirs;
 use anyhow::{Context, Error, anyhow};
 use clap::{Args, ValueEnum};
 use cluster::Note;
 use lockkeeper_api::config::{Compatibility, Config};
 use lockkeeper_cluster_state::settings;
-use lockkeeper_crdgen::manifests::{FileList, ListedFile, parse_documents, read_file, read_text};
+use lockkeeper_crdgen::manifests::{FileList, ListedFile};
 use lockkeeper_explain::{Project, World, WorldBuilder, WorldSettings};
 use serde_json::Value;
 use std::fs::File;
-use std::io::{self, Read, stdin};
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 use tokio::runtime;
@@ -31,10 +32,6 @@ pub(crate) struct SourceArguments {
     /// of from a cluster
     #[arg(long, value_name = "PATH", conflicts_with_all = ["kubeconfig", "context", "account"])]
     dump: Vec<PathBuf>,
-
-    /// Namespace of the workload [default: that of the context; with --dump all]
-    #[arg(long, short)]
-    pub(crate) namespace: Option<String>,
 
     /// Configuration file of the controller, for its settings of preemption and requeueing
     #[arg(long, value_name = "FILE")]
@@ -128,18 +125,23 @@ pub(crate) struct ReadObjects {
 }
 
 impl SourceArguments {
-    /// Whether the objects are read from files.
-    pub(crate) fn is_dump(&self) -> bool {
-        !self.dump.is_empty()
+    /// Reads the objects and builds the world.
+    pub(crate) fn load(
+        &self,
+        namespace: Option<&str>,
+        scheduler: Option<Scheduler>,
+    ) -> Result<LoadedWorld, Failure> {
+        self.load_with(namespace, scheduler, |_, _| Ok(()))
     }
 
     /// Reads the objects and builds the world. `extend` adds others, and gets the namespace of objects without one.
-    pub(crate) fn load(
+    pub(crate) fn load_with(
         &self,
+        namespace: Option<&str>,
         scheduler: Option<Scheduler>,
         extend: impl FnOnce(&mut WorldBuilder, Option<&str>) -> Result<(), Error>,
     ) -> Result<LoadedWorld, Failure> {
-        let mut read = self.read()?;
+        let mut read = self.read(namespace)?;
         extend(&mut read.builder, read.namespace.as_deref()).map_err(Failure::Usage)?;
         Ok(LoadedWorld {
             world: self.build(read.builder, scheduler, read.now_ms)?,
@@ -147,21 +149,21 @@ impl SourceArguments {
         })
     }
 
-    /// Reads the objects.
-    pub(crate) fn read(&self) -> Result<ReadObjects, Failure> {
+    /// Reads the objects. Without `namespace`, names without one are in that of the context, and in a dump in any.
+    pub(crate) fn read(&self, namespace: Option<&str>) -> Result<ReadObjects, Failure> {
         let mut builder = WorldBuilder::new();
-        if self.is_dump() {
+        if !self.dump.is_empty() {
             for path in &self.dump {
                 add_path(&mut builder, path).map_err(Failure::Usage)?;
             }
             return Ok(ReadObjects {
                 builder,
-                namespace: self.namespace.clone(),
+                namespace: namespace.map(str::to_owned),
                 now_ms: None,
             });
         }
         let mut add = |object: Value| builder.add(object);
-        let listed = self.cluster.list(self.namespace.as_deref(), &mut add)?;
+        let listed = self.cluster.list(namespace, &mut add)?;
         for note in listed.notes {
             if note.is_partial {
                 builder.mark_partial(note.text);
@@ -219,8 +221,7 @@ fn world_settings(
 
 fn add_path(builder: &mut WorldBuilder, path: &Path) -> Result<(), Error> {
     if path.as_os_str() == "-" {
-        let text = read_text(stdin().lock()).context("cannot read stdin")?;
-        return add_text(builder, "stdin", &text);
+        return add_documents(builder, path);
     }
     let shown = path.display();
     std::fs::metadata(path).with_context(|| format!("cannot read {shown}"))?;
@@ -243,8 +244,7 @@ fn add_file(builder: &mut WorldBuilder, path: &Path) -> Result<(), Error> {
         return read
             .map_err(|error| anyhow!("{shown}:{}:{}: {error}", error.line(), error.column()));
     }
-    let text = read_file(path).with_context(|| format!("cannot read {shown}"))?;
-    add_text(builder, &shown, &text)
+    add_documents(builder, path)
 }
 
 /// Reads a JSON file. Lists of a cluster may exceed the limit of other manifests.
@@ -263,12 +263,8 @@ fn read_json(path: &Path) -> io::Result<Vec<u8>> {
     Ok(text)
 }
 
-fn add_text(builder: &mut WorldBuilder, shown: &str, text: &str) -> Result<(), Error> {
-    let documents = parse_documents(text).map_err(|error| match error.location {
-        Some((line, column)) => anyhow!("{shown}:{line}:{column}: {}", error.message),
-        None => anyhow!("{shown}: {}", error.message),
-    })?;
-    for document in documents {
+fn add_documents(builder: &mut WorldBuilder, path: &Path) -> Result<(), Error> {
+    for document in read_documents(path)? {
         builder.add(document);
     }
     Ok(())

@@ -258,8 +258,9 @@ fn skip_reason(kind: &str) -> &'static str {
     }
 }
 
-/// Replaces control characters: a manifest must not send escape sequences to the terminal.
-fn escape_control_chars(text: &str) -> String {
+/// Replaces control characters except tabs: a manifest must not send escape sequences to the terminal.
+#[must_use]
+pub fn escape_control_chars(text: &str) -> String {
     text.chars().map(escape_control_char).collect()
 }
 

@@ -1,37 +1,30 @@
 //! The report of an adoption, as text and as JSON.
 
 use super::plan::{Plan, PlannedJob, Verdict};
+use crate::report_format::{to_pretty_json, to_table};
+use anyhow::Error;
 use lockkeeper_controller::job_adapters::kind_name;
 use serde_json::{Value, json};
-use std::fmt::Write;
 
 /// The head of the table.
 const HEAD: [&str; 5] = ["NAMESPACE", "JOB", "QUEUE", "REQUESTS", "RESULT"];
 
 /// The table, and a line that says what was written.
-pub(crate) fn text_report(plan: &Plan, is_applied: bool, is_partial: bool) -> String {
+pub(crate) fn text_report(
+    plan: &Plan,
+    is_applied: bool,
+    is_partial: bool,
+) -> Result<String, Error> {
     if plan.jobs.is_empty() {
-        return "No Jobs or JobSets found; nothing to adopt.\n".to_owned();
+        return Ok("No Jobs or JobSets found; nothing to adopt.\n".to_owned());
     }
-    let rows: Vec<[String; 5]> = plan.jobs.iter().map(row).collect();
-    let mut out = String::new();
     let head = HEAD.map(str::to_owned);
-    let all: Vec<&[String; 5]> = [&head].into_iter().chain(&rows).collect();
-    let mut widths = [0_usize; 5];
-    for row in &all {
-        for (width, cell) in widths.iter_mut().zip(*row) {
-            *width = (*width).max(cell.chars().count());
-        }
-    }
-    for row in all {
-        let mut line = String::new();
-        for (cell, width) in row.iter().zip(widths) {
-            let _ = write!(line, "{cell:width$}   ");
-        }
-        let _ = writeln!(out, "{}", line.trim_end());
-    }
-    let _ = writeln!(out, "{}", summary(plan, is_applied, is_partial));
-    out
+    let rows: Vec<[String; 5]> = [head]
+        .into_iter()
+        .chain(plan.jobs.iter().map(row))
+        .collect();
+    let summary = summary(plan, is_applied, is_partial);
+    Ok(format!("{}{summary}\n", to_table(&rows)?))
 }
 
 fn row(job: &PlannedJob) -> [String; 5] {
@@ -83,10 +76,10 @@ fn summary(plan: &Plan, is_applied: bool, is_partial: bool) -> String {
 }
 
 /// The report as JSON.
-pub(crate) fn json_report(plan: &Plan, is_applied: bool) -> Result<String, serde_json::Error> {
+pub(crate) fn json_report(plan: &Plan, is_applied: bool) -> Result<String, Error> {
     let jobs: Vec<Value> = plan.jobs.iter().map(job_json).collect();
     let report = json!({"jobs": jobs, "applied": is_applied});
-    Ok(serde_json::to_string_pretty(&report)? + "\n")
+    to_pretty_json(&report)
 }
 
 fn job_json(job: &PlannedJob) -> Value {

@@ -148,7 +148,7 @@ fn named_job_that_is_skipped_or_missing_is_a_failure() {
     assert_eq!(found.jobs.len(), 2);
     assert!(!found.is_success());
     assert!(results(&found)[1].starts_with("missing DoesNotFit does not exist"));
-    let text = text_report(&found, false, false);
+    let text = text_report(&found, false, false).unwrap();
     assert!(text.starts_with("NAMESPACE"), "{text}");
     assert!(
         text.ends_with("0 fit, 1 do not. Nothing was written.\n"),
@@ -301,7 +301,7 @@ fn job_set_gets_pod_sets_of_its_replicated_jobs() {
     assert_eq!(pod_sets, [("driver", 2), ("workers", 4)]);
     assert_eq!(found.jobs[0].requests["cpu"], "6");
     assert!(results(&found)[1].starts_with("j DoesNotFit"), "{found:?}");
-    let text = text_report(&found, false, false);
+    let text = text_report(&found, false, false).unwrap();
     assert!(text.contains("team        jobset/s   q "), "{text}");
 }
 

@@ -1,9 +1,7 @@
 //! Flags of `lockkeeper explain`.
 
 use crate::world_source::SourceArguments;
-use anyhow::Error;
 use clap::{Args, ValueEnum};
-use serde::Serialize;
 use std::path::PathBuf;
 
 /// Flags of `lockkeeper explain`.
@@ -16,6 +14,10 @@ pub(crate) struct Arguments {
     /// Explain what would happen to the Job, JobSet or Workload of a manifest, if it were submitted now; `-` reads stdin
     #[arg(long, short = 'f', value_name = "FILE", conflicts_with_all = ["subject", "scenario"])]
     pub(super) filename: Option<PathBuf>,
+
+    /// Namespace of the workload [default: that of the context; with --dump all]
+    #[arg(long, short)]
+    pub(super) namespace: Option<String>,
 
     #[command(flatten)]
     pub(super) source: SourceArguments,
@@ -60,11 +62,4 @@ pub(super) enum CompatibilityTarget {
     Lockkeeper,
     Kueue,
     KubeScheduler,
-}
-
-/// Prints a value as indented JSON.
-pub(super) fn to_pretty_json(value: &impl Serialize) -> Result<String, Error> {
-    let mut text = serde_json::to_string_pretty(value)?;
-    text.push('\n');
-    Ok(text)
 }

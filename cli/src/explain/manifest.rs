@@ -1,19 +1,13 @@
 //! The Workload that a manifest becomes when it is submitted.
 
+use crate::manifest_text::read_documents;
 use anyhow::{Context, Error, anyhow};
+use lockkeeper_api::foreign::kueue::convert;
 use lockkeeper_api::labels;
 use lockkeeper_controller::job_adapters::{KINDS, kind_name};
 use lockkeeper_controller::{JobKey, manifest_of_job};
-use lockkeeper_crdgen::manifests::{parse_documents, read_file, read_text};
 use serde_json::{Value, json};
-use std::io::stdin;
 use std::path::Path;
-
-/// Kueue's labels of a job, and those of lockkeeper with the same meaning.
-const LABELS: [(&str, &str); 2] = [
-    ("kueue.x-k8s.io/queue-name", labels::QUEUE_NAME),
-    ("kueue.x-k8s.io/priority-class", labels::PRIORITY_CLASS),
-];
 
 /// The uid of a job that does not exist yet.
 const NEW_UID: &str = "00000000-0000-0000-0000-000000000000";
@@ -22,16 +16,7 @@ const NEW_UID: &str = "00000000-0000-0000-0000-000000000000";
 /// without one.
 pub(super) fn read_workload(file: &Path, namespace: Option<&str>) -> Result<Value, Error> {
     let shown = file.display();
-    let text = if file.as_os_str() == "-" {
-        read_text(stdin().lock())
-    } else {
-        read_file(file)
-    };
-    let text = text.with_context(|| format!("cannot read {shown}"))?;
-    let documents = parse_documents(&text).map_err(|error| match error.location {
-        Some((line, column)) => anyhow!("{shown}:{line}:{column}: {}", error.message),
-        None => anyhow!("{shown}: {}", error.message),
-    })?;
+    let documents = read_documents(file)?;
     let documents: Vec<Value> = documents.into_iter().filter(|it| !it.is_null()).collect();
     let count = documents.len();
     let [document] = <[Value; 1]>::try_from(documents)
@@ -39,7 +24,10 @@ pub(super) fn read_workload(file: &Path, namespace: Option<&str>) -> Result<Valu
     workload_of(document, namespace).with_context(|| shown.to_string())
 }
 
-fn workload_of(mut object: Value, namespace: Option<&str>) -> Result<Value, Error> {
+fn workload_of(object: Value, namespace: Option<&str>) -> Result<Value, Error> {
+    // Kueue's Workloads, and jobs with Kueue's labels.
+    let converted = convert(&object).and_then(|it| it.object);
+    let mut object = converted.unwrap_or(object);
     let text = |object: &Value, pointer: &str| {
         let value = object.pointer(pointer).and_then(Value::as_str);
         value.unwrap_or_default().to_owned()
@@ -59,13 +47,6 @@ fn workload_of(mut object: Value, namespace: Option<&str>) -> Result<Value, Erro
         return Ok(object);
     }
     metadata.insert("uid".to_owned(), json!(NEW_UID));
-    if let Some(labels) = metadata.get_mut("labels").and_then(Value::as_object_mut) {
-        for (kueue, own) in LABELS {
-            if let Some(value) = labels.get(kueue).cloned() {
-                labels.entry(own).or_insert(value);
-            }
-        }
-    }
     let version = text(&object, "/apiVersion");
     let index = KINDS.iter().position(|it| {
         let resource = it.resource();

@@ -1,7 +1,8 @@
 //! Scenarios that are not about queues: pods and gangs on nodes, and jobs under elastic quotas.
 
-use super::arguments::{Arguments, CompatibilityTarget, Output, to_pretty_json};
+use super::arguments::{Arguments, CompatibilityTarget, Output};
 use super::selected_scenario::SelectedScenario;
+use crate::report_format::to_pretty_json;
 use anyhow::{Context, Error, anyhow};
 use lockkeeper_preemption::gang::SchedulerCompatibility;
 use lockkeeper_scenario::{gang, job};

@@ -1,8 +1,9 @@
 //! Scenarios of queues.
 
-use super::arguments::{Arguments, CompatibilityTarget, Output, to_pretty_json};
+use super::arguments::{Arguments, CompatibilityTarget, Output};
 use super::node_scenarios::explain_node_scenario;
 use super::selected_scenario::select_scenario;
+use crate::report_format::to_pretty_json;
 use anyhow::{Context, Error, anyhow};
 use lockkeeper_preemption::{Compatibility, Entry, State};
 use lockkeeper_scenario::explanation;

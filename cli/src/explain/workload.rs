@@ -1,18 +1,21 @@
 //! Answers about one workload of a cluster or of a dump.
 
-use super::arguments::{Arguments, CompatibilityTarget, Output, to_pretty_json};
+use super::arguments::{Arguments, CompatibilityTarget, Output};
 use super::manifest::read_workload;
 use crate::Failure;
+use crate::report_format::to_pretty_json;
 use crate::world_source::Scheduler;
 use anyhow::{Error, anyhow};
-use lockkeeper_explain::{Selector, World, explain, write_answer};
+use lockkeeper_explain::{Selector, World, WorldBuilder, explain, write_answer};
 
 /// Reads the objects, and returns the answer about a workload as text or JSON.
 pub(super) fn explain_workload(subject: &str, arguments: &Arguments) -> Result<String, Failure> {
     let scheduler = scheduler(arguments.compatibility).map_err(Failure::Usage)?;
     // An invalid name is reported before the objects are read.
     Selector::parse(subject, None).map_err(|error| Failure::Usage(error.into()))?;
-    let loaded = arguments.source.load(scheduler, |_, _| Ok(()))?;
+    let loaded = arguments
+        .source
+        .load(arguments.namespace.as_deref(), scheduler)?;
     let selector = Selector::parse(subject, loaded.namespace.as_deref());
     let selector = selector.map_err(|error| Failure::Usage(error.into()))?;
     let found = loaded.world.find(&selector).map(str::to_owned);
@@ -30,13 +33,14 @@ pub(super) fn explain_manifest(arguments: &Arguments) -> Result<String, Failure>
         )));
     };
     let mut key = String::new();
-    let loaded = arguments.source.load(scheduler, |builder, namespace| {
+    let submit = |builder: &mut WorldBuilder, namespace: Option<&str>| {
         let manifest = read_workload(file, namespace)?;
-        key = builder
-            .submit(manifest)
-            .map_err(|error| anyhow!("{}: {error}", file.display()))?;
+        let submitted = builder.submit(manifest);
+        key = submitted.map_err(|error| anyhow!("{}: {error}", file.display()))?;
         Ok(())
-    })?;
+    };
+    let namespace = arguments.namespace.as_deref();
+    let loaded = arguments.source.load_with(namespace, scheduler, submit)?;
     answer_text(&loaded.world, &key, arguments)
 }
 

@@ -1,9 +1,11 @@
-//! `lockkeeper explain`, `queue` and `top` on a cluster: they say what the controller decides.
+//! `lockkeeper explain`, `queue`, `top`, `diff`, `dump` and `stop` on a cluster: they say what the controller decides.
 
 use std::collections::BTreeSet;
+use std::fs;
 use std::process::Output;
 
 use serde_json::{Value, json};
+use tempfile::TempDir;
 
 use super::Trial;
 use super::fixture::ControllerFixture;
@@ -30,6 +32,9 @@ roleRef: {apiGroup: rbac.authorization.k8s.io, kind: Role, name: workload-viewer
 subjects:
 - {apiGroup: rbac.authorization.k8s.io, kind: User, name: viewer}
 "#;
+
+/// The nominal quota of a queue with one flavor and resource.
+const NOMINAL_QUOTA: &str = "/spec/resourceGroups/0/flavors/0/resources/0/nominalQuota";
 
 fn named_change_admits_job(stage: &mut Fixture) {
     let mut site = ControllerFixture::open(stage, DEFAULTS);
@@ -69,17 +74,45 @@ fn named_change_admits_job(stage: &mut Fixture) {
     assert_eq!(running["situation"], "Running");
     assert_eq!(running["preemptors"][0]["clusterQueue"], "q", "{running}");
 
-    let queue = json_answer(&mut site, &["queue", "q"]);
+    lists_contain_the_objects(&mut site);
+    restricted_account_gets_the_reason(&mut site);
+
+    let patch =
+        json!([{"op": "replace", "path": NOMINAL_QUOTA, "value": nominal["amounts"][0]["to"]}]);
+    let patch = patch.to_string();
+    let kubectl = site.stage.cluster().kubectl().clone();
+    kubectl
+        .run(&[
+            "patch",
+            "clusterqueues.lockkeeper.dev",
+            "q",
+            "--type=json",
+            "--patch",
+            &patch,
+        ])
+        .expect_accepted();
+    site.wait_until_running("second");
+
+    stopped_queue_is_the_reason(&mut site);
+    harm_of_a_change_is_reported(&mut site);
+    stop_evicts_workloads(&mut site);
+    site.stop();
+}
+
+#[track_caller]
+fn lists_contain_the_objects(site: &mut ControllerFixture<'_>) {
+    let queue = json_answer(site, &["queue", "q"]);
     assert_eq!(queue[0]["job"], "Job/second");
     assert_eq!(queue[0]["reason"], "WaitingForQuota");
-    let top = json_answer(&mut site, &["top"]);
+    let top = run(site, &["top", "--output", "json"]);
+    let top: Value = serde_json::from_slice(&top.stdout).unwrap();
     let row = &top[0];
     assert_eq!(
         (&row["path"], &row["used"], &row["pending"]),
         (&json!("/q"), &json!("3"), &json!(1))
     );
 
-    let dump = run(&mut site, &["dump", "--hide-names"]);
+    let dump = run(site, &["dump", "--hide-names"]);
     let dump: Value = serde_json::from_slice(&dump.stdout).unwrap();
     let kinds: BTreeSet<&str> = dump["items"]
         .as_array()
@@ -102,53 +135,88 @@ fn named_change_admits_job(stage: &mut Fixture) {
         "{kinds:?}"
     );
     assert!(!dump.to_string().contains("second"), "{dump}");
+}
 
+#[track_caller]
+fn restricted_account_gets_the_reason(site: &mut ControllerFixture<'_>) {
     // An account that sees its namespace alone gets the reason from the condition.
     let kubectl = site.stage.cluster().kubectl().clone();
     kubectl.apply(VIEWER, &[]).expect_accepted();
-    let answer = json_answer(&mut site, &["explain", "job/second", "--as", "viewer"]);
+    let answer = json_answer(site, &["explain", "job/second", "--as", "viewer"]);
     assert_eq!(answer["reason"], "WaitingForQuota");
     assert_eq!(answer["changes"], Value::Null);
     let assumed = answer["assumptions"].to_string();
     assert!(assumed.contains("may not list clusterqueues"), "{assumed}");
-
-    let path = "/spec/resourceGroups/0/flavors/0/resources/0/nominalQuota";
-    let patch = json!([{"op": "replace", "path": path, "value": nominal["amounts"][0]["to"]}]);
-    let patch = patch.to_string();
     kubectl
-        .run(&[
-            "patch",
-            "clusterqueues.lockkeeper.dev",
-            "q",
-            "--type=json",
-            "--patch",
-            &patch,
-        ])
+        .with_input(&["delete", "-f", "-"], VIEWER)
         .expect_accepted();
-    site.wait_until_running("second");
+}
 
-    let stopped = run(&mut site, &["stop", "clusterqueue/q"]);
+#[track_caller]
+fn stopped_queue_is_the_reason(site: &mut ControllerFixture<'_>) {
+    let stopped = run(site, &["stop", "clusterqueue/q"]);
     assert_eq!(
         String::from_utf8_lossy(&stopped.stdout),
         "clusterqueue.lockkeeper.dev/q stopped\n"
     );
     site.job("third", "q", 1, "low", &json!({}));
     site.wait_until_pending("third", "Inadmissible");
-    let answer = json_answer(&mut site, &["explain", "job/third"]);
+    let answer = json_answer(site, &["explain", "job/third"]);
     assert_eq!(
         answer["summary"],
         "waits: ClusterQueue q is stopped (spec.stopPolicy)"
     );
     site.finish("first");
-    let missing = run(&mut site, &["resume", "clusterqueue/none"]);
+    let missing = run(site, &["resume", "clusterqueue/none"]);
     assert_eq!(missing.status.code(), Some(1));
     assert!(String::from_utf8_lossy(&missing.stderr).contains("not found"));
-    assert!(run(&mut site, &["resume", "cq/q"]).status.success());
+    assert!(run(site, &["resume", "cq/q"]).status.success());
     site.wait_until_running("third");
-    site.stop();
-    kubectl
-        .with_input(&["delete", "-f", "-"], VIEWER)
-        .expect_accepted();
+}
+
+#[track_caller]
+fn harm_of_a_change_is_reported(site: &mut ControllerFixture<'_>) {
+    // What happens to running workloads is known before the change.
+    let folder = TempDir::new().unwrap();
+    let manifest = folder.path().join("queue.json");
+    let mut queue = site.objects.get("ClusterQueue", "q");
+    *queue.pointer_mut(NOMINAL_QUOTA).unwrap() = json!("0");
+    fs::write(&manifest, queue.to_string()).unwrap();
+    let difference = run(
+        site,
+        &["diff", manifest.to_str().unwrap(), "--output", "json"],
+    );
+    assert_eq!(difference.status.code(), Some(1));
+    let difference: Value = serde_json::from_slice(&difference.stdout).unwrap();
+    let reclaimable = difference["reclaimable"].as_array().unwrap();
+    assert!(
+        reclaimable.iter().any(|it| it["job"] == "Job/third"),
+        "{difference}"
+    );
+}
+
+#[track_caller]
+fn stop_evicts_workloads(site: &mut ControllerFixture<'_>) {
+    assert!(
+        run(site, &["stop", "cq/q", "--drain", "--dry-run"])
+            .status
+            .success()
+    );
+    assert_ne!(
+        site.objects.get("ClusterQueue", "q")["spec"]["stopPolicy"],
+        "HoldAndDrain"
+    );
+    assert!(run(site, &["stop", "cq/q", "--drain"]).status.success());
+    site.wait_until_stopped("third");
+    assert!(run(site, &["resume", "cq/q"]).status.success());
+    site.wait_until_running("third");
+    let workload = format!("workload/{}", site.workload_name("third"));
+    assert!(
+        run(site, &["stop", &workload, "--namespace", "default"])
+            .status
+            .success()
+    );
+    site.wait_until_stopped("third");
 }
 
 /// Runs a command on the cluster, and returns its JSON.

@@ -1,0 +1,276 @@
+//! The flags of `explain`, `queue`, `top`, `diff` and `dump`, each with its effect for the user.
+#![allow(clippy::unwrap_used, reason = "tests fail by panicking")]
+
+use serde_json::Value;
+use std::fs;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+use tempfile::TempDir;
+
+const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
+const DUMP: &str = "examples/explain/kueue.yaml";
+const CHANGE: &str = "examples/explain/team-b-8-gpus.yaml";
+
+fn command(program: impl AsRef<Path>, arguments: &[&str]) -> Command {
+    let mut command = Command::new(program.as_ref());
+    command.args(arguments).current_dir(ROOT);
+    command
+}
+
+fn lockkeeper(arguments: &[&str]) -> Command {
+    command(env!("CARGO_BIN_EXE_lockkeeper"), arguments)
+}
+
+#[track_caller]
+fn run(arguments: &[&str], exit_code: i32) -> String {
+    let output = lockkeeper(arguments).output().unwrap();
+    text_of(&output, exit_code)
+}
+
+#[track_caller]
+fn text_of(output: &Output, exit_code: i32) -> String {
+    let text = [output.stdout.as_slice(), output.stderr.as_slice()].concat();
+    let text = String::from_utf8(text).unwrap();
+    assert_eq!(output.status.code(), Some(exit_code), "{text}");
+    text
+}
+
+fn file(folder: &TempDir, name: &str, text: &str) -> PathBuf {
+    let path = folder.path().join(name);
+    fs::write(&path, text).unwrap();
+    path
+}
+
+/// The example as objects of lockkeeper, with `waits` instead of `train`.
+fn own_objects() -> String {
+    let text = fs::read_to_string(Path::new(ROOT).join(DUMP)).unwrap();
+    let text = text.replace("kueue.x-k8s.io/v1beta2", "lockkeeper.dev/v1alpha1");
+    let text = text
+        .replace("train", "waits")
+        .replace("    priority: 0\n", "");
+    // The class of Kueue has no counterpart in this group.
+    text.replace("WorkloadPriorityClass", "Unknown")
+}
+
+#[test]
+fn config_sets_the_resources_that_need_no_quota() {
+    let folder = TempDir::new().unwrap();
+    let config = file(
+        &folder,
+        "config.yaml",
+        "resources: {excludePrefixes: [nvidia.com/]}\n",
+    );
+    let waits = run(&["explain", "job/train", "--dump", DUMP], 0);
+    assert!(
+        waits.starts_with("team-a/job-train-0d9aa needs 3 more nvidia.com/gpu"),
+        "{waits}"
+    );
+    assert!(waits.contains("default configuration"), "{waits}");
+    let config = config.to_str().unwrap();
+    let fits = run(
+        &["explain", "job/train", "--dump", DUMP, "--config", config],
+        0,
+    );
+    assert!(
+        fits.starts_with("team-a/job-train-0d9aa is admitted in the next cycle"),
+        "{fits}"
+    );
+    assert!(!fits.contains("default configuration"), "{fits}");
+}
+
+#[test]
+fn objects_of_one_scheduler_are_chosen() {
+    let folder = TempDir::new().unwrap();
+    let own = file(&folder, "own.yaml", &own_objects());
+    let both = ["--dump", DUMP, "--dump", own.to_str().unwrap()];
+    let names = |flags: &[&str]| {
+        run(
+            &[&["queue", "--output", "name"], &both[..], flags].concat(),
+            0,
+        )
+    };
+    assert_eq!(names(&[]), "team-a/job-waits-0d9aa\n");
+    assert_eq!(names(&["--scheduler", "kueue"]), "team-a/job-train-0d9aa\n");
+    let explained = run(
+        &[
+            &["explain", "job/train", "--compatibility", "kueue"],
+            &both[..],
+        ]
+        .concat(),
+        0,
+    );
+    assert!(explained.contains("needs 3 more"), "{explained}");
+    let other = run(&[&["explain", "job/train"], &both[..]].concat(), 1);
+    assert!(other.contains("job/train has no Workload"), "{other}");
+}
+
+#[test]
+fn queue_is_limited_by_namespace_and_cluster_queue() {
+    let queue = |flags: &[&str]| run(&[&["queue", "--dump", DUMP], flags].concat(), 0);
+    assert!(queue(&[]).contains("job-train-0d9aa"));
+    assert!(queue(&["--all-namespaces"]).contains("job-train-0d9aa"));
+    assert_eq!(queue(&["--namespace", "team-b"]), "no pending workload\n");
+    assert_eq!(queue(&["team-b"]), "no pending workload\n");
+    assert!(queue(&["team-a", "--namespace", "team-a"]).contains("job-train-0d9aa"));
+    assert!(queue(&["--output", "wide"]).contains("3 more needed"));
+    let rows: Value = serde_json::from_str(&queue(&["--output", "json"])).unwrap();
+    assert_eq!(rows.pointer("/0/position"), Some(&Value::from(0)));
+    run(
+        &[
+            "queue",
+            "--dump",
+            DUMP,
+            "--all-namespaces",
+            "--namespace",
+            "team-a",
+        ],
+        2,
+    );
+}
+
+#[test]
+fn top_prints_paths_and_json() {
+    let paths = run(&["top", "--dump", DUMP, "--output", "name"], 0);
+    assert_eq!(paths, "/research\n/research/team-a\n/research/team-b\n");
+    let rows: Value =
+        serde_json::from_str(&run(&["top", "--dump", DUMP, "--output", "json"], 0)).unwrap();
+    assert_eq!(rows.pointer("/1/pending"), Some(&Value::from(1)), "{rows}");
+}
+
+#[test]
+fn dump_is_read_from_standard_input() {
+    let mut child = lockkeeper(&["queue", "--dump", "-", "--output", "name"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let text = fs::read(Path::new(ROOT).join(DUMP)).unwrap();
+    child.stdin.take().unwrap().write_all(&text).unwrap();
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(text_of(&output, 0), "team-a/job-train-0d9aa\n");
+}
+
+#[test]
+fn dumps_that_end_too_early_are_rejected_with_their_place() {
+    let folder = TempDir::new().unwrap();
+    for (name, text, place) in [
+        (
+            "cut.json",
+            "{\"items\": [\n{\"kind\": \"Work",
+            "cut.json:2:",
+        ),
+        ("cut.yaml", "items:\n- kind: [Workload\n", "cut.yaml:"),
+    ] {
+        let path = file(&folder, name, text);
+        let message = run(&["queue", "--dump", path.to_str().unwrap()], 2);
+        assert!(message.contains(place), "{message}");
+    }
+    let missing = run(&["top", "--dump", "no-such-file"], 2);
+    assert!(missing.contains("cannot read no-such-file"), "{missing}");
+}
+
+#[test]
+fn objects_that_are_not_considered_are_reported() {
+    let folder = TempDir::new().unwrap();
+    let text = "apiVersion: lockkeeper.dev/v1alpha1\nkind: ClusterQueue\nmetadata: {name: wrong}\nspec: {resourceGroups: 5}\n";
+    let path = file(&folder, "wrong.yaml", text);
+    let message = run(&["top", "--dump", path.to_str().unwrap()], 0);
+    assert!(
+        message.contains("warning: ClusterQueue wrong: "),
+        "{message}"
+    );
+}
+
+#[test]
+fn exit_code_of_diff_depends_on_the_effects() {
+    let diff =
+        |flags: &[&str], code| run(&[&["diff", CHANGE, "--dump", DUMP], flags].concat(), code);
+    diff(&[], 0);
+    diff(&["--fail-on", "harm"], 0);
+    diff(&["--fail-on", "any"], 1);
+    diff(&["--fail-on", "never"], 0);
+}
+
+#[test]
+fn diff_compares_revisions_of_git() {
+    let folder = TempDir::new().unwrap();
+    let git = |arguments: &[&str]| {
+        let done = Command::new("git")
+            .args(arguments)
+            .current_dir(folder.path())
+            .output()
+            .unwrap();
+        assert!(done.status.success(), "{arguments:?}: {done:?}");
+    };
+    let change = fs::read_to_string(Path::new(ROOT).join(CHANGE)).unwrap();
+    file(&folder, "queue.yaml", &change);
+    git(&["init", "--quiet"]);
+    git(&["add", "."]);
+    let identity = ["-c", "user.name=test", "-c", "user.email=test@example.com"];
+    git(&[&identity[..], &["commit", "--quiet", "--message", "before"]].concat());
+    // team-b has 8 GPUs at the revision, and 4 afterwards: what it uses exceeds its quota.
+    file(&folder, "queue.yaml", &change.replace("\"8\"", "\"4\""));
+    let dump = Path::new(ROOT).join(DUMP);
+    let output = lockkeeper(&[
+        "diff",
+        "HEAD",
+        "queue.yaml",
+        "--dump",
+        dump.to_str().unwrap(),
+    ])
+    .current_dir(folder.path())
+    .output()
+    .unwrap();
+    let text = text_of(&output, 1);
+    assert!(text.contains("1 running workload may lose quota"), "{text}");
+    assert!(
+        text.contains("team-b/job-llama-7f3c1 (Job/llama)"),
+        "{text}"
+    );
+}
+
+#[test]
+fn diff_places_local_queues_in_a_namespace() {
+    let folder = TempDir::new().unwrap();
+    let text = "apiVersion: kueue.x-k8s.io/v1beta2\nkind: LocalQueue\nmetadata: {name: main}\nspec: {clusterQueue: gone}\n";
+    let path = file(&folder, "local-queue.yaml", text);
+    let arguments = ["diff", path.to_str().unwrap(), "--dump", DUMP];
+    assert_eq!(run(&arguments, 0), "the change affects no workload\n");
+    let affected = run(&[&arguments[..], &["--namespace", "team-a"]].concat(), 1);
+    assert!(
+        affected.contains("1 workload is no longer queued"),
+        "{affected}"
+    );
+}
+
+#[test]
+fn unknown_context_is_reported() {
+    let folder = TempDir::new().unwrap();
+    let text = "apiVersion: v1\nkind: Config\ncurrent-context: a\ncontexts: [{name: a, context: {cluster: c, user: u}}]\n\
+                clusters: [{name: c, cluster: {server: 'https://127.0.0.1:1'}}]\nusers: [{name: u, user: {}}]\n";
+    let path = file(&folder, "kubeconfig", text);
+    let arguments = [
+        "top",
+        "--kubeconfig",
+        path.to_str().unwrap(),
+        "--context",
+        "other",
+    ];
+    let message = run(&arguments, 2);
+    assert!(message.contains("has no context \"other\""), "{message}");
+}
+
+#[cfg(unix)]
+#[test]
+fn plugin_of_kubectl_shows_the_command_as_it_is_typed() {
+    let folder = TempDir::new().unwrap();
+    let plugin = folder.path().join("kubectl-lockkeeper");
+    std::os::unix::fs::symlink(env!("CARGO_BIN_EXE_lockkeeper"), &plugin).unwrap();
+    let output = command(&plugin, &["explain"]).output().unwrap();
+    let message = text_of(&output, 2);
+    assert!(
+        message.contains("Usage: kubectl lockkeeper explain"),
+        "{message}"
+    );
+}

@@ -232,31 +232,8 @@ fn check(world: &SmallWorld, change: &Change, counts: &mut Seen, seed: u64) {
         }
         Change::PreemptionPolicy { fields, .. } => {
             counts.policy += 1;
-            let with = |values: &[(&str, &str)]| {
-                let mut changed = world.clone();
-                let target = changed.queues[0].pointer_mut("/spec/preemption").unwrap();
-                for (field, value) in values {
-                    match field.rsplit('.').next().unwrap() {
-                        "policy" => target["borrowWithinCohort"] = json!({"policy": value}),
-                        name => target[name] = json!(value),
-                    }
-                }
-                changed.starts()
-            };
             let fields: Vec<(&str, &str)> = fields.iter().map(|it| (it.field, it.value)).collect();
-            assert!(with(&fields), "seed {seed}: {change:?}");
-            // No part of the change is sufficient, and no weaker value.
-            for fewer in 1..fields.len() {
-                assert!(!with(&fields[..fewer]), "seed {seed}: {change:?}");
-            }
-            let weaker: Vec<(&str, &str)> = fields
-                .iter()
-                .map(|(field, _)| (*field, "LowerPriority"))
-                .collect();
-            assert!(
-                weaker == fields || !with(&weaker),
-                "seed {seed}: {change:?}"
-            );
+            check_policy(world, &fields, seed);
         }
         Change::WorkloadEnds { workloads, total } => {
             counts.ends += 1;
@@ -278,6 +255,33 @@ fn check(world: &SmallWorld, change: &Change, counts: &mut Seen, seed: u64) {
             }
         }
     }
+}
+
+fn check_policy(world: &SmallWorld, fields: &[(&str, &str)], seed: u64) {
+    let with = |values: &[(&str, &str)]| {
+        let mut changed = world.clone();
+        let target = changed.queues[0].pointer_mut("/spec/preemption").unwrap();
+        for (field, value) in values {
+            match field.rsplit('.').next().unwrap() {
+                "policy" => target["borrowWithinCohort"] = json!({"policy": value}),
+                name => target[name] = json!(value),
+            }
+        }
+        changed.starts()
+    };
+    assert!(with(fields), "seed {seed}: {fields:?}");
+    // No part of the change is sufficient, and no weaker value.
+    for fewer in 1..fields.len() {
+        assert!(!with(&fields[..fewer]), "seed {seed}: {fields:?}");
+    }
+    let weaker: Vec<(&str, &str)> = fields
+        .iter()
+        .map(|(field, _)| (*field, "LowerPriority"))
+        .collect();
+    assert!(
+        weaker == fields || !with(&weaker),
+        "seed {seed}: {fields:?}"
+    );
 }
 
 fn check_amount(world: &SmallWorld, field: &str, flavor: &str, by: &str, seed: u64) {

@@ -45,6 +45,14 @@ const ALLOWED_DEPENDENCIES: &[(&str, &[&str])] = &[
             "lockkeeper-preemption",
         ],
     ),
+    (
+        "lockkeeper-doctor",
+        &[
+            "lockkeeper-api",
+            "lockkeeper-cluster-state",
+            "lockkeeper-explain",
+        ],
+    ),
     ("lockkeeper-crd-schema", &["lockkeeper-api"]),
     (
         "lockkeeper-policies",
@@ -111,6 +119,7 @@ const ALLOWED_DEPENDENCIES: &[(&str, &[&str])] = &[
             "lockkeeper-check",
             "lockkeeper-controller",
             "lockkeeper-crdgen",
+            "lockkeeper-doctor",
             "lockkeeper-explain",
             "lockkeeper-kube-support",
             "lockkeeper-policies",
@@ -135,6 +144,7 @@ const PURE_CRATES: &[&str] = &[
     "lockkeeper-cluster-state",
     "lockkeeper-scenario",
     "lockkeeper-explain",
+    "lockkeeper-doctor",
 ];
 const IMPURE: &[&str] = &[
     "tokio",

@@ -10,6 +10,7 @@
 
 mod answer;
 mod candidates;
+mod capacity;
 mod change;
 mod changes;
 mod comparison;
@@ -36,6 +37,7 @@ pub use answer::{
     Answer, Candidate, Forecast, LevelAnswer, Position, Preemptor, QuotaAnswer, Situation, Subject,
     Victim,
 };
+pub use capacity::{Excess, PendingPodSet, pending_pod_sets};
 pub use change::{AmountChange, Change};
 pub use comparison::{Affected, Comparison, compare};
 pub use dump::{NameReplacer, reduce_object};

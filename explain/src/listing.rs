@@ -4,8 +4,8 @@ use crate::identity::controlling_job;
 use crate::world::World;
 use lockkeeper_api::Workload;
 use lockkeeper_cluster_state::pending_reason::{INADMISSIBLE, PENDING, not_queued_message};
-use lockkeeper_cluster_state::{NotQueuedReason, WorkloadPhase, quantity};
-use lockkeeper_preemption::{Amount, FlavorResource, TreeView, WorkloadView};
+use lockkeeper_cluster_state::{ClusterState, NotQueuedReason, WorkloadPhase, quantity};
+use lockkeeper_preemption::{Amount, FlavorResource, NodeId, TreeView, WorkloadView, quota_levels};
 use serde::Serialize;
 use std::collections::BTreeMap;
 
@@ -157,10 +157,16 @@ pub fn quota_rows(world: &World) -> Vec<QuotaRow> {
         let mut tree = TreeView::new(cluster.state_mut());
         queues.iter().map(|it| tree.path(*it)).collect()
     };
-    let state = cluster.state();
     let mut sums: BTreeMap<(String, FlavorResource), Sums> = BTreeMap::new();
     let mut pending: BTreeMap<String, usize> = BTreeMap::new();
     let mut free: BTreeMap<(String, FlavorResource), Amount> = BTreeMap::new();
+    for ((path, of), nominal) in cohort_quotas(&mut cluster, &queues, &paths) {
+        for above in prefixes(&path) {
+            let sum = sums.entry((above.to_owned(), of)).or_default();
+            sum.nominal = sum.nominal.plus(nominal);
+        }
+    }
+    let state = cluster.state();
     for (queue, path) in queues.iter().zip(&paths) {
         let view = state.node_view(*queue);
         let counts = view.pending_counts();
@@ -205,6 +211,29 @@ pub fn quota_rows(world: &World) -> Vec<QuotaRow> {
         .collect();
     rows.sort_by(|a, b| (&a.path, &a.flavor, &a.resource).cmp(&(&b.path, &b.flavor, &b.resource)));
     rows
+}
+
+/// The quota of cohorts of their own, by path, for the flavors and resources of the ClusterQueues below.
+fn cohort_quotas(
+    cluster: &mut ClusterState,
+    queues: &[NodeId],
+    paths: &[String],
+) -> BTreeMap<(String, FlavorResource), Amount> {
+    let mut quotas = BTreeMap::new();
+    for (queue, path) in queues.iter().zip(paths) {
+        let view = cluster.state().node_view(*queue);
+        let cells: Vec<FlavorResource> = view.usage().into_iter().map(|(of, _)| of).collect();
+        let mut above: Vec<&str> = prefixes(path).collect();
+        // The nearest cohort first, as the levels.
+        above.reverse();
+        for of in cells {
+            let levels = quota_levels(cluster.state_mut(), *queue, of);
+            for (path, level) in above.iter().zip(levels).skip(1) {
+                quotas.insert(((*path).to_owned(), of), level.nominal);
+            }
+        }
+    }
+    quotas
 }
 
 /// A path and all paths above it, the longest last: `/a`, `/a/b`.

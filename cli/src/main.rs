@@ -6,6 +6,7 @@ mod check;
 mod configuration;
 mod controller;
 mod diff;
+mod doctor;
 mod dump;
 mod explain;
 mod kubeconfig;
@@ -98,6 +99,9 @@ enum Command {
     /// Let a held ClusterQueue, LocalQueue or Workload go on
     #[command(after_long_help = QUERY_EXIT_CODES)]
     Resume(Box<stop::ResumeArguments>),
+    /// Check webhooks, CRDs, certificates and quota against good practices
+    #[command(after_long_help = doctor::EXIT_CODES)]
+    Doctor(Box<doctor::Arguments>),
     /// Write the objects that explain reads, reduced, to attach them to an issue
     #[command(after_long_help = QUERY_EXIT_CODES)]
     Dump(Box<dump::Arguments>),
@@ -164,6 +168,10 @@ fn main() -> ExitCode {
         Command::Queue(arguments) => queue::run_queue(&arguments),
         Command::Top(arguments) => queue::run_top(&arguments),
         Command::Diff(arguments) => match diff::run(&arguments) {
+            Ok(code) => return code,
+            Err(failure) => Err(failure),
+        },
+        Command::Doctor(arguments) => match doctor::run(&arguments) {
             Ok(code) => return code,
             Err(failure) => Err(failure),
         },

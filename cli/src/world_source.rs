@@ -1,6 +1,6 @@
 //! The objects that `explain` and `queue` answer from: a cluster, or a dump of one.
 
-mod cluster;
+pub(crate) mod cluster;
 mod json_objects;
 
 use crate::Failure;
@@ -154,7 +154,7 @@ impl SourceArguments {
         let mut builder = WorldBuilder::new();
         if !self.dump.is_empty() {
             for path in &self.dump {
-                add_path(&mut builder, path).map_err(Failure::Usage)?;
+                read_path(path, &mut |object| builder.add(object)).map_err(Failure::Usage)?;
             }
             return Ok(ReadObjects {
                 builder,
@@ -201,7 +201,8 @@ impl SourceArguments {
     }
 }
 
-fn world_settings(
+/// The settings of a scheduler with this configuration.
+pub(crate) fn world_settings(
     mut config: Config,
     scheduler: Option<Scheduler>,
     is_kueue: bool,
@@ -219,15 +220,16 @@ fn world_settings(
     }
 }
 
-fn add_path(builder: &mut WorldBuilder, path: &Path) -> Result<(), Error> {
+/// Consumes the objects of a file, of the files of a folder, or of standard input for `-`.
+pub(crate) fn read_path(path: &Path, consume: &mut dyn FnMut(Value)) -> Result<(), Error> {
     if path.as_os_str() == "-" {
-        return add_documents(builder, path);
+        return consume_documents(path, consume);
     }
     let shown = path.display();
     std::fs::metadata(path).with_context(|| format!("cannot read {shown}"))?;
     for listed in FileList::default().list(path) {
         match listed {
-            ListedFile::File(file) => add_file(builder, &file)?,
+            ListedFile::File(file) => read_object_file(&file, consume)?,
             ListedFile::Unreadable { path, reason } => {
                 return Err(anyhow!("cannot read {}: {reason}", path.display()));
             }
@@ -236,15 +238,15 @@ fn add_path(builder: &mut WorldBuilder, path: &Path) -> Result<(), Error> {
     Ok(())
 }
 
-fn add_file(builder: &mut WorldBuilder, path: &Path) -> Result<(), Error> {
+fn read_object_file(path: &Path, consume: &mut dyn FnMut(Value)) -> Result<(), Error> {
     let shown = path.display().to_string();
     if path.extension().is_some_and(|it| it == "json") {
         let text = read_json(path).with_context(|| format!("cannot read {shown}"))?;
-        let read = json_objects::for_each(&text, |object| builder.add(object));
+        let read = json_objects::for_each(&text, consume);
         return read
             .map_err(|error| anyhow!("{shown}:{}:{}: {error}", error.line(), error.column()));
     }
-    add_documents(builder, path)
+    consume_documents(path, consume)
 }
 
 /// Reads a JSON file. Lists of a cluster may exceed the limit of other manifests.
@@ -263,9 +265,7 @@ fn read_json(path: &Path) -> io::Result<Vec<u8>> {
     Ok(text)
 }
 
-fn add_documents(builder: &mut WorldBuilder, path: &Path) -> Result<(), Error> {
-    for document in read_documents(path)? {
-        builder.add(document);
-    }
+fn consume_documents(path: &Path, consume: &mut dyn FnMut(Value)) -> Result<(), Error> {
+    read_documents(path)?.into_iter().for_each(consume);
     Ok(())
 }

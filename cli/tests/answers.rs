@@ -1,4 +1,4 @@
-//! The flags of `explain`, `queue`, `top`, `diff` and `dump`, each with its effect for the user.
+//! The flags of `explain`, `queue`, `top`, `diff`, `doctor` and `dump`, each with its effect for the user.
 #![allow(clippy::unwrap_used, reason = "tests fail by panicking")]
 
 use serde_json::Value;
@@ -259,6 +259,60 @@ fn unknown_context_is_reported() {
     ];
     let message = run(&arguments, 2);
     assert!(message.contains("has no context \"other\""), "{message}");
+}
+
+#[test]
+fn exit_code_of_doctor_depends_on_errors() {
+    let webhook = "examples/doctor/webhook.yaml";
+    let report = run(&["doctor", "--dump", webhook, "--output", "json"], 1);
+    let report: Value = serde_json::from_str(&report).unwrap();
+    let findings = report["findings"].as_array().unwrap().iter();
+    let ids: Vec<&str> = findings.map(|it| it["id"].as_str().unwrap()).collect();
+    assert_eq!(ids, ["DR001", "DR002", "DR022"]);
+    for field in ["object", "field", "evidence", "risk", "fix", "source"] {
+        assert!(report["findings"][0][field].is_string(), "{field}");
+    }
+    let folder = TempDir::new().unwrap();
+    let text = fs::read_to_string(Path::new(ROOT).join(webhook)).unwrap();
+    let text = text.replace("failurePolicy: Fail", "failurePolicy: Ignore");
+    let path = file(&folder, "webhook.yaml", &text);
+    let none = run(&["doctor", "--dump", path.to_str().unwrap()], 0);
+    assert!(none.ends_with("0 errors, 0 warnings\n"), "{none}");
+    run(&["doctor", "--dump", "no-such-file"], 2);
+}
+
+#[test]
+fn doctor_reports_what_it_cannot_read() {
+    let folder = TempDir::new().unwrap();
+    let text = "apiVersion: v1\nkind: Service\nmetadata: {name: 5}\n";
+    let path = file(&folder, "service.yaml", text);
+    let report = run(&["doctor", "--dump", path.to_str().unwrap()], 0);
+    assert!(
+        report.contains("Not checked:\n  Service/?: invalid type"),
+        "{report}"
+    );
+}
+
+#[test]
+fn doctor_leaves_out_resources_that_need_no_quota() {
+    let folder = TempDir::new().unwrap();
+    let text = fs::read_to_string(Path::new(ROOT).join(DUMP)).unwrap();
+    // More than both ClusterQueues have.
+    let text = text.replace("nvidia.com/gpu: \"1\"", "nvidia.com/gpu: \"100\"");
+    let path = file(&folder, "dump.yaml", &text);
+    let arguments = ["doctor", "--dump", path.to_str().unwrap()];
+    let above = run(&arguments, 1);
+    assert!(above.contains("error[DR043]"), "{above}");
+    let config = file(
+        &folder,
+        "config.yaml",
+        "resources: {excludePrefixes: [nvidia.com/]}\n",
+    );
+    let excluded = run(
+        &[&arguments[..], &["--config", config.to_str().unwrap()]].concat(),
+        0,
+    );
+    assert!(!excluded.contains("DR043"), "{excluded}");
 }
 
 #[cfg(unix)]

@@ -1,6 +1,7 @@
 //! The documentation shows the actual findings of the examples.
 #![allow(clippy::unwrap_used, reason = "tests fail by panicking")]
 
+use lockkeeper_doctor::CHECKS;
 use lockkeeper_testkit::assert_file_is_current;
 use std::fmt::Write;
 use std::path::Path;
@@ -43,6 +44,29 @@ fn explain_page_shows_actual_output() {
 #[test]
 fn diff_page_shows_actual_output() {
     check_page("docs/diff.md");
+}
+
+#[test]
+fn doctor_page_shows_actual_output() {
+    check_page("docs/doctor.md");
+}
+
+#[test]
+fn doctor_page_lists_all_checks() {
+    let file = Path::new(ROOT).join("docs/doctor.md");
+    let page = std::fs::read_to_string(&file).unwrap();
+    let (head, rest) = page.split_once("<!-- checks -->\n").unwrap();
+    let (_, tail) = rest.split_once("<!-- /checks -->").unwrap();
+    let mut table =
+        "| check | severity | finding | source |\n| --- | --- | --- | --- |\n".to_owned();
+    for check in CHECKS {
+        let (id, severity, title, source) =
+            (check.id, check.severity.name(), check.title, check.source);
+        writeln!(table, "| {id} | {severity} | {title} | <{source}> |").unwrap();
+    }
+    let current = format!("{head}<!-- checks -->\n{table}<!-- /checks -->{tail}");
+    let command = "cargo test -p lockkeeper --test examples";
+    assert_file_is_current(&file, &current, command);
 }
 
 /// Every console block of a page has the output of its commands.

@@ -67,11 +67,11 @@ const FLAVORS: &str = "https://kueue.sigs.k8s.io/docs/concepts/resource_flavor/"
 const QUEUES: &str = "https://kueue.sigs.k8s.io/docs/concepts/cluster_queue/";
 
 checks! {
-    CONTROL_PLANE = "DR001" Error "A webhook that must answer reviews objects of the control plane"
+    CONTROL_PLANE = "DR001" Error "A webhook with failurePolicy Fail reviews objects of the control plane"
         risk "While its server does not answer, pods of DNS, the network and the control plane cannot be created, and nodes cannot renew their Leases."
         fix "Exclude the namespace in namespaceSelector, with the key kubernetes.io/metadata.name and the operator NotIn, or limit the rules."
         source GOOD_PRACTICES;
-    OWN_NAMESPACE = "DR002" Error "A webhook that must answer reviews the pods of its own server"
+    OWN_NAMESPACE = "DR002" Error "A webhook with failurePolicy Fail reviews the pods of its own server"
         risk "When all pods of the server are gone, no new one can be created: the webhook rejects them until the configuration is changed."
         fix "Exclude the namespace of the server in namespaceSelector, with the key kubernetes.io/metadata.name and the operator NotIn."
         source WEBHOOKS;
@@ -79,7 +79,7 @@ checks! {
         risk "A server that does not answer delays every matching request for as long; controllers and kubectl give up before."
         fix "Set timeoutSeconds to 10 or less."
         source GOOD_PRACTICES;
-    ACCESS_REVIEWS = "DR004" Error "A webhook that must answer reviews authentication or authorization requests"
+    ACCESS_REVIEWS = "DR004" Error "A webhook with failurePolicy Fail reviews authentication or authorization requests"
         risk "While its server does not answer, API servers and controllers that delegate authorization reject their clients."
         fix "Exclude authentication.k8s.io and authorization.k8s.io from the rules."
         source GOOD_PRACTICES;
@@ -119,11 +119,11 @@ checks! {
         risk "Every call fails: requests are rejected, or not reviewed if failurePolicy is Ignore."
         fix "Find out why the pods of the server are not ready; compare the selector of the Service with their labels."
         source WEBHOOKS;
-    ONE_REPLICA = "DR022" Warning "One replica serves a webhook that must answer"
+    ONE_REPLICA = "DR022" Warning "One replica serves a webhook with failurePolicy Fail"
         risk "While the replica restarts or its node is drained, matching requests are rejected."
         fix "Run at least two replicas, on different nodes."
         source GOOD_PRACTICES;
-    NO_BUDGET = "DR023" Warning "No disruption budget protects the replicas of a webhook that must answer"
+    NO_BUDGET = "DR023" Warning "No disruption budget protects the replicas of a webhook with failurePolicy Fail"
         risk "Nodes that are drained together can stop all replicas at once."
         fix "Create a PodDisruptionBudget with maxUnavailable: 1 that selects the pods."
         source BUDGETS;
@@ -155,7 +155,7 @@ checks! {
         risk "Workloads are admitted, and their pods wait for nodes while they hold quota, unless nodes are added on demand."
         fix "Lower nominalQuota to what the nodes can allocate, or add nodes."
         source QUEUES;
-    POD_ABOVE_NODES = "DR042" Error "A pod of a pending workload is larger than every node of its flavors"
+    POD_ABOVE_NODES = "DR042" Warning "A pod of a pending workload is larger than every node of its flavors"
         risk "The pod never starts, and its workload holds quota once it is admitted, unless larger nodes are added on demand."
         fix "Request less for each pod, or add larger nodes."
         source QUEUES;

@@ -1,6 +1,14 @@
 //! The ends of certificates.
 
 use x509_parser::pem::Pem;
+use x509_parser::prelude::{FromDer, X509Certificate};
+
+/// The end of a certificate in DER, in seconds since 1970; `None` if it is damaged.
+#[must_use]
+pub fn certificate_end_s(der: &[u8]) -> Option<i64> {
+    let (_, certificate) = X509Certificate::from_der(der).ok()?;
+    Some(certificate.validity().not_after.timestamp())
+}
 
 /// The end of the newest certificate of a CA bundle in PEM, in seconds since 1970.
 ///

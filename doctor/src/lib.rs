@@ -17,6 +17,7 @@ mod snapshot;
 mod webhook;
 
 pub use catalogue::{CHECKS, Check, Severity};
+pub use certificate::certificate_end_s;
 pub use checks::served::{Handshake, HandshakeError};
 pub use diagnosis::{Diagnosis, diagnose};
 pub use finding::Finding;

@@ -43,7 +43,7 @@ pub(crate) struct PodOwner {
     /// As `Kind/name`.
     pub(crate) object: String,
     pub(crate) namespace: String,
-    /// Absent for a DaemonSet.
+    /// Absent for a `DaemonSet`.
     pub(crate) replicas: Option<i32>,
     pub(crate) labels: BTreeMap<String, String>,
 }
@@ -177,7 +177,7 @@ impl Snapshot {
         &self.unreadable
     }
 
-    /// The addresses and ports where the servers behind a Service listen, as far as its EndpointSlices are known.
+    /// The addresses and ports where the servers behind a Service listen, as far as its `EndpointSlices` are known.
     #[must_use]
     pub fn addresses(&self, endpoint: &Endpoint) -> Vec<(String, u16)> {
         let service = self

@@ -1,5 +1,9 @@
 //! The stock installations of other projects: findings that the sources of the checks support, and no others.
-#![allow(clippy::unwrap_used, reason = "tests fail by panicking")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::print_stdout,
+    reason = "tests fail by panicking, and print their counts"
+)]
 
 use lockkeeper_doctor::{Snapshot, diagnose};
 use lockkeeper_explain::WorldSettings;
@@ -7,15 +11,15 @@ use serde_json::Value;
 use std::env;
 use std::fmt::Write as _;
 use std::fs;
-use std::path::PathBuf;
+use std::path::Path;
 
 #[test]
 fn stock_installations_have_no_other_findings() {
-    let data = env::var_os("LOCKKEEPER_CONFORMANCE_DIR").map_or_else(
-        || PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../shared/data")),
-        PathBuf::from,
-    );
-    let folder = data.join("stock");
+    let here = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    let given = env::var_os("LOCKKEEPER_CONFORMANCE_DIR").map(|it| here.join(it));
+    let folder = given
+        .unwrap_or_else(|| here.join("../shared/data"))
+        .join("stock");
     if !folder.is_dir() {
         println!("skipped: there is no {}", folder.display());
         return;
@@ -26,9 +30,11 @@ fn stock_installations_have_no_other_findings() {
         let manifests = fs::read_to_string(folder.join(project).with_extension("yaml")).unwrap();
         let documents: Vec<Value> = serde_saphyr::from_multiple(&manifests).unwrap();
         let mut snapshot = Snapshot::new();
-        documents.into_iter().for_each(|it| snapshot.add(it));
+        for document in documents {
+            snapshot.add(document);
+        }
         let diagnosis = diagnose(&snapshot, &WorldSettings::default(), &[], 0);
-        assert_eq!(snapshot.unreadable(), [String::new(); 0], "{project}");
+        assert!(snapshot.unreadable().is_empty(), "{project}");
         writeln!(text, "## {project}").unwrap();
         for it in &diagnosis.findings {
             writeln!(

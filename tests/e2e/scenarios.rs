@@ -11,6 +11,7 @@ mod configuration;
 mod control;
 mod conversion;
 mod demo;
+mod doctor;
 mod examples;
 mod failure_drills;
 mod kubernetes_objects;
@@ -77,6 +78,7 @@ pub fn all(root: &Path) -> Vec<Scenario> {
     scenarios.extend(agreement::scenarios());
     scenarios.extend(cluster_audit::scenarios());
     scenarios.extend(built_in_changes::scenarios());
+    scenarios.extend(doctor::scenarios());
     scenarios.extend(rules::scenarios());
     scenarios.extend(kueue_objects::scenarios());
     scenarios.extend(certificates::scenarios());

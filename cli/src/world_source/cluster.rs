@@ -8,13 +8,15 @@ use serde_json::Value;
 
 /// Objects that the account may not list.
 pub(crate) struct Note {
+    /// The kind.
+    pub(crate) plural: &'static str,
     pub(crate) text: String,
     /// Whether decisions need them.
     pub(crate) is_partial: bool,
 }
 
-/// A kind of queues or workloads.
-struct QueueKind {
+/// A kind that is listed.
+pub(crate) struct QueueKind {
     kind: &'static str,
     plural: &'static str,
     is_namespaced: bool,
@@ -22,7 +24,7 @@ struct QueueKind {
     is_needed: bool,
 }
 
-const fn queue_kind(
+pub(crate) const fn queue_kind(
     kind: &'static str,
     plural: &'static str,
     is_namespaced: bool,
@@ -76,33 +78,8 @@ pub(super) async fn list(
     namespace: &str,
     consume: &mut dyn FnMut(Value),
 ) -> Result<Vec<Note>, ListError> {
-    let mut lister = Lister {
-        client,
-        namespace,
-        consume,
-        notes: Vec::new(),
-    };
-    for (version, kind) in &OTHER_KINDS {
-        lister.list(version, kind).await?;
-    }
-    let mut is_found = false;
-    let mut has_kueue = false;
-    for (project, version) in VERSIONS {
-        if project == Project::Kueue && has_kueue
-            || !is_served(client, version, "workloads").await?
-        {
-            continue;
-        }
-        is_found = true;
-        has_kueue |= project == Project::Kueue;
-        if project == Project::Kueue {
-            lister.list(version, &KUEUE_CLASS).await?;
-        }
-        for kind in &QUEUE_KINDS {
-            lister.list(version, kind).await?;
-        }
-    }
-    if is_found {
+    let mut lister = Lister::new(client, namespace, consume);
+    if lister.list_all(&OTHER_KINDS).await? {
         return Ok(lister.notes);
     }
     Err(ListError::Failed {
@@ -110,6 +87,22 @@ pub(super) async fn list(
         reason: "the cluster has neither lockkeeper's nor Kueue's CRDs; install one of them"
             .to_owned(),
     })
+}
+
+/// Consumes all objects of kinds, and those that decisions depend on, if the cluster has their kinds. Returns what is
+/// missing.
+pub(crate) async fn list_with(
+    client: &Client,
+    namespace: &str,
+    kinds: &[(&str, QueueKind)],
+    consume: &mut dyn FnMut(Value),
+) -> Result<Vec<Note>, ListError> {
+    let mut lister = Lister::new(client, namespace, consume);
+    for (version, kind) in kinds {
+        lister.list(version, kind).await?;
+    }
+    lister.list_all(&OTHER_KINDS).await?;
+    Ok(lister.notes)
 }
 
 /// Lists kinds, and notes those that the account may not list.
@@ -120,7 +113,41 @@ struct Lister<'a> {
     notes: Vec<Note>,
 }
 
-impl Lister<'_> {
+impl<'a> Lister<'a> {
+    fn new(client: &'a Client, namespace: &'a str, consume: &'a mut dyn FnMut(Value)) -> Self {
+        Self {
+            client,
+            namespace,
+            consume,
+            notes: Vec::new(),
+        }
+    }
+
+    /// Lists these kinds, and the queues and workloads of each project. Returns whether the cluster has a project.
+    async fn list_all(&mut self, others: &[(&str, QueueKind)]) -> Result<bool, ListError> {
+        for (version, kind) in others {
+            self.list(version, kind).await?;
+        }
+        let mut is_found = false;
+        let mut has_kueue = false;
+        for (project, version) in VERSIONS {
+            if project == Project::Kueue && has_kueue
+                || !is_served(self.client, version, "workloads").await?
+            {
+                continue;
+            }
+            is_found = true;
+            has_kueue |= project == Project::Kueue;
+            if project == Project::Kueue {
+                self.list(version, &KUEUE_CLASS).await?;
+            }
+            for kind in &QUEUE_KINDS {
+                self.list(version, kind).await?;
+            }
+        }
+        Ok(is_found)
+    }
+
     async fn list(&mut self, version: &str, kind: &QueueKind) -> Result<(), ListError> {
         if self.is_listed(version, kind, kind.plural).await? {
             return Ok(());
@@ -133,6 +160,7 @@ impl Lister<'_> {
             String::new()
         };
         self.notes.push(Note {
+            plural: kind.plural,
             text: format!("the account may not list {}{place}", kind.plural),
             is_partial: kind.is_needed,
         });

@@ -11,6 +11,9 @@ use k8s_openapi::api::policy::v1::PodDisruptionBudget;
 use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
 use std::collections::BTreeMap;
 
+/// The most callers that a finding names.
+const NAMED_MAX: usize = 2;
+
 /// What calls a Service.
 #[derive(Default)]
 struct Callers {
@@ -18,6 +21,24 @@ struct Callers {
     objects: Vec<String>,
     /// Whether a call that fails rejects a request.
     must_answer: bool,
+}
+
+impl Callers {
+    /// Their names, some of them if there are many.
+    fn text(&self) -> String {
+        let named: Vec<&str> = self
+            .objects
+            .iter()
+            .take(NAMED_MAX)
+            .map(String::as_str)
+            .collect();
+        let more = self.objects.len().saturating_sub(NAMED_MAX);
+        let more = match more {
+            0 => String::new(),
+            more => format!(" and {more} more"),
+        };
+        format!("{}{more}", named.join(", "))
+    }
 }
 
 pub(crate) fn check(snapshot: &Snapshot, out: &mut Diagnosis) {
@@ -28,7 +49,7 @@ pub(crate) fn check(snapshot: &Snapshot, out: &mut Diagnosis) {
             Some(found) => check_servers(snapshot, &service, found, &callers, out),
             None if snapshot.is_complete(Kind::Service) => {
                 report(&NO_SERVICE, &service, "metadata.name", out, || {
-                    format!("called by {}", callers.objects.join(", "))
+                    format!("called by {}", callers.text())
                 });
             }
             None => out.skip(format!(
@@ -98,7 +119,7 @@ fn check_servers(
         let mut endpoints = slices.flat_map(|it| it.endpoints.iter().flatten());
         if !endpoints.any(is_ready) {
             report(&NO_ENDPOINT, service, "spec.selector", out, || {
-                format!("called by {}", callers.objects.join(", "))
+                format!("called by {}", callers.text())
             });
         }
     }
@@ -132,7 +153,7 @@ fn check_servers(
             check: &ONE_REPLICA,
             object: owner.object.clone(),
             field: "spec.replicas".to_owned(),
-            evidence: format!("1 replica serves {}", callers.objects.join(", ")),
+            evidence: format!("1 replica serves {}", callers.text()),
         }),
         Some(replicas) => check_budget(snapshot, owner, replicas, out),
     }

@@ -36,7 +36,7 @@ const NEEDED: [(&str, &[(&str, &str)]); 2] = [
     ("kube-node-lease", &[("coordination.k8s.io", "leases")]),
 ];
 
-/// What the server of a webhook needs to start: its pods, and the ReplicaSets that create them.
+/// What the server of a webhook needs to start: its pods, and the `ReplicaSets` that create them.
 const OWN: [(&str, &str); 2] = [("", "pods"), ("apps", "replicasets")];
 
 /// Requests about access, which are never stored.

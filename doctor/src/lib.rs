@@ -10,6 +10,7 @@
 mod catalogue;
 mod certificate;
 mod checks;
+mod diagnose;
 mod diagnosis;
 mod finding;
 mod selector;
@@ -19,7 +20,8 @@ mod webhook;
 pub use catalogue::{CHECKS, Check, Severity};
 pub use certificate::certificate_end_s;
 pub use checks::served::{Handshake, HandshakeError};
-pub use diagnosis::{Diagnosis, diagnose};
+pub use diagnose::diagnose;
+pub use diagnosis::Diagnosis;
 pub use finding::Finding;
 pub use snapshot::{Kind, Snapshot};
 pub use webhook::{Endpoint, ServiceName};

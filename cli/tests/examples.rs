@@ -47,6 +47,11 @@ fn diff_page_shows_actual_output() {
 }
 
 #[test]
+fn kueue_page_shows_actual_output() {
+    check_page("docs/kueue.md");
+}
+
+#[test]
 fn doctor_page_shows_actual_output() {
     check_page("docs/doctor.md");
 }

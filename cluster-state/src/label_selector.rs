@@ -1,5 +1,6 @@
 //! Label selectors.
 
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
 use serde::Deserialize;
 use std::collections::BTreeMap;
 
@@ -23,6 +24,22 @@ pub struct Expression {
     /// The values to compare with.
     #[serde(default)]
     pub values: Vec<String>,
+}
+
+impl From<&LabelSelector> for Selector {
+    fn from(given: &LabelSelector) -> Self {
+        let expressions = given.match_expressions.iter().flatten();
+        Self {
+            match_labels: given.match_labels.clone().unwrap_or_default(),
+            match_expressions: expressions
+                .map(|it| Expression {
+                    key: it.key.clone(),
+                    operator: it.operator.clone(),
+                    values: it.values.clone().unwrap_or_default(),
+                })
+                .collect(),
+        }
+    }
 }
 
 /// Whether a selector matches these labels.

@@ -1,10 +1,9 @@
 //! Conversion of ClusterQueues and Cohorts into core values.
 
 use crate::error::{ObjectError, ObjectProblem, Subject};
-use crate::label_selector::{Expression, Selector};
+use crate::label_selector::Selector;
 use crate::quantities::{amount_from_quantity, weight_from_quantity};
 use crate::queue_policies;
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
 use lockkeeper_api::cluster_queue::ClusterQueueSpec;
 use lockkeeper_api::field_path::FieldPath;
 use lockkeeper_api::quota::{FairSharing, ResourceGroup, ResourceQuota};
@@ -81,15 +80,8 @@ pub fn selector(queue: &ClusterQueue) -> Result<Option<Selector>, ObjectError> {
     let Some(given) = &queue.spec.namespace_selector else {
         return Ok(None);
     };
-    let LabelSelector {
-        match_expressions,
-        match_labels,
-    } = given;
-    let mut selector = Selector {
-        match_labels: match_labels.clone().unwrap_or_default(),
-        match_expressions: Vec::new(),
-    };
-    for (at, requirement) in match_expressions.iter().flatten().enumerate() {
+    let selector = Selector::from(given);
+    for (at, requirement) in selector.match_expressions.iter().enumerate() {
         // An unknown operator would be treated as `DoesNotExist`.
         let known = ["In", "NotIn", "Exists", "DoesNotExist"];
         if !known.contains(&requirement.operator.as_str()) {
@@ -101,11 +93,6 @@ pub fn selector(queue: &ClusterQueue) -> Result<Option<Selector>, ObjectError> {
                 ObjectProblem::Operator(requirement.operator.clone()),
             ));
         }
-        selector.match_expressions.push(Expression {
-            key: requirement.key.clone(),
-            operator: requirement.operator.clone(),
-            values: requirement.values.clone().unwrap_or_default(),
-        });
     }
     Ok(Some(selector))
 }

@@ -13,7 +13,6 @@ mod checks;
 mod diagnose;
 mod diagnosis;
 mod finding;
-mod selector;
 mod snapshot;
 mod webhook;
 

@@ -6,6 +6,7 @@ use k8s_openapi::api::admissionregistration::v1::{
     ValidatingWebhookConfiguration, WebhookClientConfig,
 };
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{LabelSelector, ObjectMeta};
+use lockkeeper_cluster_state::label_selector::Selector;
 
 /// The timeout that the API server sets by default, in seconds.
 const DEFAULT_TIMEOUT_S: i32 = 10;
@@ -72,8 +73,9 @@ pub(crate) struct Webhook {
     pub(crate) timeout_s: i32,
     pub(crate) is_exact: bool,
     pub(crate) rules: Vec<RuleWithOperations>,
-    pub(crate) namespace_selector: Option<LabelSelector>,
-    pub(crate) object_selector: Option<LabelSelector>,
+    /// Empty if it matches all.
+    pub(crate) namespace_selector: Selector,
+    pub(crate) object_selector: Selector,
     pub(crate) conditions: Vec<MatchCondition>,
     /// Whether the object comes from a cluster, and not from a manifest.
     pub(crate) is_stored: bool,
@@ -94,6 +96,10 @@ fn endpoint(config: &WebhookClientConfig) -> Option<Endpoint> {
         service.port,
         config.ca_bundle.as_ref(),
     ))
+}
+
+fn selector(given: Option<&LabelSelector>) -> Selector {
+    given.map(Selector::from).unwrap_or_default()
 }
 
 /// Whether an object was read from a cluster.
@@ -118,8 +124,8 @@ macro_rules! webhooks_of {
                 timeout_s: it.timeout_seconds.unwrap_or(DEFAULT_TIMEOUT_S),
                 is_exact: it.match_policy.as_deref() == Some("Exact"),
                 rules: it.rules.clone().unwrap_or_default(),
-                namespace_selector: it.namespace_selector.clone(),
-                object_selector: it.object_selector.clone(),
+                namespace_selector: selector(it.namespace_selector.as_ref()),
+                object_selector: selector(it.object_selector.as_ref()),
                 conditions: it.match_conditions.clone().unwrap_or_default(),
                 is_stored,
             })

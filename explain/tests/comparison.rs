@@ -6,7 +6,9 @@
     reason = "tests fail by panicking, and build objects from literals"
 )]
 
-use lockkeeper_explain::{Affected, Comparison, World, WorldBuilder, WorldSettings, compare};
+use lockkeeper_explain::{
+    Affected, Comparison, World, WorldBuilder, WorldSettings, compare, quota_rows,
+};
 use serde_json::{Value, json};
 
 fn object(kind: &str, name: &str, spec: Value) -> Value {
@@ -149,4 +151,29 @@ fn invalid_queue_is_reported() {
         comparison.invalid[0].starts_with("ClusterQueue b"),
         "{comparison:?}"
     );
+}
+
+#[test]
+fn quota_of_cohorts_is_part_of_their_rows() {
+    let mut builder = base();
+    let flavor = json!({"name": "default", "resources": [{"name": "cpu", "nominalQuota": "3"}]});
+    let groups = json!([{"coveredResources": ["cpu"], "flavors": [flavor]}]);
+    builder.add(object(
+        "Cohort",
+        "lab",
+        json!({"parentName": "root", "resourceGroups": groups.clone()}),
+    ));
+    builder.add(object("Cohort", "root", json!({"resourceGroups": groups})));
+    let rows = quota_rows(&builder.build(WorldSettings::default()));
+    let nominal: Vec<(&str, &str)> = rows
+        .iter()
+        .map(|it| (it.path.as_str(), it.nominal.as_str()))
+        .collect();
+    let expected = [
+        ("/root", "14"),
+        ("/root/lab", "11"),
+        ("/root/lab/a", "4"),
+        ("/root/lab/b", "4"),
+    ];
+    assert_eq!(nominal, expected);
 }

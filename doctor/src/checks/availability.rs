@@ -3,12 +3,12 @@
 use crate::catalogue::{BLOCKING_BUDGET, Check, NO_BUDGET, NO_ENDPOINT, NO_SERVICE, ONE_REPLICA};
 use crate::diagnosis::Diagnosis;
 use crate::finding::Finding;
-use crate::selector::matches;
 use crate::snapshot::{Kind, PodOwner, Snapshot, conversion_endpoint, is_ready, names};
 use crate::webhook::ServiceName;
 use k8s_openapi::api::core::v1::Service;
 use k8s_openapi::api::policy::v1::PodDisruptionBudget;
 use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
+use lockkeeper_cluster_state::label_selector::{Selector, matches};
 use std::collections::BTreeMap;
 
 /// The most callers that a finding names.
@@ -164,7 +164,7 @@ fn check_budget(snapshot: &Snapshot, owner: &PodOwner, replicas: i32, out: &mut 
         let selector = it.spec.as_ref().and_then(|it| it.selector.as_ref());
         let is_own =
             it.metadata.namespace.as_deref().unwrap_or(&owner.namespace) == owner.namespace;
-        is_own && selector.is_some() && matches(selector, &owner.labels)
+        is_own && selector.is_some_and(|it| matches(&Selector::from(it), &owner.labels))
     });
     let budgets: Vec<&PodDisruptionBudget> = budgets.collect();
     if budgets.is_empty() {

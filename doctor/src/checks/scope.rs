@@ -6,10 +6,10 @@ use crate::catalogue::{
 };
 use crate::diagnosis::Diagnosis;
 use crate::finding::Finding;
-use crate::selector::matches;
 use crate::snapshot::Snapshot;
 use crate::webhook::Webhook;
 use k8s_openapi::api::admissionregistration::v1::RuleWithOperations;
+use lockkeeper_cluster_state::label_selector::matches;
 use std::collections::BTreeMap;
 
 /// The longest timeout for built-in kinds, in seconds: the API server's default.
@@ -107,11 +107,8 @@ fn reviews(
     });
     // Labels of objects are not known: a selector that needs one matches only objects made for the webhook.
     is_matched
-        && matches(webhook.object_selector.as_ref(), &BTreeMap::new())
-        && matches(
-            webhook.namespace_selector.as_ref(),
-            &labels_of(snapshot, namespace),
-        )
+        && matches(&webhook.object_selector, &BTreeMap::new())
+        && matches(&webhook.namespace_selector, &labels_of(snapshot, namespace))
 }
 
 /// The labels of a namespace, with the one that the API server sets.
@@ -184,7 +181,7 @@ fn check_access(webhook: &Webhook, out: &mut Diagnosis) {
     });
     let matched: Vec<&str> = matched.map(|(_, plural)| *plural).collect();
     // They have no labels, and no namespace.
-    let is_selected = matches(webhook.object_selector.as_ref(), &BTreeMap::new());
+    let is_selected = matches(&webhook.object_selector, &BTreeMap::new());
     if webhook.must_answer && is_selected && webhook.conditions.is_empty() && !matched.is_empty() {
         let evidence = format!(
             "{} has failurePolicy Fail and reviews {}",

@@ -22,8 +22,6 @@ pub enum Kind {
     EndpointSlice,
     /// Disruption budgets.
     PodDisruptionBudget,
-    /// Nodes.
-    Node,
 }
 
 /// An object that waits for its finalizers.

@@ -29,11 +29,10 @@ const KINDS: [(&str, QueueKind); 13] = [
 ];
 
 /// The kinds whose absent objects can be findings.
-const COMPLETE: [(&str, Kind); 4] = [
+const COMPLETE: [(&str, Kind); 3] = [
     ("services", Kind::Service),
     ("endpointslices", Kind::EndpointSlice),
     ("poddisruptionbudgets", Kind::PodDisruptionBudget),
-    ("nodes", Kind::Node),
 ];
 
 /// The objects of a cluster, and the outcomes of handshakes.

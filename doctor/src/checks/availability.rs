@@ -114,6 +114,15 @@ fn check_servers(
     callers: &Callers,
     out: &mut Diagnosis,
 ) {
+    let spec = found.spec.as_ref();
+    // Its server is outside of the cluster.
+    if spec.and_then(|it| it.type_.as_deref()) == Some("ExternalName") {
+        out.skip(format!(
+            "the server of Service {}/{}: its type is ExternalName",
+            service.namespace, service.name
+        ));
+        return;
+    }
     if snapshot.is_complete(Kind::EndpointSlice) {
         let slices = snapshot.slices_of(service);
         let mut endpoints = slices.flat_map(|it| it.endpoints.iter().flatten());
@@ -123,7 +132,7 @@ fn check_servers(
             });
         }
     }
-    let selector = found.spec.as_ref().and_then(|it| it.selector.as_ref());
+    let selector = spec.and_then(|it| it.selector.as_ref());
     // A Service without a selector has endpoints that a controller writes.
     let Some(selector) = selector.filter(|it| !it.is_empty()) else {
         return;

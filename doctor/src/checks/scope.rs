@@ -9,11 +9,14 @@ use crate::finding::Finding;
 use crate::snapshot::Snapshot;
 use crate::webhook::Webhook;
 use k8s_openapi::api::admissionregistration::v1::RuleWithOperations;
-use lockkeeper_cluster_state::label_selector::matches;
+use lockkeeper_cluster_state::label_selector::{Selector, matches};
 use std::collections::BTreeMap;
 
 /// The longest timeout for built-in kinds, in seconds: the API server's default.
 const TIMEOUT_MAX_S: i32 = 10;
+
+/// The label with the name of a namespace, which the API server sets.
+const NAME_LABEL: &str = "kubernetes.io/metadata.name";
 
 /// The namespaces that a cluster needs, and the resources there: group and plural.
 const NEEDED: [(&str, &[(&str, &str)]); 2] = [
@@ -61,6 +64,9 @@ const BUILT_IN: [&str; 8] = [
 ];
 
 pub(crate) fn check(snapshot: &Snapshot, out: &mut Diagnosis) {
+    if snapshot.webhooks.is_empty() {
+        out.skip("webhooks: there are no configurations of webhooks in the input");
+    }
     for webhook in &snapshot.webhooks {
         check_namespaces(snapshot, webhook, out);
         check_timeout(webhook, out);
@@ -92,13 +98,8 @@ fn matches_resource(rule: &RuleWithOperations, group: &str, plural: &str) -> boo
         && resources.any(|(name, sub)| sub == "*" && (name == "*" || name == plural))
 }
 
-/// Whether creating or changing an object of this namespace and resource calls the webhook.
-fn reviews(
-    snapshot: &Snapshot,
-    webhook: &Webhook,
-    namespace: &str,
-    (group, plural): (&str, &str),
-) -> bool {
+/// Whether the rules and the selector of objects match creating or changing an object of a namespaced resource.
+fn matches_object(webhook: &Webhook, (group, plural): (&str, &str)) -> bool {
     let is_matched = webhook.rules.iter().any(|it| {
         let operations = it.operations.as_ref();
         matches_resource(it, group, plural)
@@ -106,23 +107,41 @@ fn reviews(
             && (contains(operations, "CREATE") || contains(operations, "UPDATE"))
     });
     // Labels of objects are not known: a selector that needs one matches only objects made for the webhook.
-    is_matched
-        && matches(&webhook.object_selector, &BTreeMap::new())
-        && matches(&webhook.namespace_selector, &labels_of(snapshot, namespace))
+    is_matched && matches(&webhook.object_selector, &BTreeMap::new())
 }
 
-/// The labels of a namespace, with the one that the API server sets.
-fn labels_of(snapshot: &Snapshot, namespace: &str) -> BTreeMap<String, String> {
+/// Whether a namespace is selected; `None` if that depends on labels that are not known.
+fn selects_namespace(snapshot: &Snapshot, webhook: &Webhook, namespace: &str) -> Option<bool> {
+    let name = BTreeMap::from([(NAME_LABEL.to_owned(), namespace.to_owned())]);
     let mut known = snapshot.namespaces.iter();
     let found = known.find(|it| it.metadata.name.as_deref() == Some(namespace));
-    let mut labels = found
-        .and_then(|it| it.metadata.labels.clone())
-        .unwrap_or_default();
-    labels.insert(
-        "kubernetes.io/metadata.name".to_owned(),
-        namespace.to_owned(),
-    );
-    labels
+    let selector = &webhook.namespace_selector;
+    if let Some(found) = found {
+        let mut labels = found.metadata.labels.clone().unwrap_or_default();
+        labels.extend(name);
+        return Some(matches(selector, &labels));
+    }
+    let is_by_name = |key: &str| key == NAME_LABEL;
+    let by_name = Selector {
+        match_labels: selector
+            .match_labels
+            .iter()
+            .filter(|(key, _)| is_by_name(key))
+            .map(|(key, value)| (key.clone(), value.clone()))
+            .collect(),
+        match_expressions: selector
+            .match_expressions
+            .iter()
+            .filter(|it| is_by_name(&it.key))
+            .cloned()
+            .collect(),
+    };
+    if !matches(&by_name, &name) {
+        return Some(false);
+    }
+    let is_complete = by_name.match_labels.len() == selector.match_labels.len()
+        && by_name.match_expressions.len() == selector.match_expressions.len();
+    is_complete.then_some(true)
 }
 
 fn check_namespaces(snapshot: &Snapshot, webhook: &Webhook, out: &mut Diagnosis) {
@@ -136,26 +155,29 @@ fn check_namespaces(snapshot: &Snapshot, webhook: &Webhook, out: &mut Diagnosis)
         .map(|(namespace, resources)| (&CONTROL_PLANE, *namespace, *resources));
     let own = own.map(|it| (&OWN_NAMESPACE, it, OWN.as_slice()));
     for (check, namespace, resources) in system.chain(own) {
-        let reviewed = resources
-            .iter()
-            .filter(|it| reviews(snapshot, webhook, namespace, **it));
+        let reviewed = resources.iter().filter(|it| matches_object(webhook, **it));
         let reviewed: Vec<&str> = reviewed.map(|(_, plural)| *plural).collect();
         if reviewed.is_empty() {
             continue;
         }
-        if webhook.conditions.is_empty() {
-            let evidence = format!(
-                "{} has failurePolicy Fail and reviews {} in namespace {namespace}",
-                webhook.name,
-                reviewed.join(", ")
-            );
-            out.findings
-                .push(finding(check, webhook, "namespaceSelector", evidence));
-        } else {
-            out.skip(format!(
-                "whether the matchConditions of {} in {} exclude namespace {namespace}: they are not evaluated",
-                webhook.name, webhook.object
-            ));
+        let place = format!("{} in {}", webhook.name, webhook.object);
+        match selects_namespace(snapshot, webhook, namespace) {
+            Some(false) => {}
+            None => out.skip(format!(
+                "whether the namespaceSelector of {place} excludes namespace {namespace}: its labels are not in the input"
+            )),
+            Some(true) if !webhook.conditions.is_empty() => out.skip(format!(
+                "whether the matchConditions of {place} exclude namespace {namespace}: they are not evaluated"
+            )),
+            Some(true) => {
+                let evidence = format!(
+                    "{} has failurePolicy Fail and reviews {} in namespace {namespace}",
+                    webhook.name,
+                    reviewed.join(", ")
+                );
+                out.findings
+                    .push(finding(check, webhook, "namespaceSelector", evidence));
+            }
         }
     }
 }
@@ -194,13 +216,16 @@ fn check_access(webhook: &Webhook, out: &mut Diagnosis) {
 }
 
 fn check_conditions(webhook: &Webhook, out: &mut Diagnosis) {
+    let guards = ["has(", " in ", ".?", "[?", "orValue"];
+    // A condition that is false skips the webhook, whatever the others are.
+    let mut all = webhook.conditions.iter();
+    let is_guarded = all.any(|it| guards.iter().any(|guard| it.expression.contains(guard)));
+    // With a selector that needs a label, there are labels.
+    let has_labels = !matches(&webhook.object_selector, &BTreeMap::new());
     for condition in &webhook.conditions {
         let text = &condition.expression;
-        let indexes = ["labels[", "annotations["];
-        let guards = ["has(", " in ", ".?", "[?", "orValue"];
-        let fails = indexes.iter().any(|it| text.contains(it))
-            && !guards.iter().any(|it| text.contains(it));
-        if fails {
+        let fails = text.contains("annotations[") || text.contains("labels[") && !has_labels;
+        if fails && !is_guarded {
             let evidence = format!("{} of {}: {text}", condition.name, webhook.name);
             out.findings.push(finding(
                 &CONDITION_ERROR,

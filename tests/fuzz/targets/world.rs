@@ -34,7 +34,7 @@ fuzz_target!(|text: &str| {
     for object in &objects {
         snapshot.add(object.clone());
     }
-    for kind in [Kind::Service, Kind::EndpointSlice, Kind::PodDisruptionBudget, Kind::Node] {
+    for kind in [Kind::Service, Kind::EndpointSlice, Kind::PodDisruptionBudget] {
         snapshot.mark_complete(kind);
     }
     for endpoint in snapshot.endpoints() {

@@ -59,8 +59,8 @@ pub(crate) fn read_folder(folder: &Path) -> Result<Index, Error> {
                 ));
             }
         };
-        let documents =
-            read_documents(&file).context("fix the file, or remove it from the folder")?;
+        let documents = read_documents(&file)
+            .map_err(|error| anyhow!("{error:#}; fix it, or remove it from the folder"))?;
         for object in &documents {
             ingest(&mut index, object).with_context(|| file.display().to_string())?;
         }

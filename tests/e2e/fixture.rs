@@ -369,8 +369,7 @@ pub fn sweep(kubectl: &Kubectl) {
     if left.is_empty() {
         return;
     }
-    let names: Vec<Value> = left.iter().map(reference).collect();
-    let list = json!({"apiVersion": "v1", "kind": "List", "items": names}).to_string();
+    let list = list_of(left.iter());
     kubectl
         .with_input(
             // Pods are deleted with force: without workers no kubelet confirms that they have ended. Objects with
@@ -386,13 +385,16 @@ pub fn sweep(kubectl: &Kubectl) {
             &list,
         )
         .expect_accepted();
-    // Without workers no controller removes the finalizers. With workers an object may be gone before the patch.
-    for object in left
+    // Without workers no controller removes the finalizers. One call for all: there can be a thousand.
+    let mut held = left
         .iter()
         .filter(|o| o["metadata"]["finalizers"].is_array())
-    {
-        let reply = try_remove_finalizers(kubectl, object);
-        if !reply.stderr.contains("(NotFound)") {
+        .peekable();
+    if held.peek().is_some() {
+        let reply = try_remove_finalizers(kubectl, &list_of(held));
+        // With workers an object may be gone before the patch.
+        let is_gone = |line: &str| line.contains("(NotFound)");
+        if !reply.stderr.lines().all(is_gone) {
             reply.expect_accepted();
         }
     }
@@ -427,14 +429,20 @@ fn leftovers(kubectl: &Kubectl) -> Vec<Value> {
 /// Removes the finalizers of an object that is being deleted.
 #[track_caller]
 pub fn remove_finalizers(kubectl: &Kubectl, object: &Value) {
-    try_remove_finalizers(kubectl, object).expect_accepted();
+    try_remove_finalizers(kubectl, &reference(object).to_string()).expect_accepted();
 }
 
-fn try_remove_finalizers(kubectl: &Kubectl, object: &Value) -> KubectlOutput {
+/// Removes the finalizers of an object, or of all in a list.
+fn try_remove_finalizers(kubectl: &Kubectl, references: &str) -> KubectlOutput {
     let patch = r#"{"metadata":{"finalizers":null}}"#;
-    let reference = reference(object).to_string();
     let flags = ["patch", "-f", "-", "--type=merge", "--patch", patch];
-    kubectl.with_input(&flags, &reference)
+    kubectl.with_input(&flags, references)
+}
+
+/// A list with the fields that identify the objects.
+fn list_of<'a>(objects: impl Iterator<Item = &'a Value>) -> String {
+    let items: Vec<Value> = objects.map(reference).collect();
+    json!({"apiVersion": "v1", "kind": "List", "items": items}).to_string()
 }
 
 /// The fields that identify an object.

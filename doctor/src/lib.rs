@@ -1,6 +1,6 @@
 //! Checks the webhooks, CRDs, certificates and quota of a cluster against the good practices of Kubernetes.
 //!
-//! [`Snapshot`] takes the objects of a cluster, or manifests, in any order; [`diagnose`] returns a [`Finding`] for each
+//! [`Snapshot`] takes the objects of a cluster, or manifests, in any order; [`diagnose()`] returns a [`Finding`] for each
 //! breach, and what was not checked. A missing object is a finding only if all objects of its kind were added
 //! ([`Snapshot::mark_complete`]).
 //!

@@ -5,16 +5,13 @@ mod live_snapshot;
 mod report;
 
 use crate::Failure;
-use crate::configuration;
 use crate::report_format::to_pretty_json;
 use crate::standard_output::print_visible;
-use crate::user_rules::RuleDirs;
-use crate::world_source::{ClusterArguments, read_path, world_settings};
+use crate::world_source::{SourceArguments, world_settings};
 use clap::{Args, ValueEnum};
 use live_snapshot::LiveSnapshot;
-use lockkeeper_doctor::{Diagnosis, Severity, Snapshot, diagnose};
+use lockkeeper_doctor::{Diagnosis, Severity, diagnose};
 use report::text_report;
-use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -29,16 +26,8 @@ Exit codes:
 /// Flags of `lockkeeper doctor`.
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
-    /// Check the objects of files, folders, or `-` for stdin, instead of those of a cluster
-    #[arg(long, value_name = "PATH", conflicts_with_all = ["kubeconfig", "context", "account"])]
-    dump: Vec<PathBuf>,
-
-    /// Configuration file of the controller, for the resources that need no quota
-    #[arg(long, value_name = "FILE")]
-    config: Option<PathBuf>,
-
     #[command(flatten)]
-    cluster: ClusterArguments,
+    source: SourceArguments,
 
     /// Output format
     #[arg(short, long, value_name = "FORMAT", default_value = "text")]
@@ -55,21 +44,15 @@ enum Output {
 
 /// Checks the objects, and prints the findings.
 pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
-    let loaded = configuration::read(arguments.config.as_deref(), &RuleDirs::default());
-    let config = loaded.map_err(Failure::Usage)?.config;
+    let config = arguments.source.configuration()?;
     let settings = world_settings(config, None, false, None);
-    let live = if arguments.dump.is_empty() {
-        live_snapshot::read(&arguments.cluster)?
-    } else {
-        let mut snapshot = Snapshot::new();
-        for path in &arguments.dump {
-            read_path(path, &mut |object| snapshot.add(object)).map_err(Failure::Usage)?;
-        }
-        LiveSnapshot {
-            snapshot,
-            ..LiveSnapshot::default()
-        }
-    };
+    let mut live = LiveSnapshot::default();
+    let is_dump = arguments
+        .source
+        .read_dump(&mut |object| live.snapshot.add(object))?;
+    if !is_dump {
+        live = live_snapshot::read(arguments.source.cluster())?;
+    }
     let now = SystemTime::now()
         .duration_since(UNIX_EPOCH)
         .unwrap_or_default();

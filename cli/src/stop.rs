@@ -2,7 +2,7 @@
 
 use crate::Failure;
 use crate::check::cluster_list::is_served;
-use crate::kubeconfig::connect_as;
+use crate::kubeconfig::Connection;
 use crate::standard_output::print;
 use crate::world_source::{ClusterArguments, Scheduler};
 use anyhow::{Error, anyhow};
@@ -11,7 +11,6 @@ use kube::Client;
 use kube::api::{Api, ApiResource, DynamicObject, GroupVersionKind, Patch, PatchParams};
 use lockkeeper_explain::Project;
 use serde_json::{Value, json};
-use tokio::runtime;
 
 /// The versions of both projects, the newest first.
 const VERSIONS: [(Project, &str); 3] = [
@@ -140,10 +139,9 @@ pub(crate) fn run_resume(arguments: &ResumeArguments) -> Result<(), Failure> {
 }
 
 fn change(arguments: &TargetArguments, patch: &Value, done: &str) -> Result<(), Failure> {
-    let runtime = runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()?;
-    let group = runtime.block_on(patch_object(arguments, patch))?;
+    let cluster = &arguments.cluster;
+    let group =
+        cluster.connected(async |connection| patch_object(connection, arguments, patch).await)?;
     let Target { kind, name } = &arguments.target;
     let dry_run = if arguments.dry_run {
         " (server dry run)"
@@ -155,12 +153,11 @@ fn change(arguments: &TargetArguments, patch: &Value, done: &str) -> Result<(), 
 }
 
 /// Patches the object, and returns its API group.
-async fn patch_object(arguments: &TargetArguments, patch: &Value) -> Result<&'static str, Failure> {
-    let cluster = &arguments.cluster;
-    let (file, context) = (cluster.kubeconfig.as_deref(), cluster.context.as_deref());
-    let connection = connect_as(file, context, cluster.account.as_deref())
-        .await
-        .map_err(Failure::Usage)?;
+async fn patch_object(
+    connection: Connection,
+    arguments: &TargetArguments,
+    patch: &Value,
+) -> Result<&'static str, Failure> {
     let (project, version) = served_version(&connection.client, arguments)
         .await
         .map_err(Failure::Usage)?;

@@ -5,7 +5,7 @@ mod json_objects;
 
 use crate::Failure;
 use crate::configuration;
-use crate::kubeconfig::connect_as;
+use crate::kubeconfig::{Connection, connect_as};
 use crate::manifest_text::read_documents;
 use crate::user_rules::RuleDirs;
 use anyhow::{Context, Error, anyhow};
@@ -33,7 +33,7 @@ pub(crate) struct SourceArguments {
     #[arg(long, value_name = "PATH", conflicts_with_all = ["kubeconfig", "context", "account"])]
     dump: Vec<PathBuf>,
 
-    /// Configuration file of the controller, for its settings of preemption and requeueing
+    /// Configuration file of the controller, for its settings of preemption, requeueing and resources without quota
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
 
@@ -64,6 +64,21 @@ impl ClusterArguments {
         namespace: Option<&str>,
         consume: &mut dyn FnMut(Value),
     ) -> Result<ListedCluster, Failure> {
+        self.connected(async |connection| {
+            let namespace = namespace.unwrap_or(&connection.namespace).to_owned();
+            let notes = cluster::list(&connection.client, &namespace, consume)
+                .await
+                .with_context(|| format!("API server {}", connection.address))
+                .map_err(Failure::Usage)?;
+            Ok(ListedCluster { namespace, notes })
+        })
+    }
+
+    /// Connects to the cluster, and runs `action` until it ends.
+    pub(crate) fn connected<T>(
+        &self,
+        action: impl AsyncFnOnce(Connection) -> Result<T, Failure>,
+    ) -> Result<T, Failure> {
         let runtime = runtime::Builder::new_current_thread()
             .enable_all()
             .build()?;
@@ -72,12 +87,7 @@ impl ClusterArguments {
             let connection = connect_as(file, context, self.account.as_deref())
                 .await
                 .map_err(Failure::Usage)?;
-            let namespace = namespace.unwrap_or(&connection.namespace).to_owned();
-            let notes = cluster::list(&connection.client, &namespace, consume)
-                .await
-                .with_context(|| format!("API server {}", connection.address))
-                .map_err(Failure::Usage)?;
-            Ok(ListedCluster { namespace, notes })
+            action(connection).await
         })
     }
 }
@@ -152,10 +162,7 @@ impl SourceArguments {
     /// Reads the objects. Without `namespace`, names without one are in that of the context, and in a dump in any.
     pub(crate) fn read(&self, namespace: Option<&str>) -> Result<ReadObjects, Failure> {
         let mut builder = WorldBuilder::new();
-        if !self.dump.is_empty() {
-            for path in &self.dump {
-                read_path(path, &mut |object| builder.add(object)).map_err(Failure::Usage)?;
-            }
+        if self.read_dump(&mut |object| builder.add(object))? {
             return Ok(ReadObjects {
                 builder,
                 namespace: namespace.map(str::to_owned),
@@ -181,6 +188,25 @@ impl SourceArguments {
         })
     }
 
+    /// Consumes the objects of the dump. Returns false without one: then the cluster is the source.
+    pub(crate) fn read_dump(&self, consume: &mut dyn FnMut(Value)) -> Result<bool, Failure> {
+        for path in &self.dump {
+            read_path(path, consume).map_err(Failure::Usage)?;
+        }
+        Ok(!self.dump.is_empty())
+    }
+
+    /// The cluster.
+    pub(crate) const fn cluster(&self) -> &ClusterArguments {
+        &self.cluster
+    }
+
+    /// The configuration of the controller.
+    pub(crate) fn configuration(&self) -> Result<Config, Failure> {
+        let loaded = configuration::read(self.config.as_deref(), &RuleDirs::default());
+        Ok(loaded.map_err(Failure::Usage)?.config)
+    }
+
     /// Builds the world of the objects.
     pub(crate) fn build(
         &self,
@@ -188,8 +214,7 @@ impl SourceArguments {
         scheduler: Option<Scheduler>,
         now_ms: Option<i64>,
     ) -> Result<World, Failure> {
-        let loaded = configuration::read(self.config.as_deref(), &RuleDirs::default());
-        let config = loaded.map_err(Failure::Usage)?.config;
+        let config = self.configuration()?;
         let is_kueue = scheduler.map_or(
             builder.has_objects_of(Project::Kueue) && !builder.has_objects_of(Project::Lockkeeper),
             |it| it == Scheduler::Kueue,
@@ -221,7 +246,7 @@ pub(crate) fn world_settings(
 }
 
 /// Consumes the objects of a file, of the files of a folder, or of standard input for `-`.
-pub(crate) fn read_path(path: &Path, consume: &mut dyn FnMut(Value)) -> Result<(), Error> {
+fn read_path(path: &Path, consume: &mut dyn FnMut(Value)) -> Result<(), Error> {
     if path.as_os_str() == "-" {
         return consume_documents(path, consume);
     }

@@ -2,7 +2,6 @@
 
 use crate::checks::{availability, capacity, certificates, definitions, deletion, scope, served};
 use crate::diagnosis::Diagnosis;
-use crate::finding::Finding;
 use crate::snapshot::Snapshot;
 use lockkeeper_explain::WorldSettings;
 
@@ -23,9 +22,7 @@ pub fn diagnose(
     definitions::check(snapshot, &mut out);
     deletion::check(snapshot, now_s, &mut out);
     capacity::check(snapshot, settings, &mut out);
-    out.findings.sort_by(|a, b| {
-        let key = |it: &Finding| (it.severity(), it.check.id, it.object.clone());
-        key(a).cmp(&key(b))
-    });
+    out.findings
+        .sort_by_cached_key(|it| (it.severity(), it.check.id, it.object.clone()));
     out
 }

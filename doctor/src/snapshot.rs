@@ -8,7 +8,7 @@ use k8s_openapi::api::policy::v1::PodDisruptionBudget;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use k8s_openapi::kube_aggregator::pkg::apis::apiregistration::v1::APIService;
-use lockkeeper_explain::WorldBuilder;
+use lockkeeper_explain::{WorldBuilder, for_each_item};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
@@ -72,18 +72,14 @@ impl Snapshot {
     }
 
     /// Adds an object, or each item of a list. Objects of other kinds are only checked for stuck finalizers.
-    pub fn add(&mut self, mut object: Value) {
-        if let Some(items) = object.get_mut("items").and_then(Value::as_array_mut) {
-            for item in std::mem::take(items) {
-                self.add(item);
+    pub fn add(&mut self, object: Value) {
+        for_each_item(object, &mut |item| {
+            let name = object_name(&item);
+            self.deleted.extend(deleted_object(&item, &name));
+            if let Err(error) = self.add_object(item) {
+                self.unreadable.push(format!("{name}: {error}"));
             }
-            return;
-        }
-        let name = object_name(&object);
-        self.deleted.extend(deleted_object(&object, &name));
-        if let Err(error) = self.add_object(object) {
-            self.unreadable.push(format!("{name}: {error}"));
-        }
+        });
     }
 
     fn add_object(&mut self, object: Value) -> Result<(), serde_json::Error> {

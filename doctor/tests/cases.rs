@@ -7,12 +7,15 @@
 )]
 
 use k8s_openapi::ByteString;
-use lockkeeper_doctor::{CHECKS, Diagnosis, Handshake, HandshakeError, Kind, Snapshot, diagnose};
+use lockkeeper_doctor::{CHECKS, Handshake, HandshakeError, Kind, Snapshot, diagnose};
 use lockkeeper_explain::WorldSettings;
 use rcgen::{CertificateParams, KeyPair, date_time_ymd};
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
-use std::fmt::Write as _;
+
+mod support;
+
+use support::write_text;
 
 /// 2026-01-01T00:00:00Z.
 const NOW_S: i64 = 1_767_225_600;
@@ -93,21 +96,6 @@ fn cases() -> Vec<Value> {
         set_bundles(case, &bundles);
     }
     cases
-}
-
-fn write_text(out: &mut String, title: &str, diagnosis: &Diagnosis) {
-    writeln!(out, "## {title}").unwrap();
-    for it in &diagnosis.findings {
-        writeln!(
-            out,
-            "{} {}: {}: {}",
-            it.check.id, it.object, it.field, it.evidence
-        )
-        .unwrap();
-    }
-    for reason in &diagnosis.not_checked {
-        writeln!(out, "not checked: {reason}").unwrap();
-    }
 }
 
 #[test]

@@ -9,9 +9,12 @@ use lockkeeper_doctor::{Snapshot, diagnose};
 use lockkeeper_explain::WorldSettings;
 use serde_json::Value;
 use std::env;
-use std::fmt::Write as _;
 use std::fs;
 use std::path::Path;
+
+mod support;
+
+use support::write_text;
 
 #[test]
 fn stock_installations_have_no_other_findings() {
@@ -35,18 +38,7 @@ fn stock_installations_have_no_other_findings() {
         }
         let diagnosis = diagnose(&snapshot, &WorldSettings::default(), &[], 0);
         assert!(snapshot.unreadable().is_empty(), "{project}");
-        writeln!(text, "## {project}").unwrap();
-        for it in &diagnosis.findings {
-            writeln!(
-                text,
-                "{} {}: {}: {}",
-                it.check.id, it.object, it.field, it.evidence
-            )
-            .unwrap();
-        }
-        for reason in &diagnosis.not_checked {
-            writeln!(text, "not checked: {reason}").unwrap();
-        }
+        write_text(&mut text, project, &diagnosis);
         projects += 1;
     }
     println!("stock: {projects} installations");

@@ -99,3 +99,15 @@ pub(crate) fn job_facts(object: &Value, identity: &Identity) -> Option<(JobKey, 
         )
     })
 }
+
+/// Calls `consume` with an object, or with each item of a list.
+pub fn for_each_item(mut object: Value, consume: &mut dyn FnMut(Value)) {
+    match object.get_mut("items").and_then(Value::as_array_mut) {
+        Some(items) => {
+            for item in std::mem::take(items) {
+                for_each_item(item, consume);
+            }
+        }
+        None => consume(object),
+    }
+}

@@ -43,6 +43,7 @@ pub use comparison::{Affected, Comparison, compare};
 pub use dump::{NameReplacer, reduce_object};
 pub use error::{SelectionError, UnreadableObject};
 pub use explain::explain;
+pub use identity::for_each_item;
 pub use listing::{PendingWorkload, QuotaRow, pending_workloads, quota_rows};
 pub use project::Project;
 pub use selection::Selector;

@@ -1,7 +1,7 @@
 //! Collects the objects of a world, in any order, and builds it.
 
 use crate::error::UnreadableObject;
-use crate::identity::{Identity, job_facts, qualified_name};
+use crate::identity::{Identity, for_each_item, job_facts, qualified_name};
 use crate::kueue_objects::from_kueue;
 use crate::project::Project;
 use crate::references::missing_references;
@@ -80,21 +80,17 @@ impl WorldBuilder {
     }
 
     /// Adds an object, or each item of a list.
-    pub fn add(&mut self, mut object: Value) {
-        if let Some(items) = object.get_mut("items").and_then(Value::as_array_mut) {
-            for item in std::mem::take(items) {
-                self.add(item);
+    pub fn add(&mut self, object: Value) {
+        for_each_item(object, &mut |item| {
+            let identity = Identity::of(&item);
+            if let Err(reason) = self.add_object(item, &identity) {
+                self.unreadable.push(UnreadableObject {
+                    kind: identity.kind,
+                    name: identity.name,
+                    reason,
+                });
             }
-            return;
-        }
-        let identity = Identity::of(&object);
-        if let Err(reason) = self.add_object(object, &identity) {
-            self.unreadable.push(UnreadableObject {
-                kind: identity.kind,
-                name: identity.name,
-                reason,
-            });
-        }
+        });
     }
 
     fn add_object(&mut self, mut object: Value, identity: &Identity) -> Result<(), String> {

@@ -2,13 +2,11 @@
 
 use super::handshake::handshakes;
 use crate::Failure;
-use crate::kubeconfig::connect_as;
 use crate::world_source::ClusterArguments;
 use crate::world_source::cluster::{QueueKind, list_with, queue_kind};
 use anyhow::Context;
 use lockkeeper_doctor::{Handshake, Kind, Snapshot};
 use serde_json::Value;
-use tokio::runtime;
 
 /// The kinds that are listed beside queues.
 #[rustfmt::skip]
@@ -46,17 +44,7 @@ pub(super) struct LiveSnapshot {
 
 /// Reads the objects of a cluster. Kinds that the account may not list are left out.
 pub(super) fn read(arguments: &ClusterArguments) -> Result<LiveSnapshot, Failure> {
-    let runtime = runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()?;
-    runtime.block_on(async {
-        let (file, context) = (
-            arguments.kubeconfig.as_deref(),
-            arguments.context.as_deref(),
-        );
-        let connection = connect_as(file, context, arguments.account.as_deref())
-            .await
-            .map_err(Failure::Usage)?;
+    arguments.connected(async |connection| {
         let mut snapshot = Snapshot::new();
         let mut add = |object: Value| snapshot.add(object);
         let notes = list_with(&connection.client, &connection.namespace, &KINDS, &mut add)

@@ -5,7 +5,7 @@
 use libfuzzer_sys::fuzz_target;
 use lockkeeper_doctor::{Kind, Snapshot, diagnose};
 use lockkeeper_explain::{
-    NameReplacer, Project, WorldBuilder, WorldSettings, compare, explain, pending_pod_sets, pending_workloads,
+    NameReplacer, Project, WorldBuilder, WorldSettings, compare, explain, for_each_item, pending_pod_sets, pending_workloads,
     quota_rows, reduce_object, write_answer,
 };
 use serde_json::Value;
@@ -25,7 +25,10 @@ fuzz_target!(|text: &str| {
     let Ok(documents) = serde_saphyr::from_multiple::<Value>(text) else {
         return;
     };
-    let objects: Vec<Value> = documents.into_iter().flat_map(items).collect();
+    let mut objects: Vec<Value> = Vec::new();
+    for document in documents {
+        for_each_item(document, &mut |object| objects.push(object));
+    }
     if objects.len() > OBJECTS_MAX {
         return;
     }
@@ -43,13 +46,6 @@ fuzz_target!(|text: &str| {
     let diagnosis = diagnose(&snapshot, &WorldSettings::default(), &[], NOW_S);
     assert!(serde_json::to_string(&diagnosis).is_ok());
 });
-
-fn items(mut document: Value) -> Vec<Value> {
-    match document.get_mut("items").and_then(Value::as_array_mut) {
-        Some(items) => std::mem::take(items),
-        None => vec![document],
-    }
-}
 
 fn check_answers(objects: &[Value]) {
     let mut builder = WorldBuilder::new();

@@ -1,8 +1,6 @@
 //! The handshake ends for every client certificate, and succeeds only for one signed by the CA. Any
 //! process that can reach the port can send one.
-#![no_main]
 
-use libfuzzer_sys::fuzz_target;
 use lockkeeper_certs::self_signed;
 use lockkeeper_certs::tls::{ClientVerification, ServerTls, TlsOptions};
 use rustls::client::ResolvesClientCert;
@@ -60,7 +58,7 @@ impl ResolvesClientCert for Presents {
     }
 }
 
-fuzz_target!(|certificate: &[u8]| {
+pub fn run(certificate: &[u8]) {
     let setup = &*SETUP;
     let certificate = CertificateDer::from(certificate.to_vec());
     let is_good = certificate == setup.good;
@@ -74,7 +72,7 @@ fuzz_target!(|certificate: &[u8]| {
     let mut client = ClientConnection::new(Arc::new(client), name).expect("a client");
     let mut server = ServerConnection::new(Arc::clone(&setup.server)).expect("a server");
     assert!(is_good || !shakes_hands(&mut client, &mut server));
-});
+}
 
 /// Returns true if the handshake succeeds.
 fn shakes_hands(client: &mut ClientConnection, server: &mut ServerConnection) -> bool {

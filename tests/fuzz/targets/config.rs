@@ -1,11 +1,9 @@
 //! A configuration that is accepted is accepted again after it was printed, and means the same.
-#![no_main]
 
-use libfuzzer_sys::fuzz_target;
 use lockkeeper_api::config::Config;
 use lockkeeper_policies::registry;
 
-fuzz_target!(|text: &str| {
+pub fn run(text: &str) {
     let Ok(config) = serde_saphyr::from_str::<Config>(text) else {
         return;
     };
@@ -15,4 +13,4 @@ fuzz_target!(|text: &str| {
     assert_eq!(again, config, "{printed}");
     let known = registry::settings(&config).is_ok();
     assert_eq!(registry::settings(&again).is_ok(), known);
-});
+}

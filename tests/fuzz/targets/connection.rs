@@ -2,9 +2,7 @@
 //!
 //! The first byte of an input is where the rest is sent: T before the handshake, 1 inside TLS with HTTP/1.1, 2 inside TLS with
 //! HTTP/2.
-#![no_main]
 
-use libfuzzer_sys::fuzz_target;
 use lockkeeper_certs::self_signed;
 use lockkeeper_certs::tls::{TlsOptions, server_config};
 use lockkeeper_policies::index::Index;
@@ -76,7 +74,7 @@ static SERVER: LazyLock<Server> = LazyLock::new(|| {
     Server { runtime, address, clients }
 });
 
-fuzz_target!(|input: &[u8]| {
+pub fn run(input: &[u8]) {
     let Some((place, bytes)) = input.split_first() else {
         return;
     };
@@ -90,7 +88,7 @@ fuzz_target!(|input: &[u8]| {
         let answer = send(server.connect(0).await, PROBE).await;
         assert!(answer.starts_with(b"HTTP/1.1 200"), "{}", String::from_utf8_lossy(&answer));
     });
-});
+}
 
 impl Server {
     async fn tcp(&self) -> TcpStream {

@@ -2,12 +2,8 @@
 //!
 //! An input is a whole PEM file; or, when it begins with C or K, the DER of a certificate or a key,
 //! which is encoded here: a fuzzer rarely finds valid base64.
-#![no_main]
 
-mod pem_input;
-
-use self::pem_input::in_pem;
-use libfuzzer_sys::fuzz_target;
+use crate::pem_input::in_pem;
 use lockkeeper_certs::self_signed::{self, CertificatePaths};
 use lockkeeper_certs::tls::{ClientVerification, ServerTls, TlsOptions};
 use std::fs;
@@ -28,7 +24,7 @@ static GOOD: LazyLock<(TempDir, CertificatePaths)> = LazyLock::new(|| {
     (folder, files)
 });
 
-fuzz_target!(|input: &[u8]| {
+pub fn run(input: &[u8]) {
     let (folder, good) = &*GOOD;
     let file = folder.path().join("input.pem");
     fs::write(&file, in_pem(input)).expect("a file");
@@ -36,7 +32,7 @@ fuzz_target!(|input: &[u8]| {
     check(&good.certificate, &file, None);
     check(&file, &file, None);
     check(&good.certificate, &good.key, Some(&file));
-});
+}
 
 /// Loads these files. Success is possible: the input may be a valid certificate and key.
 fn check(certificate: &Path, key: &Path, ca: Option<&Path>) {

@@ -1,10 +1,8 @@
 //! A quantity that parses prints as one that parses to the same value.
-#![no_main]
 
-use libfuzzer_sys::fuzz_target;
 use lockkeeper_api::quantity::Quantity;
 
-fuzz_target!(|text: &str| {
+pub fn run(text: &str) {
     if let Ok(quantity) = text.parse::<Quantity>() {
         let printed = quantity.to_string();
         assert_eq!(printed.parse(), Ok(quantity), "{text:?} prints {printed:?}");
@@ -13,4 +11,4 @@ fuzz_target!(|text: &str| {
             assert!(quantity.whole_ceil().is_some(), "{text:?} has {milli} milli and no units");
         }
     }
-});
+}

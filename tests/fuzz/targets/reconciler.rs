@@ -5,11 +5,9 @@
 //! OBJECT}` deletes it, `{"wait": MILLISECONDS}` advances the clock, `{"result": NAME}` makes the next write fail, `{"lag": true}`
 //! delays the watches, `{"lead": BOOL}` changes the leadership, `{"restart": true}` starts another process, `{"backup": true}` and
 //! `{"restore": true}` copy the storage of the API server and restore it.
-#![no_main]
 
 use k8s_openapi::api::core::v1::Namespace;
 use k8s_openapi::api::scheduling::v1::PriorityClass;
-use libfuzzer_sys::fuzz_target;
 use lockkeeper_api::{ClusterQueue, Cohort, LocalQueue, ResourceFlavor, Workload};
 use lockkeeper_cluster_state::{ClusterState, Completeness};
 use lockkeeper_controller::job_adapters::KINDS;
@@ -36,7 +34,7 @@ const WAIT_MAX_MS: i64 = 864_000_000;
 
 type Objects = BTreeMap<(Kind, ObjectKey), Value>;
 
-fuzz_target!(|text: &str| {
+pub fn run(text: &str) {
     let Ok(steps) = serde_json::from_str::<Vec<Map<String, Value>>>(text) else {
         return;
     };
@@ -47,7 +45,7 @@ fuzz_target!(|text: &str| {
         }
         cluster.run_writes();
     }
-});
+}
 
 /// The storage of an API server, and a controller that watches it.
 struct Cluster {

@@ -1,6 +1,5 @@
 //! Every request gets a response: an HTTP error, or a review with the uid. A rejected object never has
 //! a patch, and an object with its patch applied needs no further defaults.
-#![no_main]
 
 use axum::body::Body;
 use axum::http::{Request, StatusCode};
@@ -9,7 +8,6 @@ use base64::prelude::BASE64_STANDARD;
 use futures_util::future::BoxFuture;
 use http_body_util::BodyExt;
 use json_patch::Patch;
-use libfuzzer_sys::fuzz_target;
 use lockkeeper_policies::cluster_view::PriorityClassFacts;
 use lockkeeper_policies::facts;
 use lockkeeper_policies::index::{Index, IndexedKind};
@@ -89,7 +87,7 @@ struct SentRequest {
     uid: String,
 }
 
-fuzz_target!(|body: &[u8]| {
+pub fn run(body: &[u8]) {
     for path in ["/validate", "/mutate"] {
         let (status, answer) = RUNTIME.block_on(post(path, body.to_vec()));
         if status != StatusCode::OK {
@@ -109,7 +107,7 @@ fuzz_target!(|body: &[u8]| {
             check_patch_is_complete(body, patch);
         }
     }
-});
+}
 
 /// Checks that an object with the patch applied gets no second patch. A patch that does not apply is
 /// ignored: the object has a list where a map is required, and the API server rejects it.

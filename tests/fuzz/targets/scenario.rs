@@ -1,9 +1,7 @@
 //! Scenario files: a valid scenario never causes a panic, neither in the decision on its incoming workload
 //! nor over several cycles in which victims leave. Usage is never negative, and each decision can be printed.
 //! Scenarios of pods on nodes are decided by both algorithms, for the whole group and pod by pod.
-#![no_main]
 
-use libfuzzer_sys::fuzz_target;
 use lockkeeper_preemption::gang::SchedulerCompatibility;
 use lockkeeper_preemption::{Amount, Cycle, Decision, State, WorkloadId};
 use lockkeeper_scenario::job::Case;
@@ -22,7 +20,7 @@ const RESOURCES_MAX: usize = 8;
 const FLAVORS_MAX: usize = 8;
 const CASE_BYTES_MAX: usize = 8_192;
 
-fuzz_target!(|text: &str| {
+pub fn run(text: &str) {
     if explain_case(text) {
         return;
     }
@@ -63,7 +61,7 @@ fuzz_target!(|text: &str| {
             }
         }
     }
-});
+}
 
 /// Decides a scenario of pods on nodes with each algorithm, and prints the answers.
 fn decide_gangs(mut scenario: gang::GangScenario) {

@@ -3,13 +3,9 @@
 //!
 //! The first byte of an input names a part, and the rest replaces it: a PEM text; or, when it begins with C or K, the DER of a
 //! certificate or a key, which is encoded here. With another first byte, the rest has all four parts, separated by zero bytes.
-#![no_main]
-
-mod pem_input;
 
 use k8s_openapi::ByteString;
-use self::pem_input::in_pem;
-use libfuzzer_sys::fuzz_target;
+use crate::pem_input::in_pem;
 use lockkeeper_certs::cert_rotation::parse_secret_data;
 use lockkeeper_certs::self_signed;
 use std::collections::BTreeMap;
@@ -41,7 +37,7 @@ static VALID: LazyLock<Data> = LazyLock::new(|| {
     data
 });
 
-fuzz_target!(|input: &[u8]| {
+pub fn run(input: &[u8]) {
     let Some((first, rest)) = input.split_first() else {
         return;
     };
@@ -60,4 +56,4 @@ fuzz_target!(|input: &[u8]| {
         Ok(None) => assert!(data.values().all(|it| it.0.is_empty())),
         Err(error) => assert!(error.to_string().len() < ERROR_BYTES_MAX, "{error}"),
     }
-});
+}

@@ -1,7 +1,5 @@
 //! A page of a user rule is parsed or rejected with a location, and its evaluation ends within the memory limit.
-#![no_main]
 
-use libfuzzer_sys::fuzz_target;
 use lockkeeper_policies::engine::{ReviewSubject, Verdict};
 use lockkeeper_policies::rule::Change;
 use lockkeeper_policies::settings::Settings;
@@ -9,7 +7,7 @@ use lockkeeper_policies::registry;
 use lockkeeper_policies::user_rules::{KindName, Source, UserRules, review, test_fixtures};
 use serde_json::{Value, json};
 
-fuzz_target!(|text: &str| {
+pub fn run(text: &str) {
     let source = Source {
         name: "page.md".to_owned(),
         text: text.to_owned(),
@@ -42,7 +40,7 @@ fuzz_target!(|text: &str| {
             }
         }
     }
-});
+}
 
 fn object(count: u32) -> Value {
     json!({

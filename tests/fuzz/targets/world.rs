@@ -1,8 +1,6 @@
 //! Dumps of a cluster: no objects cause a panic in the answers about each workload, in the lists of queues and quota, in a
 //! reduced dump, in a comparison, or in the checks of webhooks and CRDs. Answers can be printed.
-#![no_main]
 
-use libfuzzer_sys::fuzz_target;
 use lockkeeper_doctor::{Kind, Snapshot, diagnose};
 use lockkeeper_explain::{
     NameReplacer, Project, WorldBuilder, WorldSettings, compare, explain, for_each_item, pending_pod_sets, pending_workloads,
@@ -18,7 +16,7 @@ const TEXT_BYTES_MAX: usize = 16_384;
 /// 2026-01-01T00:00:00Z.
 const NOW_S: i64 = 1_767_225_600;
 
-fuzz_target!(|text: &str| {
+pub fn run(text: &str) {
     if text.len() > TEXT_BYTES_MAX {
         return;
     }
@@ -45,7 +43,7 @@ fuzz_target!(|text: &str| {
     }
     let diagnosis = diagnose(&snapshot, &WorldSettings::default(), &[], NOW_S);
     assert!(serde_json::to_string(&diagnosis).is_ok());
-});
+}
 
 fn check_answers(objects: &[Value]) {
     let mut builder = WorldBuilder::new();

@@ -152,7 +152,7 @@ mod workload_table;
 pub use amount::Amount;
 pub use assignment::{Assignment, FlavorAssignment, Mode, PodSet, PodSetAssignment};
 pub use cycle::{
-    Cycle, Decision, Entry, Head, RequeueDestination, RequeueReason, SkipReason,
+    Cycle, Decision, Entry, Head, NextDecision, RequeueDestination, RequeueReason, SkipReason,
     count_repeated_cycle,
 };
 pub use damping::{Damping, Headroom, RepeatStats};

@@ -330,6 +330,22 @@ impl Queue {
         self.with_sticky_first(order)
     }
 
+    /// The number of pending workloads in front of one of this key, at most `max`; those out of scope do not count. Costs the
+    /// result and the number of classes.
+    pub(crate) fn count_ahead(&self, key: &QueueKey, max: usize) -> usize {
+        let sticky = self.sticky_head().is_some_and(|(it, _)| it > key);
+        let mut ahead = usize::from(sticky);
+        for class_queue in self.class_queues.values() {
+            if ahead >= max {
+                break;
+            }
+            let keys = class_queue.keys().take_while(|it| *it < key);
+            let left = max.saturating_sub(ahead);
+            ahead = ahead.saturating_add(keys.take(left).count());
+        }
+        ahead.min(max)
+    }
+
     fn with_sticky_first(&self, order: BTreeSet<&QueueKey>) -> Vec<WorkloadId> {
         let mut order: Vec<_> = order.into_iter().map(|key| key.id).collect();
         if let Some((sticky, _)) = self.sticky_head()

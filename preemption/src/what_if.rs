@@ -3,7 +3,9 @@
 use crate::amount::Amount;
 use crate::assignment::Assignment;
 use crate::assignment_request::{AssignmentRequest, Oracle};
-use crate::cycle::{NominationContext, NominationOptions, demands, nominate_with_holds};
+use crate::cycle::{
+    NextDecision, NominationContext, NominationOptions, demands, next_decision, nominate_with_holds,
+};
 use crate::ids::{FlavorResource, WorkloadId};
 use crate::quota::View;
 use crate::state::{State, apply_changes, apply_holds, ensure_cell};
@@ -48,6 +50,12 @@ impl<'a> WhatIf<'a> {
                 trace: nominated.trace,
             })
         })
+    }
+
+    /// What the next cycle does with a pending workload. Costs a cycle. Backoffs and minimum run times that end at the next
+    /// cycle are not considered.
+    pub fn next_decision(&mut self, id: WorkloadId, is_traced: bool) -> NextDecision {
+        next_decision(self.state, id, is_traced)
     }
 
     /// Assigns flavors to all pods of a workload, without the search for its final victims.

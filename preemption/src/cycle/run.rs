@@ -8,6 +8,7 @@ use super::nominate::{NominatedEntry, NominationContext};
 use super::order;
 use super::process::{EntryProcessor, ProcessedEntry, TriedFlavors};
 use super::reuse::{known_nomination, reusable_version};
+use crate::ids::NodeId;
 use crate::job::PreemptionLabels;
 use crate::known_nomination::KnownNomination;
 use crate::policy::QueueingStrategy;
@@ -26,13 +27,7 @@ impl State {
         reactivate_after_min_runtime(self, now_s);
         self.cycle = self.cycle.saturating_add(1);
         let mut cycle = heads(self);
-        // Moved out while `decide` borrows the state, and back to reuse the memory.
-        let mut overlay = std::mem::take(&mut self.overlay);
-        let mut overlay_now = std::mem::take(&mut self.overlay_now);
-        let overlays = [&mut overlay, &mut overlay_now];
-        let decided = decide(self, overlays, &cycle.heads, is_traced);
-        (self.overlay, self.overlay_now) = (overlay, overlay_now);
-        for processed in decided {
+        for processed in decide(self, &cycle.heads, is_traced) {
             let ProcessedEntry {
                 mut entry,
                 tried_flavors,
@@ -100,7 +95,7 @@ fn reactivate_after_min_runtime(state: &mut State, now_s: i64) {
 }
 
 /// The heads stay in their queues until they are decided.
-fn heads(state: &State) -> Cycle {
+pub(super) fn heads(state: &State) -> Cycle {
     let mut cycle = Cycle::default();
     let holders = first_holders(&state.holds, &state.workloads);
     // In the order of names, so that ties go to the first name.
@@ -139,7 +134,16 @@ fn heads(state: &State) -> Cycle {
 }
 
 /// Nominates the heads and processes them in order.
-fn decide(
+pub(super) fn decide(state: &mut State, heads: &[Head], is_traced: bool) -> Vec<ProcessedEntry> {
+    // Moved out while the decision borrows the state, and back to reuse the memory.
+    let mut overlay = std::mem::take(&mut state.overlay);
+    let mut overlay_now = std::mem::take(&mut state.overlay_now);
+    let decided = decide_in(state, [&mut overlay, &mut overlay_now], heads, is_traced);
+    (state.overlay, state.overlay_now) = (overlay, overlay_now);
+    decided
+}
+
+fn decide_in(
     state: &State,
     [overlay, overlay_now]: [&mut Overlay; 2],
     heads: &[Head],
@@ -227,14 +231,6 @@ fn finish_entry(state: &mut State, entry: &mut Entry, tried_flavors: TriedFlavor
     };
     let is_pending = reason == RequeueReason::PendingPreemption;
     let forgets_preemptors = state.options.kueue_bugs.forgets_preemptors;
-    let cycle = state.cycle;
-    let generation = state
-        .queues
-        .get(entry.queue.index())
-        .map_or(0, |it| it.generation);
-    let Some(record) = state.workloads.get_mut(id) else {
-        return;
-    };
     // Kueue drops them after a preemption or a deferred fit, and keeps them after a skip.
     let tried_flavors = if is_pending {
         Vec::new()
@@ -242,13 +238,11 @@ fn finish_entry(state: &mut State, entry: &mut Entry, tried_flavors: TriedFlavor
         tried_flavors
     };
     let has_untried_flavors = !tried_flavors.is_empty();
-    record.last_assignment = has_untried_flavors.then(|| {
-        Box::new(LastAssignment {
-            tried_flavors,
-            cycle,
-            generation,
-        })
-    });
+    let last_assignment = last_assignment(state, entry.queue, tried_flavors);
+    let Some(record) = state.workloads.get_mut(id) else {
+        return;
+    };
+    record.last_assignment = last_assignment;
     let (key, class) = (record.queue_key(id), record.equivalence_class());
     let Some(queue) = state.queues.get_mut(entry.queue.index()) else {
         return;
@@ -273,4 +267,23 @@ fn finish_entry(state: &mut State, entry: &mut Entry, tried_flavors: TriedFlavor
         state.inadmissible.insert(&state.tree, entry.queue);
     }
     entry.requeued = Some((reason, to));
+}
+
+/// Where the next search of flavors continues; `None` if it begins again.
+pub(super) fn last_assignment(
+    state: &State,
+    queue: NodeId,
+    tried_flavors: TriedFlavors,
+) -> Option<Box<LastAssignment>> {
+    let generation = state
+        .queues
+        .get(queue.index())
+        .map_or(0, |it| it.generation);
+    (!tried_flavors.is_empty()).then(|| {
+        Box::new(LastAssignment {
+            tried_flavors,
+            cycle: state.cycle,
+            generation,
+        })
+    })
 }

@@ -62,6 +62,17 @@ impl<'a> NodeView<'a> {
         self.queue().map(Queue::pending).unwrap_or_default()
     }
 
+    /// Returns the number of pending workloads of the queue in front of one of them, at most `max`; those out of scope do not
+    /// count. Costs the result and the number of classes of equivalent workloads.
+    #[must_use]
+    pub fn count_ahead(self, id: WorkloadId, max: usize) -> usize {
+        let row = self.state.workloads.get(id);
+        let key = row.map(|it| it.queue_key(id));
+        let queue = self.queue();
+        key.zip(queue)
+            .map_or(0, |(key, queue)| queue.count_ahead(&key, max))
+    }
+
     /// Returns the workloads in backoff, the earliest end first. Kueue counts them among the inadmissible
     /// ones.
     #[must_use]

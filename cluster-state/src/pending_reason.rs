@@ -7,10 +7,11 @@ use lockkeeper_api::Workload;
 use lockkeeper_preemption::{Decision, Entry, SkipReason, State, Victim};
 
 /// All reasons of `QuotaReserved=False`, and the reason of others for metrics.
-pub const PENDING_REASONS: [&str; 8] = [
+pub const PENDING_REASONS: [&str; 9] = [
     PENDING,
     WAITING_FOR_NODES,
     POD_GROUP_INCOMPLETE,
+    MANAGED_EXTERNALLY,
     WAITING_FOR_QUOTA,
     WAITING_FOR_VICTIMS,
     RESOURCE_NOT_COVERED,
@@ -26,6 +27,9 @@ pub const WAITING_FOR_QUOTA: &str = "WaitingForQuota";
 
 /// The reason while pods of the group are missing.
 pub const POD_GROUP_INCOMPLETE: &str = "PodGroupIncomplete";
+
+/// The reason while a controller that may never stop the job manages it.
+pub const MANAGED_EXTERNALLY: &str = "ManagedExternally";
 
 /// The reason if there is quota, but no room on nodes.
 pub const WAITING_FOR_NODES: &str = "WaitingForNodes";

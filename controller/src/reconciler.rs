@@ -57,7 +57,9 @@ pub use input::{Change, Input};
 pub use output::{
     JobRead, ObjectRef, Output, WriteId, WriteOp, WritePurpose, WriteRequest, WriteResult,
 };
+pub(crate) use queue_store::inactive_message;
 pub use settings::Settings;
+pub(crate) use status::pending_reason::namespace_mismatch;
 pub use usage_stats::QuotaUsage;
 
 use self::placement::nominations::{advance_nominations, next_deadline_ms};

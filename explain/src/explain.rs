@@ -12,7 +12,7 @@ use k8s_openapi::jiff::Timestamp;
 use lockkeeper_api::Workload;
 use lockkeeper_api::cluster_queue::StopPolicy;
 use lockkeeper_cluster_state::pending_reason::{INADMISSIBLE, PENDING, not_queued_message};
-use lockkeeper_cluster_state::{NotQueuedReason, WorkloadPhase};
+use lockkeeper_cluster_state::{NotQueuedReason, WorkloadPhase, kept_out};
 use lockkeeper_preemption::{WorkloadId, WorkloadView};
 
 /// The conditions that report an event of the past.
@@ -92,6 +92,13 @@ fn explain_queued(world: &World, key: &str, phase: WorkloadPhase, answer: &mut A
     let Some((mut trial, _)) = trial(world, key, answer) else {
         return;
     };
+    if let Some(condition) = kept_out(&trial.workload) {
+        condition.reason.clone_into(&mut answer.reason);
+        condition.message.clone_into(&mut answer.message);
+        answer.summary = format!("waits: {}", condition.message);
+        answer.quota = requested_quota(&mut trial);
+        return;
+    }
     if let WorkloadPhase::OnHold(until_s) = phase {
         answer.situation = Situation::BackingOff;
         PENDING.clone_into(&mut answer.reason);

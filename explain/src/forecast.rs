@@ -1,9 +1,9 @@
 //! What the scheduler does with a pending workload if nothing changes.
 
 use crate::answer::Forecast;
-use lockkeeper_cluster_state::ClusterState;
 use lockkeeper_cluster_state::pending_reason::{decision_message, decision_reason};
-use lockkeeper_preemption::{Decision, Entry, RequeueDestination, State};
+use lockkeeper_cluster_state::{ClusterState, FlavorSearches};
+use lockkeeper_preemption::{Decision, Entry, State};
 
 /// The most cycles that are run.
 const CYCLES_MAX: usize = 10_000;
@@ -20,9 +20,10 @@ pub(crate) fn forecast(mut cluster: ClusterState, key: &str) -> Forecasted {
     let mut admitted_before = 0_usize;
     let mut reason = None;
     let now_ms = cluster.now_ms();
+    let mut searches = FlavorSearches::default();
     for _ in 0..CYCLES_MAX {
         let cycle = cluster.next_cycle(now_ms, true);
-        let mut has_progress = !cycle.out_of_scope.is_empty();
+        let mut has_progress = cycle.has_reactivated || !cycle.out_of_scope.is_empty();
         for entry in &cycle.entries {
             if cluster.state().workload_name(entry.workload) == key {
                 reason = Some((
@@ -36,9 +37,9 @@ pub(crate) fn forecast(mut cluster: ClusterState, key: &str) -> Forecasted {
                 admitted_before = admitted_before.saturating_add(1);
                 has_progress = true;
             }
-            // The next cycle considers the workload behind it.
-            has_progress |= matches!(entry.requeued, Some((_, RequeueDestination::Inadmissible)));
+            has_progress |= searches.record(cluster.state(), entry);
         }
+        has_progress |= searches.requeue(cluster.state_mut());
         if !has_progress {
             let forecast = Forecast::Waits { admitted_before };
             return Forecasted { forecast, reason };

@@ -13,7 +13,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, Time};
 use k8s_openapi::jiff::Timestamp;
 use lockkeeper_api::foreign::kueue;
 use lockkeeper_api::{ClusterQueue, Cohort, GROUP, LocalQueue, ResourceFlavor, Workload};
-use lockkeeper_cluster_state::{ClusterState, Completeness, workload_key};
+use lockkeeper_cluster_state::{ClusterState, Completeness, apply_reported_status, workload_key};
 use lockkeeper_preemption::Options;
 use lockkeeper_preemption::requeue::RequeueSettings;
 use serde::de::DeserializeOwned;
@@ -388,6 +388,7 @@ fn fill(
         if let Err(error) = cluster.set_workload(Arc::clone(&workload)) {
             report("Workload", key.clone(), error.to_string());
         }
+        apply_reported_status(cluster, &workload);
         workloads.insert(key, workload);
     }
     workloads

@@ -23,9 +23,9 @@ pub(super) const WAITING_FOR_NODES: &str = "WaitingForVictims";
 
 /// Why a workload is pending: reason and message of `QuotaReserved=False`.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct PendingReason {
-    pub(super) reason: &'static str,
-    pub(super) message: String,
+pub(crate) struct PendingReason {
+    pub(crate) reason: &'static str,
+    pub(crate) message: String,
 }
 
 /// What a successful write of a status is recorded as.

@@ -216,7 +216,7 @@ pub(super) fn is_same_object(a: &ObjectMeta, b: &ObjectMeta) -> bool {
 }
 
 /// The message of `Active=False`.
-pub(super) fn inactive_message(queue: &ClusterQueue) -> Option<&str> {
+pub(crate) fn inactive_message(queue: &ClusterQueue) -> Option<&str> {
     let conditions = queue.status.as_ref()?.conditions.as_slice();
     let active = find(conditions, "Active").filter(|it| it.status == "False")?;
     Some(&active.message)

@@ -1,6 +1,5 @@
 //! Scheduling cycles, and the records of their decisions.
 
-use super::cycle_state::CycleState;
 use super::decisions::{revert_admission, revert_decision};
 use super::model::PendingReason;
 use super::output::ObjectRef;
@@ -16,8 +15,7 @@ use lockkeeper_api::Workload;
 use lockkeeper_cluster_state::{PreemptionCause, admission, admission_after_preemption};
 use lockkeeper_preemption::requeue::may_admit;
 use lockkeeper_preemption::{
-    DampingView, Decision, Entry, FlavorAssignment, Mode, RequeueDestination, State, TreeView,
-    Victim,
+    DampingView, Decision, Entry, FlavorAssignment, Mode, State, TreeView, Victim,
 };
 
 /// The most admissions that are withdrawn between two inputs.
@@ -60,7 +58,7 @@ pub(super) fn run_cycle(state: &mut ReconcilerState, now_ms: i64) {
     let mut has_changed = false;
     for entry in &cycle.entries {
         // An entry that becomes inadmissible makes room for the next; a flavor search may continue.
-        has_changed |= continues_search(&mut state.cycle, state.cluster.state(), entry);
+        has_changed |= state.cycle.searches.record(state.cluster.state(), entry);
         state.counters.increment_decision(entry.decision.as_str());
         match &entry.decision {
             // blockAdmission: the next workload is admitted when the pods of this one are ready.
@@ -88,7 +86,7 @@ pub(super) fn run_cycle(state: &mut ReconcilerState, now_ms: i64) {
             _ => update_pending_reason(state, entry),
         }
     }
-    has_changed |= requeue_for_full_search(state);
+    has_changed |= state.cycle.searches.requeue(state.cluster.state_mut());
     // Both change the heads of queues, so the next cycle may decide differently.
     has_changed |= cycle.has_reactivated || !cycle.out_of_scope.is_empty();
     for id in &cycle.out_of_scope {
@@ -96,33 +94,6 @@ pub(super) fn run_cycle(state: &mut ReconcilerState, now_ms: i64) {
         set_pending_reason(state, &key, namespace_mismatch());
     }
     state.cycle.is_due = has_changed;
-}
-
-/// Whether the next cycle may decide differently because of the result of an entry.
-///
-/// An entry that loses its quota to others continues the search at the next flavor, as in Kueue. If that finds
-/// nothing, it would become inadmissible although an earlier flavor may be free by now: it searches all
-/// flavors once more.
-fn continues_search(cycle: &mut CycleState, state: &State, entry: &Entry) -> bool {
-    let id = entry.workload;
-    let is_inadmissible = matches!(entry.requeued, Some((_, RequeueDestination::Inadmissible)));
-    let continues = state.workload_view(id).has_untried_flavors();
-    let has_continued = cycle.continuing_searches.remove(&id);
-    if continues {
-        cycle.continuing_searches.insert(id);
-    }
-    if is_inadmissible && has_continued && cycle.searched_again.insert(id) {
-        cycle.to_requeue.push(id);
-    }
-    is_inadmissible || continues && cycle.continue_search(id)
-}
-
-fn requeue_for_full_search(state: &mut ReconcilerState) -> bool {
-    let workloads = std::mem::take(&mut state.cycle.to_requeue);
-    for id in &workloads {
-        state.cluster.state_mut().reactivate_class_of(*id);
-    }
-    !workloads.is_empty()
 }
 
 fn entry_key(state: &ReconcilerState, entry: &Entry) -> ObjectKey {

@@ -7,8 +7,8 @@ use crate::reconciler::model::{PendingReason, TrackedWorkload};
 use crate::reconciler::state::View;
 use lockkeeper_api::workload::WorkloadStatus;
 use lockkeeper_cluster_state::pending_reason::{
-    INADMISSIBLE, PENDING, PENDING_REASONS, POD_GROUP_INCOMPLETE, RESOURCE_NOT_COVERED,
-    WAITING_FOR_NODES, decision_message, decision_reason, not_queued_message,
+    INADMISSIBLE, MANAGED_EXTERNALLY, PENDING, PENDING_REASONS, POD_GROUP_INCOMPLETE,
+    RESOURCE_NOT_COVERED, WAITING_FOR_NODES, decision_message, decision_reason, not_queued_message,
 };
 use lockkeeper_cluster_state::{WorkloadPhase, uncovered_resources_message};
 use lockkeeper_preemption::{Entry, State};
@@ -108,10 +108,13 @@ fn inadmissible(message: String) -> PendingReason {
 pub(crate) fn pending_reason(view: View<'_>, workload: &TrackedWorkload) -> PendingReason {
     let job = view.model.job_of(workload);
     if let Some(manager) = job.and_then(|it| it.view.foreign_manager.as_ref()) {
-        return inadmissible(format!(
-            "The job is managed by another controller, {manager}, which may never stop it; create the job without \
-             spec.managedBy"
-        ));
+        return PendingReason {
+            reason: MANAGED_EXTERNALLY,
+            message: format!(
+                "The job is managed by another controller, {manager}, which may never stop it; create the job without \
+                 spec.managedBy"
+            ),
+        };
     }
     if let Some(group) = job.filter(|it| it.view.is_incomplete) {
         let mut pods = view.model.pod_groups.pods(&group.view.name);

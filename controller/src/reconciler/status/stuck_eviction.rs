@@ -6,9 +6,7 @@ use crate::reconciler::plan::{Action, Plan, WorkloadAction};
 use crate::reconciler::state::View;
 use lockkeeper_api::Workload;
 use lockkeeper_api::workload::WorkloadStatus;
-
-/// The condition of a workload that holds quota for too long after its eviction.
-pub(crate) const EVICTION_STUCK: &str = "EvictionStuck";
+use lockkeeper_cluster_state::EVICTION_STUCK;
 
 /// The reason of the condition.
 const JOB_NOT_STOPPED: &str = "JobNotStopped";

@@ -194,6 +194,10 @@ pub struct WebhookSettings {
     /// Add the finalizer `lockkeeper.dev/resource-in-use` to ClusterQueues and flavors, so that none is deleted
     /// while in use. Set to false where no `lockkeeper controller` runs, which removes it.
     pub finalizers: bool,
+    /// Warn on the creation of Workloads and of jobs with a queue what the controller will do with them: `runs now on flavor
+    /// a100`, `waits in ClusterQueue q behind 7 workloads`, `would preempt 2 workloads`. Also with `--dry-run=server`. Needs
+    /// the controller, and the right to list and watch namespaces; each replica keeps all Workloads in memory.
+    pub preview: bool,
     /// Limit for request bodies, in bytes, from 65536 (64 KiB) to 67108864 (64 MiB). Larger requests are
     /// rejected with 413.
     #[serde(deserialize_with = "body_limit_bytes")]
@@ -237,6 +241,7 @@ impl Default for WebhookSettings {
             certificates: CertificateSettings::default(),
             foreign_kinds: BTreeSet::new(),
             finalizers: true,
+            preview: false,
             body_limit_bytes: BODY_LIMIT_BYTES_DEFAULT,
             drain_seconds: DRAIN_SECONDS_DEFAULT,
             shutdown_delay_seconds: None,

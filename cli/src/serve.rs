@@ -3,6 +3,7 @@
 mod arguments;
 mod certificates;
 mod otel;
+mod preview;
 mod reload;
 mod startup_message;
 
@@ -133,7 +134,7 @@ async fn serve(
         .saturating_add(loaded.settings.user_rules.iter().count());
     startup_message::print(&addresses, &certificates, &source, rule_count)?;
     let limits = &config.webhook.limits;
-    let app = build_app(loaded.settings.clone(), source, &config.webhook)?;
+    let app = build_app(loaded.settings.clone(), source, config)?;
     let app = app.with_certificate(certificate_probe(&serving.status()));
     let app = Arc::new(traces.attach(app));
     // These tasks run until the runtime ends.
@@ -252,11 +253,8 @@ fn shutdown_delay(config: &Config) -> Duration {
     Duration::from_secs(config.webhook.shutdown_delay_seconds.unwrap_or(usual))
 }
 
-fn build_app(
-    settings: Settings,
-    source: ObjectSource,
-    webhook: &WebhookSettings,
-) -> Result<AppState, Error> {
+fn build_app(settings: Settings, source: ObjectSource, config: &Config) -> Result<AppState, Error> {
+    let webhook = &config.webhook;
     let body_limit_bytes = usize::try_from(webhook.body_limit_bytes)?;
     Ok(match source {
         ObjectSource::Cluster(clients) => {
@@ -264,9 +262,14 @@ fn build_app(
             let lag_max = webhook.limits.stores_lag_max_milliseconds.milliseconds();
             let readiness =
                 stores::start_watches(&clients, &index, lag_max, &webhook.foreign_kinds);
+            let preview = webhook.preview.then(|| preview::start(&clients, config));
             let live = Box::new(ApiServerLookup::new(clients.requests));
-            AppState::connected(settings, index, readiness, live, body_limit_bytes)
-                .with_negative_cache(NegativeCache::from(&webhook.limits))
+            let app = AppState::connected(settings, index, readiness, live, body_limit_bytes)
+                .with_negative_cache(NegativeCache::from(&webhook.limits));
+            match preview {
+                Some(preview) => app.with_preview(preview),
+                None => app,
+            }
         }
         ObjectSource::Folder(_, index) => AppState::offline(settings, *index, body_limit_bytes),
         ObjectSource::Empty => AppState::offline(settings, Index::default(), body_limit_bytes),

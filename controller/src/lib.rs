@@ -7,6 +7,7 @@
 
 pub mod job_adapters;
 mod key;
+pub mod preview;
 mod reconciler;
 mod runtime;
 
@@ -17,4 +18,4 @@ pub use reconciler::{
     adoption_admission_patch, adoption_label_patch, adoption_manifest, adoption_state,
     manifest_of_job,
 };
-pub use runtime::{Health, LeaseSettings, LeaseTiming, RunError, RunSettings, run};
+pub use runtime::{Health, LeaseSettings, LeaseTiming, LivePreview, RunError, RunSettings, run};

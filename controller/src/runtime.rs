@@ -6,6 +6,7 @@ mod kind_discovery;
 mod leader_election;
 mod leadership_gate;
 mod lease;
+mod live_preview;
 mod metric_labels;
 mod metrics;
 mod watch;
@@ -15,6 +16,7 @@ mod writer;
 pub use event_loop::{Health, RunSettings, run};
 pub use leader_election::LeaseSettings;
 pub use lease::LeaseTiming;
+pub use live_preview::LivePreview;
 
 /// An error at the start of the controller.
 #[derive(Debug, thiserror::Error)]

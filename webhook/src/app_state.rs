@@ -2,6 +2,7 @@
 
 use crate::live_lookup::{LiveLookup, NegativeCache, ObjectLookup};
 use crate::metrics::{CertificateProbe, Metrics};
+use crate::preview::AdmissionPreview;
 use crate::stores::StoreReadiness;
 use arc_swap::ArcSwap;
 use lockkeeper_conversion::Converters;
@@ -20,6 +21,7 @@ pub struct AppState {
     pub(crate) body_limit_bytes: usize,
     pub(crate) metrics: Metrics,
     pub(crate) converters: Converters,
+    pub(crate) preview: Option<Box<dyn AdmissionPreview>>,
     #[cfg(feature = "otel")]
     pub(crate) tracer: Option<opentelemetry_sdk::trace::SdkTracer>,
 }
@@ -68,6 +70,7 @@ impl AppState {
             readiness,
             body_limit_bytes,
             converters: Converters::default(),
+            preview: None,
             #[cfg(feature = "otel")]
             tracer: None,
         }
@@ -87,6 +90,13 @@ impl AppState {
     #[must_use]
     pub fn with_converters(mut self, converters: Converters) -> Self {
         self.converters = converters;
+        self
+    }
+
+    /// Adds previews to the warnings of objects that are created.
+    #[must_use]
+    pub fn with_preview(mut self, preview: Box<dyn AdmissionPreview>) -> Self {
+        self.preview = Some(preview);
         self
     }
 

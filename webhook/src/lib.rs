@@ -29,6 +29,7 @@ mod json_text;
 mod metric_labels;
 mod object_identity;
 mod peer_shares;
+pub mod preview;
 mod request_observer;
 mod request_view;
 mod review_context;

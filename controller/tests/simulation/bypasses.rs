@@ -183,7 +183,7 @@ fn workload_deleted_by_hand_keeps_quota_in_use() {
 }
 
 #[test]
-fn job_with_foreign_manager_is_inadmissible() {
+fn job_with_foreign_manager_is_not_admitted() {
     let mut stage = Fixture::new(RequeueSettings::default(), 4);
     let mut squat = job("squat", "high");
     squat["spec"]["managedBy"] = json!("example.com/none");
@@ -191,7 +191,7 @@ fn job_with_foreign_manager_is_inadmissible() {
     stage.advance(10_000);
     let message = "The job is managed by another controller, example.com/none, which may never stop it; create the job \
                    without spec.managedBy";
-    let expected = format!("QuotaReserved=False Inadmissible: {message}");
+    let expected = format!("QuotaReserved=False ManagedExternally: {message}");
     assert_eq!(stage.conditions("squat"), [expected]);
     assert!(is_suspended(&stage, "squat"));
     start(&mut stage, "other", "low");

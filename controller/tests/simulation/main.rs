@@ -39,6 +39,7 @@ mod placed_at_random;
 mod placed_workloads;
 mod pod_groups;
 mod pods;
+mod previews;
 mod process;
 mod queue_admins;
 mod queued_pods;
@@ -54,7 +55,10 @@ mod user_history;
 mod users;
 mod write;
 
+use previews::Comparison;
+use simulation::RunResult;
 use simulation::Simulation;
+use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -70,7 +74,7 @@ fn env_number(name: &str) -> Option<u64> {
     Some(value.parse().expect("a number"))
 }
 
-fn run_seed(seed: u64, is_logged: bool) -> Result<u64, String> {
+fn run_seed(seed: u64, is_logged: bool) -> Result<RunResult, String> {
     let run = || Simulation::new(seed, is_logged).run();
     match catch_unwind(AssertUnwindSafe(run)) {
         Ok(result) => result,
@@ -93,6 +97,7 @@ fn every_seed_keeps_invariants_and_becomes_quiescent() {
     let end = first + env_number("LOCKKEEPER_SEEDS").unwrap_or(SEEDS);
     let next = AtomicU64::new(first);
     let writes = AtomicU64::new(0);
+    let previews = Mutex::new(BTreeMap::<Comparison, u64>::new());
     let found = AtomicUsize::new(0);
     let failures = Mutex::new(Vec::new());
     let threads = std::thread::available_parallelism().map_or(1, usize::from);
@@ -105,7 +110,10 @@ fn every_seed_keeps_invariants_and_becomes_quiescent() {
                         return;
                     }
                     match run_seed(seed, false) {
-                        Ok(done) => drop(writes.fetch_add(done, Ordering::Relaxed)),
+                        Ok(run) => {
+                            writes.fetch_add(run.writes, Ordering::Relaxed);
+                            *previews.lock().unwrap().entry(run.preview).or_default() += 1;
+                        }
                         Err(why) => {
                             found.fetch_add(1, Ordering::Relaxed);
                             failures.lock().unwrap().push((seed, why));
@@ -127,5 +135,21 @@ fn every_seed_keeps_invariants_and_becomes_quiescent() {
         })
         .collect();
     assert!(reports.is_empty(), "{}", reports.join("\n"));
-    println!("{} writes in {} runs", writes.into_inner(), end - first);
+    let previews = previews.into_inner().unwrap();
+    println!(
+        "{} writes in {} runs; previews: {previews:?}",
+        writes.into_inner(),
+        end - first
+    );
+    if first == 0 && end >= SEEDS {
+        let count = |it: Comparison| previews.get(&it).copied().unwrap_or_default();
+        for it in Comparison::COMPARED {
+            assert!(count(it) > 0, "no preview was {it:?}");
+        }
+        let not_compared = count(Comparison::Interrupted) + count(Comparison::Damped);
+        assert!(
+            not_compared * 50 < end,
+            "{not_compared} previews were not compared"
+        );
+    }
 }

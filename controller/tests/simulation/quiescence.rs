@@ -152,7 +152,7 @@ impl Simulation {
         }
         if self.has_foreign_manager(workload) {
             let reason = &quota_reserved.unwrap()["reason"];
-            return if reason == "Inadmissible" {
+            return if reason == "ManagedExternally" {
                 Ok(())
             } else {
                 Err(format!("{name} is managed by another controller: {reason}"))

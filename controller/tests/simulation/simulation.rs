@@ -4,6 +4,7 @@ use crate::api::Api;
 use crate::invariants::InvariantChecker;
 use crate::jobs::JOB;
 use crate::objects;
+use crate::previews::Comparison;
 use crate::process::ControllerProcess;
 use crate::queued_pods::POD;
 use crate::quota::Limits;
@@ -41,6 +42,14 @@ pub struct InFlight {
     pub observed_version: u64,
     /// The newest version when it began.
     pub begun_at_version: u64,
+}
+
+/// The result of a run.
+#[derive(Debug)]
+pub struct RunResult {
+    /// The number of writes by controllers.
+    pub writes: u64,
+    pub preview: Comparison,
 }
 
 pub struct Simulation {
@@ -192,7 +201,8 @@ impl Simulation {
         }
     }
 
-    pub fn run(mut self) -> Result<u64, String> {
+    /// Runs until nothing is left to do, and compares a preview.
+    pub fn run(mut self) -> Result<RunResult, String> {
         let settings = format!("{:?}", self.settings);
         self.log(|| settings);
         let mut steps = 0;
@@ -218,11 +228,15 @@ impl Simulation {
             self.log(|| self.describe_leaders());
         }
         result?;
-        Ok(self.invariants.writes)
+        let preview = self.check_preview()?;
+        Ok(RunResult {
+            writes: self.invariants.writes,
+            preview,
+        })
     }
 
     /// Whether nothing is left to do within this time.
-    fn run_until_quiescent(&mut self, ms: i64) -> Result<bool, String> {
+    pub fn run_until_quiescent(&mut self, ms: i64) -> Result<bool, String> {
         let begin_ms = self.api.now_ms;
         for _ in 0..STEPS_MAX {
             if self.api.now_ms - begin_ms > ms {

@@ -53,9 +53,13 @@ impl Simulation {
         };
         let job = objects::job(&mut self.rng, &name);
         self.log(|| format!("user creates {job}"));
-        let key = ObjectKey::new(NAMESPACE, &name);
+        self.create_given_job(&ObjectKey::new(NAMESPACE, &name), job);
+    }
+
+    /// Creates a job, unless one of its name exists.
+    pub fn create_given_job(&mut self, key: &ObjectKey, job: Value) {
         if self.api.create(JOB, job).is_ok() {
-            let job = &self.api.get(JOB, &key).unwrap();
+            let job = &self.api.get(JOB, key).unwrap();
             let truth = (
                 job["spec"]["template"].clone(),
                 number(job, "/spec/parallelism"),

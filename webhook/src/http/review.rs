@@ -15,6 +15,7 @@ use crate::route::{Route, has_user_rules, validate_user_rules};
 use crate::trace::ReviewStep;
 use axum::body::Bytes;
 use lockkeeper_api::GROUP;
+use lockkeeper_policies::rule::Operation;
 use lockkeeper_policies::settings::Settings;
 use std::sync::Arc;
 use tokio::time::Instant;
@@ -59,7 +60,7 @@ impl ReviewTask {
         let Some(outcome) = outcome.transpose()? else {
             return task.timeout_response();
         };
-        let response = match (&task.received.app.live_lookup, outcome.retry) {
+        let mut response = match (&task.received.app.live_lookup, outcome.retry) {
             (Some(live), Some(retry)) => {
                 let lookup = task.received.trace.begin(ReviewStep::Lookup);
                 let results = live.fetch(retry.missed_lookups.clone(), deadline).await;
@@ -77,6 +78,11 @@ impl ReviewTask {
             }
             _ => outcome.response,
         };
+        if let Some(preview) = outcome.preview
+            && response.allowed()
+        {
+            response.warn(preview);
+        }
         let bytes = response.encode().map_err(HttpError::Encoding)?;
         Ok(bytes.into())
     }
@@ -100,12 +106,29 @@ impl ReviewTask {
         envelope.end();
         let no_results = LookupResults::new();
         let context = self.context(&no_results);
-        let outcome = evaluate_at_endpoint(&context, self.endpoint, &review, &request);
+        let mut outcome = evaluate_at_endpoint(&context, self.endpoint, &review, &request);
+        outcome.preview = self.preview(&request, &outcome.response);
         // The response before a retry is not sent, so it is not counted either.
         if outcome.retry.is_none() || self.received.app.live_lookup.is_none() {
             self.record(&request, &outcome.response);
         }
         Ok(outcome)
+    }
+
+    /// The preview of an object that is created, if the rules allow it.
+    fn preview(
+        &self,
+        request: &AdmissionRequest<'_>,
+        response: &AdmissionResponse,
+    ) -> Option<String> {
+        let preview = self.received.app.preview.as_ref()?;
+        let is_created = self.endpoint == Endpoint::Validate
+            && request.operation() == Some(Operation::Create)
+            && request.sub_resource.as_deref().is_none_or(str::is_empty);
+        if !is_created || !response.allowed() {
+            return None;
+        }
+        preview.preview(request.object?)
     }
 
     /// Evaluates the rules again, on the objects that [`Self::evaluate`] decoded.

@@ -1,0 +1,9 @@
+//! Warnings that state what the controller will do with an object that is being created.
+
+/// Predicts what the controller will do with an object.
+pub trait AdmissionPreview: Send + Sync {
+    /// A warning for the user who creates an object, given as JSON. `None` for objects that are not queued, and if the answer
+    /// is not known at once. The text is shown to any user who may create the object: it names no object that only others may
+    /// read. It is called while a request waits, and must not ask the API server.
+    fn preview(&self, object: &str) -> Option<String>;
+}

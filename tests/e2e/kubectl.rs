@@ -152,6 +152,16 @@ impl KubectlOutput {
         reply
     }
 
+    /// Returns the output if kubectl succeeded without a warning other than a preview.
+    #[track_caller]
+    pub fn expect_accepted_with_preview(self) -> Self {
+        let reply = self.expect_accepted();
+        let mut lines = reply.stderr.lines();
+        let is_expected = lines.all(|it| it.starts_with("Warning: preview: "));
+        assert!(is_expected, "kubectl {}:\n{}", reply.command, reply.stderr);
+        reply
+    }
+
     /// Returns the output if the API server rejected the request.
     #[track_caller]
     pub fn expect_rejected(self) -> Self {

@@ -20,6 +20,7 @@ mod pods;
 mod pods_ready;
 mod preemption;
 mod preemption_loops;
+mod previews;
 mod probes;
 mod proxy_faults;
 mod quota_use;
@@ -53,6 +54,7 @@ pub fn scenarios() -> Vec<Scenario> {
     add("jobs", &jobs::TRIALS);
     add("adopt", &adopt::TRIALS);
     add("explain", &explain::TRIALS);
+    add("previews", &previews::TRIALS);
     add("statistics", &statistics::TRIALS);
     add("bad input", &bad_input::TRIALS);
     add("tenant", &tenant::TRIALS);

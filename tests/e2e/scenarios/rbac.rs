@@ -116,7 +116,7 @@ fn rights_are_sufficient(stage: &mut Fixture, protocol: Protocol) {
     stage.cluster_mut().install_jobset();
     kubectl
         .apply(CLUSTER_OBJECTS, &[])
-        .expect_accepted_without_warning();
+        .expect_accepted_with_preview();
     let folder = stage.new_folder();
     let controller = ControllerProcess::start(stage.cluster().controller(), &folder);
     wait_until(&kubectl, LEASE, "it is held", |lease| {
@@ -149,7 +149,7 @@ fn rights_are_sufficient(stage: &mut Fixture, protocol: Protocol) {
 /// The pod starts, and is deleted when its Workload is deactivated.
 #[track_caller]
 pub fn pod(kubectl: &Kubectl) {
-    kubectl.apply(POD, &[]).expect_accepted_without_warning();
+    kubectl.apply(POD, &[]).expect_accepted_with_preview();
     wait_until(kubectl, "pod serve -n team", "it runs", |pod| {
         pod["status"]["phase"] == "Running"
     });
@@ -177,9 +177,7 @@ pub fn job(kubectl: &Kubectl) {
     let job = "job train -n team";
     let mut manifest = manifests::job("train", Some("main"), None);
     manifest.push_str("          resources: {requests: {cpu: 1}}\n");
-    kubectl
-        .apply(&manifest, &[])
-        .expect_accepted_without_warning();
+    kubectl.apply(&manifest, &[]).expect_accepted_with_preview();
     wait_until(kubectl, job, "it runs", |job| job["status"]["ready"] == 1);
     // Kubernetes has a kind with the same name.
     let workloads = kubectl.get(&["workloads.lockkeeper.dev", "-n", "team"]);
@@ -220,13 +218,13 @@ pub fn job_set(kubectl: &Kubectl) {
 pub fn preempt_on_node(kubectl: &Kubectl) {
     kubectl
         .apply(FILLING_POD, &[])
-        .expect_accepted_without_warning();
+        .expect_accepted_with_preview();
     wait_until(kubectl, "pod filling -n dev", "it runs", |pod| {
         pod["status"]["phase"] == "Running"
     });
     kubectl
         .apply(PLACED_POD, &[])
-        .expect_accepted_without_warning();
+        .expect_accepted_with_preview();
     run(
         kubectl,
         "wait --for=delete --timeout=90s pod/filling -n dev",

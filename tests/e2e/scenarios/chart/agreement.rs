@@ -13,7 +13,8 @@ use crate::lockkeeper;
 use crate::scenarios::without_cluster::StandaloneTrial;
 
 /// Values with every feature that needs a right.
-pub const ALL_RIGHTS: &str = "foreignKinds: [koordinator, kueue]\n";
+pub const ALL_RIGHTS: &str =
+    "foreignKinds: [koordinator, kueue]\nconfig: {webhook: {preview: true}}\n";
 
 pub fn trials_without_cluster() -> Vec<StandaloneTrial> {
     let trial = |name, run| StandaloneTrial { name, run };

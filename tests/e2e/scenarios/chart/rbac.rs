@@ -77,7 +77,7 @@ pub fn granted_rights_are_used() {
         &Helm::on_cluster(&folder.join("helm"), kubectl.kubeconfig()),
     );
 
-    let config = "webhook: {foreignKinds: [koordinator, kueue]}\n";
+    let config = "webhook: {foreignKinds: [koordinator, kueue], preview: true}\n";
     let begun =
         CertificateServer::start_unready_as(cluster.server(), folder.join("webhook"), config, &[]);
     let mut server = CertificateServer::wait(begun);
@@ -228,7 +228,7 @@ fn wait_until_webhook_called(kubectl: &Kubectl) {
 fn exercise_rights(kubectl: &Kubectl) {
     kubectl
         .apply(CLUSTER_OBJECTS, &[])
-        .expect_accepted_without_warning();
+        .expect_accepted_with_preview();
     controlled::wait_until(kubectl, controlled::LEASE, "it is held", |lease| {
         lease["spec"]["holderIdentity"].is_string()
     });
@@ -289,7 +289,7 @@ fn trigger_lookups(kubectl: &Kubectl) {
     // On an empty cluster there are no references.
     let theirs = "kueue.x-k8s.io/v1beta2";
     let known = EXISTING_OBJECTS.replace("GROUP", theirs);
-    kubectl.apply(&known, &[]).expect_accepted_without_warning();
+    kubectl.apply(&known, &[]).expect_accepted_with_preview();
     for group in ["lockkeeper.dev/v1alpha1", theirs] {
         let objects = MISSING_REFERENCES.replace("GROUP", group);
         let reply = kubectl.apply(&objects, &["--dry-run=server"]);

@@ -151,7 +151,7 @@ fn foreign_manager(stage: &mut Fixture) {
     let (mut site, kubectl) = open(stage);
     let squat = json!({"spec": {"managedBy": "example.com/none"}});
     submit(&kubectl, "squat", "qa", 16, &squat);
-    let workload = site.wait_until_pending("squat", "Inadmissible");
+    let workload = site.wait_until_pending("squat", "ManagedExternally");
     let message = render::message(&workload, "QuotaReserved");
     assert!(message.contains("example.com/none"), "{message}");
     // The owner of the quota, and both priorities in the queue of the squatter, are not affected.

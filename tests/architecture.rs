@@ -46,6 +46,15 @@ const ALLOWED_DEPENDENCIES: &[(&str, &[&str])] = &[
         ],
     ),
     (
+        "lockkeeper-decision-log",
+        &[
+            "lockkeeper-api",
+            "lockkeeper-cluster-state",
+            "lockkeeper-explain",
+            "lockkeeper-preemption",
+        ],
+    ),
+    (
         "lockkeeper-doctor",
         &[
             "lockkeeper-api",
@@ -80,6 +89,7 @@ const ALLOWED_DEPENDENCIES: &[(&str, &[&str])] = &[
             "lockkeeper-policies",
             "lockkeeper-preemption",
             "lockkeeper-cluster-state",
+            "lockkeeper-decision-log",
             "lockkeeper-kube-support",
         ],
     ),
@@ -119,6 +129,7 @@ const ALLOWED_DEPENDENCIES: &[(&str, &[&str])] = &[
             "lockkeeper-check",
             "lockkeeper-controller",
             "lockkeeper-crdgen",
+            "lockkeeper-decision-log",
             "lockkeeper-doctor",
             "lockkeeper-explain",
             "lockkeeper-kube-support",
@@ -144,6 +155,7 @@ const PURE_CRATES: &[&str] = &[
     "lockkeeper-cluster-state",
     "lockkeeper-scenario",
     "lockkeeper-explain",
+    "lockkeeper-decision-log",
     "lockkeeper-doctor",
 ];
 const IMPURE: &[&str] = &[

@@ -15,17 +15,23 @@ use axum::routing::get;
 use clap::Args;
 use lockkeeper_api::config::{Config, OptionalListen};
 use lockkeeper_cluster_state::settings;
-use lockkeeper_controller::{Health, LeaseSettings, LeaseTiming, RunSettings, Settings};
+use lockkeeper_controller::{
+    DecisionLogTarget, Health, LeaseSettings, LeaseTiming, RunSettings, Settings,
+};
+use lockkeeper_decision_log::LogHeader;
 use lockkeeper_kube_support::api_client::ApiClients;
 use lockkeeper_kube_support::probe_server::{ProbeServerLimits, serve_on_own_thread};
 use lockkeeper_policies::settings::Settings as Rules;
 use std::env;
-use std::io::Write;
+use std::io::{Write, stderr};
 use std::path::PathBuf;
 use std::process;
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use tokio::net::TcpListener;
+
+/// The name of standard output as the file of the decision log.
+const STANDARD_OUTPUT: &str = "-";
 
 /// The content type of the metrics.
 const OPENMETRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
@@ -67,6 +73,10 @@ struct ControllerArguments {
     #[arg(long)]
     no_leader_election: bool,
 
+    /// Write every decision to this file, for `lockkeeper replay` and `lockkeeper log`; `-` is standard output
+    #[arg(long, value_name = "FILE")]
+    decision_log: Option<String>,
+
     /// Address of /livez, /readyz and /metrics, or `off` [default: 127.0.0.1:9446]
     #[arg(long, value_name = "ADDRESS")]
     control_listen: Option<OptionalListen>,
@@ -88,7 +98,10 @@ pub(crate) struct ServeArguments {
 
 impl ControllerArguments {
     fn is_any_set(&self) -> bool {
-        self.dry_run || self.no_leader_election || self.control_listen.is_some()
+        self.dry_run
+            || self.no_leader_election
+            || self.control_listen.is_some()
+            || self.decision_log.is_some()
     }
 
     fn apply(&self, config: &mut Config) {
@@ -96,6 +109,9 @@ impl ControllerArguments {
         controller.dry_run |= self.dry_run;
         if self.no_leader_election {
             controller.leader_election.enable = false;
+        }
+        if let Some(file) = &self.decision_log {
+            controller.decision_log.file = Some(file.clone());
         }
         if let Some(listen) = &self.control_listen {
             controller.listen = listen.clone();
@@ -127,8 +143,8 @@ pub(crate) fn run_serve(arguments: &ServeArguments) -> Result<(), Failure> {
     if !arguments.with_controller {
         if arguments.controller.is_any_set() {
             return Err(Failure::Usage(anyhow!(
-                "--dry-run, --no-leader-election and --control-listen have no effect without the controller; \
-                 add --with-controller or remove them"
+                "--dry-run, --no-leader-election, --decision-log and --control-listen have no effect without the \
+                 controller; add --with-controller or remove them"
             )));
         }
         return serve::run(&arguments.serve);
@@ -190,7 +206,13 @@ async fn clients(kubeconfig: Option<PathBuf>) -> Result<ApiClients, Error> {
 
 /// Prints the startup message. Programs parse the first line: it does not change.
 fn print_startup_message(config: &Config, port: Option<&TcpListener>) -> Result<(), Error> {
-    let mut out = StandardOutput::new();
+    // The decision log has standard output for itself.
+    let is_log = config.controller.decision_log.file.as_deref() == Some(STANDARD_OUTPUT);
+    let mut out: Box<dyn Write> = if is_log {
+        Box::new(stderr())
+    } else {
+        Box::new(StandardOutput::new())
+    };
     match port {
         Some(port) => writeln!(
             out,
@@ -244,16 +266,30 @@ fn run_settings(config: &Config, rules: Rules) -> RunSettings {
             finished_retention_ms: controller
                 .finished_workload_retention_seconds
                 .map(|it| ms(it.seconds())),
+            has_decision_log: controller.decision_log.file.is_some(),
             template_bytes_max: TEMPLATE_BYTES_MAX,
             job_kinds: Vec::new(),
             seed: u64::try_from(unix_time().as_millis()).unwrap_or(1),
-            instance: identity,
+            instance: identity.clone(),
         },
+        decision_log: decision_log(config, &identity),
         lease,
         job_spec_max_bytes: controller.job_spec_max_bytes.count(),
         is_dry_run: controller.dry_run,
         shutdown: controller.shutdown_seconds.seconds(),
     }
+}
+
+/// The decision log, if there is one.
+fn decision_log(config: &Config, identity: &str) -> Option<DecisionLogTarget> {
+    let given = &config.controller.decision_log;
+    let file = given.file.as_deref()?;
+    Some(DecisionLogTarget {
+        file: (file != STANDARD_OUTPUT).then(|| PathBuf::from(file)),
+        file_bytes_max: given.file_bytes_max.get(),
+        files_max: given.files_max.count(),
+        header: LogHeader::new(env!("CARGO_PKG_VERSION"), identity, config),
+    })
 }
 
 /// The most bytes of pod templates that the controller keeps as text: those of some thousand jobs that are about to

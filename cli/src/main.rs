@@ -5,6 +5,7 @@ mod certificate;
 mod check;
 mod configuration;
 mod controller;
+mod decision_log;
 mod diff;
 mod doctor;
 mod dump;
@@ -105,6 +106,14 @@ enum Command {
     /// Write the objects that explain reads, reduced, to attach them to an issue
     #[command(after_long_help = QUERY_EXIT_CODES)]
     Dump(Box<dump::Arguments>),
+    /// Decide again what a decision log records, and report the first difference
+    #[command(after_long_help = decision_log::EXIT_CODES)]
+    Replay(decision_log::ReplayArguments),
+    /// Read a decision log
+    Log {
+        #[command(subcommand)]
+        command: decision_log::LogCommand,
+    },
     /// Simulate jobs in queues, and compare configurations
     Simulate(simulate::Arguments),
     /// List the rules, or print the page of a rule
@@ -178,6 +187,11 @@ fn main() -> ExitCode {
         Command::Stop(arguments) => stop::run_stop(&arguments),
         Command::Resume(arguments) => stop::run_resume(&arguments),
         Command::Dump(arguments) => dump::run(&arguments),
+        Command::Replay(arguments) => match decision_log::run_replay(&arguments) {
+            Ok(code) => return code,
+            Err(failure) => Err(failure),
+        },
+        Command::Log { command } => decision_log::run_log(&command),
         Command::Simulate(arguments) => simulate::run(&arguments),
         Command::Completions(arguments) => shell_integration::completions(&arguments),
         Command::Man(arguments) => shell_integration::write_man_pages(&arguments),

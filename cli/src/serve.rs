@@ -263,6 +263,7 @@ fn build_app(settings: Settings, source: ObjectSource, config: &Config) -> Resul
             let readiness =
                 stores::start_watches(&clients, &index, lag_max, &webhook.foreign_kinds);
             let preview = webhook.preview.then(|| preview::start(&clients, config));
+            let preview = preview.transpose()?;
             let live = Box::new(ApiServerLookup::new(clients.requests));
             let app = AppState::connected(settings, index, readiness, live, body_limit_bytes)
                 .with_negative_cache(NegativeCache::from(&webhook.limits));

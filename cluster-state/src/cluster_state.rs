@@ -1,6 +1,9 @@
 //! All objects of a cluster, kept up to date in the core's state.
 
 use crate::error::{ObjectError, ObjectProblem, Subject, object_key};
+use crate::journal::{
+    ClusterEvent, Journal, ObjectChange, cycle_record, record, record_object, workload_event,
+};
 use crate::object_store::{
     ClusterQueueEntry, Completeness, Labels, LocalQueueKey, ObjectStore, PriorityClassEntry,
 };
@@ -25,10 +28,11 @@ pub struct ClusterState {
     state: State,
     settings: RequeueSettings,
     now_ms: i64,
-    objects: ObjectStore,
-    workloads: WorkloadStore,
+    pub(crate) objects: ObjectStore,
+    pub(crate) workloads: WorkloadStore,
     quota_totals: OverflowGuard,
     reserved_totals: OverflowGuard,
+    pub(crate) journal: Option<Journal>,
 }
 
 impl ClusterState {
@@ -46,6 +50,7 @@ impl ClusterState {
             workloads: WorkloadStore::default(),
             quota_totals: OverflowGuard::default(),
             reserved_totals: OverflowGuard::default(),
+            journal: None,
         }
     }
 
@@ -97,12 +102,14 @@ impl ClusterState {
         // Like Kueue's cache, which assumes an admission until the API server has it.
         let keys = admitted.map(|it| WorkloadKey::from(self.state.workload_name(it.workload)));
         self.workloads.assumed.extend(keys);
+        record(self, |it| ClusterEvent::Cycle(cycle_record(it, &cycle)));
         cycle
     }
 
     /// Makes a workload (`namespace/name`) pending again, after its admission could not be written.
     pub fn revert_admission(&mut self, key: &str) {
         if self.workloads.assumed.remove(key) {
+            record(self, |_| ClusterEvent::AdmissionReverted(key.to_owned()));
             self.sync().sync(key);
         }
     }
@@ -115,6 +122,8 @@ impl ClusterState {
             let stored = self.workloads.key(key);
             self.workloads.assumed.remove(key);
             self.workloads.held_until.insert(stored, until_s);
+            let workload = key.to_owned();
+            record(self, |_| ClusterEvent::Held { workload, until_s });
             self.sync().sync(key);
         }
     }
@@ -143,6 +152,7 @@ impl ClusterState {
                 && flavor_names(&old.spec) == flavor_names(&queue.spec)
                 && covered_resources(&old.spec) == covered_resources(&queue.spec)
         });
+        record_object(self, |_| ObjectChange::ClusterQueue(Arc::clone(&queue)));
         let selector = selector(&queue)?;
         let is_active = self.objects.is_active(&queue);
         let spec = queue_spec(&queue, &mut self.state, is_active)?;
@@ -173,6 +183,7 @@ impl ClusterState {
 
     /// Removes a ClusterQueue. Its workloads stay pending until it exists again.
     pub fn remove_cluster_queue(&mut self, name: &str) {
+        record_object(self, |_| ObjectChange::ClusterQueueRemoved(name.to_owned()));
         self.state.remove_queue(name);
         self.quota_totals.remove(&format!("ClusterQueue {name}"));
         if self.objects.cluster_queues.remove(name).is_some() {
@@ -190,6 +201,7 @@ impl ClusterState {
         if self.objects.cohorts.get(&name) == Some(&cohort.spec) {
             return Ok(());
         }
+        record_object(self, |_| ObjectChange::Cohort(Box::new(cohort.clone())));
         let spec = cohort_spec(cohort, &mut self.state)?;
         let amounts = spec.quotas.iter().map(|(of, quota)| (of.resource, *quota));
         let amounts = object_totals(amounts.flat_map(|it| limit_amounts(&it)));
@@ -205,6 +217,7 @@ impl ClusterState {
 
     /// Removes a Cohort. Its members stay in one cohort.
     pub fn remove_cohort(&mut self, name: &str) {
+        record_object(self, |_| ObjectChange::CohortRemoved(name.to_owned()));
         self.state.remove_cohort(name);
         self.quota_totals.remove(&format!("Cohort {name}"));
         self.objects.cohorts.remove(name);
@@ -214,6 +227,9 @@ impl ClusterState {
     pub fn set_resource_flavor(&mut self, flavor: &ResourceFlavor) {
         let name = object_key(&flavor.metadata);
         if self.objects.flavors.get(&name) != Some(&flavor.spec) {
+            record_object(self, |_| {
+                ObjectChange::ResourceFlavor(Box::new(flavor.clone()))
+            });
             let flavors = &mut self.objects.flavors;
             flavors.insert(name.clone(), flavor.spec.clone());
             refresh_flavor(self, &name);
@@ -223,6 +239,9 @@ impl ClusterState {
     /// Removes a `ResourceFlavor`.
     pub fn remove_resource_flavor(&mut self, name: &str) {
         if self.objects.flavors.remove(name).is_some() {
+            record_object(self, |_| {
+                ObjectChange::ResourceFlavorRemoved(name.to_owned())
+            });
             refresh_flavor(self, name);
         }
     }
@@ -235,6 +254,7 @@ impl ClusterState {
             name.clone().unwrap_or_default(),
         );
         if self.objects.local_queues.get(&key) != Some(&queue.spec) {
+            record_object(self, |_| ObjectChange::LocalQueue(Box::new(queue.clone())));
             let local_queues = &mut self.objects.local_queues;
             local_queues.insert(key.clone(), queue.spec.clone());
             let keys = self.workloads.keys_in_local_queue(&key);
@@ -246,6 +266,11 @@ impl ClusterState {
     pub fn remove_local_queue(&mut self, namespace: &str, name: &str) {
         let key = (namespace.to_owned(), name.to_owned());
         if self.objects.local_queues.remove(&key).is_some() {
+            let (namespace, name) = key.clone();
+            record_object(self, |_| ObjectChange::LocalQueueRemoved {
+                namespace,
+                name,
+            });
             let keys = self.workloads.keys_in_local_queue(&key);
             self.sync().sync_all(&keys);
         }
@@ -254,6 +279,11 @@ impl ClusterState {
     /// Adds or updates a namespace with its labels.
     pub fn set_namespace(&mut self, name: &str, labels: Labels) {
         if self.objects.namespaces.get(name) != Some(&labels) {
+            let (namespace, added) = (name.to_owned(), labels.clone());
+            record_object(self, |_| ObjectChange::Namespace {
+                name: namespace,
+                labels: added,
+            });
             self.objects.namespaces.insert(name.to_owned(), labels);
             let keys = self.workloads.keys_in_namespace(name);
             self.sync().sync_all(&keys);
@@ -263,6 +293,7 @@ impl ClusterState {
     /// Removes a namespace.
     pub fn remove_namespace(&mut self, name: &str) {
         if self.objects.namespaces.remove(name).is_some() {
+            record_object(self, |_| ObjectChange::NamespaceRemoved(name.to_owned()));
             let keys = self.workloads.keys_in_namespace(name);
             self.sync().sync_all(&keys);
         }
@@ -280,6 +311,9 @@ impl ClusterState {
         let name = object_key(&class.metadata);
         let before = classes.insert(name.clone(), entry);
         if before != Some(entry) {
+            record_object(self, |_| {
+                ObjectChange::PriorityClass(Box::new(class.clone()))
+            });
             let is_default = entry.is_default || before.is_some_and(|it| it.is_default);
             let keys = self.workloads.keys_using_priority_class(&name, is_default);
             self.sync().sync_all(&keys);
@@ -289,6 +323,9 @@ impl ClusterState {
     /// Removes a PriorityClass.
     pub fn remove_priority_class(&mut self, name: &str) {
         if let Some(entry) = self.objects.priority_classes.remove(name) {
+            record_object(self, |_| {
+                ObjectChange::PriorityClassRemoved(name.to_owned())
+            });
             let keys = self
                 .workloads
                 .keys_using_priority_class(name, entry.is_default);
@@ -304,6 +341,7 @@ impl ClusterState {
     /// workload then stays in the core's state as it was.
     pub fn set_workload(&mut self, workload: Arc<Workload>) -> Result<WorkloadPhase, ObjectError> {
         let key = self.workloads.key(&workload_key(&workload));
+        record(self, |it| workload_event(it, &key, &workload));
         if let Some(before) = self.workloads.entries.get(&key) {
             let is_recreated = before.object.metadata.uid != workload.metadata.uid;
             if before.object.metadata.resource_version != workload.metadata.resource_version {
@@ -311,7 +349,8 @@ impl ClusterState {
             }
             if is_recreated {
                 // Another object with the same name: no state of the old one applies to it.
-                self.remove_workload(&key);
+                self.sync().remove(&key);
+                self.workloads.remove(&key);
             }
         }
         self.workloads.insert(&key, workload);
@@ -324,6 +363,7 @@ impl ClusterState {
 
     /// Removes a workload (`namespace/name`).
     pub fn remove_workload(&mut self, key: &str) {
+        record(self, |_| ClusterEvent::WorkloadRemoved(key.to_owned()));
         self.sync().remove(key);
         self.workloads.remove(key);
     }
@@ -396,6 +436,7 @@ impl ClusterState {
 /// Ends the hold of a workload (`namespace/name`) until `i64::MAX`; one until another time stays.
 pub fn end_hold(cluster: &mut ClusterState, key: &str) {
     if cluster.workloads.held_until.get(key) == Some(&i64::MAX) {
+        record(cluster, |_| ClusterEvent::HoldEnded(key.to_owned()));
         cluster.workloads.held_until.remove(key);
         cluster.sync().sync(key);
     }
@@ -411,6 +452,8 @@ pub fn set_stuck(cluster: &mut ClusterState, key: &str, is_stuck: bool) {
     } else if !cluster.workloads.stuck.remove(&stored) {
         return;
     }
+    let workload = key.to_owned();
+    record(cluster, |_| ClusterEvent::Stuck { workload, is_stuck });
     let Some(id) = cluster.state.workload(key) else {
         return;
     };

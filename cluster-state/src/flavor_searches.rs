@@ -4,6 +4,8 @@
 //! finds nothing, it would become inadmissible although an earlier flavor may be free by now: it searches all flavors once
 //! more.
 
+use crate::cluster_state::ClusterState;
+use crate::journal::search_again;
 use lockkeeper_preemption::{Entry, RequeueDestination, State, WorkloadId};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -43,10 +45,10 @@ impl FlavorSearches {
 
     /// Reactivates the workloads that search all flavors once more; false if there are none. Call it after the last entry of
     /// a cycle.
-    pub fn requeue(&mut self, state: &mut State) -> bool {
+    pub fn requeue(&mut self, cluster: &mut ClusterState) -> bool {
         let workloads = std::mem::take(&mut self.to_requeue);
         for id in &workloads {
-            state.reactivate_class_of(*id);
+            search_again(cluster, *id);
         }
         !workloads.is_empty()
     }

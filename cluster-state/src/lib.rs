@@ -22,6 +22,7 @@ pub mod decision_text;
 mod error;
 mod flavor_eligibility;
 mod flavor_searches;
+pub mod journal;
 pub mod label_selector;
 mod object_store;
 mod overflow_guard;

@@ -13,9 +13,11 @@ mod runtime;
 
 pub use key::{JobKey, Kind, ObjectKey};
 pub use reconciler::{
-    AdoptionState, Change, Counters, Eviction, Input, JobRead, ObjectRef, Output, QuotaUsage,
-    Reconciler, Settings, WriteId, WriteOp, WritePurpose, WriteRequest, WriteResult,
+    AdoptionState, Change, Counters, EventBatch, Eviction, Input, JobRead, ObjectRef, Output,
+    QuotaUsage, Reconciler, Settings, WriteId, WriteOp, WritePurpose, WriteRequest, WriteResult,
     adoption_admission_patch, adoption_label_patch, adoption_manifest, adoption_state,
     manifest_of_job,
 };
-pub use runtime::{Health, LeaseSettings, LeaseTiming, LivePreview, RunError, RunSettings, run};
+pub use runtime::{
+    DecisionLogTarget, Health, LeaseSettings, LeaseTiming, LivePreview, RunError, RunSettings, run,
+};

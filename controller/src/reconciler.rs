@@ -23,6 +23,7 @@ mod input;
 mod job_stop;
 mod job_sync;
 mod job_writes;
+mod journal;
 mod model;
 mod observe;
 mod output;
@@ -54,6 +55,7 @@ pub use adopted_workload::{
 };
 pub use counters::{Counters, Eviction};
 pub use input::{Change, Input};
+pub use journal::EventBatch;
 pub use output::{
     JobRead, ObjectRef, Output, WriteId, WriteOp, WritePurpose, WriteRequest, WriteResult,
 };
@@ -62,6 +64,8 @@ pub use settings::Settings;
 pub(crate) use status::pending_reason::namespace_mismatch;
 pub use usage_stats::QuotaUsage;
 
+use self::cycle_state::SCHEDULING_PAUSE_MS;
+use self::journal::{begin_journal, take_batches};
 use self::placement::nominations::{advance_nominations, next_deadline_ms};
 use self::placement::retries::retry_waiting;
 use lockkeeper_cluster_state::ClusterState;
@@ -114,6 +118,17 @@ impl Reconciler {
     /// The evictions since the last call.
     pub fn take_evictions(&mut self) -> Vec<Eviction> {
         std::mem::take(&mut self.state.evictions)
+    }
+
+    /// The events of the scheduler's state since the last call, for the decision log; none without
+    /// [`Settings::has_decision_log`].
+    pub fn take_event_batches(&mut self) -> Vec<EventBatch> {
+        take_batches(&mut self.state)
+    }
+
+    /// Begins the events again with all objects, as soon as no decision is pending. Cycles wait for that.
+    pub fn restart_events(&mut self) {
+        self.state.journal.is_due = self.state.settings.has_decision_log && self.state.is_leading;
     }
 
     /// The number of pending workloads by ClusterQueue and reason. The ClusterQueue is empty if there is none. Costs all
@@ -201,7 +216,8 @@ impl Reconciler {
         dispatch::plan_dirty(state, now_ms);
         retry_waiting(state, now_ms);
         let mut cycles = 0;
-        let is_paused = now_ms < state.cycle.next_at_ms(now_ms);
+        let waits_for_journal = begin_journal(state);
+        let is_paused = waits_for_journal || now_ms < state.cycle.next_at_ms(now_ms);
         let mut is_interrupted = false;
         while !is_paused && scheduling::can_schedule(state) && cycles < CYCLES_MAX {
             if cycles > 0 && !continues() {
@@ -222,12 +238,21 @@ impl Reconciler {
         let writes = dispatch::dispatch(state, now_ms);
         let next_cycle_at_ms =
             scheduling::can_schedule(state).then(|| state.cycle.next_at_ms(now_ms));
+        let wake_at_ms = next_cycle_at_ms
+            .into_iter()
+            .chain(self.wake_at(now_ms))
+            .min();
+        // The decisions that the journal waits for end with inputs.
+        let earliest_ms = now_ms.saturating_add(SCHEDULING_PAUSE_MS);
         Output {
             writes,
-            wake_at_ms: next_cycle_at_ms
-                .into_iter()
-                .chain(self.wake_at(now_ms))
-                .min(),
+            wake_at_ms: wake_at_ms.map(|it| {
+                if waits_for_journal {
+                    it.max(earliest_ms)
+                } else {
+                    it
+                }
+            }),
         }
     }
 

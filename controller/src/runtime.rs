@@ -1,6 +1,8 @@
 //! The async runtime around the reconciler: watches, writes, leader election, metrics.
 
+mod decision_log;
 mod event_loop;
+mod health;
 mod job_reader;
 mod kind_discovery;
 mod leader_election;
@@ -13,7 +15,9 @@ mod watch;
 mod write_log;
 mod writer;
 
-pub use event_loop::{Health, RunSettings, run};
+pub use decision_log::DecisionLogTarget;
+pub use event_loop::{RunSettings, run};
+pub use health::Health;
 pub use leader_election::LeaseSettings;
 pub use lease::LeaseTiming;
 pub use live_preview::LivePreview;
@@ -34,6 +38,14 @@ pub enum RunError {
     /// The thread that renews the lease cannot be started.
     #[error("the thread that renews the lease cannot be started: {0}")]
     LeaseThread(std::io::Error),
+    /// The decision log cannot be written.
+    #[error("the decision log {file} cannot be written: {why}; set another --decision-log")]
+    DecisionLog {
+        /// The file.
+        file: String,
+        /// Why.
+        why: std::io::Error,
+    },
     /// The API server does not respond to discovery.
     #[error("the API server does not respond to discovery: {0}")]
     ApiServer(String),

@@ -39,7 +39,7 @@ pub(crate) fn forecast(mut cluster: ClusterState, key: &str) -> Forecasted {
             }
             has_progress |= searches.record(cluster.state(), entry);
         }
-        has_progress |= searches.requeue(cluster.state_mut());
+        has_progress |= searches.requeue(&mut cluster);
         if !has_progress {
             let forecast = Forecast::Waits { admitted_before };
             return Forecasted { forecast, reason };

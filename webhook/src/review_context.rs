@@ -23,8 +23,8 @@ pub(crate) struct ReviewOutcome {
     pub(crate) response: AdmissionResponse,
     /// `None` if the stores had all objects that the rules needed.
     pub(crate) retry: Option<Retry>,
-    /// The preview of an object that is created. It is added to the response that is sent, if that allows the object.
-    pub(crate) preview: Option<String>,
+    /// The object, as JSON, if it is created and its preview is wanted.
+    pub(crate) created_object: Option<String>,
 }
 
 impl From<AdmissionResponse> for ReviewOutcome {
@@ -32,7 +32,7 @@ impl From<AdmissionResponse> for ReviewOutcome {
         Self {
             response,
             retry: None,
-            preview: None,
+            created_object: None,
         }
     }
 }

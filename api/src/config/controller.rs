@@ -2,6 +2,7 @@
 
 use super::bounded::BoundedInt;
 use super::conflict::{BoundCheck, ConfigConflict};
+use super::decision_log::DecisionLogSettings;
 use super::listen::{ListenAddress, OptionalListen};
 use super::namespaced_name::NamespacedName;
 use schemars::JsonSchema;
@@ -45,6 +46,8 @@ pub struct ControllerSettings {
     /// Limit for the spec of a Job or JobSet with a queue name, in bytes. A larger one stays suspended, and an event
     /// reports it: the controller has the pod templates of all jobs in memory.
     pub job_spec_max_bytes: BoundedInt<16_384, 4_194_304>,
+    /// The decision log.
+    pub decision_log: DecisionLogSettings,
     /// How long a stopping process waits for writes in flight, in seconds.
     pub shutdown_seconds: BoundedInt<0, 3_600>,
     /// Decide and report, but write nothing.
@@ -71,6 +74,7 @@ impl Default for ControllerSettings {
             finished_workload_retention_seconds: None,
             // Templates have a few kilobytes; large data belongs into a ConfigMap.
             job_spec_max_bytes: const { BoundedInt::from_default(262_144) },
+            decision_log: DecisionLogSettings::default(),
             shutdown_seconds: const { BoundedInt::from_default(10) },
             dry_run: false,
         }

@@ -6,6 +6,7 @@ use crate::key::{Kind, ObjectKey};
 use crate::reconciler::{Change, Input, inactive_message, namespace_mismatch};
 use lockkeeper_api::Workload;
 use lockkeeper_cluster_state::decision_text::flavor_verdict_text;
+use lockkeeper_cluster_state::journal::mark_evicted;
 use lockkeeper_cluster_state::pending_reason::not_queued_message;
 use lockkeeper_cluster_state::{
     ClusterState, Completeness, FlavorSearches, WorkloadPhase, apply_reported_status,
@@ -205,7 +206,7 @@ impl PreviewState {
                 _ => {}
             }
         }
-        has_changed |= self.searches.requeue(self.cluster.state_mut());
+        has_changed |= self.searches.requeue(&mut self.cluster);
         self.is_due = has_changed;
     }
 
@@ -224,7 +225,7 @@ impl PreviewState {
                 self.cluster.revert_admission(&key);
                 self.unconfirmed.remove(&key);
             } else {
-                self.cluster.state_mut().mark_evicted(victim.workload);
+                mark_evicted(&mut self.cluster, victim.workload);
                 self.unconfirmed.insert(&key, now_ms);
             }
             has_new = true;
@@ -319,9 +320,9 @@ fn starts(state: &State, entry: &Entry, needs_nodes: bool) -> Preview {
     let pod_sets = &entry.assignment().pod_sets;
     let flavors = pod_sets.iter().flat_map(|it| &it.flavors);
     let flavors: BTreeSet<&str> = flavors.map(|it| state.flavor_name(it.flavor)).collect();
-    let admitted: i64 = pod_sets.iter().map(|it| i64::from(it.count)).sum();
+    let admitted: i64 = pod_sets.iter().map(|it| it.count).sum();
     let requested = state.workload_view(entry.workload).pod_sets().iter();
-    let requested: i64 = requested.map(|it| i64::from(it.count)).sum();
+    let requested: i64 = requested.map(|it| it.count).sum();
     Preview::Starts {
         flavors: flavors.into_iter().map(str::to_owned).collect(),
         pods: (admitted < requested).then_some(PreviewedPods {

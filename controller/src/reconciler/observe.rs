@@ -10,6 +10,7 @@ pub(super) use job::observe_job;
 
 use super::decisions::drop_all_decisions;
 use super::input::{Change, Input};
+use super::journal::end_journal;
 use super::placement::retries::retry_all_waiting;
 use super::state::ReconcilerState;
 use crate::job_adapters::{POD, kind_name, watched_kind};
@@ -143,6 +144,9 @@ fn observe_leadership(state: &mut ReconcilerState, is_leading: bool) {
     state.is_leading = is_leading;
     if is_leading {
         state.model.set_outdated();
+        state.journal.is_due = state.settings.has_decision_log;
+    } else {
+        end_journal(state);
     }
     // Unwritten decisions do not apply under another leader: it decides on its own.
     drop_all_decisions(state);

@@ -12,6 +12,7 @@ use super::status::pending_reason::{
 };
 use crate::key::ObjectKey;
 use lockkeeper_api::Workload;
+use lockkeeper_cluster_state::journal::mark_evicted;
 use lockkeeper_cluster_state::{PreemptionCause, admission, admission_after_preemption};
 use lockkeeper_preemption::requeue::may_admit;
 use lockkeeper_preemption::{
@@ -86,7 +87,7 @@ pub(super) fn run_cycle(state: &mut ReconcilerState, now_ms: i64) {
             _ => update_pending_reason(state, entry),
         }
     }
-    has_changed |= state.cycle.searches.requeue(state.cluster.state_mut());
+    has_changed |= state.cycle.searches.requeue(&mut state.cluster);
     // Both change the heads of queues, so the next cycle may decide differently.
     has_changed |= cycle.has_reactivated || !cycle.out_of_scope.is_empty();
     for id in &cycle.out_of_scope {
@@ -234,7 +235,7 @@ fn decide_preemptions(state: &mut ReconcilerState, entry: &Entry, victims: &[Vic
             .counters
             .increment_victims(PreemptionCause::Quota(victim.reason));
         // The next cycle must not choose it again, and may count on its quota.
-        state.cluster.state_mut().mark_evicted(victim.workload);
+        mark_evicted(&mut state.cluster, victim.workload);
         state.work_queue.enqueue(ObjectRef::Workload(key));
         has_new = true;
     }

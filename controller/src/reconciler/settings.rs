@@ -36,6 +36,8 @@ pub struct Settings {
     pub template_bytes_max: usize,
     /// The kinds of jobs that the cluster has, or may have, as indices into `KINDS`.
     pub job_kinds: Vec<usize>,
+    /// Whether the events of the scheduler's state are taken down.
+    pub has_decision_log: bool,
     /// Seed of the random generator.
     pub seed: u64,
     /// The name of this process, written as `reportingInstance` of events.

@@ -5,6 +5,7 @@ use super::counters::{Counters, Eviction};
 use super::cycle_state::CycleState;
 use super::event_recorder::EventRecorder;
 use super::in_flight::InFlightWrites;
+use super::journal::JournalState;
 use super::model::Model;
 use super::output::ObjectRef;
 use super::placement::node_placement::NodePlacement;
@@ -34,6 +35,7 @@ pub(super) struct ReconcilerState {
     pub(super) in_flight: InFlightWrites,
     pub(super) event_recorder: EventRecorder,
     pub(super) cycle: CycleState,
+    pub(super) journal: JournalState,
     pub(super) random: Random,
     pub(super) is_leading: bool,
     pub(super) counters: Counters,
@@ -56,27 +58,33 @@ pub(super) struct View<'a> {
     pub(super) now_ms: i64,
 }
 
+/// The cluster state before the first input.
+pub(super) fn empty_cluster(settings: &Settings) -> ClusterState {
+    let mut cluster = ClusterState::new(
+        settings.options.clone(),
+        settings.requeue.clone(),
+        Completeness::Complete,
+    );
+    cluster.exclude_resources(settings.excluded_resource_prefixes.clone());
+    // An unwritten admission is preempted first: withdrawing it costs no write.
+    cluster.state_mut().treat_new_as_newest();
+    cluster
+}
+
 impl ReconcilerState {
     /// No objects, and not leading.
     pub(super) fn new(mut settings: Settings) -> Self {
-        let mut cluster = ClusterState::new(
-            settings.options.clone(),
-            settings.requeue.clone(),
-            Completeness::Complete,
-        );
-        cluster.exclude_resources(std::mem::take(&mut settings.excluded_resource_prefixes));
-        // An unwritten admission is preempted first: withdrawing it costs no write.
-        cluster.state_mut().treat_new_as_newest();
         Self {
             model: Model::new(
                 std::mem::take(&mut settings.job_kinds),
                 settings.template_bytes_max,
             ),
-            cluster,
+            cluster: empty_cluster(&settings),
             work_queue: WorkQueue::default(),
             in_flight: InFlightWrites::new(settings.writes_max),
             event_recorder: EventRecorder::default(),
             cycle: CycleState::default(),
+            journal: JournalState::default(),
             random: Random::new(settings.seed),
             is_leading: false,
             counters: Counters::default(),

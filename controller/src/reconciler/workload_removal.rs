@@ -8,6 +8,7 @@ use super::state::ReconcilerState;
 use super::workload_owner::{job_to_read, job_to_stop};
 use super::write_tracker::WriteTracker;
 use crate::key::ObjectKey;
+use lockkeeper_cluster_state::journal::mark_evicted;
 
 /// Handles the deletion of a workload.
 pub(super) fn remove_workload(state: &mut ReconcilerState, key: &ObjectKey, now_ms: i64) {
@@ -25,7 +26,7 @@ pub(super) fn remove_workload(state: &mut ReconcilerState, key: &ObjectKey, now_
     }
     // Its quota will be released: no further victim is needed for it.
     if let Some(id) = state.cluster.state().workload(key.key()) {
-        state.cluster.state_mut().mark_evicted(id);
+        mark_evicted(&mut state.cluster, id);
     }
     let view = state.view(now_ms);
     let tracked = view.model.workloads.get(key);

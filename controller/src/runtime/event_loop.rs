@@ -1,6 +1,8 @@
 //! The event loop: feeds inputs to the reconciler and starts its writes.
 
 use super::RunError;
+use super::decision_log::{DecisionLog, DecisionLogTarget};
+use super::health::{Health, new_health};
 use super::job_reader::read_job;
 use super::kind_discovery::watch_when_installed;
 use super::leader_election::{self, LeadershipWatch, LeaseSettings, write_timeout};
@@ -18,9 +20,8 @@ use k8s_openapi::jiff::Timestamp;
 use kube::Client;
 use lockkeeper_kube_support::api_client::{ApiClients, WatchAges};
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
-use tokio::sync::mpsc::{self, Receiver, Sender};
+use tokio::sync::mpsc::{self, Receiver};
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep_until};
 
@@ -47,76 +48,10 @@ pub struct RunSettings {
     pub job_spec_max_bytes: usize,
     /// Log writes instead of sending them.
     pub is_dry_run: bool,
+    /// The decision log, if the reconciler has one.
+    pub decision_log: Option<DecisionLogTarget>,
     /// The longest wait for in-flight writes at shutdown.
     pub shutdown: Duration,
-}
-
-/// A handle on the running controller, for probes and metrics.
-#[derive(Clone)]
-pub struct Health {
-    shared: Arc<HealthShared>,
-}
-
-struct HealthShared {
-    status: Mutex<HealthStatus>,
-    /// Requests for metrics, with the channel for the response.
-    metrics_requests: Sender<tokio::sync::oneshot::Sender<String>>,
-}
-
-#[derive(Clone, Copy, Debug)]
-struct HealthStatus {
-    is_synced: bool,
-    /// The time of the last iteration of the event loop.
-    last_iteration: Instant,
-}
-
-/// An event loop without an iteration for this long is stuck.
-const STUCK_AFTER: Duration = Duration::from_mins(1);
-
-impl Health {
-    /// Whether the initial lists are complete. A replica that waits for the lease is ready, too.
-    #[must_use]
-    pub fn is_ready(&self) -> bool {
-        self.status().is_synced && self.is_alive()
-    }
-
-    /// Whether the event loop still iterates.
-    #[must_use]
-    pub fn is_alive(&self) -> bool {
-        self.status().last_iteration.elapsed() < STUCK_AFTER
-    }
-
-    /// The metrics in the `OpenMetrics` text format; `None` if the controller has stopped.
-    pub async fn metrics(&self) -> Option<String> {
-        let (answer, text) = tokio::sync::oneshot::channel();
-        self.shared.metrics_requests.send(answer).await.ok()?;
-        text.await.ok()
-    }
-
-    fn status(&self) -> HealthStatus {
-        let status = self.shared.status.lock();
-        *status.unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn record_iteration(&self, is_synced: bool) {
-        let status = self.shared.status.lock();
-        *status.unwrap_or_else(PoisonError::into_inner) = HealthStatus {
-            is_synced,
-            last_iteration: Instant::now(),
-        };
-    }
-}
-
-fn new_health(metrics_requests: Sender<tokio::sync::oneshot::Sender<String>>) -> Health {
-    Health {
-        shared: Arc::new(HealthShared {
-            status: Mutex::new(HealthStatus {
-                is_synced: false,
-                last_iteration: Instant::now(),
-            }),
-            metrics_requests,
-        }),
-    }
 }
 
 /// Runs the controller until `stopped` resolves. `started` receives the handle for probes.
@@ -149,16 +84,7 @@ pub async fn run(
         lists: current_list,
         job_spec_max_bytes: settings.job_spec_max_bytes,
     };
-    for kind in Kind::FIXED {
-        watches.start(kind);
-    }
-    for at in watched_kinds() {
-        if is_built_in(at) {
-            watches.start(Kind::Job(at));
-        } else {
-            watch_when_installed(watches.clone(), at);
-        }
-    }
+    start_watches(&watches);
     let (results, from_writes) = mpsc::unbounded_channel();
     let pause = settings.lease.as_ref().map(|it| it.timing.duration);
     let gate = LeadershipGate::new(clients.ages.clone(), pause.unwrap_or_default() * 2);
@@ -170,6 +96,7 @@ pub async fn run(
         }
         None => (None, None),
     };
+    let decision_log = settings.decision_log.map(start_decision_log).transpose()?;
     let event_loop = EventLoop {
         reconciler: Reconciler::new(reconciler),
         client,
@@ -184,6 +111,7 @@ pub async fn run(
         is_watching_nodes: false,
         is_leading: false,
         is_dry_run: settings.is_dry_run,
+        decision_log,
         unobserved_writes: BTreeMap::new(),
     };
     let is_drained = event_loop
@@ -200,6 +128,27 @@ pub async fn run(
         elector.release().await;
     }
     Ok(())
+}
+
+fn start_watches(watches: &Watches) {
+    for kind in Kind::FIXED {
+        watches.start(kind);
+    }
+    for at in watched_kinds() {
+        if is_built_in(at) {
+            watches.start(Kind::Job(at));
+        } else {
+            watch_when_installed(watches.clone(), at);
+        }
+    }
+}
+
+fn start_decision_log(target: DecisionLogTarget) -> Result<DecisionLog, RunError> {
+    let file = target.file.clone().unwrap_or_default();
+    DecisionLog::start(target).map_err(|why| RunError::DecisionLog {
+        file: file.display().to_string(),
+        why,
+    })
 }
 
 fn is_built_in(at: usize) -> bool {
@@ -232,6 +181,7 @@ struct EventLoop {
     is_watching_nodes: bool,
     is_leading: bool,
     is_dry_run: bool,
+    decision_log: Option<DecisionLog>,
     /// Written workloads that the watch has not shown yet: the version, and the time of the response.
     unobserved_writes: BTreeMap<ObjectRef, (u64, Instant)>,
 }
@@ -324,11 +274,24 @@ impl EventLoop {
         for write in output.writes {
             self.start_write(write);
         }
+        self.write_decision_log();
         let pause = output.wake_at_ms.map_or(IDLE_MAX, |at_ms| {
             let pause = u64::try_from(at_ms.saturating_sub(now_ms)).unwrap_or(0);
             Duration::from_millis(pause).min(IDLE_MAX)
         });
         Instant::now() + pause
+    }
+
+    fn write_decision_log(&mut self) {
+        let Some(log) = &mut self.decision_log else {
+            return;
+        };
+        log.send(self.reconciler.take_event_batches());
+        if log.take_wants_start() {
+            self.reconciler.restart_events();
+        }
+        self.metrics
+            .record_decision_log(log.written_bytes(), log.gaps());
     }
 
     fn start_write(&self, write: WriteRequest) {

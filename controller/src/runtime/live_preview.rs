@@ -5,18 +5,21 @@ use crate::Kind;
 use crate::preview::{Preview, PreviewSettings, PreviewState, submitted_workload};
 use k8s_openapi::jiff::Timestamp;
 use lockkeeper_kube_support::api_client::ApiClients;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
-use std::time::{Duration, Instant};
-use tokio::sync::{mpsc, watch};
-use tokio::time::timeout;
+use std::future::ready;
+use std::io;
+use std::thread;
+use std::time::Duration;
+use tokio::runtime;
+use tokio::sync::{mpsc, oneshot, watch};
+use tokio::time::{sleep, timeout};
 
 /// The size of the input channel; when it is full, the watches wait.
 const INPUTS_MAX: usize = 512;
 
-/// The most inputs that are handled while previews wait.
+/// The most inputs that are handled between two previews.
 const BATCH_MAX: usize = 64;
 
-/// The most cycles that are run while previews wait.
+/// The most cycles between two previews.
 const CYCLES_MAX: usize = 2;
 
 /// The most rounds of cycles between two inputs. Two workloads that evict each other again and again never settle.
@@ -25,25 +28,39 @@ const ROUNDS_MAX: usize = 1_000;
 /// The pause between two looks at the time: backoffs end without an input.
 const TICK: Duration = Duration::from_secs(1);
 
-/// The longest time that a preview waits for inputs and other previews. Then there is none: no request is delayed for it.
-const LOCK_MAX: Duration = Duration::from_millis(5);
+/// The longest time that a request waits for its preview.
+const ANSWER_MAX: Duration = Duration::from_millis(5);
 
-/// The pause between two attempts to lock the state.
-const LOCK_RETRY: Duration = Duration::from_micros(100);
+/// The most requests that wait for a preview at the same time; more have none.
+const REQUESTS_MAX: usize = 16;
 
-/// Previews for objects that are being created. Clones share the state.
+/// A request for a preview.
+struct PreviewRequest {
+    object: String,
+    /// Closed when the request does not wait any longer.
+    answer: oneshot::Sender<Option<Preview>>,
+}
+
+/// Previews for objects that are being created. Clones share a thread, which ends with the runtime of the watches.
 #[derive(Clone)]
 pub struct LivePreview {
-    state: Arc<Mutex<PreviewState>>,
+    requests: mpsc::Sender<PreviewRequest>,
     /// The largest object that has a preview, in bytes.
     object_max_bytes: usize,
 }
 
 impl LivePreview {
-    /// Starts the watches of the kinds that decisions depend on. They run until the runtime ends; there is no preview before
-    /// all lists are complete. Objects of more than `object_max_bytes` have none.
-    #[must_use]
-    pub fn start(clients: &ApiClients, settings: PreviewSettings, object_max_bytes: usize) -> Self {
+    /// Starts the watches of the kinds that decisions depend on. There is no preview before all lists are complete. Objects of
+    /// more than `object_max_bytes` have none.
+    ///
+    /// # Errors
+    ///
+    /// If the thread cannot be started.
+    pub fn start(
+        clients: &ApiClients,
+        settings: PreviewSettings,
+        object_max_bytes: usize,
+    ) -> io::Result<Self> {
         let (inputs, received) = mpsc::channel(INPUTS_MAX);
         let (lists, current_list) = watch::channel(0);
         let watches = Watches {
@@ -52,75 +69,99 @@ impl LivePreview {
             lists: current_list,
             job_spec_max_bytes: object_max_bytes,
         };
+        let (requests, requested) = mpsc::channel(REQUESTS_MAX);
+        let worker = Worker {
+            state: PreviewState::new(settings),
+            received,
+            requested,
+            _lists: lists,
+        };
+        // Cycles take the time of no request, and a panic ends the previews alone.
+        let runtime = runtime::Builder::new_current_thread()
+            .enable_time()
+            .build()?;
+        thread::Builder::new()
+            .name("preview".to_owned())
+            .spawn(move || runtime.block_on(worker.run()))?;
         for kind in Kind::FIXED {
             watches.start(kind);
         }
-        let state = Arc::new(Mutex::new(PreviewState::new(settings)));
-        tokio::spawn(follow(Arc::clone(&state), received, lists));
-        Self {
-            state,
+        Ok(Self {
+            requests,
             object_max_bytes,
-        }
+        })
     }
 
     /// What the controller will do with an object that is being created, as JSON. `None` for objects that are not queued, and
-    /// if the answer is not known within a few milliseconds. It blocks for that time at most.
-    #[must_use]
-    pub fn preview(&self, object: &str) -> Option<Preview> {
+    /// if the answer is not known within a few milliseconds.
+    pub async fn preview(&self, object: String) -> Option<Preview> {
         if object.len() > self.object_max_bytes {
             return None;
         }
-        let now_ms = now_ms();
-        let object = serde_json::from_str(object).ok()?;
-        let workload = submitted_workload(object, now_ms)?;
-        let mut state = lock_for_preview(&self.state)?;
-        let is_settled = state.is_synced() && state.settle(now_ms, CYCLES_MAX);
-        is_settled.then(|| state.preview(now_ms, workload))?
+        let (answer, answered) = oneshot::channel();
+        let request = PreviewRequest { object, answer };
+        self.requests.try_send(request).ok()?;
+        timeout(ANSWER_MAX, answered).await.ok()?.ok()?
     }
 }
 
-/// Locks the state for a preview; `None` if that takes too long.
-fn lock_for_preview(state: &Mutex<PreviewState>) -> Option<MutexGuard<'_, PreviewState>> {
-    let begun = Instant::now();
-    loop {
-        match state.try_lock() {
-            Ok(state) => return Some(state),
-            Err(TryLockError::Poisoned(state)) => return Some(state.into_inner()),
-            Err(TryLockError::WouldBlock) if begun.elapsed() >= LOCK_MAX => return None,
-            Err(TryLockError::WouldBlock) => std::thread::sleep(LOCK_RETRY),
-        }
-    }
-}
-
-/// Feeds inputs to the state until the watches end. `_lists` keeps the watches running.
-async fn follow(
-    state: Arc<Mutex<PreviewState>>,
-    mut received: mpsc::Receiver<WatchInput>,
+/// The thread that holds the objects and answers requests, one at a time.
+struct Worker {
+    state: PreviewState,
+    received: mpsc::Receiver<WatchInput>,
+    requested: mpsc::Receiver<PreviewRequest>,
+    /// Keeps the watches running.
     _lists: watch::Sender<u64>,
-) {
-    let lock = || state.lock().unwrap_or_else(PoisonError::into_inner);
-    let mut batch = Vec::with_capacity(BATCH_MAX);
-    loop {
-        match timeout(TICK, received.recv_many(&mut batch, BATCH_MAX)).await {
-            Ok(0) => return,
-            Ok(_) => {
-                let mut state = lock();
-                for it in batch.drain(..) {
-                    state.handle_input(now_ms(), it.input);
+}
+
+impl Worker {
+    /// Runs until the watches end.
+    async fn run(mut self) {
+        let mut batch = Vec::with_capacity(BATCH_MAX);
+        let mut rounds_left = ROUNDS_MAX;
+        loop {
+            let is_due = rounds_left > 0;
+            // Those that are ready take turns: neither a flood of changes nor one of requests stops the other.
+            tokio::select! {
+                count = self.received.recv_many(&mut batch, BATCH_MAX) => {
+                    if count == 0 {
+                        return;
+                    }
+                    for it in batch.drain(..) {
+                        self.state.handle_input(now_ms(), it.input);
+                    }
+                    rounds_left = ROUNDS_MAX;
                 }
+                Some(request) = self.requested.recv() => {
+                    self.answer(request);
+                    // The next request does not wait for cycles.
+                    rounds_left = ROUNDS_MAX;
+                }
+                () = ready(()), if is_due => {
+                    rounds_left = if self.settle() { 0 } else { rounds_left.saturating_sub(1) };
+                }
+                () = sleep(TICK), if !is_due => rounds_left = ROUNDS_MAX,
             }
-            Err(_) => {}
         }
-        for _ in 0..ROUNDS_MAX {
-            let is_settled = {
-                let mut state = lock();
-                !state.is_synced() || state.settle(now_ms(), CYCLES_MAX)
-            };
-            if is_settled || !received.is_empty() {
-                break;
-            }
-            tokio::task::yield_now().await;
+    }
+
+    /// Runs cycles; true if there is nothing more to decide.
+    fn settle(&mut self) -> bool {
+        !self.state.is_synced() || self.state.settle(now_ms(), CYCLES_MAX)
+    }
+
+    fn answer(&mut self, request: PreviewRequest) {
+        if !request.answer.is_closed() {
+            // A request that has stopped waiting meanwhile needs no answer.
+            let _ = request.answer.send(self.preview(&request.object));
         }
+    }
+
+    fn preview(&mut self, object: &str) -> Option<Preview> {
+        let now_ms = now_ms();
+        let workload = submitted_workload(serde_json::from_str(object).ok()?, now_ms)?;
+        let is_settled = self.state.is_synced() && self.state.settle(now_ms, CYCLES_MAX);
+        is_settled.then(|| self.state.preview(now_ms, workload))?
     }
 }
 

@@ -47,6 +47,8 @@ pub(super) struct Metrics {
     admitted: Counter,
     victims: Family<ReasonLabels, Counter>,
     dropped_events: Counter,
+    decision_log_bytes: Counter,
+    decision_log_gaps: Counter,
     preemption_steps: Family<PreemptionStepLabels, Gauge>,
     pending: Family<QueueLabels, Gauge>,
     reserving: Family<QueueLabels, Gauge>,
@@ -78,6 +80,8 @@ impl Metrics {
             admitted: Counter::default(),
             victims: Family::default(),
             dropped_events: Counter::default(),
+            decision_log_bytes: Counter::default(),
+            decision_log_gaps: Counter::default(),
             preemption_steps: Family::default(),
             pending: Family::default(),
             reserving: Family::default(),
@@ -115,6 +119,10 @@ impl Metrics {
         all.register("evictions", help, self.evictions.clone());
         let help = "Workloads evicted for this reason for the first time";
         all.register("first_evictions", help, self.first_evictions.clone());
+        let help = "Bytes written to the decision log";
+        all.register("decision_log_bytes", help, self.decision_log_bytes.clone());
+        let help = "How often decisions are missing in the decision log: it could not be written, or not fast enough";
+        all.register("decision_log_gaps", help, self.decision_log_gaps.clone());
         let help = "Events dropped because too many were pending";
         all.register("events_dropped", help, self.dropped_events.clone());
     }
@@ -296,6 +304,17 @@ impl Metrics {
             };
             let count = i64::try_from(count).unwrap_or(i64::MAX);
             self.unadmitted.get_or_create(&labels).set(count);
+        }
+    }
+
+    /// Records the totals since the start of the process.
+    pub(super) fn record_decision_log(&self, bytes: u64, gaps: u64) {
+        let counters = [
+            (&self.decision_log_bytes, bytes),
+            (&self.decision_log_gaps, gaps),
+        ];
+        for (counter, total) in counters {
+            counter.inc_by(total.saturating_sub(counter.get()));
         }
     }
 

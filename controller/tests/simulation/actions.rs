@@ -30,7 +30,7 @@ impl Simulation {
             return Ok(self.advance_to_next_timer());
         };
         match at {
-            0 => self.poll_controller(),
+            0 => self.poll_controller()?,
             1 => self.deliver_watch_event(),
             2 => self.apply_write()?,
             3 => self.deliver_write_result(),
@@ -97,7 +97,7 @@ impl Simulation {
         true
     }
 
-    fn poll_controller(&mut self) {
+    fn poll_controller(&mut self) -> Result<(), String> {
         let now_ms = self.api.now_ms;
         let is_due = |at_ms: Option<i64>| at_ms.is_some_and(|at_ms| at_ms <= now_ms);
         let able = self.processes.iter().enumerate();
@@ -106,7 +106,12 @@ impl Simulation {
         let at = *self.rng.pick(&able);
         let process = &mut self.processes[at];
         process.has_new_input = false;
+        if process.decision_log.is_file_full() {
+            process.reconciler.restart_events();
+        }
         let output = process.reconciler.poll(now_ms);
+        let events = process.reconciler.take_event_batches();
+        process.decision_log.check(events)?;
         process.wake_at_ms = output.wake_at_ms;
         let number = process.number;
         let observed_version = process.observed_version(&self.api);
@@ -136,6 +141,7 @@ impl Simulation {
                 .users
                 .observe_edits(observed_version, is_idle);
         }
+        Ok(())
     }
 
     fn deliver_watch_event(&mut self) {

@@ -77,6 +77,7 @@ impl Fixture {
             job_response_ms: 60_000,
             stuck_eviction_ms: 120_000,
             finished_retention_ms: None,
+            has_decision_log: false,
             template_bytes_max: usize::MAX,
             job_kinds: vec![0, 1],
             seed: 1,

@@ -23,6 +23,7 @@ mod adoption;
 mod api;
 mod api_validation;
 mod bypasses;
+mod decision_log;
 mod field_effects;
 mod fields;
 mod fixture;
@@ -97,6 +98,7 @@ fn every_seed_keeps_invariants_and_becomes_quiescent() {
     let end = first + env_number("LOCKKEEPER_SEEDS").unwrap_or(SEEDS);
     let next = AtomicU64::new(first);
     let writes = AtomicU64::new(0);
+    let logged = AtomicU64::new(0);
     let previews = Mutex::new(BTreeMap::<Comparison, u64>::new());
     let found = AtomicUsize::new(0);
     let failures = Mutex::new(Vec::new());
@@ -112,6 +114,7 @@ fn every_seed_keeps_invariants_and_becomes_quiescent() {
                     match run_seed(seed, false) {
                         Ok(run) => {
                             writes.fetch_add(run.writes, Ordering::Relaxed);
+                            logged.fetch_add(run.logged_decisions, Ordering::Relaxed);
                             *previews.lock().unwrap().entry(run.preview).or_default() += 1;
                         }
                         Err(why) => {
@@ -137,11 +140,14 @@ fn every_seed_keeps_invariants_and_becomes_quiescent() {
     assert!(reports.is_empty(), "{}", reports.join("\n"));
     let previews = previews.into_inner().unwrap();
     println!(
-        "{} writes in {} runs; previews: {previews:?}",
+        "{} writes in {} runs; {} logged decisions replayed; previews: {previews:?}",
         writes.into_inner(),
-        end - first
+        end - first,
+        logged.load(Ordering::Relaxed)
     );
     if first == 0 && end >= SEEDS {
+        let logged = logged.into_inner();
+        assert!(logged > end, "only {logged} logged decisions were replayed");
         let count = |it: Comparison| previews.get(&it).copied().unwrap_or_default();
         for it in Comparison::COMPARED {
             assert!(count(it) > 0, "no preview was {it:?}");

@@ -1,6 +1,7 @@
 //! A controller process: its reconciler, its watches, and the results on their way to it.
 
 use crate::api::Api;
+use crate::decision_log::DecisionLogCheck;
 use crate::fields::text;
 use crate::quota::Limits;
 use lockkeeper_controller::{Input, Kind, ObjectKey, Reconciler, Settings, WriteId, WriteResult};
@@ -84,6 +85,7 @@ fn is_watched(kind: Kind, object: &Value) -> bool {
 pub struct ControllerProcess {
     pub number: u64,
     pub reconciler: Reconciler,
+    pub decision_log: DecisionLogCheck,
     pub watches: BTreeMap<Kind, SimulatedWatch>,
     /// The last delivered version of each object.
     pub view: BTreeMap<(Kind, ObjectKey), Rc<Value>>,
@@ -105,6 +107,7 @@ impl ControllerProcess {
         }
         Self {
             number,
+            decision_log: DecisionLogCheck::new(&settings),
             reconciler: Reconciler::new(settings),
             watches,
             view: BTreeMap::new(),

@@ -50,6 +50,8 @@ pub struct RunResult {
     /// The number of writes by controllers.
     pub writes: u64,
     pub preview: Comparison,
+    /// The number of decisions in logs that were made again.
+    pub logged_decisions: u64,
 }
 
 pub struct Simulation {
@@ -232,7 +234,14 @@ impl Simulation {
         Ok(RunResult {
             writes: self.invariants.writes,
             preview,
+            logged_decisions: self.logged_decisions(),
         })
+    }
+
+    /// The decisions in the logs of the processes that still run.
+    fn logged_decisions(&self) -> u64 {
+        let processes = self.processes.iter();
+        processes.map(|it| it.decision_log.decisions()).sum()
     }
 
     /// Whether nothing is left to do within this time.
@@ -381,6 +390,7 @@ fn settings(dice: &mut Rng) -> Settings {
         job_response_ms: *dice.pick(&[10_000, 30_000]),
         stuck_eviction_ms: *dice.pick(&[15_000, 60_000]),
         finished_retention_ms: *dice.pick(&[None, Some(0), Some(30_000)]),
+        has_decision_log: true,
         template_bytes_max: *dice.pick(&[300, 1_000, usize::MAX]),
         job_kinds: vec![0],
         seed: 0,

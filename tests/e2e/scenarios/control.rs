@@ -4,6 +4,7 @@ mod adopt;
 mod bad_input;
 mod borrowing;
 mod connection_faults;
+mod decision_log;
 mod elastic;
 mod elastic_nodes;
 mod explain;
@@ -55,6 +56,7 @@ pub fn scenarios() -> Vec<Scenario> {
     add("adopt", &adopt::TRIALS);
     add("explain", &explain::TRIALS);
     add("previews", &previews::TRIALS);
+    add("decision log", &decision_log::TRIALS);
     add("statistics", &statistics::TRIALS);
     add("bad input", &bad_input::TRIALS);
     add("tenant", &tenant::TRIALS);

@@ -7,6 +7,7 @@ mod client;
 mod config;
 mod connection;
 mod convert;
+mod decisionlog;
 mod definition;
 mod pem;
 mod pem_input;
@@ -32,6 +33,7 @@ static TARGET: LazyLock<Target> = LazyLock::new(|| {
         "config" => |input| config::run(text_of(input)),
         "connection" => connection::run,
         "convert" => convert::run,
+        "decisionlog" => |input| decisionlog::run(text_of(input)),
         "definition" => |input| definition::run(text_of(input)),
         "pem" => pem::run,
         "quantity" => |input| quantity::run(text_of(input)),

@@ -432,6 +432,7 @@ fn settings() -> Settings {
         job_response_ms: 60_000,
         stuck_eviction_ms: 120_000,
         finished_retention_ms: None,
+        has_decision_log: true,
         template_bytes_max: 1_000,
         job_kinds: vec![0, 1],
         seed: 1,

@@ -18,7 +18,7 @@ use lockkeeper_api::GROUP;
 use lockkeeper_policies::rule::Operation;
 use lockkeeper_policies::settings::Settings;
 use std::sync::Arc;
-use tokio::time::Instant;
+use tokio::time::{Instant, timeout_at};
 
 /// The endpoint that a review was sent to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -78,8 +78,9 @@ impl ReviewTask {
             }
             _ => outcome.response,
         };
-        if let Some(preview) = outcome.preview
-            && response.allowed()
+        if response.allowed()
+            && let Some(object) = outcome.created_object
+            && let Some(preview) = task.preview(object).await
         {
             response.warn(preview);
         }
@@ -107,7 +108,7 @@ impl ReviewTask {
         let no_results = LookupResults::new();
         let context = self.context(&no_results);
         let mut outcome = evaluate_at_endpoint(&context, self.endpoint, &review, &request);
-        outcome.preview = self.preview(&request, &outcome.response);
+        outcome.created_object = self.created_object(&request);
         // The response before a retry is not sent, so it is not counted either.
         if outcome.retry.is_none() || self.received.app.live_lookup.is_none() {
             self.record(&request, &outcome.response);
@@ -115,20 +116,19 @@ impl ReviewTask {
         Ok(outcome)
     }
 
-    /// The preview of an object that is created, if the rules allow it.
-    fn preview(
-        &self,
-        request: &AdmissionRequest<'_>,
-        response: &AdmissionResponse,
-    ) -> Option<String> {
-        let preview = self.received.app.preview.as_ref()?;
-        let is_created = self.endpoint == Endpoint::Validate
+    /// The object that is created, if there are previews.
+    fn created_object(&self, request: &AdmissionRequest<'_>) -> Option<String> {
+        let is_created = self.received.app.preview.is_some()
+            && self.endpoint == Endpoint::Validate
             && request.operation() == Some(Operation::Create)
             && request.sub_resource.as_deref().is_none_or(str::is_empty);
-        if !is_created || !response.allowed() {
-            return None;
-        }
-        preview.preview(request.object?)
+        request.object.filter(|_| is_created).map(str::to_owned)
+    }
+
+    /// What the controller will do with an object that is created; `None` if that is not known before the deadline.
+    async fn preview(&self, object: String) -> Option<String> {
+        let preview = self.received.app.preview.as_ref()?.preview(object);
+        timeout_at(self.received.deadline, preview).await.ok()?
     }
 
     /// Evaluates the rules again, on the objects that [`Self::evaluate`] decoded.

@@ -47,7 +47,7 @@ pub(super) fn validate<T: ValidatedKind + Send + Sync>(
     ReviewOutcome {
         response,
         retry: Some(Retry::new(missed_lookups, request, Box::new(evaluate))),
-        preview: None,
+        created_object: None,
     }
 }
 

@@ -9,6 +9,7 @@ use crate::reconciler::preemption_traits::traits;
 use crate::reconciler::scheduling::{withdraw_admission, workload_and_job_uids};
 use crate::reconciler::state::ReconcilerState;
 use lockkeeper_cluster_state::PreemptionCause;
+use lockkeeper_cluster_state::journal::mark_evicted;
 use lockkeeper_cluster_state::placement_state::Victim;
 use lockkeeper_preemption::TreeView;
 use lockkeeper_preemption::job::VictimAction;
@@ -94,7 +95,7 @@ fn evict_workload(
     let decision = PendingDecision::Preempt(Box::new(decision));
     state.model.set_decision(key, decision);
     if let Some(id) = state.cluster.state().workload(key.key()) {
-        state.cluster.state_mut().mark_evicted(id);
+        mark_evicted(&mut state.cluster, id);
     }
     if let Some(placement) = &mut state.placement {
         sync_unit(placement, &state.cluster, &state.model, key);

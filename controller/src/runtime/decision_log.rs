@@ -1,0 +1,219 @@
+//! Writes the decision log on a thread of its own: a slow disk delays no decision.
+
+mod log_file;
+#[cfg(test)]
+mod tests;
+
+use crate::EventBatch;
+use lockkeeper_decision_log::{Encoder, LogHeader};
+use log_file::LogFile;
+use std::io;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TrySendError, sync_channel};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+/// The most batches that wait for the thread. Then the log has a gap: it is not allowed to delay decisions, or to use any
+/// amount of memory.
+const BATCHES_MAX: usize = 256;
+
+/// How long written lines may stay in memory.
+const FLUSH_AFTER: Duration = Duration::from_secs(1);
+
+/// The pause after an error, before a new file is begun.
+const RETRY_AFTER: Duration = Duration::from_secs(30);
+
+/// Where the decision log is written, and its size.
+#[derive(Clone, Debug)]
+pub struct DecisionLogTarget {
+    /// `None`: standard output.
+    pub file: Option<PathBuf>,
+    /// The size at which a new file is begun, in bytes.
+    pub file_bytes_max: u64,
+    /// How many files are kept, with the current one.
+    pub files_max: usize,
+    /// The first line of each file.
+    pub header: LogHeader,
+}
+
+#[derive(Debug, Default)]
+struct Shared {
+    /// Whether the next batch should be a start: the file is full, or has a gap.
+    wants_start: AtomicBool,
+    written_bytes: AtomicU64,
+    gaps: AtomicU64,
+}
+
+/// The decision log of a running controller. Dropping it writes what is left.
+#[derive(Debug)]
+pub(super) struct DecisionLog {
+    batches: Option<SyncSender<EventBatch>>,
+    shared: Arc<Shared>,
+    thread: Option<JoinHandle<()>>,
+    /// Whether batches are dropped until the next start.
+    has_gap: bool,
+}
+
+impl DecisionLog {
+    /// Starts the thread.
+    ///
+    /// # Errors
+    ///
+    /// If the thread cannot be started, or the file cannot be written.
+    pub(super) fn start(target: DecisionLogTarget) -> io::Result<Self> {
+        let (batches, received) = sync_channel(BATCHES_MAX);
+        let shared = Arc::new(Shared::default());
+        let mut writer = LogWriter {
+            file: LogFile::new(&target)?,
+            encoder: Encoder::new(target.header),
+            shared: Arc::clone(&shared),
+            failed_at: None,
+            is_writing: false,
+        };
+        let thread = thread::Builder::new()
+            .name("decision-log".to_owned())
+            .spawn(move || writer.run(&received))?;
+        Ok(Self {
+            batches: Some(batches),
+            shared,
+            thread: Some(thread),
+            has_gap: false,
+        })
+    }
+
+    /// Writes batches, without waiting. If the thread is too slow, they are dropped until the next start.
+    pub(super) fn send(&mut self, batches: Vec<EventBatch>) {
+        let Some(sender) = &self.batches else {
+            return;
+        };
+        for batch in batches {
+            if self.has_gap && !batch.is_start {
+                continue;
+            }
+            match sender.try_send(batch) {
+                Ok(()) => self.has_gap = false,
+                Err(TrySendError::Full(_) | TrySendError::Disconnected(_)) => {
+                    if !self.has_gap {
+                        self.shared.gaps.fetch_add(1, Ordering::Relaxed);
+                        tracing::warn!(
+                            "the decision log has a gap: it cannot be written fast enough"
+                        );
+                    }
+                    self.has_gap = true;
+                    self.shared.wants_start.store(true, Ordering::Relaxed);
+                }
+            }
+        }
+    }
+
+    /// Whether the events should begin again with all objects. True once for each reason.
+    pub(super) fn take_wants_start(&self) -> bool {
+        self.shared.wants_start.swap(false, Ordering::Relaxed)
+    }
+
+    /// The bytes written since the start of the process.
+    pub(super) fn written_bytes(&self) -> u64 {
+        self.shared.written_bytes.load(Ordering::Relaxed)
+    }
+
+    /// How often decisions are missing in the log.
+    pub(super) fn gaps(&self) -> u64 {
+        self.shared.gaps.load(Ordering::Relaxed)
+    }
+}
+
+impl Drop for DecisionLog {
+    fn drop(&mut self) {
+        // The thread ends with the channel.
+        self.batches = None;
+        if let Some(thread) = self.thread.take() {
+            // A panic of the thread has been reported, and decisions do not depend on it.
+            let _ = thread.join();
+        }
+    }
+}
+
+/// The thread's state.
+struct LogWriter {
+    file: LogFile,
+    encoder: Encoder,
+    shared: Arc<Shared>,
+    failed_at: Option<Instant>,
+    /// Whether batches are written; not before the first start, and not after an error.
+    is_writing: bool,
+}
+
+impl LogWriter {
+    fn run(&mut self, batches: &Receiver<EventBatch>) {
+        loop {
+            let done = match batches.recv_timeout(FLUSH_AFTER) {
+                Ok(batch) => self.write(&batch),
+                Err(RecvTimeoutError::Timeout) => self.flush(),
+                Err(RecvTimeoutError::Disconnected) => break,
+            };
+            if let Err(error) = done {
+                self.fail(&error);
+            }
+            self.retry_if_due();
+        }
+        if self.is_writing
+            && let Err(error) = self.file.finish()
+        {
+            self.fail(&error);
+        }
+    }
+
+    fn write(&mut self, batch: &EventBatch) -> io::Result<()> {
+        let mut lines = String::new();
+        if batch.is_start {
+            if self.is_writing {
+                self.file.finish()?;
+            }
+            self.file.begin()?;
+            self.encoder.begin_file(self.is_writing, &mut lines)?;
+            self.is_writing = true;
+        }
+        if !self.is_writing {
+            return Ok(());
+        }
+        for event in &batch.events {
+            self.encoder.encode(event, &mut lines)?;
+        }
+        let before = self.file.bytes();
+        self.file.write(&lines)?;
+        if self.file.is_flush_due(FLUSH_AFTER) {
+            self.file.flush()?;
+        }
+        if batch.is_start {
+            self.file.mark_start();
+        } else if self.file.is_full() && !self.file.has_asked() {
+            self.shared.wants_start.store(true, Ordering::Relaxed);
+        }
+        let more = self.file.bytes().saturating_sub(before);
+        self.shared.written_bytes.fetch_add(more, Ordering::Relaxed);
+        Ok(())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        if self.is_writing {
+            self.file.flush()?;
+        }
+        Ok(())
+    }
+
+    fn fail(&mut self, error: &io::Error) {
+        tracing::error!(%error, "cannot write the decision log; a new file is begun in 30 s");
+        self.shared.gaps.fetch_add(1, Ordering::Relaxed);
+        self.failed_at = Some(Instant::now());
+        self.is_writing = false;
+    }
+
+    fn retry_if_due(&mut self) {
+        if self.failed_at.is_some_and(|it| it.elapsed() >= RETRY_AFTER) {
+            self.failed_at = None;
+            self.shared.wants_start.store(true, Ordering::Relaxed);
+        }
+    }
+}

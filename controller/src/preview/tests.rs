@@ -308,9 +308,9 @@ fn only_objects_that_become_workloads_are_previewed() {
             "{text}"
         );
     }
-    let mut owned = workload("a", "w", "low", 1);
-    owned["metadata"]["ownerReferences"] = owner;
-    assert_eq!(submitted_workload(owned, NOW_MS), None);
+    let mut with_owner = workload("a", "w", "low", 1);
+    with_owner["metadata"]["ownerReferences"] = owner;
+    assert_eq!(submitted_workload(with_owner, NOW_MS), None);
     // A status that the user sets has no effect.
     let mut with_status = workload("a", "w", "low", 1);
     with_status["status"] = json!({"priority": 1000});

@@ -91,6 +91,11 @@ impl TrackedWorkload {
         holds_quota(&self.object)
     }
 
+    /// Whether the API server may have an admission that the watch has not shown yet.
+    pub(super) fn may_be_admitted(&self) -> bool {
+        !self.tracker.is_settled() || self.tracker.outcome_unknown
+    }
+
     /// Whether its quota is released as soon as its job has stopped: it was evicted, or another client has
     /// removed a condition of its admission.
     pub(super) fn must_release_quota(&self) -> bool {

@@ -129,7 +129,12 @@ impl ReconcilerState {
             (is_foreign || is_adopted || is_incomplete || is_waiting) && !workload.holds_quota();
         // An object that the core rejects gets the error as its pending reason.
         let _ = self.cluster.set_workload(Arc::clone(&workload.object));
-        if is_kept_out {
+        if is_kept_out && self.cluster.is_assumed(key.key()) && workload.may_be_admitted() {
+            // Its admission may be stored, so its quota is in use until that is known.
+            if let Some(workload) = self.model.workloads.get_mut(key) {
+                workload.is_stale = workload.decision().is_some();
+            }
+        } else if is_kept_out {
             self.cluster.hold_until(key.key(), i64::MAX);
         } else if job_kind == Some(POD_GROUP) {
             // A hold of an incomplete group ends without a change of the workload.

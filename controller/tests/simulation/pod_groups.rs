@@ -5,7 +5,7 @@ use crate::fixture::Fixture;
 use crate::objects::NAMESPACE;
 use crate::queued_pods::{POD, is_gated};
 use lockkeeper_api::labels;
-use lockkeeper_controller::Kind;
+use lockkeeper_controller::{Kind, WritePurpose, WriteRequest};
 use lockkeeper_preemption::requeue::RequeueSettings;
 use serde_json::{Value, json};
 
@@ -441,4 +441,33 @@ fn large_group_costs_one_write_per_pod() {
     let writes = lines.iter().filter(|it| it.starts_with("start_job"));
     assert_eq!(writes.count(), 500);
     assert!(lines.len() < 520, "{}", lines.len());
+}
+
+#[test]
+fn quota_stays_in_use_while_the_admission_of_an_incomplete_group_is_in_flight() {
+    let mut stage = stage(3);
+    create(&mut stage, &["a", "b", "c"], 3);
+    let is_admission = |it: &WriteRequest| it.purpose == WritePurpose::Admit;
+    let mut writes = stage.poll_writes();
+    while !writes.iter().any(is_admission) {
+        stage.finish_writes(writes);
+        stage.api.now_ms += 1_000;
+        writes = stage.poll_writes();
+    }
+    let key = lockkeeper_controller::ObjectKey::new(NAMESPACE, "c");
+    stage.api.delete(POD, &key, None, false).unwrap();
+    let alone = json!({"metadata": {
+        "labels": {labels::POD_GROUP_NAME: null}, "annotations": {labels::POD_GROUP_TOTAL_COUNT: null},
+    }});
+    stage.api.create(POD, pod("other", 3, &alone)).unwrap();
+    for _ in 0..5 {
+        let more = stage.poll_writes();
+        assert!(!more.iter().any(is_admission), "{more:#?}");
+        stage.finish_writes(more);
+        stage.api.now_ms += 1_000;
+    }
+    // The API server stores it: the group is evicted, and the other pod gets its quota.
+    stage.finish_writes(writes);
+    stage.advance(5_000);
+    assert_eq!(started(&stage), ["other"]);
 }

@@ -1,38 +1,38 @@
 //! All objects of a cluster, kept up to date in the core's state.
 
+use crate::cluster_event::{ClusterEvent, Journal, ObjectChange};
+use crate::cycle_record::cycle_record;
 use crate::error::{ObjectError, ObjectProblem, Subject, object_key};
-use crate::journal::{
-    ClusterEvent, Journal, ObjectChange, cycle_record, record, record_object, workload_event,
-};
 use crate::object_store::{
     ClusterQueueEntry, Completeness, Labels, LocalQueueKey, ObjectStore, PriorityClassEntry,
 };
 use crate::overflow_guard::{OverflowGuard, object_totals};
-use crate::quota_specs::{cohort_spec, queue_spec, selector};
+use crate::quota_specs::{
+    cohort_spec, covered_resources, flavor_names, limit_amounts, queue_spec, selector,
+};
 use crate::workload_phase::{NotQueuedReason, WorkloadPhase};
 use crate::workload_store::{WorkloadKey, WorkloadStore, local_queue_key};
 use crate::workload_sync::WorkloadSync;
 use crate::workloads::{lifecycle_state, stop_policy, workload_key};
 use k8s_openapi::api::scheduling::v1::PriorityClass;
-use lockkeeper_api::cluster_queue::ClusterQueueSpec;
 use lockkeeper_api::field_path::FieldPath;
 use lockkeeper_api::{ClusterQueue, Cohort, LocalQueue, ResourceFlavor, Workload};
 use lockkeeper_preemption::requeue::{LifecycleState, RequeueSettings};
-use lockkeeper_preemption::{Amount, Cycle, Decision, Options, Quota, ResourceId, State};
+use lockkeeper_preemption::{Cycle, Decision, Options, State};
 use std::sync::Arc;
 
 /// The objects of a cluster, and the core's state made of them. Each event changes only the state that
 /// depends on its object; the order of events does not matter. A rejected object leaves the state as it was.
 #[derive(Clone, Debug)]
 pub struct ClusterState {
-    state: State,
+    pub(crate) state: State,
     settings: RequeueSettings,
-    now_ms: i64,
+    pub(crate) now_ms: i64,
     pub(crate) objects: ObjectStore,
     pub(crate) workloads: WorkloadStore,
     quota_totals: OverflowGuard,
     reserved_totals: OverflowGuard,
-    pub(crate) journal: Option<Journal>,
+    pub(crate) journal: Journal,
 }
 
 impl ClusterState {
@@ -50,7 +50,7 @@ impl ClusterState {
             workloads: WorkloadStore::default(),
             quota_totals: OverflowGuard::default(),
             reserved_totals: OverflowGuard::default(),
-            journal: None,
+            journal: Journal::default(),
         }
     }
 
@@ -86,6 +86,7 @@ impl ClusterState {
     /// Sets the current time, in milliseconds since 1970.
     pub fn set_now(&mut self, now_ms: i64) {
         self.now_ms = now_ms;
+        self.journal.now_ms = now_ms;
         self.state.set_now(now_ms.div_euclid(1000));
     }
 
@@ -102,14 +103,17 @@ impl ClusterState {
         // Like Kueue's cache, which assumes an admission until the API server has it.
         let keys = admitted.map(|it| WorkloadKey::from(self.state.workload_name(it.workload)));
         self.workloads.assumed.extend(keys);
-        record(self, |it| ClusterEvent::Cycle(cycle_record(it, &cycle)));
+        let (state, workloads) = (&self.state, &self.workloads);
+        self.journal
+            .event(|| ClusterEvent::Cycle(cycle_record(state, workloads, &cycle)));
         cycle
     }
 
     /// Makes a workload (`namespace/name`) pending again, after its admission could not be written.
     pub fn revert_admission(&mut self, key: &str) {
         if self.workloads.assumed.remove(key) {
-            record(self, |_| ClusterEvent::AdmissionReverted(key.to_owned()));
+            self.journal
+                .event(|| ClusterEvent::AdmissionReverted(key.to_owned()));
             self.sync().sync(key);
         }
     }
@@ -123,7 +127,8 @@ impl ClusterState {
             self.workloads.assumed.remove(key);
             self.workloads.held_until.insert(stored, until_s);
             let workload = key.to_owned();
-            record(self, |_| ClusterEvent::Held { workload, until_s });
+            self.journal
+                .event(|| ClusterEvent::Held { workload, until_s });
             self.sync().sync(key);
         }
     }
@@ -152,7 +157,8 @@ impl ClusterState {
                 && flavor_names(&old.spec) == flavor_names(&queue.spec)
                 && covered_resources(&old.spec) == covered_resources(&queue.spec)
         });
-        record_object(self, |_| ObjectChange::ClusterQueue(Arc::clone(&queue)));
+        self.journal
+            .object(|| ObjectChange::ClusterQueue(Arc::clone(&queue)));
         let selector = selector(&queue)?;
         let is_active = self.objects.is_active(&queue);
         let spec = queue_spec(&queue, &mut self.state, is_active)?;
@@ -183,7 +189,8 @@ impl ClusterState {
 
     /// Removes a ClusterQueue. Its workloads stay pending until it exists again.
     pub fn remove_cluster_queue(&mut self, name: &str) {
-        record_object(self, |_| ObjectChange::ClusterQueueRemoved(name.to_owned()));
+        self.journal
+            .object(|| ObjectChange::ClusterQueueRemoved(name.to_owned()));
         self.state.remove_queue(name);
         self.quota_totals.remove(&format!("ClusterQueue {name}"));
         if self.objects.cluster_queues.remove(name).is_some() {
@@ -201,7 +208,8 @@ impl ClusterState {
         if self.objects.cohorts.get(&name) == Some(&cohort.spec) {
             return Ok(());
         }
-        record_object(self, |_| ObjectChange::Cohort(Box::new(cohort.clone())));
+        self.journal
+            .object(|| ObjectChange::Cohort(Box::new(cohort.clone())));
         let spec = cohort_spec(cohort, &mut self.state)?;
         let amounts = spec.quotas.iter().map(|(of, quota)| (of.resource, *quota));
         let amounts = object_totals(amounts.flat_map(|it| limit_amounts(&it)));
@@ -217,7 +225,8 @@ impl ClusterState {
 
     /// Removes a Cohort. Its members stay in one cohort.
     pub fn remove_cohort(&mut self, name: &str) {
-        record_object(self, |_| ObjectChange::CohortRemoved(name.to_owned()));
+        self.journal
+            .object(|| ObjectChange::CohortRemoved(name.to_owned()));
         self.state.remove_cohort(name);
         self.quota_totals.remove(&format!("Cohort {name}"));
         self.objects.cohorts.remove(name);
@@ -227,9 +236,8 @@ impl ClusterState {
     pub fn set_resource_flavor(&mut self, flavor: &ResourceFlavor) {
         let name = object_key(&flavor.metadata);
         if self.objects.flavors.get(&name) != Some(&flavor.spec) {
-            record_object(self, |_| {
-                ObjectChange::ResourceFlavor(Box::new(flavor.clone()))
-            });
+            self.journal
+                .object(|| ObjectChange::ResourceFlavor(Box::new(flavor.clone())));
             let flavors = &mut self.objects.flavors;
             flavors.insert(name.clone(), flavor.spec.clone());
             refresh_flavor(self, &name);
@@ -239,9 +247,8 @@ impl ClusterState {
     /// Removes a `ResourceFlavor`.
     pub fn remove_resource_flavor(&mut self, name: &str) {
         if self.objects.flavors.remove(name).is_some() {
-            record_object(self, |_| {
-                ObjectChange::ResourceFlavorRemoved(name.to_owned())
-            });
+            self.journal
+                .object(|| ObjectChange::ResourceFlavorRemoved(name.to_owned()));
             refresh_flavor(self, name);
         }
     }
@@ -254,7 +261,8 @@ impl ClusterState {
             name.clone().unwrap_or_default(),
         );
         if self.objects.local_queues.get(&key) != Some(&queue.spec) {
-            record_object(self, |_| ObjectChange::LocalQueue(Box::new(queue.clone())));
+            self.journal
+                .object(|| ObjectChange::LocalQueue(Box::new(queue.clone())));
             let local_queues = &mut self.objects.local_queues;
             local_queues.insert(key.clone(), queue.spec.clone());
             let keys = self.workloads.keys_in_local_queue(&key);
@@ -267,10 +275,8 @@ impl ClusterState {
         let key = (namespace.to_owned(), name.to_owned());
         if self.objects.local_queues.remove(&key).is_some() {
             let (namespace, name) = key.clone();
-            record_object(self, |_| ObjectChange::LocalQueueRemoved {
-                namespace,
-                name,
-            });
+            self.journal
+                .object(|| ObjectChange::LocalQueueRemoved { namespace, name });
             let keys = self.workloads.keys_in_local_queue(&key);
             self.sync().sync_all(&keys);
         }
@@ -280,7 +286,7 @@ impl ClusterState {
     pub fn set_namespace(&mut self, name: &str, labels: Labels) {
         if self.objects.namespaces.get(name) != Some(&labels) {
             let (namespace, added) = (name.to_owned(), labels.clone());
-            record_object(self, |_| ObjectChange::Namespace {
+            self.journal.object(|| ObjectChange::Namespace {
                 name: namespace,
                 labels: added,
             });
@@ -293,7 +299,8 @@ impl ClusterState {
     /// Removes a namespace.
     pub fn remove_namespace(&mut self, name: &str) {
         if self.objects.namespaces.remove(name).is_some() {
-            record_object(self, |_| ObjectChange::NamespaceRemoved(name.to_owned()));
+            self.journal
+                .object(|| ObjectChange::NamespaceRemoved(name.to_owned()));
             let keys = self.workloads.keys_in_namespace(name);
             self.sync().sync_all(&keys);
         }
@@ -311,9 +318,8 @@ impl ClusterState {
         let name = object_key(&class.metadata);
         let before = classes.insert(name.clone(), entry);
         if before != Some(entry) {
-            record_object(self, |_| {
-                ObjectChange::PriorityClass(Box::new(class.clone()))
-            });
+            self.journal
+                .object(|| ObjectChange::PriorityClass(Box::new(class.clone())));
             let is_default = entry.is_default || before.is_some_and(|it| it.is_default);
             let keys = self.workloads.keys_using_priority_class(&name, is_default);
             self.sync().sync_all(&keys);
@@ -323,9 +329,8 @@ impl ClusterState {
     /// Removes a PriorityClass.
     pub fn remove_priority_class(&mut self, name: &str) {
         if let Some(entry) = self.objects.priority_classes.remove(name) {
-            record_object(self, |_| {
-                ObjectChange::PriorityClassRemoved(name.to_owned())
-            });
+            self.journal
+                .object(|| ObjectChange::PriorityClassRemoved(name.to_owned()));
             let keys = self
                 .workloads
                 .keys_using_priority_class(name, entry.is_default);
@@ -341,7 +346,9 @@ impl ClusterState {
     /// workload then stays in the core's state as it was.
     pub fn set_workload(&mut self, workload: Arc<Workload>) -> Result<WorkloadPhase, ObjectError> {
         let key = self.workloads.key(&workload_key(&workload));
-        record(self, |it| workload_event(it, &key, &workload));
+        let stored = &self.workloads;
+        self.journal
+            .event(|| ClusterEvent::workload(stored, &key, &workload));
         if let Some(before) = self.workloads.entries.get(&key) {
             let is_recreated = before.object.metadata.uid != workload.metadata.uid;
             if before.object.metadata.resource_version != workload.metadata.resource_version {
@@ -363,7 +370,8 @@ impl ClusterState {
 
     /// Removes a workload (`namespace/name`).
     pub fn remove_workload(&mut self, key: &str) {
-        record(self, |_| ClusterEvent::WorkloadRemoved(key.to_owned()));
+        self.journal
+            .event(|| ClusterEvent::WorkloadRemoved(key.to_owned()));
         self.sync().remove(key);
         self.workloads.remove(key);
     }
@@ -436,7 +444,9 @@ impl ClusterState {
 /// Ends the hold of a workload (`namespace/name`) until `i64::MAX`; one until another time stays.
 pub fn end_hold(cluster: &mut ClusterState, key: &str) {
     if cluster.workloads.held_until.get(key) == Some(&i64::MAX) {
-        record(cluster, |_| ClusterEvent::HoldEnded(key.to_owned()));
+        cluster
+            .journal
+            .event(|| ClusterEvent::HoldEnded(key.to_owned()));
         cluster.workloads.held_until.remove(key);
         cluster.sync().sync(key);
     }
@@ -453,7 +463,9 @@ pub fn set_stuck(cluster: &mut ClusterState, key: &str, is_stuck: bool) {
         return;
     }
     let workload = key.to_owned();
-    record(cluster, |_| ClusterEvent::Stuck { workload, is_stuck });
+    cluster
+        .journal
+        .event(|| ClusterEvent::Stuck { workload, is_stuck });
     let Some(id) = cluster.state.workload(key) else {
         return;
     };
@@ -482,25 +494,4 @@ fn refresh_flavor(cluster: &mut ClusterState, name: &str) {
         }
         cluster.refresh_cluster_queue(&object_key(&queue.metadata));
     }
-}
-
-/// The limits of a quota that count towards the totals.
-fn limit_amounts((resource, quota): &(ResourceId, Quota)) -> Vec<(ResourceId, Amount)> {
-    // The lending limit is part of the nominal quota.
-    let limit = quota.borrowing_limit.into_iter();
-    let amounts = limit.chain([quota.nominal]);
-    amounts.map(|it| (*resource, it)).collect()
-}
-
-/// The flavors of a ClusterQueue, by resource group.
-fn flavor_names(spec: &ClusterQueueSpec) -> Vec<Vec<&str>> {
-    let groups = spec.resource_groups.iter();
-    let names = groups.map(|it| it.flavors.iter().map(|it| it.name.as_str()).collect());
-    names.collect()
-}
-
-/// The covered resources of a ClusterQueue, by resource group.
-fn covered_resources(spec: &ClusterQueueSpec) -> Vec<&[String]> {
-    let groups = spec.resource_groups.iter();
-    groups.map(|it| it.covered_resources.as_slice()).collect()
 }

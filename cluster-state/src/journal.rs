@@ -1,247 +1,28 @@
 //! The changes and cycles of a [`ClusterState`], in order: the same events make the same decisions again.
 
+pub use crate::cluster_event::{ClusterEvent, ObjectChange};
+pub use crate::cycle_record::{CycleRecord, DecisionRecord, PodSetDecision, VictimRecord};
+
+use crate::cluster_event::Journal;
 use crate::cluster_state::{ClusterState, end_hold, set_stuck};
-use crate::object_store::{Labels, ObjectStore, PriorityClassEntry};
+use crate::object_store::{ObjectStore, PriorityClassEntry};
 use k8s_openapi::api::scheduling::v1::PriorityClass;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
-use lockkeeper_api::{ClusterQueue, Cohort, LocalQueue, ResourceFlavor, Workload};
-use lockkeeper_preemption::{Cycle, Decision, Entry, WorkloadId};
-use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
+use lockkeeper_api::{Cohort, LocalQueue, ResourceFlavor};
+use lockkeeper_preemption::{Cycle, WorkloadId};
 use std::sync::Arc;
-
-/// An object other than a Workload was added, changed or removed.
-#[derive(Clone, Debug)]
-pub enum ObjectChange {
-    /// [`ClusterState::set_cluster_queue`].
-    ClusterQueue(Arc<ClusterQueue>),
-    /// [`ClusterState::remove_cluster_queue`].
-    ClusterQueueRemoved(String),
-    /// [`ClusterState::set_cohort`].
-    Cohort(Box<Cohort>),
-    /// [`ClusterState::remove_cohort`].
-    CohortRemoved(String),
-    /// [`ClusterState::set_resource_flavor`].
-    ResourceFlavor(Box<ResourceFlavor>),
-    /// [`ClusterState::remove_resource_flavor`].
-    ResourceFlavorRemoved(String),
-    /// [`ClusterState::set_local_queue`].
-    LocalQueue(Box<LocalQueue>),
-    /// [`ClusterState::remove_local_queue`].
-    LocalQueueRemoved {
-        /// Its namespace.
-        namespace: String,
-        /// Its name.
-        name: String,
-    },
-    /// [`ClusterState::set_namespace`].
-    Namespace {
-        /// Its name.
-        name: String,
-        /// Its labels.
-        labels: Labels,
-    },
-    /// [`ClusterState::remove_namespace`].
-    NamespaceRemoved(String),
-    /// [`ClusterState::set_priority_class`].
-    PriorityClass(Box<PriorityClass>),
-    /// [`ClusterState::remove_priority_class`].
-    PriorityClassRemoved(String),
-}
-
-/// A change of a [`ClusterState`], or one of its cycles. Workloads are named `namespace/name`.
-#[derive(Clone, Debug)]
-pub enum ClusterEvent {
-    /// The time of the following events, in milliseconds since 1970.
-    Time(i64),
-    /// Another object than a Workload.
-    Object(ObjectChange),
-    /// [`ClusterState::set_workload`].
-    Workload(Arc<Workload>),
-    /// [`ClusterState::set_workload`] with the stored object: other objects, or the time, may have changed.
-    WorkloadSynced(String),
-    /// [`ClusterState::remove_workload`].
-    WorkloadRemoved(String),
-    /// [`ClusterState::revert_admission`].
-    AdmissionReverted(String),
-    /// [`ClusterState::hold_until`].
-    Held {
-        /// The workload.
-        workload: String,
-        /// Until when, in seconds since 1970.
-        until_s: i64,
-    },
-    /// [`end_hold`].
-    HoldEnded(String),
-    /// [`set_stuck`].
-    Stuck {
-        /// The workload.
-        workload: String,
-        /// Whether it does not release its quota.
-        is_stuck: bool,
-    },
-    /// [`mark_evicted`].
-    Evicted(String),
-    /// [`search_again`].
-    SearchedAgain(String),
-    /// [`ClusterState::next_cycle`].
-    Cycle(CycleRecord),
-}
-
-/// The decisions of a cycle.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub struct CycleRecord {
-    /// In the order in which they were made.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub decisions: Vec<DecisionRecord>,
-    /// Workloads that the namespace selector of their ClusterQueue does not match.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub out_of_scope: Vec<String>,
-}
-
-/// The decision on one workload.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub struct DecisionRecord {
-    /// `namespace/name`.
-    pub workload: String,
-    /// The version of its object.
-    pub resource_version: String,
-    /// One of [`Decision::NAMES`].
-    pub decision: String,
-    /// The flavors by pod set, of an admission or a preemption.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub pod_sets: Vec<PodSetDecision>,
-    /// The preempted workloads.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub victims: Vec<VictimRecord>,
-}
-
-/// The flavors of a pod set.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub struct PodSetDecision {
-    /// The number of pods.
-    pub count: i64,
-    /// By resource.
-    pub flavors: BTreeMap<String, String>,
-}
-
-/// A preempted workload.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub struct VictimRecord {
-    /// `namespace/name`.
-    pub workload: String,
-    /// As in the condition `Preempted`.
-    pub reason: String,
-}
 
 /// The record of a cycle that has just run.
 #[must_use]
 pub fn cycle_record(cluster: &ClusterState, cycle: &Cycle) -> CycleRecord {
-    let state = cluster.state();
-    let name = |id: WorkloadId| state.workload_name(id).to_owned();
-    CycleRecord {
-        decisions: cycle
-            .entries
-            .iter()
-            .map(|it| decision_record(cluster, it))
-            .collect(),
-        out_of_scope: cycle.out_of_scope.iter().map(|id| name(*id)).collect(),
-    }
-}
-
-fn decision_record(cluster: &ClusterState, entry: &Entry) -> DecisionRecord {
-    let state = cluster.state();
-    let workload = state.workload_name(entry.workload);
-    let stored = cluster.workloads.entries.get(workload);
-    let version = stored.and_then(|it| it.object.metadata.resource_version.clone());
-    let (has_flavors, victims) = match &entry.decision {
-        Decision::Admit => (true, &[] as &[_]),
-        Decision::Preempt(victims) => (true, victims.as_slice()),
-        _ => (false, &[] as &[_]),
-    };
-    let pod_sets = entry.assignment().pod_sets.iter().filter(|_| has_flavors);
-    let pod_sets = pod_sets.map(|it| PodSetDecision {
-        count: it.count,
-        flavors: it
-            .flavors
-            .iter()
-            .map(|it| {
-                let resource = state.resource_name(it.resource).to_owned();
-                (resource, state.flavor_name(it.flavor).to_owned())
-            })
-            .collect(),
-    });
-    let victims = victims.iter().map(|it| VictimRecord {
-        workload: state.workload_name(it.workload).to_owned(),
-        reason: it.reason.as_str().to_owned(),
-    });
-    DecisionRecord {
-        workload: workload.to_owned(),
-        resource_version: version.unwrap_or_default(),
-        decision: entry.decision.as_str().to_owned(),
-        pod_sets: pod_sets.collect(),
-        victims: victims.collect(),
-    }
-}
-
-/// Takes down the events of a cluster state.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Journal {
-    events: Vec<ClusterEvent>,
-    /// The time of the last event.
-    at_ms: Option<i64>,
-}
-
-/// Takes an event down, if there is a journal.
-pub(crate) fn record(
-    cluster: &mut ClusterState,
-    event: impl FnOnce(&ClusterState) -> ClusterEvent,
-) {
-    if cluster.journal.is_none() {
-        return;
-    }
-    let event = event(cluster);
-    let now_ms = cluster.now_ms();
-    if let Some(journal) = &mut cluster.journal {
-        if journal.at_ms != Some(now_ms) {
-            journal.at_ms = Some(now_ms);
-            journal.events.push(ClusterEvent::Time(now_ms));
-        }
-        journal.events.push(event);
-    }
-}
-
-/// The event of [`ClusterState::set_workload`].
-pub(crate) fn workload_event(
-    cluster: &ClusterState,
-    key: &str,
-    workload: &Arc<Workload>,
-) -> ClusterEvent {
-    let stored = cluster.workloads.entries.get(key);
-    if stored.is_some_and(|it| Arc::ptr_eq(&it.object, workload)) {
-        ClusterEvent::WorkloadSynced(key.to_owned())
-    } else {
-        ClusterEvent::Workload(Arc::clone(workload))
-    }
-}
-
-/// Takes the change of an object down, if there is a journal.
-pub(crate) fn record_object(
-    cluster: &mut ClusterState,
-    change: impl FnOnce(&ClusterState) -> ObjectChange,
-) {
-    record(cluster, |it| ClusterEvent::Object(change(it)));
+    crate::cycle_record::cycle_record(&cluster.state, &cluster.workloads, cycle)
 }
 
 /// Makes the state one of its objects alone, as after a restart, and takes down its events from now on, beginning with those
 /// objects. `fresh` has the same settings and no objects. What a restart forgets is forgotten: which pending workloads have
 /// been tried, and the evictions that damping counts. No admission may be assumed.
 pub fn restart_journal(cluster: &mut ClusterState, mut fresh: ClusterState) {
-    fresh.journal = Some(Journal::default());
+    fresh.journal = Journal::begin();
     for event in objects(cluster) {
         apply(&mut fresh, &event);
     }
@@ -323,13 +104,12 @@ fn class(name: &str, entry: PriorityClassEntry) -> PriorityClass {
 
 /// Takes down no further events.
 pub fn stop_journal(cluster: &mut ClusterState) {
-    cluster.journal = None;
+    cluster.journal = Journal::default();
 }
 
 /// The events since the last call; none without a journal.
 pub fn take_events(cluster: &mut ClusterState) -> Vec<ClusterEvent> {
-    let journal = cluster.journal.as_mut();
-    journal.map_or_else(Vec::new, |it| std::mem::take(&mut it.events))
+    cluster.journal.take()
 }
 
 /// Repeats an event. A cycle is run again, and returned with its own decisions. Objects that the state rejects leave it as
@@ -393,18 +173,19 @@ fn apply_object(cluster: &mut ClusterState, change: &ObjectChange) {
 /// Marks the eviction of a workload that its object does not show yet: no further cycle chooses it, and its quota counts as
 /// about to be released.
 pub fn mark_evicted(cluster: &mut ClusterState, id: WorkloadId) {
-    record(cluster, |it| {
-        ClusterEvent::Evicted(it.state().workload_name(id).to_owned())
-    });
+    record_workload(cluster, id, ClusterEvent::Evicted);
     cluster.state_mut().mark_evicted(id);
 }
 
 /// Lets an inadmissible workload, and those like it in its queue, search all flavors again.
 pub fn search_again(cluster: &mut ClusterState, id: WorkloadId) {
-    record(cluster, |it| {
-        ClusterEvent::SearchedAgain(it.state().workload_name(id).to_owned())
-    });
+    record_workload(cluster, id, ClusterEvent::SearchedAgain);
     cluster.state_mut().reactivate_class_of(id);
+}
+
+fn record_workload(cluster: &mut ClusterState, id: WorkloadId, event: fn(String) -> ClusterEvent) {
+    let (state, journal) = (&cluster.state, &mut cluster.journal);
+    journal.event(|| event(state.workload_name(id).to_owned()));
 }
 
 fn is_evicted(cluster: &ClusterState, key: &str) -> bool {

@@ -17,7 +17,9 @@
 #![deny(clippy::arithmetic_side_effects)]
 
 mod admission_status;
+mod cluster_event;
 mod cluster_state;
+mod cycle_record;
 pub mod decision_text;
 mod error;
 mod flavor_eligibility;

@@ -9,7 +9,9 @@ use lockkeeper_api::field_path::FieldPath;
 use lockkeeper_api::quota::{FairSharing, ResourceGroup, ResourceQuota};
 use lockkeeper_api::{ClusterQueue, Cohort};
 use lockkeeper_preemption as core;
-use lockkeeper_preemption::{CohortSpec, FlavorResource, QueueSpec, Quota, State};
+use lockkeeper_preemption::{
+    Amount, CohortSpec, FlavorResource, QueueSpec, Quota, ResourceId, State,
+};
 use std::collections::BTreeSet;
 
 /// A ClusterQueue as a core value. `is_active` depends on other objects: false if the queue is stopped, or if one of
@@ -167,4 +169,25 @@ fn preemption_policy(spec: &ClusterQueueSpec) -> core::Preemption {
             .map(queue_policies::preemption_limits)
             .unwrap_or_default(),
     }
+}
+
+/// The limits of a quota that count towards the totals.
+pub(crate) fn limit_amounts((resource, quota): &(ResourceId, Quota)) -> Vec<(ResourceId, Amount)> {
+    // The lending limit is part of the nominal quota.
+    let limit = quota.borrowing_limit.into_iter();
+    let amounts = limit.chain([quota.nominal]);
+    amounts.map(|it| (*resource, it)).collect()
+}
+
+/// The flavors of a ClusterQueue, by resource group.
+pub(crate) fn flavor_names(spec: &ClusterQueueSpec) -> Vec<Vec<&str>> {
+    let groups = spec.resource_groups.iter();
+    let names = groups.map(|it| it.flavors.iter().map(|it| it.name.as_str()).collect());
+    names.collect()
+}
+
+/// The covered resources of a ClusterQueue, by resource group.
+pub(crate) fn covered_resources(spec: &ClusterQueueSpec) -> Vec<&[String]> {
+    let groups = spec.resource_groups.iter();
+    groups.map(|it| it.covered_resources.as_slice()).collect()
 }

@@ -17,6 +17,7 @@ mod counters;
 mod cycle_state;
 mod decisions;
 mod dispatch;
+mod event_batch;
 mod event_recorder;
 mod in_flight;
 mod input;
@@ -54,8 +55,9 @@ pub use adopted_workload::{
     adoption_state, manifest_of_job,
 };
 pub use counters::{Counters, Eviction};
+pub use event_batch::EventBatch;
 pub use input::{Change, Input};
-pub use journal::EventBatch;
+
 pub use output::{
     JobRead, ObjectRef, Output, WriteId, WriteOp, WritePurpose, WriteRequest, WriteResult,
 };

@@ -13,8 +13,8 @@ use serde::Serialize;
 pub struct HistoryEvent {
     /// In milliseconds since 1970.
     pub at_ms: i64,
-    /// `Created`, `Admitted`, `Preempts`, `Pending`, `Preempted`, `Evicted`, `QuotaReleased`, `Finished`, `Deleted`,
-    /// `AdmissionWithdrawn` or `Restarted`.
+    /// `Created`, `Admitted`, `Preempts`, `Pending`, `Preempted`, `Evicted`, `QuotaReleased`, `Finished`, `Deleted` or
+    /// `AdmissionWithdrawn`.
     pub event: &'static str,
     /// The rest, as text.
     pub message: String,

@@ -1,27 +1,11 @@
 //! The events of the cluster state for the decision log.
 
+use super::event_batch::EventBatch;
 use super::state::{ReconcilerState, empty_cluster};
 use lockkeeper_cluster_state::FlavorSearches;
 use lockkeeper_cluster_state::journal::{
-    ClusterEvent, has_assumed_admissions, restart_journal, stop_journal, take_events,
+    has_assumed_admissions, restart_journal, stop_journal, take_events,
 };
-
-/// Events of the cluster state, in order.
-#[derive(Clone, Debug, Default)]
-pub struct EventBatch {
-    /// Whether they begin with all objects, and depend on no events before.
-    pub is_start: bool,
-    /// The events.
-    pub events: Vec<ClusterEvent>,
-}
-
-/// What is left to do for the decision log.
-#[derive(Debug, Default)]
-pub(super) struct JournalState {
-    /// Whether the journal has to begin again.
-    pub(super) is_due: bool,
-    batches: Vec<EventBatch>,
-}
 
 /// Begins the journal again if that is due and no decision is pending. True if cycles have to wait for that.
 pub(super) fn begin_journal(state: &mut ReconcilerState) -> bool {

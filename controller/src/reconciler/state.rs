@@ -3,9 +3,9 @@
 use super::adoption::is_adopting;
 use super::counters::{Counters, Eviction};
 use super::cycle_state::CycleState;
+use super::event_batch::JournalState;
 use super::event_recorder::EventRecorder;
 use super::in_flight::InFlightWrites;
-use super::journal::JournalState;
 use super::model::Model;
 use super::output::ObjectRef;
 use super::placement::node_placement::NodePlacement;

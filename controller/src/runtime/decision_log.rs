@@ -1,19 +1,20 @@
 //! Writes the decision log on a thread of its own: a slow disk delays no decision.
 
 mod log_file;
+mod target;
 #[cfg(test)]
 mod tests;
 
 use crate::EventBatch;
-use lockkeeper_decision_log::{Encoder, LogHeader};
+use lockkeeper_decision_log::Encoder;
 use log_file::LogFile;
 use std::io;
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TrySendError, sync_channel};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
+pub use target::DecisionLogTarget;
 
 /// The most batches that wait for the thread. Then the log has a gap: it is not allowed to delay decisions, or to use any
 /// amount of memory.
@@ -24,19 +25,6 @@ const FLUSH_AFTER: Duration = Duration::from_secs(1);
 
 /// The pause after an error, before a new file is begun.
 const RETRY_AFTER: Duration = Duration::from_secs(30);
-
-/// Where the decision log is written, and its size.
-#[derive(Clone, Debug)]
-pub struct DecisionLogTarget {
-    /// `None`: standard output.
-    pub file: Option<PathBuf>,
-    /// The size at which a new file is begun, in bytes.
-    pub file_bytes_max: u64,
-    /// How many files are kept, with the current one.
-    pub files_max: usize,
-    /// The first line of each file.
-    pub header: LogHeader,
-}
 
 #[derive(Debug, Default)]
 struct Shared {

@@ -1,6 +1,6 @@
 //! The files of a decision log.
 
-use super::DecisionLogTarget;
+use super::target::DecisionLogTarget;
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use std::fs::{self, File, OpenOptions};

@@ -106,9 +106,7 @@ impl History {
         let uid = |it: &Workload| it.metadata.uid.clone();
         let before = self.object.take();
         let before = before.filter(|it| uid(it) == uid(workload));
-        if before.is_none() && self.events.is_empty()
-            || before.is_none() && !has_admission(workload)
-        {
+        if before.is_none() {
             self.add_changed(now_ms, "Created", creation_text(workload));
         }
         let had_quota = before.as_ref().is_some_and(has_admission);

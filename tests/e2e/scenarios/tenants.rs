@@ -86,7 +86,11 @@ pub fn install_policies(kubectl: &Kubectl, policies: &str) {
             fixture::MUTATING_CONFIGURATION,
         );
         let is_mutated = is_mutated.stdout.contains("lockkeeper.dev/resource-in-use");
-        Ok((reply.stderr.contains("JO004") && is_mutated).then_some(()))
+        // Mutating policies need the schema of the kind, which the API server reads a while after its CRD. Without the
+        // CRD, kubectl knows no such kind.
+        let job_set = kubectl.with_input(&["create", "--dry-run=server", "-f", "-"], JOB_SET);
+        let knows_kind = !job_set.stderr.contains("ServiceUnavailable");
+        Ok((reply.stderr.contains("JO004") && is_mutated && knows_kind).then_some(()))
     };
     wait::until(is_rejected, || "the policies have no effect".to_owned()).unwrap();
 }
@@ -98,6 +102,16 @@ metadata: {name: squatter, namespace: default, labels: {lockkeeper.dev/queue-nam
 spec:
   managedBy: example.com/none
   template: {spec: {restartPolicy: Never, containers: [{name: a, image: registry.example.com/a:1}]}}
+";
+
+const JOB_SET: &str = r"
+apiVersion: jobset.x-k8s.io/v1alpha2
+kind: JobSet
+metadata: {name: new, namespace: default, labels: {lockkeeper.dev/queue-name: main}}
+spec:
+  replicatedJobs:
+  - name: main
+    template: {spec: {template: {spec: {restartPolicy: Never, containers: [{name: a, image: registry.example.com/a:1}]}}}}
 ";
 
 /// The account of a tenant.

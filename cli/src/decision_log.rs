@@ -127,7 +127,7 @@ pub(crate) fn run_log(command: &LogCommand) -> Result<(), Failure> {
     if events.is_empty() {
         let range = range_text(summary);
         return Err(Failure::Other(anyhow!(
-            "the log{range} has no Workload {workload}; `kubectl get workloads -A` lists those that exist"
+            "the log{range} has no Workload {workload}; `kubectl get workloads.lockkeeper.dev -A` lists those that exist"
         )));
     }
     let text = match arguments.output {

@@ -29,6 +29,8 @@ pub struct History {
     /// The last object.
     object: Option<Workload>,
     last_reason: String,
+    /// The time at which its assumed admission ended, until the next event tells why.
+    reverted_at_ms: Option<i64>,
 }
 
 impl History {
@@ -40,6 +42,7 @@ impl History {
             events: Vec::new(),
             object: None,
             last_reason: String::new(),
+            reverted_at_ms: None,
         }
     }
 
@@ -51,19 +54,28 @@ impl History {
 
     pub(crate) fn before_event(&mut self, cluster: &ClusterState, event: &ClusterEvent) {
         let now_ms = cluster.now_ms();
+        let own = match event {
+            ClusterEvent::Workload(it) if workload_key(it) == self.workload => Some(&**it),
+            _ => None,
+        };
+        // The object with the admission takes the place of the assumed one.
+        if let Some(at_ms) = self.reverted_at_ms.take()
+            && !own.is_some_and(has_admission)
+        {
+            self.add(at_ms, "AdmissionWithdrawn", "it was not written".to_owned());
+        }
         match event {
-            ClusterEvent::Workload(it) if workload_key(it) == self.workload => {
-                self.set_object(now_ms, it);
-            }
             ClusterEvent::WorkloadRemoved(key) if *key == self.workload => {
                 self.object = None;
                 self.add(now_ms, "Deleted", String::new());
             }
             ClusterEvent::AdmissionReverted(key) if *key == self.workload => {
-                let message = "its admission was not written".to_owned();
-                self.add(now_ms, "AdmissionWithdrawn", message);
+                self.reverted_at_ms = Some(now_ms);
             }
             _ => {}
+        }
+        if let Some(workload) = own {
+            self.set_object(now_ms, workload);
         }
     }
 

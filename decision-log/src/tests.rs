@@ -228,3 +228,36 @@ fn a_history_has_the_events_of_one_workload() {
     assert_eq!(second[2], "2000 Admitted 1 pod: cpu of flavor f");
     assert_eq!(texts("team/other"), [""; 0]);
 }
+
+#[test]
+fn an_admission_that_its_object_shows_is_not_withdrawn() {
+    let events_after = |shows_admission: bool| -> Vec<&'static str> {
+        let mut cluster = cluster();
+        cluster.set_workload(workload("first", 3)).unwrap();
+        cluster.next_cycle(NOW_MS + 1_000, true);
+        cluster.revert_admission("team/first");
+        let mut object = Workload::clone(&workload("first", 3));
+        object.metadata.resource_version = Some("8".to_owned());
+        if shows_admission {
+            object.status = self::object(
+                json!({"admission": {"clusterQueue": "q", "podSetAssignments": [
+                {"name": "main", "count": 1, "flavors": {"cpu": "f"}, "resourceUsage": {"cpu": "3"}}]},
+                "conditions": [{"type": "QuotaReserved", "status": "True", "reason": "QuotaReserved", "message": "",
+                    "lastTransitionTime": "2023-11-14T22:00:00Z"}]}),
+            );
+        }
+        cluster.set_workload(Arc::new(object)).unwrap();
+        let log = encode(&mut encoder(), false, &take_events(&mut cluster));
+        let mut replay = Replay::with_history(History::of("team/first"));
+        for line in log.lines() {
+            replay.read_line(line).unwrap();
+        }
+        let history = replay.into_history().unwrap();
+        history.events().iter().map(|it| it.event).collect()
+    };
+    assert_eq!(events_after(true), ["Created", "Admitted"]);
+    assert_eq!(
+        events_after(false),
+        ["Created", "Admitted", "AdmissionWithdrawn"]
+    );
+}

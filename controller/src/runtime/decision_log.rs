@@ -11,8 +11,10 @@ use log_file::LogFile;
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TrySendError, sync_channel};
-use std::thread::{self, JoinHandle};
+use std::sync::mpsc::{
+    Receiver, RecvTimeoutError, SyncSender, TrySendError, channel, sync_channel,
+};
+use std::thread;
 use std::time::{Duration, Instant};
 pub use target::DecisionLogTarget;
 
@@ -22,6 +24,9 @@ const BATCHES_MAX: usize = 256;
 
 /// How long written lines may stay in memory.
 const FLUSH_AFTER: Duration = Duration::from_secs(1);
+
+/// How long the end of the process waits for the last lines.
+const END_MAX: Duration = Duration::from_secs(2);
 
 /// The pause after an error, before a new file is begun.
 const RETRY_AFTER: Duration = Duration::from_secs(30);
@@ -39,7 +44,8 @@ struct Shared {
 pub(super) struct DecisionLog {
     batches: Option<SyncSender<EventBatch>>,
     shared: Arc<Shared>,
-    thread: Option<JoinHandle<()>>,
+    /// Closed when the thread has ended.
+    ended: Receiver<()>,
     /// Whether batches are dropped until the next start.
     has_gap: bool,
 }
@@ -60,13 +66,17 @@ impl DecisionLog {
             failed_at: None,
             is_writing: false,
         };
-        let thread = thread::Builder::new()
+        let (running, ended) = channel();
+        thread::Builder::new()
             .name("decision-log".to_owned())
-            .spawn(move || writer.run(&received))?;
+            .spawn(move || {
+                writer.run(&received);
+                drop(running);
+            })?;
         Ok(Self {
             batches: Some(batches),
             shared,
-            thread: Some(thread),
+            ended,
             has_gap: false,
         })
     }
@@ -114,11 +124,10 @@ impl DecisionLog {
 
 impl Drop for DecisionLog {
     fn drop(&mut self) {
-        // The thread ends with the channel.
+        // The thread ends with the channel; a reader that has stopped reading must not keep the process.
         self.batches = None;
-        if let Some(thread) = self.thread.take() {
-            // A panic of the thread has been reported, and decisions do not depend on it.
-            let _ = thread.join();
+        if self.ended.recv_timeout(END_MAX) == Err(RecvTimeoutError::Timeout) {
+            tracing::warn!("the end of the decision log is missing: it cannot be written");
         }
     }
 }

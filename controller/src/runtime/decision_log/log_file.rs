@@ -59,7 +59,7 @@ impl LogFile {
     /// If files cannot be written there: better at the start than at the first decision.
     pub(super) fn new(target: &DecisionLogTarget) -> io::Result<Self> {
         if let Some(path) = &target.file {
-            OpenOptions::new().append(true).create(true).open(path)?;
+            private_file().append(true).open(path)?;
         }
         Ok(Self {
             path: target.file.clone(),
@@ -83,12 +83,12 @@ impl LogFile {
             Some(path) => {
                 rename_files(path, self.files_max)?;
                 let file = Counted {
-                    inner: create(path)?,
+                    inner: private_file().write(true).truncate(true).open(path)?,
                     bytes: 0,
                 };
                 let file = BufWriter::new(file);
                 if path.extension().is_some_and(|it| it == "gz") {
-                    Output::Gzip(Box::new(GzEncoder::new(file, Compression::default())))
+                    Output::Gzip(Box::new(GzEncoder::new(file, Compression::fast())))
                 } else {
                     Output::Plain(file)
                 }
@@ -167,13 +167,13 @@ impl LogFile {
     }
 }
 
-/// Only for the owner and the group: names and sizes of all tenants.
-fn create(path: &Path) -> io::Result<File> {
+/// Options that create a file for the owner and the group only: it has names and sizes of all tenants.
+fn private_file() -> OpenOptions {
     let mut options = OpenOptions::new();
-    options.write(true).create(true).truncate(true);
+    options.create(true);
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o640);
-    options.open(path)
+    options
 }
 
 /// `FILE` becomes `FILE.1`, `FILE.1` becomes `FILE.2`, and so on. The oldest is deleted.

@@ -114,3 +114,17 @@ fn batches_that_do_not_fit_into_memory_are_a_gap() {
     assert!(log.take_wants_start());
     assert!(!log.take_wants_start());
 }
+
+#[test]
+fn only_owner_and_group_may_read_a_log() {
+    use std::os::unix::fs::PermissionsExt;
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("log.jsonl");
+    let mut log = DecisionLog::start(target(path.clone())).unwrap();
+    log.send(vec![batch(true, 1), batch(true, 1)]);
+    drop(log);
+    for name in ["log.jsonl", "log.jsonl.1"] {
+        let metadata = fs::metadata(folder.path().join(name)).unwrap();
+        assert_eq!(metadata.permissions().mode() & 0o027, 0, "{name}");
+    }
+}

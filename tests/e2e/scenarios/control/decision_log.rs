@@ -30,6 +30,12 @@ fn open(stage: &mut Fixture) -> ControllerFixture<'_> {
     site
 }
 
+fn new_folder(site: &mut ControllerFixture<'_>) -> PathBuf {
+    let folder = site.stage.new_folder();
+    fs::create_dir_all(&folder).unwrap();
+    folder
+}
+
 fn text_of(path: &Path) -> &str {
     path.to_str().expect("a path of a test is UTF-8")
 }
@@ -46,7 +52,7 @@ fn replayed(log: &Path) -> Value {
 
 fn replay(stage: &mut Fixture) {
     let mut site = open(stage);
-    let log: PathBuf = site.stage.new_folder().join("decisions.jsonl.gz");
+    let log = new_folder(&mut site).join("decisions.jsonl.gz");
     let flag = format!("--decision-log={}", text_of(&log));
     site.start_controller("", &[NO_LEADER_ELECTION, &flag]);
     site.job("first", "q", 6, "low", &json!({}));
@@ -95,7 +101,7 @@ fn replay(stage: &mut Fixture) {
 
 fn files(stage: &mut Fixture) {
     let mut site = open(stage);
-    let folder = site.stage.new_folder();
+    let folder = new_folder(&mut site);
     let log = folder.join("decisions.jsonl");
     let config = format!(
         "controller: {{decisionLog: {{file: {}, fileBytesMax: 65536, filesMax: 3}}}}\n",

@@ -31,6 +31,8 @@ pub struct History {
     last_reason: String,
     /// The time at which its assumed admission ended, until the next event tells why.
     reverted_at_ms: Option<i64>,
+    /// Whether a cycle has preempted it, and it has not released its quota: later cycles name it again.
+    is_preempted: bool,
 }
 
 impl History {
@@ -43,6 +45,7 @@ impl History {
             object: None,
             last_reason: String::new(),
             reverted_at_ms: None,
+            is_preempted: false,
         }
     }
 
@@ -71,6 +74,7 @@ impl History {
             }
             ClusterEvent::AdmissionReverted(key) if *key == self.workload => {
                 self.reverted_at_ms = Some(now_ms);
+                self.is_preempted = false;
             }
             _ => {}
         }
@@ -86,9 +90,11 @@ impl History {
             if let Decision::Preempt(victims) = &entry.decision {
                 let mut victims = victims.iter();
                 let own = victims.find(|it| state.workload_name(it.workload) == self.workload);
-                if let Some(victim) = own {
+                if let Some(victim) = own
+                    && !std::mem::replace(&mut self.is_preempted, true)
+                {
                     let reason = victim.reason.as_str();
-                    self.add_changed(now_ms, "Preempted", format!("by {name} ({reason})"));
+                    self.add(now_ms, "Preempted", format!("by {name} ({reason})"));
                 }
             }
             if name != self.workload {
@@ -132,6 +138,7 @@ impl History {
             }
         }
         if had_quota && !has_admission(workload) {
+            self.is_preempted = false;
             self.add(now_ms, "QuotaReleased", String::new());
         }
         self.object = Some(workload.clone());

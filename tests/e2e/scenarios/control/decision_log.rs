@@ -117,10 +117,10 @@ fn files(stage: &mut Fixture) {
     let found = wait::until(
         || {
             count += 1;
-            let labels = (0..20).map(|it| {
+            let labels = (0..40).map(|it| {
                 (
                     format!("label-{it}"),
-                    format!("{count}{}", "x".repeat(50)).into(),
+                    format!("{count}{}", "x".repeat(58)).into(),
                 )
             });
             let labels: serde_json::Map<String, Value> = labels.collect();

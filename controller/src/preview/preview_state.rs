@@ -3,7 +3,7 @@
 use super::outcome::{Preview, PreviewedPods};
 use super::unconfirmed::UnconfirmedDecisions;
 use crate::key::{Kind, ObjectKey};
-use crate::reconciler::{Change, Input, inactive_message, namespace_mismatch};
+use crate::reconciler::{Change, Input, TemplateInterner, inactive_message, namespace_mismatch};
 use lockkeeper_api::Workload;
 use lockkeeper_cluster_state::decision_text::flavor_verdict_text;
 use lockkeeper_cluster_state::journal::mark_evicted;
@@ -47,6 +47,8 @@ pub struct PreviewState {
     cluster: ClusterState,
     /// By `namespace/name`.
     workloads: BTreeMap<ObjectKey, Arc<Workload>>,
+    /// Most workloads have the template of another one.
+    templates: TemplateInterner,
     listed: BTreeSet<Kind>,
     searches: FlavorSearches,
     unconfirmed: UnconfirmedDecisions,
@@ -70,6 +72,7 @@ impl PreviewState {
         Self {
             cluster,
             workloads: BTreeMap::new(),
+            templates: TemplateInterner::default(),
             listed: BTreeSet::new(),
             searches: FlavorSearches::default(),
             unconfirmed: UnconfirmedDecisions::default(),
@@ -122,7 +125,10 @@ impl PreviewState {
                 cluster.set_namespace(it.metadata.name.as_deref().unwrap_or_default(), labels);
             }
             Input::Namespace(Change::Deleted(key)) => cluster.remove_namespace(key.name()),
-            Input::Workload(Change::Applied(it)) => self.set_workload(Arc::from(it)),
+            Input::Workload(Change::Applied(mut it)) => {
+                self.templates.intern(&mut it);
+                self.set_workload(Arc::from(it));
+            }
             Input::Workload(Change::Deleted(key)) => {
                 cluster.remove_workload(key.key());
                 self.workloads.remove(&key);

@@ -11,7 +11,7 @@ const SWEEP_AT: usize = 1_024;
 
 /// One copy of each template in use: a template takes kilobytes, and there may be thousands of workloads.
 #[derive(Debug)]
-pub(super) struct TemplateInterner {
+pub(crate) struct TemplateInterner {
     by_digest: BTreeMap<u64, Weak<PodTemplateSpec>>,
     sweep_at: usize,
 }
@@ -27,7 +27,7 @@ impl Default for TemplateInterner {
 
 impl TemplateInterner {
     /// Replaces the templates of a workload by equal ones that are stored already.
-    pub(super) fn intern(&mut self, workload: &mut Workload) {
+    pub(crate) fn intern(&mut self, workload: &mut Workload) {
         for pod_set in &mut workload.spec.pod_sets {
             self.intern_template(&mut pod_set.template);
         }

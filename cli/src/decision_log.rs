@@ -233,13 +233,7 @@ fn decision_text(decision: Option<&DecisionRecord>) -> String {
     let Some(decision) = decision else {
         return "none".to_owned();
     };
-    let pod_sets = decision.pod_sets.iter().map(|it| {
-        let flavors = it.flavors.iter();
-        let flavors: Vec<String> = flavors
-            .map(|(resource, flavor)| format!("{resource} of flavor {flavor}"))
-            .collect();
-        format!("{} pods: {}", it.count, flavors.join(", "))
-    });
+    let pod_sets = decision.pod_sets.iter().map(ToString::to_string);
     let victims = decision.victims.iter();
     let victims = victims.map(|it| format!("preempts {} ({})", it.workload, it.reason));
     let parts: Vec<String> = [format!("{} {}", decision.decision, decision.workload)]

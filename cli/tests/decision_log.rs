@@ -99,7 +99,10 @@ fn other_lines_are_not_read() {
         .spawn()
         .unwrap();
     let mut mixed = String::from("2026-11-28T09:00:46Z  INFO leading\n\n");
-    mixed.push_str(&example().replace('\n', "\na message\n"));
+    mixed.push_str(&example().replace(
+        '\n',
+        "\na message\n{\"timestamp\":\"2026-11-28T09:00:46Z\"}\n",
+    ));
     child
         .stdin
         .take()
@@ -123,6 +126,16 @@ fn input_without_a_log_is_an_error() {
     let (_, code, error) = replay(&folder.path().join("absent"));
     assert_eq!(code, Some(2));
     assert!(error.contains("cannot read"), "{error}");
+}
+
+#[test]
+fn a_line_that_is_too_long_is_an_error() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("log");
+    fs::write(&file, example() + &"x".repeat(17 << 20) + "\n").unwrap();
+    let (_, code, error) = replay(&file);
+    assert_eq!(code, Some(2));
+    assert!(error.contains("the line has more than"), "{error}");
 }
 
 #[test]

@@ -5,10 +5,12 @@ use crate::object_store::Labels;
 use crate::workload_store::WorkloadStore;
 use k8s_openapi::api::scheduling::v1::PriorityClass;
 use lockkeeper_api::{ClusterQueue, Cohort, LocalQueue, ResourceFlavor, Workload};
+use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
 /// An object other than a Workload was added, changed or removed.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Deserialize, Serialize)]
+#[serde(rename_all = "camelCase", rename_all_fields = "camelCase")]
 pub enum ObjectChange {
     /// `ClusterState::set_cluster_queue`.
     ClusterQueue(Arc<ClusterQueue>),
@@ -46,14 +48,22 @@ pub enum ObjectChange {
     PriorityClassRemoved(String),
 }
 
-/// A change of a `ClusterState`, or one of its cycles. Workloads are named `namespace/name`.
-#[derive(Clone, Debug)]
+/// A change of a `ClusterState`, or one of its cycles. Workloads are named `namespace/name`. As JSON it has no Workloads, whose pod
+/// templates are large: a log has a form of its own for them.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+#[serde(
+    tag = "event",
+    content = "data",
+    rename_all = "camelCase",
+    rename_all_fields = "camelCase"
+)]
 pub enum ClusterEvent {
     /// The time of the following events, in milliseconds since 1970.
     Time(i64),
     /// Another object than a Workload.
     Object(ObjectChange),
     /// `ClusterState::set_workload`.
+    #[serde(skip)]
     Workload(Arc<Workload>),
     /// `ClusterState::set_workload` with the stored object: other objects, or the time, may have changed.
     WorkloadSynced(String),

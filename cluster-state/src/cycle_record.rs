@@ -4,17 +4,18 @@ use crate::workload_store::WorkloadStore;
 use lockkeeper_preemption::{Cycle, Decision, Entry, State, WorkloadId};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
+use std::fmt;
+
+/// The decision on a workload that the namespace selector of its ClusterQueue does not match.
+pub const OUT_OF_SCOPE: &str = "OutOfScope";
 
 /// The decisions of a cycle.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct CycleRecord {
-    /// In the order in which they were made.
+    /// In the order in which they were made; workloads out of scope last.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub decisions: Vec<DecisionRecord>,
-    /// Workloads that the namespace selector of their ClusterQueue does not match.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub out_of_scope: Vec<String>,
 }
 
 /// The decision on one workload.
@@ -25,7 +26,7 @@ pub struct DecisionRecord {
     pub workload: String,
     /// The version of its object.
     pub resource_version: String,
-    /// One of [`Decision::NAMES`].
+    /// One of [`Decision::NAMES`], or [`OUT_OF_SCOPE`].
     pub decision: String,
     /// The flavors by pod set, of an admission or a preemption.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -45,6 +46,17 @@ pub struct PodSetDecision {
     pub flavors: BTreeMap<String, String>,
 }
 
+impl fmt::Display for PodSetDecision {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let plural = if self.count == 1 { "" } else { "s" };
+        let flavors = self.flavors.iter();
+        let flavors: Vec<String> = flavors
+            .map(|(resource, flavor)| format!("{resource} of flavor {flavor}"))
+            .collect();
+        write!(f, "{} pod{plural}: {}", self.count, flavors.join(", "))
+    }
+}
+
 /// A preempted workload.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -57,21 +69,34 @@ pub struct VictimRecord {
 
 /// The record of a cycle that has just run.
 pub(crate) fn cycle_record(state: &State, workloads: &WorkloadStore, cycle: &Cycle) -> CycleRecord {
-    let name = |id: WorkloadId| state.workload_name(id).to_owned();
+    let decisions = cycle.entries.iter();
+    let decisions = decisions.map(|it| decision_record(state, workloads, it));
+    let out_of_scope = cycle.out_of_scope.iter();
+    let out_of_scope = out_of_scope.map(|id| record(state, workloads, *id, OUT_OF_SCOPE));
     CycleRecord {
-        decisions: cycle
-            .entries
-            .iter()
-            .map(|it| decision_record(state, workloads, it))
-            .collect(),
-        out_of_scope: cycle.out_of_scope.iter().map(|id| name(*id)).collect(),
+        decisions: decisions.chain(out_of_scope).collect(),
+    }
+}
+
+/// A decision without flavors and victims.
+fn record(
+    state: &State,
+    workloads: &WorkloadStore,
+    id: WorkloadId,
+    decision: &str,
+) -> DecisionRecord {
+    let workload = state.workload_name(id);
+    let stored = workloads.entries.get(workload);
+    let version = stored.and_then(|it| it.object.metadata.resource_version.clone());
+    DecisionRecord {
+        workload: workload.to_owned(),
+        resource_version: version.unwrap_or_default(),
+        decision: decision.to_owned(),
+        ..DecisionRecord::default()
     }
 }
 
 fn decision_record(state: &State, workloads: &WorkloadStore, entry: &Entry) -> DecisionRecord {
-    let workload = state.workload_name(entry.workload);
-    let stored = workloads.entries.get(workload);
-    let version = stored.and_then(|it| it.object.metadata.resource_version.clone());
     let (has_flavors, victims) = match &entry.decision {
         Decision::Admit => (true, &[] as &[_]),
         Decision::Preempt(victims) => (true, victims.as_slice()),
@@ -94,10 +119,8 @@ fn decision_record(state: &State, workloads: &WorkloadStore, entry: &Entry) -> D
         reason: it.reason.as_str().to_owned(),
     });
     DecisionRecord {
-        workload: workload.to_owned(),
-        resource_version: version.unwrap_or_default(),
-        decision: entry.decision.as_str().to_owned(),
         pod_sets: pod_sets.collect(),
         victims: victims.collect(),
+        ..record(state, workloads, entry.workload, entry.decision.as_str())
     }
 }

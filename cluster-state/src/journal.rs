@@ -1,7 +1,9 @@
 //! The changes and cycles of a [`ClusterState`], in order: the same events make the same decisions again.
 
 pub use crate::cluster_event::{ClusterEvent, ObjectChange};
-pub use crate::cycle_record::{CycleRecord, DecisionRecord, PodSetDecision, VictimRecord};
+pub use crate::cycle_record::{
+    CycleRecord, DecisionRecord, OUT_OF_SCOPE, PodSetDecision, VictimRecord,
+};
 
 use crate::cluster_event::Journal;
 use crate::cluster_state::{ClusterState, end_hold, set_stuck};

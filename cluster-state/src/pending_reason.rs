@@ -43,6 +43,10 @@ pub const INADMISSIBLE: &str = "Inadmissible";
 /// The reason when the ClusterQueue does not cover a requested resource.
 pub const RESOURCE_NOT_COVERED: &str = "ResourceNotCovered";
 
+/// The message of a workload outside the scope of its ClusterQueue.
+pub const NAMESPACE_MISMATCH: &str =
+    "The namespace does not match the ClusterQueue's spec.namespaceSelector";
+
 /// The most victims that a message names.
 const NAMES_MAX: usize = 5;
 

@@ -2,9 +2,9 @@
 
 use crate::chain::{Chain, split_hash};
 use crate::error::LogError;
-use crate::record::{FORMAT, LogHeader, Record, WorkloadRecord};
+use crate::record::{FORMAT, LINE_START, LogHeader, Record, WorkloadRecord};
 use lockkeeper_api::Workload;
-use lockkeeper_cluster_state::journal::{ClusterEvent, ObjectChange};
+use lockkeeper_cluster_state::journal::ClusterEvent;
 use serde_json::{Value, json};
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -35,25 +35,30 @@ impl Decoder {
             Some((content, hash)) => (content.as_str(), Some(*hash)),
             None => (line, None),
         };
-        let record: Record = serde_json::from_str(content).map_err(LogError::Syntax)?;
-        if let Record::Header(header) = record {
-            self.begin_file(&header)?;
-            self.chain.add(content);
-            return Ok(Line::Header(header));
+        let line = parse(content)?;
+        if let Parsed::Record(Record::Header(header)) = &line {
+            self.begin_file(header)?;
         }
         if !self.has_begun {
             return Err(LogError::NoHeader);
         }
         self.chain.add(content);
-        if let Some(hash) = hash {
-            let expected = self.chain.seal();
-            if expected != hash {
-                return Err(LogError::Hash);
-            }
+        if let Some(hash) = hash
+            && self.chain.seal() != hash
+        {
+            return Err(LogError::Hash);
         }
-        Ok(match self.event(record)? {
-            Some(event) => Line::Event(Box::new(event)),
-            None => Line::Definition,
+        Ok(match line {
+            Parsed::Event(event) => Line::Event(event),
+            Parsed::Record(Record::Header(header)) => Line::Header(header),
+            Parsed::Record(Record::Spec(it)) => {
+                self.specs.insert(it.id, it.spec);
+                Line::Definition
+            }
+            Parsed::Record(Record::Workload(it)) => {
+                let workload = Arc::new(self.workload(&it)?);
+                Line::Event(Box::new(ClusterEvent::Workload(workload)))
+            }
         })
     }
 
@@ -76,42 +81,6 @@ impl Decoder {
         Ok(())
     }
 
-    /// `None` for a definition.
-    fn event(&mut self, record: Record) -> Result<Option<ClusterEvent>, LogError> {
-        let record = match object_change(record) {
-            Ok(change) => return Ok(Some(ClusterEvent::Object(change))),
-            Err(record) => record,
-        };
-        Ok(Some(match record {
-            Record::Spec(it) => {
-                self.specs.insert(it.id, it.spec);
-                return Ok(None);
-            }
-            Record::Time(now_ms) => ClusterEvent::Time(now_ms),
-            Record::Workload(it) => ClusterEvent::Workload(Arc::new(self.workload(&it)?)),
-            Record::WorkloadSynced(key) => ClusterEvent::WorkloadSynced(key),
-            Record::WorkloadRemoved(key) => ClusterEvent::WorkloadRemoved(key),
-            Record::AdmissionReverted(key) => ClusterEvent::AdmissionReverted(key),
-            Record::Held(it) => ClusterEvent::Held {
-                workload: it.workload,
-                until_s: it.until,
-            },
-            Record::HoldEnded(key) => ClusterEvent::HoldEnded(key),
-            Record::Stuck(workload) => ClusterEvent::Stuck {
-                workload,
-                is_stuck: true,
-            },
-            Record::StuckEnded(workload) => ClusterEvent::Stuck {
-                workload,
-                is_stuck: false,
-            },
-            Record::Evicted(key) => ClusterEvent::Evicted(key),
-            Record::SearchedAgain(key) => ClusterEvent::SearchedAgain(key),
-            Record::Cycle(cycle) => ClusterEvent::Cycle(cycle),
-            _ => return Ok(None),
-        }))
-    }
-
     fn workload(&self, record: &WorkloadRecord) -> Result<Workload, LogError> {
         let spec = self.specs.get(&record.spec);
         let spec = spec.ok_or(LogError::UnknownSpec(record.spec))?;
@@ -122,28 +91,20 @@ impl Decoder {
     }
 }
 
-/// The change of an object other than a Workload; other records are returned as they are.
-fn object_change(record: Record) -> Result<ObjectChange, Record> {
-    Ok(match record {
-        Record::ClusterQueue(it) => ObjectChange::ClusterQueue(Arc::from(it)),
-        Record::ClusterQueueRemoved(name) => ObjectChange::ClusterQueueRemoved(name),
-        Record::Cohort(it) => ObjectChange::Cohort(it),
-        Record::CohortRemoved(name) => ObjectChange::CohortRemoved(name),
-        Record::ResourceFlavor(it) => ObjectChange::ResourceFlavor(it),
-        Record::ResourceFlavorRemoved(name) => ObjectChange::ResourceFlavorRemoved(name),
-        Record::LocalQueue(it) => ObjectChange::LocalQueue(it),
-        Record::LocalQueueRemoved(key) => {
-            let (namespace, name) = key.split_once('/').unwrap_or(("", &key));
-            let (namespace, name) = (namespace.to_owned(), name.to_owned());
-            ObjectChange::LocalQueueRemoved { namespace, name }
-        }
-        Record::Namespace(it) => ObjectChange::Namespace {
-            name: it.name,
-            labels: it.labels,
-        },
-        Record::NamespaceRemoved(name) => ObjectChange::NamespaceRemoved(name),
-        Record::PriorityClass(it) => ObjectChange::PriorityClass(it),
-        Record::PriorityClassRemoved(name) => ObjectChange::PriorityClassRemoved(name),
-        other => return Err(other),
-    })
+/// A line by itself.
+enum Parsed {
+    Record(Record),
+    Event(Box<ClusterEvent>),
+}
+
+fn parse(line: &str) -> Result<Parsed, LogError> {
+    let event = line
+        .strip_prefix(LINE_START)
+        .and_then(|it| it.split_once('"'));
+    let parsed = if matches!(event, Some(("header" | "spec" | "workload", _))) {
+        serde_json::from_str(line).map(Parsed::Record)
+    } else {
+        serde_json::from_str(line).map(Parsed::Event)
+    };
+    parsed.map_err(LogError::Syntax)
 }

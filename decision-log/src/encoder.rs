@@ -1,13 +1,15 @@
 //! Writes events as lines.
 
 use crate::chain::{Chain, with_hash};
-use crate::event_record::event_record;
+
 use crate::record::{LogHeader, Record, SpecRecord, WorkloadRecord};
+use crate::reduced::reduced;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use lockkeeper_api::Workload;
 use lockkeeper_cluster_state::journal::ClusterEvent;
 use lockkeeper_cluster_state::workload_key;
 use lockkeeper_explain::reduce_object;
+use serde::Serialize;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 use std::collections::HashMap;
@@ -86,20 +88,21 @@ impl Encoder {
         event: &ClusterEvent,
         out: &mut String,
     ) -> Result<(), serde_json::Error> {
-        let record = match event {
+        match event {
+            ClusterEvent::Object(change) => self.write(&ClusterEvent::Object(reduced(change)), out),
             ClusterEvent::Workload(it) => {
-                Some(Record::Workload(Box::new(self.workload_record(it, out)?)))
+                let record = self.workload_record(it, out)?;
+                self.write(&Record::Workload(Box::new(record)), out)
             }
             ClusterEvent::WorkloadRemoved(key) => {
                 self.workloads.remove(key);
-                event_record(event)
+                self.write(event, out)
             }
             ClusterEvent::Cycle(cycle) if !cycle.decisions.is_empty() => {
-                return self.write_with_hash(&Record::Cycle(cycle.clone()), out);
+                self.write_with_hash(event, out)
             }
-            other => event_record(other),
-        };
-        record.map_or(Ok(()), |it| self.write(&it, out))
+            _ => self.write(event, out),
+        }
     }
 
     /// The record of a Workload. Writes its spec first, if it is new.
@@ -175,7 +178,11 @@ impl Encoder {
         Ok(id)
     }
 
-    fn write(&mut self, record: &Record, out: &mut String) -> Result<(), serde_json::Error> {
+    fn write(
+        &mut self,
+        record: &impl Serialize,
+        out: &mut String,
+    ) -> Result<(), serde_json::Error> {
         let line = serde_json::to_string(record)?;
         self.chain.add(&line);
         out.push_str(&line);
@@ -185,7 +192,7 @@ impl Encoder {
 
     fn write_with_hash(
         &mut self,
-        record: &Record,
+        record: &impl Serialize,
         out: &mut String,
     ) -> Result<(), serde_json::Error> {
         let line = serde_json::to_string(record)?;

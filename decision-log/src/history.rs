@@ -1,15 +1,13 @@
 //! What happened to one workload.
 
 use lockkeeper_api::Workload;
-use lockkeeper_cluster_state::journal::{ClusterEvent, PodSetDecision, cycle_record};
-use lockkeeper_cluster_state::pending_reason::decision_message;
+use lockkeeper_cluster_state::journal::{ClusterEvent, cycle_record};
+use lockkeeper_cluster_state::pending_reason::{NAMESPACE_MISMATCH, decision_message};
 use lockkeeper_cluster_state::{ClusterState, workload_key};
 use lockkeeper_preemption::{Cycle, Decision};
-use serde::Serialize;
 
 /// One event of a workload.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "camelCase")]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HistoryEvent {
     /// In milliseconds since 1970.
     pub at_ms: i64,
@@ -85,6 +83,10 @@ impl History {
 
     pub(crate) fn after_cycle(&mut self, cluster: &ClusterState, cycle: &Cycle) {
         let (state, now_ms) = (cluster.state(), cluster.now_ms());
+        let mut out_of_scope = cycle.out_of_scope.iter();
+        if out_of_scope.any(|id| state.workload_name(*id) == self.workload) {
+            self.add_changed(now_ms, "Pending", NAMESPACE_MISMATCH.to_owned());
+        }
         for entry in &cycle.entries {
             let name = state.workload_name(entry.workload);
             if let Decision::Preempt(victims) = &entry.decision {
@@ -195,15 +197,6 @@ fn admission_text(cluster: &ClusterState, cycle: &Cycle, workload: &str) -> Stri
     let mut decisions = record.decisions.into_iter();
     let decision = decisions.find(|it| it.workload == workload);
     let pod_sets = decision.map(|it| it.pod_sets).unwrap_or_default();
-    let texts: Vec<String> = pod_sets.iter().map(pod_set_text).collect();
+    let texts: Vec<String> = pod_sets.iter().map(ToString::to_string).collect();
     texts.join("; ")
-}
-
-fn pod_set_text(pod_set: &PodSetDecision) -> String {
-    let plural = if pod_set.count == 1 { "" } else { "s" };
-    let flavors = pod_set.flavors.iter();
-    let flavors: Vec<String> = flavors
-        .map(|(resource, flavor)| format!("{resource} of flavor {flavor}"))
-        .collect();
-    format!("{} pod{plural}: {}", pod_set.count, flavors.join(", "))
 }

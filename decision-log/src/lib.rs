@@ -3,14 +3,14 @@
 //! A log is text, one JSON object per line. It begins with a [`LogHeader`] and the objects of the cluster, so each file can be
 //! read alone. Each line is one event ([`lockkeeper_cluster_state::journal::ClusterEvent`]):
 //!
-//! | line | meaning |
+//! | `event` | `data` |
 //! |---|---|
-//! | `header` | version, settings, and the hash at the end of the file before |
+//! | `header` | version, settings, and the hash of the file before |
 //! | `time` | the time of the following lines, in milliseconds since 1970 |
-//! | `clusterQueue`, `cohort`, … | an object was added or changed; `…Removed`: it was removed |
+//! | `object` | an object other than a Workload was added, changed or removed |
 //! | `spec` | the part of a Workload that decisions read, without pod templates; equal ones are written once |
 //! | `workload` | a Workload with the number of its `spec` |
-//! | `cycle` | a scheduling cycle with its decisions, and the hash of all lines up to this one |
+//! | `cycle` | a scheduling cycle with its decisions; the line has the hash of all lines up to this one |
 //!
 //! [`Encoder`] writes it, [`Replay`] decides again and compares, [`History`] tells what happened to one workload.
 #![deny(clippy::arithmetic_side_effects)]
@@ -19,9 +19,9 @@ mod chain;
 mod decoder;
 mod encoder;
 mod error;
-mod event_record;
 mod history;
 mod record;
+mod reduced;
 mod replay;
 #[cfg(test)]
 mod tests;
@@ -29,5 +29,5 @@ mod tests;
 pub use encoder::Encoder;
 pub use error::LogError;
 pub use history::{History, HistoryEvent};
-pub use record::{LogHeader, LogSettings};
+pub use record::{LINE_START, LogHeader};
 pub use replay::{Difference, Replay, ReplaySummary};

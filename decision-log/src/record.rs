@@ -1,12 +1,8 @@
 //! The lines of a log.
 
-use k8s_openapi::api::scheduling::v1::PriorityClass;
 use lockkeeper_api::config::{Config, PreemptionSettings, ResourceSettings, WaitForPodsReady};
-use lockkeeper_api::{ClusterQueue, Cohort, LocalQueue, ResourceFlavor};
-use lockkeeper_cluster_state::journal::CycleRecord;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use std::collections::BTreeMap;
 
 /// The format that this version writes and reads.
 pub(crate) const FORMAT: u32 = 1;
@@ -18,11 +14,11 @@ pub struct LogHeader {
     /// The format of the log.
     pub(crate) format: u32,
     /// The version of lockkeeper.
-    pub version: String,
+    pub(crate) version: String,
     /// The process that writes it.
-    pub instance: String,
+    instance: String,
     /// The settings that decisions depend on.
-    pub settings: LogSettings,
+    pub(crate) settings: LogSettings,
     /// The hash of all lines of the file before; `None` in the first file of a process, and if decisions are missing in between.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) continues: Option<String>,
@@ -45,7 +41,7 @@ impl LogHeader {
 /// The settings that decisions depend on.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct LogSettings {
+pub(crate) struct LogSettings {
     preemption: PreemptionSettings,
     wait_for_pods_ready: WaitForPodsReady,
     resources: ResourceSettings,
@@ -72,42 +68,16 @@ impl LogSettings {
     }
 }
 
-/// One line.
+/// What each line begins with. Other lines, such as messages of the process in between, are no part of a log.
+pub const LINE_START: &str = "{\"event\":\"";
+
+/// A line that is no [`ClusterEvent`](lockkeeper_cluster_state::journal::ClusterEvent).
 #[derive(Clone, Debug, Deserialize, Serialize)]
-#[serde(rename_all = "camelCase")]
+#[serde(tag = "event", content = "data", rename_all = "camelCase")]
 pub(crate) enum Record {
     Header(Box<LogHeader>),
-    Time(i64),
-    ClusterQueue(Box<ClusterQueue>),
-    ClusterQueueRemoved(String),
-    Cohort(Box<Cohort>),
-    CohortRemoved(String),
-    ResourceFlavor(Box<ResourceFlavor>),
-    ResourceFlavorRemoved(String),
-    LocalQueue(Box<LocalQueue>),
-    LocalQueueRemoved(String),
-    Namespace(NamespaceRecord),
-    NamespaceRemoved(String),
-    PriorityClass(Box<PriorityClass>),
-    PriorityClassRemoved(String),
     Spec(SpecRecord),
     Workload(Box<WorkloadRecord>),
-    WorkloadSynced(String),
-    WorkloadRemoved(String),
-    AdmissionReverted(String),
-    Held(HeldRecord),
-    HoldEnded(String),
-    Stuck(String),
-    StuckEnded(String),
-    Evicted(String),
-    SearchedAgain(String),
-    Cycle(CycleRecord),
-}
-
-#[derive(Clone, Debug, Deserialize, Serialize)]
-pub(crate) struct NamespaceRecord {
-    pub(crate) name: String,
-    pub(crate) labels: BTreeMap<String, String>,
 }
 
 #[derive(Clone, Debug, Deserialize, Serialize)]
@@ -123,12 +93,4 @@ pub(crate) struct WorkloadRecord {
     pub(crate) spec: u32,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) status: Option<Value>,
-}
-
-#[derive(Clone, Debug, Deserialize, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub(crate) struct HeldRecord {
-    pub(crate) workload: String,
-    /// In seconds since 1970.
-    pub(crate) until: i64,
 }

@@ -117,25 +117,31 @@ fn a_log_is_decided_again() {
 fn a_log_has_no_templates_and_equal_specs_once() {
     let log = log();
     assert!(!log.contains("secret") && !log.contains("image"), "{log}");
-    assert_eq!(log.matches("{\"spec\":{\"id\":").count(), 1, "{log}");
-    assert_eq!(log.matches("{\"workload\":{").count(), 2, "{log}");
+    assert_eq!(log.matches("\"event\":\"spec\"").count(), 1, "{log}");
+    assert_eq!(log.matches("\"event\":\"workload\"").count(), 2, "{log}");
 }
 
 #[test]
 fn other_decisions_are_a_difference() {
-    // As if an earlier version had decided otherwise: with the hashes of its own lines.
-    let changed = log().replacen("\"nominalQuota\":\"4\"", "\"nominalQuota\":\"2\"", 1);
-    assert_ne!(changed, log());
-    let mut replay = Replay::new();
-    let unhashed = changed.lines().map(|line| match line.find(",\"hash\"") {
-        Some(end) => format!("{}}}", &line[..end]),
-        None => line.to_owned(),
-    });
-    let mut found = unhashed.filter_map(|line| replay.read_line(&line).unwrap());
-    let difference = found.next().unwrap();
-    assert_eq!(difference.version, "1.2.3");
-    assert_eq!(difference.recorded.unwrap().decision, "Admit");
-    assert_eq!(difference.replayed.unwrap().decision, "NoFit");
+    let log = log();
+    for (from, to, replayed) in [
+        ("\"nominalQuota\":\"4\"", "\"nominalQuota\":\"2\"", "NoFit"),
+        ("\"labels\":{\"team\"", "\"labels\":{\"tram\"", "OutOfScope"),
+    ] {
+        let changed = log.replacen(from, to, 1);
+        assert_ne!(changed, log);
+        // As if an earlier version had decided otherwise: with the hashes of its own lines.
+        let unhashed = changed.lines().map(|line| match line.find(",\"hash\"") {
+            Some(end) => format!("{}}}", &line[..end]),
+            None => line.to_owned(),
+        });
+        let mut replay = Replay::new();
+        let mut found = unhashed.filter_map(|line| replay.read_line(&line).unwrap());
+        let difference = found.next().unwrap();
+        assert_eq!(difference.version, "1.2.3");
+        assert_eq!(difference.recorded.unwrap().decision, "Admit");
+        assert_eq!(difference.replayed.unwrap().decision, replayed);
+    }
 }
 
 #[test]
@@ -161,7 +167,7 @@ fn changes_of_a_log_are_found() {
         (without(0), "begins with"),
         (log.replacen("\"format\":1", "\"format\":9", 1), "format 9"),
         (
-            log.replacen("{\"spec\":{\"id\":0", "{\"spec\":{\"id\":5", 1),
+            log.replacen("\"data\":{\"id\":0", "\"data\":{\"id\":5", 1),
             "spec 0",
         ),
         (format!("{header}\nnot a line\n"), "not a line"),

@@ -50,7 +50,10 @@ impl Controller {
             &folder.join("stderr"),
             Some(process::create(&stdout)?),
         )?;
-        let port = process.wait_ready(|| announced_port(&stdout))?;
+        // With the decision log on standard output, the startup message is on standard error.
+        let stderr = folder.join("stderr");
+        let announced = || announced_port(&stdout).or_else(|| announced_port(&stderr));
+        let port = process.wait_ready(announced)?;
         Ok(Self {
             process,
             port,
@@ -91,6 +94,11 @@ impl Controller {
     /// The log of the controller.
     pub fn log(&self) -> String {
         fs::read_to_string(self.folder.join("stderr")).unwrap()
+    }
+
+    /// Its standard output.
+    pub fn stdout(&self) -> String {
+        fs::read_to_string(self.folder.join("stdout")).unwrap()
     }
 
     /// Pauses the process with a signal, without killing it.

@@ -1,7 +1,8 @@
 //! Reads the files of a decision log, line by line.
 
-use anyhow::{Context, Error};
+use anyhow::{Context, Error, bail};
 use flate2::read::MultiGzDecoder;
+use lockkeeper_decision_log::LINE_START;
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, ErrorKind, Read, stdin};
 use std::path::{Path, PathBuf};
@@ -14,9 +15,6 @@ const NUMBER_MAX: u32 = 1_000;
 
 /// The first bytes of a gzip file.
 const GZIP: [u8; 2] = [0x1f, 0x8b];
-
-/// What each line of a log begins with. Other lines, such as log messages in between, are not read.
-const LINE_START: &[u8] = b"{\"";
 
 /// A line and where it is.
 pub(super) struct LogLine<'a> {
@@ -71,9 +69,12 @@ pub(super) fn for_each_line(
         }
         number = number.saturating_add(1);
         let Some(line) = bytes.strip_suffix(b"\n") else {
+            if u64::try_from(bytes.len()).is_ok_and(|it| it >= LINE_MAX_BYTES) {
+                bail!("{name}:{number}: the line has more than {LINE_MAX_BYTES} bytes");
+            }
             return Ok(true);
         };
-        if !line.starts_with(LINE_START) {
+        if !line.starts_with(LINE_START.as_bytes()) {
             continue;
         }
         let text = str::from_utf8(line)

@@ -39,10 +39,17 @@ struct Shared {
     gaps: AtomicU64,
 }
 
+/// A batch, and whether batches before it were dropped.
+#[derive(Debug)]
+struct Message {
+    batch: EventBatch,
+    is_after_gap: bool,
+}
+
 /// The decision log of a running controller. Dropping it writes what is left.
 #[derive(Debug)]
 pub(super) struct DecisionLog {
-    batches: Option<SyncSender<EventBatch>>,
+    batches: Option<SyncSender<Message>>,
     shared: Arc<Shared>,
     /// Closed when the thread has ended.
     ended: Receiver<()>,
@@ -90,7 +97,11 @@ impl DecisionLog {
             if self.has_gap && !batch.is_start {
                 continue;
             }
-            match sender.try_send(batch) {
+            let is_after_gap = self.has_gap;
+            match sender.try_send(Message {
+                batch,
+                is_after_gap,
+            }) {
                 Ok(()) => self.has_gap = false,
                 Err(TrySendError::Full(_) | TrySendError::Disconnected(_)) => {
                     if !self.has_gap {
@@ -143,16 +154,18 @@ struct LogWriter {
 }
 
 impl LogWriter {
-    fn run(&mut self, batches: &Receiver<EventBatch>) {
+    fn run(&mut self, batches: &Receiver<Message>) {
         loop {
             let done = match batches.recv_timeout(FLUSH_AFTER) {
-                Ok(batch) => self.write(&batch),
+                Ok(message) => self.write(&message),
                 Err(RecvTimeoutError::Timeout) => self.flush(),
                 Err(RecvTimeoutError::Disconnected) => break,
             };
             if let Err(error) = done {
                 self.fail(&error);
             }
+            let written = &self.shared.written_bytes;
+            written.fetch_add(self.file.take_new_bytes(), Ordering::Relaxed);
             self.retry_if_due();
         }
         if self.is_writing
@@ -162,14 +175,16 @@ impl LogWriter {
         }
     }
 
-    fn write(&mut self, batch: &EventBatch) -> io::Result<()> {
+    fn write(&mut self, message: &Message) -> io::Result<()> {
+        let batch = &message.batch;
         let mut lines = String::new();
         if batch.is_start {
             if self.is_writing {
                 self.file.finish()?;
             }
             self.file.begin()?;
-            self.encoder.begin_file(self.is_writing, &mut lines)?;
+            let continues = self.is_writing && !message.is_after_gap;
+            self.encoder.begin_file(continues, &mut lines)?;
             self.is_writing = true;
         }
         if !self.is_writing {
@@ -178,7 +193,6 @@ impl LogWriter {
         for event in &batch.events {
             self.encoder.encode(event, &mut lines)?;
         }
-        let before = self.file.bytes();
         self.file.write(&lines)?;
         if self.file.is_flush_due(FLUSH_AFTER) {
             self.file.flush()?;
@@ -188,8 +202,6 @@ impl LogWriter {
         } else if self.file.is_full() && !self.file.has_asked() {
             self.shared.wants_start.store(true, Ordering::Relaxed);
         }
-        let more = self.file.bytes().saturating_sub(before);
-        self.shared.written_bytes.fetch_add(more, Ordering::Relaxed);
         Ok(())
     }
 

@@ -7,8 +7,9 @@ use crate::reconciler::model::{PendingReason, TrackedWorkload};
 use crate::reconciler::state::View;
 use lockkeeper_api::workload::WorkloadStatus;
 use lockkeeper_cluster_state::pending_reason::{
-    INADMISSIBLE, MANAGED_EXTERNALLY, PENDING, PENDING_REASONS, POD_GROUP_INCOMPLETE,
-    RESOURCE_NOT_COVERED, WAITING_FOR_NODES, decision_message, decision_reason, not_queued_message,
+    INADMISSIBLE, MANAGED_EXTERNALLY, NAMESPACE_MISMATCH, PENDING, PENDING_REASONS,
+    POD_GROUP_INCOMPLETE, RESOURCE_NOT_COVERED, WAITING_FOR_NODES, decision_message,
+    decision_reason, not_queued_message,
 };
 use lockkeeper_cluster_state::{WorkloadPhase, uncovered_resources_message};
 use lockkeeper_preemption::{Entry, State};
@@ -28,8 +29,7 @@ pub(crate) fn pending_reason_for_entry(state: &State, entry: &Entry) -> PendingR
 pub(crate) fn namespace_mismatch() -> PendingReason {
     PendingReason {
         reason: INADMISSIBLE,
-        message: "The namespace does not match the ClusterQueue's spec.namespaceSelector"
-            .to_owned(),
+        message: NAMESPACE_MISMATCH.to_owned(),
     }
 }
 

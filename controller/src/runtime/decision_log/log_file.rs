@@ -19,6 +19,8 @@ pub(super) struct LogFile {
     files_max: usize,
     output: Option<Output>,
     bytes_at_start: u64,
+    /// The bytes that [`Self::take_new_bytes`] has returned.
+    counted_bytes: u64,
     has_asked: bool,
     is_dirty: bool,
     flushed_at: Instant,
@@ -67,6 +69,7 @@ impl LogFile {
             files_max: target.files_max,
             output: None,
             bytes_at_start: 0,
+            counted_bytes: 0,
             has_asked: false,
             is_dirty: false,
             flushed_at: Instant::now(),
@@ -95,6 +98,7 @@ impl LogFile {
             }
         });
         self.bytes_at_start = 0;
+        self.counted_bytes = 0;
         self.has_asked = false;
         Ok(())
     }
@@ -138,8 +142,15 @@ impl LogFile {
         }
     }
 
+    /// The bytes of the file since the last call, without those in memory.
+    pub(super) fn take_new_bytes(&mut self) -> u64 {
+        let bytes = self.bytes();
+        let before = std::mem::replace(&mut self.counted_bytes, bytes);
+        bytes.saturating_sub(before)
+    }
+
     /// The bytes of the file, without those in memory.
-    pub(super) fn bytes(&self) -> u64 {
+    fn bytes(&self) -> u64 {
         match &self.output {
             Some(Output::Stdout(it)) => it.bytes,
             Some(Output::Plain(it)) => it.get_ref().bytes,

@@ -27,7 +27,6 @@ fn batch(is_start: bool, decisions: usize) -> EventBatch {
     };
     let cycle = CycleRecord {
         decisions: vec![decision; decisions],
-        ..CycleRecord::default()
     };
     EventBatch {
         is_start,
@@ -59,7 +58,7 @@ fn each_start_begins_a_file_and_the_oldest_is_deleted() {
         drop(log);
         let decisions = |file: &str| {
             let text = read(&folder.path().join(file));
-            assert!(text.starts_with("{\"header\""), "{text}");
+            assert!(text.starts_with("{\"event\":\"header\""), "{text}");
             text.matches("NoFit").count()
         };
         assert_eq!(decisions(name), 5);
@@ -127,4 +126,24 @@ fn only_owner_and_group_may_read_a_log() {
         let metadata = fs::metadata(folder.path().join(name)).unwrap();
         assert_eq!(metadata.permissions().mode() & 0o027, 0, "{name}");
     }
+}
+
+#[test]
+fn a_file_after_a_gap_does_not_continue_the_one_before() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("log.jsonl");
+    let mut log = DecisionLog::start(target(path.clone())).unwrap();
+    log.send(vec![batch(true, 1), batch(true, 1)]);
+    log.has_gap = true;
+    log.send(vec![batch(false, 1), batch(true, 1)]);
+    assert!(!log.has_gap);
+    drop(log);
+    let continues = |name: &str| {
+        let text = read(&folder.path().join(name));
+        let header = text.lines().next().unwrap();
+        header.contains("\"continues\"")
+    };
+    assert!(continues("log.jsonl.1"));
+    assert!(!continues("log.jsonl"));
+    assert!(!continues("log.jsonl.2"));
 }

@@ -11,12 +11,14 @@ use crate::fixture::{DEFAULTS, Fixture};
 use crate::lockkeeper;
 use crate::wait;
 
-pub const TRIALS: [Trial; 2] = [
+pub const TRIALS: [Trial; 4] = [
     ("every decision is made again", replay),
     (
         "files are renamed, and a process continues after a crash",
         files,
     ),
+    ("standard output has the log alone", standard_output),
+    ("a full disk delays no decision", full_disk),
 ];
 
 #[track_caller]
@@ -66,6 +68,8 @@ fn replay(stage: &mut Fixture) {
     site.wait_until_running("first");
     let first = site.workload_name("first");
     let urgent = site.workload_name("urgent");
+    wait_for_metric(&mut site, "decision_log_bytes_total");
+    assert_eq!(site.controller().metric("decision_log_gaps_total"), Some(0));
     site.stop();
 
     let result = replayed(&log);
@@ -153,4 +157,53 @@ fn files(stage: &mut Fixture) {
     assert_eq!(output.status.code(), Some(1));
     let report = String::from_utf8(output.stdout).unwrap();
     assert!(report.contains("the hash does not match"), "{report}");
+}
+
+/// Waits until a counter is above zero.
+#[track_caller]
+fn wait_for_metric(site: &mut ControllerFixture<'_>, series: &str) {
+    let controller = site.controller();
+    let found = wait::until(
+        || Ok(controller.metric(series).filter(|it| *it > 0)),
+        || format!("{series} stays at zero"),
+    );
+    found.unwrap_or_else(|e| panic!("{e}"));
+}
+
+fn standard_output(stage: &mut Fixture) {
+    let mut site = open(stage);
+    let log = new_folder(&mut site).join("decisions.jsonl");
+    site.start_controller("", &[NO_LEADER_ELECTION, "--decision-log=-"]);
+    site.job("first", "q", 6, "low", &json!({}));
+    site.wait_until_running("first");
+    let controller = site.controller();
+    let mut text = String::new();
+    let found = wait::until(
+        || {
+            text = controller.stdout();
+            Ok(text.contains("\"decision\":\"Admit\"").then_some(()))
+        },
+        || "standard output has no decision".to_owned(),
+    );
+    found.unwrap_or_else(|e| panic!("{e}"));
+    for line in text.lines() {
+        assert!(line.starts_with("{\"event\":\""), "{line}");
+    }
+    site.stop();
+    fs::write(&log, text).unwrap();
+    replayed(&log);
+}
+
+fn full_disk(stage: &mut Fixture) {
+    let mut site = open(stage);
+    let flag = "--decision-log=/dev/full";
+    site.start_controller("", &[NO_LEADER_ELECTION, flag]);
+    site.job("first", "q", 6, "low", &json!({}));
+    site.wait_until_running("first");
+    wait_for_metric(&mut site, "decision_log_gaps_total");
+    // Later decisions are made as well.
+    site.job("urgent", "q", 8, "high", &json!({}));
+    site.wait_until_running("urgent");
+    let log = site.stop_and_read_log();
+    assert!(log.contains("cannot write the decision log"), "{log}");
 }

@@ -9,10 +9,11 @@ use crate::kubectl::Kubectl;
 use crate::lockkeeper::Protocol;
 use crate::wait;
 
-pub const TRIALS: [Trial; 3] = [
+pub const TRIALS: [Trial; 4] = [
     ("the controller does what a preview says", agreement),
     ("a preview counts the workloads of others", other_namespace),
     ("no preview without the setting", disabled),
+    ("no preview of an object above the size limit", large_object),
 ];
 
 const PREVIEW: &str = "webhook: {preview: true}\n";
@@ -143,4 +144,16 @@ fn disabled(stage: &mut Fixture) {
     assert_eq!(previews(&kubectl, &SUBMIT, &job("first", 1, "low")), none);
     site.wait_until_running("first");
     assert_eq!(previews(&kubectl, &SUBMIT, &job("second", 1, "low")), none);
+}
+
+fn large_object(stage: &mut Fixture) {
+    let config = format!("{PREVIEW}controller: {{jobSpecMaxBytes: 16384}}\n");
+    let (site, kubectl) = open(stage, &config);
+    let mut large = job("large", 1, "low");
+    wait_for_preview(&kubectl, &large, "runs now on flavor default");
+    large["metadata"]["annotations"]["example.com/text"] = "x".repeat(20_000).into();
+    let none: [&str; 0] = [];
+    assert_eq!(previews(&kubectl, &SUBMIT, &large), none);
+    // The webhook has only warned less.
+    site.wait_until_running("large");
 }

@@ -1,7 +1,7 @@
 //! What happened to one workload.
 
 use lockkeeper_api::Workload;
-use lockkeeper_cluster_state::journal::{ClusterEvent, cycle_record};
+use lockkeeper_cluster_state::journal::{ClusterEvent, CycleRecord};
 use lockkeeper_cluster_state::pending_reason::{NAMESPACE_MISMATCH, decision_message};
 use lockkeeper_cluster_state::{ClusterState, workload_key};
 use lockkeeper_preemption::{Cycle, Decision};
@@ -81,7 +81,12 @@ impl History {
         }
     }
 
-    pub(crate) fn after_cycle(&mut self, cluster: &ClusterState, cycle: &Cycle) {
+    pub(crate) fn after_cycle(
+        &mut self,
+        cluster: &ClusterState,
+        cycle: &Cycle,
+        record: &CycleRecord,
+    ) {
         let (state, now_ms) = (cluster.state(), cluster.now_ms());
         let mut out_of_scope = cycle.out_of_scope.iter();
         if out_of_scope.any(|id| state.workload_name(*id) == self.workload) {
@@ -104,7 +109,7 @@ impl History {
             }
             match &entry.decision {
                 Decision::Admit => {
-                    let message = admission_text(cluster, cycle, name);
+                    let message = admission_text(record, name);
                     self.add(now_ms, "Admitted", message);
                 }
                 Decision::Preempt(victims) => {
@@ -192,11 +197,10 @@ fn creation_text(workload: &Workload) -> String {
 }
 
 /// The flavors of an admission.
-fn admission_text(cluster: &ClusterState, cycle: &Cycle, workload: &str) -> String {
-    let record = cycle_record(cluster, cycle);
-    let mut decisions = record.decisions.into_iter();
+fn admission_text(record: &CycleRecord, workload: &str) -> String {
+    let mut decisions = record.decisions.iter();
     let decision = decisions.find(|it| it.workload == workload);
-    let pod_sets = decision.map(|it| it.pod_sets).unwrap_or_default();
-    let texts: Vec<String> = pod_sets.iter().map(ToString::to_string).collect();
+    let pod_sets = decision.into_iter().flat_map(|it| &it.pod_sets);
+    let texts: Vec<String> = pod_sets.map(ToString::to_string).collect();
     texts.join("; ")
 }

@@ -116,8 +116,9 @@ impl Replay {
             history.before_event(cluster, event);
         }
         let cycle = apply(cluster, event)?;
+        let replayed = cycle_record(cluster, &cycle);
         if let Some(history) = &mut self.history {
-            history.after_cycle(cluster, &cycle);
+            history.after_cycle(cluster, &cycle, &replayed);
         }
         let ClusterEvent::Cycle(recorded) = event else {
             return None;
@@ -125,7 +126,6 @@ impl Replay {
         self.summary.cycles = self.summary.cycles.saturating_add(1);
         let decisions = u64::try_from(recorded.decisions.len()).unwrap_or(u64::MAX);
         self.summary.decisions = self.summary.decisions.saturating_add(decisions);
-        let replayed = cycle_record(cluster, &cycle);
         let (recorded, replayed) = first_difference(recorded, &replayed)?;
         Some(Difference {
             at_ms: cluster.now_ms(),

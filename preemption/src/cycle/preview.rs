@@ -65,13 +65,10 @@ fn search(state: &mut State, cycle: &Cycle, id: WorkloadId, is_traced: bool) -> 
             tried_flavors,
             ..
         } = decided.next()?;
-        let is_pending = matches!(entry.decision, Decision::DeferredFit);
-        if is_pending || matches!(entry.decision, Decision::Admit | Decision::Preempt(_)) {
-            return Some(if is_pending {
-                first.unwrap_or(entry)
-            } else {
-                entry
-            });
+        match entry.decision {
+            Decision::Admit | Decision::Preempt(_) => return Some(entry),
+            Decision::DeferredFit => return Some(first.unwrap_or(entry)),
+            _ => {}
         }
         let queue = entry.queue;
         first.get_or_insert(entry);

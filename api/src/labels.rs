@@ -23,7 +23,8 @@ pub const MIN_PARALLELISM: &str = "lockkeeper.dev/job-min-parallelism";
 pub const ORIGINAL_PLACEMENT: &str = "lockkeeper.dev/original-placement";
 
 /// On a Workload that the controller created: the uid of its job. It remains if the owner reference is removed, for
-/// instance when the job is deleted without its dependents.
+/// instance when the job is deleted without its dependents. On a pod of a group that the controller has started: the uid in
+/// the Workload of its group, so that the pod is found without its queue label.
 pub const JOB_UID: &str = "lockkeeper.dev/job-uid";
 
 /// An annotation of `lockkeeper adopt`, which imports a running Job. On the Workload: how far the import is, `Requested` or

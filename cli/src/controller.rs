@@ -269,6 +269,7 @@ fn run_settings(config: &Config, rules: Rules) -> RunSettings {
             has_decision_log: controller.decision_log.file.is_some(),
             template_bytes_max: TEMPLATE_BYTES_MAX,
             job_kinds: Vec::new(),
+            has_pod_groups: false,
             seed: u64::try_from(unix_time().as_millis()).unwrap_or(1),
             instance: identity.clone(),
         },

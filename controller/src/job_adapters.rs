@@ -21,7 +21,7 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-pub use pod_group::{GroupClaim, group_uid, template_text as group_template_text};
+pub use pod_group::{GroupClaim, GroupSource, group_uid, template_text as group_template_text};
 pub(crate) use pod_template::has_same_requests;
 pub use pod_template::strip_template;
 use workload_identity::{job_controller, workload_name};

@@ -121,6 +121,8 @@ pub enum Kind {
     Namespace,
     /// `Workload`.
     Workload,
+    /// `PodGroup` of Kubernetes; watched only if the cluster has it.
+    PodGroup,
     /// A kind of job, by its index in [`KINDS`](crate::job_adapters::KINDS).
     Job(usize),
     /// `Node`.

@@ -1,8 +1,9 @@
 //! A pod with the queue label. It waits with a scheduling gate, and is deleted when it loses its quota.
 
 use super::{
-    GroupClaim, JobKind, JobParseError, JobResult, JobView, PodPlacement, PodSetView, Resource,
-    StopMethod, TemplateSource, decode, job_view_from_metadata, pod_template_patch, strip_template,
+    GroupClaim, GroupSource, JobKind, JobParseError, JobResult, JobView, PodPlacement, PodSetView,
+    Resource, StopMethod, TemplateSource, decode, job_view_from_metadata, pod_template_patch,
+    strip_template,
 };
 use k8s_openapi::api::core::v1::{Pod, PodSpec, PodStatus, PodTemplateSpec};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
@@ -84,12 +85,16 @@ impl JobKind for SinglePod {
             metadata: Some(pod.metadata.clone()),
             spec: Some(spec.clone()),
         }));
-        let group = GroupClaim::of_pod(&pod.metadata, &status, &template);
+        let group = GroupClaim::of_pod(&pod.metadata, &spec, &status, &template);
         let ended = pod_result(&pod.metadata, &status, is_gated);
         let is_stopped = is_gated || ended.is_some();
         let termination_end = pod.metadata.deletion_timestamp.as_ref();
         let termination_end_s = termination_end.map(|it| it.0.as_second());
-        let template_source = if is_gated && ended.is_none() && group.is_none() {
+        // A PodGroup may say that its pods start one by one.
+        let may_be_alone = group
+            .as_ref()
+            .is_none_or(|it| it.source != GroupSource::Metadata);
+        let template_source = if is_gated && ended.is_none() && may_be_alone {
             TemplateSource::from_json(Some(&template_text(&pod.metadata, &spec)))
         } else {
             TemplateSource::NotKept

@@ -5,7 +5,7 @@
 use super::name_digest::fnv1a;
 use super::{JobKind, JobParseError, JobView, POD, POD_GROUP, PodPlacement, PodSetView, Resource};
 use crate::key::{JobKey, ObjectKey};
-use k8s_openapi::api::core::v1::{PodStatus, PodTemplateSpec};
+use k8s_openapi::api::core::v1::{PodSpec, PodStatus, PodTemplateSpec};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use lockkeeper_api::labels;
 use serde_json::{Value, json};
@@ -63,12 +63,14 @@ impl JobKind for PodGroup {
     }
 }
 
-/// The group that a pod belongs to, as its labels and annotations say.
+/// The group that a pod belongs to, as its fields, labels and annotations say.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GroupClaim {
     /// Namespace and name of the group.
     pub group: ObjectKey,
-    /// The number of pods of the group; `None` if the annotation is missing or invalid.
+    /// Where the number of pods is defined.
+    pub source: GroupSource,
+    /// The number of pods of the group; `None` if the annotation is missing or invalid, or the `PodGroup` is not known.
     pub total: Option<i32>,
     /// The least pods with which the group starts: at most `total`.
     pub needed: i32,
@@ -82,16 +84,37 @@ pub struct GroupClaim {
     pub reported: Option<String>,
 }
 
+/// Where the number of pods of a group is defined.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum GroupSource {
+    /// In labels and annotations of its pods.
+    Metadata,
+    /// In the `PodGroup` that its pods name in `spec.schedulingGroup`.
+    PodGroup {
+        /// The annotation with a larger number, if the pod has one.
+        total: Option<i32>,
+    },
+}
+
+/// The name of a group and its number of pods.
+struct GroupSize {
+    name: String,
+    source: GroupSource,
+    total: Option<i32>,
+    needed: i32,
+}
+
 impl GroupClaim {
-    /// The claim of a pod; `None` without a group. The first source with a name decides: the project's own label, the
-    /// labels of lightweight coscheduling, Koordinator's annotations, the labels of a LeaderWorkerSet. The last three
-    /// count only with a number of pods.
+    /// The claim of a pod; `None` without a group. The first source with a name decides: the project's own label,
+    /// `spec.schedulingGroup`, the labels of lightweight coscheduling, Koordinator's annotations, the labels of a
+    /// LeaderWorkerSet. The last three count only with a number of pods.
     pub(super) fn of_pod(
         metadata: &ObjectMeta,
+        spec: &PodSpec,
         status: &PodStatus,
         template: &PodTemplateSpec,
     ) -> Option<Self> {
-        let (name, total, needed) = source(metadata)?;
+        let size = group_size(metadata, spec)?;
         let namespace = metadata.namespace.as_deref().unwrap_or_default();
         let created = metadata.creation_timestamp.as_ref();
         let annotations = metadata.annotations.as_ref();
@@ -99,9 +122,10 @@ impl GroupClaim {
         let reported =
             conditions.find(|it| it.type_ == labels::POD_GROUP_CONDITION && it.status == "False");
         Some(Self {
-            group: ObjectKey::new(namespace, &name),
-            total,
-            needed,
+            group: ObjectKey::new(namespace, &size.name),
+            source: size.source,
+            total: size.total,
+            needed: size.needed,
             created_s: created.map_or(0, |it| it.0.as_second()),
             shape: shape_name(template),
             started_in: annotations.and_then(|it| it.get(labels::POD_SET)).cloned(),
@@ -119,28 +143,45 @@ impl GroupClaim {
     }
 }
 
-/// Name, number of pods, and least number of pods.
-fn source(metadata: &ObjectMeta) -> Option<(String, Option<i32>, i32)> {
+fn group_size(metadata: &ObjectMeta, spec: &PodSpec) -> Option<GroupSize> {
     let label = |key: &str| metadata.labels.as_ref()?.get(key).map(String::as_str);
     let annotation = |key: &str| metadata.annotations.as_ref()?.get(key).map(String::as_str);
     let count = |text: Option<&str>| text?.parse().ok().filter(|it: &i32| *it > 0);
+    let of_metadata = |name: &str, total: Option<i32>, needed: i32| GroupSize {
+        name: name.to_owned(),
+        source: GroupSource::Metadata,
+        total,
+        needed,
+    };
+    let annotated_total = count(annotation(labels::POD_GROUP_TOTAL_COUNT));
     if let Some(name) = label(labels::POD_GROUP_NAME) {
-        let total = count(annotation(labels::POD_GROUP_TOTAL_COUNT));
-        return Some((name.to_owned(), total, total.unwrap_or(i32::MAX)));
+        let needed = annotated_total.unwrap_or(i32::MAX);
+        return Some(of_metadata(name, annotated_total, needed));
+    }
+    let scheduling_group = spec.scheduling_group.as_ref();
+    if let Some(name) = scheduling_group.and_then(|it| it.pod_group_name.as_deref()) {
+        return Some(GroupSize {
+            name: name.to_owned(),
+            source: GroupSource::PodGroup {
+                total: annotated_total,
+            },
+            total: None,
+            needed: i32::MAX,
+        });
     }
     if let Some(name) = label(labels::COSCHEDULING_NAME) {
         let least = count(label(labels::COSCHEDULING_MIN_AVAILABLE))?;
-        return Some((name.to_owned(), Some(least), least));
+        return Some(of_metadata(name, Some(least), least));
     }
     if let Some(name) = annotation(labels::GANG_NAME) {
         let least = count(annotation(labels::GANG_MIN_AVAILABLE))?;
         let total = count(annotation(labels::GANG_TOTAL)).unwrap_or(least);
-        return Some((name.to_owned(), Some(total.max(least)), least));
+        return Some(of_metadata(name, Some(total.max(least)), least));
     }
     let set = label(labels::LEADER_WORKER_SET)?;
     let index = label(labels::LEADER_WORKER_GROUP)?;
     let size = count(annotation(labels::LEADER_WORKER_SIZE))?;
-    Some((format!("{set}-{index}"), Some(size), size))
+    Some(of_metadata(&format!("{set}-{index}"), Some(size), size))
 }
 
 /// The name of the pod set of all pods with this stripped template: `pods-` and eight hexadecimal digits.

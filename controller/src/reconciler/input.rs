@@ -7,6 +7,7 @@ use crate::key::{Kind, ObjectKey};
 use k8s_openapi::api::core::v1::{Namespace, Node, Pod};
 use k8s_openapi::api::policy::v1::PodDisruptionBudget;
 use k8s_openapi::api::scheduling::v1::PriorityClass;
+use k8s_openapi::api::scheduling::v1beta1::PodGroup;
 use lockkeeper_api::workload::WorkloadStatus;
 use lockkeeper_api::{ClusterQueue, Cohort, LocalQueue, ResourceFlavor, Workload, labels};
 use serde::de::DeserializeOwned;
@@ -39,6 +40,8 @@ pub enum Input {
     Namespace(Change<Box<Namespace>>),
     /// A workload.
     Workload(Change<Box<Workload>>),
+    /// A `PodGroup`.
+    PodGroup(Change<Box<PodGroup>>),
     /// A job with a queue label; the number is the index of its kind.
     Job(usize, Change<Box<JobView>>),
     /// A node.
@@ -57,10 +60,10 @@ pub enum Input {
     Restored(Kind),
     /// The result of a write.
     WriteFinished(WriteId, WriteResult),
-    /// The cluster has the kind of job with this index; its jobs will be listed.
-    JobKindAvailable(usize),
-    /// The cluster does not have the kind of job with this index.
-    JobKindMissing(usize),
+    /// The cluster has this kind; its objects will be listed.
+    KindAvailable(Kind),
+    /// The cluster does not have this kind.
+    KindMissing(Kind),
     /// Whether this process is the leader from now on, and may write. A new leader writes nothing until every kind was
     /// listed again: its watches may be behind the writes of the former leader.
     Leadership(bool),
@@ -83,6 +86,7 @@ impl Input {
             Kind::Namespace => decode(object).map(|it| Self::Namespace(Change::Applied(it))),
             Kind::Workload => decode(object)
                 .map(|it| Self::Workload(Change::Applied(Box::new(strip_workload(*it))))),
+            Kind::PodGroup => decode(object).map(|it| Self::PodGroup(Change::Applied(it))),
             Kind::Job(at) => parse_job(at, object).map(|it| Self::Job(at, Change::Applied(it))),
             Kind::Node => decode(object).map(|it| Self::Node(Change::Applied(it))),
             Kind::BoundPod => decode(object).map(|it| Self::BoundPod(Change::Applied(it))),
@@ -104,6 +108,7 @@ impl Input {
             Kind::PriorityClass => Self::PriorityClass(Change::Deleted(name)),
             Kind::Namespace => Self::Namespace(Change::Deleted(name)),
             Kind::Workload => Self::Workload(Change::Deleted(name)),
+            Kind::PodGroup => Self::PodGroup(Change::Deleted(name)),
             Kind::Job(at) => Self::Job(at, Change::Deleted(name)),
             Kind::Node => Self::Node(Change::Deleted(name)),
             Kind::BoundPod => Self::BoundPod(Change::Deleted(name)),

@@ -35,6 +35,8 @@ pub(super) enum JobStop {
     At(i64),
     /// Its status has to change.
     Running,
+    /// Its pods that the watch does not show have to be read.
+    Unread,
 }
 
 /// Whether no pod of the job of a workload is active, and none may appear.
@@ -52,6 +54,9 @@ pub(super) fn job_stop(view: View<'_>, workload: &TrackedWorkload, job: &Tracked
     let is_settled = is_settled && (!is_group || is_group_settled(view, &job.view.name));
     if !is_settled || !job.view.is_stopped() {
         return JobStop::Running;
+    }
+    if is_group && may_have_unseen_pods(workload) {
+        return JobStop::Unread;
     }
     let Some(since_ms) = job.unconfirmed_since_ms else {
         return JobStop::Stopped;
@@ -77,6 +82,12 @@ fn has_acknowledged_stop(workload: &TrackedWorkload, job: &TrackedJob) -> bool {
         .filter(|_| suspended_at_s != job.suspended_before_start_s)
         .zip(admitted_at_s)
         .is_some_and(|(suspended, admitted)| suspended > admitted)
+}
+
+/// Whether a pod of a group may run without its queue label: a watch that began after the label was removed does not show
+/// it. The pods of each state of the workload are read once.
+pub(super) fn may_have_unseen_pods(workload: &TrackedWorkload) -> bool {
+    workload.holds_quota() && workload.gone_job.is_none_or(|it| it.has_pods)
 }
 
 /// Whether all writes of the pods of a group are shown by the watch.

@@ -7,7 +7,7 @@ use super::plan::{JobAction, PodGroupReport};
 use super::soft_eviction::{soft_evicted_for, soft_eviction_patch};
 use super::state::View;
 use super::status::conditions::{find, timestamp};
-use crate::job_adapters::{JobKind, JobView, KINDS, PodPlacement, StopMethod};
+use crate::job_adapters::{JobKind, JobView, KINDS, PodPlacement, StopMethod, group_uid};
 use crate::key::JobKey;
 use lockkeeper_api::labels;
 use serde_json::{Value, json};
@@ -128,13 +128,15 @@ fn pod_condition(view: View<'_>, pod: &JobView, mut condition: Value) -> Option<
     })))
 }
 
-/// The start of a pod of a group. It has the flavor's placement from now on, so its pod set is recorded.
+/// The start of a pod of a group. It has the flavor's placement from now on, so its pod set is recorded. Its group is
+/// recorded, too, so that the pod is found without its queue label.
 fn start_member(
     kind: &dyn JobKind,
     pod: &JobView,
     placed: &PodPlacement,
     pod_set: &str,
 ) -> Option<WriteOp> {
+    let group = &pod.group.as_ref()?.group;
     let mut spec = kind.placement_patch(pod, None, std::slice::from_ref(placed))?;
     spec.as_object_mut()?
         .append(kind.start_patch(pod).as_object_mut()?);
@@ -142,6 +144,7 @@ fn start_member(
         "metadata": {
             "resourceVersion": pod.version.to_string(),
             "annotations": {labels::POD_SET: pod_set},
+            "labels": {labels::JOB_UID: group_uid(group)},
         },
         "spec": spec,
     })))

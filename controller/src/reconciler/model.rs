@@ -4,6 +4,7 @@ use super::counters::Eviction;
 use super::output::ObjectRef;
 use super::pending_decision::PendingDecision;
 use super::pod_groups::index::PodGroups;
+use super::pod_groups::pod_group_policy::PodGroupPolicies;
 use super::queue_store::QueueStore;
 use super::status::conditions::{find, has_status};
 use super::template_interner::TemplateInterner;
@@ -242,6 +243,7 @@ pub(super) struct Model {
     /// The jobs by the names of their workloads: a name includes a digest of the uid, and cannot be changed.
     job_by_workload: BTreeMap<ObjectKey, JobKey>,
     pub(super) pod_groups: PodGroups,
+    pub(super) pod_group_policies: PodGroupPolicies,
     pub(super) queues: QueueStore,
     pub(super) templates: TemplateInterner,
     /// The templates of the jobs as their users wrote them.
@@ -252,26 +254,27 @@ pub(super) struct Model {
     listed_kinds: BTreeSet<Kind>,
     /// Kinds without a complete list since this process became the leader.
     outdated_kinds: BTreeSet<Kind>,
-    /// The kinds of jobs that the cluster has.
-    job_kinds: Vec<usize>,
+    /// The kinds that a cluster may lack, and that this one has.
+    optional_kinds: Vec<Kind>,
     pending_decisions: usize,
     stuck_workloads: usize,
 }
 
 impl Model {
-    pub(super) fn new(job_kinds: Vec<usize>, template_bytes_max: usize) -> Self {
+    pub(super) fn new(optional_kinds: Vec<Kind>, template_bytes_max: usize) -> Self {
         Self {
             workloads: BTreeMap::new(),
             jobs: BTreeMap::new(),
             job_by_workload: BTreeMap::new(),
             pod_groups: PodGroups::default(),
+            pod_group_policies: PodGroupPolicies::new(),
             queues: QueueStore::default(),
             templates: TemplateInterner::default(),
             template_texts: TemplateTexts::new(template_bytes_max),
             newest_workload_version: 0,
             listed_kinds: BTreeSet::new(),
             outdated_kinds: BTreeSet::new(),
-            job_kinds,
+            optional_kinds,
             pending_decisions: 0,
             stuck_workloads: 0,
         }
@@ -404,9 +407,9 @@ impl Model {
 
     /// Every kind has to be listed again: its watch may be behind the writes of another process.
     pub(super) fn set_outdated(&mut self) {
-        let jobs = self.job_kinds.iter().map(|kind| Kind::Job(*kind));
-        let nodes = Kind::NODES.into_iter();
-        self.outdated_kinds = Kind::FIXED.into_iter().chain(jobs).chain(nodes).collect();
+        let optional = self.optional_kinds.iter().copied();
+        let all = Kind::FIXED.into_iter().chain(optional).chain(Kind::NODES);
+        self.outdated_kinds = all.collect();
     }
 
     /// Whether the lists that placement reads are complete. Queues without placement do not wait for them.
@@ -423,25 +426,25 @@ impl Model {
 
     /// Whether the initial lists of all kinds are complete.
     pub(super) fn is_synced(&self) -> bool {
-        let jobs = self.job_kinds.iter().map(|kind| Kind::Job(*kind));
-        let mut all = Kind::FIXED.into_iter().chain(jobs);
+        let optional = self.optional_kinds.iter().copied();
+        let mut all = Kind::FIXED.into_iter().chain(optional);
         all.all(|kind| self.is_listed(kind))
     }
 
-    pub(super) fn add_job_kind(&mut self, kind: usize) {
-        if !self.job_kinds.contains(&kind) {
-            self.job_kinds.push(kind);
+    pub(super) fn add_optional_kind(&mut self, kind: Kind) {
+        if !self.optional_kinds.contains(&kind) {
+            self.optional_kinds.push(kind);
         }
     }
 
-    /// The cluster does not have this kind of job.
-    pub(super) fn remove_job_kind(&mut self, kind: usize) {
-        self.job_kinds.retain(|it| *it != kind);
-        self.outdated_kinds.remove(&Kind::Job(kind));
+    /// The cluster does not have this kind.
+    pub(super) fn remove_optional_kind(&mut self, kind: Kind) {
+        self.optional_kinds.retain(|it| *it != kind);
+        self.outdated_kinds.remove(&kind);
     }
 
     pub(super) fn has_job_kind(&self, kind: usize) -> bool {
-        kind < KINDS.len() && self.job_kinds.contains(&watched_kind(kind))
+        kind < KINDS.len() && self.optional_kinds.contains(&Kind::Job(watched_kind(kind)))
     }
 
     /// The number of workloads with a decision that is not written yet.

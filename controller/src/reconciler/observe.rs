@@ -2,6 +2,7 @@
 
 mod job;
 mod nodes;
+mod pod_group;
 mod queue;
 mod workload;
 mod write_result;
@@ -28,6 +29,7 @@ pub(super) fn handle_input(state: &mut ReconcilerState, now_ms: i64, input: Inpu
         Input::PriorityClass(change) => observe_priority_class(state, change),
         Input::Namespace(change) => observe_namespace(state, change),
         Input::Workload(change) => workload::observe_workload(state, change, now_ms),
+        Input::PodGroup(change) => pod_group::observe_pod_group(state, change, now_ms),
         Input::Job(kind, change) => job::observe_job(state, kind, change, now_ms),
         Input::Node(change) => nodes::observe_node(state, change),
         Input::BoundPod(change) => nodes::observe_bound_pod(state, change),
@@ -38,9 +40,9 @@ pub(super) fn handle_input(state: &mut ReconcilerState, now_ms: i64, input: Inpu
         Input::WriteFinished(id, result) => {
             write_result::observe_write_result(state, id, &result, now_ms);
         }
-        Input::JobKindAvailable(kind) => state.model.add_job_kind(kind),
-        Input::JobKindMissing(kind) => {
-            state.model.remove_job_kind(kind);
+        Input::KindAvailable(kind) => state.model.add_optional_kind(kind),
+        Input::KindMissing(kind) => {
+            state.model.remove_optional_kind(kind);
             state.cycle.is_due = true;
             state.enqueue_all();
         }
@@ -85,6 +87,7 @@ fn observe_unreadable(state: &mut ReconcilerState, kind: Kind, key: &ObjectKey, 
         // Their events would need the right to write events in any namespace.
         Kind::PriorityClass
         | Kind::Namespace
+        | Kind::PodGroup
         | Kind::Node
         | Kind::BoundPod
         | Kind::DisruptionBudget => None,

@@ -2,5 +2,6 @@
 
 pub(super) mod index;
 pub(super) mod member_role;
+pub(super) mod pod_group_policy;
 pub(super) mod refresh;
 mod roster;

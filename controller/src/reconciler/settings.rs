@@ -1,5 +1,6 @@
 //! Settings of the reconciler; they do not change while it runs.
 
+use crate::key::Kind;
 use lockkeeper_policies::settings::Settings as RuleSettings;
 use lockkeeper_preemption::Options;
 use lockkeeper_preemption::requeue::RequeueSettings;
@@ -36,6 +37,8 @@ pub struct Settings {
     pub template_bytes_max: usize,
     /// The kinds of jobs that the cluster has, or may have, as indices into `KINDS`.
     pub job_kinds: Vec<usize>,
+    /// Whether the cluster has `PodGroup` objects, or may have them.
+    pub has_pod_groups: bool,
     /// Whether the events of the scheduler's state are taken down.
     pub has_decision_log: bool,
     /// Seed of the random generator.
@@ -45,6 +48,13 @@ pub struct Settings {
 }
 
 impl Settings {
+    /// The kinds that a cluster may lack, and that this one has, or may have.
+    pub(super) fn optional_kinds(&self) -> Vec<Kind> {
+        let pod_groups = self.has_pod_groups.then_some(Kind::PodGroup);
+        let jobs = self.job_kinds.iter().map(|at| Kind::Job(*at));
+        jobs.chain(pod_groups).collect()
+    }
+
     /// Whether workloads are admitted one at a time (`waitForPodsReady.blockAdmission`).
     pub(super) const fn blocks_admission(&self) -> bool {
         self.requeue.is_enabled && self.requeue.block_admission

@@ -73,12 +73,9 @@ pub(super) fn empty_cluster(settings: &Settings) -> ClusterState {
 
 impl ReconcilerState {
     /// No objects, and not leading.
-    pub(super) fn new(mut settings: Settings) -> Self {
+    pub(super) fn new(settings: Settings) -> Self {
         Self {
-            model: Model::new(
-                std::mem::take(&mut settings.job_kinds),
-                settings.template_bytes_max,
-            ),
+            model: Model::new(settings.optional_kinds(), settings.template_bytes_max),
             cluster: empty_cluster(&settings),
             work_queue: WorkQueue::default(),
             in_flight: InFlightWrites::new(settings.writes_max),

@@ -40,7 +40,7 @@ const IDLE_MAX: Duration = Duration::from_secs(10);
 /// Settings of the controller process.
 #[derive(Clone, Debug)]
 pub struct RunSettings {
-    /// Settings of the reconciler; `job_kinds` is replaced by discovery.
+    /// Settings of the reconciler; `job_kinds` and `has_pod_groups` are replaced by discovery.
     pub reconciler: Settings,
     /// Leader election; without it this process leads from the start.
     pub lease: Option<LeaseSettings>,
@@ -76,6 +76,7 @@ pub async fn run(
     // Discovery removes those that the cluster does not have: until then no decision is written, because a job
     // may belong to one of such a kind.
     reconciler.job_kinds = watched_kinds().collect();
+    reconciler.has_pod_groups = true;
     let (inputs, from_watches) = mpsc::channel(INPUTS_MAX);
     let (lists, current_list) = watch::channel(0);
     let watches = Watches {
@@ -138,9 +139,10 @@ fn start_watches(watches: &Watches) {
         if is_built_in(at) {
             watches.start(Kind::Job(at));
         } else {
-            watch_when_installed(watches.clone(), at);
+            watch_when_installed(watches.clone(), Kind::Job(at));
         }
     }
+    watch_when_installed(watches.clone(), Kind::PodGroup);
 }
 
 fn start_decision_log(target: DecisionLogTarget) -> Result<DecisionLog, RunError> {

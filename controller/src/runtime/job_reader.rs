@@ -2,10 +2,9 @@
 
 use super::watch::job_resource;
 use super::writer::result_from_error;
-use crate::job_adapters::KINDS;
+use crate::job_adapters::{JobView, KINDS, POD};
 use crate::{JobRead, ObjectKey, WriteOp, WriteRequest, WriteResult};
 use k8s_openapi::api::core::v1::Pod;
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::api::ListParams;
 use kube::core::DynamicObject;
 use kube::{Api, Client, Error};
@@ -43,11 +42,8 @@ pub(super) async fn read_job(
             .get(*kind)
             .is_some_and(|it| it.member_kind().is_some())
         {
-            let has_pods = match name {
-                Some(group) => has_started_pods(client, group).await?,
-                None => false,
-            };
-            return Ok(WriteResult::Read(JobRead::Gone { has_pods }));
+            let pods = started_pods(client, namespace, uid).await?;
+            return Ok(WriteResult::Read(JobRead::StartedPods(pods)));
         }
         let name = match name {
             Some(name) => Some(name.clone()),
@@ -126,36 +122,51 @@ async fn has_pods(client: &Client, kind: usize, namespace: &str, uid: &str) -> R
         return Ok(false);
     };
     let selector = format!("{label}={uid}");
-    any_running_pod(client, namespace, &selector, |_| true).await
+    any_running_pod(client, namespace, &selector).await
 }
 
-/// Whether pods of a group run on that the controller has started. Those with the queue label are watched; others have lost
-/// it.
-async fn has_started_pods(client: &Client, group: &ObjectKey) -> Result<bool, Error> {
-    let selector = format!("{}={}", labels::POD_GROUP_NAME, group.name());
-    any_running_pod(client, group.namespace(), &selector, |metadata| {
-        let annotations = metadata.annotations.as_ref();
-        annotations.is_some_and(|it| it.contains_key(labels::POD_SET))
-    })
-    .await
+/// The pods of a group that the controller has started and that neither have ended nor terminate, with the queue label or
+/// without it; of many pods those of the first page that has one.
+async fn started_pods(client: &Client, namespace: &str, uid: &str) -> Result<Vec<JobView>, Error> {
+    let api: Api<DynamicObject> =
+        Api::namespaced_with(client.clone(), namespace, &job_resource(POD));
+    let selector = format!("{}={uid}", labels::JOB_UID);
+    let mut request = running_pods(&selector);
+    loop {
+        let page = api.list(&request).await?;
+        let pods = page.items.into_iter().filter_map(started_pod);
+        let pods: Vec<JobView> = pods.collect();
+        match page.metadata.continue_.filter(|it| !it.is_empty()) {
+            Some(token) if pods.is_empty() => request = request.continue_token(&token),
+            _ => return Ok(pods),
+        }
+    }
 }
 
-/// Whether a pod with these labels and metadata has neither ended nor terminates.
-async fn any_running_pod(
-    client: &Client,
-    namespace: &str,
-    selector: &str,
-    is_meant: impl Fn(&ObjectMeta) -> bool,
-) -> Result<bool, Error> {
-    let api: Api<Pod> = Api::namespaced(client.clone(), namespace);
-    let mut request = ListParams::default()
+/// The view of a pod that runs; `None` if it waits, terminates or has ended, or if it cannot be decoded: the watch reports
+/// that.
+fn started_pod(pod: DynamicObject) -> Option<JobView> {
+    // The object was decoded from JSON, so encoding it does not fail.
+    let object = serde_json::to_value(pod).ok()?;
+    let view = KINDS.get(POD)?.parse(object).ok()?;
+    (!view.is_suspended && !view.is_deleted).then_some(view)
+}
+
+fn running_pods(selector: &str) -> ListParams {
+    ListParams::default()
         .labels(selector)
         .fields(RUNNING)
-        .limit(PAGE_SIZE);
+        .limit(PAGE_SIZE)
+}
+
+/// Whether a pod with these labels has neither ended nor terminates.
+async fn any_running_pod(client: &Client, namespace: &str, selector: &str) -> Result<bool, Error> {
+    let api: Api<Pod> = Api::namespaced(client.clone(), namespace);
+    let mut request = running_pods(selector);
     loop {
         let page = api.list_metadata(&request).await?;
         let mut pods = page.items.iter();
-        if pods.any(|it| it.metadata.deletion_timestamp.is_none() && is_meant(&it.metadata)) {
+        if pods.any(|it| it.metadata.deletion_timestamp.is_none()) {
             return Ok(true);
         }
         match page.metadata.continue_.filter(|it| !it.is_empty()) {

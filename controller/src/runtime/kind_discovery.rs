@@ -1,19 +1,19 @@
-//! Discovery of kinds of jobs that are installed later.
+//! Discovery of kinds that a cluster may lack, and of those that are installed later.
 
-use super::watch::{Watches, job_resource};
+use super::watch::{Watches, resource};
 use crate::{Input, Kind};
 use std::time::Duration;
 use tokio::time::{sleep, timeout};
 
-/// How often discovery looks for further kinds of jobs.
+/// How often discovery looks for further kinds.
 const KIND_DISCOVERY_INTERVAL: Duration = Duration::from_secs(30);
 
 /// The pause before discovery is tried again as long as it has not responded.
 const KIND_DISCOVERY_RETRY: Duration = Duration::from_secs(1);
 
-/// Watches a kind of job as soon as the cluster has it.
-pub(super) fn watch_when_installed(watches: Watches, at: usize) {
-    let resource = job_resource(at);
+/// Watches a kind as soon as the cluster has it.
+pub(super) fn watch_when_installed(watches: Watches, kind: Kind) {
+    let resource = resource(kind);
     tokio::spawn(async move {
         let mut is_known_missing = false;
         while !watches.inputs.is_closed() {
@@ -27,16 +27,16 @@ pub(super) fn watch_when_installed(watches: Watches, at: usize) {
                 _ => None,
             };
             if is_installed == Some(true) {
-                tracing::info!(kind = %resource.kind, "kind of job found; watching it");
+                tracing::info!(kind = %resource.kind, "kind found; watching it");
                 // Before the watch, so that no decision is written until its list is complete. A closed
                 // channel means that the controller has stopped.
-                watches.send(Input::JobKindAvailable(at)).await;
-                watches.start(Kind::Job(at));
+                watches.send(Input::KindAvailable(kind)).await;
+                watches.start(kind);
                 return;
             }
             if is_installed == Some(false) && !is_known_missing {
                 is_known_missing = true;
-                watches.send(Input::JobKindMissing(at)).await;
+                watches.send(Input::KindMissing(kind)).await;
             }
             // Before the first response no decision is written.
             sleep(if is_known_missing {

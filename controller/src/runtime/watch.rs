@@ -6,6 +6,7 @@ use futures_util::{Stream, StreamExt};
 use k8s_openapi::api::core::v1::{Namespace, Node, Pod};
 use k8s_openapi::api::policy::v1::PodDisruptionBudget;
 use k8s_openapi::api::scheduling::v1::PriorityClass;
+use k8s_openapi::api::scheduling::v1beta1::PodGroup;
 use kube::core::{ApiResource, DynamicObject};
 use kube::runtime::watcher;
 use kube::runtime::watcher::{Error, Event};
@@ -138,7 +139,8 @@ async fn forward_events(
     }
 }
 
-fn resource(kind: Kind) -> ApiResource {
+/// The API resource of a kind.
+pub(super) fn resource(kind: Kind) -> ApiResource {
     match kind {
         Kind::ClusterQueue => ApiResource::erase::<ClusterQueue>(&()),
         Kind::Cohort => ApiResource::erase::<Cohort>(&()),
@@ -147,6 +149,7 @@ fn resource(kind: Kind) -> ApiResource {
         Kind::PriorityClass => ApiResource::erase::<PriorityClass>(&()),
         Kind::Namespace => ApiResource::erase::<Namespace>(&()),
         Kind::Workload => ApiResource::erase::<Workload>(&()),
+        Kind::PodGroup => ApiResource::erase::<PodGroup>(&()),
         Kind::Job(at) => job_resource(at),
         Kind::Node => ApiResource::erase::<Node>(&()),
         Kind::BoundPod => ApiResource::erase::<Pod>(&()),

@@ -80,6 +80,7 @@ impl Fixture {
             has_decision_log: false,
             template_bytes_max: usize::MAX,
             job_kinds: vec![0, 1],
+            has_pod_groups: false,
             seed: 1,
             instance: "stage".to_owned(),
         };

@@ -49,6 +49,7 @@ mod quota;
 mod reclaimable_pods;
 mod rejected_admissions;
 mod restore;
+mod scheduling_groups;
 mod simulation;
 mod soft_evictions;
 mod template_reads;

@@ -471,3 +471,32 @@ fn quota_stays_in_use_while_the_admission_of_an_incomplete_group_is_in_flight() 
     stage.advance(5_000);
     assert_eq!(started(&stage), ["other"]);
 }
+
+/// Evicts the group while the controller does not run, and takes the queue label of `a` away.
+fn evict_without_controller(stage: &mut Fixture) {
+    let label = json!({"metadata": {"labels": {labels::QUEUE_NAME: null}}});
+    stage.change(POD, "a", &label);
+    let name = text(workload(stage), "/metadata/name").to_owned();
+    let stopped = json!({"spec": {"active": false}});
+    stage.change(Kind::Workload, &name, &stopped);
+    stage.restart();
+}
+
+#[test]
+fn quota_of_a_pod_without_its_label_is_not_released_after_a_restart() {
+    let mut stage = running_group();
+    evict_without_controller(&mut stage);
+    let alone = json!({"metadata": {
+        "labels": {labels::POD_GROUP_NAME: null}, "annotations": {labels::POD_GROUP_TOTAL_COUNT: null},
+    }});
+    stage.api.create(POD, pod("other", 3, &alone)).unwrap();
+    // Its node does not respond: it is deleted, and is not gone.
+    keep(&mut stage, "a");
+    stage.advance(5_000);
+    let is_deleted = |pod: &Value| pod.pointer("/metadata/deletionTimestamp").is_some();
+    assert!(is_deleted(stage.get(POD, "a")));
+    assert!(is_gated(stage.get(POD, "other")));
+    stage.change(POD, "a", &json!({"metadata": {"finalizers": null}}));
+    stage.advance(10_000);
+    assert!(!is_gated(stage.get(POD, "other")));
+}

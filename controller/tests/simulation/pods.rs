@@ -63,7 +63,7 @@ pub fn job_uid(workload: &Value) -> &str {
 
 /// The uid in the label of the workload that holds the quota of a job. Pods of a group share it.
 pub fn quota_uid(job: &Value) -> String {
-    let group = text(job, "/metadata/labels/lockkeeper.dev~1pod-group-name");
+    let group = queued_pods::group(job);
     // One that the controller neither manages nor has started uses no quota of the group.
     let is_member = is_managed(job) || has(job, "/metadata/annotations/lockkeeper.dev~1pod-set");
     if group.is_empty() || !is_member {

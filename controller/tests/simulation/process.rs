@@ -100,7 +100,8 @@ impl ControllerProcess {
     pub fn new(number: u64, settings: Settings, api: &Api) -> Self {
         let mut watches = BTreeMap::new();
         let jobs = settings.job_kinds.iter().map(|at| Kind::Job(*at));
-        for kind in Kind::FIXED.into_iter().chain(jobs) {
+        let pod_groups = settings.has_pod_groups.then_some(Kind::PodGroup);
+        for kind in Kind::FIXED.into_iter().chain(jobs).chain(pod_groups) {
             let mut watch = SimulatedWatch::default();
             watch.relist(api, kind);
             watches.insert(kind, watch);

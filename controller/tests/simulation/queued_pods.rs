@@ -81,8 +81,12 @@ pub fn validate_update(before: &Value, after: &Value) -> Result<(), String> {
 }
 
 /// The name of the group of a pod; empty if it has none.
-fn group(pod: &Value) -> &str {
-    text(pod, "/metadata/labels/lockkeeper.dev~1pod-group-name")
+/// The group of a pod; an empty text without one.
+pub fn group(pod: &Value) -> &str {
+    match text(pod, "/metadata/labels/lockkeeper.dev~1pod-group-name") {
+        "" => text(pod, "/spec/schedulingGroup/podGroupName"),
+        label => label,
+    }
 }
 
 fn pod(dice: &mut Rng, name: &str) -> Value {
@@ -207,11 +211,21 @@ impl Simulation {
         } else {
             total
         };
+        let has_object = self.rng.percent(30);
+        let is_object_first = self.rng.percent(50);
+        if has_object && is_object_first {
+            self.create_pod_group(&group, total);
+        }
         for at in 0..created {
             let mut member = pod.clone();
+            if has_object {
+                member["spec"]["schedulingGroup"] = json!({"podGroupName": group});
+            }
             let metadata = &mut member["metadata"];
             metadata["name"] = format!("{name}-{at}").into();
-            metadata["labels"][labels::POD_GROUP_NAME] = group.clone().into();
+            if !has_object {
+                metadata["labels"][labels::POD_GROUP_NAME] = group.clone().into();
+            }
             metadata["annotations"][labels::POD_GROUP_TOTAL_COUNT] = total.to_string().into();
             if self.rng.percent(30) {
                 metadata["annotations"]["fate"] = (*self.rng.pick(&["done", "fails"])).into();
@@ -225,6 +239,19 @@ impl Simulation {
             }
             self.create_queued_pod(member);
         }
+        if has_object && !is_object_first {
+            self.create_pod_group(&group, total);
+        }
+    }
+
+    fn create_pod_group(&mut self, name: &str, min_count: usize) {
+        let group = json!({
+            "apiVersion": "scheduling.k8s.io/v1beta1", "kind": "PodGroup",
+            "metadata": {"name": name, "namespace": NAMESPACE},
+            "spec": {"schedulingPolicy": {"gang": {"minCount": min_count}}},
+        });
+        self.log(|| format!("user creates {group}"));
+        self.api.create(Kind::PodGroup, group).unwrap();
     }
 
     fn create_queued_pod(&mut self, pod: Value) {

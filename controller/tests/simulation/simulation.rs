@@ -127,6 +127,7 @@ impl Simulation {
         simulation.invariants.has_faults = simulation.faults_left > 0;
         if simulation.rng.percent(50) {
             simulation.settings.job_kinds.push(2);
+            simulation.settings.has_pod_groups = true;
         }
         simulation.populate();
         simulation
@@ -393,6 +394,7 @@ fn settings(dice: &mut Rng) -> Settings {
         has_decision_log: true,
         template_bytes_max: *dice.pick(&[300, 1_000, usize::MAX]),
         job_kinds: vec![0],
+        has_pod_groups: false,
         seed: 0,
         instance: "simulated".to_owned(),
     }

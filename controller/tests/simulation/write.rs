@@ -2,7 +2,8 @@
 
 use crate::api::{Api, Error};
 use crate::fields::{object_key, uid};
-use lockkeeper_controller::job_adapters::KINDS;
+use lockkeeper_api::labels;
+use lockkeeper_controller::job_adapters::{JobView, KINDS, POD, POD_GROUP};
 use lockkeeper_controller::{
     JobRead, Kind, ObjectKey, ObjectRef, WriteOp, WritePurpose, WriteRequest, WriteResult,
 };
@@ -47,6 +48,11 @@ fn read_job(
     name: Option<&ObjectKey>,
     of: &str,
 ) -> Result<WriteResult, String> {
+    if kind == POD_GROUP {
+        return Ok(WriteResult::Read(JobRead::StartedPods(started_pods(
+            api, of,
+        )?)));
+    }
     let mut jobs = api.all(Kind::Job(kind));
     let found = match name {
         Some(name) => api.get(Kind::Job(kind), name),
@@ -62,6 +68,17 @@ fn read_job(
         },
     };
     Ok(WriteResult::Read(read))
+}
+
+/// The pods of a group that were started and run on.
+fn started_pods(api: &Api, group_uid: &str) -> Result<Vec<JobView>, String> {
+    let pods = api.all(Kind::Job(POD)).map(|(_, pod)| pod);
+    let started = pods.filter(|pod| pod["metadata"]["labels"][labels::JOB_UID] == *group_uid);
+    let views = started.map(|pod| KINDS[POD].parse((**pod).clone()));
+    let views: Result<Vec<JobView>, _> = views.collect();
+    let mut views = views.map_err(|it| it.to_string())?;
+    views.retain(|it| !it.is_suspended && !it.is_deleted);
+    Ok(views)
 }
 
 /// The object that a write is about; no kind for an event.

@@ -13,13 +13,14 @@ const JOB_CONTROLLER: &str =
     "['system:serviceaccount:kube-system:job-controller', 'system:kube-controller-manager']";
 
 /// The labels and annotations that select the quota of a pod. They are immutable once the pod is admitted.
-const QUOTA_KEYS: [(&str, &str); 10] = [
+const QUOTA_KEYS: [(&str, &str); 11] = [
     ("labels", labels::QUEUE_NAME),
     ("labels", labels::PRIORITY_CLASS),
     ("labels", labels::PREEMPTION_PRIORITY_CLASS),
     ("labels", labels::POD_GROUP_NAME),
     ("annotations", labels::POD_GROUP_TOTAL_COUNT),
     ("annotations", labels::POD_SET),
+    ("labels", labels::JOB_UID),
     ("labels", labels::COSCHEDULING_NAME),
     ("annotations", labels::GANG_NAME),
     ("labels", labels::LEADER_WORKER_SET),

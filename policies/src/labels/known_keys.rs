@@ -6,7 +6,7 @@
 use crate::suppression;
 use lockkeeper_api::foreign::{koordinator, kueue};
 use lockkeeper_api::labels::{
-    ADOPTION, CAN_PREEMPT, DISRUPTION_MODE, JOB, MAX_EXECUTION_TIME, MIN_PARALLELISM,
+    ADOPTION, CAN_PREEMPT, DISRUPTION_MODE, JOB, JOB_UID, MAX_EXECUTION_TIME, MIN_PARALLELISM,
     ORIGINAL_PLACEMENT, POD_GROUP_NAME, POD_GROUP_TOTAL_COUNT, POD_SET, PREEMPTIBLE,
     PREEMPTION_PRIORITY_CLASS, PRIORITY_CLASS, QUEUE_NAME, RESOURCE_IN_USE, SOFT_EVICTION,
 };
@@ -85,6 +85,7 @@ const OWN: &[KnownKey] = &[
     (POD_GROUP_NAME, Label),
     (POD_GROUP_TOTAL_COUNT, Annotation),
     (POD_SET, Annotation),
+    (JOB_UID, Label),
     (suppression::ANNOTATION, Annotation),
     ("lockkeeper.dev/renew", Annotation),
     (RESOURCE_IN_USE, Either),

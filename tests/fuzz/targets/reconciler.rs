@@ -10,7 +10,7 @@ use k8s_openapi::api::core::v1::Namespace;
 use k8s_openapi::api::scheduling::v1::PriorityClass;
 use lockkeeper_api::{ClusterQueue, Cohort, LocalQueue, ResourceFlavor, Workload};
 use lockkeeper_cluster_state::{ClusterState, Completeness};
-use lockkeeper_controller::job_adapters::KINDS;
+use lockkeeper_controller::job_adapters::{KINDS, POD_GROUP};
 use lockkeeper_controller::{
     Input, JobRead, Kind, ObjectKey, ObjectRef, Reconciler, Settings, WriteOp, WritePurpose, WriteRequest, WriteResult,
 };
@@ -277,6 +277,7 @@ impl Cluster {
         let view = found.and_then(|it| KINDS.get(kind)?.parse(it.clone()).ok());
         WriteResult::Read(match view {
             Some(view) => JobRead::Exists(kind, Box::new(view)),
+            None if kind == POD_GROUP => JobRead::StartedPods(Vec::new()),
             None => JobRead::Gone { has_pods: false },
         })
     }
@@ -328,7 +329,7 @@ fn state_of(objects: &[(Kind, &Value)]) -> Option<ClusterState> {
             }
             Kind::Workload => drop(cluster.set_workload(Arc::new(decode::<Workload>(object)?)).ok()?),
             // No node is watched here.
-            Kind::Job(_) | Kind::Node | Kind::BoundPod | Kind::DisruptionBudget => {}
+            Kind::Job(_) | Kind::PodGroup | Kind::Node | Kind::BoundPod | Kind::DisruptionBudget => {}
         }
     }
     Some(cluster)
@@ -435,6 +436,7 @@ fn settings() -> Settings {
         has_decision_log: true,
         template_bytes_max: 1_000,
         job_kinds: vec![0, 1],
+        has_pod_groups: false,
         seed: 1,
         instance: "fuzz".to_owned(),
     }

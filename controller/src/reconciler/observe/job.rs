@@ -1,10 +1,11 @@
 //! Watch events of jobs, and jobs that were read.
 
-use crate::job_adapters::{JobView, KINDS, TemplateSource};
+use crate::job_adapters::{JobView, KINDS, POD, TemplateSource};
 use crate::key::{JobKey, ObjectKey};
 use crate::reconciler::input::Change;
 use crate::reconciler::model::{GoneJob, JobSource, TrackedJob};
 use crate::reconciler::output::{JobRead, ObjectRef};
+use crate::reconciler::pod_groups::pod_group_policy::apply_pod_group;
 use crate::reconciler::state::ReconcilerState;
 use crate::reconciler::workload_owner::job_to_stop;
 
@@ -38,6 +39,10 @@ fn upsert_job(
 ) {
     for pod_set in &mut view.pod_sets {
         state.model.templates.intern_template(&mut pod_set.template);
+    }
+    if kind == POD {
+        let known = state.model.pod(&view.name).map(|it| &*it.view);
+        apply_pod_group(&state.model.pod_group_policies, known, &mut view);
     }
     let template = take_template(&mut view);
     let key = JobKey {
@@ -86,6 +91,18 @@ fn upsert_job(
     }
     state.work_queue.enqueue(ObjectRef::Workload(workload));
     state.work_queue.enqueue(ObjectRef::Job(key));
+}
+
+/// Replaces the view of a pod whose group has changed, though the pod has not.
+pub(crate) fn replace_pod_view(
+    state: &mut ReconcilerState,
+    key: &JobKey,
+    view: Box<JobView>,
+    now_ms: i64,
+) {
+    if let Some(source) = state.model.jobs.get(key).map(|it| it.source) {
+        upsert_job(state, key.kind, view, source, now_ms);
+    }
 }
 
 /// Takes the text of the templates out of a view: only the texts of some jobs are kept.
@@ -190,10 +207,46 @@ pub(crate) fn observe_pod_read(
             drop(state.model.remove_job(key));
             state.work_queue.enqueue(ObjectRef::Job(key.clone()));
         }
+        JobRead::StartedPods(_) => {}
     }
 }
 
-/// Records the state of a job that was read before its workload is deleted.
+/// Removes a job that is neither watched nor exists, and records whether it has left pods.
+fn remove_gone_job(state: &mut ReconcilerState, workload: &ObjectKey, has_pods: bool, now_ms: i64) {
+    let view = state.view(now_ms);
+    let tracked = view.model.workloads.get(workload);
+    let gone = tracked.and_then(|it| job_to_stop(view, workload, it));
+    let gone = gone.filter(|(_, it)| it.source != JobSource::Watch);
+    if let Some(key) = gone.map(|(key, _)| key.clone()) {
+        drop(state.model.remove_job(&key));
+        state.work_queue.enqueue(ObjectRef::Job(key));
+    }
+    if let Some(tracked) = state.model.workloads.get_mut(workload) {
+        tracked.gone_job = Some(GoneJob {
+            read_at_ms: now_ms,
+            has_pods,
+        });
+    }
+}
+
+/// A pod of the group of a workload that the watch may not show: it has lost its queue label. It takes part in its group
+/// until it is gone.
+fn observe_started_pod(
+    state: &mut ReconcilerState,
+    workload: &ObjectKey,
+    pod: &JobView,
+    now_ms: i64,
+) {
+    let is_unseen = state.model.pod(&pod.name).is_none();
+    let is_of_group = pod.group.is_some() && pod.workload_name(POD) == *workload;
+    // The watch will show a pod that has its queue label.
+    if is_unseen && is_of_group && pod.queue.is_empty() {
+        let source = JobSource::Read(now_ms);
+        upsert_job(state, POD, Box::new(pod.clone()), source, now_ms);
+    }
+}
+
+/// Records the state of a job that was read before its workload is deleted, or releases its quota.
 pub(crate) fn observe_job_read(
     state: &mut ReconcilerState,
     workload: &ObjectKey,
@@ -212,20 +265,11 @@ pub(crate) fn observe_job_read(
                 upsert_job(state, *kind, view.clone(), JobSource::Read(now_ms), now_ms);
             }
         }
-        JobRead::Gone { has_pods } => {
-            let view = state.view(now_ms);
-            let tracked = view.model.workloads.get(workload);
-            let gone = tracked.and_then(|it| job_to_stop(view, workload, it));
-            let gone = gone.filter(|(_, it)| it.source != JobSource::Watch);
-            if let Some(key) = gone.map(|(key, _)| key.clone()) {
-                drop(state.model.remove_job(&key));
-                state.work_queue.enqueue(ObjectRef::Job(key));
-            }
-            if let Some(tracked) = state.model.workloads.get_mut(workload) {
-                tracked.gone_job = Some(GoneJob {
-                    read_at_ms: now_ms,
-                    has_pods: *has_pods,
-                });
+        JobRead::Gone { has_pods } => remove_gone_job(state, workload, *has_pods, now_ms),
+        JobRead::StartedPods(pods) => {
+            remove_gone_job(state, workload, !pods.is_empty(), now_ms);
+            for pod in pods {
+                observe_started_pod(state, workload, pod, now_ms);
             }
         }
     }

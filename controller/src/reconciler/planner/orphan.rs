@@ -71,6 +71,7 @@ fn plan_deletion<'a>(view: View<'a>, key: &ObjectKey, workload: &'a TrackedWorkl
         }
         JobStop::Stopped => return write(WorkloadAction::Delete),
         JobStop::At(at_ms) => at_ms,
+        JobStop::Unread => return plan_without_job(view, workload),
         JobStop::Running => i64::MAX,
     };
     match job.source {
@@ -88,10 +89,21 @@ fn is_outdated(view: View<'_>, source: JobSource) -> bool {
 
 /// The job is gone: its pods may run on if it was deleted without them.
 fn plan_without_job<'a>(view: View<'a>, workload: &'a TrackedWorkload) -> Plan<'a> {
+    plan_pods_read(view, workload).unwrap_or_else(|| write(WorkloadAction::Delete))
+}
+
+/// Reads which pods a job has left; `None` if it has left none.
+pub(crate) fn plan_pods_read<'a>(
+    view: View<'a>,
+    workload: &'a TrackedWorkload,
+) -> Option<Plan<'a>> {
     match workload.gone_job {
-        None => write(WorkloadAction::ReadJob),
-        Some(it) if it.has_pods => plan_read(view, it.read_at_ms.saturating_add(READ_PAUSE_MS)),
-        Some(_) => write(WorkloadAction::Delete),
+        None => Some(write(WorkloadAction::ReadJob)),
+        Some(it) if it.has_pods => {
+            let at_ms = it.read_at_ms.saturating_add(READ_PAUSE_MS);
+            Some(plan_read(view, at_ms))
+        }
+        Some(_) => None,
     }
 }
 

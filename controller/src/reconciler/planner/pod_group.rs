@@ -145,11 +145,15 @@ fn plan_report<'a>(
     let report = match role {
         _ if is_finished => finished_report(),
         None => return Plan::NOTHING,
+        Some(MemberRole::Excluded(MemberProblem::NoPodGroup)) => {
+            if let Some(at_ms) = report_delay_end_ms(view, claim) {
+                return Plan::at(at_ms);
+            }
+            problem_report(MemberProblem::NoPodGroup)
+        }
         Some(MemberRole::Excluded(problem)) => problem_report(*problem),
         Some(MemberRole::Member(_)) if is_incomplete => {
-            let created_ms = claim.created_s.saturating_mul(1000);
-            let at_ms = created_ms.saturating_add(REPORT_DELAY_MS);
-            if at_ms > view.now_ms {
+            if let Some(at_ms) = report_delay_end_ms(view, claim) {
                 return Plan::at(at_ms);
             }
             incomplete_report(claim.needed)
@@ -165,6 +169,13 @@ fn plan_report<'a>(
     } else {
         write(JobAction::ReportPodGroup(report))
     }
+}
+
+/// When a pod that waits for other objects says so, in milliseconds since 1970; `None` if it is time.
+fn report_delay_end_ms(view: View<'_>, claim: &GroupClaim) -> Option<i64> {
+    let created_ms = claim.created_s.saturating_mul(1000);
+    let at_ms = created_ms.saturating_add(REPORT_DELAY_MS);
+    (at_ms > view.now_ms).then_some(at_ms)
 }
 
 fn member_report() -> PodGroupReport {
@@ -198,6 +209,10 @@ fn problem_report(problem: MemberProblem) -> PodGroupReport {
                 "The annotation {} of the first pod of the group is missing, or no positive number",
                 labels::POD_GROUP_TOTAL_COUNT
             ),
+        ),
+        MemberProblem::NoPodGroup => excluded(
+            "PodGroupNotFound",
+            "The PodGroup in spec.schedulingGroup does not exist".to_owned(),
         ),
         MemberProblem::Differs(field) => excluded(
             "PodGroupInvalid",

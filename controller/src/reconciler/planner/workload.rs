@@ -1,11 +1,11 @@
 //! Plans workloads.
 
 use super::adoption::adoption_step;
-use super::orphan::plan_orphan;
+use super::orphan::{plan_orphan, plan_pods_read};
 use crate::job_adapters::{JobResult, POD_GROUP, TemplateSource};
 use crate::key::ObjectKey;
 use crate::reconciler::adoption::adoption_end_ms;
-use crate::reconciler::job_stop::{JobStop, job_stop, termination_end_ms};
+use crate::reconciler::job_stop::{JobStop, job_stop, may_have_unseen_pods, termination_end_ms};
 use crate::reconciler::job_sync::{
     SpecChange, admission_mismatch, can_start, more_reclaimable_pods, spec_change,
 };
@@ -40,8 +40,7 @@ pub(crate) fn plan_workload<'a>(view: View<'a>, key: &ObjectKey) -> Plan<'a> {
     let job = view.model.job_of(tracked);
     if has_status(workload, "Finished", "True") {
         // The API server deletes the workload of a job with it; a group is no object.
-        let is_of_group = tracked.job.as_ref().is_some_and(|it| it.kind == POD_GROUP);
-        return if is_of_group && is_orphan(view, key, tracked) {
+        return if is_of_group(tracked) && is_orphan(view, key, tracked) {
             write(WorkloadAction::Delete)
         } else {
             plan_retention(view, tracked)
@@ -55,7 +54,9 @@ pub(crate) fn plan_workload<'a>(view: View<'a>, key: &ObjectKey) -> Plan<'a> {
         return plan;
     }
     if let Some(result) = job.and_then(|it| it.view.result.as_ref()) {
-        return write(WorkloadAction::Finish(result));
+        let read = is_of_group(tracked) && may_have_unseen_pods(tracked);
+        let read = read.then(|| plan_pods_read(view, tracked)).flatten();
+        return read.unwrap_or_else(|| write(WorkloadAction::Finish(result)));
     }
     let termination_end_ms = job.and_then(|it| termination_end_ms(view, it));
     if termination_end_ms.is_some_and(|end_ms| end_ms <= view.now_ms) {
@@ -85,6 +86,10 @@ pub(crate) fn plan_workload<'a>(view: View<'a>, key: &ObjectKey) -> Plan<'a> {
         .chain(termination_end_ms);
     plan.replan_at_ms = times_ms.chain(plan.replan_at_ms).min();
     plan
+}
+
+fn is_of_group(workload: &TrackedWorkload) -> bool {
+    workload.job.as_ref().is_some_and(|it| it.kind == POD_GROUP)
 }
 
 /// Deletes a finished workload when its retention ends.
@@ -192,6 +197,9 @@ fn plan_follow_up<'a>(
         // A job that has changed gets another workload once its stop counts.
         let stop_at_ms = match changed_job.map(|it| job_stop(view, workload, it)) {
             Some(JobStop::At(at_ms)) => Some(at_ms),
+            Some(JobStop::Unread) => {
+                return plan_pods_read(view, workload).unwrap_or(Plan::NOTHING);
+            }
             _ => None,
         };
         let deadline_ms = execution_deadline_ms(workload);
@@ -251,6 +259,14 @@ fn plan_release<'a>(
         JobStop::Stopped => return write(WorkloadAction::ReleaseQuota),
         JobStop::At(at_ms) => Some(at_ms),
         JobStop::Running => None,
+        JobStop::Unread => match plan_pods_read(view, workload) {
+            Some(Plan {
+                action: None,
+                replan_at_ms,
+            }) => replan_at_ms,
+            Some(read) => return read,
+            None => None,
+        },
     };
     let mut plan = plan_report(view, workload);
     plan.replan_at_ms = [plan.replan_at_ms, at_ms].into_iter().flatten().min();

@@ -14,6 +14,8 @@ pub(in crate::reconciler) enum MemberRole {
 pub(in crate::reconciler) enum MemberProblem {
     /// The number of pods of the group is missing or invalid.
     NoTotal,
+    /// The `PodGroup` that its pods name does not exist.
+    NoPodGroup,
     /// It differs from the first pod of the group in this field.
     Differs(&'static str),
     /// The group has its number of pods without it, or the admission has no place for its shape.

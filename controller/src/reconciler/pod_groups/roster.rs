@@ -2,7 +2,7 @@
 
 use super::member_role::{MemberProblem, MemberRole};
 use crate::job_adapters::{
-    GroupClaim, JobResult, JobView, PodSetView, group_uid, has_same_requests,
+    GroupClaim, GroupSource, JobResult, JobView, PodSetView, group_uid, has_same_requests,
 };
 use crate::key::ObjectKey;
 use crate::reconciler::model::TrackedWorkload;
@@ -173,7 +173,10 @@ impl<'a> Builder<'a> {
             return None;
         }
         if self.total.is_none() {
-            return Some(MemberProblem::NoTotal);
+            return Some(match claim.source {
+                GroupSource::Metadata => MemberProblem::NoTotal,
+                GroupSource::PodGroup { .. } => MemberProblem::NoPodGroup,
+            });
         }
         let first = self.first?;
         let first_claim = first.group.as_ref()?;

@@ -1,5 +1,5 @@
 use super::{MemberPhase, MemberRole, Roster};
-use crate::job_adapters::{GroupClaim, JobView, PodSetView};
+use crate::job_adapters::{GroupClaim, GroupSource, JobView, PodSetView};
 use crate::key::ObjectKey;
 use crate::reconciler::model::TrackedWorkload;
 use crate::reconciler::pod_groups::member_role::MemberProblem;
@@ -18,6 +18,7 @@ fn pod(name: &str, cpu: &str) -> JobView {
         }],
         group: Some(Box::new(GroupClaim {
             group: ObjectKey::new("team", "g"),
+            source: GroupSource::Metadata,
             total: Some(2),
             needed: 2,
             created_s: 0,

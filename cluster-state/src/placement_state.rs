@@ -210,6 +210,26 @@ impl PlacementState {
         self.store.revision
     }
 
+    /// The workload of a bound pod, `namespace/name`, if they differ in their scheduling priority.
+    #[must_use]
+    pub fn workload_of_other_priority(&self, namespace: &str, name: &str) -> Option<&str> {
+        let pod = self.store.pods.get(&object_key(namespace, name))?;
+        let key = pod.workload.as_deref()?;
+        let workload = self.store.workloads.get(key)?;
+        (pod.values.priority != workload.properties.priority).then_some(key)
+    }
+
+    /// The first bound pod of a workload, by name, with another scheduling priority than the workload, and that priority.
+    /// Costs the pods of the workload.
+    #[must_use]
+    pub fn pod_of_other_priority(&self, namespace: &str, name: &str) -> Option<(&str, i32)> {
+        let workload = self.store.workloads.get(&object_key(namespace, name))?;
+        workload.pods.iter().find_map(|key| {
+            let priority = self.store.pods.get(key)?.values.priority;
+            (priority != workload.properties.priority).then_some((split_key(key).1, priority))
+        })
+    }
+
     /// Whether a unit still has pods on nodes, running or terminating.
     #[must_use]
     pub fn has_pods(&self, victim: &VictimRef<'_>) -> bool {

@@ -25,6 +25,8 @@ type SpecHash = [u8; 32];
 struct KnownWorkload {
     uid: String,
     generation: Option<i64>,
+    /// Whether its spec has pod sets: the controller keeps none of a finished workload, whose status may be cleared.
+    has_pod_sets: bool,
     spec: u32,
 }
 
@@ -114,9 +116,13 @@ impl Encoder {
         let metadata = &workload.metadata;
         let key = workload_key(workload);
         let uid = metadata.uid.as_deref().unwrap_or_default();
+        let has_pod_sets = !workload.spec.pod_sets.is_empty();
         let known = self.workloads.get(&key);
         let known = known.filter(|it| {
-            it.uid == uid && it.generation == metadata.generation && it.generation.is_some()
+            it.uid == uid
+                && it.generation == metadata.generation
+                && it.generation.is_some()
+                && it.has_pod_sets == has_pod_sets
         });
         let spec = match known.map(|it| it.spec) {
             Some(spec) => spec,
@@ -127,6 +133,7 @@ impl Encoder {
             KnownWorkload {
                 uid: uid.to_owned(),
                 generation: metadata.generation,
+                has_pod_sets,
                 spec,
             },
         );

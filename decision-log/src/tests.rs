@@ -267,3 +267,26 @@ fn an_admission_that_its_object_shows_is_not_withdrawn() {
         ["Created", "Admitted", "AdmissionWithdrawn"]
     );
 }
+
+/// The controller keeps no pod sets of a finished workload. A user may clear its status, and then it is decided again.
+#[test]
+fn a_workload_that_was_finished_has_its_pod_sets_again() {
+    let mut cluster = cluster();
+    let whole = workload("w", 3);
+    let mut finished = (*whole).clone();
+    finished.spec.pod_sets.clear();
+    finished.status = Some(object(json!({"conditions": [{
+        "type": "Finished", "status": "True", "reason": "Succeeded", "message": "",
+        "lastTransitionTime": "2023-11-14T22:00:00Z",
+    }]})));
+    for version in [Arc::clone(&whole), Arc::new(finished), whole] {
+        cluster.set_workload(version).unwrap();
+        cluster.next_cycle(NOW_MS + 1_000, true);
+    }
+    let log = encode(&mut encoder(), false, &take_events(&mut cluster));
+    assert_eq!(log.matches("\"decision\":\"Admit\"").count(), 2, "{log}");
+    let mut replay = Replay::new();
+    for line in log.lines() {
+        assert_eq!(replay.read_line(line).unwrap(), None, "{line}");
+    }
+}

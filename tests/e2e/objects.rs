@@ -29,6 +29,7 @@ pub fn collection(kind: &str) -> String {
         "Pod" => format!("/api/v1/{space}/pods"),
         "Node" => "/api/v1/nodes".to_owned(),
         "PodDisruptionBudget" => format!("/apis/policy/v1/{space}/poddisruptionbudgets"),
+        "PodGroup" => format!("/apis/scheduling.k8s.io/v1beta1/{space}/podgroups"),
         "Event" => format!("/apis/events.k8s.io/v1/{space}/events"),
         "Lease" => "/apis/coordination.k8s.io/v1/namespaces/lockkeeper-system/leases".to_owned(),
         other => panic!("where are objects of kind {other}?"),
@@ -39,13 +40,14 @@ pub fn collection(kind: &str) -> String {
 const TOO_MANY_REQUESTS: u16 = 429;
 
 /// The kinds that a trial may leave objects of, owners first.
-const SWEPT_KINDS: [&str; 13] = [
+const SWEPT_KINDS: [&str; 14] = [
     "Deployment",
     "ReplicaSet",
     "StatefulSet",
     "Job",
     "Workload",
     "Pod",
+    "PodGroup",
     "LocalQueue",
     "ClusterQueue",
     "Cohort",

@@ -82,9 +82,11 @@ pub(super) fn dispatch(state: &mut ReconcilerState, now_ms: i64) -> Vec<WriteReq
     while state.in_flight.has_capacity()
         && let Some(priority) = state.work_queue.highest_priority()
     {
-        // The next cycle may change pending reasons: they are written when no cycle is due.
+        // The next cycle may change pending reasons: they are written when no cycle is due. The journal begins before that
+        // cycle, and may wait for a decision that ends with such a write.
+        let is_cycle_next = can_schedule(state) && !state.journal.is_due;
         if priority == WritePurpose::PendingReason.priority()
-            && (can_schedule(state)
+            && (is_cycle_next
                 || !state.event_recorder.take_pending_reason_token(
                     now_ms,
                     state.settings.pending_reason_writes_per_second,

@@ -60,6 +60,8 @@ pub enum WritePurpose {
     ReclaimPods,
     /// Report whether all pods are ready.
     PodsReady,
+    /// Report that a pod has another priority than its workload.
+    PodPriority,
     /// Report that the job has finished.
     Finish,
     /// Report why a workload is pending.
@@ -96,7 +98,7 @@ pub enum WritePurpose {
 
 impl WritePurpose {
     /// All purposes.
-    pub const ALL: [Self; 30] = [
+    pub const ALL: [Self; 31] = [
         Self::CreateWorkload,
         Self::UpdateWorkload,
         Self::DeleteWorkload,
@@ -111,6 +113,7 @@ impl WritePurpose {
         Self::Deactivate,
         Self::ReclaimPods,
         Self::PodsReady,
+        Self::PodPriority,
         Self::Finish,
         Self::PendingReason,
         Self::StartJob,
@@ -147,6 +150,7 @@ impl WritePurpose {
             Self::Deactivate => "deactivate",
             Self::ReclaimPods => "reclaim_pods",
             Self::PodsReady => "pods_ready",
+            Self::PodPriority => "pod_priority",
             Self::Finish => "finish",
             Self::PendingReason => "pending_reason",
             Self::StartJob => "start_job",
@@ -196,6 +200,7 @@ impl WritePurpose {
             | Self::UpdateWorkload
             | Self::Requeue
             | Self::PodsReady
+            | Self::PodPriority
             | Self::StuckEviction => WritePriority(3),
             // After the writes that need templates: the texts that were read must not replace each other unused.
             Self::Finalizer | Self::ReadTemplates => WritePriority(4),

@@ -114,6 +114,8 @@ pub(super) enum WorkloadAction<'a> {
     /// Whether all pods of the job are ready.
     PodsReady(bool),
     PendingReason(PendingReason),
+    /// Report that a pod has another priority than its workload.
+    ReportPodPriority,
 }
 
 impl WorkloadAction<'_> {
@@ -136,6 +138,7 @@ impl WorkloadAction<'_> {
             Self::ReadJob => WritePurpose::ReadJob,
             Self::ReadTemplates(..) => WritePurpose::ReadTemplates,
             Self::ReportStuckEviction => WritePurpose::StuckEviction,
+            Self::ReportPodPriority => WritePurpose::PodPriority,
             Self::ReleaseQuota | Self::Place(PlacementStep::Withdraw(_)) => WritePurpose::Release,
             Self::ReclaimPods(_) => WritePurpose::ReclaimPods,
             Self::PodsReady(_) => WritePurpose::PodsReady,

@@ -2,6 +2,7 @@
 
 pub(super) mod conditions;
 pub(super) mod pending_reason;
+pub(super) mod pod_priorities;
 pub(super) mod priorities;
 pub(super) mod queue;
 pub(super) mod scheduling_stats;

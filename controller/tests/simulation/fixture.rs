@@ -193,6 +193,19 @@ impl Fixture {
         }
     }
 
+    /// Delivers that the results of writes are not known; they were not executed.
+    pub fn lose_writes(&mut self, writes: Vec<WriteRequest>) {
+        let lost = || WriteResult::Failed("no response".to_owned());
+        let results = writes.into_iter().map(|it| (it.id, lost()));
+        self.process.write_results.extend(results);
+        self.finish_writes(Vec::new());
+    }
+
+    /// Begins the decision log again.
+    pub fn restart_decision_log(&mut self) {
+        self.process.reconciler.restart_events();
+    }
+
     /// Advances the time from timer to timer.
     pub fn advance(&mut self, ms: i64) -> Vec<String> {
         let end_ms = self.api.now_ms + ms;

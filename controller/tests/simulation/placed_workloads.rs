@@ -384,3 +384,72 @@ fn nodes_of_a_group_that_gives_up_are_removed_from_its_pods() {
     stage.advance(1_000);
     assert_eq!(text(stage.get(POD, "a"), "/status/nominatedNodeName"), "");
 }
+
+/// Binds a pod of this priority that the Job owns.
+fn bind_pod_of(stage: &mut Fixture, job: &str, name: &str, priority: i32) {
+    let uid = crate::fields::uid(stage.get(JOB, job)).to_owned();
+    let pod = json!({
+        "apiVersion": "v1", "kind": "Pod",
+        "metadata": {
+            "name": name, "namespace": NAMESPACE,
+            "ownerReferences": [{
+                "apiVersion": "batch/v1", "kind": "Job", "name": job, "uid": uid, "controller": true,
+            }],
+        },
+        "spec": {"nodeName": "n1", "priority": priority, "containers": [{"name": "a"}]},
+    });
+    stage.api.create(Kind::BoundPod, pod).unwrap();
+}
+
+#[test]
+fn pods_with_another_priority_than_their_workload_are_reported() {
+    let mut stage = stage(&["n1"]);
+    create_job(&mut stage, "a", 1, "mid");
+    stage.settle();
+    let workload = stage.workload_of("a");
+    let report = |stage: &Fixture| {
+        let found = condition(
+            stage.get(Kind::Workload, &workload),
+            "PodsNotMatchingPriority",
+        );
+        found.map(|it| {
+            format!(
+                "{} {} {}",
+                text(it, "/status"),
+                text(it, "/reason"),
+                text(it, "/message")
+            )
+        })
+    };
+    let of_class = stage.get(Kind::Workload, &workload)["status"]["priority"]
+        .as_i64()
+        .unwrap();
+    bind_pod_of(&mut stage, "a", "a-0", i32::try_from(of_class).unwrap());
+    assert!(stage.settle().is_empty());
+    assert_eq!(report(&stage), None);
+    bind_pod_of(&mut stage, "a", "a-1", 7);
+    let other = stage.settle();
+    assert_eq!(other, [format!("pod_priority {workload}")]);
+    let text = report(&stage).unwrap();
+    let expected = format!(
+        "True OtherPriority The workload has the priority {of_class}, and its pod a-1 has 7; kube-scheduler preempts by the \
+         priority of pods."
+    );
+    assert!(text.starts_with(&expected), "{text}");
+    // It is reported once.
+    bind_pod_of(&mut stage, "a", "a-2", 8);
+    assert!(stage.settle().is_empty());
+    let stop = json!({"spec": {"active": false}});
+    stage.change(Kind::Workload, &workload, &stop);
+    // It waits for the response of the controller of Jobs.
+    stage.advance(90_000);
+    let suspended = json!([{
+        "type": "Suspended", "status": "True", "reason": "JobSuspended", "message": "",
+        "lastTransitionTime": "2033-11-14T22:13:20Z",
+    }]);
+    let stopped = json!({"active": 0, "startTime": null, "conditions": suspended});
+    stage.status(JOB, "a", &stopped);
+    stage.advance(90_000);
+    let text = report(&stage).unwrap();
+    assert!(text.starts_with("False SamePriority "), "{text}");
+}

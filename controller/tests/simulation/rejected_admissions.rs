@@ -3,9 +3,10 @@
 use crate::fixture::Fixture;
 use crate::job_lifecycle::job;
 use crate::jobs::JOB;
-use lockkeeper_controller::Kind;
+use crate::placed_workloads::change_queue;
+use lockkeeper_controller::{Kind, WritePurpose, WriteRequest};
 use lockkeeper_preemption::requeue::RequeueSettings;
-use serde_json::json;
+use serde_json::{Value, json};
 
 #[test]
 fn rejected_admission_leaves_quota_to_others() {
@@ -83,4 +84,36 @@ fn rejected_admission_is_retried_when_workload_changes() {
     stage.change(Kind::Workload, &workload, &labels);
     let lines = stage.settle();
     assert_eq!(lines, [format!("admit {workload}"), "start_job j".into()]);
+}
+
+fn groups_of(cpu: u32) -> Value {
+    let quota = json!({"name": "spot", "resources": [{"name": "cpu", "nominalQuota": cpu}]});
+    json!({"resourceGroups": [{"coveredResources": ["cpu"], "flavors": [quota]}]})
+}
+
+/// The outcome of a lost admission is found out by the write of a pending reason, which is not held back while the decision
+/// log waits for it.
+#[test]
+fn decision_log_begins_although_the_result_of_an_admission_is_not_known() {
+    let has_log = |settings: &mut lockkeeper_controller::Settings| settings.has_decision_log = true;
+    let mut stage = Fixture::with_settings(RequeueSettings::default(), 2, has_log);
+    stage.api.create(JOB, job("first", "mid")).unwrap();
+    let is_admission = |it: &WriteRequest| it.purpose == WritePurpose::Admit;
+    let mut writes = stage.poll_writes();
+    while !writes.iter().any(is_admission) {
+        stage.finish_writes(writes);
+        stage.api.now_ms += 1_000;
+        writes = stage.poll_writes();
+    }
+    // The quota changes during the write, so that the decision is not written again.
+    change_queue(&mut stage, &groups_of(1));
+    let more = stage.poll_writes();
+    stage.lose_writes(writes);
+    stage.restart_decision_log();
+    stage.finish_writes(more);
+    stage.advance(60_000);
+    change_queue(&mut stage, &groups_of(2));
+    stage.advance(10_000);
+    let conditions = stage.conditions("first");
+    assert!(conditions[0].starts_with("Admitted=True"), "{conditions:?}");
 }

@@ -25,6 +25,9 @@ pub(super) fn observe_bound_pod(state: &mut ReconcilerState, change: Change<Box<
         Change::Applied(pod) => {
             placement.nodes.set_pod(&pod);
             let key = ObjectKey::from_metadata(&pod.metadata);
+            if let Some(workload) = placement.note_priority(&key) {
+                state.work_queue.enqueue(ObjectRef::Workload(workload));
+            }
             if pod.metadata.deletion_timestamp.is_none() {
                 let version = pod.metadata.resource_version.as_deref();
                 let version = version.and_then(|it| it.parse().ok()).unwrap_or_default();

@@ -22,6 +22,8 @@ pub(in crate::reconciler) struct NodePlacement {
     pub(in crate::reconciler) waiting: WaitingWorkloads,
     /// The pods to evict.
     pub(in crate::reconciler) victims: BTreeMap<ObjectKey, VictimPod>,
+    /// The workloads that had a pod on a node with another priority.
+    other_priorities: BTreeSet<ObjectKey>,
     /// The revision of the nodes that the nominated workloads were planned on.
     pub(super) planned_revision: Option<u64>,
 }
@@ -30,6 +32,25 @@ impl NodePlacement {
     /// The workloads that hold quota and wait for their victims.
     pub(in crate::reconciler) fn nominated(&self) -> impl Iterator<Item = &ObjectKey> {
         self.nominated.iter()
+    }
+
+    /// Records the workload of a pod on a node if they differ in their priority, and returns it.
+    pub(in crate::reconciler) fn note_priority(&mut self, pod: &ObjectKey) -> Option<ObjectKey> {
+        let (namespace, name) = (pod.namespace(), pod.name());
+        let workload = self.nodes.workload_of_other_priority(namespace, name)?;
+        let workload = ObjectKey::from_key(workload);
+        self.other_priorities.insert(workload.clone());
+        Some(workload)
+    }
+
+    /// Whether a pod of a workload had another priority.
+    pub(in crate::reconciler) fn has_other_priorities(&self, workload: &ObjectKey) -> bool {
+        self.other_priorities.contains(workload)
+    }
+
+    /// Forgets the priorities of the pods of a workload that holds no quota any more.
+    pub(super) fn forget_priorities(&mut self, workload: &ObjectKey) {
+        self.other_priorities.remove(workload);
     }
 }
 

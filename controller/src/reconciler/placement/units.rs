@@ -45,6 +45,7 @@ pub(in crate::reconciler) fn sync_unit(
     } else if !is_assumed {
         placement.nodes.remove_workload(key.namespace(), key.name());
         placement.reserved.remove(key);
+        placement.forget_priorities(key);
         return;
     }
     match wanted_reservation(tracked) {
@@ -80,6 +81,7 @@ pub(in crate::reconciler) fn forget_unit(placement: &mut NodePlacement, key: &Ob
     placement.rounds.remove(key);
     placement.reserved.remove(key);
     placement.waiting.remove(key);
+    placement.forget_priorities(key);
     placement.nodes.remove_workload(key.namespace(), key.name());
 }
 

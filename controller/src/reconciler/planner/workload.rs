@@ -15,6 +15,7 @@ use crate::reconciler::plan::{Action, Plan, WorkloadAction};
 use crate::reconciler::state::View;
 use crate::reconciler::status::conditions::{epoch_seconds, find, has_status};
 use crate::reconciler::status::pending_reason::{is_reported, pending_reason};
+use crate::reconciler::status::pod_priorities::pod_priority_report;
 use crate::reconciler::status::stuck_eviction::plan_report;
 use crate::reconciler::workload_owner::{is_orphan, owner};
 use lockkeeper_cluster_state::WorkloadPhase;
@@ -183,7 +184,10 @@ fn plan_transition<'a>(
     }
     let was_ready = has_status(&workload.object, "PodsReady", "True");
     let is_started = !job.is_suspended;
-    (is_started && job.is_ready != was_ready).then_some(WorkloadAction::PodsReady(job.is_ready))
+    if is_started && job.is_ready != was_ready {
+        return Some(WorkloadAction::PodsReady(job.is_ready));
+    }
+    pod_priority_report(view, workload)
 }
 
 /// The less urgent steps: follow the job, report the pending reason.

@@ -4,6 +4,7 @@ use super::conditions::{
     Conditions, find, has_status, status_or_default, status_patch, timestamp, workload_conditions,
 };
 use super::pending_reason::{waiting_for_nodes, write_pending_reason};
+use super::pod_priorities::write_pod_priorities;
 use super::priorities::effective_priorities;
 use super::scheduling_stats::{count_eviction, is_first_eviction};
 use super::stuck_eviction::write_stuck_eviction;
@@ -188,6 +189,8 @@ fn new_status(
         WorkloadAction::ReportStuckEviction => {
             write_stuck_eviction(view, workload, &mut status);
         }
+        // Every write of a status has it.
+        WorkloadAction::ReportPodPriority => {}
         WorkloadAction::Delete
         | WorkloadAction::Update(..)
         | WorkloadAction::Adopt(_)
@@ -196,6 +199,7 @@ fn new_status(
     }
     (status.priority, status.preemption_priority) =
         effective_priorities(view.cluster, workload, &status);
+    write_pod_priorities(view, tracked, &mut status);
     Some(status)
 }
 

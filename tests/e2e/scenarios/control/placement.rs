@@ -9,7 +9,7 @@ use crate::fixture::{DEFAULTS, Fixture};
 use crate::nodes::Nodes;
 use crate::objects::merge;
 
-pub const TRIALS: [Trial; 7] = [
+pub const TRIALS: [Trial; 8] = [
     (
         "a gang waits until all preempted pods are gone from its nodes",
         gang_preempts_pods,
@@ -35,6 +35,10 @@ pub const TRIALS: [Trial; 7] = [
         budget_violated,
     ),
     ("a workload gets quota and room on nodes", quota_and_nodes),
+    (
+        "pods with another priority than their workload are reported",
+        other_priorities,
+    ),
 ];
 
 /// The finalizer of a pod that takes a while to stop.
@@ -282,5 +286,33 @@ fn quota_and_nodes(stage: &mut Fixture) {
         let condition = render::condition(it, "QuotaReserved");
         condition.is_some_and(|it| it["reason"] == "WaitingForQuota")
     });
+    site.stop();
+}
+
+fn other_priorities(stage: &mut Fixture) {
+    let mut site = open(stage, 2);
+    site.objects
+        .create(&pod("other", 1, "high", &on_small_nodes()));
+    let mut same = pod("same", 1, "high", &on_small_nodes());
+    same["spec"]["priorityClassName"] = "high".into();
+    site.objects.create(&same);
+    for name in ["other", "same"] {
+        site.objects.wait_until("Pod", name, is_running);
+    }
+    let workload = site.workload_of("Pod", "other");
+    let reported = site.objects.wait_until("Workload", &workload, |it| {
+        render::has_status(it, "PodsNotMatchingPriority", "True")
+    });
+    let condition = render::condition(&reported, "PodsNotMatchingPriority").unwrap();
+    let message = condition["message"].as_str().unwrap();
+    assert!(
+        message.contains("The workload has the priority 1000, and its pod other has 0"),
+        "{message}"
+    );
+    let workload = site.workload_of("Pod", "same");
+    let ready = site.objects.wait_until("Workload", &workload, |it| {
+        render::has_status(it, "PodsReady", "True")
+    });
+    assert!(render::condition(&ready, "PodsNotMatchingPriority").is_none());
     site.stop();
 }

@@ -11,7 +11,7 @@ use crate::fixture::Fixture;
 use crate::objects::merge;
 use crate::wait;
 
-pub const TRIALS: [Trial; 7] = [
+pub const TRIALS: [Trial; 9] = [
     ("pods of a group start together", start_together),
     ("a preempted group stops as a whole", preempted),
     ("a pod of a StatefulSet in a group is replaced", replaced),
@@ -22,6 +22,14 @@ pub const TRIALS: [Trial; 7] = [
     (
         "gangs of other schedulers start with their least number of pods",
         other_schedulers,
+    ),
+    (
+        "pods of a PodGroup of Kubernetes start with its least number",
+        scheduling_group,
+    ),
+    (
+        "pods of a PodGroup with the policy basic start one by one",
+        basic_pod_group,
     ),
     ("a group ends with its pods", ends),
     ("a pod that differs from its group waits", differs),
@@ -225,6 +233,64 @@ fn other_schedulers(stage: &mut Fixture) {
     // The gang was admitted without it.
     create(&site, &["gang-2"], "", &koordinator);
     wait_for_report(&site, "gang-2", "PodGroupFull");
+    site.stop();
+}
+
+/// A `PodGroup` with this scheduling policy.
+fn pod_group(name: &str, policy: &Value) -> Value {
+    json!({
+        "apiVersion": "scheduling.k8s.io/v1beta1", "kind": "PodGroup",
+        "metadata": {"name": name, "namespace": "default"},
+        "spec": {"schedulingPolicy": policy},
+    })
+}
+
+fn of_pod_group(name: &str) -> Value {
+    json!({"spec": {"schedulingGroup": {"podGroupName": name}}})
+}
+
+/// kube-scheduler starts the pods of the group together as well, once their gates are removed.
+fn scheduling_group(stage: &mut Fixture) {
+    let mut site = open(stage);
+    let of_train = of_pod_group("train");
+    create(&site, &["a", "b"], "", &of_train);
+    wait_for_report(&site, "a", "PodGroupNotFound");
+    let gang = json!({"gang": {"minCount": 3}});
+    site.objects.create(&pod_group("train", &gang));
+    wait_for_report(&site, "a", "PodGroupIncomplete");
+    assert!(site.objects.list("Workload").is_empty());
+    create(&site, &["c"], "", &of_train);
+    wait_until_all_run(&site, &["a", "b", "c"]);
+    let name = workload(&site)["metadata"]["name"].clone();
+    wait_for_usage(&site, "3");
+    // A group that does not fit starts no pod.
+    site.objects
+        .create(&pod_group("next", &json!({"gang": {"minCount": 2}})));
+    create(&site, &["d", "e"], "", &of_pod_group("next"));
+    wait_until_pending(&site, &name);
+    for pod in ["d", "e"] {
+        assert!(is_gated(&site.objects.get("Pod", pod)), "{pod}");
+    }
+    // It starts with fewer pods.
+    let fewer = json!({"spec": {"schedulingPolicy": {"gang": {"minCount": 1}}}});
+    site.objects.patch("PodGroup", "next", &fewer);
+    site.objects.delete("Pod", "e");
+    wait_until_all_run(&site, &["d"]);
+    site.stop();
+}
+
+fn basic_pod_group(stage: &mut Fixture) {
+    let mut site = open(stage);
+    site.objects
+        .create(&pod_group("serve", &json!({"basic": {}})));
+    create(
+        &site,
+        &["a", "b", "c", "d", "e"],
+        "",
+        &of_pod_group("serve"),
+    );
+    wait_for_usage(&site, "4");
+    assert_eq!(site.objects.list("Workload").len(), 5);
     site.stop();
 }
 

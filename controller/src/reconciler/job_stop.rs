@@ -49,13 +49,13 @@ pub(super) fn job_stop(view: View<'_>, workload: &TrackedWorkload, job: &Tracked
         };
     }
     // A start may be in flight, or may have succeeded without a result.
-    let is_group = workload.job.as_ref().is_some_and(|it| it.kind == POD_GROUP);
+    let is_group = is_of_group(view, workload);
     let is_settled = job.tracker.is_settled() && !job.tracker.outcome_unknown;
     let is_settled = is_settled && (!is_group || is_group_settled(view, &job.view.name));
     if !is_settled || !job.view.is_stopped() {
         return JobStop::Running;
     }
-    if is_group && may_have_unseen_pods(workload) {
+    if may_have_unseen_pods(view, workload) {
         return JobStop::Unread;
     }
     let Some(since_ms) = job.unconfirmed_since_ms else {
@@ -86,8 +86,17 @@ fn has_acknowledged_stop(workload: &TrackedWorkload, job: &TrackedJob) -> bool {
 
 /// Whether a pod of a group may run without its queue label: a watch that began after the label was removed does not show
 /// it. The pods of each state of the workload are read once.
-pub(super) fn may_have_unseen_pods(workload: &TrackedWorkload) -> bool {
-    workload.holds_quota() && workload.gone_job.is_none_or(|it| it.has_pods)
+pub(super) fn may_have_unseen_pods(view: View<'_>, workload: &TrackedWorkload) -> bool {
+    is_of_group(view, workload)
+        && workload.holds_quota()
+        && workload.gone_job.is_none_or(|it| it.has_pods)
+}
+
+/// Whether a workload was created for a group. Its owner reference may have been edited; its name has not.
+fn is_of_group(view: View<'_>, workload: &TrackedWorkload) -> bool {
+    let of_name = view.model.job_by_workload(&workload.key);
+    let owner = of_name.or(workload.job.as_ref());
+    owner.is_some_and(|it| it.kind == POD_GROUP)
 }
 
 /// Whether all writes of the pods of a group are shown by the watch.

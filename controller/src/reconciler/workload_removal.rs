@@ -1,12 +1,13 @@
 //! Removes workloads. One that is deleted while its job runs keeps its quota in use until the job has stopped.
 
-use super::job_stop::{JobStop, job_stop};
+use super::job_stop::{JobStop, job_stop, may_have_unseen_pods};
 use super::model::JobSource;
 use super::output::ObjectRef;
 use super::placement::units::forget_unit;
 use super::state::ReconcilerState;
 use super::workload_owner::{job_to_read, job_to_stop};
 use super::write_tracker::WriteTracker;
+use crate::job_adapters::POD_GROUP;
 use crate::key::ObjectKey;
 use lockkeeper_cluster_state::journal::mark_evicted;
 
@@ -45,11 +46,13 @@ fn keeps_quota(state: &ReconcilerState, key: &ObjectKey, now_ms: i64) -> bool {
         return false;
     };
     let Some((_, job)) = job_to_stop(view, key, workload) else {
-        // Until the lists are complete, a missing job proves nothing: it is read.
+        // Until the lists are complete, a missing job proves nothing: it is read. So are the pods of a group without a
+        // queue label.
         let is_complete = view.model.is_synced() && view.model.is_up_to_date();
-        return !is_complete && job_to_read(view, workload).is_some();
+        let job = job_to_read(view, workload);
+        return job.is_some_and(|it| !is_complete || it.kind == POD_GROUP);
     };
-    job.view.result.is_none()
+    (job.view.result.is_none() || may_have_unseen_pods(view, workload))
         && !view.model.is_covered_by_parent(&job.view)
         && !matches!(job_stop(view, workload, job), JobStop::Stopped)
 }

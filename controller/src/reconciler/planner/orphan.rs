@@ -3,7 +3,7 @@
 
 use super::adoption::is_abandoned;
 use crate::key::ObjectKey;
-use crate::reconciler::job_stop::{JobStop, job_stop};
+use crate::reconciler::job_stop::{JobStop, job_stop, may_have_unseen_pods};
 use crate::reconciler::model::{JobSource, TrackedWorkload};
 use crate::reconciler::pending_decision::PendingDecision;
 use crate::reconciler::plan::{Action, Plan, WorkloadAction};
@@ -61,7 +61,8 @@ fn plan_deletion<'a>(view: View<'a>, key: &ObjectKey, workload: &'a TrackedWorkl
     let own = view.model.workload_of(job_key, &job.view);
     let is_covered = own.is_some_and(|it| it.key != *key && it.holds_quota())
         || view.model.is_covered_by_parent(&job.view);
-    if is_covered || job.view.result.is_some() {
+    let has_ended = job.view.result.is_some() && !may_have_unseen_pods(view, workload);
+    if is_covered || has_ended {
         return write(WorkloadAction::Delete);
     }
     let at_ms = match job_stop(view, workload, job) {

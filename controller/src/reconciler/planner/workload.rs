@@ -41,7 +41,8 @@ pub(crate) fn plan_workload<'a>(view: View<'a>, key: &ObjectKey) -> Plan<'a> {
     let job = view.model.job_of(tracked);
     if has_status(workload, "Finished", "True") {
         // The API server deletes the workload of a job with it; a group is no object.
-        return if is_of_group(tracked) && is_orphan(view, key, tracked) {
+        let is_of_group = tracked.job.as_ref().is_some_and(|it| it.kind == POD_GROUP);
+        return if is_of_group && is_orphan(view, key, tracked) {
             write(WorkloadAction::Delete)
         } else {
             plan_retention(view, tracked)
@@ -55,7 +56,7 @@ pub(crate) fn plan_workload<'a>(view: View<'a>, key: &ObjectKey) -> Plan<'a> {
         return plan;
     }
     if let Some(result) = job.and_then(|it| it.view.result.as_ref()) {
-        let read = is_of_group(tracked) && may_have_unseen_pods(tracked);
+        let read = may_have_unseen_pods(view, tracked);
         let read = read.then(|| plan_pods_read(view, tracked)).flatten();
         return read.unwrap_or_else(|| write(WorkloadAction::Finish(result)));
     }
@@ -87,10 +88,6 @@ pub(crate) fn plan_workload<'a>(view: View<'a>, key: &ObjectKey) -> Plan<'a> {
         .chain(termination_end_ms);
     plan.replan_at_ms = times_ms.chain(plan.replan_at_ms).min();
     plan
-}
-
-fn is_of_group(workload: &TrackedWorkload) -> bool {
-    workload.job.as_ref().is_some_and(|it| it.kind == POD_GROUP)
 }
 
 /// Deletes a finished workload when its retention ends.

@@ -1,9 +1,11 @@
 //! The decision log of a process is decided again at once: each decision must be the same.
 
 use lockkeeper_api::config::Config;
+use lockkeeper_cluster_state::journal::ClusterEvent;
 use lockkeeper_cluster_state::{ClusterState, Completeness};
 use lockkeeper_controller::{EventBatch, Settings};
 use lockkeeper_decision_log::{Encoder, LogHeader, Replay};
+use std::collections::BTreeMap;
 
 /// Encodes the events of a process, and decides them again.
 pub struct DecisionLogCheck {
@@ -11,6 +13,8 @@ pub struct DecisionLogCheck {
     replay: Replay,
     has_begun: bool,
     batches: usize,
+    /// The number of victims in the first decision of each workload that preempts.
+    first_victims: BTreeMap<String, usize>,
 }
 
 /// The number of batches in a file.
@@ -29,6 +33,7 @@ impl DecisionLogCheck {
             replay: Replay::from_state(empty),
             has_begun: false,
             batches: 0,
+            first_victims: BTreeMap::new(),
         }
     }
 
@@ -42,6 +47,11 @@ impl DecisionLogCheck {
         self.replay.summary().decisions
     }
 
+    /// The number of victims in the first decision of a workload, `namespace/name`, to preempt.
+    pub fn first_victims(&self, workload: &str) -> Option<usize> {
+        self.first_victims.get(workload).copied()
+    }
+
     pub fn check(&mut self, batches: Vec<EventBatch>) -> Result<(), String> {
         let mut lines = String::new();
         for batch in batches {
@@ -52,6 +62,7 @@ impl DecisionLogCheck {
             }
             for event in &batch.events {
                 self.encoder.encode(event, &mut lines).unwrap();
+                self.record_victims(event);
             }
         }
         for line in lines.lines() {
@@ -63,5 +74,16 @@ impl DecisionLogCheck {
             }
         }
         Ok(())
+    }
+
+    fn record_victims(&mut self, event: &ClusterEvent) {
+        let ClusterEvent::Cycle(cycle) = event else {
+            return;
+        };
+        let preempting = cycle.decisions.iter().filter(|it| !it.victims.is_empty());
+        for decision in preempting {
+            let entry = self.first_victims.entry(decision.workload.clone());
+            entry.or_insert(decision.victims.len());
+        }
     }
 }

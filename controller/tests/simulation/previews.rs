@@ -1,6 +1,6 @@
 //! A preview equals what the controller then does.
 
-use crate::fields::{condition_is_true, list, text, uid};
+use crate::fields::{condition_is_true, list, object_key, text, uid};
 use crate::jobs::JOB;
 use crate::objects::{self, NAMESPACE};
 use crate::simulation::Simulation;
@@ -163,6 +163,7 @@ impl Simulation {
         let events = log.filter(|it| it.version > begin_version);
         let own = events.clone().filter_map(|it| it.object.as_ref());
         let own = own.filter(|it| is_own(it));
+        let names: BTreeSet<String> = own.clone().map(|it| object_key(it).to_string()).collect();
         let own: BTreeSet<&str> = own.map(|it| uid(it)).collect();
         let preemptions = self.invariants.preemptions.iter();
         let preemptions = preemptions.filter(|it| own.contains(it.preemptor.as_str()));
@@ -176,7 +177,17 @@ impl Simulation {
                 continue;
             }
             if victims.contains(&event.name) {
-                return (Outcome::Preempts(victims.len()), false);
+                // A later cycle may select further victims.
+                let processes = self.processes.iter();
+                let of_first = processes
+                    .flat_map(|it| {
+                        names
+                            .iter()
+                            .filter_map(|name| it.decision_log.first_victims(name))
+                    })
+                    .next();
+                let count = of_first.unwrap_or(victims.len());
+                return (Outcome::Preempts(count), false);
             }
             let status = object.map(QuotaStatus::of).unwrap_or_default();
             let last = before.insert(event.name.clone(), status.clone());

@@ -1,4 +1,4 @@
-use super::{GroupClaim, group_uid, template_text};
+use super::{GroupClaim, GroupSource, group_uid, template_text};
 use crate::job_adapters::pod::SinglePod;
 use crate::job_adapters::workload_identity::group_of_workload;
 use crate::job_adapters::{JobKind, JobView};
@@ -85,6 +85,37 @@ fn group_is_read_from_the_first_source_with_a_name() {
             .as_ref()
             .map(|it| (it.group.name(), it.total, it.needed));
         assert_eq!(found, expected, "{metadata}");
+    }
+}
+
+#[test]
+fn pod_group_object_comes_after_the_own_label() {
+    let own = "lockkeeper.dev/pod-group-name";
+    let own_total = "lockkeeper.dev/pod-group-total-count";
+    let light = "pod-group.scheduling.sigs.k8s.io/name";
+    let light_least = "pod-group.scheduling.sigs.k8s.io/min-available";
+    let spec = json!({"schedulingGroup": {"podGroupName": "k"}});
+    for (metadata, expected) in [
+        (json!({}), ("k", GroupSource::PodGroup { total: None })),
+        (
+            json!({"annotations": {own_total: "5"}}),
+            ("k", GroupSource::PodGroup { total: Some(5) }),
+        ),
+        (
+            json!({"labels": {light: "h", light_least: "2"}}),
+            ("k", GroupSource::PodGroup { total: None }),
+        ),
+        (
+            json!({"labels": {own: "g"}, "annotations": {own_total: "5"}}),
+            ("g", GroupSource::Metadata),
+        ),
+    ] {
+        let view = pod(&json!({"metadata": metadata, "spec": spec}));
+        let claim = view.group.as_deref().unwrap();
+        assert_eq!((claim.group.name(), claim.source), expected, "{metadata}");
+        // A PodGroup may say that its pods start one by one, which takes the template.
+        let is_kept = view.template_source.text().is_some();
+        assert_eq!(is_kept, claim.source != GroupSource::Metadata, "{metadata}");
     }
 }
 

@@ -38,7 +38,8 @@ pub(crate) fn observe_pod_group(
             continue;
         };
         let mut view = job.view.clone();
-        apply_pod_group(&state.model.pod_group_policies, None, &mut view);
+        let policies = &state.model.pod_group_policies;
+        apply_pod_group(policies, Some(&job.view), &mut view);
         if view != job.view {
             replace_pod_view(state, &key, view, now_ms);
         }

@@ -34,46 +34,44 @@ impl PodGroupPolicy {
     }
 }
 
-/// Completes the group of a pod that names a `PodGroup` by what that says. Without the object the pod stays as it is known;
-/// one that was started on its own stays on its own.
+/// Completes the group of a pod that names a `PodGroup` by what that says. A pod that was started stays what it was: one of its
+/// group, or alone. One that waits without the object stays as it is known.
 pub(in crate::reconciler) fn apply_pod_group(
     policies: &PodGroupPolicies,
     known: Option<&JobView>,
     pod: &mut JobView,
 ) {
-    let is_started = !pod.is_suspended;
     let Some(claim) = &mut pod.group else {
         return;
     };
     let GroupSource::PodGroup { total } = claim.source else {
         return;
     };
-    let known = known.filter(|it| it.uid == pod.uid);
-    if is_started && known.is_some_and(|it| it.group.is_none()) {
+    let known = known.filter(|it| it.uid == pod.uid).map(|it| &it.group);
+    let policy = policies.get(&claim.group);
+    let is_gang = policy.map(|it| it.min_count.is_some());
+    let is_started = !pod.is_suspended;
+    let is_alone = match known {
+        Some(group) if is_started || is_gang.is_none() => group.is_none(),
+        None if is_started => claim.started_in.is_none(),
+        _ => is_gang == Some(false),
+    };
+    if is_alone {
         pod.group = None;
         return;
     }
-    match policies.get(&claim.group) {
-        Some(policy) => match policy.min_count {
-            None => pod.group = None,
-            Some(least) => {
-                claim.needed = least;
-                claim.total = Some(total.unwrap_or(least).max(least));
-                pod.disruption_mode = pod.disruption_mode.or(policy.disruption_mode);
-            }
-        },
-        None => match known.map(|it| &it.group) {
-            Some(Some(before)) => {
-                claim.needed = before.needed;
-                claim.total = before.total;
-            }
-            Some(None) => pod.group = None,
-            None if is_started && claim.started_in.is_none() => pod.group = None,
-            None => {}
-        },
+    if let Some(least) = policy.and_then(|it| it.min_count) {
+        claim.needed = least;
+        claim.total = Some(total.unwrap_or(least).max(least));
+    } else if let Some(Some(before)) = known {
+        claim.needed = before.needed;
+        claim.total = before.total;
+    } else if is_started {
+        // Enough pods of its group exist: they were admitted.
+        claim.needed = 1;
     }
-    if pod.group.is_some() {
-        // The templates of a group are those of its pod sets.
-        pod.template_source = TemplateSource::NotKept;
-    }
+    let mode = policy.and_then(|it| it.disruption_mode);
+    pod.disruption_mode = pod.disruption_mode.or(mode);
+    // The templates of a group are those of its pod sets.
+    pod.template_source = TemplateSource::NotKept;
 }

@@ -443,6 +443,14 @@ fn large_group_costs_one_write_per_pod() {
     assert!(lines.len() < 520, "{}", lines.len());
 }
 
+/// Creates a pod without a group.
+fn create_other(stage: &mut Fixture) {
+    let alone = json!({"metadata": {
+        "labels": {labels::POD_GROUP_NAME: null}, "annotations": {labels::POD_GROUP_TOTAL_COUNT: null},
+    }});
+    stage.api.create(POD, pod("other", 3, &alone)).unwrap();
+}
+
 #[test]
 fn quota_stays_in_use_while_the_admission_of_an_incomplete_group_is_in_flight() {
     let mut stage = stage(3);
@@ -456,10 +464,7 @@ fn quota_stays_in_use_while_the_admission_of_an_incomplete_group_is_in_flight() 
     }
     let key = lockkeeper_controller::ObjectKey::new(NAMESPACE, "c");
     stage.api.delete(POD, &key, None, false).unwrap();
-    let alone = json!({"metadata": {
-        "labels": {labels::POD_GROUP_NAME: null}, "annotations": {labels::POD_GROUP_TOTAL_COUNT: null},
-    }});
-    stage.api.create(POD, pod("other", 3, &alone)).unwrap();
+    create_other(&mut stage);
     for _ in 0..5 {
         let more = stage.poll_writes();
         assert!(!more.iter().any(is_admission), "{more:#?}");
@@ -472,24 +477,16 @@ fn quota_stays_in_use_while_the_admission_of_an_incomplete_group_is_in_flight() 
     assert_eq!(started(&stage), ["other"]);
 }
 
-/// Evicts the group while the controller does not run, and takes the queue label of `a` away.
-fn evict_without_controller(stage: &mut Fixture) {
-    let label = json!({"metadata": {"labels": {labels::QUEUE_NAME: null}}});
-    stage.change(POD, "a", &label);
-    let name = text(workload(stage), "/metadata/name").to_owned();
-    let stopped = json!({"spec": {"active": false}});
-    stage.change(Kind::Workload, &name, &stopped);
-    stage.restart();
-}
-
 #[test]
 fn quota_of_a_pod_without_its_label_is_not_released_after_a_restart() {
     let mut stage = running_group();
-    evict_without_controller(&mut stage);
-    let alone = json!({"metadata": {
-        "labels": {labels::POD_GROUP_NAME: null}, "annotations": {labels::POD_GROUP_TOTAL_COUNT: null},
-    }});
-    stage.api.create(POD, pod("other", 3, &alone)).unwrap();
+    // Before a controller starts, `a` loses its label, and the group is evicted.
+    let label = json!({"metadata": {"labels": {labels::QUEUE_NAME: null}}});
+    stage.change(POD, "a", &label);
+    let name = text(workload(&stage), "/metadata/name").to_owned();
+    stage.change(Kind::Workload, &name, &json!({"spec": {"active": false}}));
+    stage.restart();
+    create_other(&mut stage);
     // Its node does not respond: it is deleted, and is not gone.
     keep(&mut stage, "a");
     stage.advance(5_000);

@@ -24,6 +24,7 @@ use std::sync::Arc;
 pub use pod_group::{GroupClaim, GroupSource, group_uid, template_text as group_template_text};
 pub(crate) use pod_template::has_same_requests;
 pub use pod_template::strip_template;
+pub(crate) use workload_identity::group_of_workload;
 use workload_identity::{job_controller, workload_name};
 pub use workload_identity::{
     job_name_from_workload, kind_from_workload_name, labelled_job_uid, owner,

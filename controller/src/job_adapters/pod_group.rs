@@ -133,6 +133,21 @@ impl GroupClaim {
         })
     }
 
+    /// The claim of a pod that was started in this group and has lost its labels.
+    #[must_use]
+    pub(crate) fn of_unlabelled_pod(group: ObjectKey) -> Self {
+        Self {
+            group,
+            source: GroupSource::Metadata,
+            total: None,
+            needed: i32::MAX,
+            created_s: 0,
+            shape: String::new(),
+            started_in: None,
+            reported: None,
+        }
+    }
+
     /// The key of the group.
     #[must_use]
     pub fn key(&self) -> JobKey {

@@ -49,7 +49,7 @@ pub fn owner(workload: &Workload) -> Option<(JobKey, &str)> {
 }
 
 /// The group in the labels of its workload, with its uid.
-pub(super) fn group_of_workload(workload: &Workload) -> Option<(JobKey, &str)> {
+pub(crate) fn group_of_workload(workload: &Workload) -> Option<(JobKey, &str)> {
     let metadata = &workload.metadata;
     let name = metadata.labels.as_ref()?.get(labels::POD_GROUP_NAME)?;
     let namespace = metadata.namespace.as_deref().unwrap_or_default();

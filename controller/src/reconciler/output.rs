@@ -273,8 +273,8 @@ pub enum JobRead {
         /// Whether it has left pods.
         has_pods: bool,
     },
-    /// The pods of a group that the controller has started and that run on, with the queue label or without it. Of many
-    /// pods only some.
+    /// The pods of a group that the controller has started and that run on without the queue label. Of many pods only
+    /// some.
     StartedPods(Vec<JobView>),
 }
 

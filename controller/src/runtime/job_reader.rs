@@ -125,12 +125,12 @@ async fn has_pods(client: &Client, kind: usize, namespace: &str, uid: &str) -> R
     any_running_pod(client, namespace, &selector).await
 }
 
-/// The pods of a group that the controller has started and that neither have ended nor terminate, with the queue label or
-/// without it; of many pods those of the first page that has one.
+/// The pods of a group that the controller has started, that have lost the queue label since, and that neither have ended nor
+/// terminate; of many pods those of the first page that has one.
 async fn started_pods(client: &Client, namespace: &str, uid: &str) -> Result<Vec<JobView>, Error> {
     let api: Api<DynamicObject> =
         Api::namespaced_with(client.clone(), namespace, &job_resource(POD));
-    let selector = format!("{}={uid}", labels::JOB_UID);
+    let selector = format!("{}={uid},!{}", labels::JOB_UID, labels::QUEUE_NAME);
     let mut request = running_pods(&selector);
     loop {
         let page = api.list(&request).await?;

@@ -481,7 +481,8 @@ fn quota_stays_in_use_while_the_admission_of_an_incomplete_group_is_in_flight() 
 fn quota_of_a_pod_without_its_label_is_not_released_after_a_restart() {
     let mut stage = running_group();
     // Before a controller starts, `a` loses its label, and the group is evicted.
-    let label = json!({"metadata": {"labels": {labels::QUEUE_NAME: null}}});
+    let label =
+        json!({"metadata": {"labels": {labels::QUEUE_NAME: null, labels::POD_GROUP_NAME: null}}});
     stage.change(POD, "a", &label);
     let name = text(workload(&stage), "/metadata/name").to_owned();
     stage.change(Kind::Workload, &name, &json!({"spec": {"active": false}}));

@@ -70,14 +70,14 @@ fn read_job(
     Ok(WriteResult::Read(read))
 }
 
-/// The pods of a group that were started and run on.
+/// The pods of a group that were started and run on without the queue label.
 fn started_pods(api: &Api, group_uid: &str) -> Result<Vec<JobView>, String> {
     let pods = api.all(Kind::Job(POD)).map(|(_, pod)| pod);
     let started = pods.filter(|pod| pod["metadata"]["labels"][labels::JOB_UID] == *group_uid);
     let views = started.map(|pod| KINDS[POD].parse((**pod).clone()));
     let views: Result<Vec<JobView>, _> = views.collect();
     let mut views = views.map_err(|it| it.to_string())?;
-    views.retain(|it| !it.is_suspended && !it.is_deleted);
+    views.retain(|it| !it.is_suspended && !it.is_deleted && it.queue.is_empty());
     Ok(views)
 }
 

@@ -1,6 +1,6 @@
 //! Watch events of jobs, and jobs that were read.
 
-use crate::job_adapters::{JobView, KINDS, POD, TemplateSource};
+use crate::job_adapters::{GroupClaim, JobView, KINDS, POD, TemplateSource, group_of_workload};
 use crate::key::{JobKey, ObjectKey};
 use crate::reconciler::input::Change;
 use crate::reconciler::model::{GoneJob, JobSource, TrackedJob};
@@ -229,21 +229,27 @@ fn remove_gone_job(state: &mut ReconcilerState, workload: &ObjectKey, has_pods: 
     }
 }
 
-/// A pod of the group of a workload that the watch may not show: it has lost its queue label. It takes part in its group
-/// until it is gone.
+/// A pod of the group of a workload that the watch does not show, because it has lost its queue label. It takes part in that
+/// group until it is gone, whatever its other labels say: any user can write them.
 fn observe_started_pod(
     state: &mut ReconcilerState,
     workload: &ObjectKey,
     pod: &JobView,
     now_ms: i64,
 ) {
-    let is_unseen = state.model.pod(&pod.name).is_none();
-    let is_of_group = pod.group.is_some() && pod.workload_name(POD) == *workload;
-    // The watch will show a pod that has its queue label.
-    if is_unseen && is_of_group && pod.queue.is_empty() {
-        let source = JobSource::Read(now_ms);
-        upsert_job(state, POD, Box::new(pod.clone()), source, now_ms);
+    if state.model.pod(&pod.name).is_some() {
+        return;
     }
+    let tracked = state.model.workloads.get(workload);
+    let Some((group, _)) = tracked.and_then(|it| group_of_workload(&it.object)) else {
+        return;
+    };
+    let mut pod = Box::new(pod.clone());
+    if pod.group.as_ref().is_none_or(|it| it.group != group.name) {
+        pod.group = Some(Box::new(GroupClaim::of_unlabelled_pod(group.name)));
+    }
+    let source = JobSource::Read(now_ms);
+    upsert_job(state, POD, pod, source, now_ms);
 }
 
 /// Records the state of a job that was read before its workload is deleted, or releases its quota.

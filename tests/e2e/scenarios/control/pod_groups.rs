@@ -2,16 +2,16 @@
 
 use serde_json::{Value, json};
 
-use super::fixture::ControllerFixture;
+use super::fixture::{ControllerFixture, NO_LEADER_ELECTION};
 use super::pods::{
     is_gated, is_running, open, open_with_preemption, pod, pod_template, wait_for_usage,
 };
 use super::{Trial, render};
-use crate::fixture::Fixture;
+use crate::fixture::{DEFAULTS, Fixture};
 use crate::objects::merge;
 use crate::wait;
 
-pub const TRIALS: [Trial; 9] = [
+pub const TRIALS: [Trial; 10] = [
     ("pods of a group start together", start_together),
     ("a preempted group stops as a whole", preempted),
     ("a pod of a StatefulSet in a group is replaced", replaced),
@@ -30,6 +30,10 @@ pub const TRIALS: [Trial; 9] = [
     (
         "pods of a PodGroup with the policy basic start one by one",
         basic_pod_group,
+    ),
+    (
+        "a pod that has lost its label is stopped before the quota of its group is released",
+        without_label,
     ),
     ("a group ends with its pods", ends),
     ("a pod that differs from its group waits", differs),
@@ -291,6 +295,33 @@ fn basic_pod_group(stage: &mut Fixture) {
     );
     wait_for_usage(&site, "4");
     assert_eq!(site.objects.list("Workload").len(), 5);
+    site.stop();
+}
+
+/// The label is removed while no controller runs.
+fn without_label(stage: &mut Fixture) {
+    let mut site = open(stage);
+    create(&site, &["a", "b"], "", &group("train", 2));
+    wait_until_all_run(&site, &["a", "b"]);
+    let name = workload(&site)["metadata"]["name"].clone();
+    drop(site.controller.take());
+    let without = json!({"metadata": {"labels": {
+        "lockkeeper.dev/queue-name": null, "lockkeeper.dev/pod-group-name": null,
+    }}});
+    site.objects.patch("Pod", "a", &without);
+    let stopped = json!({"spec": {"active": false}});
+    site.objects
+        .patch("Workload", name.as_str().expect("a name"), &stopped);
+    // Any user may give another pod the label; it is not one of the group.
+    let uid = workload(&site)["metadata"]["labels"]["lockkeeper.dev/job-uid"].clone();
+    let foreign = json!({"metadata": {"labels": {"lockkeeper.dev/job-uid": uid}}});
+    create(&site, &["other"], "", &foreign);
+    site.start_controller(DEFAULTS, &[NO_LEADER_ELECTION]);
+    for pod in ["a", "b"] {
+        site.objects.wait_until_gone("Pod", pod);
+    }
+    wait_until_all_run(&site, &["other"]);
+    wait_for_usage(&site, "1");
     site.stop();
 }
 

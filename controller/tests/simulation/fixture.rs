@@ -141,6 +141,17 @@ impl Fixture {
         self.process.wake_at_ms
     }
 
+    /// Runs until the next writes contain one with this purpose, and returns them.
+    pub fn poll_until(&mut self, purpose: WritePurpose) -> Vec<WriteRequest> {
+        let mut writes = self.poll_writes();
+        while !writes.iter().any(|it| it.purpose == purpose) {
+            self.finish_writes(writes);
+            self.api.now_ms += 1_000;
+            writes = self.poll_writes();
+        }
+        writes
+    }
+
     /// Replaces the process; its writes in flight are lost.
     pub fn restart(&mut self) {
         let number = self.process.number + 1;

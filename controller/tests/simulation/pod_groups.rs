@@ -456,12 +456,7 @@ fn quota_stays_in_use_while_the_admission_of_an_incomplete_group_is_in_flight() 
     let mut stage = stage(3);
     create(&mut stage, &["a", "b", "c"], 3);
     let is_admission = |it: &WriteRequest| it.purpose == WritePurpose::Admit;
-    let mut writes = stage.poll_writes();
-    while !writes.iter().any(is_admission) {
-        stage.finish_writes(writes);
-        stage.api.now_ms += 1_000;
-        writes = stage.poll_writes();
-    }
+    let writes = stage.poll_until(WritePurpose::Admit);
     let key = lockkeeper_controller::ObjectKey::new(NAMESPACE, "c");
     stage.api.delete(POD, &key, None, false).unwrap();
     create_other(&mut stage);

@@ -4,7 +4,7 @@ use crate::fixture::Fixture;
 use crate::job_lifecycle::job;
 use crate::jobs::JOB;
 use crate::placed_workloads::change_queue;
-use lockkeeper_controller::{Kind, WritePurpose, WriteRequest};
+use lockkeeper_controller::{Kind, WritePurpose};
 use lockkeeper_preemption::requeue::RequeueSettings;
 use serde_json::{Value, json};
 
@@ -98,13 +98,7 @@ fn decision_log_begins_although_the_result_of_an_admission_is_not_known() {
     let has_log = |settings: &mut lockkeeper_controller::Settings| settings.has_decision_log = true;
     let mut stage = Fixture::with_settings(RequeueSettings::default(), 2, has_log);
     stage.api.create(JOB, job("first", "mid")).unwrap();
-    let is_admission = |it: &WriteRequest| it.purpose == WritePurpose::Admit;
-    let mut writes = stage.poll_writes();
-    while !writes.iter().any(is_admission) {
-        stage.finish_writes(writes);
-        stage.api.now_ms += 1_000;
-        writes = stage.poll_writes();
-    }
+    let writes = stage.poll_until(WritePurpose::Admit);
     // The quota changes during the write, so that the decision is not written again.
     change_queue(&mut stage, &groups_of(1));
     let more = stage.poll_writes();

@@ -43,8 +43,9 @@ pub fn pod_guard(not_by_controller: &str) -> Guard {
         )
     };
     let (gate, old_gate) = (has_gate("object"), has_gate("oldObject"));
+    let has_group_uid = has_label("object", labels::JOB_UID);
     let is_queued = format!(
-        "{} || (oldObject != null && ({} || {old_gate}))",
+        "{} || {has_group_uid} || (oldObject != null && ({} || {old_gate}))",
         has_label("object", key),
         has_label("oldObject", key),
     );
@@ -55,7 +56,10 @@ pub fn pod_guard(not_by_controller: &str) -> Guard {
     ];
     let mut validations = vec![
         validation(
-            &format!("oldObject != null || {gate}"),
+            &format!(
+                "oldObject != null || !{} || {gate}",
+                has_label("object", key)
+            ),
             "spec.schedulingGates: a pod with the label lockkeeper.dev/queue-name needs the gate lockkeeper.dev/admission; the \
              webhook of lockkeeper adds it, and did not respond: try again",
         ),
@@ -65,6 +69,11 @@ pub fn pod_guard(not_by_controller: &str) -> Guard {
              queue has quota",
         ),
     ];
+    // Pods that run with it keep the quota of a group.
+    validations.push(validation(
+        &format!("oldObject != null || !{has_group_uid}"),
+        "metadata.labels['lockkeeper.dev/job-uid']: only the controller sets the label, when it starts a pod; leave it out",
+    ));
     for (map, key) in QUOTA_KEYS {
         let has_key =
             |of: &str| format!("(has({of}.metadata.{map}) && '{key}' in {of}.metadata.{map})");

@@ -260,12 +260,17 @@ fn scheduling_group(stage: &mut Fixture) {
     create(&site, &["a", "b"], "", &of_train);
     wait_for_report(&site, "a", "PodGroupNotFound");
     let gang = json!({"gang": {"minCount": 3}});
-    site.objects.create(&pod_group("train", &gang));
+    let mut whole = pod_group("train", &gang);
+    whole["spec"]["disruptionMode"] = json!({"all": {}});
+    site.objects.create(&whole);
     wait_for_report(&site, "a", "PodGroupIncomplete");
     assert!(site.objects.list("Workload").is_empty());
     create(&site, &["c"], "", &of_train);
     wait_until_all_run(&site, &["a", "b", "c"]);
-    let name = workload(&site)["metadata"]["name"].clone();
+    let train = workload(&site);
+    let mode = &train["spec"]["podGroups"][0]["disruptionMode"];
+    assert_eq!(mode, "PodGroup", "{train:#}");
+    let name = train["metadata"]["name"].clone();
     wait_for_usage(&site, "3");
     // A group that does not fit starts no pod.
     site.objects
@@ -280,6 +285,18 @@ fn scheduling_group(stage: &mut Fixture) {
     site.objects.patch("PodGroup", "next", &fewer);
     site.objects.delete("Pod", "e");
     wait_until_all_run(&site, &["d"]);
+    // The annotation allows more pods, if they exist when the group is admitted.
+    for pod in ["a", "b", "c"] {
+        site.objects.delete("Pod", pod);
+        site.objects.wait_until_gone("Pod", pod);
+    }
+    let mut more = of_pod_group("more");
+    let total = json!({"lockkeeper.dev/pod-group-total-count": "2"});
+    more["metadata"] = json!({"annotations": total});
+    create(&site, &["e", "f"], "", &more);
+    let least = json!({"gang": {"minCount": 1}});
+    site.objects.create(&pod_group("more", &least));
+    wait_until_all_run(&site, &["e", "f"]);
     site.stop();
 }
 

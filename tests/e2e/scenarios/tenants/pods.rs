@@ -49,6 +49,7 @@ pub fn pods_are_guarded(stage: &mut Fixture, _: Protocol) {
             json!({"labels": {"lockkeeper.dev/pod-group-name": "train"}}),
             json!({"annotations": {"lockkeeper.dev/pod-group-total-count": "2"}}),
             json!({"annotations": {"lockkeeper.dev/pod-set": "pods-00000000"}}),
+            json!({"labels": {"lockkeeper.dev/job-uid": "0123456789abcdef"}}),
             json!({"labels": {"pod-group.scheduling.sigs.k8s.io/name": "train"}}),
             json!({"annotations": {"gang.scheduling.koordinator.sh/name": "train"}}),
             json!({"labels": {"leaderworkerset.sigs.k8s.io/name": "train"}}),
@@ -62,19 +63,25 @@ pub fn pods_are_guarded(stage: &mut Fixture, _: Protocol) {
         // A pod that names its node has no gates.
         let reply = tenant.create(&pod("bound", true, &json!({"spec": {"nodeName": "n"}})));
         assert_eq!(reply.code, Some(1), "{}", reply.stdout);
+        // Only the controller says of which group a pod is.
+        let of_group =
+            json!({"metadata": {"labels": {"lockkeeper.dev/job-uid": "0123456789abcdef"}}});
+        for has_queue in [true, false] {
+            let reply = tenant.create(&pod("forged", has_queue, &of_group));
+            assert_eq!(reply.code, Some(1), "{}", reply.stdout);
+            let message = "only the controller sets the label";
+            assert!(reply.stderr.contains(message), "{}", reply.stderr);
+        }
         // A pod without a queue does not get one while it runs.
         tenant
             .create(&pod("free", false, &json!({})))
             .expect_accepted();
-        let label = json!({"metadata": {"labels": {QUEUE: "main"}}}).to_string();
-        let reply = tenant.patch("pod", "free", &label);
-        assert!(
-            reply
-                .stderr
-                .contains("field is immutable once the pod may run"),
-            "{}",
-            reply.stderr
-        );
+        let label = json!({"metadata": {"labels": {QUEUE: "main"}}});
+        for change in [label, of_group] {
+            let reply = tenant.patch("pod", "free", &change.to_string());
+            let message = "field is immutable once the pod may run";
+            assert!(reply.stderr.contains(message), "{}", reply.stderr);
+        }
         tenant
             .run(&[
                 "delete",

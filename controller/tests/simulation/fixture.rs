@@ -22,6 +22,9 @@ pub const BEGIN_MS: i64 = 1_700_000_000_000;
 /// The pause of the reconciler between two rounds of cycles.
 const DECIDE_PAUSE_MS: i64 = 20;
 
+/// The most polls until no write is due.
+const POLLS_MAX: usize = 100_000;
+
 pub struct Fixture {
     pub api: Api,
     process: ControllerProcess,
@@ -99,7 +102,7 @@ impl Fixture {
 
     /// Runs until no write is due, and returns the writes.
     pub fn settle(&mut self) -> Vec<String> {
-        loop {
+        for _ in 0..POLLS_MAX {
             let writes = self.poll_writes();
             if writes.is_empty() {
                 let now_ms = self.api.now_ms;
@@ -113,6 +116,7 @@ impl Fixture {
             }
             self.finish_writes(writes);
         }
+        panic!("the controller polls without an end");
     }
 
     /// Delivers all watch events.

@@ -8,8 +8,8 @@ use crate::queued_job::{
 };
 use crate::rule::{Context, Operation, Rule};
 use crate::submission::{
-    disruption_mode_unused, priority_class_not_allowed, request_too_large, uncovered_resource,
-    unknown_class, unknown_local_queue,
+    disruption_mode_unused, pods_of_other_priority, priority_class_not_allowed, request_too_large,
+    uncovered_resource, unknown_class, unknown_local_queue,
 };
 use crate::validated_kind::{ValidatedKind, implement_type_mismatch};
 use k8s_openapi::api::batch::v1::Job;
@@ -31,6 +31,7 @@ static RULES: &[Rule<Job>] = &[
     unknown_class::rule(),
     uncovered_resource::rule(),
     request_too_large::rule(),
+    pods_of_other_priority::rule(),
 ];
 
 impl ValidatedKind for Job {

@@ -22,8 +22,8 @@ use crate::labels::{misplaced_key, misspelt_key, unparsable_label_value};
 use crate::preemptible_label;
 use crate::rule::{Context, Operation, Rule};
 use crate::submission::{
-    disruption_mode_unused, priority_class_not_allowed, request_too_large, uncovered_resource,
-    unknown_class, unknown_local_queue,
+    disruption_mode_unused, pods_of_other_priority, priority_class_not_allowed, request_too_large,
+    uncovered_resource, unknown_class, unknown_local_queue,
 };
 use crate::validated_kind::{ValidatedKind, implement_type_mismatch};
 use k8s_openapi::api::core::v1::Pod;
@@ -56,6 +56,7 @@ static RULES: &[Rule<Pod>] = &[
     unknown_class::rule(),
     uncovered_resource::rule(),
     request_too_large::rule(),
+    pods_of_other_priority::rule(),
 ];
 
 impl ValidatedKind for Pod {

@@ -4,6 +4,7 @@
 //! priority classes only warn; the controller decides when it admits.
 
 pub(crate) mod disruption_mode_unused;
+pub(crate) mod pods_of_other_priority;
 pub(crate) mod priority_class_not_allowed;
 pub(crate) mod request_too_large;
 pub(crate) mod uncovered_resource;

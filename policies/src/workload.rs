@@ -26,7 +26,8 @@ use crate::labels::{misplaced_key, misspelt_key};
 use crate::pod_sets::{PodSetView, PodSets};
 use crate::rule::{Context, Operation, Rule};
 use crate::submission::{
-    priority_class_not_allowed, request_too_large, uncovered_resource, unknown_local_queue,
+    pods_of_other_priority, priority_class_not_allowed, request_too_large, uncovered_resource,
+    unknown_local_queue,
 };
 use crate::validated_kind::{ValidatedKind, implement_type_mismatch};
 use lockkeeper_api::Workload;
@@ -57,6 +58,7 @@ static RULES: &[Rule<Workload>] = &[
     unknown_local_queue::rule(),
     uncovered_resource::rule(),
     request_too_large::rule(),
+    pods_of_other_priority::rule(),
     misspelt_key::rule(Action::Warn),
     misplaced_key::rule(Action::Warn),
 ];

@@ -289,10 +289,26 @@ fn quota_and_nodes(stage: &mut Fixture) {
     site.stop();
 }
 
+/// Waits until kubectl prints a warning about an object, as the stores of the webhook follow the cluster.
+fn wait_for_warning(site: &ControllerFixture<'_>, object: &Value, warning: &str) {
+    let kubectl = site.stage.cluster().kubectl();
+    let dry_run = ["create", "--dry-run=server", "-f", "-"];
+    let object = object.to_string();
+    let found = crate::wait::until(
+        || {
+            let reply = kubectl.with_input(&dry_run, &object).expect_accepted();
+            Ok(reply.stderr.contains(warning).then_some(()))
+        },
+        || format!("kubectl does not print {warning}"),
+    );
+    found.unwrap_or_else(|e| panic!("{e}"));
+}
+
 fn other_priorities(stage: &mut Fixture) {
     let mut site = open(stage, 2);
-    site.objects
-        .create(&pod("other", 1, "high", &on_small_nodes()));
+    let other = pod("other", 1, "high", &on_small_nodes());
+    wait_for_warning(&site, &other, "Warning: QU006");
+    site.objects.create(&other);
     let mut same = pod("same", 1, "high", &on_small_nodes());
     same["spec"]["priorityClassName"] = "high".into();
     site.objects.create(&same);

@@ -1,9 +1,10 @@
-//! Placement on nodes with random pods, nodes and restarts: invariants of each write and of the end.
+//! Placement on nodes with random pods, nodes and restarts: invariants of each write and of the end. Every second run is of
+//! an elastic queue, whose victims another component deletes.
 
 use crate::fields::{is_deleted, list, may_run, number, text};
 use crate::fixture::Fixture;
 use crate::objects::NAMESPACE;
-use crate::placed_workloads::{add_node, bind, stage, stop};
+use crate::placed_workloads::{add_node, bind, change_queue, stage, stop};
 use crate::queued_pods::POD;
 use lockkeeper_api::labels;
 use lockkeeper_controller::{Kind, ObjectKey, WritePurpose, WriteRequest};
@@ -25,22 +26,29 @@ fn placement_never_overcommits_nodes_and_evicts_only_for_nominated_workloads() {
     }
     // A run without evictions or without admissions checks nothing.
     assert!(totals.evicted > 200, "{totals:?}");
+    assert!(totals.marked > 100, "{totals:?}");
     assert!(totals.admitted > 500, "{totals:?}");
+    assert!(totals.killed > 100, "{totals:?}");
 }
 
 #[derive(Debug, Default)]
 struct Totals {
     evicted: usize,
+    marked: usize,
     admitted: usize,
+    killed: usize,
 }
 
 fn run(seed: u64, totals: &mut Totals) {
     let mut dice = crate::simulation::seeded_rng(seed);
     let mut stage = stage(&["n0", "n1", "n2"]);
+    if seed % 2 == 0 {
+        change_queue(&mut stage, &json!({"elastic": {}}));
+    }
     let mut nodes = 3;
     for step in 0..STEPS {
         let at = format!("seed {seed}, step {step}");
-        match dice.below(12) {
+        match dice.below(16) {
             0..4 => create_group(&mut stage, &mut dice, step),
             4..7 => bind_external(&mut stage, &mut dice, step),
             7 => delete_external(&mut stage, &mut dice),
@@ -50,6 +58,10 @@ fn run(seed: u64, totals: &mut Totals) {
                 nodes += 1;
             }
             10 => stage.restart(),
+            11 => kill_between_writes(&mut stage, &mut dice, totals, &at),
+            12 => cordon(&mut stage, &mut dice),
+            13 if stage.api.names(Kind::Node).len() > 2 => lose_node(&mut stage, &mut dice),
+            14 => delete_marked(&mut stage, &mut dice),
             _ => stage.api.now_ms += 1_000,
         }
         // Sometimes the next step happens between two writes.
@@ -78,18 +90,28 @@ fn write(stage: &mut Fixture, batches: usize, totals: &mut Totals, at: &str) {
     }
 }
 
-/// A pod is evicted only from a node that a stored nomination names.
+/// The process ends after the first of several writes.
+fn kill_between_writes(stage: &mut Fixture, dice: &mut Rng, totals: &mut Totals, at: &str) {
+    let mut writes = stage.poll_writes();
+    writes.truncate(dice.below(writes.len() + 1));
+    totals.killed += usize::from(!writes.is_empty());
+    for write in &writes {
+        check_write(stage, write, totals, at);
+    }
+    stage.finish_writes(writes);
+    stage.restart();
+}
+
+/// A pod is evicted or marked only on a node that a stored nomination names.
 fn check_write(stage: &Fixture, write: &WriteRequest, totals: &mut Totals, at: &str) {
     if write.purpose == WritePurpose::Admit {
         totals.admitted += 1;
     }
-    if !matches!(
-        write.purpose,
-        WritePurpose::EvictPod | WritePurpose::MarkVictimPod
-    ) {
-        return;
+    match write.purpose {
+        WritePurpose::EvictPod | WritePurpose::MarkVictimPod => totals.evicted += 1,
+        WritePurpose::SoftEvictPod => totals.marked += 1,
+        _ => return,
     }
-    totals.evicted += 1;
     let (_, name) = crate::write::written_object(write);
     let Some(pod) = stage.api.get(Kind::BoundPod, &name) else {
         return;
@@ -188,6 +210,41 @@ fn delete_external(stage: &mut Fixture, dice: &mut Rng) {
     }
 }
 
+/// The component that reacts to the label deletes a pod.
+fn delete_marked(stage: &mut Fixture, dice: &mut Rng) {
+    let marked = external(stage, |it| is_marked(it) && !is_deleted(it));
+    if !marked.is_empty() {
+        let name = &marked[dice.below(marked.len())];
+        stage.api.delete(Kind::BoundPod, name, None, false).unwrap();
+    }
+}
+
+fn is_marked(pod: &Value) -> bool {
+    pod["metadata"]["labels"]
+        .get(labels::SOFT_EVICTION)
+        .is_some()
+}
+
+/// A node takes no new pods, or takes them again.
+fn cordon(stage: &mut Fixture, dice: &mut Rng) {
+    let nodes = stage.api.names(Kind::Node);
+    let node = &nodes[dice.below(nodes.len())];
+    let is_cordoned = stage.api.get(Kind::Node, node).unwrap()["spec"]["unschedulable"] == true;
+    let patch = json!({"spec": {"unschedulable": !is_cordoned}});
+    stage.api.patch(Kind::Node, node, &patch, false).unwrap();
+}
+
+/// A node is deleted, and the pods on it.
+fn lose_node(stage: &mut Fixture, dice: &mut Rng) {
+    let nodes = stage.api.names(Kind::Node);
+    let node = &nodes[dice.below(nodes.len())];
+    stage.api.delete(Kind::Node, node, None, false).unwrap();
+    for pod in external(stage, |it| text(it, "/spec/nodeName") == node.name()) {
+        stage.api.delete(Kind::BoundPod, &pod, None, false).unwrap();
+        stop(stage, pod.name());
+    }
+}
+
 fn stop_terminating(stage: &mut Fixture, dice: &mut Rng) {
     let terminating = external(stage, is_deleted);
     if !terminating.is_empty() {
@@ -199,7 +256,11 @@ fn stop_terminating(stage: &mut Fixture, dice: &mut Rng) {
 fn finish(stage: &mut Fixture, totals: &mut Totals, at: &str) {
     for _ in 0..STEPS {
         write(stage, usize::MAX, totals, at);
-        for name in external(stage, is_deleted) {
+        for name in external(stage, |it| is_marked(it) || is_deleted(it)) {
+            stage
+                .api
+                .delete(Kind::BoundPod, &name, None, false)
+                .unwrap();
             stop(stage, name.name());
         }
         stage.api.now_ms += 61_000;

@@ -6,8 +6,8 @@
 
 mod api_server_baseline;
 mod generator;
-mod jobs;
 mod objects;
+mod queued;
 mod watch;
 mod workload_status;
 
@@ -74,6 +74,14 @@ enum Command {
         #[arg(long)]
         bytes: usize,
     },
+    /// Make gated pods in the first queue of the generator
+    Pods {
+        #[arg(long)]
+        generator: PathBuf,
+        /// Pods
+        #[arg(long)]
+        pods: usize,
+    },
     /// Patch the statuses of workloads as fast as it goes
     Bare {
         /// Workloads to patch
@@ -136,11 +144,9 @@ async fn main() -> Result<(), Error> {
             generator,
             jobs,
             bytes,
-        } => {
-            let generator = Generator::from_file(&generator)?;
-            let queues = generator.queues();
-            let queue = queues.first().context("the generator has no queue")?;
-            jobs::create_all(&client, &queue.name, jobs, bytes).await
+        } => queued::create_jobs(&client, &first_queue(&generator)?, jobs, bytes).await,
+        Command::Pods { generator, pods } => {
+            queued::create_pods(&client, &first_queue(&generator)?, pods).await
         }
         Command::Bare { objects, parallel } => {
             api_server_baseline::run(&client, objects, parallel).await
@@ -149,6 +155,12 @@ async fn main() -> Result<(), Error> {
             api_server_baseline::run_lifecycles(&client, objects, parallel).await
         }
     }
+}
+
+fn first_queue(generator: &Path) -> Result<String, Error> {
+    let queues = Generator::from_file(generator)?.queues();
+    let queue = queues.into_iter().next();
+    Ok(queue.context("the generator has no queue")?.name)
 }
 
 async fn client(path: &Path) -> Result<Client, Error> {

@@ -71,6 +71,11 @@ impl Backoff {
         self.retry_at_ms = now_ms.saturating_add(doubled.min(max_ms));
     }
 
+    /// Whether the last write failed.
+    pub(super) const fn has_failed(&self) -> bool {
+        self.failures > 0
+    }
+
     pub(super) fn succeeded(&mut self) {
         *self = Self::default();
     }

@@ -234,15 +234,37 @@ impl EventRecorder {
 
     /// Records that a pod was marked for soft eviction: its owner, and the component that deletes it, read its events.
     pub(super) fn record_soft_eviction(&mut self, pod: &ObjectKey, uid: &str) {
+        let note = format!(
+            "Preempted; the label {SOFT_EVICTION} names the preemptor, and another component deletes the pod"
+        );
+        self.record_preempted_pod(pod, uid, note);
+    }
+
+    /// Records that a pod that no queue manages was evicted or deleted for a workload on its node. Another namespace learns
+    /// only the uid of the workload: its name belongs to another tenant.
+    pub(super) fn record_pod_eviction(
+        &mut self,
+        pod: &ObjectKey,
+        uid: &str,
+        preemptor: &ObjectKey,
+        preemptor_uid: &str,
+    ) {
+        let mut note = format!(
+            "Preempted to accommodate a workload (UID: {preemptor_uid}) due to prioritization on nodes"
+        );
+        if preemptor.namespace() == pod.namespace() {
+            note.push_str(&format!("; preemptor: {preemptor}"));
+        }
+        self.record_preempted_pod(pod, uid, note);
+    }
+
+    fn record_preempted_pod(&mut self, pod: &ObjectKey, uid: &str, note: String) {
         let about = EventSubject {
             api_version: "v1".to_owned(),
             kind: "Pod",
             name: pod,
             uid: Some(uid),
         };
-        let note = format!(
-            "Preempted; the label {SOFT_EVICTION} names the preemptor, and another component deletes the pod"
-        );
         self.record(EventDraft::normal(&about, "Preempted".to_owned(), note));
     }
 

@@ -12,7 +12,7 @@ use lockkeeper_testkit::Rng;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
-const SEEDS: u64 = 300;
+const SEEDS: u64 = 800;
 const STEPS: usize = 40;
 /// The cpus of a node, and of a pod with a queue.
 const NODE_CPU: i64 = 4;
@@ -58,7 +58,10 @@ fn run(seed: u64, totals: &mut Totals) {
                 nodes += 1;
             }
             10 => stage.restart(),
-            11 => kill_between_writes(&mut stage, &mut dice, totals, &at),
+            11 => {
+                create_group(&mut stage, &mut dice, step);
+                kill_between_writes(&mut stage, &mut dice, totals, &at);
+            }
             12 => cordon(&mut stage, &mut dice),
             13 if stage.api.names(Kind::Node).len() > 2 => lose_node(&mut stage, &mut dice),
             14 => delete_marked(&mut stage, &mut dice),
@@ -212,11 +215,21 @@ fn delete_external(stage: &mut Fixture, dice: &mut Rng) {
 
 /// The component that reacts to the label deletes a pod.
 fn delete_marked(stage: &mut Fixture, dice: &mut Rng) {
-    let marked = external(stage, |it| is_marked(it) && !is_deleted(it));
+    let marked = marked(stage);
     if !marked.is_empty() {
-        let name = &marked[dice.below(marked.len())];
-        stage.api.delete(Kind::BoundPod, name, None, false).unwrap();
+        let (kind, name) = &marked[dice.below(marked.len())];
+        stage.api.delete(*kind, name, None, false).unwrap();
     }
+}
+
+/// The pods with the label, of groups and others.
+fn marked(stage: &Fixture) -> Vec<(Kind, ObjectKey)> {
+    let of = |kind: Kind| {
+        let pods = stage.api.all(kind);
+        let pods = pods.filter(|(_, it)| is_marked(it) && !is_deleted(it));
+        pods.map(move |(name, _)| (kind, name.clone()))
+    };
+    of(POD).chain(of(Kind::BoundPod)).collect()
 }
 
 fn is_marked(pod: &Value) -> bool {
@@ -256,11 +269,10 @@ fn stop_terminating(stage: &mut Fixture, dice: &mut Rng) {
 fn finish(stage: &mut Fixture, totals: &mut Totals, at: &str) {
     for _ in 0..STEPS {
         write(stage, usize::MAX, totals, at);
-        for name in external(stage, |it| is_marked(it) || is_deleted(it)) {
-            stage
-                .api
-                .delete(Kind::BoundPod, &name, None, false)
-                .unwrap();
+        for (kind, name) in marked(stage) {
+            stage.api.delete(kind, &name, None, false).unwrap();
+        }
+        for name in external(stage, is_deleted) {
             stop(stage, name.name());
         }
         stage.api.now_ms += 61_000;

@@ -4,7 +4,6 @@ use crate::fields::{condition, may_run, text};
 use crate::fixture::Fixture;
 use crate::jobs::JOB;
 use crate::objects::{NAMESPACE, class};
-use crate::queued_pods::{POD, is_gated};
 use lockkeeper_api::labels;
 use lockkeeper_controller::{Kind, ObjectKey, Settings};
 use lockkeeper_preemption::requeue::RequeueSettings;
@@ -162,6 +161,15 @@ fn victims_stop_before_the_workload_is_admitted() {
                    status.nominatedPlacement";
     assert_eq!(condition_of(&stage, "a", "Admitted"), waiting);
     assert_eq!(nodes_of(&stage, "a"), json!({"n1": 1, "n2": 1}));
+    // Another tenant does not learn the name of the preemptor.
+    let uid = text(
+        stage.get(Kind::Workload, &stage.workload_of("a")),
+        "/metadata/uid",
+    );
+    let why =
+        format!("Preempted to accommodate a workload (UID: {uid}) due to prioritization on nodes");
+    let events = ["p1", "p2"].map(|pod| format!("Pod {pod} Preempted {why}"));
+    assert_eq!(stage.events, events);
     stop(&mut stage, "p1");
     assert_eq!(decisive(stage.settle()), [""; 0]);
     stop(&mut stage, "p2");
@@ -325,64 +333,6 @@ fn lost_node_is_replaced_and_the_condition_has_the_reason() {
     stop(&mut stage, "p2");
     stage.settle();
     assert!(is_admitted(&stage, "a"));
-}
-
-#[test]
-fn pods_of_a_group_are_directed_to_their_nodes() {
-    let mut stage = stage(&["n1", "n2"]);
-    bind(&mut stage, "p1", "n1", 3, 10);
-    for name in ["a", "b"] {
-        let pod = json!({
-            "apiVersion": "v1", "kind": "Pod",
-            "metadata": {
-                "name": name, "namespace": NAMESPACE,
-                "labels": {labels::QUEUE_NAME: "main", labels::POD_GROUP_NAME: "g", labels::PRIORITY_CLASS: "mid"},
-                "annotations": {labels::POD_GROUP_TOTAL_COUNT: "2"},
-            },
-            "spec": {
-                "schedulingGates": [{"name": labels::ADMISSION_GATE}],
-                "containers": [{"name": "a", "image": "i", "resources": {"requests": {"cpu": "3"}}}],
-            },
-        });
-        stage.api.create(POD, pod).unwrap();
-    }
-    stage.settle();
-    // kube-scheduler keeps the room while the victim stops.
-    let nodes = |stage: &Fixture| {
-        ["a", "b"].map(|it| text(stage.get(POD, it), "/status/nominatedNodeName").to_owned())
-    };
-    assert_eq!(nodes(&stage), ["n1", "n2"]);
-    assert!(is_gated(stage.get(POD, "a")));
-    stop(&mut stage, "p1");
-    stage.settle();
-    assert!(!is_gated(stage.get(POD, "a")) && !is_gated(stage.get(POD, "b")));
-    assert_eq!(nodes(&stage), ["n1", "n2"]);
-}
-
-#[test]
-fn nodes_of_a_group_that_gives_up_are_removed_from_its_pods() {
-    let mut stage = stage(&["n1"]);
-    bind(&mut stage, "p1", "n1", 3, 10);
-    let pod = json!({
-        "apiVersion": "v1", "kind": "Pod",
-        "metadata": {
-            "name": "a", "namespace": NAMESPACE,
-            "labels": {labels::QUEUE_NAME: "main", labels::PRIORITY_CLASS: "mid"},
-        },
-        "spec": {
-            "schedulingGates": [{"name": labels::ADMISSION_GATE}],
-            "containers": [{"name": "a", "image": "i", "resources": {"requests": {"cpu": "3"}}}],
-        },
-    });
-    stage.api.create(POD, pod).unwrap();
-    stage.settle();
-    assert_eq!(text(stage.get(POD, "a"), "/status/nominatedNodeName"), "n1");
-    stage
-        .api
-        .delete(Kind::Node, &ObjectKey::new("", "n1"), None, false)
-        .unwrap();
-    stage.advance(1_000);
-    assert_eq!(text(stage.get(POD, "a"), "/status/nominatedNodeName"), "");
 }
 
 /// Binds a pod of this priority that the Job owns.

@@ -5,6 +5,7 @@ use crate::key::{JobKey, ObjectKey};
 use crate::reconciler::input::Change;
 use crate::reconciler::model::{GoneJob, JobSource, TrackedJob};
 use crate::reconciler::output::{JobRead, ObjectRef};
+use crate::reconciler::placement::nominations::note_directed_pod;
 use crate::reconciler::pod_groups::pod_group_policy::apply_pod_group;
 use crate::reconciler::state::ReconcilerState;
 use crate::reconciler::workload_owner::job_to_stop;
@@ -89,6 +90,7 @@ fn upsert_job(
     if is_first && is_foreign {
         state.sync_workload(&workload);
     }
+    note_directed_pod(state, &workload);
     state.work_queue.enqueue(ObjectRef::Workload(workload));
     state.work_queue.enqueue(ObjectRef::Job(key));
 }
@@ -160,6 +162,7 @@ fn leave_watch(state: &mut ReconcilerState, kind: usize, name: ObjectKey) {
         drop(state.model.remove_job(&key));
         state.work_queue.enqueue(ObjectRef::Job(key));
     }
+    note_directed_pod(state, &workload);
     state.work_queue.enqueue(ObjectRef::Workload(workload));
 }
 

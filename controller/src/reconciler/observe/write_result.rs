@@ -7,6 +7,7 @@ use crate::reconciler::in_flight::InFlightWrite;
 use crate::reconciler::model::{JobSource, TrackedWorkload};
 use crate::reconciler::output::{ObjectRef, WriteId, WritePurpose, WriteResult};
 use crate::reconciler::pending_decision::PendingDecision;
+use crate::reconciler::placement::nominations::note_directed_pod;
 use crate::reconciler::scheduling::count_admission;
 use crate::reconciler::state::ReconcilerState;
 use lockkeeper_cluster_state::placement_state::VictimRef;
@@ -119,7 +120,9 @@ fn handle_job_write_result(
         state.work_queue.enqueue(ObjectRef::Job(group));
     }
     let workload = job.view.workload_name(key.kind);
-    state.work_queue.enqueue(ObjectRef::Workload(workload));
+    state
+        .work_queue
+        .enqueue(ObjectRef::Workload(workload.clone()));
     match result {
         WriteResult::Rejected(why) => {
             let recorder = &mut state.event_recorder;
@@ -130,6 +133,10 @@ fn handle_job_write_result(
             state.event_recorder.record_soft_eviction(&key.name, uid);
         }
         _ => {}
+    }
+    if purpose == WritePurpose::NominatePodNode {
+        // Its workload does not wait for a write that fails.
+        note_directed_pod(state, &workload);
     }
 }
 
@@ -146,10 +153,19 @@ fn handle_victim_result(
     match result {
         WriteResult::Done(_) | WriteResult::DryRun => {
             if let Some(victim) = placement.victims.get_mut(key) {
-                if purpose == WritePurpose::MarkVictimPod {
+                let is_first = if purpose == WritePurpose::MarkVictimPod {
                     victim.is_marked = true;
+                    false
                 } else {
-                    victim.requested_at_ms = Some(now_ms);
+                    victim.requested_at_ms.replace(now_ms).is_none()
+                };
+                if purpose == WritePurpose::EvictPod && is_first {
+                    state.event_recorder.record_pod_eviction(
+                        key,
+                        &victim.uid,
+                        &victim.preemptor,
+                        &victim.preemptor_uid,
+                    );
                 }
                 if purpose == WritePurpose::SoftEvictPod {
                     placement.nodes.set_pod_evicted(&VictimRef::Pod {

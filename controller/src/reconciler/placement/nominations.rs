@@ -1,5 +1,6 @@
 //! Continues the workloads that have quota and nominated nodes: evicts their victims, and admits them when these are gone.
 
+use super::member_nodes::has_undirected_pods;
 use super::request::placement_request;
 use super::units::sync_unit;
 use super::victims::evict_victims;
@@ -122,11 +123,29 @@ fn advance(state: &mut ReconcilerState, key: &ObjectKey, now_ms: i64) {
         return withdraw(state, key, why, until_ms);
     }
     if nodes == *nominated {
+        if has_undirected_pods(&state.model, tracked) {
+            // It is due again when the last of them is directed.
+            return;
+        }
         // Stored, so that a restart continues: the victims may be evicted.
         return evict_victims(state, key, &victims);
     }
     let message = dropped.unwrap_or_default();
     decide(state, key, PlacementStep::Nominate { nodes, message });
+}
+
+/// Makes a nominated workload due if a write or an event shows that all its pods are directed to their nodes.
+pub(in crate::reconciler) fn note_directed_pod(state: &mut ReconcilerState, workload: &ObjectKey) {
+    let Some(placement) = &mut state.placement else {
+        return;
+    };
+    if !placement.nominated.contains(workload) {
+        return;
+    }
+    let tracked = state.model.workloads.get(workload);
+    if tracked.is_some_and(|it| !has_undirected_pods(&state.model, it)) {
+        placement.due.insert(workload.clone());
+    }
 }
 
 /// Records the next step of a nominated workload.

@@ -11,7 +11,7 @@ pub(in crate::reconciler) struct VictimPod {
     pub(in crate::reconciler) action: VictimAction,
     pub(in crate::reconciler) violates_budget: bool,
     pub(in crate::reconciler) preemptor: ObjectKey,
-    pub(super) preemptor_uid: String,
+    pub(in crate::reconciler) preemptor_uid: String,
     /// Whether it has the condition of its disruption.
     pub(in crate::reconciler) is_marked: bool,
     /// When its eviction or deletion was accepted, in milliseconds since 1970.

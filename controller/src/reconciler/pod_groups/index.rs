@@ -79,7 +79,7 @@ impl PodGroups {
     pub(in crate::reconciler) fn pods(
         &self,
         group: &ObjectKey,
-    ) -> impl Iterator<Item = &ObjectKey> {
+    ) -> impl DoubleEndedIterator<Item = &ObjectKey> {
         let group = self.groups.get(group);
         group.into_iter().flat_map(|it| &it.pods)
     }

@@ -6,6 +6,7 @@
 
 mod api_server_baseline;
 mod generator;
+mod nodes;
 mod objects;
 mod queued;
 mod watch;
@@ -82,6 +83,16 @@ enum Command {
         #[arg(long)]
         pods: usize,
     },
+    /// Make nodes, and pods that run on them
+    Nodes {
+        #[arg(long)]
+        nodes: usize,
+        /// Pods on all of them
+        #[arg(long)]
+        pods: usize,
+    },
+    /// Make a gang, and wait until all its pods are bound
+    Gang(nodes::Gang),
     /// Patch the statuses of workloads as fast as it goes
     Bare {
         /// Workloads to patch
@@ -148,6 +159,12 @@ async fn main() -> Result<(), Error> {
         Command::Pods { generator, pods } => {
             queued::create_pods(&client, &first_queue(&generator)?, pods).await
         }
+        Command::Nodes { nodes, pods } => nodes::create(&client, nodes, pods).await,
+        Command::Gang(gang) => {
+            let time = nodes::bind(&client, &gang).await?;
+            println!("bound after {:.2} s", time.as_secs_f64());
+            Ok(())
+        }
         Command::Bare { objects, parallel } => {
             api_server_baseline::run(&client, objects, parallel).await
         }
@@ -158,9 +175,10 @@ async fn main() -> Result<(), Error> {
 }
 
 fn first_queue(generator: &Path) -> Result<String, Error> {
-    let queues = Generator::from_file(generator)?.queues();
-    let queue = queues.into_iter().next();
-    Ok(queue.context("the generator has no queue")?.name)
+    let generator = Generator::from_file(generator)?;
+    let queues = generator.queues();
+    let queue = queues.first().context("the generator has no queue")?;
+    Ok(queue.name.clone())
 }
 
 async fn client(path: &Path) -> Result<Client, Error> {

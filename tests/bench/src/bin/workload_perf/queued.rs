@@ -3,11 +3,10 @@
 use crate::objects::NAMESPACE;
 use anyhow::Error;
 use futures_util::stream::{self, TryStreamExt};
-use k8s_openapi::NamespaceResourceScope;
 use k8s_openapi::api::batch::v1::Job;
 use k8s_openapi::api::core::v1::Pod;
 use kube::api::PostParams;
-use kube::{Api, Client, Resource};
+use kube::{Api, Client};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
@@ -23,28 +22,26 @@ pub async fn create_jobs(
     jobs: usize,
     bytes: usize,
 ) -> Result<(), Error> {
-    create_all::<Job>(client, (0..jobs).map(|number| job(queue, number, bytes))).await
+    let api: Api<Job> = Api::namespaced(client.clone(), NAMESPACE);
+    create_all(&api, (0..jobs).map(|number| job(queue, number, bytes))).await
 }
 
 /// Creates pods of this queue with the gate.
 pub async fn create_pods(client: &Client, queue: &str, pods: usize) -> Result<(), Error> {
-    create_all::<Pod>(client, (0..pods).map(|number| pod(queue, number))).await
+    let api: Api<Pod> = Api::namespaced(client.clone(), NAMESPACE);
+    create_all(&api, (0..pods).map(|number| pod(queue, number))).await
 }
 
-async fn create_all<K>(client: &Client, objects: impl Iterator<Item = Value>) -> Result<(), Error>
+/// Creates these objects, several at once.
+pub async fn create_all<K>(api: &Api<K>, objects: impl Iterator<Item = Value>) -> Result<(), Error>
 where
-    K: Resource<Scope = NamespaceResourceScope> + Clone + Debug + Serialize + DeserializeOwned,
-    K::DynamicType: Default,
+    K: Clone + Debug + Serialize + DeserializeOwned,
 {
-    let api: Api<K> = Api::namespaced(client.clone(), NAMESPACE);
     stream::iter(objects.map(Ok))
-        .try_for_each_concurrent(PARALLEL, |object| {
-            let api = api.clone();
-            async move {
-                let object = serde_json::from_value(object)?;
-                let made = api.create(&PostParams::default(), &object).await;
-                made.map(drop).map_err(Error::from)
-            }
+        .try_for_each_concurrent(PARALLEL, |object| async move {
+            let object = serde_json::from_value(object)?;
+            let made = api.create(&PostParams::default(), &object).await;
+            made.map(drop).map_err(Error::from)
         })
         .await
 }

@@ -1,0 +1,112 @@
+//! Nodes with running pods, and gangs of pods that wait for room on them.
+
+use crate::objects::NAMESPACE;
+use crate::queued::create_all;
+use anyhow::Error;
+use k8s_openapi::api::core::v1::{Node, Pod};
+use kube::api::ListParams;
+use kube::{Api, Client};
+use serde_json::{Value, json};
+use std::time::{Duration, Instant};
+
+/// The time between two reads of the pods of a gang.
+const POLL: Duration = Duration::from_millis(50);
+
+/// Creates nodes of 64 CPUs, and this many pods of 6 CPUs on them, all with the class `low`.
+pub async fn create(client: &Client, nodes: usize, pods: usize) -> Result<(), Error> {
+    let all: Api<Node> = Api::all(client.clone());
+    create_all(&all, (0..nodes).map(node)).await?;
+    let all: Api<Pod> = Api::namespaced(client.clone(), NAMESPACE);
+    let pods = (0..pods).map(|number| bound_pod(number, &node_name(number % nodes)));
+    create_all(&all, pods).await
+}
+
+/// A gang of equal pods.
+#[derive(clap::Args)]
+pub struct Gang {
+    /// Its name
+    #[arg(long)]
+    name: String,
+    /// Its pods
+    #[arg(long)]
+    pods: usize,
+    /// CPUs of each
+    #[arg(long)]
+    cpu: u32,
+    /// Its LocalQueue; without one kube-scheduler alone binds the pods
+    #[arg(long)]
+    queue: Option<String>,
+}
+
+/// Creates a gang, and returns the time from its last pod until all are bound.
+pub async fn bind(client: &Client, gang: &Gang) -> Result<Duration, Error> {
+    let all: Api<Pod> = Api::namespaced(client.clone(), NAMESPACE);
+    create_all(&all, (0..gang.pods).map(|number| gang.pod(number))).await?;
+    let begun = Instant::now();
+    let selector = format!("gang={}", gang.name);
+    // The API server answers from its cache.
+    let of_gang = ListParams::default().labels(&selector).match_any();
+    loop {
+        let pods = all.list(&of_gang).await?;
+        let is_bound = |it: &&Pod| it.spec.as_ref().is_some_and(|it| it.node_name.is_some());
+        if pods.items.iter().filter(is_bound).count() == gang.pods {
+            return Ok(begun.elapsed());
+        }
+        tokio::time::sleep(POLL).await;
+    }
+}
+
+impl Gang {
+    fn pod(&self, number: usize) -> Value {
+        let mut pod = json!({
+            "metadata": {
+                "name": format!("{}-{number}", self.name),
+                "labels": {"gang": self.name},
+            },
+            "spec": {
+                "priorityClassName": "high",
+                "terminationGracePeriodSeconds": 0,
+                "containers": [{"name": "main", "image": "example.com/train:1",
+                    "resources": {"requests": {"cpu": self.cpu.to_string()}}}],
+            },
+        });
+        if let Some(queue) = &self.queue {
+            pod["metadata"]["labels"]["lockkeeper.dev/queue-name"] = json!(queue);
+            pod["metadata"]["labels"]["lockkeeper.dev/pod-group-name"] = json!(self.name);
+            let total = json!({"lockkeeper.dev/pod-group-total-count": self.pods.to_string()});
+            pod["metadata"]["annotations"] = total;
+            pod["spec"]["schedulingGates"] = json!([{"name": "lockkeeper.dev/admission"}]);
+        }
+        pod
+    }
+}
+
+fn node_name(number: usize) -> String {
+    format!("node-{number}")
+}
+
+fn node(number: usize) -> Value {
+    let name = node_name(number);
+    let room = json!({"cpu": "64", "memory": "256Gi", "pods": "110"});
+    json!({
+        "metadata": {"name": name, "labels": {"kubernetes.io/hostname": name}},
+        "status": {
+            "capacity": room, "allocatable": room,
+            "conditions": [{"type": "Ready", "status": "True"}],
+        },
+    })
+}
+
+fn bound_pod(number: usize, node: &str) -> Value {
+    json!({
+        "metadata": {"name": format!("serve-{number}"), "labels": {"app": "serve"}},
+        "spec": {
+            "nodeName": node,
+            "priorityClassName": "low",
+            // Without a kubelet a pod that is evicted is gone at once.
+            "terminationGracePeriodSeconds": 0,
+            "containers": [{"name": "main", "image": "example.com/serve:1",
+                "resources": {"requests": {"cpu": "6"}}}],
+        },
+    })
+}

@@ -28,7 +28,7 @@ fn matches_readme() {
 
     let readme = fs::read_to_string(format!("{ROOT}/README.md")).unwrap();
     let promised = readme_transcript(&readme);
-    assert!(promised.len() >= 2, "the README shows less: {promised:?}");
+    assert!(promised.len() >= 6, "the README shows less: {promised:?}");
     for line in promised {
         let is_there = printed.contains(&masked(&line));
         assert!(is_there, "the demo does not print\n{line}\nbut\n{stdout}");
@@ -36,7 +36,7 @@ fn matches_readme() {
     assert!(
         stdout
             .trim_end()
-            .ends_with("everything is taken down again"),
+            .ends_with("The demo ends, and its cluster is removed"),
         "{stdout}"
     );
 }
@@ -45,12 +45,13 @@ fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
 
-/// The demo's lines in the README: the first block of its section.
+/// The demo's lines in the README: the blocks without a language of its section.
 fn readme_transcript(readme: &str) -> Vec<String> {
     let (_, section) = readme.split_once("## Watch a preemption").unwrap();
-    let (_, block) = section.split_once("```\n").unwrap();
-    let (block, _) = block.split_once("```").unwrap();
-    block.lines().map(str::to_owned).collect()
+    let (section, _) = section.split_once("\n## ").unwrap();
+    let blocks = section.split("```").skip(1).step_by(2);
+    let lines = blocks.flat_map(|it| it.trim_start_matches('\n').lines());
+    lines.map(str::to_owned).collect()
 }
 
 /// A line without the parts that differ between runs: ages, uids and name suffixes.

@@ -336,6 +336,24 @@ impl Model {
         Some(job)
     }
 
+    /// Whether the text of the pod templates of a job is likely to be needed. For an unlikely write the job is read again.
+    pub(super) fn needs_template_text(&self, key: &JobKey) -> bool {
+        if key.kind != POD {
+            return true;
+        }
+        // A pod hardly changes after it has its workload. That of a group is created from the views of its pods.
+        let job = self.jobs.get(key).map(|it| &*it.view);
+        let job = job.filter(|it| it.group.is_none());
+        job.is_some_and(|it| self.workload_of(key, it).is_none())
+    }
+
+    /// Removes the text of the pod templates of a job that has its workload, if it is not needed any more.
+    pub(super) fn drop_unneeded_text(&mut self, key: &JobKey) {
+        if !self.needs_template_text(key) {
+            self.template_texts.remove(key);
+        }
+    }
+
     /// The text of the pod templates of a job, if it is kept.
     pub(super) fn template_text(&self, key: &JobKey, job: &JobView) -> Option<Cow<'_, str>> {
         if key.kind == POD_GROUP {

@@ -1,4 +1,4 @@
-//! The cost of a preview at admission: `cargo bench -p lockkeeper-controller`.
+//! The cost of a preview at admission: `cargo bench -p lockkeeper-controller --bench preview`.
 //!
 //! Times are CPU time of this thread, which is reliable on a busy machine; allocations are the same on every machine. `decode` is
 //! what the same run takes to decode the object of the request, once per request.

@@ -71,7 +71,7 @@ fn upsert_job(
     // A restarted watch may deliver an older version.
     if job.tracker.version == view.version {
         job.set_view(view, is_first, now_ms);
-        match template {
+        match template.filter(|_| state.model.needs_template_text(&key)) {
             Some(text) => state.model.template_texts.insert(&key, text),
             None => state.model.template_texts.remove(&key),
         }

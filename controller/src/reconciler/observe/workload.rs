@@ -66,6 +66,9 @@ fn upsert_workload(state: &mut ReconcilerState, mut workload: Box<Workload>) {
     }
     drop_outdated_decision(state, &key);
     state.sync_workload(&key);
+    if is_new && let Some(job) = &job {
+        state.model.drop_unneeded_text(job);
+    }
     let by_name = state.model.job_by_workload(&key).cloned();
     for job in [job, job_before, by_name].into_iter().flatten() {
         state.enqueue_job_of_workload(job);

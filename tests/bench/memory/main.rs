@@ -1,0 +1,195 @@
+//! The memory that the controller keeps for each gated pod: `cargo bench -p lockkeeper-controller --bench memory`.
+//!
+//! Bytes and allocations as requested from the allocator, which are the same on every machine: after the pods were listed,
+//! after each has a Workload, and after each Workload has a reason.
+#![allow(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    clippy::print_stdout,
+    missing_docs,
+    reason = "a program for developers"
+)]
+
+use lockkeeper_controller::job_adapters::POD;
+use lockkeeper_controller::{
+    Input, Kind, ObjectKey, ObjectRef, Reconciler, Settings, WriteOp, WriteResult,
+};
+use lockkeeper_policies::settings::Settings as RuleSettings;
+use lockkeeper_preemption::Options;
+use lockkeeper_preemption::requeue::RequeueSettings;
+use serde_json::{Value, json};
+use stats_alloc::{INSTRUMENTED_SYSTEM, Stats, StatsAlloc};
+use std::alloc::System;
+
+#[global_allocator]
+static ALLOCATOR: &StatsAlloc<System> = &INSTRUMENTED_SYSTEM;
+
+const PODS: usize = 10_000;
+const BEGIN_MS: i64 = 1_700_000_000_000;
+const GROUP: &str = "lockkeeper.dev/v1alpha1";
+const NAMESPACE: &str = "serving";
+
+fn main() {
+    let mut process = Process::new();
+    let begun = INSTRUMENTED_SYSTEM.stats();
+    for number in 0..PODS {
+        process.apply(Kind::Job(POD), pod(number));
+    }
+    report("pods listed", begun);
+    process.run(|it| it.workloads == PODS);
+    report("with workloads", begun);
+    process.run(|it| it.reasons >= PODS / 2);
+    report("with reasons", begun);
+}
+
+fn report(what: &str, begun: Stats) {
+    let change = INSTRUMENTED_SYSTEM.stats() - begun;
+    let bytes = change.bytes_allocated - change.bytes_deallocated;
+    let blocks = change.allocations - change.deallocations;
+    println!(
+        "{what:<15} {:>6} bytes in {:>3} blocks per pod",
+        bytes / PODS,
+        blocks / PODS
+    );
+}
+
+struct Process {
+    reconciler: Reconciler,
+    now_ms: i64,
+    version: u64,
+    workloads: usize,
+    reasons: usize,
+}
+
+impl Process {
+    /// A controller that leads, with a queue without quota left.
+    fn new() -> Self {
+        let settings = Settings {
+            options: Options::default(),
+            requeue: RequeueSettings::default(),
+            excluded_resource_prefixes: Vec::new(),
+            rules: RuleSettings::default(),
+            writes_max: 32,
+            status_interval_ms: 1_000,
+            pending_reason_writes_per_second: 1_000,
+            eviction_events_per_second: 5,
+            job_response_ms: 60_000,
+            stuck_eviction_ms: 120_000,
+            finished_retention_ms: None,
+            has_decision_log: false,
+            template_bytes_max: 32 << 20,
+            job_kinds: vec![0, 1, 2],
+            has_pod_groups: false,
+            seed: 1,
+            instance: "bench".to_owned(),
+        };
+        let mut process = Self {
+            reconciler: Reconciler::new(settings),
+            now_ms: BEGIN_MS,
+            version: 1,
+            workloads: 0,
+            reasons: 0,
+        };
+        // A new leader lists all kinds again.
+        process.input(Input::Leadership(true));
+        let jobs = (0..3).map(Kind::Job);
+        for kind in Kind::FIXED.into_iter().chain(jobs) {
+            process.input(Input::Listed(kind));
+        }
+        let own = |kind, name: &str, spec| json!({"apiVersion": GROUP, "kind": kind, "metadata": {"name": name}, "spec": spec});
+        process.apply(
+            Kind::Namespace,
+            json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}}),
+        );
+        process.apply(Kind::ResourceFlavor, own("ResourceFlavor", "f", json!({})));
+        let quota = json!({"name": "cpu", "nominalQuota": 1});
+        let spec = json!({"namespaceSelector": {}, "resourceGroups": [
+            {"coveredResources": ["cpu"], "flavors": [{"name": "f", "resources": [quota]}]}]});
+        process.apply(Kind::ClusterQueue, own("ClusterQueue", "q", spec));
+        let mut local = own("LocalQueue", "q", json!({"clusterQueue": "q"}));
+        local["metadata"]["namespace"] = json!(NAMESPACE);
+        process.apply(Kind::LocalQueue, local);
+        process
+    }
+
+    fn input(&mut self, input: Input) {
+        self.reconciler.handle_input(self.now_ms, input);
+    }
+
+    fn apply(&mut self, kind: Kind, mut object: Value) {
+        self.version += 1;
+        object["metadata"]["resourceVersion"] = json!(self.version.to_string());
+        let text = |pointer| object.pointer(pointer).and_then(Value::as_str);
+        let namespace = text("/metadata/namespace").unwrap_or_default();
+        let key = ObjectKey::new(namespace, text("/metadata/name").unwrap());
+        self.input(Input::applied(kind, key, object));
+    }
+
+    /// Executes writes until `is_done`.
+    fn run(&mut self, is_done: impl Fn(&Self) -> bool) {
+        while !is_done(self) {
+            let output = self.reconciler.poll(self.now_ms);
+            if output.writes.is_empty() {
+                let due_ms = output.wake_at_ms;
+                assert!(due_ms.is_some(), "{} workloads, {} reasons", self.workloads, self.reasons);
+                self.now_ms = due_ms.unwrap().max(self.now_ms + 1);
+            }
+            for write in output.writes {
+                let mut version = self.version;
+                match (&write.object, write.op) {
+                    (ObjectRef::Job(_), WriteOp::Create(mut object)) => {
+                        self.workloads += 1;
+                        object["metadata"]["uid"] = json!(uid(self.workloads));
+                        object["metadata"]["creationTimestamp"] = json!("2023-11-14T22:13:20Z");
+                        object["metadata"]["generation"] = json!(1);
+                        version += 1;
+                        self.apply(Kind::Workload, object);
+                    }
+                    (ObjectRef::Workload(_), _) => self.reasons += 1,
+                    _ => {}
+                }
+                self.input(Input::WriteFinished(write.id, WriteResult::Done(version)));
+            }
+        }
+    }
+}
+
+fn uid(number: usize) -> String {
+    format!("6665ed6f-f38d-455a-8a46-{number:012x}")
+}
+
+/// A pod as a ReplicaSet creates it, after admission.
+fn pod(number: usize) -> Value {
+    let name = format!("serve-6f9d8c7b5-{number:05}");
+    let mount = format!("kube-api-access-{number:05}");
+    json!({
+        "apiVersion": "v1", "kind": "Pod",
+        "metadata": {
+            "name": name, "namespace": NAMESPACE, "uid": uid(PODS + number),
+            "creationTimestamp": "2023-11-14T22:13:20Z",
+            "labels": {
+                "lockkeeper.dev/queue-name": "q",
+                "app.kubernetes.io/name": "serve",
+                "pod-template-hash": "6f9d8c7b5",
+            },
+            "ownerReferences": [{"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "serve-6f9d8c7b5",
+                "uid": uid(0), "controller": true, "blockOwnerDeletion": true}],
+        },
+        "spec": {
+            "schedulingGates": [{"name": "lockkeeper.dev/admission"}],
+            "restartPolicy": "Always", "terminationGracePeriodSeconds": 30, "dnsPolicy": "ClusterFirst",
+            "serviceAccountName": "default", "schedulerName": "default-scheduler", "priority": 0,
+            "preemptionPolicy": "PreemptLowerPriority", "enableServiceLinks": true,
+            "tolerations": [
+                {"key": "node.kubernetes.io/not-ready", "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 300},
+                {"key": "node.kubernetes.io/unreachable", "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 300}],
+            "volumes": [{"name": mount, "projected": {"defaultMode": 420, "sources": [
+                {"serviceAccountToken": {"expirationSeconds": 3607, "path": "token"}}]}}],
+            "containers": [{"name": "main", "image": "example.com/serve:1", "imagePullPolicy": "IfNotPresent",
+                "env": [{"name": "MODEL", "value": "large"}],
+                "volumeMounts": [{"name": mount, "readOnly": true, "mountPath": "/var/run/secrets/kubernetes.io/serviceaccount"}],
+                "resources": {"requests": {"cpu": "2"}}}],
+        },
+        "status": {"phase": "Pending", "qosClass": "Burstable"},
+    })
+}

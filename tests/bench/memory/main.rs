@@ -131,7 +131,12 @@ impl Process {
             let output = self.reconciler.poll(self.now_ms);
             if output.writes.is_empty() {
                 let due_ms = output.wake_at_ms;
-                assert!(due_ms.is_some(), "{} workloads, {} reasons", self.workloads, self.reasons);
+                assert!(
+                    due_ms.is_some(),
+                    "{} workloads, {} reasons",
+                    self.workloads,
+                    self.reasons
+                );
                 self.now_ms = due_ms.unwrap().max(self.now_ms + 1);
             }
             for write in output.writes {

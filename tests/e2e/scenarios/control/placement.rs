@@ -6,6 +6,7 @@ use super::fixture::{ControllerFixture, NO_LEADER_ELECTION, local_queue};
 use super::pods::{is_gated, is_running, pod};
 use super::{Trial, render};
 use crate::fixture::{DEFAULTS, Fixture};
+use crate::kubectl::Kubectl;
 use crate::nodes::Nodes;
 use crate::objects::merge;
 
@@ -290,8 +291,7 @@ fn quota_and_nodes(stage: &mut Fixture) {
 }
 
 /// Waits until kubectl prints a warning about an object, as the stores of the webhook follow the cluster.
-fn wait_for_warning(site: &ControllerFixture<'_>, object: &Value, warning: &str) {
-    let kubectl = site.stage.cluster().kubectl();
+fn wait_for_warning(kubectl: &Kubectl, object: &Value, warning: &str) {
     let dry_run = ["create", "--dry-run=server", "-f", "-"];
     let object = object.to_string();
     let found = crate::wait::until(
@@ -307,7 +307,8 @@ fn wait_for_warning(site: &ControllerFixture<'_>, object: &Value, warning: &str)
 fn other_priorities(stage: &mut Fixture) {
     let mut site = open(stage, 2);
     let other = pod("other", 1, "high", &on_small_nodes());
-    wait_for_warning(&site, &other, "Warning: QU006");
+    let kubectl = site.stage.cluster().kubectl().clone();
+    wait_for_warning(&kubectl, &other, "Warning: QU006");
     site.objects.create(&other);
     let mut same = pod("same", 1, "high", &on_small_nodes());
     same["spec"]["priorityClassName"] = "high".into();

@@ -249,12 +249,14 @@ impl EventRecorder {
         preemptor: &ObjectKey,
         preemptor_uid: &str,
     ) {
-        let mut note = format!(
-            "Preempted to accommodate a workload (UID: {preemptor_uid}) due to prioritization on nodes"
+        let name = if preemptor.namespace() == pod.namespace() {
+            format!("; preemptor: {preemptor}")
+        } else {
+            String::new()
+        };
+        let note = format!(
+            "Preempted to accommodate a workload (UID: {preemptor_uid}) due to prioritization on nodes{name}"
         );
-        if preemptor.namespace() == pod.namespace() {
-            note.push_str(&format!("; preemptor: {preemptor}"));
-        }
         self.record_preempted_pod(pod, uid, note);
     }
 

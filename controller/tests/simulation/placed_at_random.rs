@@ -42,7 +42,7 @@ struct Totals {
 fn run(seed: u64, totals: &mut Totals) {
     let mut dice = crate::simulation::seeded_rng(seed);
     let mut stage = stage(&["n0", "n1", "n2"]);
-    if seed % 2 == 0 {
+    if seed.is_multiple_of(2) {
         change_queue(&mut stage, &json!({"elastic": {}}));
     }
     let mut nodes = 3;

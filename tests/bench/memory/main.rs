@@ -163,7 +163,7 @@ fn uid(number: usize) -> String {
     format!("6665ed6f-f38d-455a-8a46-{number:012x}")
 }
 
-/// A pod as a ReplicaSet creates it, after admission.
+/// A pod as a `ReplicaSet` creates it, after admission.
 fn pod(number: usize) -> Value {
     let name = format!("serve-6f9d8c7b5-{number:05}");
     let mount = format!("kube-api-access-{number:05}");

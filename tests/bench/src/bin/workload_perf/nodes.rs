@@ -17,6 +17,7 @@ pub async fn create(client: &Client, nodes: usize, pods: usize) -> Result<(), Er
     let all: Api<Node> = Api::all(client.clone());
     create_all(&all, (0..nodes).map(node)).await?;
     let all: Api<Pod> = Api::namespaced(client.clone(), NAMESPACE);
+    let nodes = nodes.max(1);
     let pods = (0..pods).map(|number| bound_pod(number, &node_name(number % nodes)));
     create_all(&all, pods).await
 }
@@ -58,26 +59,31 @@ pub async fn bind(client: &Client, gang: &Gang) -> Result<Duration, Error> {
 
 impl Gang {
     fn pod(&self, number: usize) -> Value {
-        let mut pod = json!({
+        let name = &self.name;
+        let (labels, annotations, gates) = match &self.queue {
+            None => (json!({"gang": name}), json!({}), json!([])),
+            Some(queue) => (
+                json!({
+                    "gang": name,
+                    "lockkeeper.dev/queue-name": queue,
+                    "lockkeeper.dev/pod-group-name": name,
+                }),
+                json!({"lockkeeper.dev/pod-group-total-count": self.pods.to_string()}),
+                json!([{"name": "lockkeeper.dev/admission"}]),
+            ),
+        };
+        json!({
             "metadata": {
-                "name": format!("{}-{number}", self.name),
-                "labels": {"gang": self.name},
+                "name": format!("{name}-{number}"), "labels": labels, "annotations": annotations,
             },
             "spec": {
+                "schedulingGates": gates,
                 "priorityClassName": "high",
                 "terminationGracePeriodSeconds": 0,
                 "containers": [{"name": "main", "image": "example.com/train:1",
                     "resources": {"requests": {"cpu": self.cpu.to_string()}}}],
             },
-        });
-        if let Some(queue) = &self.queue {
-            pod["metadata"]["labels"]["lockkeeper.dev/queue-name"] = json!(queue);
-            pod["metadata"]["labels"]["lockkeeper.dev/pod-group-name"] = json!(self.name);
-            let total = json!({"lockkeeper.dev/pod-group-total-count": self.pods.to_string()});
-            pod["metadata"]["annotations"] = total;
-            pod["spec"]["schedulingGates"] = json!([{"name": "lockkeeper.dev/admission"}]);
-        }
-        pod
+        })
     }
 }
 

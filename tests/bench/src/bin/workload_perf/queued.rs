@@ -63,7 +63,7 @@ fn job(queue: &str, number: usize, bytes: usize) -> Value {
     })
 }
 
-/// A pod as a ReplicaSet creates it.
+/// A pod as a `ReplicaSet` creates it.
 fn pod(queue: &str, number: usize) -> Value {
     json!({
         "metadata": {

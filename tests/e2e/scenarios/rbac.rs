@@ -260,8 +260,9 @@ kind: Pod
 metadata:
   name: placed
   namespace: team
-  labels: {lockkeeper.dev/queue-name: nodes, lockkeeper.dev/priority-class: high}
+  labels: {lockkeeper.dev/queue-name: nodes}
 spec:
+  priorityClassName: high
   terminationGracePeriodSeconds: 0
   nodeSelector: {kubernetes.io/hostname: node-0}
   containers: [{name: serve, image: 'registry.example.com/serve:1', resources: {requests: {cpu: 12}}}]

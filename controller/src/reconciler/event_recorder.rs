@@ -240,7 +240,7 @@ impl EventRecorder {
         self.record_preempted_pod(pod, uid, note);
     }
 
-    /// Records that a pod that no queue manages was evicted or deleted for a workload on its node. Another namespace learns
+    /// Records that a single pod was evicted or deleted for a workload on its node. Another namespace learns
     /// only the uid of the workload: its name belongs to another tenant.
     pub(super) fn record_pod_eviction(
         &mut self,

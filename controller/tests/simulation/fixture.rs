@@ -147,13 +147,15 @@ impl Fixture {
 
     /// Runs until the next writes contain one with this purpose, and returns them.
     pub fn poll_until(&mut self, purpose: WritePurpose) -> Vec<WriteRequest> {
-        let mut writes = self.poll_writes();
-        while !writes.iter().any(|it| it.purpose == purpose) {
+        for _ in 0..POLLS_MAX {
+            let writes = self.poll_writes();
+            if writes.iter().any(|it| it.purpose == purpose) {
+                return writes;
+            }
             self.finish_writes(writes);
             self.api.now_ms += 1_000;
-            writes = self.poll_writes();
         }
-        writes
+        panic!("the controller never plans {}", purpose.as_str());
     }
 
     /// Replaces the process; its writes in flight are lost.

@@ -5,6 +5,8 @@ use crate::fixture::Fixture;
 use crate::job_lifecycle::{job, job_set};
 use crate::jobs::JOB;
 use crate::objects::NAMESPACE;
+use crate::queued_pods::POD;
+use lockkeeper_api::labels;
 use lockkeeper_controller::{Kind, ObjectKey, WritePurpose};
 use lockkeeper_preemption::requeue::RequeueSettings;
 use serde_json::{Value, json};
@@ -136,4 +138,35 @@ fn workload_follows_a_job_whose_text_is_not_kept() {
     );
     let spec = &stage.get(Kind::Workload, &workload)["spec"];
     assert_eq!(spec["maximumExecutionTimeSeconds"], 60);
+}
+
+#[test]
+fn text_of_a_pod_is_not_kept_after_it_has_its_workload() {
+    let has_pods = |settings: &mut lockkeeper_controller::Settings| settings.job_kinds = vec![2];
+    let mut stage = Fixture::with_settings(RequeueSettings::default(), 0, has_pods);
+    let pod = json!({
+        "apiVersion": "v1", "kind": "Pod",
+        "metadata": {
+            "name": "a", "namespace": NAMESPACE, "labels": {labels::QUEUE_NAME: "main"},
+        },
+        "spec": {
+            "schedulingGates": [{"name": labels::ADMISSION_GATE}],
+            "containers": [{"name": "a", "image": "i", "resources": {"requests": {"cpu": "1"}}}],
+        },
+    });
+    stage.api.create(POD, pod).unwrap();
+    let lines = stage.settle();
+    assert!(!lines.iter().any(|it| is_read(it)), "{lines:?}");
+    let (workload, _) = stage.api.all(Kind::Workload).next().unwrap();
+    let workload = workload.clone();
+    // Neither the list of a restart nor an event brings it back.
+    stage.restart();
+    stage.settle();
+    let api = &mut stage.api;
+    api.delete(Kind::Workload, &workload, None, false).unwrap();
+    let lines = stage.advance(10_000);
+    let name = workload.name();
+    for line in ["read_templates a", &format!("create_workload {name}")] {
+        assert!(lines.contains(&line.to_owned()), "{lines:?}");
+    }
 }

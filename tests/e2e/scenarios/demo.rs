@@ -33,6 +33,11 @@ fn matches_readme() {
         let is_there = printed.contains(&masked(&line));
         assert!(is_there, "the demo does not print\n{line}\nbut\n{stdout}");
     }
+    // No pod that replaces a victim is preempted, too.
+    let preempted = stdout
+        .lines()
+        .filter(|it| it.contains("due to prioritization on nodes"));
+    assert_eq!(preempted.count(), 3, "{stdout}");
     assert!(
         stdout
             .trim_end()

@@ -159,6 +159,9 @@ fn gang_preempts_pods(stage: &mut Fixture) {
         let victim = site.objects.wait_until("Pod", name, is_terminating);
         let reason = render::reason(&victim, "DisruptionTarget");
         assert_eq!(reason, "EvictionByEvictionAPI", "{victim:#}");
+        let events = site.wait_for_events(name, 1);
+        let why = "due to prioritization on nodes; preemptor: default/podgroup-train-";
+        assert!(events.iter().any(|it| it.contains(why)), "{events:#?}");
     }
     stop(&site, "p0");
     site.objects.wait_until_gone("Pod", "p0");

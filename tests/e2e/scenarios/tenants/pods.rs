@@ -63,7 +63,7 @@ pub fn pods_are_guarded(stage: &mut Fixture, _: Protocol) {
         // A pod that names its node has no gates.
         let reply = tenant.create(&pod("bound", true, &json!({"spec": {"nodeName": "n"}})));
         assert_eq!(reply.code, Some(1), "{}", reply.stdout);
-        // Only the controller says of which group a pod is.
+        // Only the controller sets the uid of the group of a pod.
         let of_group =
             json!({"metadata": {"labels": {"lockkeeper.dev/job-uid": "0123456789abcdef"}}});
         for has_queue in [true, false] {

@@ -2,15 +2,16 @@
 
 use crate::objects::NAMESPACE;
 use crate::queued::create_all;
-use anyhow::Error;
+use anyhow::{Error, bail};
+use futures_util::StreamExt;
 use k8s_openapi::api::core::v1::{Node, Pod};
-use kube::api::ListParams;
-use kube::{Api, Client};
+use kube::runtime::watcher::Config;
+use kube::runtime::{WatchStreamExt, watcher};
+use kube::{Api, Client, ResourceExt};
 use serde_json::{Value, json};
+use std::collections::BTreeSet;
+use std::pin::pin;
 use std::time::{Duration, Instant};
-
-/// The time between two reads of the pods of a gang.
-const POLL: Duration = Duration::from_millis(50);
 
 /// Creates nodes of 64 CPUs, and this many pods of 6 CPUs on them, all with the class `low`.
 pub async fn create(client: &Client, nodes: usize, pods: usize) -> Result<(), Error> {
@@ -44,17 +45,19 @@ pub async fn bind(client: &Client, gang: &Gang) -> Result<Duration, Error> {
     let all: Api<Pod> = Api::namespaced(client.clone(), NAMESPACE);
     create_all(&all, (0..gang.pods).map(|number| gang.pod(number))).await?;
     let begun = Instant::now();
-    let selector = format!("gang={}", gang.name);
-    // The API server answers from its cache.
-    let of_gang = ListParams::default().labels(&selector).match_any();
-    loop {
-        let pods = all.list(&of_gang).await?;
-        let is_bound = |it: &&Pod| it.spec.as_ref().is_some_and(|it| it.node_name.is_some());
-        if pods.items.iter().filter(is_bound).count() == gang.pods {
+    let of_gang = Config::default().labels(&format!("gang={}", gang.name));
+    let mut pods = pin!(watcher(all, of_gang).default_backoff().applied_objects());
+    let mut bound = BTreeSet::new();
+    while let Some(pod) = pods.next().await {
+        let pod = pod?;
+        if pod.spec.as_ref().is_some_and(|it| it.node_name.is_some()) {
+            bound.insert(pod.name_any());
+        }
+        if bound.len() == gang.pods {
             return Ok(begun.elapsed());
         }
-        tokio::time::sleep(POLL).await;
     }
+    bail!("the watch of the pods has ended")
 }
 
 impl Gang {

@@ -3,6 +3,7 @@
 use super::in_flight::InFlightWrite;
 use super::job_writes::build_job_write;
 use super::output::{ObjectRef, WriteOp, WritePriority, WritePurpose, WriteRequest};
+use super::placement::victim_pod::VictimPod;
 use super::placement::victim_writes::build_victim_write;
 use super::plan::{Action, Plan, WorkloadAction};
 use super::planner::plan;
@@ -112,10 +113,17 @@ fn begin_write(
     op: WriteOp,
 ) -> WriteRequest {
     let version = state.tracker(&object).map_or(0, |it| it.version);
+    let preemption = match (&object, &state.placement) {
+        (ObjectRef::VictimPod(key), Some(placement)) => {
+            placement.victims.get(key).and_then(VictimPod::preemption)
+        }
+        _ => None,
+    };
     let id = state.in_flight.begin(InFlightWrite {
         object: object.clone(),
         purpose,
         version,
+        preemption,
     });
     if let Some(tracker) = state.tracker_mut(&object) {
         tracker.in_flight = Some(id);

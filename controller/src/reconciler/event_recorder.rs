@@ -7,6 +7,7 @@
 
 use super::model::{SuccessRecord, TrackedWorkload};
 use super::output::{WriteOp, WritePurpose};
+use super::placement::victim_pod::PodPreemption;
 use super::queue_store::QueueStore;
 use super::rate_limit::TokenBucket;
 use super::status::conditions::truncate_at_char;
@@ -242,13 +243,12 @@ impl EventRecorder {
 
     /// Records that a single pod was evicted or deleted for a workload on its node. Another namespace learns
     /// only the uid of the workload: its name belongs to another tenant.
-    pub(super) fn record_pod_eviction(
-        &mut self,
-        pod: &ObjectKey,
-        uid: &str,
-        preemptor: &ObjectKey,
-        preemptor_uid: &str,
-    ) {
+    pub(super) fn record_pod_eviction(&mut self, pod: &ObjectKey, preemption: &PodPreemption) {
+        let PodPreemption {
+            uid,
+            preemptor,
+            preemptor_uid,
+        } = preemption;
         let name = if preemptor.namespace() == pod.namespace() {
             format!("; preemptor: {preemptor}")
         } else {

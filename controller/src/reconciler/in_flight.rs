@@ -1,6 +1,7 @@
 //! Writes whose result is not known yet, and how many of them may run at once.
 
 use super::output::{ObjectRef, WriteId, WritePurpose, WriteResult};
+use super::placement::victim_pod::PodPreemption;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The number of namespaces in which writes must fail before server errors count as overload.
@@ -13,6 +14,8 @@ pub(super) struct InFlightWrite {
     pub(super) purpose: WritePurpose,
     /// The resource version that the write was planned on.
     pub(super) version: u64,
+    /// What to record if it evicts or marks a pod.
+    pub(super) preemption: Option<PodPreemption>,
 }
 
 /// All in-flight writes, with the limit on their number.
@@ -105,6 +108,7 @@ mod tests {
             object: workload(namespace),
             purpose: WritePurpose::Admit,
             version: 1,
+            preemption: None,
         }
     }
 

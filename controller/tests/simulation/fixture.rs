@@ -183,6 +183,19 @@ impl Fixture {
 
     /// Executes the writes and delivers their results.
     pub fn finish_writes(&mut self, writes: Vec<WriteRequest>) {
+        self.execute_writes(writes);
+        self.deliver_write_results();
+    }
+
+    /// Executes the writes; the watches show them before their results arrive. Returns the writes that follow.
+    pub fn finish_writes_late(&mut self, writes: Vec<WriteRequest>) -> Vec<WriteRequest> {
+        self.execute_writes(writes);
+        let following = self.poll_writes();
+        self.deliver_write_results();
+        following
+    }
+
+    fn execute_writes(&mut self, writes: Vec<WriteRequest>) {
         for write in writes {
             let (_, name) = written_object(&write);
             let line = format!("{} {}", write.purpose.as_str(), name.name());
@@ -203,6 +216,9 @@ impl Fixture {
             };
             self.process.write_results.push((write.id, outcome));
         }
+    }
+
+    fn deliver_write_results(&mut self) {
         let mut dice = crate::simulation::seeded_rng(0);
         while !self.process.write_results.is_empty() {
             self.process
@@ -215,7 +231,7 @@ impl Fixture {
         let lost = || WriteResult::Failed("no response".to_owned());
         let results = writes.into_iter().map(|it| (it.id, lost()));
         self.process.write_results.extend(results);
-        self.finish_writes(Vec::new());
+        self.deliver_write_results();
     }
 
     /// Begins the decision log again.

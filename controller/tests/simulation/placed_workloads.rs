@@ -5,7 +5,7 @@ use crate::fixture::Fixture;
 use crate::jobs::JOB;
 use crate::objects::{NAMESPACE, class};
 use lockkeeper_api::labels;
-use lockkeeper_controller::{Kind, ObjectKey, Settings};
+use lockkeeper_controller::{Kind, ObjectKey, Settings, WritePurpose};
 use lockkeeper_preemption::requeue::RequeueSettings;
 use serde_json::{Value, json};
 
@@ -175,6 +175,35 @@ fn victims_stop_before_the_workload_is_admitted() {
     stop(&mut stage, "p2");
     assert_eq!(decisive(stage.settle()), ["admit job-a", "start_job a"]);
     assert!(is_admitted(&stage, "a"));
+}
+
+#[test]
+fn preemption_is_recorded_although_the_watch_shows_it_first() {
+    for (spec, purpose, expected) in [
+        (
+            json!({}),
+            WritePurpose::EvictPod,
+            "Preempted to accommodate",
+        ),
+        (
+            json!({"elastic": {}}),
+            WritePurpose::SoftEvictPod,
+            "Preempted; the label",
+        ),
+    ] {
+        let mut stage = stage(&["n1"]);
+        change_queue(&mut stage, &spec);
+        bind(&mut stage, "p1", "n1", 3, 10);
+        create_job(&mut stage, "a", 1, "mid");
+        let writes = stage.poll_until(purpose);
+        let following = stage.finish_writes_late(writes);
+        stage.finish_writes(following);
+        stage.settle();
+        let events = &stage.events;
+        assert_eq!(events.len(), 1, "{events:?}");
+        let expected = format!("Pod p1 Preempted {expected}");
+        assert!(events[0].starts_with(&expected), "{events:?}");
+    }
 }
 
 #[test]

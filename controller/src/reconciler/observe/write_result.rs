@@ -8,6 +8,7 @@ use crate::reconciler::model::{JobSource, TrackedWorkload};
 use crate::reconciler::output::{ObjectRef, WriteId, WritePurpose, WriteResult};
 use crate::reconciler::pending_decision::PendingDecision;
 use crate::reconciler::placement::nominations::note_directed_pod;
+use crate::reconciler::placement::victim_pod::PodPreemption;
 use crate::reconciler::scheduling::count_admission;
 use crate::reconciler::state::ReconcilerState;
 use lockkeeper_cluster_state::placement_state::VictimRef;
@@ -27,8 +28,14 @@ pub(crate) fn observe_write_result(
         object,
         purpose,
         version,
+        preemption,
     } = write;
     state.in_flight.adjust_limit(&object, result);
+    if let (ObjectRef::VictimPod(pod), Some(preemption)) = (&object, &preemption)
+        && matches!(result, WriteResult::Done(_) | WriteResult::DryRun)
+    {
+        record_preemption(state, pod, purpose, preemption);
+    }
     let is_template_read = purpose == WritePurpose::ReadTemplates
         || matches!(object, ObjectRef::Job(_)) && purpose != WritePurpose::ReadPod;
     let has_templates = match result {
@@ -140,6 +147,22 @@ fn handle_job_write_result(
     }
 }
 
+/// Records the preemption of a pod whose eviction or mark was accepted.
+fn record_preemption(
+    state: &mut ReconcilerState,
+    pod: &ObjectKey,
+    purpose: WritePurpose,
+    preemption: &PodPreemption,
+) {
+    let recorder = &mut state.event_recorder;
+    match purpose {
+        WritePurpose::EvictPod => recorder.record_pod_eviction(pod, preemption),
+        WritePurpose::SoftEvictPod => recorder.record_soft_eviction(pod, &preemption.uid),
+        _ => return,
+    }
+    state.enqueue_events();
+}
+
 fn handle_victim_result(
     state: &mut ReconcilerState,
     key: &ObjectKey,
@@ -153,19 +176,10 @@ fn handle_victim_result(
     match result {
         WriteResult::Done(_) | WriteResult::DryRun => {
             if let Some(victim) = placement.victims.get_mut(key) {
-                let is_first = if purpose == WritePurpose::MarkVictimPod {
+                if purpose == WritePurpose::MarkVictimPod {
                     victim.is_marked = true;
-                    false
                 } else {
-                    victim.requested_at_ms.replace(now_ms).is_none()
-                };
-                if purpose == WritePurpose::EvictPod && is_first {
-                    state.event_recorder.record_pod_eviction(
-                        key,
-                        &victim.uid,
-                        &victim.preemptor,
-                        &victim.preemptor_uid,
-                    );
+                    victim.requested_at_ms = Some(now_ms);
                 }
                 if purpose == WritePurpose::SoftEvictPod {
                     placement.nodes.set_pod_evicted(&VictimRef::Pod {
@@ -173,7 +187,6 @@ fn handle_victim_result(
                         name: key.name(),
                         uid: &victim.uid,
                     });
-                    state.event_recorder.record_soft_eviction(key, &victim.uid);
                 }
             }
         }

@@ -38,4 +38,21 @@ impl VictimPod {
             tracker: WriteTracker::default(),
         }
     }
+
+    /// What to record if its eviction is accepted; `None` if one was before.
+    pub(in crate::reconciler) fn preemption(&self) -> Option<PodPreemption> {
+        self.requested_at_ms.is_none().then(|| PodPreemption {
+            uid: self.uid.clone(),
+            preemptor: self.preemptor.clone(),
+            preemptor_uid: self.preemptor_uid.clone(),
+        })
+    }
+}
+
+/// The preemption of a pod. The watch may show that the pod is no victim any more before the result of its eviction arrives.
+#[derive(Debug)]
+pub(in crate::reconciler) struct PodPreemption {
+    pub(in crate::reconciler) uid: String,
+    pub(in crate::reconciler) preemptor: ObjectKey,
+    pub(in crate::reconciler) preemptor_uid: String,
 }

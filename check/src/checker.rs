@@ -1,5 +1,6 @@
 //! Runs schemas and rules on objects, and adds suppressions and positions.
 
+use crate::admission::AdmissionPolicies;
 use crate::definitions::{DefinitionSet, SchemaCatalog};
 use crate::document::{Document, Identity};
 use crate::kinds::{KindCheckResult, KindRegistry, severity};
@@ -12,6 +13,7 @@ use crate::severity::Severity;
 use crate::source::ParsedSource;
 use lockkeeper_api::config::Action;
 use lockkeeper_api::field_path::FieldPath;
+use lockkeeper_policies::admission_policy as policy_rule;
 use lockkeeper_policies::engine::Exempted;
 use lockkeeper_policies::finding::Finding;
 use lockkeeper_policies::index::Index;
@@ -34,6 +36,7 @@ pub struct Checker {
     is_strict: bool,
     /// The objects before a change.
     old_objects: OldObjects,
+    admission: AdmissionPolicies,
 }
 
 /// A checked object. Its findings have no positions yet.
@@ -66,6 +69,7 @@ impl Checker {
             loop_findings,
             is_strict: false,
             old_objects: OldObjects::default(),
+            admission: AdmissionPolicies::default(),
         })
     }
 
@@ -94,6 +98,13 @@ impl Checker {
     #[must_use]
     pub fn with_old_objects(mut self, old_objects: OldObjects) -> Self {
         self.old_objects = old_objects;
+        self
+    }
+
+    /// Also checks objects that are valid with admission policies.
+    #[must_use]
+    pub fn with_admission_policies(mut self, admission: AdmissionPolicies) -> Self {
+        self.admission = admission;
         self
     }
 
@@ -272,7 +283,14 @@ impl Checker {
         identity: &Identity,
         context: &Context<'_>,
     ) -> Option<KindCheckResult> {
-        let check = |object, old| self.kinds.check(object, old, identity, context);
+        let check = |object: Value, old: Option<&Value>| {
+            let admitted = (!self.admission.are_empty()).then(|| object.clone());
+            let mut result = self.kinds.check(object, old, identity, context);
+            if let (Some(result), Some(object)) = (&mut result, admitted) {
+                self.add_policy_findings(&object, old, identity, result, context);
+            }
+            result
+        };
         let Some((last, others)) = self.old_objects.find(&object).split_last() else {
             return check(object, None);
         };
@@ -283,6 +301,23 @@ impl Checker {
             }
         }
         check(object, Some(last))
+    }
+
+    /// Adds the findings of admission policies, which the API server evaluates after the validation of the object.
+    fn add_policy_findings(
+        &self,
+        object: &Value,
+        old: Option<&Value>,
+        identity: &Identity,
+        result: &mut KindCheckResult,
+        context: &Context<'_>,
+    ) {
+        let is_configured =
+            self.severity(policy_rule::ID, policy_rule::ACTION, &identity.namespace);
+        if is_configured.is_some() && result.is_valid() {
+            let found = self.admission.findings(&self.kinds, (object, old), context);
+            result.findings.extend(found);
+        }
     }
 
     /// The error about a kind that is not checked.

@@ -1,6 +1,7 @@
 //! Kinds by definitions: objects of the kinds of `CustomResourceDefinition`s are validated as the API server does, and so
 //! are the definitions and objects of built-in kinds. Other kinds are validated by the JSON Schemas of a catalogue.
 
+mod admitted;
 mod built_in;
 mod built_in_change;
 mod custom_resource;
@@ -14,6 +15,7 @@ mod schema_location;
 mod set;
 mod suggestions;
 
+pub(crate) use admitted::{Admitted, admitted_built_in, admitted_custom_resource};
 pub(crate) use built_in::check_built_in;
 pub(crate) use built_in_change::is_whole;
 pub(crate) use custom_resource::check_custom_resource;

@@ -8,6 +8,7 @@ mod kind_finding;
 mod offline_settings;
 mod result;
 mod schemas;
+mod user_verdict;
 
 use self::catalog::Catalog;
 use self::cel_counterparts::is_expression;
@@ -19,6 +20,7 @@ use self::kind_finding::kind_finding;
 use self::offline_settings::configured;
 use self::result::{Findings, is_harmless, is_reported};
 use self::schemas::{KindDefinition, SchemaSource, kueue_schemas, lockkeeper_schemas};
+use self::user_verdict::{apply_user_rules, kind_name};
 use crate::definitions::{
     DefinitionSet, SchemaCatalog, check_built_in, check_custom_resource, check_definition,
     check_json_schema, is_definition, is_patch,
@@ -35,13 +37,12 @@ use lockkeeper_api::foreign::kueue;
 use lockkeeper_api::foreign::scheduling::v1beta1;
 use lockkeeper_api::{ClusterQueue, Workload};
 use lockkeeper_policies::decode_error;
-use lockkeeper_policies::engine::{ReviewSubject, Verdict};
+use lockkeeper_policies::engine::Verdict;
 use lockkeeper_policies::finding::Finding;
 use lockkeeper_policies::kinds::{self, KindVisitor};
-use lockkeeper_policies::rule::{Change, Context};
+use lockkeeper_policies::rule::Context;
 use lockkeeper_policies::schema::{EXPRESSION, StructuralSchema, metadata};
 use lockkeeper_policies::settings::Settings;
-use lockkeeper_policies::user_rules::{self, KindName};
 use lockkeeper_policies::validated_kind::ValidatedKind;
 use serde_json::Value;
 use std::cmp::Reverse;
@@ -257,6 +258,17 @@ impl KindRegistry {
         self.kinds.get(text("apiVersion")?)?.get(text("kind")?)
     }
 
+    /// The name in paths and the scope of a kind with rules or a schema of its own.
+    pub(crate) fn resource(&self, object: &Value) -> Option<(&str, bool)> {
+        let kind = self.find(object)?;
+        Some((&kind.plural, kind.is_namespaced))
+    }
+
+    /// The definitions of other kinds.
+    pub(crate) fn definitions(&self) -> &DefinitionSet {
+        &self.definitions
+    }
+
     /// The schema of an object's kind, if there is one.
     #[must_use]
     pub fn structure(&self, object: &Value) -> Option<&StructuralSchema> {
@@ -455,23 +467,6 @@ fn restore_field_path(finding: &mut Finding, moved: &[kueue::MovedField]) {
         let names = field.from.split('/').skip(1);
         finding.field = names.fold(FieldPath::default(), FieldPath::named);
     }
-}
-
-/// The findings of user rules.
-fn apply_user_rules(object: &Value, old: Option<&Value>, settings: &Settings) -> Verdict {
-    let mut verdict = Verdict::default();
-    let (kind, rules) = (kind_name(object), &settings.user_rules);
-    let subject = match old {
-        Some(old) => ReviewSubject::Update(Change { old, new: object }),
-        None => ReviewSubject::Create(object),
-    };
-    user_rules::review(rules, kind, &subject, settings, &mut verdict);
-    verdict
-}
-
-fn kind_name(object: &Value) -> KindName<'_> {
-    let text = |key: &str| object.get(key).and_then(Value::as_str).unwrap_or_default();
-    KindName::from_api_version(text("apiVersion"), text("kind"))
 }
 
 #[cfg(test)]

@@ -4,6 +4,7 @@
 //! facts about other objects that rules look up, [`Checker`] runs schemas and rules, and [`report`] renders the findings. [`Fixer`]
 //! corrects a text in place. Reading files and clusters is the caller's work: this crate does no I/O.
 
+mod admission;
 mod checker;
 pub mod collect;
 mod conversion;
@@ -26,6 +27,7 @@ mod source_cache;
 pub mod worker_pool;
 pub mod yaml;
 
+pub use admission::AdmissionPolicies;
 pub use checker::{CheckedObject, Checker};
 pub use conversion::{Converter, PriorityClassValues, YamlError, append_yaml, convert_value};
 pub use definitions::{
@@ -38,6 +40,7 @@ pub use fix::{FixedFile, Fixer};
 pub use kinds::{KindRegistry, enforce_queue_rules, offline_settings};
 pub use kueue_version::{KueueVersion, VersionError};
 pub use list_target::ListTarget;
+pub use lockkeeper_crd_schema::admission_policy::{PolicySet, Resource, UserInfo};
 pub use old_objects::OldObjects;
 pub use preemption_loops::{LoopFinding, LoopFindings, LoopSearchInput, ObjectPosition};
 pub use rule_selection::{RuleSelection, UnknownSelector};

@@ -1,8 +1,10 @@
 //! `lockkeeper check`: flags, files and printing around the linter in `lockkeeper-check`.
 
+mod admission_policies;
 mod arguments;
 mod cluster_audit;
 pub(crate) mod cluster_list;
+mod cluster_policies;
 mod conversion_flags;
 mod existing_objects;
 mod fix_files;

@@ -48,6 +48,7 @@ pub(crate) mod names;
 mod node;
 mod numbers;
 pub(crate) mod object_meta;
+mod policy_expression;
 pub(crate) mod pruning;
 mod request;
 mod scale;
@@ -59,6 +60,9 @@ pub(crate) mod values;
 pub use decode::ContentType;
 pub use definition::{DefinitionError, Schema};
 pub use definition_checks::answer_definition;
-pub(crate) use definition_checks::compile_condition;
+pub(crate) use definition_checks::{PolicyTypes, compile_condition};
 pub use formats::is_known as is_string_format;
+pub(crate) use policy_expression::{
+    PolicyExpression, PolicyFailure, PolicyScope, PolicyValue, ResultKind,
+};
 pub use request::{Answer, Body, FieldValidation, Request, StrictProblem, Verdict};

@@ -7,6 +7,7 @@
 //!
 //! Everything here is pure: no clock, no randomness, no files, no network, no async.
 
+pub mod admission_policy;
 pub mod builtin;
 pub mod cel;
 pub mod crd;

@@ -8,6 +8,7 @@
 //!
 //! Everything here is pure: no clock, no randomness, no files, no network, no async.
 
+pub mod admission_policy;
 pub mod cel;
 pub mod cel_defaults;
 pub mod cluster_view;

@@ -2,6 +2,7 @@
 
 mod user_rules;
 
+use crate::admission_policy;
 use crate::cel_defaults::CelDefault;
 use crate::decode_error;
 use crate::kinds::{self, KindVisitor};
@@ -79,6 +80,7 @@ pub fn all() -> Vec<RuleInfo> {
     out.extend(schema::rule_infos());
     out.push(suppression_rule::info());
     out.push(lossy_conversion::info());
+    out.push(admission_policy::info());
     kinds::visit(&mut RuleInfos(&mut out));
     out
 }

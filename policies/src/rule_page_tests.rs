@@ -8,6 +8,7 @@
     reason = "tests fail by panicking"
 )]
 
+use crate::admission_policy;
 use crate::decode_error;
 use crate::engine::{ReviewSubject, Verdict, review};
 use crate::facts;
@@ -27,6 +28,7 @@ use lockkeeper_api::Workload;
 use lockkeeper_api::config::{Action, Config};
 use lockkeeper_api::foreign::kueue;
 use lockkeeper_api::foreign::scheduling::v1beta1;
+use lockkeeper_crd_schema::admission_policy::{AdmissionRequest, PolicySet, Resource};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 
@@ -180,6 +182,7 @@ fn rule_pages_examples_match_the_rules() {
         match rule.kind.as_str() {
             "*" if rule.id == decode_error::ID => undecodable(&rule),
             "*" if rule.id == lossy_conversion::ID => check_any_kind(&rule, dropped_field_findings),
+            "*" if rule.id == admission_policy::ID => check_any_kind(&rule, policy_findings),
             "*" => check_any_kind(&rule, schema_findings),
             _ => {
                 let mut runner = PageRunner {
@@ -194,7 +197,8 @@ fn rule_pages_examples_match_the_rules() {
 }
 
 /// The findings of Kueue's schemas.
-fn schema_findings(object: &mut Value) -> Vec<Finding> {
+fn schema_findings(mut objects: Vec<Value>) -> Vec<Finding> {
+    let object = &mut objects[0];
     let kind = object["kind"].as_str().unwrap().to_owned();
     let version = object["apiVersion"].as_str().unwrap();
     let structure = version
@@ -213,8 +217,8 @@ fn schema_findings(object: &mut Value) -> Vec<Finding> {
 }
 
 /// The fields that the conversion to lockkeeper's kinds drops.
-fn dropped_field_findings(object: &mut Value) -> Vec<Finding> {
-    let converted = kueue::convert(object).expect("an object of Kueue");
+fn dropped_field_findings(objects: Vec<Value>) -> Vec<Finding> {
+    let converted = kueue::convert(&objects[0]).expect("an object of Kueue");
     converted
         .dropped
         .iter()
@@ -222,12 +226,35 @@ fn dropped_field_findings(object: &mut Value) -> Vec<Finding> {
         .collect()
 }
 
+/// The findings of policies about the last object.
+fn policy_findings(mut objects: Vec<Value>) -> Vec<Finding> {
+    let object = objects.pop().unwrap();
+    let mut policies = PolicySet::default();
+    for policy in &objects {
+        policies.add(policy);
+        policies.add_param(policy);
+    }
+    let kind = object["kind"].as_str().unwrap();
+    let (group, version) = object["apiVersion"]
+        .as_str()
+        .unwrap()
+        .split_once('/')
+        .unwrap();
+    let resource = Resource::new(group, version, kind, &Resource::plural_of(kind));
+    let namespace = object["metadata"]["namespace"].as_str();
+    let request = AdmissionRequest::create(&object, &resource, namespace);
+    let decisions = policies.validate(&request).into_iter();
+    decisions
+        .map(|it| admission_policy::finding(it, &object).0)
+        .collect()
+}
+
 /// Runs the page of a rule for any kind.
-fn check_any_kind(rule: &RuleInfo, find: fn(&mut Value) -> Vec<Finding>) {
+fn check_any_kind(rule: &RuleInfo, find: fn(Vec<Value>) -> Vec<Finding>) {
     let (mut bad, mut good) = (0, 0);
     let mut blocks = blocks(rule.doc).into_iter();
     while let Some(block) = blocks.next() {
-        let findings = find(&mut documents(&block.text).remove(0));
+        let findings = find(documents(&block.text));
         let seen: Vec<String> = findings
             .iter()
             .map(|it| format!("{} {it}", it.rule))

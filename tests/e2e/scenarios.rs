@@ -1,5 +1,6 @@
 //! The scenarios: actions of a user, and the responses of the cluster.
 
+mod admission_policies;
 mod agreement;
 mod built_in_changes;
 mod cel_rules;
@@ -77,6 +78,7 @@ pub fn all(root: &Path) -> Vec<Scenario> {
     scenarios.extend(configuration::scenarios());
     scenarios.extend(agreement::scenarios());
     scenarios.extend(cluster_audit::scenarios());
+    scenarios.extend(admission_policies::scenarios());
     scenarios.extend(built_in_changes::scenarios());
     scenarios.extend(doctor::scenarios());
     scenarios.extend(rules::scenarios());

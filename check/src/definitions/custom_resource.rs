@@ -70,7 +70,7 @@ fn schema_of<'a>(definition: &'a Definition, object: &Value) -> Result<&'a Schem
 }
 
 /// The old object as the API server has stored it.
-fn stored(schema: &Schema, old: &Value) -> Value {
+pub(super) fn stored(schema: &Schema, old: &Value) -> Value {
     let mut old = old.clone();
     if let Some(fields) = old.as_object_mut() {
         // The definition converts between its versions; the conversion `None` changes only this field.

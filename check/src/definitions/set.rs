@@ -1,6 +1,7 @@
 //! The definitions of a check, compiled on first use.
 
 use super::definition_object::is_patch;
+use lockkeeper_crd_schema::admission_policy::{Conversion, Resource};
 use lockkeeper_crd_schema::crd::Schema;
 use lockkeeper_policies::schema::StructuralSchema;
 use serde_json::Value;
@@ -105,12 +106,36 @@ impl DefinitionSet {
         }
     }
 
+    /// Whether there is a definition of an object's kind.
+    pub(crate) fn has(&self, object: &Value) -> bool {
+        self.find(object).is_some()
+    }
+
     /// The definition of an object's kind.
     pub(super) fn find(&self, object: &Value) -> Option<&Definition> {
         let text = |key: &str| object.get(key).and_then(Value::as_str);
         let (group, _) = text("apiVersion")?.split_once('/')?;
         let key = (group.to_owned(), text("kind")?.to_owned());
         self.definitions.get(&key).map(Arc::as_ref)
+    }
+
+    /// The name in paths of a kind with a definition.
+    #[must_use]
+    pub fn plural(&self, api_version: &str, kind: &str) -> Option<&str> {
+        let (group, _) = api_version.split_once('/')?;
+        let definition = self.definitions.get(&(group.to_owned(), kind.to_owned()))?;
+        definition.value.pointer("/spec/names/plural")?.as_str()
+    }
+
+    /// The cluster-scoped kinds: `apiVersion` and kind.
+    pub(crate) fn cluster_scoped(&self) -> impl Iterator<Item = (String, &str)> {
+        let all = self.definitions.iter();
+        let cluster =
+            all.filter(|(_, it)| it.value.pointer("/spec/scope") == Some(&"Cluster".into()));
+        cluster.flat_map(|((group, kind), definition)| {
+            let versions = definition.versions.keys();
+            versions.map(move |it| (format!("{group}/{it}"), kind.as_str()))
+        })
     }
 
     /// The schema for corrections of an object.
@@ -144,6 +169,26 @@ impl Definition {
     pub(super) fn version_of(&self, object: &Value) -> Option<&Version> {
         let api_version = object.get("apiVersion").and_then(Value::as_str)?;
         self.versions.get(api_version.split_once('/')?.1)
+    }
+
+    /// The resource of objects in a version, and whether they have a namespace.
+    pub(super) fn resource(&self, version: &Version) -> (Resource, bool) {
+        let text = |pointer: &str| {
+            let text = self.value.pointer(pointer).and_then(Value::as_str);
+            text.unwrap_or_default()
+        };
+        let mut resource = Resource::new(
+            text("/spec/group"),
+            &version.name,
+            text("/spec/names/kind"),
+            text("/spec/names/plural"),
+        );
+        let others = self.served().into_iter().filter(|it| *it != version.name);
+        resource.other_versions = others.map(str::to_owned).collect();
+        if text("/spec/conversion/strategy") != "Webhook" {
+            resource.conversion = Conversion::ApiVersion;
+        }
+        (resource, text("/spec/scope") != "Cluster")
     }
 
     /// The names of the served versions.

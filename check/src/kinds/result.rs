@@ -5,7 +5,7 @@ use crate::severity::Severity;
 use lockkeeper_policies::decode_error;
 use lockkeeper_policies::engine::{Exempted, Verdict};
 use lockkeeper_policies::finding::Finding;
-use lockkeeper_policies::schema::UNKNOWN;
+use lockkeeper_policies::schema::{EXPRESSION, METADATA, SCHEMA_VIOLATION, UNKNOWN};
 
 pub type Findings = Vec<(Severity, Finding)>;
 
@@ -33,6 +33,19 @@ impl KindCheckResult {
         self.findings
             .retain(|(_, it)| matches!(&*it.rule, decode_error::ID | UNKNOWN));
         Self::partial(self.findings)
+    }
+
+    /// Whether no schema or decoder rejects the object.
+    pub fn is_valid(&self) -> bool {
+        let by_schema = [
+            decode_error::ID,
+            SCHEMA_VIOLATION,
+            EXPRESSION,
+            METADATA,
+            UNKNOWN,
+        ];
+        let mut errors = self.findings.iter().filter(|it| it.0 == Severity::Error);
+        !errors.any(|(_, it)| by_schema.contains(&&*it.rule))
     }
 
     /// Whether there are only warnings.

@@ -1,5 +1,6 @@
 //! The flags of `check`.
 
+use super::admission_policies::PolicyUser;
 use super::conversion_flags::ConversionArguments;
 use super::existing_objects::ExistingObjects;
 use super::manifest_sources::SourceArguments;
@@ -36,6 +37,9 @@ pub(crate) struct Arguments {
 
     #[command(flatten)]
     pub(super) sources: SourceArguments,
+
+    #[command(flatten)]
+    pub(super) policy_user: PolicyUser,
 
     #[command(flatten)]
     pub(super) other_kinds: OtherKinds,

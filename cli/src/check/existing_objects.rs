@@ -1,6 +1,8 @@
-//! Existing objects of other files or a cluster, to resolve references, and the definitions of a cluster.
+//! Existing objects of other files or a cluster, to resolve references, and the definitions and admission policies of a
+//! cluster.
 
-use super::{cluster_list, inputs};
+use super::inputs::Input;
+use super::{cluster_list, cluster_policies, inputs};
 use crate::world_files::{INDEXED_KINDS, declare_all_known};
 use crate::{Failure, kubeconfig};
 use clap::Args;
@@ -8,9 +10,10 @@ use cluster_list::ListError;
 use kube::Client;
 use lockkeeper_check::collect::collect_facts;
 use lockkeeper_check::report::CheckedFile;
-use lockkeeper_check::{DefinitionSet, ListTarget};
+use lockkeeper_check::{DefinitionSet, ListTarget, PolicySet};
 use lockkeeper_policies::facts;
 use lockkeeper_policies::index::Index;
+use serde_json::Value;
 use std::path::PathBuf;
 use tokio::runtime;
 
@@ -62,31 +65,44 @@ pub(super) struct ExistingState {
     pub(super) index: Index,
     /// The definitions of the cluster.
     pub(super) definitions: DefinitionSet,
+    /// The admission policies of the cluster.
+    pub(super) policies: PolicySet,
+    /// The files of `--world`.
+    pub(super) world: Vec<Input>,
     /// The files and kinds that cannot be read.
     pub(super) unreadable: Vec<CheckedFile>,
 }
 
-/// Reads the existing objects; the definitions of the cluster only if they are needed.
+/// What to list from the cluster besides the objects that rules look up.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Needs<'a> {
+    pub(super) definitions: bool,
+    /// The admission policies, with the parameters of these objects as well; `None` without policies.
+    pub(super) policies: Option<&'a [Value]>,
+}
+
+/// Reads the existing objects.
 pub(super) fn load(
     arguments: &ExistingObjects,
-    needs_definitions: bool,
+    needs: Needs<'_>,
 ) -> Result<ExistingState, Failure> {
     let names_cluster = arguments.kubeconfig.is_some() || arguments.context.is_some();
     // The audit lists all objects itself.
     let mut state = if names_cluster && !arguments.stored {
         with_client(arguments, async |client| {
-            list_state(&client, needs_definitions)
+            list_state(&client, needs)
                 .await
                 .map_err(cluster_list::usage_failure)
         })?
     } else {
         ExistingState::default()
     };
-    for input in inputs::list_inputs(&arguments.world, &[]) {
+    state.world = inputs::list_inputs(&arguments.world, &[]);
+    for input in &state.world {
         match input.read() {
             Ok(source) => state.index.extend(collect_facts(&source)),
             Err(error) => state.unreadable.push(CheckedFile {
-                name: input.name,
+                name: input.name.clone(),
                 outcome: Err(error),
             }),
         }
@@ -127,7 +143,7 @@ pub(super) fn with_client<T>(
 
 /// The facts of all objects that rules look up, the definitions, and the kinds that may not be listed. At most one page
 /// of objects is in memory.
-async fn list_state(client: &Client, needs_definitions: bool) -> Result<ExistingState, ListError> {
+async fn list_state(client: &Client, needs: Needs<'_>) -> Result<ExistingState, ListError> {
     let mut state = ExistingState::default();
     for (kind, version, name, plural) in INDEXED_KINDS {
         let target = ListTarget {
@@ -148,8 +164,11 @@ async fn list_state(client: &Client, needs_definitions: bool) -> Result<Existing
             }
         }
     }
-    if needs_definitions {
+    if needs.definitions {
         list_definitions(client, &mut state).await?;
+    }
+    if let Some(objects) = needs.policies {
+        cluster_policies::list(client, objects, &mut state).await?;
     }
     Ok(state)
 }
@@ -169,7 +188,7 @@ async fn list_definitions(client: &Client, state: &mut ExistingState) -> Result<
 #[cfg(test)]
 mod tests {
     use super::super::cluster_list::tests::{fake_api_server, serve_responses, status};
-    use super::list_state;
+    use super::{Needs, list_state};
     use lockkeeper_policies::cluster_view::{ClusterView, Lookup};
     use lockkeeper_policies::index::IndexedKind;
     use serde_json::{Value, json};
@@ -187,7 +206,7 @@ mod tests {
                 vec![class("top", 3)],
             ],
         )]);
-        let state = list_state(&client, false).await.unwrap();
+        let state = list_state(&client, NOTHING).await.unwrap();
         assert!(state.unreadable.is_empty());
         let index = state.index;
         assert_eq!(index.count(IndexedKind::PriorityClass), 3);
@@ -196,6 +215,10 @@ mod tests {
         // The kind is not installed, so there are no objects.
         assert_eq!(index.quota("any"), Lookup::Absent);
     }
+    const NOTHING: Needs<'_> = Needs {
+        definitions: false,
+        policies: None,
+    };
     const DEFINITIONS_PATH: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
 
     #[tokio::test]
@@ -207,7 +230,11 @@ mod tests {
         let pages = [(DEFINITIONS_PATH, vec![vec![definition]])];
         for is_needed in [false, true] {
             let (client, requests) = fake_api_server(&pages);
-            let state = list_state(&client, is_needed).await.unwrap();
+            let needs = Needs {
+                definitions: is_needed,
+                ..NOTHING
+            };
+            let state = list_state(&client, needs).await.unwrap();
             assert!(state.unreadable.is_empty());
             assert_eq!(state.definitions.is_empty(), !is_needed);
             let requests = requests.lock().unwrap();
@@ -222,7 +249,11 @@ mod tests {
             DEFINITIONS_PATH => (403, status(403, "forbidden")),
             _ => (404, status(404, "not found")),
         });
-        let state = list_state(&client, true).await.unwrap();
+        let needs = Needs {
+            definitions: true,
+            ..NOTHING
+        };
+        let state = list_state(&client, needs).await.unwrap();
         assert!(state.definitions.is_empty());
         let names: Vec<&str> = state.unreadable.iter().map(|it| &*it.name).collect();
         let expected = "customresourcedefinitions (apiextensions.k8s.io/v1)";

@@ -1,5 +1,5 @@
-//! `--crds` and `--old`: manifests of files, folders, charts and git revisions that are not checked themselves; and
-//! `--schema-location`: JSON Schemas.
+//! `--crds`, `--policies` and `--old`: manifests of files, folders, charts and git revisions that are not checked
+//! themselves; and `--schema-location`: JSON Schemas.
 
 use crate::Failure;
 use clap::Args;
@@ -11,6 +11,7 @@ use lockkeeper_check::{
 };
 use lockkeeper_crdgen::diff::source::{Error, Source, Text};
 use lockkeeper_crdgen::manifests::{TextError, read_file};
+use serde_json::Value;
 use std::convert::Infallible;
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
@@ -25,6 +26,10 @@ pub(super) struct SourceArguments {
     /// JSON Schemas of other kinds: a path template of kubeconform; repeatable
     #[arg(long, value_name = "TEMPLATE", conflicts_with = "stored")]
     schema_location: Vec<SchemaLocation>,
+
+    /// Admission policies, bindings and parameters to evaluate: a file, folder or git:REV:PATH; repeatable
+    #[arg(long, value_name = "SOURCE", conflicts_with = "stored")]
+    policies: Vec<ManifestSource>,
 
     /// Check the change from these manifests: a file, folder, git:REV or git:REV:PATH
     #[arg(long, value_name = "SOURCE", conflicts_with = "stored")]
@@ -85,6 +90,20 @@ impl SourceArguments {
             });
         }
         Ok((definitions, unreadable))
+    }
+
+    /// The objects of `--policies`, and the files that cannot be read.
+    pub(super) fn policy_objects(&self) -> Result<(Vec<Value>, Vec<CheckedFile>), Failure> {
+        let mut objects = Vec::new();
+        let mut unreadable = Vec::new();
+        for ManifestSource(source) in &self.policies {
+            let texts = source.texts(source).map_err(usage_failure)?;
+            for_each_source(&texts, &mut unreadable, |source| {
+                objects.extend(source.documents.into_iter().map(|it| it.value));
+                Ok(())
+            });
+        }
+        Ok((objects, unreadable))
     }
 
     /// The JSON Schemas of `--schema-location`, read on demand.

@@ -1,7 +1,8 @@
 //! The steps of a check of files: load, collect, check, render.
 
+use super::admission_policies::{self, PolicySources};
 use super::arguments::{Arguments, FixScope};
-use super::existing_objects::{self, ExistingState};
+use super::existing_objects::{self, ExistingState, Needs};
 use super::fix_files::{self, FixSummary};
 use super::inputs::{self, Input};
 use super::printer::Printer;
@@ -12,13 +13,14 @@ use lockkeeper_check::collect::collect_facts;
 use lockkeeper_check::report::{self, CheckedFile, Format, Tally, pluralize};
 use lockkeeper_check::{
     Checker, Converter, DefinitionSet, Fixer, KindRegistry, LoopFindings, LoopSearchInput,
-    OldObjects, ParsedSource, PriorityClassValues, ReadError, RuleSelection, SourceCache,
-    append_yaml, enforce_queue_rules, is_definition, offline_settings, worker_pool,
+    OldObjects, ParsedSource, PolicySet, PriorityClassValues, ReadError, RuleSelection,
+    SourceCache, append_yaml, enforce_queue_rules, is_definition, offline_settings, worker_pool,
 };
 use lockkeeper_policies::index::Index;
 use lockkeeper_policies::schema::{EXPRESSION, METADATA, SCHEMA_VIOLATION, UNKNOWN};
 use lockkeeper_policies::settings::Settings;
-use lockkeeper_policies::{decode_error, preemption_loops};
+use lockkeeper_policies::{admission_policy, decode_error, preemption_loops};
+use serde_json::Value;
 use std::io::{Write, stderr};
 use std::sync::{Arc, Mutex};
 
@@ -48,11 +50,13 @@ struct CollectOptions {
     preemption_loops: bool,
     /// The definitions of kinds.
     definitions: bool,
+    /// Admission policies, bindings and Namespaces.
+    policies: bool,
 }
 
 impl CollectOptions {
     fn are_empty(self) -> bool {
-        !self.facts && !self.preemption_loops && !self.definitions
+        !self.facts && !self.preemption_loops && !self.definitions && !self.policies
     }
 }
 
@@ -61,6 +65,7 @@ struct Collected {
     cache: SourceCache,
     loop_input: LoopSearchInput,
     definitions: DefinitionSet,
+    policies: PolicySet,
 }
 
 impl<'a> Plan<'a> {
@@ -92,9 +97,15 @@ impl<'a> Plan<'a> {
         inputs::mark_patches(&mut inputs);
         let is_fixed = arguments.fix.is_some() || arguments.diff;
         let needs_definitions = is_fixed || self.needs_definitions();
-        let mut existing = existing_objects::load(&arguments.existing, needs_definitions)?;
+        let (policy_objects, policies_unreadable) = arguments.sources.policy_objects()?;
+        let needs = Needs {
+            definitions: needs_definitions,
+            policies: self.needs_policies().then_some(&policy_objects),
+        };
+        let mut existing = existing_objects::load(&arguments.existing, needs)?;
         let (mut definitions, unreadable) = arguments.sources.definitions()?;
         existing.unreadable.extend(unreadable);
+        existing.unreadable.extend(policies_unreadable);
         definitions.merge(existing.definitions);
         existing.definitions = definitions;
         let converter = arguments.conversion.converter();
@@ -110,10 +121,11 @@ impl<'a> Plan<'a> {
             print_fix_summary(fix_files::write_fixes(&fixer, &mut inputs)?);
             if fix_files::print_stdin(&inputs, out)? {
                 // Standard output has the corrected text.
-                return self.check(&inputs, existing, old_objects, &mut stderr());
+                let other = (old_objects, policy_objects);
+                return self.check(&inputs, existing, other, &mut stderr());
             }
         }
-        self.check(&inputs, existing, old_objects, out)
+        self.check(&inputs, existing, (old_objects, policy_objects), out)
     }
 
     /// Whether a selected rule uses definitions.
@@ -121,11 +133,16 @@ impl<'a> Plan<'a> {
         SCHEMA_RULES.iter().any(|it| self.selection.includes(it))
     }
 
+    /// Whether admission policies are evaluated.
+    fn needs_policies(&self) -> bool {
+        self.selection.includes(admission_policy::ID)
+    }
+
     fn check(
         self,
         inputs: &[Input],
         existing: ExistingState,
-        old_objects: OldObjects,
+        (old_objects, policy_objects): (OldObjects, Vec<Value>),
         out: &mut (impl Write + Send),
     ) -> Result<u8, Failure> {
         let arguments = self.arguments;
@@ -145,10 +162,19 @@ impl<'a> Plan<'a> {
             facts: self.selection.needs_other_objects(),
             preemption_loops: self.selection.includes(preemption_loops::RULE),
             definitions: self.needs_definitions(),
+            policies: self.needs_policies(),
         };
         let progress = &mut printer.progress;
         let mut collected = collect(inputs, options, &mut converter, &mut index, progress);
         collected.definitions.merge(existing.definitions);
+        let policies = PolicySources {
+            of_files: collected.policies,
+            of_cluster: existing.policies,
+            objects: &policy_objects,
+            world: &existing.world,
+            is_closed: arguments.existing.is_closed(),
+        };
+        let policies = policies.load(inputs, &arguments.policy_user, &collected.definitions);
         let loops = if options.preemption_loops {
             let input = &collected.loop_input;
             input.search(&self.config, arguments.kueue_version)
@@ -159,6 +185,7 @@ impl<'a> Plan<'a> {
             .with_definitions(Arc::new(collected.definitions))
             .with_schema_catalog(arguments.sources.schemas())
             .with_old_objects(old_objects)
+            .with_admission_policies(policies)
             .with_strict_kinds(arguments.other_kinds.strict)
             .with_cel_cross_check(arguments.verify_cel)?;
         let run = FileRun {
@@ -201,6 +228,7 @@ impl<'a> Plan<'a> {
             facts: true,
             preemption_loops: false,
             definitions: true,
+            policies: false,
         };
         let mut collected = collect(inputs, options, &mut converter, &mut index, &mut progress);
         collected.definitions.merge(definitions.clone());
@@ -269,6 +297,7 @@ fn collect(
         cache: SourceCache::new(inputs.len()),
         loop_input: LoopSearchInput::default(),
         definitions: DefinitionSet::default(),
+        policies: PolicySet::default(),
     };
     if options.are_empty() && !converter.is_on() {
         for _ in inputs {
@@ -297,6 +326,7 @@ fn collect(
             facts.merge_all(parts.facts);
             collected.loop_input.merge(parts.loop_input);
             collected.definitions.merge(parts.definitions);
+            collected.policies.merge(parts.policies);
             classes.merge(parts.classes);
             if let Some(source) = source {
                 collected.cache.store(at, source);
@@ -316,6 +346,7 @@ struct SourceParts {
     loop_input: LoopSearchInput,
     classes: PriorityClassValues,
     definitions: DefinitionSet,
+    policies: PolicySet,
 }
 
 fn collect_source(at: usize, source: &ParsedSource, options: CollectOptions) -> SourceParts {
@@ -334,6 +365,9 @@ fn collect_source(at: usize, source: &ParsedSource, options: CollectOptions) -> 
         if options.definitions && is_definition(&document.value) {
             // The check of the file reports what is missing.
             let _ = parts.definitions.add(&document.value);
+        }
+        if options.policies {
+            admission_policies::add_object(&mut parts.policies, &document.value);
         }
     }
     parts

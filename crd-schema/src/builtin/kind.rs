@@ -103,6 +103,19 @@ impl BuiltInKind {
         version.map_or(self.api_version, |it| it.1)
     }
 
+    /// The other versions of the kind in its group that Kubernetes serves.
+    #[must_use]
+    pub fn other_versions(&self) -> Vec<String> {
+        let all = Table::get().versions(self.name());
+        let all = all.filter_map(|it| Self::find(it, self.name()));
+        let others = all.filter(|it| {
+            it.group() == self.group()
+                && it.version() != self.version()
+                && it.removed_in().is_none()
+        });
+        others.map(|it| it.version().to_owned()).collect()
+    }
+
     /// The release from which on Kubernetes does not serve the kind, if it does not serve it today.
     #[must_use]
     pub fn removed_in(&self) -> Option<Release> {

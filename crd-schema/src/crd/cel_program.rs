@@ -3,7 +3,8 @@
 use super::cel_macros::expand;
 use super::cel_signs::without_repeated_signs;
 use kube_cel::cel::IdedExpr;
-use kube_cel::cel::common::ast::{EntryExpr, Expr};
+use kube_cel::cel::common::ast::operators as op;
+use kube_cel::cel::common::ast::{CallExpr, EntryExpr, Expr, LiteralValue};
 use kube_cel::cel::parser::Parser;
 use std::collections::BTreeSet;
 use std::panic::catch_unwind;
@@ -49,6 +50,19 @@ impl Program {
         Ok(Self { tree, names })
     }
 
+    /// Reads fields of variables as variables of their own, with the name `variable.field`: all fields of a variable, or
+    /// one. So the value of each is found only when it is read.
+    pub(super) fn split_variables(&mut self, variables: &[(&str, Option<&str>)]) {
+        split(&mut self.tree, variables);
+        self.names.clear();
+        collect_names(&self.tree, &mut self.names);
+    }
+
+    /// The variables that the expression reads.
+    pub(super) fn names(&self) -> impl Iterator<Item = &str> {
+        self.names.iter().map(String::as_str)
+    }
+
     /// Whether the expression reads a variable.
     pub(super) fn uses(&self, name: &str) -> bool {
         self.names.contains(name)
@@ -57,6 +71,91 @@ impl Program {
     /// The tree of the expression.
     pub(super) fn tree(&self) -> &IdedExpr {
         &self.tree
+    }
+}
+
+/// See [`Program::split_variables`].
+fn split(tree: &mut IdedExpr, variables: &[(&str, Option<&str>)]) {
+    if let Some(replaced) = split_field(tree, variables) {
+        tree.expr = replaced;
+        return;
+    }
+    match &mut tree.expr {
+        Expr::Call(call) => {
+            let target = call.target.as_deref_mut();
+            let parts = target.into_iter().chain(&mut call.args);
+            parts.for_each(|it| split(it, variables));
+        }
+        Expr::Select(select) => split(&mut select.operand, variables),
+        Expr::List(list) => list.elements.iter_mut().for_each(|it| split(it, variables)),
+        Expr::Map(map) => {
+            for entry in &mut map.entries {
+                if let EntryExpr::MapEntry(entry) = &mut entry.expr {
+                    split(&mut entry.key, variables);
+                    split(&mut entry.value, variables);
+                }
+            }
+        }
+        Expr::Struct(message) => {
+            for entry in &mut message.entries {
+                if let EntryExpr::StructField(field) = &mut entry.expr {
+                    split(&mut field.value, variables);
+                }
+            }
+        }
+        Expr::Comprehension(all) => {
+            let parts = [
+                &mut all.iter_range,
+                &mut all.accu_init,
+                &mut all.loop_cond,
+                &mut all.loop_step,
+                &mut all.result,
+            ];
+            for part in parts {
+                split(part, variables);
+            }
+        }
+        _ => {}
+    }
+}
+
+/// The expression that reads a field of a variable as a variable; `None` if the expression reads no such field.
+fn split_field(tree: &IdedExpr, variables: &[(&str, Option<&str>)]) -> Option<Expr> {
+    let variable = |operand: &IdedExpr, field: &str| {
+        let Expr::Ident(name) = &operand.expr else {
+            return None;
+        };
+        let is_split =
+            |it: &&(&str, Option<&str>)| it.0 == name && it.1.is_none_or(|it| it == field);
+        variables.iter().find(is_split)?;
+        Some(Expr::Ident(format!("{name}.{field}")))
+    };
+    match &tree.expr {
+        Expr::Select(select) => {
+            let name = variable(&select.operand, &select.field)?;
+            // The fields of these variables are always set.
+            Some(if select.test {
+                Expr::Literal(LiteralValue::Boolean(true.into()))
+            } else {
+                name
+            })
+        }
+        Expr::Call(call) if call.func_name == op::OPT_SELECT => {
+            let [operand, key] = call.args.as_slice() else {
+                return None;
+            };
+            let Expr::Literal(LiteralValue::String(field)) = &key.expr else {
+                return None;
+            };
+            let name = variable(operand, field.inner())?;
+            let ident = |expr| IdedExpr { id: 0, expr };
+            Some(Expr::Call(CallExpr {
+                func_name: "of".to_owned(),
+                target: Some(Box::new(ident(Expr::Ident("optional".to_owned())))),
+                args: vec![ident(name)],
+            }))
+        }
+        _ => None,
     }
 }
 
@@ -77,6 +176,13 @@ fn collect_names(tree: &IdedExpr, names: &mut BTreeSet<String>) {
                 if let EntryExpr::MapEntry(entry) = &entry.expr {
                     collect_names(&entry.key, names);
                     collect_names(&entry.value, names);
+                }
+            }
+        }
+        Expr::Struct(message) => {
+            for entry in &message.entries {
+                if let EntryExpr::StructField(field) = &entry.expr {
+                    collect_names(&field.value, names);
                 }
             }
         }

@@ -250,7 +250,7 @@ impl<'a> Validator<'a> {
                 Err(Failure::BudgetExceeded) => {
                     self.stop(self.way.keyed_path(), BUDGET_EXCEEDED.into());
                 }
-                Err(Failure::Error(reason)) => {
+                Err(Failure::Error(reason) | Failure::Unknown(reason)) => {
                     let detail = format!("{reason} evaluating rule: {}", rule.name());
                     self.report(ErrorKind::Invalid, None, detail);
                 }
@@ -305,7 +305,7 @@ impl<'a> Validator<'a> {
             Err(Failure::BudgetExceeded) => Some(
                 "messageExpression evaluation failed due to running out of cost budget, no further validation rules will be run",
             ),
-            Err(Failure::Error(_)) => None,
+            Err(Failure::Error(_) | Failure::Unknown(_)) => None,
         };
         match exceeded {
             Some(exceeded) => (exceeded.to_owned(), true),

@@ -13,6 +13,7 @@ mod defaults;
 mod encoding;
 mod fields;
 mod names;
+mod policy_types;
 mod schemas;
 mod spec;
 mod structural;
@@ -21,3 +22,4 @@ mod warnings;
 
 pub use answer::answer_definition;
 pub(crate) use cel::compile_condition;
+pub(crate) use policy_types::PolicyTypes;

@@ -4,12 +4,13 @@ use super::cel_check;
 use super::cel_types::Type;
 use super::collector::{Collector, is_set, text};
 use super::cost::{Costs, Declared, DeclaredSizes, estimate};
+use super::policy_types::PolicyTypes;
 use super::structural::has_unsupported_keywords;
 use super::versions::field_at;
 use crate::crd::cel_program::Program;
 use crate::crd::node::Node;
+use crate::crd::policy_expression::{PolicyExpression, ResultKind};
 use crate::crd::values::flag_at;
-use kube_cel::cel::common::ast::Expr;
 use lockkeeper_api::field_path::FieldPath;
 use serde_json::Value;
 
@@ -30,21 +31,8 @@ fn has_line_break(text: &str) -> bool {
 ///
 /// The reason if the text is not an expression with a flag as its result.
 pub(crate) fn compile_condition(text: &str) -> Result<(), String> {
-    let program = Program::new(text)?;
-    if program.uses("authorizer") {
-        // The functions of the authorizer have no types here.
-        return Ok(());
-    }
-    let variables = ["object", "oldObject", "request"];
-    let variables = variables.map(|it| (it.to_owned(), Type::Dynamic));
-    let checked = cel_check::check(program.tree(), variables.into())?;
-    let is_field = matches!(program.tree().expr, Expr::Ident(_) | Expr::Select(_));
-    match checked.result {
-        Type::Bool => Ok(()),
-        // The checker knows fewer types than the API server, but fields of objects have none there either.
-        Type::Dynamic if !is_field => Ok(()),
-        _ => Err("must evaluate to bool".to_owned()),
-    }
+    let types = PolicyTypes::new(&["object", "oldObject", "request"]);
+    types.check(&PolicyExpression::new(text)?, &[ResultKind::Bool])
 }
 
 /// Validates the texts of a rule and its path.

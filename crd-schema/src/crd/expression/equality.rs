@@ -1,6 +1,6 @@
 //! Equality and order of values.
 
-use super::value::{Failure, JsonMap, Value, no_overload};
+use super::value::{Failure, JsonMap, Value, error, no_overload};
 use crate::crd::node::{ListType, Node};
 use std::cmp::Ordering;
 
@@ -97,6 +97,21 @@ pub(super) fn find<'a>(map: &Value<'a>, key: &Value<'a>) -> Result<Option<Value<
             Ok(None)
         }
         _ => no_overload(),
+    }
+}
+
+/// The value of a key, as cel-go qualifies a value: a value that has no parts has no keys.
+pub(super) fn qualify<'a>(
+    operand: &Value<'a>,
+    key: &Value<'a>,
+) -> Result<Option<Value<'a>>, Failure> {
+    match operand {
+        Value::JsonMap(_) | Value::Map(_) => find(operand, key),
+        operand if operand.is_list() => error(format!(
+            "unsupported index type '{}' in list",
+            key.type_name()
+        )),
+        _ => Ok(None),
     }
 }
 

@@ -153,7 +153,7 @@ impl<'a> Evaluator<'_, 'a> {
             Value::Optional(inner) => {
                 let found = inner
                     .as_ref()
-                    .map(|it| equality::find(it, &key))
+                    .map(|it| equality::qualify(it, &key))
                     .transpose()?
                     .flatten();
                 if select.test {
@@ -161,7 +161,7 @@ impl<'a> Evaluator<'_, 'a> {
                 }
                 return Ok(Value::optional(found));
             }
-            operand => equality::find(operand, &key)?,
+            operand => equality::qualify(operand, &key)?,
         };
         match found {
             _ if select.test => Ok(Value::Bool(found.is_some())),
@@ -292,6 +292,7 @@ impl<'a> Evaluator<'_, 'a> {
             (_, Err(Failure::CostExceeded)) => Err(Failure::CostExceeded),
             (_, Ok(Value::Bool(flag))) if flag == decisive => Ok(Value::Bool(decisive)),
             (Ok(Value::Bool(_)), Ok(Value::Bool(_))) => Ok(Value::Bool(!decisive)),
+            (_, Err(Failure::Unknown(reason))) => Err(Failure::Unknown(reason)),
             (Err(failure), _) | (_, Err(failure)) => Err(failure),
             _ => no_overload(),
         }

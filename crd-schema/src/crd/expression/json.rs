@@ -85,6 +85,48 @@ impl<'a> Value<'a> {
         }
     }
 
+    /// The value of JSON without a schema, as Go decodes it. The cost is linear in the size of the JSON.
+    pub(in super::super) fn from_untyped(value: &'a Json) -> Self {
+        match value {
+            Json::Null => Self::Null,
+            Json::Bool(flag) => Self::Bool(*flag),
+            Json::Number(number) => match number.as_i64() {
+                Some(integer) => Self::Int(integer),
+                None => Self::Double(number.as_f64().unwrap_or_default()),
+            },
+            Json::String(text) => Self::text(text.as_str()),
+            Json::Array(items) => Self::list(items.iter().map(Self::from_untyped).collect()),
+            Json::Object(fields) => {
+                let entries = fields
+                    .iter()
+                    .map(|(name, value)| (Self::text(name.as_str()), Self::from_untyped(value)));
+                Self::Map(Rc::new(entries.collect()))
+            }
+        }
+    }
+
+    /// The JSON of a value; `None` if it has none.
+    pub(in super::super) fn to_json(&self) -> Option<Json> {
+        Some(match self {
+            Self::Null => Json::Null,
+            Self::Bool(flag) => Json::Bool(*flag),
+            Self::Int(number) => (*number).into(),
+            Self::Uint(number) => (*number).into(),
+            Self::Double(number) => (*number).into(),
+            Self::Text(text) => Json::String(text.to_string()),
+            Self::Map(entries) => {
+                let entries = entries
+                    .iter()
+                    .map(|(key, value)| Some((key.as_text()?.to_owned(), value.to_json()?)));
+                Json::Object(entries.collect::<Option<_>>()?)
+            }
+            Self::List(items) => {
+                Json::Array(items.iter().map(Self::to_json).collect::<Option<_>>()?)
+            }
+            _ => return None,
+        })
+    }
+
     pub(super) fn item_from_json(value: &'a Json, schema: Option<&'a Node>) -> Outcome<'a> {
         match schema {
             Some(schema) => Self::from_json(value, schema, false),

@@ -1,6 +1,6 @@
 //! Operators: arithmetic, comparison, membership and indexing.
 
-use super::equality::{compare, contains, equals, find, has_same_key, unordered};
+use super::equality::{compare, contains, equals, find, has_same_key, qualify, unordered};
 use super::value::{self, Failure, Outcome, Value, error, no_overload};
 use crate::crd::formats::time::{Instant, NANOS_PER_SECOND};
 use crate::crd::node::ListType;
@@ -215,7 +215,10 @@ fn position(key: &Value<'_>) -> Option<i64> {
 
 fn item<'a>(container: &Value<'a>, key: &Value<'a>) -> Result<Option<Value<'a>>, Failure> {
     let Some(at) = position(key) else {
-        return error("unsupported index");
+        return error(match key {
+            Value::Double(_) | Value::Uint(_) => "unsupported index value in list".to_owned(),
+            _ => format!("unsupported index type '{}' in list", key.type_name()),
+        });
     };
     let Ok(at) = usize::try_from(at) else {
         return Ok(None);
@@ -242,7 +245,7 @@ fn index<'a>(container: &Value<'a>, key: &Value<'a>) -> Outcome<'a> {
     let found = if is_list {
         item(container, key)?
     } else {
-        find(container, key)?
+        qualify(container, key)?
     };
     if let Some(value) = found {
         Ok(value)
@@ -269,7 +272,7 @@ pub(super) fn optional_index<'a>(container: &Value<'a>, key: &Value<'a>) -> Outc
     let found = if is_list {
         item(container, key)?
     } else {
-        find(container, key)?
+        qualify(container, key)?
     };
     Ok(Value::optional(found))
 }

@@ -32,6 +32,14 @@ impl Default for Budget {
 }
 
 impl Budget {
+    /// A budget with another cost limit.
+    pub(in super::super) fn with_limit(remaining: u64) -> Self {
+        Self {
+            remaining,
+            ..Self::default()
+        }
+    }
+
     /// Begins an evaluation.
     pub(super) fn begin(&mut self) {
         self.used = 0;

@@ -17,6 +17,8 @@ pub(in super::super) enum Failure {
     BudgetExceeded,
     /// An error of the expression, in the words of cel-go.
     Error(String),
+    /// A value that is not known offline, with the reason.
+    Unknown(String),
 }
 
 /// The result of an evaluation.

@@ -1,0 +1,116 @@
+//! The admission policies of a cluster, with their parameters and Namespaces.
+
+use super::admission_policies::add_object;
+use super::cluster_list::{self, ListError};
+use super::existing_objects::ExistingState;
+use kube::Client;
+use lockkeeper_check::{ListTarget, PolicySet, Resource};
+use serde_json::Value;
+
+const GROUP_VERSION: &str = "admissionregistration.k8s.io/v1";
+
+const KINDS: [ListTarget<'static>; 3] = [
+    ListTarget {
+        version: GROUP_VERSION,
+        kind: "ValidatingAdmissionPolicy",
+        plural: "validatingadmissionpolicies",
+    },
+    ListTarget {
+        version: GROUP_VERSION,
+        kind: "ValidatingAdmissionPolicyBinding",
+        plural: "validatingadmissionpolicybindings",
+    },
+    ListTarget {
+        version: "v1",
+        kind: "Namespace",
+        plural: "namespaces",
+    },
+];
+
+/// Lists the policies of the cluster, and the parameters of these and of other objects. Kinds that may not be listed are
+/// reported as unreadable. At most one page of objects that are not kept is in memory.
+pub(super) async fn list(
+    client: &Client,
+    others: &[Value],
+    state: &mut ExistingState,
+) -> Result<(), ListError> {
+    let mut policies = PolicySet::default();
+    for target in KINDS {
+        let listed = cluster_list::for_each_object(client, &target, |object| {
+            add_object(&mut policies, &object);
+        });
+        if let Err(error) = listed.await {
+            let kind = cluster_list::unreadable_kind(&target, error)?;
+            state.unreadable.push(kind);
+        }
+    }
+    let mut kinds = policies.param_kinds();
+    let mut set = PolicySet::default();
+    others.iter().for_each(|it| set.add(it));
+    kinds.extend(set.param_kinds());
+    for (version, kind) in kinds {
+        let defined = state.definitions.plural(&version, &kind);
+        let plural = defined.map_or_else(|| Resource::plural_of(&kind), str::to_owned);
+        let target = ListTarget {
+            version: &version,
+            kind: &kind,
+            plural: &plural,
+        };
+        let listed = cluster_list::for_each_object(client, &target, |object| {
+            policies.add_param(&object);
+        });
+        match listed.await {
+            Ok(_) => policies.set_complete_kind(&version, &kind),
+            Err(error) => {
+                let kind = cluster_list::unreadable_kind(&target, error)?;
+                state.unreadable.push(kind);
+            }
+        }
+    }
+    state.policies = policies;
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::cluster_list::tests::{fake_api_server, serve_responses, status};
+    use super::super::existing_objects::ExistingState;
+    use super::list;
+    use serde_json::json;
+
+    const POLICIES: &str = "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicies";
+
+    #[tokio::test]
+    async fn list_adds_policies_and_their_parameters() {
+        let policy = json!({
+            "metadata": {"name": "small"},
+            "spec": {"paramKind": {"apiVersion": "v1", "kind": "ConfigMap"}},
+        });
+        let (client, requests) = fake_api_server(&[(POLICIES, vec![vec![policy]])]);
+        let mut state = ExistingState::default();
+        list(&client, &[], &mut state).await.unwrap();
+        assert!(!state.policies.is_empty());
+        assert!(state.unreadable.is_empty());
+        let requests = requests.lock().unwrap();
+        assert!(
+            requests
+                .iter()
+                .any(|it| it.starts_with("/api/v1/configmaps"))
+        );
+    }
+
+    #[tokio::test]
+    async fn list_without_rights_reports_the_kinds() {
+        let (client, _) = serve_responses(|_, _| (403, status(403, "forbidden")));
+        let mut state = ExistingState::default();
+        list(&client, &[], &mut state).await.unwrap();
+        assert!(state.policies.is_empty());
+        let names: Vec<&str> = state.unreadable.iter().map(|it| &*it.name).collect();
+        let expected = [
+            "validatingadmissionpolicies (admissionregistration.k8s.io/v1)",
+            "validatingadmissionpolicybindings (admissionregistration.k8s.io/v1)",
+            "namespaces (v1)",
+        ];
+        assert_eq!(names, expected);
+    }
+}

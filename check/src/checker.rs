@@ -284,12 +284,10 @@ impl Checker {
         context: &Context<'_>,
     ) -> Option<KindCheckResult> {
         let check = |object: Value, old: Option<&Value>| {
-            let admitted = (!self.admission.are_empty()).then(|| object.clone());
-            let mut result = self.kinds.check(object, old, identity, context);
-            if let (Some(result), Some(object)) = (&mut result, admitted) {
-                self.add_policy_findings(&object, old, identity, result, context);
+            if self.admission.are_empty() || !self.selection.includes(policy_rule::ID) {
+                return self.kinds.check(object, old, identity, context);
             }
-            result
+            self.check_with_policies(&object, old, identity, context)
         };
         let Some((last, others)) = self.old_objects.find(&object).split_last() else {
             return check(object, None);
@@ -303,21 +301,42 @@ impl Checker {
         check(object, Some(last))
     }
 
-    /// Adds the findings of admission policies, which the API server evaluates after the validation of the object.
-    fn add_policy_findings(
+    /// Checks an object as the API server does with admission policies: those that mutate it, the validation of the object,
+    /// and those that validate it.
+    fn check_with_policies(
         &self,
         object: &Value,
         old: Option<&Value>,
         identity: &Identity,
-        result: &mut KindCheckResult,
         context: &Context<'_>,
-    ) {
-        let is_configured =
-            self.severity(policy_rule::ID, policy_rule::ACTION, &identity.namespace);
-        if is_configured.is_some() && result.is_valid() {
-            let found = self.admission.findings(&self.kinds, (object, old), context);
-            result.findings.extend(found);
+    ) -> Option<KindCheckResult> {
+        let check = |object: &Value| self.kinds.check(object.clone(), old, identity, context);
+        let mut result = check(object);
+        if result.as_ref().is_some_and(|it| !it.is_decodable()) {
+            return result;
         }
+        let (mutated, mut found) = self.admission.mutate(&self.kinds, (object, old), context);
+        if let Some(mutated) = &mutated {
+            let unknown = result.map(KindCheckResult::into_unknown_fields);
+            result = check(mutated);
+            found.extend(unknown.unwrap_or_default());
+        }
+        if result.as_ref().is_none_or(KindCheckResult::is_valid) {
+            let admitted = mutated.as_ref().unwrap_or(object);
+            let admission = &self.admission;
+            found.extend(admission.validate(&self.kinds, (admitted, old), object, context));
+        }
+        let severity = self.severity(policy_rule::ID, policy_rule::ACTION, &identity.namespace);
+        if severity.is_none() {
+            found.retain(|(_, it)| it.rule != policy_rule::ID);
+        }
+        match &mut result {
+            Some(result) => result.findings.extend(found),
+            // A kind that is not checked otherwise.
+            None if found.is_empty() => {}
+            None => result = Some(KindCheckResult::partial(found)),
+        }
+        result
     }
 
     /// The error about a kind that is not checked.

@@ -15,7 +15,10 @@ mod schema_location;
 mod set;
 mod suggestions;
 
-pub(crate) use admitted::{Admitted, admitted_built_in, admitted_custom_resource};
+pub(crate) use admitted::{
+    Admitted, Mutable, admitted_built_in, admitted_custom_resource, mutable_built_in,
+    mutable_custom_resource,
+};
 pub(crate) use built_in::check_built_in;
 pub(crate) use built_in_change::is_whole;
 pub(crate) use custom_resource::check_custom_resource;

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Writes kinds.txt: the kinds of Kubernetes, with the releases that have them
-# and the fields of their types.
+# and the fields of their types; and merge.txt: how their lists are merged.
 #
 # The fields come from the Go types that the API server decodes into, by
 # reflection: the OpenAPI document lacks which fields are pointers, and which
@@ -23,3 +23,12 @@ trap 'rm -f "$table"' EXIT
   GOTOOLCHAIN=local go run "$here/table.go"
 } >"$table"
 cat "$table" >"$here/kinds.txt"
+
+client=$(go list -m -f '{{.Dir}}' k8s.io/client-go)
+{
+  printf '# How lists and maps of Kubernetes %s are merged. Written by generate.sh.\n' "$version"
+  printf '# TYPE FIELD RELATION: set, atomic, or the keys of the items; a dot is the type itself\n'
+  printf '# All other lists are atomic, all other maps are merged.\n'
+  GOTOOLCHAIN=local go run "$here/merge.go" <"$client/applyconfigurations/internal/internal.go"
+} >"$table"
+cat "$table" >"$here/merge.txt"

@@ -1,7 +1,8 @@
 //! Admission policies of Kubernetes, evaluated as the API server evaluates them.
 //!
-//! A [`PolicySet`] has policies, bindings, parameters and namespaces. [`PolicySet::validate`] gives the decisions of the
-//! `ValidatingAdmissionPolicy` objects about a request. The semantics are those of
+//! A [`PolicySet`] has policies, bindings, parameters and namespaces. [`PolicySet::mutate`] applies the
+//! `MutatingAdmissionPolicy` objects to the object of a request, and [`PolicySet::validate`] gives the decisions of the
+//! `ValidatingAdmissionPolicy` objects about it. The semantics are those of
 //! `k8s.io/apiserver/pkg/admission/plugin/policy` 1.37. What a decision needs but the set does not have, such as the user
 //! of the request, makes it [undecided](Outcome::Undecided), unless the result is the same for every value.
 //!
@@ -33,7 +34,10 @@
 mod binding;
 mod decision;
 mod frame;
+mod known_objects;
 mod match_resources;
+mod merge;
+mod mutating;
 mod params;
 mod policy_set;
 mod request;
@@ -42,7 +46,9 @@ mod selector;
 mod tests;
 mod validating;
 
-pub use decision::{Actions, Decision, Missing, Outcome};
-pub use policy_set::PolicySet;
+pub use decision::{Actions, Decision, Missing, Outcome, PolicyKind};
+pub use merge::MergeTypes;
+pub(crate) use mutating::compile_mutating_policy;
+pub use policy_set::{Mutated, MutationKind, PolicySet};
 pub use request::{AdmissionRequest, Conversion, Resource, UserInfo};
 pub(crate) use validating::compile_validating_policy;

@@ -21,6 +21,7 @@ mod envelope;
 mod fields;
 mod kind;
 mod lifecycle;
+mod merge_types;
 mod prepare;
 mod problem;
 mod scalars;
@@ -30,4 +31,5 @@ mod validation;
 
 pub use kind::BuiltInKind;
 pub use lifecycle::Release;
+pub(crate) use merge_types::{BuiltInType, Relation};
 pub use problem::Problem;

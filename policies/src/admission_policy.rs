@@ -1,10 +1,10 @@
-//! Rule SC008: objects that an admission policy of Kubernetes denies. `lockkeeper check` evaluates the policies.
+//! Rule SC008: objects that admission policies of Kubernetes deny. `lockkeeper check` evaluates the policies.
 
 use crate::finding::{ErrorKind, Finding};
 use crate::rule_info::{Layer, Operation, RuleInfo};
 use lockkeeper_api::config::Action;
 use lockkeeper_api::field_path::FieldPath;
-use lockkeeper_crd_schema::admission_policy::{Actions, Decision, Missing, Outcome};
+use lockkeeper_crd_schema::admission_policy::{Actions, Decision, Missing, Outcome, PolicyKind};
 use serde_json::Value;
 use std::borrow::Cow;
 
@@ -35,18 +35,27 @@ pub(crate) fn info() -> RuleInfo {
 #[must_use]
 pub fn finding(decision: Decision, object: &Value) -> (Finding, bool) {
     let Decision {
+        kind: policy_kind,
         policy,
         binding,
         outcome,
         field,
     } = decision;
-    let name = match &binding {
-        Some(binding) => format!("ValidatingAdmissionPolicy '{policy}' with binding '{binding}'"),
-        None => format!("ValidatingAdmissionPolicy '{policy}'"),
+    let kind_name = match policy_kind {
+        PolicyKind::Validating => "ValidatingAdmissionPolicy",
+        PolicyKind::Mutating => "MutatingAdmissionPolicy",
     };
+    let binding = binding.map_or_else(String::new, |it| format!(" with binding '{it}'"));
+    let name = format!("{kind_name} '{policy}'{binding}");
     let (is_rejected, kind, detail) = match outcome {
         Outcome::Denied { message, actions } => {
-            let detail = denial(&name, &message, actions);
+            let detail = match policy_kind {
+                PolicyKind::Validating => denial(&name, &message, actions),
+                // The API server names the kind of validating policies only.
+                PolicyKind::Mutating => {
+                    format!("policy '{policy}'{binding} denied request: {message}")
+                }
+            };
             (actions.is_denied, ErrorKind::Forbidden, detail)
         }
         Outcome::Undecided(missing) => {
@@ -84,6 +93,7 @@ fn remedy(missing: &Missing) -> &'static str {
     match missing {
         Missing::User => "name it with --user",
         Missing::Rights | Missing::Version(_) => "only the API server has it",
+        Missing::Schema => "give its definition with --crds",
         Missing::Namespace(_) | Missing::Params(_) => "add it to the files, or to --world",
     }
 }

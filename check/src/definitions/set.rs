@@ -208,15 +208,18 @@ impl Definition {
             .map_err(String::as_str)
     }
 
+    /// The schema of a version as it is written.
+    pub(super) fn openapi_schema(&self, version: &Version) -> Option<&Value> {
+        let versions = self.value.pointer("/spec/versions")?.as_array()?;
+        let found = versions
+            .iter()
+            .find(|it| it["name"] == version.name.as_str())?;
+        found.pointer("/schema/openAPIV3Schema")
+    }
+
     /// The schema of a version for corrections; `None` if it does not compile in this form.
     pub(super) fn structure<'a>(&'a self, version: &'a Version) -> Option<&'a StructuralSchema> {
-        let compile = || {
-            let versions = self.value.pointer("/spec/versions")?.as_array()?;
-            let found = versions
-                .iter()
-                .find(|it| it["name"] == version.name.as_str())?;
-            StructuralSchema::new(found.pointer("/schema/openAPIV3Schema")?).ok()
-        };
+        let compile = || StructuralSchema::new(self.openapi_schema(version)?).ok();
         version.structure.get_or_init(compile).as_ref()
     }
 }

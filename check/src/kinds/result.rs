@@ -35,6 +35,18 @@ impl KindCheckResult {
         Self::partial(self.findings)
     }
 
+    /// Whether the object has the types of its kind.
+    pub fn is_decodable(&self) -> bool {
+        let mut findings = self.findings.iter();
+        findings.all(|(_, it)| it.rule != decode_error::ID)
+    }
+
+    /// The findings about unknown fields.
+    pub fn into_unknown_fields(mut self) -> Findings {
+        self.findings.retain(|(_, it)| it.rule == UNKNOWN);
+        self.findings
+    }
+
     /// Whether no schema or decoder rejects the object.
     pub fn is_valid(&self) -> bool {
         let by_schema = [

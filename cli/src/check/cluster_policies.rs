@@ -9,7 +9,7 @@ use serde_json::Value;
 
 const GROUP_VERSION: &str = "admissionregistration.k8s.io/v1";
 
-const KINDS: [ListTarget<'static>; 3] = [
+const KINDS: [ListTarget<'static>; 5] = [
     ListTarget {
         version: GROUP_VERSION,
         kind: "ValidatingAdmissionPolicy",
@@ -19,6 +19,16 @@ const KINDS: [ListTarget<'static>; 3] = [
         version: GROUP_VERSION,
         kind: "ValidatingAdmissionPolicyBinding",
         plural: "validatingadmissionpolicybindings",
+    },
+    ListTarget {
+        version: GROUP_VERSION,
+        kind: "MutatingAdmissionPolicy",
+        plural: "mutatingadmissionpolicies",
+    },
+    ListTarget {
+        version: GROUP_VERSION,
+        kind: "MutatingAdmissionPolicyBinding",
+        plural: "mutatingadmissionpolicybindings",
     },
     ListTarget {
         version: "v1",
@@ -109,6 +119,8 @@ mod tests {
         let expected = [
             "validatingadmissionpolicies (admissionregistration.k8s.io/v1)",
             "validatingadmissionpolicybindings (admissionregistration.k8s.io/v1)",
+            "mutatingadmissionpolicies (admissionregistration.k8s.io/v1)",
+            "mutatingadmissionpolicybindings (admissionregistration.k8s.io/v1)",
             "namespaces (v1)",
         ];
         assert_eq!(names, expected);

@@ -5,6 +5,8 @@ use std::fmt;
 /// What one binding of a policy decides. A request that the policy permits has no decision.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Decision {
+    /// The kind of the policy.
+    pub kind: PolicyKind,
     /// The name of the policy.
     pub policy: String,
     /// The name of the binding; `None` if the policy itself cannot be used.
@@ -13,6 +15,15 @@ pub struct Decision {
     pub outcome: Outcome,
     /// The field of the object that the expression reads, if it is only one: the names on the way.
     pub field: Vec<String>,
+}
+
+/// The kind of a policy.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PolicyKind {
+    /// `ValidatingAdmissionPolicy`.
+    Validating,
+    /// `MutatingAdmissionPolicy`.
+    Mutating,
 }
 
 /// The result of a policy.
@@ -44,6 +55,8 @@ pub enum Missing {
     Params(String),
     /// The object in another version of its kind.
     Version(String),
+    /// The schema of the kind, by which partial objects are applied.
+    Schema,
 }
 
 impl fmt::Display for Missing {
@@ -54,6 +67,7 @@ impl fmt::Display for Missing {
             Self::Namespace(name) => write!(f, "the Namespace {name}"),
             Self::Params(what) => write!(f, "the parameters ({what})"),
             Self::Version(version) => write!(f, "the object in version {version}"),
+            Self::Schema => f.write_str("the schema of the kind"),
         }
     }
 }

@@ -48,6 +48,14 @@ impl ParamKind {
         })
     }
 
+    /// The kind with a version and name.
+    pub(super) fn named(api_version: &str, kind: &str) -> Self {
+        Self {
+            api_version: api_version.to_owned(),
+            kind: kind.to_owned(),
+        }
+    }
+
     fn of_object(object: &Value) -> Option<Self> {
         Self::new(Some(object))
     }

@@ -5,6 +5,7 @@
 //! not validated.
 
 mod addresses;
+mod admission_policies;
 mod autoscaling;
 mod causes;
 mod entry;

@@ -24,7 +24,7 @@ mod times;
 mod urls;
 mod value;
 
-pub(super) use evaluate::{evaluate, qualified_name};
+pub(super) use evaluate::{evaluate, is_object_type, qualified_name};
 pub(super) use json::unescaped;
 pub(super) use named_formats::is_named_format;
 pub(super) use scope::{Budget, Scope};

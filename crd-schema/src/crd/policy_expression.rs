@@ -3,7 +3,7 @@
 use super::cel_program::Program;
 use super::expression::{Budget, Failure, Scope, Value, evaluate};
 use kube_cel::cel::IdedExpr;
-use kube_cel::cel::common::ast::Expr;
+use kube_cel::cel::common::ast::{EntryExpr, Expr, IdedEntryExpr, StructFieldExpr};
 use serde_json::Value as Json;
 use std::collections::BTreeSet;
 
@@ -23,6 +23,10 @@ pub(crate) enum ResultKind {
     Bool,
     Text,
     Null,
+    /// A part of an object to apply.
+    Object,
+    /// A JSON patch.
+    Patches,
 }
 
 impl ResultKind {
@@ -32,6 +36,8 @@ impl ResultKind {
             Self::Bool => "bool",
             Self::Text => "string",
             Self::Null => "null_type",
+            Self::Object => "Object",
+            Self::Patches => "list(JSONPatch)",
         }
     }
 }
@@ -73,6 +79,12 @@ impl PolicyExpression {
         found.iter().filter(|it| !is_above(it)).cloned().collect()
     }
 
+    /// The first field whose object is written with the name of another type, such as
+    /// `Object.spec{selector: Object.spec.other{}}`: the name and the expected one.
+    pub(crate) fn mismatched_type(&self) -> Option<(String, String)> {
+        mismatched(self.program.tree())
+    }
+
     pub(super) fn program(&self) -> &Program {
         &self.program
     }
@@ -87,6 +99,49 @@ fn chain(tree: &IdedExpr) -> Option<Vec<&str>> {
             fields.push(&select.field);
             Some(fields)
         }
+        _ => None,
+    }
+}
+
+/// See [`PolicyExpression::mismatched_type`].
+fn mismatched(tree: &IdedExpr) -> Option<(String, String)> {
+    let parts: Vec<&IdedExpr> = match &tree.expr {
+        Expr::Struct(message) => {
+            for field in message.entries.iter().filter_map(field_of) {
+                let name = format!("{}.{}", message.type_name, field.field);
+                let found = constructed(&field.value).filter(|it| **it != name);
+                if let Some(found) = found.filter(|_| message.type_name != "JSONPatch") {
+                    return Some((found.clone(), name));
+                }
+            }
+            let fields = message.entries.iter().filter_map(field_of);
+            fields.map(|it| &it.value).collect()
+        }
+        Expr::List(list) => list.elements.iter().collect(),
+        Expr::Call(call) => call
+            .target
+            .as_deref()
+            .into_iter()
+            .chain(&call.args)
+            .collect(),
+        Expr::Comprehension(all) => vec![&all.iter_range, &all.loop_step, &all.result],
+        _ => Vec::new(),
+    };
+    parts.into_iter().find_map(mismatched)
+}
+
+fn field_of(entry: &IdedEntryExpr) -> Option<&StructFieldExpr> {
+    match &entry.expr {
+        EntryExpr::StructField(field) => Some(field),
+        EntryExpr::MapEntry(_) => None,
+    }
+}
+
+/// The name of the type that an expression, or the first item of its list, constructs.
+fn constructed(tree: &IdedExpr) -> Option<&String> {
+    match &tree.expr {
+        Expr::Struct(message) => Some(&message.type_name),
+        Expr::List(list) => list.elements.first().and_then(constructed),
         _ => None,
     }
 }

@@ -39,23 +39,34 @@ struct Case {
     #[serde(default)]
     old: Value,
     user: Option<String>,
+    /// The mutations of a mutating policy with the same binding.
+    #[serde(default)]
+    mutations: Vec<Value>,
+    #[serde(default)]
+    reinvocation: Option<String>,
+    /// The fields that make the object invalid.
+    #[serde(default)]
+    fields: Vec<String>,
 }
 
 /// The objects of a case.
 struct Objects {
     name: String,
-    policy: Value,
-    binding: Value,
+    policies: Vec<Value>,
+    bindings: Vec<Value>,
     params: Vec<Value>,
     object: Value,
     old: Option<Value>,
     user: Option<String>,
+    fields: Vec<String>,
 }
 
 /// An answer: the denials, of which the API server gives only the first, and the warnings.
 #[derive(Debug, PartialEq)]
 struct Answer {
     is_accepted: bool,
+    /// Those of the invalid fields that the API server reports, or that `check` reports and no others.
+    fields: BTreeSet<String>,
     denials: BTreeSet<String>,
     warnings: BTreeSet<String>,
 }
@@ -74,6 +85,8 @@ fn answers_are_the_same(stage: &mut Fixture, _: Protocol) {
         // The API server gives the first denial only.
         let is_same = expected.is_accepted == found.is_accepted
             && expected.denials.is_subset(&found.denials)
+            && expected.fields == found.fields
+            && expected.fields.len() == case.fields.len()
             && expected.warnings == found.warnings;
         if !is_same {
             differences.push(format!("{}:\n  {expected:?}\n  {found:?}", case.name));
@@ -108,6 +121,22 @@ fn objects((number, case): (usize, Case)) -> Objects {
         "apiVersion": GROUP_VERSION, "kind": "ValidatingAdmissionPolicyBinding", "metadata": {"name": label},
         "spec": merged(only_case, &case.binding),
     });
+    let (mut policies, mut bindings) = (vec![policy], vec![binding]);
+    if !case.mutations.is_empty() {
+        let constraints = json!({"resourceRules": [
+            {"apiGroups": ["*"], "apiVersions": ["*"], "operations": ["CREATE", "UPDATE"], "resources": ["*"]},
+        ]});
+        let reinvocation = case.reinvocation.as_deref().unwrap_or("Never");
+        policies.push(json!({
+            "apiVersion": GROUP_VERSION, "kind": "MutatingAdmissionPolicy", "metadata": {"name": label},
+            "spec": {"matchConstraints": constraints, "mutations": case.mutations, "reinvocationPolicy": reinvocation},
+        }));
+        let resources = bindings[0]["spec"]["matchResources"].clone();
+        bindings.push(json!({
+            "apiVersion": GROUP_VERSION, "kind": "MutatingAdmissionPolicyBinding", "metadata": {"name": label},
+            "spec": {"policyName": label, "matchResources": resources},
+        }));
+    }
     let base = if case.object["kind"].is_null() {
         deployment()
     } else {
@@ -123,12 +152,13 @@ fn objects((number, case): (usize, Case)) -> Objects {
     };
     Objects {
         name: case.name,
-        policy,
-        binding,
+        policies,
+        bindings,
         params: case.params,
         object: labelled(&case.object),
         old: (!case.old.is_null()).then(|| labelled(&case.old)),
         user: case.user,
+        fields: case.fields,
     }
 }
 
@@ -203,6 +233,11 @@ fn sentinel() -> Objects {
         object: Value::Null,
         old: Value::Null,
         user: None,
+        mutations: vec![json!({
+            "patchType": "JSONPatch", "jsonPatch": {"expression": "[JSONPatch{op: 'test', path: '/kind', value: 'None'}]"},
+        })],
+        reinvocation: None,
+        fields: Vec::new(),
     };
     objects((usize::MAX, case))
 }
@@ -223,8 +258,8 @@ fn install(kubectl: &Kubectl, cases: &[Objects]) {
     kubectl
         .apply(&list(params.chain(olds)), &[])
         .expect_accepted();
-    let policies = all().map(|it| &it.policy);
-    let bindings = all().map(|it| &it.binding);
+    let policies = all().flat_map(|it| &it.policies);
+    let bindings = all().flat_map(|it| &it.bindings);
     kubectl
         .apply(&list(policies.chain(bindings)), &[])
         .expect_accepted();
@@ -241,7 +276,7 @@ fn install(kubectl: &Kubectl, cases: &[Objects]) {
 fn remove(kubectl: &Kubectl, cases: &[Objects]) {
     let sentinel = sentinel();
     let policies = cases.iter().chain([&sentinel]);
-    let policies = policies.flat_map(|it| [&it.binding, &it.policy]);
+    let policies = policies.flat_map(|it| it.bindings.iter().chain(&it.policies));
     let flags = ["delete", "--wait=false", "--ignore-not-found", "-f", "-"];
     kubectl
         .with_input(&flags, &list(policies))
@@ -279,7 +314,9 @@ fn api_answer(kubectl: &Kubectl, case: &Objects) -> Answer {
     let mut arguments = vec![verb, "--dry-run=server", "-f", "-"];
     arguments.extend(user.iter().map(String::as_str));
     let answer = kubectl.with_input(&arguments, &case.object.to_string());
-    let denial = answer.stderr.find("ValidatingAdmissionPolicy 'policy-");
+    let starts = ["ValidatingAdmissionPolicy 'policy-", "policy 'policy-"];
+    let denial = starts.iter().find_map(|it| answer.stderr.find(it));
+    let is_reported = |field: &&String| answer.stderr.contains(&format!("{field}: "));
     let is_accepted = answer.code == Some(0);
     let warnings = answer
         .stderr
@@ -287,6 +324,7 @@ fn api_answer(kubectl: &Kubectl, case: &Objects) -> Answer {
         .filter_map(|it| it.strip_prefix("Warning: "));
     Answer {
         is_accepted,
+        fields: case.fields.iter().filter(is_reported).cloned().collect(),
         denials: denial
             .filter(|_| !is_accepted)
             .map(|at| answer.stderr[at..].trim().to_owned())
@@ -306,7 +344,7 @@ fn check_answer(folder: &TempDir, case: &Objects) -> Answer {
     let mut arguments = ["check", "--output", "json", "--select", "SC", "--closed"]
         .map(str::to_owned)
         .to_vec();
-    let policies = list([&case.policy, &case.binding]);
+    let policies = list(case.policies.iter().chain(&case.bindings));
     arguments.extend(["--policies".to_owned(), path("policies.json", policies)]);
     let existing = list(world.iter().chain(&case.params));
     arguments.extend(["--world".to_owned(), path("world.json", existing)]);
@@ -337,7 +375,11 @@ fn check_answer(folder: &TempDir, case: &Objects) -> Answer {
     let denials = by_policies("error");
     let warnings =
         by_policies("warning").filter(|it| !it.contains("writes this to the audit log only"));
+    let invalid = findings.iter().filter(|it| it["rule"] != "SC008");
     Answer {
+        fields: invalid
+            .map(|it| it["field"].as_str().unwrap().to_owned())
+            .collect(),
         is_accepted: output.status.code() == Some(0),
         denials: denials.map(str::to_owned).collect(),
         warnings: warnings.map(str::to_owned).collect(),

@@ -3,7 +3,8 @@
 use super::causes::Causes;
 use super::metadata::{self, MetaRules};
 use super::{
-    autoscaling, networking, pods, policies, service, storage, volume_claims, webhooks, workloads,
+    admission_policies, autoscaling, networking, pods, policies, service, storage, volume_claims,
+    webhooks, workloads,
 };
 use crate::finding::Finding;
 use serde_json::Value;
@@ -79,7 +80,12 @@ fn meta_rules(group: &str, kind: &str) -> Option<MetaRules> {
         ("scheduling.k8s.io", "PriorityClass") => cluster,
         (
             "admissionregistration.k8s.io",
-            "ValidatingWebhookConfiguration" | "MutatingWebhookConfiguration",
+            "ValidatingWebhookConfiguration"
+            | "MutatingWebhookConfiguration"
+            | "ValidatingAdmissionPolicy"
+            | "ValidatingAdmissionPolicyBinding"
+            | "MutatingAdmissionPolicy"
+            | "MutatingAdmissionPolicyBinding",
         ) => MetaRules {
             checks_finalizers: false,
             ..cluster
@@ -115,6 +121,14 @@ fn validate_kind(group: &str, kind: &str, object: &Value, old: Option<&Value>, o
         (_, "PriorityClass") => policies::validate_priority_class(object, old, out),
         (_, "ValidatingWebhookConfiguration") => webhooks::validate(object, old, false, out),
         (_, "MutatingWebhookConfiguration") => webhooks::validate(object, old, true, out),
+        (_, "ValidatingAdmissionPolicy") => admission_policies::validate_validating(object, out),
+        (_, "MutatingAdmissionPolicy") => admission_policies::validate_mutating(object, out),
+        (_, "ValidatingAdmissionPolicyBinding") => {
+            admission_policies::validate_binding(object, false, out);
+        }
+        (_, "MutatingAdmissionPolicyBinding") => {
+            admission_policies::validate_binding(object, true, out);
+        }
         _ => {}
     }
 }

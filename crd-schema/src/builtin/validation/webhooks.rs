@@ -4,7 +4,7 @@ use super::causes::{Below, Causes};
 use super::fields::{integer, is_equal, list, optional_text, text, text_or, texts, value};
 use super::labels::{LabelValues, is_valid_selector, validate_selector};
 use super::webhook_clients::validate_client;
-use crate::crd::names;
+use crate::crd::{compile_condition, names};
 use lockkeeper_api::field_path::FieldPath;
 use serde_json::Value;
 use std::collections::BTreeSet;
@@ -95,7 +95,7 @@ pub(super) fn validate(object: &Value, old: Option<&Value>, is_mutating: bool, o
             out,
         );
         if !stored.has_conditions_of(hooks) {
-            match_conditions(hook, &path.child("matchConditions"), out);
+            match_conditions(hook, compile_condition, &path.child("matchConditions"), out);
         }
         review_versions(hook, stored.has_known_versions(), &path, out);
         if requires_unique && !name.is_empty() && !seen.insert(name) {
@@ -152,7 +152,7 @@ fn policies(
 }
 
 /// Validates a rule with operations.
-fn validate_rule(rule: &Value, path: &FieldPath, out: &mut Causes) {
+pub(super) fn validate_rule(rule: &Value, path: &FieldPath, out: &mut Causes) {
     for key in ["operations", "apiGroups", "apiVersions"] {
         let all = texts(rule, key);
         let path = path.child(key);
@@ -231,7 +231,13 @@ fn review_versions(hook: &Value, requires_known: bool, path: &FieldPath, out: &m
     }
 }
 
-fn match_conditions(hook: &Value, path: &FieldPath, out: &mut Causes) {
+/// Validates the match conditions of a webhook or a policy.
+pub(super) fn match_conditions(
+    hook: &Value,
+    compile: fn(&str) -> Result<(), String>,
+    path: &FieldPath,
+    out: &mut Causes,
+) {
     let conditions = list(hook, "matchConditions");
     if conditions.len() > 64 {
         out.too_many(path.clone(), conditions.len(), 64);
@@ -243,7 +249,7 @@ fn match_conditions(hook: &Value, path: &FieldPath, out: &mut Causes) {
         let field = path.child("expression");
         if expression.is_empty() {
             out.required(field, "");
-        } else if let Err(reason) = crate::crd::compile_condition(expression) {
+        } else if let Err(reason) = compile(expression) {
             out.invalid(field, reason);
         }
         let name = text(condition, "name");

@@ -3,7 +3,7 @@
 use super::cel_functions;
 use super::cel_overloads::{Overload, overloads};
 use super::cel_types::{Type, is_type_name};
-use crate::crd::expression::qualified_name;
+use crate::crd::expression::{is_object_type, qualified_name};
 use crate::crd::formats::time;
 use crate::crd::go_regex;
 use kube_cel::cel::IdedExpr;
@@ -28,7 +28,15 @@ const TYPES: [&str; 10] = [
 ];
 
 /// Prefixes of functions.
-const NAMESPACES: [&str; 6] = ["format", "ip", "lists", "optional", "sets", "strings"];
+const NAMESPACES: [&str; 7] = [
+    "format",
+    "ip",
+    "jsonpatch",
+    "lists",
+    "optional",
+    "sets",
+    "strings",
+];
 
 /// A resolved call.
 #[derive(Debug)]
@@ -70,7 +78,28 @@ pub(super) fn check<'a>(
     tree: &IdedExpr,
     variables: Vec<(String, Type<'a>)>,
 ) -> Result<Checked<'a>, String> {
+    check_with(tree, variables, false)
+}
+
+/// Like [`check`], for an expression that may construct objects and patches.
+///
+/// # Errors
+///
+/// The reason if the expression has no type.
+pub(super) fn check_mutation<'a>(
+    tree: &IdedExpr,
+    variables: Vec<(String, Type<'a>)>,
+) -> Result<Checked<'a>, String> {
+    check_with(tree, variables, true)
+}
+
+fn check_with<'a>(
+    tree: &IdedExpr,
+    variables: Vec<(String, Type<'a>)>,
+    has_patch_types: bool,
+) -> Result<Checked<'a>, String> {
     let mut checker = Checker {
+        has_patch_types,
         variables,
         kinds: BTreeMap::new(),
         calls: BTreeMap::new(),
@@ -85,6 +114,8 @@ pub(super) fn check<'a>(
 
 /// The variables of an expression, the innermost last, and what is known about its parts.
 struct Checker<'a> {
+    /// Whether the expression may construct objects and patches.
+    has_patch_types: bool,
     variables: Vec<(String, Type<'a>)>,
     kinds: BTreeMap<*const IdedExpr, Type<'a>>,
     calls: BTreeMap<*const IdedExpr, Call>,
@@ -156,8 +187,25 @@ impl<'a> Checker<'a> {
         }
     }
 
-    /// A time or duration that is written with its fields.
+    /// A part of an object, or an operation of a JSON patch.
+    fn object(&mut self, message: &StructExpr) -> Inferred<'a> {
+        for entry in &message.entries {
+            if let EntryExpr::StructField(field) = &entry.expr {
+                self.kind(&field.value)?;
+            }
+        }
+        Ok(match message.type_name.as_str() {
+            "Object" => Type::Library("Object"),
+            "JSONPatch" => Type::Library("JSONPatch"),
+            _ => Type::Dynamic,
+        })
+    }
+
+    /// A value that is written with its fields.
     fn message(&mut self, message: &StructExpr) -> Inferred<'a> {
+        if is_object_type(&message.type_name) && self.has_patch_types {
+            return self.object(message);
+        }
         let kind = match message.type_name.as_str() {
             "google.protobuf.Timestamp" => Type::Time,
             "google.protobuf.Duration" => Type::Duration,

@@ -57,6 +57,7 @@ fn global<'a>(name: &str, args: &[Type<'a>]) -> Option<Type<'a>> {
             (&[Uint], Double),
             (&[Text], Double),
         ],
+        "jsonpatch.escapeKey" => &[(&[Text], Text)],
         "string" => &[
             (&[Text], Text),
             (&[Bool], Text),

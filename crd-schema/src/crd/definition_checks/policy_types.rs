@@ -48,7 +48,13 @@ impl PolicyTypes {
         expression: &PolicyExpression,
         accepted: &[ResultKind],
     ) -> Result<(), String> {
-        let found = self.kind(expression)?;
+        let is_mutation = matches!(accepted, [ResultKind::Object | ResultKind::Patches]);
+        let found = if is_mutation && !reads_authorizer(expression) {
+            let tree = expression.program().tree();
+            cel_check::check_mutation(tree, self.variables.clone())?.result
+        } else {
+            self.kind(expression)?
+        };
         let is_field = matches!(
             expression.program().tree().expr,
             Expr::Ident(_) | Expr::Select(_)
@@ -56,7 +62,11 @@ impl PolicyTypes {
         let fits = |kind: &ResultKind| match (&found, kind) {
             (Type::Bool, ResultKind::Bool)
             | (Type::Text, ResultKind::Text)
-            | (Type::Null, ResultKind::Null) => true,
+            | (Type::Null, ResultKind::Null)
+            | (Type::Library("Object"), ResultKind::Object) => true,
+            (Type::List(item), ResultKind::Patches) => {
+                matches!(**item, Type::Library("JSONPatch"))
+            }
             // The checker knows fewer types than the API server, but fields of objects have none there either.
             (Type::Dynamic, _) => !is_field || reads_authorizer(expression),
             _ => false,

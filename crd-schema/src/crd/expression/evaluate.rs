@@ -102,9 +102,32 @@ impl<'a> Evaluator<'_, 'a> {
         }
     }
 
-    /// A time or duration that is written with its fields.
+    /// A part of an object, or an operation of a JSON patch, with the fields that are set.
+    fn object(&mut self, message: &StructExpr) -> Outcome<'a> {
+        let mut fields = Vec::with_capacity(message.entries.len());
+        for entry in &message.entries {
+            let EntryExpr::StructField(field) = &entry.expr else {
+                return error("unsupported entry");
+            };
+            let mut value = self.expression(&field.value)?;
+            if field.optional {
+                match value {
+                    Value::Optional(Some(inner)) => value = inner.as_ref().clone(),
+                    Value::Optional(None) => continue,
+                    _ => return no_overload(),
+                }
+            }
+            fields.push((Value::text(field.field.clone()), value));
+        }
+        Ok(Value::Map(Rc::new(fields)))
+    }
+
+    /// A value that is written with its fields.
     fn message(&mut self, message: &StructExpr) -> Outcome<'a> {
         self.budget.charge(MESSAGE_COST)?;
+        if is_object_type(&message.type_name) {
+            return self.object(message);
+        }
         let (mut seconds, mut nanos) = (0, 0);
         for entry in &message.entries {
             let EntryExpr::StructField(field) = &entry.expr else {
@@ -331,6 +354,11 @@ impl<'a> Evaluator<'_, 'a> {
         self.scope.truncate(before);
         result
     }
+}
+
+/// Whether a name is that of a type of mutations.
+pub(in super::super) fn is_object_type(name: &str) -> bool {
+    matches!(name, "Object" | "JSONPatch") || name.starts_with("Object.")
 }
 
 /// Whether an expression is a literal, or a list or map of literals. cel-go evaluates these once.

@@ -16,6 +16,9 @@ const ABSENT: [&str; 4] = ["base64.encode", "base64.decode", "isIPv4", "isIPv6"]
 
 /// Calls a function of the library.
 pub(super) fn call<'a>(name: &str, has_target: bool, args: &[Value<'a>]) -> Outcome<'a> {
+    if let ("jsonpatch.escapeKey", [Value::Text(key)]) = (name, args) {
+        return Ok(Value::text(key.replace('~', "~0").replace('/', "~1")));
+    }
     if ABSENT.contains(&name) || name.starts_with("math.") {
         return error(format!("undeclared reference to '{name}'"));
     }

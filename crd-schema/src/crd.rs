@@ -62,7 +62,5 @@ pub use definition::{DefinitionError, Schema};
 pub use definition_checks::answer_definition;
 pub(crate) use definition_checks::{PolicyTypes, compile_condition};
 pub use formats::is_known as is_string_format;
-pub(crate) use policy_expression::{
-    PolicyExpression, PolicyFailure, PolicyScope, PolicyValue, ResultKind,
-};
+pub(crate) use policy_expression::{PolicyExpression, PolicyFailure, PolicyScope, ResultKind};
 pub use request::{Answer, Body, FieldValidation, Request, StrictProblem, Verdict};

@@ -128,9 +128,8 @@ impl Frame {
             let field = path.clone().field("variables").index(position);
             let name = text_at(variable, "name").unwrap_or_default();
             let text = text_at(variable, "expression").unwrap_or_default();
-            let compiled = PolicyExpression::new(text)
-                .and_then(|it| compiler.types.declare(name, &it).map(|()| it));
-            match compiled {
+            let parsed = PolicyExpression::new(text);
+            match parsed.and_then(|it| compiler.types.declare(name, &it).map(|()| it)) {
                 Ok(expression) => drop(variables.insert(name.to_owned(), expression)),
                 Err(reason) => {
                     let field = field.field("expression");

@@ -111,12 +111,11 @@ impl Params {
             return Found::Params(vec![None]);
         };
         let namespace = match (is_namespaced, &*reference.namespace, request_namespace) {
-            (true, "", Some(namespace)) => namespace,
             (true, "", None) => {
                 let reason = "cannot use namespaced paramRef in policy binding that matches cluster-scoped resources";
                 return Found::Error(reason.to_owned());
             }
-            (true, namespace, _) => namespace,
+            (true, "", Some(namespace)) | (true, namespace, _) => namespace,
             (false, "", _) => "",
             (false, _, _) => {
                 let reason =
@@ -167,8 +166,8 @@ mod tests {
         }
         let kind = json!({"apiVersion": "v1", "kind": "ConfigMap"});
         let kind = ParamKind::new(Some(&kind)).unwrap();
-        let find = |reference: serde_json::Value, request: Option<&str>, is_complete| {
-            let reference = ParamRef::new(&reference);
+        let find = |reference: &serde_json::Value, request: Option<&str>, is_complete| {
+            let reference = ParamRef::new(reference);
             match params.find(Some(&kind), Some(&reference), request, (true, is_complete)) {
                 Found::Params(found) => found
                     .iter()
@@ -195,14 +194,12 @@ mod tests {
                 "1 3",
             ),
             (json!({"selector": {}}), Some("b"), true, "2"),
-            (json!({"name": "none"}), Some("a"), true, ""),
             (
                 json!({"name": "none", "parameterNotFoundAction": "Deny"}),
                 Some("a"),
                 true,
                 deny,
             ),
-            (json!({"name": "limits"}), Some("a"), false, "1"),
             (
                 json!({"name": "none"}),
                 Some("a"),
@@ -223,14 +220,18 @@ mod tests {
             ),
         ] {
             assert_eq!(
-                find(reference.clone(), request, is_complete),
+                find(&reference, request, is_complete),
                 expected,
                 "{reference}"
             );
         }
-        assert_eq!(
-            params.find(Some(&kind), None, None, (true, true)),
-            Found::Params(vec![None])
-        );
+    }
+
+    #[test]
+    fn a_binding_without_parameters_decides_once() {
+        let kind = ParamKind::named("v1", "ConfigMap");
+        let found = Params::default();
+        let found = found.find(Some(&kind), None, None, (true, true));
+        assert_eq!(found, Found::Params(vec![None]));
     }
 }

@@ -326,7 +326,10 @@ impl PolicySet {
             match changed {
                 Ok(None) => {}
                 Ok(Some(mut changed)) => {
-                    changed["apiVersion"] = request.object["apiVersion"].clone();
+                    let own = request.object.get("apiVersion");
+                    if let (Some(fields), Some(own)) = (changed.as_object_mut(), own) {
+                        fields.insert("apiVersion".to_owned(), own.clone());
+                    }
                     *object = Some((kind.set_defaults)(changed));
                 }
                 Err(failed) => out.push_failed(frame, name, failed),

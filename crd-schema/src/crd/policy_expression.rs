@@ -31,7 +31,7 @@ pub(crate) enum ResultKind {
 
 impl ResultKind {
     /// The name in CEL.
-    pub(super) fn name(&self) -> &'static str {
+    pub(super) fn name(self) -> &'static str {
         match self {
             Self::Bool => "bool",
             Self::Text => "string",

@@ -57,7 +57,6 @@ fn global<'a>(name: &str, args: &[Type<'a>]) -> Option<Type<'a>> {
             (&[Uint], Double),
             (&[Text], Double),
         ],
-        "jsonpatch.escapeKey" => &[(&[Text], Text)],
         "string" => &[
             (&[Text], Text),
             (&[Bool], Text),
@@ -82,7 +81,7 @@ fn global<'a>(name: &str, args: &[Type<'a>]) -> Option<Type<'a>> {
         "semver" => &[(&[Text], SEMVER), (&[Text, Bool], SEMVER)],
         "isSemver" => &[(&[Text], Bool), (&[Text, Bool], Bool)],
         "sign" => &[(&[QUANTITY], Int)],
-        "strings.quote" => &[(&[Text], Text)],
+        "jsonpatch.escapeKey" | "strings.quote" => &[(&[Text], Text)],
         "lists.range" => return select(args, &[(&[Int], Type::list(Int))]),
         "matches" => &[(&[Text, Text], Bool)],
         _ => return None,

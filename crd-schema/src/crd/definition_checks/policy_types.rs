@@ -74,7 +74,7 @@ impl PolicyTypes {
         if accepted.iter().any(fits) {
             return Ok(());
         }
-        let names: Vec<&str> = accepted.iter().map(ResultKind::name).collect();
+        let names: Vec<&str> = accepted.iter().map(|it| it.name()).collect();
         Err(format!("must evaluate to {}", names.join(" or ")))
     }
 

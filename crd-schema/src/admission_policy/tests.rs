@@ -1,5 +1,7 @@
 //! Decisions about a Deployment.
 
+mod mutations;
+
 use super::{AdmissionRequest, Outcome, PolicySet, Resource, UserInfo};
 use serde_json::{Value, json};
 

@@ -11,6 +11,7 @@ mod decisionlog;
 mod definition;
 mod pem;
 mod pem_input;
+mod policy;
 mod quantity;
 mod reconciler;
 mod resource;
@@ -36,6 +37,7 @@ static TARGET: LazyLock<Target> = LazyLock::new(|| {
         "decisionlog" => |input| decisionlog::run(text_of(input)),
         "definition" => |input| definition::run(text_of(input)),
         "pem" => pem::run,
+        "policy" => |input| policy::run(text_of(input)),
         "quantity" => |input| quantity::run(text_of(input)),
         "reconciler" => |input| reconciler::run(text_of(input)),
         "resource" => |input| resource::run(text_of(input)),

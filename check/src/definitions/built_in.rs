@@ -31,7 +31,9 @@ pub(crate) fn check_built_in(
     let mut has_values = !is_live(object);
     for problem in kind.problems(object) {
         match problem {
-            Problem::Unknown { field, suggestion } => {
+            Problem::Unknown {
+                field, suggestion, ..
+            } => {
                 let field = field_of(&field, object);
                 if is_directive(&field.pointer()) {
                     has_values = false;

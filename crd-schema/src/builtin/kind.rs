@@ -1,7 +1,8 @@
 //! A built-in kind.
 
-use super::lifecycle::{Lifecycle, Release};
-use super::table::Table;
+use super::lifecycle::Lifecycle;
+use super::release::Release;
+use super::table::{KindIndex, Table};
 
 /// The kinds without a namespace.
 const CLUSTER_SCOPED: [&str; 39] = [
@@ -46,30 +47,75 @@ const CLUSTER_SCOPED: [&str; 39] = [
     "VolumeAttributesClass",
 ];
 
-/// A built-in kind of Kubernetes.
+/// A built-in kind of a release of Kubernetes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BuiltInKind {
     api_version: &'static str,
     kind: &'static str,
     /// The name of its type in the table.
     pub(super) definition: &'static str,
+    /// The kinds and types of the release.
+    pub(super) table: &'static Table,
 }
 
 impl BuiltInKind {
-    /// The kind with an `apiVersion`, such as `apps/v1`, and a name.
+    /// The kind of the newest supported release with an `apiVersion`, such as `apps/v1`, and a name.
     #[must_use]
     pub fn find(api_version: &str, kind: &str) -> Option<Self> {
-        let (api_version, kind, definition) = Table::get().kind(api_version, kind)?;
+        Self::of_table(Table::newest(), api_version, kind)
+    }
+
+    /// The kind of a release with an `apiVersion`, such as `apps/v1`, and a name, also if the release does not serve it any
+    /// more ([`Self::removed_in`]). `None` if the release does not have the kind or is not supported. The first call for a
+    /// release parses its table, about 2 ms.
+    #[must_use]
+    pub fn find_in(release: Release, api_version: &str, kind: &str) -> Option<Self> {
+        Self::of_table(Table::of(release)?, api_version, kind)
+    }
+
+    /// The kind of the newest of the supported releases that have it. Fast if none has it.
+    #[must_use]
+    pub fn find_in_any(api_version: &str, kind: &str) -> Option<Self> {
+        let releases = KindIndex::get().releases(api_version, kind);
+        Self::find_in(*releases.last()?, api_version, kind)
+    }
+
+    fn of_table(table: &'static Table, api_version: &str, kind: &str) -> Option<Self> {
+        let (api_version, kind, definition) = table.kind(api_version, kind)?;
         Some(Self {
             api_version,
             kind,
             definition,
+            table,
         })
     }
 
-    /// All kinds: `apiVersion` and name.
+    /// All kinds of the newest supported release: `apiVersion` and name.
     pub fn names() -> impl Iterator<Item = (&'static str, &'static str)> {
-        Table::get().kinds()
+        Table::newest().kinds()
+    }
+
+    /// All kinds of a release, those included that it does not serve any more: `apiVersion` and name. None if the release
+    /// is not supported.
+    pub fn names_in(release: Release) -> impl Iterator<Item = (&'static str, &'static str)> {
+        Table::of(release).into_iter().flat_map(Table::kinds)
+    }
+
+    /// The release whose fields and versions count.
+    #[must_use]
+    pub fn release(&self) -> Release {
+        self.table.release()
+    }
+
+    /// The supported releases that serve the kind, the oldest first.
+    #[must_use]
+    pub fn served_in(&self) -> Vec<Release> {
+        let releases = KindIndex::get().releases(self.api_version, self.kind);
+        let kinds = releases
+            .iter()
+            .filter_map(|it| Self::find_in(*it, self.api_version, self.kind));
+        let served = kinds.filter(|it| it.removed_in().is_none());
+        served.map(|it| it.release()).collect()
     }
 
     /// The `apiVersion`, such as `apps/v1`.
@@ -103,52 +149,56 @@ impl BuiltInKind {
         version.map_or(self.api_version, |it| it.1)
     }
 
-    /// The release from which on Kubernetes does not serve the kind, if it does not serve it today.
+    /// The release from which on Kubernetes does not serve the kind, if [`Self::release`] does not serve it any more.
     #[must_use]
     pub fn removed_in(&self) -> Option<Release> {
-        let removed = self.lifecycle().removed;
-        removed.filter(|it| *it <= Release::NEWEST)
+        self.lifecycle().removed_by(self.release())
     }
 
-    /// The release that deprecates the kind, if it is deprecated today.
+    /// The release that deprecates the kind, if it is deprecated in [`Self::release`].
     #[must_use]
     pub fn deprecated_in(&self) -> Option<Release> {
         let deprecated = self.lifecycle().deprecated;
-        deprecated.filter(|it| *it <= Release::NEWEST)
+        deprecated.filter(|it| *it <= self.release())
     }
 
     /// The kind to use instead of a removed or deprecated one: another version of it, or another kind.
     #[must_use]
     pub fn replacement(&self) -> Option<Self> {
-        // The stable version is the first of its group.
-        let same = Table::get().versions(self.name()).find(|it| {
-            let group = it.split_once('/').map_or("", |it| it.0);
-            *it != self.api_version() && group == self.group()
+        self.replacement_in(self.release())
+    }
+
+    /// The kind of a release to use instead of this one: the most stable other version of it that the release has and does
+    /// not deprecate, or another kind. `None` if there is none, or the release is not supported.
+    #[must_use]
+    pub fn replacement_in(&self, release: Release) -> Option<Self> {
+        let table = Table::of(release)?;
+        let others = table.versions(self.name()).filter_map(|it| {
+            let other = Self::of_table(table, it, self.name())?;
+            let is_other = it != self.api_version() && other.group() == self.group();
+            (is_other && other.deprecated_in().is_none()).then_some(other)
         });
-        let same = same.and_then(|it| Self::find(it, self.name()));
-        if let Some(same) = same.filter(|it| it.deprecated_in().is_none()) {
+        if let Some(same) = others.max_by_key(|it| stability(it.version())) {
             return Some(same);
         }
         let (api_version, kind) = self.lifecycle().replacement?;
-        Self::find(api_version, kind)
+        Self::of_table(table, api_version, kind)
     }
 
     fn lifecycle(&self) -> Lifecycle {
-        Table::get().lifecycle(self.api_version(), self.name())
+        self.table.lifecycle(self.api_version(), self.name())
     }
+}
+
+/// The order of versions: alpha, beta and stable ones, later ones last.
+fn stability(version: &str) -> (bool, bool, &str) {
+    let is_alpha = version.contains("alpha");
+    (!is_alpha, !version.contains("beta"), version)
 }
 
 #[cfg(test)]
 mod tests {
     use super::{BuiltInKind, Release};
-    use crate::builtin::table::TEXT;
-
-    #[test]
-    fn newest_release_is_that_of_the_table() {
-        let line = format!("# The kinds of Kubernetes {}.", Release::NEWEST);
-        assert!(TEXT.starts_with(&line));
-    }
-
     #[test]
     fn removed_and_deprecated_kinds_have_replacements() {
         for (api_version, kind, deprecated, removed, replacement) in [

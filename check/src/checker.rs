@@ -12,6 +12,7 @@ use crate::severity::Severity;
 use crate::source::ParsedSource;
 use lockkeeper_api::config::Action;
 use lockkeeper_api::field_path::FieldPath;
+use lockkeeper_crd_schema::builtin::Release;
 use lockkeeper_policies::engine::Exempted;
 use lockkeeper_policies::finding::Finding;
 use lockkeeper_policies::index::Index;
@@ -87,6 +88,13 @@ impl Checker {
     #[must_use]
     pub fn with_schema_catalog(mut self, catalog: SchemaCatalog) -> Self {
         self.kinds.set_schema_catalog(catalog);
+        self
+    }
+
+    /// Checks built-in kinds as this release of Kubernetes does, instead of the newest one.
+    #[must_use]
+    pub fn with_release(mut self, release: Release) -> Self {
+        self.kinds.set_release(release);
         self
     }
 

@@ -8,6 +8,7 @@ mod kind_finding;
 mod offline_settings;
 mod result;
 mod schemas;
+mod user_verdict;
 
 use self::catalog::Catalog;
 use self::cel_counterparts::is_expression;
@@ -19,9 +20,10 @@ use self::kind_finding::kind_finding;
 use self::offline_settings::configured;
 use self::result::{Findings, is_harmless, is_reported};
 use self::schemas::{KindDefinition, SchemaSource, kueue_schemas, lockkeeper_schemas};
+use self::user_verdict::{apply_user_rules, kind_name};
 use crate::definitions::{
     DefinitionSet, SchemaCatalog, check_built_in, check_custom_resource, check_definition,
-    check_json_schema, is_definition, is_patch,
+    check_json_schema, is_definition, is_patch, unserved_version,
 };
 use crate::document::Identity;
 use crate::list_target::ListTarget;
@@ -34,14 +36,14 @@ use lockkeeper_api::field_path::FieldPath;
 use lockkeeper_api::foreign::kueue;
 use lockkeeper_api::foreign::scheduling::v1beta1;
 use lockkeeper_api::{ClusterQueue, Workload};
+use lockkeeper_crd_schema::builtin::Release;
 use lockkeeper_policies::decode_error;
-use lockkeeper_policies::engine::{ReviewSubject, Verdict};
+use lockkeeper_policies::engine::Verdict;
 use lockkeeper_policies::finding::Finding;
 use lockkeeper_policies::kinds::{self, KindVisitor};
-use lockkeeper_policies::rule::{Change, Context};
+use lockkeeper_policies::rule::Context;
 use lockkeeper_policies::schema::{EXPRESSION, StructuralSchema, metadata};
 use lockkeeper_policies::settings::Settings;
-use lockkeeper_policies::user_rules::{self, KindName};
 use lockkeeper_policies::validated_kind::ValidatedKind;
 use serde_json::Value;
 use std::cmp::Reverse;
@@ -69,6 +71,8 @@ pub struct KindRegistry {
     kinds: BTreeMap<String, BTreeMap<String, KindEntry>>,
     /// These kinds, and the others of their groups.
     catalog: Catalog,
+    /// The release of Kubernetes whose built-in kinds are checked.
+    release: Release,
     /// Whether CEL rules in schemas are evaluated.
     evaluates_cel: bool,
     /// If set, both CEL evaluators run, and each rule in Rust is compared with its CEL.
@@ -111,7 +115,8 @@ impl KindRegistry {
     pub fn new(selection: &RuleSelection) -> Result<Self, SetupError> {
         let mut registry = Self {
             kinds: BTreeMap::new(),
-            catalog: Catalog::new(),
+            catalog: Catalog::default(),
+            release: Release::NEWEST,
             evaluates_cel: selection.includes(EXPRESSION),
             cel_cross_check: None,
             selection: selection.clone(),
@@ -128,13 +133,16 @@ impl KindRegistry {
         registry.add_defaults::<ClusterQueue>();
         registry.add_defaults::<Workload>();
         registry.add_defaults::<PriorityClass>();
-        for (version, kinds) in &registry.kinds {
-            let (group, version) = version.split_once('/').unwrap_or(("", version));
-            for kind in kinds.keys() {
-                registry.catalog.add(group, version, kind);
-            }
-        }
+        registry.set_release(Release::NEWEST);
         Ok(registry)
+    }
+
+    /// Checks built-in kinds as this release of Kubernetes does.
+    pub(crate) fn set_release(&mut self, release: Release) {
+        let versions = self.kinds.iter();
+        let kinds = versions.flat_map(|(version, kinds)| kinds.keys().map(move |it| (version, it)));
+        self.catalog = Catalog::new(release, kinds);
+        self.release = release;
     }
 
     /// Checks objects of further kinds with these definitions. Kinds with a schema of their own keep it.
@@ -301,7 +309,7 @@ impl KindRegistry {
                 return Some(KindCheckResult::partial(findings));
             }
         } else {
-            let found = check_built_in(&object, old.as_ref()).unwrap_or_default();
+            let found = check_built_in(self.release, &object, old.as_ref()).unwrap_or_default();
             findings = configured(found, context.settings, &identity.namespace);
         }
         let mut result = KindCheckResult::partial(findings);
@@ -359,7 +367,7 @@ impl KindRegistry {
         let namespace = &identity.namespace;
         let built_in = || {
             Some(configured(
-                check_built_in(object, old)?,
+                check_built_in(self.release, object, old)?,
                 settings,
                 namespace,
             ))
@@ -385,7 +393,8 @@ impl KindRegistry {
         Some(result)
     }
 
-    /// The findings about a definition, or about an object by the definition or schema of its kind. `None` if there is none.
+    /// The findings about a definition, or about an object by the definition or schema of its kind, or that its version is
+    /// not served. `None` if there is none.
     fn definition_findings(
         &self,
         object: &Value,
@@ -397,7 +406,10 @@ impl KindRegistry {
             check_definition(object, old)
         } else {
             let by_schema = || check_json_schema(self.schema_catalog.as_ref()?, object);
-            check_custom_resource(&self.definitions, object, old).or_else(by_schema)?
+            let unserved = || unserved_version(self.release, object);
+            check_custom_resource(&self.definitions, object, old)
+                .or_else(by_schema)
+                .or_else(|| Some(vec![(Severity::Error, unserved()?)]))?
         };
         Some(configured(found, context.settings, &identity.namespace))
     }
@@ -457,42 +469,5 @@ fn restore_field_path(finding: &mut Finding, moved: &[kueue::MovedField]) {
     }
 }
 
-/// The findings of user rules.
-fn apply_user_rules(object: &Value, old: Option<&Value>, settings: &Settings) -> Verdict {
-    let mut verdict = Verdict::default();
-    let (kind, rules) = (kind_name(object), &settings.user_rules);
-    let subject = match old {
-        Some(old) => ReviewSubject::Update(Change { old, new: object }),
-        None => ReviewSubject::Create(object),
-    };
-    user_rules::review(rules, kind, &subject, settings, &mut verdict);
-    verdict
-}
-
-fn kind_name(object: &Value) -> KindName<'_> {
-    let text = |key: &str| object.get(key).and_then(Value::as_str).unwrap_or_default();
-    KindName::from_api_version(text("apiVersion"), text("kind"))
-}
-
 #[cfg(test)]
-mod tests {
-    use super::{KindRegistry, RuleSelection, SchemaSource};
-
-    #[test]
-    fn kind_registry_parses_every_schema() {
-        let Ok(registry) = KindRegistry::new(&RuleSelection::default()) else {
-            panic!("the schemas can be listed");
-        };
-        let mut count = 0;
-        for (version, kinds) in &registry.kinds {
-            for (name, kind) in kinds
-                .iter()
-                .filter(|(_, it)| !matches!(it.schema, SchemaSource::None))
-            {
-                assert!(kind.schema.get().is_some(), "{version} {name}");
-                count += 1;
-            }
-        }
-        assert_eq!(count, 17);
-    }
-}
+mod tests;

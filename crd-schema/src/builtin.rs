@@ -29,6 +29,8 @@ mod release;
 mod scalars;
 mod strategy;
 mod table;
+#[cfg(test)]
+mod tests;
 mod validation;
 
 pub use kind::BuiltInKind;

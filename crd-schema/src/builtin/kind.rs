@@ -251,4 +251,71 @@ mod tests {
             assert_eq!(other, replacement, "{api_version} {kind}");
         }
     }
+
+    #[test]
+    fn kinds_and_their_lifecycles_are_those_of_the_release() {
+        let text = |it: Option<Release>| it.map_or("-".to_owned(), |it| it.to_string());
+        let classes = ("storage.k8s.io/v1beta1", "VolumeAttributesClass");
+        let claims = ("resource.k8s.io/v1beta1", "ResourceClaim");
+        for (release, (api_version, kind), expected) in [
+            ("1.33", classes, "- - -"),
+            ("1.34", classes, "1.34 - storage.k8s.io/v1"),
+            ("1.37", classes, "1.34 1.37 storage.k8s.io/v1"),
+            ("1.33", claims, "- - resource.k8s.io/v1beta2"),
+            ("1.33", ("resource.k8s.io/v1", "ResourceClaim"), ""),
+            (
+                "1.35",
+                ("autoscaling/v2beta2", "HorizontalPodAutoscaler"),
+                "1.23 1.26 autoscaling/v2",
+            ),
+            (
+                "1.36",
+                ("autoscaling/v2beta2", "HorizontalPodAutoscaler"),
+                "",
+            ),
+            ("1.36", ("scheduling.k8s.io/v1alpha2", "Workload"), "- - -"),
+            ("1.32", ("v1", "Pod"), ""),
+        ] {
+            let mut parts = release.split('.').map(|it| it.parse().unwrap());
+            let release = Release {
+                major: parts.next().unwrap(),
+                minor: parts.next().unwrap(),
+            };
+            let found = BuiltInKind::find_in(release, api_version, kind);
+            let actual = found.map_or(String::new(), |it| {
+                let other = it.replacement().map_or("-", |it| it.api_version());
+                format!(
+                    "{} {} {other}",
+                    text(it.deprecated_in()),
+                    text(it.removed_in())
+                )
+            });
+            assert_eq!(actual, expected, "{release} {api_version} {kind}");
+        }
+    }
+
+    #[test]
+    fn kinds_name_the_releases_that_serve_them() {
+        for (api_version, kind, expected) in [
+            ("v1", "Pod", "1.33 1.34 1.35 1.36 1.37"),
+            ("resource.k8s.io/v1", "ResourceClaim", "1.34 1.35 1.36 1.37"),
+            ("scheduling.k8s.io/v1alpha2", "Workload", "1.36"),
+            (
+                "storage.k8s.io/v1beta1",
+                "VolumeAttributesClass",
+                "1.33 1.34 1.35 1.36",
+            ),
+            ("autoscaling/v2beta2", "HorizontalPodAutoscaler", ""),
+        ] {
+            let kind = BuiltInKind::find_in_any(api_version, kind).unwrap();
+            let releases: Vec<_> = kind.served_in().iter().map(Release::to_string).collect();
+            assert_eq!(
+                releases.join(" "),
+                expected,
+                "{api_version} {}",
+                kind.name()
+            );
+        }
+        assert_eq!(BuiltInKind::find_in_any("example.com/v1", "Pod"), None);
+    }
 }

@@ -104,87 +104,119 @@ fn other_name(kind: &BuiltInKind, other: &BuiltInKind) -> String {
 #[cfg(test)]
 mod tests {
     use super::{Release, field_releases, unserved_version};
-    use serde_json::json;
+    use serde_json::{Value, json};
 
     fn release(text: &str) -> Release {
         text.parse().unwrap()
     }
 
+    /// The detail of the finding about a version; empty if there is none.
+    fn detail(version: &str, api_version: &str, kind: &str, metadata: &Value) -> String {
+        let object = json!({"apiVersion": api_version, "kind": kind, "metadata": metadata});
+        let found = unserved_version(release(version), &object);
+        found.map_or(String::new(), |it| it.detail.to_string())
+    }
+
     #[test]
-    fn unserved_versions_name_the_releases_and_the_version_to_use() {
+    fn versions_of_later_releases_name_them_and_the_version_to_use() {
         for (version, api_version, kind, expected) in [
-            ("1.33", "apps/v1", "Deployment", ""),
-            (
-                "1.33",
-                "extensions/v1beta1",
-                "Ingress",
-                "Kubernetes 1.22 and newer do not serve this version of Ingress; write networking.k8s.io/v1",
-            ),
             (
                 "1.33",
                 "resource.k8s.io/v1",
                 "DeviceClass",
-                "Kubernetes 1.33 does not serve this version of DeviceClass; 1.34 and later do; write resource.k8s.io/v1beta2",
+                "1.34 and later do; write resource.k8s.io/v1beta2",
             ),
-            ("1.34", "resource.k8s.io/v1", "DeviceClass", ""),
             (
                 "1.35",
                 "lifecycle.k8s.io/v1alpha1",
                 "EvictionRequest",
-                "Kubernetes 1.35 does not serve this version of EvictionRequest; 1.37 and later do",
-            ),
-            (
-                "1.37",
-                "scheduling.k8s.io/v1alpha1",
-                "Workload",
-                "Kubernetes 1.36 and newer do not serve this version of Workload; write scheduling.k8s.io/v1beta1",
-            ),
-            (
-                "1.37",
-                "scheduling.k8s.io/v1alpha2",
-                "PodGroup",
-                "Kubernetes 1.37 and newer do not serve this version of PodGroup; write scheduling.k8s.io/v1beta1",
-            ),
-            ("1.36", "scheduling.k8s.io/v1alpha2", "PodGroup", ""),
-            (
-                "1.34",
-                "scheduling.k8s.io/v1alpha2",
-                "Workload",
-                "Kubernetes 1.34 does not serve this version of Workload; 1.36 does",
-            ),
-            (
-                "1.37",
-                "v1",
-                "PodStatusResult",
-                "Kubernetes 1.37 and newer do not serve this version of PodStatusResult; there is no replacement",
+                "1.37 and later do",
             ),
             (
                 "1.36",
                 "scheduling.k8s.io/v1beta1",
                 "PodGroup",
-                "Kubernetes 1.36 does not serve this version of PodGroup; 1.37 and later do; write scheduling.k8s.io/v1alpha2",
+                "1.37 and later do; write scheduling.k8s.io/v1alpha2",
+            ),
+            (
+                "1.34",
+                "scheduling.k8s.io/v1alpha2",
+                "Workload",
+                "1.36 does",
+            ),
+        ] {
+            let start = format!("Kubernetes {version} does not serve this version of {kind}; ");
+            let detail = detail(version, api_version, kind, &json!({}));
+            assert_eq!(detail, start + expected, "{version} {api_version}");
+        }
+    }
+
+    #[test]
+    fn removed_versions_name_the_release_and_the_replacement() {
+        for (version, api_version, kind, removed, remedy) in [
+            (
+                "1.33",
+                "extensions/v1beta1",
+                "Ingress",
+                "1.22",
+                "write networking.k8s.io/v1",
+            ),
+            (
+                "1.37",
+                "scheduling.k8s.io/v1alpha1",
+                "Workload",
+                "1.36",
+                "write scheduling.k8s.io/v1beta1",
+            ),
+            (
+                "1.37",
+                "scheduling.k8s.io/v1alpha2",
+                "PodGroup",
+                "1.37",
+                "write scheduling.k8s.io/v1beta1",
+            ),
+            (
+                "1.37",
+                "v1",
+                "PodStatusResult",
+                "1.37",
+                "there is no replacement",
             ),
             // Only the types of older releases have it, which do not serve it either.
             (
                 "1.37",
                 "autoscaling/v2beta1",
                 "HorizontalPodAutoscaler",
-                "Kubernetes 1.25 and newer do not serve this version of HorizontalPodAutoscaler; write autoscaling/v2",
+                "1.25",
+                "write autoscaling/v2",
             ),
-            ("1.33", "example.com/v1", "Deployment", ""),
         ] {
-            let mut object = json!({"apiVersion": api_version, "kind": kind, "metadata": {}});
-            let found = unserved_version(release(version), &object);
-            let detail = found.map_or(String::new(), |it| it.detail.to_string());
-            assert_eq!(detail, expected, "{version} {api_version} {kind}");
-            object["metadata"]["uid"] = "a".into();
-            let is_removed = expected.contains("newer") && version == "1.33";
-            let found = unserved_version(release(version), &object);
-            assert_eq!(
-                found.is_some(),
-                is_removed,
-                "{version} {api_version} {kind}"
+            let expected = format!(
+                "Kubernetes {removed} and newer do not serve this version of {kind}; {remedy}"
             );
+            let detail = detail(version, api_version, kind, &json!({}));
+            assert_eq!(detail, expected, "{version} {api_version}");
+        }
+    }
+
+    #[test]
+    fn served_versions_and_live_objects_have_no_finding() {
+        let live = json!({"uid": "a"});
+        for (version, api_version, kind, metadata) in [
+            ("1.33", "apps/v1", "Deployment", &Value::Null),
+            ("1.34", "resource.k8s.io/v1", "DeviceClass", &Value::Null),
+            (
+                "1.36",
+                "scheduling.k8s.io/v1alpha2",
+                "PodGroup",
+                &Value::Null,
+            ),
+            ("1.33", "example.com/v1", "Deployment", &Value::Null),
+            ("1.37", "scheduling.k8s.io/v1alpha2", "PodGroup", &live),
+            ("1.33", "scheduling.k8s.io/v1beta1", "PodGroup", &live),
+        ] {
+            let detail = detail(version, api_version, kind, metadata);
+            assert_eq!(detail, "", "{version} {api_version} {kind}");
         }
     }
 

@@ -98,6 +98,13 @@ impl Checker {
         self
     }
 
+    /// Also checks objects of versions that the release does not serve: an API server has returned them.
+    #[must_use]
+    pub fn with_served_versions(mut self) -> Self {
+        self.kinds.accept_all_versions();
+        self
+    }
+
     /// Checks the change of objects that have an old form.
     #[must_use]
     pub fn with_old_objects(mut self, old_objects: OldObjects) -> Self {

@@ -73,6 +73,8 @@ pub struct KindRegistry {
     catalog: Catalog,
     /// The release of Kubernetes whose built-in kinds are checked.
     release: Release,
+    /// Whether versions that the release does not serve are reported.
+    checks_versions: bool,
     /// Whether CEL rules in schemas are evaluated.
     evaluates_cel: bool,
     /// If set, both CEL evaluators run, and each rule in Rust is compared with its CEL.
@@ -117,6 +119,7 @@ impl KindRegistry {
             kinds: BTreeMap::new(),
             catalog: Catalog::default(),
             release: Release::NEWEST,
+            checks_versions: true,
             evaluates_cel: selection.includes(EXPRESSION),
             cel_cross_check: None,
             selection: selection.clone(),
@@ -143,6 +146,11 @@ impl KindRegistry {
         let kinds = versions.flat_map(|(version, kinds)| kinds.keys().map(move |it| (version, it)));
         self.catalog = Catalog::new(release, kinds);
         self.release = release;
+    }
+
+    /// Accepts versions that the release does not serve.
+    pub(crate) fn accept_all_versions(&mut self) {
+        self.checks_versions = false;
     }
 
     /// Checks objects of further kinds with these definitions. Kinds with a schema of their own keep it.
@@ -406,10 +414,14 @@ impl KindRegistry {
             check_definition(object, old)
         } else {
             let by_schema = || check_json_schema(self.schema_catalog.as_ref()?, object);
-            let unserved = || unserved_version(self.release, object);
+            let unserved = || {
+                let finding = unserved_version(self.release, object)?;
+                let error = (Severity::Error, finding);
+                self.checks_versions.then(|| vec![error])
+            };
             check_custom_resource(&self.definitions, object, old)
                 .or_else(by_schema)
-                .or_else(|| Some(vec![(Severity::Error, unserved()?)]))?
+                .or_else(unserved)?
         };
         Some(configured(found, context.settings, &identity.namespace))
     }

@@ -1,6 +1,5 @@
 //! Findings about versions of built-in kinds that a release of Kubernetes does not serve or deprecates.
 
-use super::built_in_change::is_live;
 use lockkeeper_api::field_path::FieldPath;
 use lockkeeper_crd_schema::builtin::{BuiltInKind, Release};
 use lockkeeper_policies::finding::{ErrorKind, Finding, quoted};
@@ -9,14 +8,13 @@ use serde_json::Value;
 use std::borrow::Cow;
 
 /// The finding that a release does not serve the version of a built-in kind: not yet or not any more.
-/// `None` for a live object of a kind that the release does not have: its API server has another version.
+/// `None` if the kind is not a built-in one of any supported release.
 pub(crate) fn unserved_version(release: Release, object: &Value) -> Option<Finding> {
     let text = |key: &str| object.get(key).and_then(Value::as_str);
     let (api_version, kind) = (text("apiVersion")?, text("kind")?);
     let in_release = BuiltInKind::find_in(release, api_version, kind);
     let kind = match in_release {
         Some(kind) => kind,
-        None if is_live(object) => return None,
         None => BuiltInKind::find_in_any(api_version, kind)?,
     };
     let name = kind.name();
@@ -104,15 +102,15 @@ fn other_name(kind: &BuiltInKind, other: &BuiltInKind) -> String {
 #[cfg(test)]
 mod tests {
     use super::{Release, field_releases, unserved_version};
-    use serde_json::{Value, json};
+    use serde_json::json;
 
     fn release(text: &str) -> Release {
         text.parse().unwrap()
     }
 
     /// The detail of the finding about a version; empty if there is none.
-    fn detail(version: &str, api_version: &str, kind: &str, metadata: &Value) -> String {
-        let object = json!({"apiVersion": api_version, "kind": kind, "metadata": metadata});
+    fn detail(version: &str, api_version: &str, kind: &str) -> String {
+        let object = json!({"apiVersion": api_version, "kind": kind});
         let found = unserved_version(release(version), &object);
         found.map_or(String::new(), |it| it.detail.to_string())
     }
@@ -146,7 +144,7 @@ mod tests {
             ),
         ] {
             let start = format!("Kubernetes {version} does not serve this version of {kind}; ");
-            let detail = detail(version, api_version, kind, &json!({}));
+            let detail = detail(version, api_version, kind);
             assert_eq!(detail, start + expected, "{version} {api_version}");
         }
     }
@@ -194,28 +192,20 @@ mod tests {
             let expected = format!(
                 "Kubernetes {removed} and newer do not serve this version of {kind}; {remedy}"
             );
-            let detail = detail(version, api_version, kind, &json!({}));
+            let detail = detail(version, api_version, kind);
             assert_eq!(detail, expected, "{version} {api_version}");
         }
     }
 
     #[test]
-    fn served_versions_and_live_objects_have_no_finding() {
-        let live = json!({"uid": "a"});
-        for (version, api_version, kind, metadata) in [
-            ("1.33", "apps/v1", "Deployment", &Value::Null),
-            ("1.34", "resource.k8s.io/v1", "DeviceClass", &Value::Null),
-            (
-                "1.36",
-                "scheduling.k8s.io/v1alpha2",
-                "PodGroup",
-                &Value::Null,
-            ),
-            ("1.33", "example.com/v1", "Deployment", &Value::Null),
-            ("1.37", "scheduling.k8s.io/v1alpha2", "PodGroup", &live),
-            ("1.33", "scheduling.k8s.io/v1beta1", "PodGroup", &live),
+    fn served_versions_and_other_kinds_have_no_finding() {
+        for (version, api_version, kind) in [
+            ("1.33", "apps/v1", "Deployment"),
+            ("1.34", "resource.k8s.io/v1", "DeviceClass"),
+            ("1.36", "scheduling.k8s.io/v1alpha2", "PodGroup"),
+            ("1.33", "example.com/v1", "Deployment"),
         ] {
-            let detail = detail(version, api_version, kind, metadata);
+            let detail = detail(version, api_version, kind);
             assert_eq!(detail, "", "{version} {api_version} {kind}");
         }
     }

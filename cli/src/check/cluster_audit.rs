@@ -96,6 +96,7 @@ pub(super) fn run(plan: Plan<'_>, out: &mut (impl Write + Send)) -> Result<u8, F
         let auditor = Auditor {
             checker: Checker::new(settings, cluster.index, selection, LoopFindings::new())?
                 .with_release(arguments.kubernetes_version)
+                .with_served_versions()
                 .with_cel_cross_check(arguments.verify_cel)?,
             converter,
             loop_findings,

@@ -47,7 +47,7 @@ impl SchemaCatalog {
     ) -> Option<T> {
         let text = |key: &str| object.get(key).and_then(Value::as_str);
         let (api_version, kind) = (text("apiVersion")?, text("kind")?);
-        if self.locations.is_empty() || BuiltInKind::find_in_any(api_version, kind).is_some() {
+        if self.locations.is_empty() || BuiltInKind::is_in_any(api_version, kind) {
             return None;
         }
         let key = (api_version.to_owned(), kind.to_owned());

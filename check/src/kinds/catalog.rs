@@ -82,8 +82,7 @@ impl Catalog {
         for (api_version, kind) in with_rules {
             let (api_version, kind) = (api_version.as_ref(), kind.as_ref());
             let (group, version) = split(api_version);
-            let is_built_in = BuiltInKind::find_in_any(api_version, kind).is_some();
-            if is_built_in {
+            if BuiltInKind::is_in_any(api_version, kind) {
                 // Present above if the release has it.
                 catalog.suggested_groups.insert(group.to_owned());
             } else {

@@ -2,11 +2,11 @@
 
 use crate::builtin::release::Release;
 
-/// The kinds and types of the newest release.
-pub(super) const NEWEST: &str = include_str!("../../../builtin/kinds.txt");
+/// The kinds and types of the newest release. A static: a constant is copied into each codegen unit that uses it.
+pub(super) static NEWEST: &str = include_str!("../../../builtin/kinds.txt");
 
 /// The differences of each older release from the next newer one.
-pub(super) const OLDER: &str = include_str!("../../../builtin/older.txt");
+pub(super) static OLDER: &str = include_str!("../../../builtin/older.txt");
 
 /// The lines of a release, and before them those of the newer ones that they change.
 pub(super) fn lines(release: Release) -> impl Iterator<Item = &'static str> {

@@ -62,7 +62,7 @@ impl BuiltInKind {
     /// The kind of the newest supported release with an `apiVersion`, such as `apps/v1`, and a name.
     #[must_use]
     pub fn find(api_version: &str, kind: &str) -> Option<Self> {
-        Self::of_table(Table::newest(), api_version, kind)
+        find_in_table(Table::newest(), api_version, kind)
     }
 
     /// The kind of a release with an `apiVersion`, such as `apps/v1`, and a name, also if the release does not serve it any
@@ -70,7 +70,7 @@ impl BuiltInKind {
     /// release parses its table, about 4 ms.
     #[must_use]
     pub fn find_in(release: Release, api_version: &str, kind: &str) -> Option<Self> {
-        Self::of_table(Table::of(release)?, api_version, kind)
+        find_in_table(Table::of(release)?, api_version, kind)
     }
 
     /// Whether one of the supported releases has a kind. Parses no table.
@@ -84,16 +84,6 @@ impl BuiltInKind {
     pub fn find_in_any(api_version: &str, kind: &str) -> Option<Self> {
         let releases = KindIndex::get().releases(api_version, kind);
         Self::find_in(*releases.last()?, api_version, kind)
-    }
-
-    fn of_table(table: &'static Table, api_version: &str, kind: &str) -> Option<Self> {
-        let (api_version, kind, definition) = table.kind(api_version, kind)?;
-        Some(Self {
-            api_version,
-            kind,
-            definition,
-            table,
-        })
     }
 
     /// All kinds of the newest supported release: `apiVersion` and name.
@@ -158,13 +148,13 @@ impl BuiltInKind {
     /// The release from which on Kubernetes does not serve the kind, if [`Self::release`] does not serve it any more.
     #[must_use]
     pub fn removed_in(&self) -> Option<Release> {
-        self.lifecycle().removed_by(self.release())
+        lifecycle(self).removed_by(self.release())
     }
 
     /// The release that deprecates the kind, if it is deprecated in [`Self::release`].
     #[must_use]
     pub fn deprecated_in(&self) -> Option<Release> {
-        let deprecated = self.lifecycle().deprecated;
+        let deprecated = lifecycle(self).deprecated;
         deprecated.filter(|it| *it <= self.release())
     }
 
@@ -180,20 +170,30 @@ impl BuiltInKind {
     pub fn replacement_in(&self, release: Release) -> Option<Self> {
         let table = Table::of(release)?;
         let others = table.versions(self.name()).filter_map(|it| {
-            let other = Self::of_table(table, it, self.name())?;
+            let other = find_in_table(table, it, self.name())?;
             let is_other = it != self.api_version() && other.group() == self.group();
             (is_other && other.deprecated_in().is_none()).then_some(other)
         });
         if let Some(same) = others.max_by_key(|it| stability(it.version())) {
             return Some(same);
         }
-        let (api_version, kind) = self.lifecycle().replacement?;
-        Self::of_table(table, api_version, kind)
+        let (api_version, kind) = lifecycle(self).replacement?;
+        find_in_table(table, api_version, kind)
     }
+}
 
-    fn lifecycle(&self) -> Lifecycle {
-        self.table.lifecycle(self.api_version(), self.name())
-    }
+fn find_in_table(table: &'static Table, api_version: &str, kind: &str) -> Option<BuiltInKind> {
+    let (api_version, kind, definition) = table.kind(api_version, kind)?;
+    Some(BuiltInKind {
+        api_version,
+        kind,
+        definition,
+        table,
+    })
+}
+
+fn lifecycle(kind: &BuiltInKind) -> Lifecycle {
+    kind.table.lifecycle(kind.api_version, kind.kind)
 }
 
 /// The order of versions: alpha, beta and stable ones, later ones last.

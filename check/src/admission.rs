@@ -140,9 +140,9 @@ fn type_of(object: &Value) -> Option<(&str, &str, &str)> {
     Some((group, version, kind))
 }
 
-fn is_built_in(object: &Value) -> bool {
+fn is_built_in(kinds: &KindRegistry, object: &Value) -> bool {
     let text = |key: &str| object.get(key).and_then(Value::as_str).unwrap_or_default();
-    BuiltInKind::find(text("apiVersion"), text("kind")).is_some()
+    BuiltInKind::find_in(kinds.release(), text("apiVersion"), text("kind")).is_some()
 }
 
 /// The resource of an object of a kind that has no definition and is not built in, and whether it has a namespace.
@@ -164,8 +164,8 @@ fn mutable<'a>(
     if kinds.definitions().has(object) {
         return mutable_custom_resource(kinds.definitions(), object);
     }
-    if is_built_in(object) {
-        return mutable_built_in(object);
+    if is_built_in(kinds, object) {
+        return mutable_built_in(kinds.release(), object);
     }
     let (resource, is_namespaced) = other_resource(kinds, object)?;
     let set_defaults = move |object: Value| kinds.with_defaults(&object, context);
@@ -188,8 +188,8 @@ fn admitted(
     if kinds.definitions().has(object) {
         return admitted_custom_resource(kinds.definitions(), object, old);
     }
-    if is_built_in(object) {
-        return admitted_built_in(object, old);
+    if is_built_in(kinds, object) {
+        return admitted_built_in(kinds.release(), object, old);
     }
     let (resource, is_namespaced) = other_resource(kinds, object)?;
     Some(Admitted {

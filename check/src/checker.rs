@@ -13,6 +13,7 @@ use crate::severity::Severity;
 use crate::source::ParsedSource;
 use lockkeeper_api::config::Action;
 use lockkeeper_api::field_path::FieldPath;
+use lockkeeper_crd_schema::builtin::Release;
 use lockkeeper_policies::admission_policy as policy_rule;
 use lockkeeper_policies::engine::Exempted;
 use lockkeeper_policies::finding::Finding;
@@ -91,6 +92,20 @@ impl Checker {
     #[must_use]
     pub fn with_schema_catalog(mut self, catalog: SchemaCatalog) -> Self {
         self.kinds.set_schema_catalog(catalog);
+        self
+    }
+
+    /// Checks built-in kinds as this release of Kubernetes does, instead of the newest one.
+    #[must_use]
+    pub fn with_release(mut self, release: Release) -> Self {
+        self.kinds.set_release(release);
+        self
+    }
+
+    /// Also checks objects of versions that the release does not serve: an API server has returned them.
+    #[must_use]
+    pub fn with_served_versions(mut self) -> Self {
+        self.kinds.accept_all_versions();
         self
     }
 

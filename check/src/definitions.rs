@@ -4,6 +4,7 @@
 mod admitted;
 mod built_in;
 mod built_in_change;
+mod built_in_version;
 mod custom_resource;
 mod definition_object;
 mod field_text;
@@ -21,6 +22,7 @@ pub(crate) use admitted::{
 };
 pub(crate) use built_in::check_built_in;
 pub(crate) use built_in_change::is_whole;
+pub(crate) use built_in_version::unserved_version;
 pub(crate) use custom_resource::check_custom_resource;
 pub use definition_object::is_definition;
 pub(crate) use definition_object::{check_definition, is_patch};

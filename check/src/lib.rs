@@ -41,6 +41,7 @@ pub use kinds::{KindRegistry, enforce_queue_rules, offline_settings};
 pub use kueue_version::{KueueVersion, VersionError};
 pub use list_target::ListTarget;
 pub use lockkeeper_crd_schema::admission_policy::{PolicySet, Resource, UserInfo};
+pub use lockkeeper_crd_schema::builtin::Release;
 pub use old_objects::OldObjects;
 pub use preemption_loops::{LoopFinding, LoopFindings, LoopSearchInput, ObjectPosition};
 pub use rule_selection::{RuleSelection, UnknownSelector};

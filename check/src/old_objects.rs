@@ -2,6 +2,7 @@
 
 use crate::definitions::is_whole;
 use crate::document::{Document, Identity};
+use lockkeeper_crd_schema::builtin::Release;
 use serde_json::Value;
 use std::collections::BTreeMap;
 
@@ -15,6 +16,7 @@ const FORMS_MAX: usize = 16;
 #[derive(Debug, Default)]
 pub struct OldObjects {
     objects: BTreeMap<Key, OldForms>,
+    release: Release,
 }
 
 /// The old objects of one name, such as those of overlays for several clusters. All are whole, or none.
@@ -25,6 +27,15 @@ struct OldForms {
 }
 
 impl OldObjects {
+    /// No objects yet; those of built-in kinds will be read as this release of Kubernetes reads them.
+    #[must_use]
+    pub fn new(release: Release) -> Self {
+        Self {
+            objects: BTreeMap::new(),
+            release,
+        }
+    }
+
     /// Adds an object. Of several objects with the same name, patches and incomplete objects of built-in kinds are dropped
     /// for whole ones. An object without a name is not added: the API server generates its name, so it does not exist
     /// yet. Costs a validation of an object of a built-in kind.
@@ -33,7 +44,7 @@ impl OldObjects {
         if key.3.is_empty() {
             return;
         }
-        let is_whole = !document.is_patch && is_whole(&document.value);
+        let is_whole = !document.is_patch && is_whole(self.release, &document.value);
         let forms = self.objects.entry(key).or_default();
         forms.add(document.value, is_whole);
     }

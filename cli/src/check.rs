@@ -14,6 +14,7 @@ mod manifest_sources;
 mod plan;
 mod printer;
 mod progress;
+mod release_parser;
 #[cfg(test)]
 mod tests;
 

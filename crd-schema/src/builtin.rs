@@ -1,8 +1,10 @@
 //! Objects of Kubernetes' built-in kinds, decoded, defaulted and validated as the API server does.
 //!
-//! [`BuiltInKind::find`] finds a kind by its `apiVersion` and name. [`BuiltInKind::answer`] decodes, defaults and validates
-//! the body of a request; the semantics are those of `k8s.io/kubernetes` 1.37. `validation` lists the kinds with a
-//! validation; objects of other kinds are accepted if they can be decoded.
+//! [`BuiltInKind::find`] finds a kind of the newest release by its `apiVersion` and name, [`BuiltInKind::find_in`] one of
+//! any release of [`Release::SUPPORTED`]. [`BuiltInKind::answer`] decodes, defaults and validates the body of a request.
+//! Versions, fields and types are those of the release; defaults and validation are those of `k8s.io/kubernetes` 1.37, of
+//! which none sets or requires a field that an older release does not have. `validation` lists the kinds with a validation;
+//! objects of other kinds are accepted if they can be decoded.
 //!
 //! ```
 //! use lockkeeper_crd_schema::builtin::BuiltInKind;
@@ -24,12 +26,15 @@ mod lifecycle;
 mod merge_types;
 mod prepare;
 mod problem;
+mod release;
 mod scalars;
 mod strategy;
 mod table;
+#[cfg(test)]
+mod tests;
 mod validation;
 
 pub use kind::BuiltInKind;
-pub use lifecycle::Release;
 pub(crate) use merge_types::{BuiltInType, Relation};
 pub use problem::Problem;
+pub use release::{Release, ReleaseError};

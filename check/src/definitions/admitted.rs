@@ -5,7 +5,7 @@ use super::custom_resource::stored;
 use super::request::request;
 use super::set::DefinitionSet;
 use lockkeeper_crd_schema::admission_policy::{MergeTypes, Resource};
-use lockkeeper_crd_schema::builtin::BuiltInKind;
+use lockkeeper_crd_schema::builtin::{BuiltInKind, Release};
 use lockkeeper_crd_schema::crd::{FieldValidation, Verdict};
 use serde_json::Value;
 
@@ -52,8 +52,8 @@ pub(crate) fn mutable_custom_resource<'a>(
 }
 
 /// An object of a built-in kind, valid or not; `None` if it is of another kind.
-pub(crate) fn mutable_built_in(object: &Value) -> Option<Mutable<'static>> {
-    let kind = built_in_kind(object)?;
+pub(crate) fn mutable_built_in(release: Release, object: &Value) -> Option<Mutable<'static>> {
+    let kind = built_in_kind(release, object)?;
     let set_defaults = move |object: Value| {
         let created = kind.created(&request(&object, None, FieldValidation::Ignore));
         created.unwrap_or(object)
@@ -67,9 +67,9 @@ pub(crate) fn mutable_built_in(object: &Value) -> Option<Mutable<'static>> {
     })
 }
 
-fn built_in_kind(object: &Value) -> Option<BuiltInKind> {
+fn built_in_kind(release: Release, object: &Value) -> Option<BuiltInKind> {
     let text = |key: &str| object.get(key).and_then(Value::as_str);
-    BuiltInKind::find(text("apiVersion")?, text("kind")?)
+    BuiltInKind::find_in(release, text("apiVersion")?, text("kind")?)
 }
 
 fn built_in_resource(kind: BuiltInKind) -> Resource {
@@ -108,8 +108,12 @@ pub(crate) fn admitted_custom_resource(
 }
 
 /// An object of a built-in kind; `None` if it is of another kind, or not valid.
-pub(crate) fn admitted_built_in(object: &Value, old: Option<&Value>) -> Option<Admitted> {
-    let kind = built_in_kind(object)?;
+pub(crate) fn admitted_built_in(
+    release: Release,
+    object: &Value,
+    old: Option<&Value>,
+) -> Option<Admitted> {
+    let kind = built_in_kind(release, object)?;
     let old = old.and_then(|it| kind.created(&request(it, None, FieldValidation::Ignore)));
     let object = if is_live(object) {
         object.clone()

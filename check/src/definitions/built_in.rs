@@ -1,42 +1,48 @@
 //! Checks an object of a built-in kind of Kubernetes.
 
 use super::built_in_change::{BuiltInChange, is_directive, is_live};
+use super::built_in_version::{deprecated_version, field_releases};
 use super::field_text::{decode_finding, field_of};
 use super::request::request;
 use super::suggestions::unknown_field;
 use crate::severity::Severity;
-use lockkeeper_api::field_path::FieldPath;
-use lockkeeper_crd_schema::builtin::{BuiltInKind, Problem};
+use lockkeeper_crd_schema::builtin::{BuiltInKind, Problem, Release};
 use lockkeeper_crd_schema::crd::{FieldValidation, Verdict};
 use lockkeeper_crd_schema::display_value;
-use lockkeeper_policies::finding::{ErrorKind, Finding, quoted};
-use lockkeeper_policies::schema::SCHEMA_VIOLATION;
+use lockkeeper_policies::finding::{ErrorKind, Finding};
 use serde_json::Value;
-use std::borrow::Cow;
 
-/// Findings about unknown fields, wrong types and invalid values; `None` if the kind is not a built-in one.
+/// Findings about unknown fields, wrong types and invalid values in a release of Kubernetes; `None` if the kind is not a
+/// built-in one of the release. [`super::unserved_version`] checks the version.
 ///
 /// Values are validated as in the creation of the object, or as in its change from a whole old object. Not those of an
 /// object with a uid, which the API server has accepted, nor those of a patch, which is no whole object.
 pub(crate) fn check_built_in(
+    release: Release,
     object: &Value,
     old: Option<&Value>,
 ) -> Option<Vec<(Severity, Finding)>> {
     let text = |key: &str| object.get(key).and_then(Value::as_str);
-    let kind = BuiltInKind::find(text("apiVersion")?, text("kind")?)?;
-    if let Some(finding) = removed_version(&kind) {
-        return Some(vec![(Severity::Error, finding)]);
-    }
+    let kind = BuiltInKind::find_in(release, text("apiVersion")?, text("kind")?)?;
     let mut findings = Vec::new();
     let mut has_values = !is_live(object);
     for problem in kind.problems(object) {
         match problem {
-            Problem::Unknown { field, suggestion } => {
+            Problem::Unknown {
+                field,
+                suggestion,
+                later,
+            } => {
                 let field = field_of(&field, object);
                 if is_directive(&field.pointer()) {
                     has_values = false;
-                } else {
+                } else if later.is_empty() {
                     findings.push(unknown_field(field, object, suggestion));
+                } else {
+                    let mut finding = unknown_field(field, object, None);
+                    let detail = format!("{}; {}", finding.detail, field_releases(&later));
+                    finding.detail = detail.into();
+                    findings.push(finding);
                 }
             }
             Problem::WrongType { field, reason } => {
@@ -58,48 +64,6 @@ pub(crate) fn check_built_in(
     });
     let deprecated = deprecated_version(&kind).map(|it| (Severity::Warning, it));
     Some(finished.chain(deprecated).collect())
-}
-
-/// The finding that Kubernetes does not serve a version any more.
-fn removed_version(kind: &BuiltInKind) -> Option<Finding> {
-    let removed = kind.removed_in()?;
-    let remedy = match kind.replacement() {
-        Some(other) => format!("write {}", other_name(kind, &other)),
-        None => "there is no replacement".to_owned(),
-    };
-    let reason = format!(
-        "Kubernetes {removed} and newer do not serve this version of {}; {remedy}",
-        kind.name()
-    );
-    let version = Value::from(kind.api_version());
-    let field = FieldPath::new("apiVersion");
-    Some(Finding::decode_error(field, Some(&version), &reason))
-}
-
-/// The finding that a later release will not serve a version.
-fn deprecated_version(kind: &BuiltInKind) -> Option<Finding> {
-    let deprecated = kind.deprecated_in()?;
-    let mut detail = format!("deprecated since Kubernetes {deprecated}");
-    if let Some(other) = kind.replacement() {
-        detail.push_str("; write ");
-        detail.push_str(&other_name(kind, &other));
-    }
-    Some(Finding {
-        rule: Cow::Borrowed(SCHEMA_VIOLATION),
-        field: FieldPath::new("apiVersion"),
-        kind: ErrorKind::Invalid,
-        value: Some(quoted(kind.api_version())),
-        detail: detail.into(),
-    })
-}
-
-/// The version of a replacement, with its name if that is another one.
-fn other_name(kind: &BuiltInKind, other: &BuiltInKind) -> String {
-    if kind.name() == other.name() {
-        other.api_version().to_owned()
-    } else {
-        format!("{} {}", other.api_version(), other.name())
-    }
 }
 
 /// Findings about the values of an object that can be decoded.
@@ -132,14 +96,16 @@ fn value_findings(kind: BuiltInKind, object: &Value, old: Option<&Value>) -> Vec
 
 #[cfg(test)]
 mod tests {
-    use super::check_built_in;
+    use super::{Release, check_built_in};
     use serde_json::{Value, json};
 
     /// The findings about a pod with a spec.
     fn findings(spec: &Value) -> Vec<String> {
         let pod =
             json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "a"}, "spec": spec});
-        let findings = check_built_in(&pod, None).unwrap().into_iter();
+        let findings = check_built_in(Release::NEWEST, &pod, None)
+            .unwrap()
+            .into_iter();
         findings.map(|(_, it)| it.to_string()).collect()
     }
 
@@ -159,20 +125,57 @@ mod tests {
     }
 
     #[test]
-    fn removed_and_deprecated_versions_name_the_replacement() {
+    fn fields_of_later_releases_are_unknown_and_named() {
+        let spec = json!({
+            "containers": [{"name": "a", "image": "b"}],
+            "hostnameOverride": "a", "schedulingGroup": {"podGroupName": "a"}, "workloadRef": {},
+        });
+        let pod =
+            json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "a"}, "spec": spec});
+        for (release, expected) in [
+            (
+                "1.33",
+                &[
+                    (
+                        "spec.hostnameOverride",
+                        "; Kubernetes 1.34 and later have it",
+                    ),
+                    (
+                        "spec.schedulingGroup",
+                        "; Kubernetes 1.36 and later have it",
+                    ),
+                    ("spec.workloadRef", "; Kubernetes 1.35 has it"),
+                ][..],
+            ),
+            ("1.37", &[("spec.workloadRef", "")]),
+        ] {
+            let findings = check_built_in(release.parse().unwrap(), &pod, None).unwrap();
+            let texts = findings
+                .iter()
+                .map(|(_, it)| (it.field.text(), it.detail.to_string()));
+            let expected = expected.iter().map(|(field, releases)| {
+                let detail = format!("unknown field, which would be dropped{releases}");
+                ((*field).to_owned(), detail)
+            });
+            assert_eq!(
+                texts.collect::<Vec<_>>(),
+                expected.collect::<Vec<_>>(),
+                "{release}"
+            );
+        }
+    }
+
+    #[test]
+    fn deprecated_versions_name_the_replacement() {
         let findings = |api_version: &str, kind: &str| {
             let object =
                 json!({"apiVersion": api_version, "kind": kind, "metadata": {"name": "a"}});
-            let findings = check_built_in(&object, None).unwrap().into_iter();
+            let findings = check_built_in(Release::NEWEST, &object, None)
+                .unwrap()
+                .into_iter();
             let texts = findings.map(|(severity, it)| format!("{severity:?} {it}"));
             texts.collect::<Vec<_>>()
         };
-        assert_eq!(
-            findings("extensions/v1beta1", "Deployment"),
-            [
-                "Error apiVersion: Invalid value: \"extensions/v1beta1\": Kubernetes 1.16 and newer do not serve this version of Deployment; write apps/v1 [SC001]"
-            ]
-        );
         assert_eq!(
             findings("v1", "Endpoints"),
             [
@@ -191,7 +194,12 @@ mod tests {
         let patch = json!({"containers": [{"name": "a", "$patch": "delete"}]});
         assert_eq!(findings(&patch), [""; 0]);
         let stored = json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "a", "uid": "b"}, "spec": spec});
-        assert_eq!(check_built_in(&stored, None).unwrap().len(), 0);
+        assert_eq!(
+            check_built_in(Release::NEWEST, &stored, None)
+                .unwrap()
+                .len(),
+            0
+        );
     }
 
     /// Both versions have the fields that are validated, but for the metrics.
@@ -206,7 +214,9 @@ mod tests {
                 },
             });
             autoscaler["spec"][metrics.0] = metrics.1;
-            let findings = check_built_in(&autoscaler, None).unwrap().into_iter();
+            let findings = check_built_in(Release::NEWEST, &autoscaler, None)
+                .unwrap()
+                .into_iter();
             findings.map(|(_, it)| it.field.text()).collect::<Vec<_>>()
         };
         let percentage = ("targetCPUUtilizationPercentage", json!(50));
@@ -227,7 +237,7 @@ mod tests {
         let secret = json!({
             "apiVersion": "v1", "kind": "Secret", "metadata": {"name": "A"}, "data": {"a": "hunter2!"},
         });
-        for (_, finding) in check_built_in(&secret, None).unwrap() {
+        for (_, finding) in check_built_in(Release::NEWEST, &secret, None).unwrap() {
             assert!(!finding.to_string().contains("hunter2"), "{finding}");
         }
     }
@@ -235,6 +245,6 @@ mod tests {
     #[test]
     fn other_kinds_are_not_checked() {
         let object = json!({"apiVersion": "example.com/v1", "kind": "Pod", "spec": 1});
-        assert!(check_built_in(&object, None).is_none());
+        assert!(check_built_in(Release::NEWEST, &object, None).is_none());
     }
 }

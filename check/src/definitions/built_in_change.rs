@@ -4,7 +4,7 @@
 //! manifest does not have them, so that a new manifest that has them changes nothing.
 
 use super::request::request;
-use lockkeeper_crd_schema::builtin::{BuiltInKind, Problem};
+use lockkeeper_crd_schema::builtin::{BuiltInKind, Problem, Release};
 use lockkeeper_crd_schema::crd::{FieldValidation, Verdict};
 use serde_json::{Map, Value, json};
 
@@ -122,12 +122,12 @@ impl BuiltInChange {
     }
 }
 
-/// Whether a built-in object is whole: not a patch, and not a base to which a patch adds required fields. Objects of other
-/// kinds count as whole. Costs a validation.
-pub(crate) fn is_whole(object: &Value) -> bool {
+/// Whether an object of a built-in kind of a release is whole: not a patch, and not a base to which a patch adds required
+/// fields. Objects of other kinds count as whole. Costs a validation.
+pub(crate) fn is_whole(release: Release, object: &Value) -> bool {
     let text = |key: &str| object.get(key).and_then(Value::as_str);
     let kind = match (text("apiVersion"), text("kind")) {
-        (Some(api_version), Some(kind)) => BuiltInKind::find(api_version, kind),
+        (Some(api_version), Some(kind)) => BuiltInKind::find_in(release, api_version, kind),
         _ => None,
     };
     kind.is_none_or(|it| stored(it, object).is_some())
@@ -201,14 +201,16 @@ fn empty_of(value: &Value) -> Value {
 
 #[cfg(test)]
 mod tests {
-    use super::{BuiltInKind, FieldValidation, is_whole, request};
+    use super::{BuiltInKind, FieldValidation, Release, is_whole, request};
     use crate::definitions::check_built_in;
     use serde_json::{Value, json};
 
     /// The fields that a change is reported for.
     #[track_caller]
     fn fields(object: &Value, old: &Value) -> Vec<String> {
-        let findings = check_built_in(object, Some(old)).unwrap().into_iter();
+        let findings = check_built_in(Release::NEWEST, object, Some(old))
+            .unwrap()
+            .into_iter();
         let mut fields: Vec<String> = findings.map(|(_, it)| it.field.text()).collect();
         fields.sort();
         fields.dedup();
@@ -307,7 +309,7 @@ mod tests {
             (patch, false),
             (other, true),
         ] {
-            assert_eq!(is_whole(&object), expected, "{object}");
+            assert_eq!(is_whole(Release::NEWEST, &object), expected, "{object}");
         }
     }
 }

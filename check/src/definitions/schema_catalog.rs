@@ -2,7 +2,7 @@
 
 use super::json_schema::JsonSchema;
 use super::schema_location::SchemaLocation;
-use lockkeeper_crd_schema::builtin::BuiltInKind;
+use lockkeeper_crd_schema::builtin::{BuiltInKind, Release};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::fmt;
@@ -20,16 +20,18 @@ type Entry = Arc<OnceLock<Option<Compiled>>>;
 /// The schemas at some locations, by `apiVersion` and kind. Each is read once for all threads, at the first object of its
 /// kind; a kind without a schema costs one attempt for each location.
 pub struct SchemaCatalog {
+    release: Release,
     locations: Vec<SchemaLocation>,
     read: ReadSchema,
     schemas: Mutex<BTreeMap<(String, String), Entry>>,
 }
 
 impl SchemaCatalog {
-    /// A catalogue of these locations. The first location with a file is used.
+    /// A catalogue of these locations, for a release of Kubernetes. The first location with a file is used.
     #[must_use]
-    pub fn new(locations: Vec<SchemaLocation>, read: ReadSchema) -> Self {
+    pub fn new(release: Release, locations: Vec<SchemaLocation>, read: ReadSchema) -> Self {
         Self {
+            release,
             locations,
             read,
             schemas: Mutex::default(),
@@ -37,7 +39,7 @@ impl SchemaCatalog {
     }
 
     /// Applies an operation to the schema of an object's kind, or to the reason why it cannot be used. `None` if there is
-    /// no schema, or if the kind is a built-in one.
+    /// no schema, or if the kind is a built-in one of any release.
     pub(super) fn with_schema<T>(
         &self,
         object: &Value,
@@ -45,7 +47,7 @@ impl SchemaCatalog {
     ) -> Option<T> {
         let text = |key: &str| object.get(key).and_then(Value::as_str);
         let (api_version, kind) = (text("apiVersion")?, text("kind")?);
-        if self.locations.is_empty() || BuiltInKind::find(api_version, kind).is_some() {
+        if self.locations.is_empty() || BuiltInKind::is_in_any(api_version, kind) {
             return None;
         }
         let key = (api_version.to_owned(), kind.to_owned());
@@ -64,7 +66,7 @@ impl SchemaCatalog {
         let paths = self
             .locations
             .iter()
-            .filter_map(|it| it.path(api_version, kind));
+            .filter_map(|it| it.path(self.release, api_version, kind));
         for path in paths {
             let parsed = match (self.read)(&path) {
                 Ok(None) => continue,

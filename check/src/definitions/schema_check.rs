@@ -30,6 +30,7 @@ pub(crate) fn check_json_schema(
 #[cfg(test)]
 mod tests {
     use super::{SchemaCatalog, check_json_schema};
+    use lockkeeper_crd_schema::builtin::Release;
     use serde_json::{Value, json};
 
     /// In the form of the converter of kubeconform's users, `openapi2jsonschema.py`.
@@ -58,7 +59,11 @@ mod tests {
             let is_there = path == "example.com/widget_v1.json";
             Ok(is_there.then(|| schema.to_owned()))
         };
-        SchemaCatalog::new(vec![location.parse().unwrap()], Box::new(read))
+        SchemaCatalog::new(
+            Release::NEWEST,
+            vec![location.parse().unwrap()],
+            Box::new(read),
+        )
     }
 
     fn widget(spec: &Value) -> Value {

@@ -1,11 +1,9 @@
 //! The place of a JSON Schema in a catalogue, as a template of kubeconform.
 
+use lockkeeper_crd_schema::builtin::Release;
 use std::fmt::Write;
 use std::str::FromStr;
 use thiserror::Error;
-
-/// The version of Kubernetes in paths, as kubeconform writes it.
-const KUBERNETES_VERSION: &str = "v1.37.0";
 
 /// The path below a location that names no file, as in kubeconform.
 const STANDARD_PATH: &str = "/{{.NormalizedKubernetesVersion}}-standalone{{.StrictSuffix}}/{{.ResourceKind}}{{.KindSuffix}}.json";
@@ -44,11 +42,12 @@ enum Part {
     Placeholder(Placeholder),
 }
 
-/// A value that depends on the kind.
+/// A value that depends on the kind or the release.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Placeholder {
     Group,
     KindSuffix,
+    KubernetesVersion,
     ResourceApiVersion,
     ResourceKind,
 }
@@ -73,9 +72,10 @@ impl FromStr for SchemaLocation {
 }
 
 impl SchemaLocation {
-    /// The path of the schema of a kind; `None` if the kind or its version is no name that a path can contain.
+    /// The path of the schema of a kind in a release of Kubernetes; `None` if the kind or its version is no name that a path
+    /// can contain.
     #[must_use]
-    pub fn path(&self, api_version: &str, kind: &str) -> Option<String> {
+    pub fn path(&self, release: Release, api_version: &str, kind: &str) -> Option<String> {
         // Kubeconform takes the version for the group of the core kinds.
         let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
         if !is_name(version) || !is_name(kind) || !(group.is_empty() || is_name(group)) {
@@ -88,6 +88,10 @@ impl SchemaLocation {
                 Part::Text(text) => out.push_str(text),
                 Part::Placeholder(Placeholder::Group) => out.push_str(group_or_version),
                 Part::Placeholder(Placeholder::ResourceApiVersion) => out.push_str(version),
+                // Kubeconform writes a patch release; its catalogue has the first one of each release.
+                Part::Placeholder(Placeholder::KubernetesVersion) => {
+                    let _ = write!(out, "v{release}.0");
+                }
                 Part::Placeholder(Placeholder::ResourceKind) => out.push_str(&kind.to_lowercase()),
                 Part::Placeholder(Placeholder::KindSuffix) => {
                     let first = group_or_version.split('.').next().unwrap_or_default();
@@ -114,7 +118,7 @@ fn parse(text: &str, parts: &mut Vec<Part>) -> Result<(), LocationError> {
             ".KindSuffix" => Part::Placeholder(Placeholder::KindSuffix),
             ".ResourceAPIVersion" => Part::Placeholder(Placeholder::ResourceApiVersion),
             ".ResourceKind" => Part::Placeholder(Placeholder::ResourceKind),
-            ".NormalizedKubernetesVersion" => Part::Text(KUBERNETES_VERSION.to_owned()),
+            ".NormalizedKubernetesVersion" => Part::Placeholder(Placeholder::KubernetesVersion),
             // Unknown fields are errors.
             ".StrictSuffix" => Part::Text("-strict".to_owned()),
             other => return Err(LocationError::UnknownPlaceholder(other.to_owned())),
@@ -133,7 +137,7 @@ fn is_name(text: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::{LocationError, SchemaLocation};
+    use super::{LocationError, Release, SchemaLocation};
 
     /// Kubeconform's paths: `pkg/registry/registry.go`, `schemaPath`.
     #[test]
@@ -163,9 +167,20 @@ mod tests {
             ("{{.ResourceKind}}.json", "a/v1", "", None),
         ] {
             let location: SchemaLocation = template.parse().unwrap();
-            let path = location.path(api_version, kind);
+            let path = location.path(Release::NEWEST, api_version, kind);
             assert_eq!(path.as_deref(), expected, "{template} {api_version} {kind}");
         }
+    }
+
+    #[test]
+    fn paths_have_the_version_of_kubernetes() {
+        let location: SchemaLocation = "schemas".parse().unwrap();
+        let release = "1.33.4".parse().unwrap();
+        let path = location.path(release, "cert-manager.io/v1", "Certificate");
+        assert_eq!(
+            path.as_deref(),
+            Some("schemas/v1.33.0-standalone-strict/certificate-cert-manager-v1.json")
+        );
     }
 
     #[test]

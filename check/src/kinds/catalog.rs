@@ -2,7 +2,7 @@
 //! exist.
 
 use crate::nearest::nearest;
-use lockkeeper_crd_schema::builtin::BuiltInKind;
+use lockkeeper_crd_schema::builtin::{BuiltInKind, Release};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The versions of a group, each with kinds.
@@ -43,14 +43,6 @@ const OTHER_KINDS: &[(&str, Versions)] = &[
             ),
         ],
     ),
-    (
-        "scheduling.k8s.io",
-        &[
-            ("v1alpha1", &["PriorityClass", "Workload"]),
-            ("v1beta1", &["CompositePodGroup", "PriorityClass"]),
-            ("v1alpha3", &["CompositePodGroup"]),
-        ],
-    ),
     ("scheduling.sigs.k8s.io", &[("v1alpha1", &["PodGroup"])]),
 ];
 
@@ -76,12 +68,26 @@ pub enum Lookup {
 }
 
 impl Catalog {
-    /// A catalog with the kinds that are not checked.
-    pub fn new() -> Self {
+    /// A catalog of the built-in kinds of a release of Kubernetes, the kinds with rules, by `apiVersion` and name, and the
+    /// kinds that are not checked.
+    pub fn new(
+        release: Release,
+        with_rules: impl IntoIterator<Item = (impl AsRef<str>, impl AsRef<str>)>,
+    ) -> Self {
         let mut catalog = Self::default();
-        for (api_version, kind) in BuiltInKind::names() {
-            let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
+        for (api_version, kind) in BuiltInKind::names_in(release) {
+            let (group, version) = split(api_version);
             catalog.insert(group, version, kind);
+        }
+        for (api_version, kind) in with_rules {
+            let (api_version, kind) = (api_version.as_ref(), kind.as_ref());
+            let (group, version) = split(api_version);
+            if BuiltInKind::is_in_any(api_version, kind) {
+                // Present above if the release has it.
+                catalog.suggested_groups.insert(group.to_owned());
+            } else {
+                catalog.add(group, version, kind);
+            }
         }
         for (group, versions) in OTHER_KINDS {
             for (version, kinds) in *versions {
@@ -93,7 +99,7 @@ impl Catalog {
         catalog
     }
 
-    pub fn add(&mut self, group: &str, version: &str, kind: &str) {
+    fn add(&mut self, group: &str, version: &str, kind: &str) {
         self.insert(group, version, kind);
         self.suggested_groups.insert(group.to_owned());
     }
@@ -150,6 +156,11 @@ impl Catalog {
     }
 }
 
+/// The group and the version of an `apiVersion`.
+fn split(api_version: &str) -> (&str, &str) {
+    api_version.split_once('/').unwrap_or(("", api_version))
+}
+
 /// The newest version: a stable one, or the last beta or alpha version.
 fn newest<'a>(versions: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     versions.max_by_key(|it| (!it.contains("alpha"), !it.contains("beta"), *it))
@@ -157,15 +168,16 @@ fn newest<'a>(versions: impl Iterator<Item = &'a str>) -> Option<&'a str> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Catalog, Lookup};
+    use super::{Catalog, Lookup, Release};
 
     #[test]
     fn catalog_suggests_nearest_names() {
-        let mut catalog = Catalog::new();
-        for version in ["v1beta1", "v1beta2"] {
-            catalog.add("kueue.x-k8s.io", version, "ClusterQueue");
-        }
-        catalog.add("kueue.x-k8s.io", "v1beta2", "Cohort");
+        let with_rules = [
+            ("kueue.x-k8s.io/v1beta1", "ClusterQueue"),
+            ("kueue.x-k8s.io/v1beta2", "ClusterQueue"),
+            ("kueue.x-k8s.io/v1beta2", "Cohort"),
+        ];
+        let catalog = Catalog::new(Release::NEWEST, with_rules);
         let kind =
             |it: &str| Lookup::UnknownKind(format!("there is no such kind; did you mean {it}?"));
         for (group, version, name, expected) in [
@@ -221,7 +233,10 @@ mod tests {
 
     #[test]
     fn built_in_kinds_are_suggested_within_their_groups() {
-        let catalog = Catalog::new();
+        let catalog = Catalog::new(
+            Release::NEWEST,
+            [("scheduling.k8s.io/v1alpha2", "PodGroup")],
+        );
         let kind = "there is no such kind; did you mean Deployment?".to_owned();
         for (group, version, name, expected) in [
             ("apps", "v1", "Deploymnt", Lookup::UnknownKind(kind)),
@@ -237,6 +252,12 @@ mod tests {
                 "DaemonSet",
                 Lookup::UnknownVersion("v1".to_owned()),
             ),
+            (
+                "scheduling.k8s.io",
+                "v1alpha9",
+                "PodGroup",
+                Lookup::UnknownVersion("v1beta1".to_owned()),
+            ),
             // Groups of other projects resemble those of Kubernetes, and have kinds of the same name.
             ("networking.k9s.io", "v1", "Ingress", Lookup::Possible),
             ("other.x-k8s.io", "v1", "ClusterQueue", Lookup::Possible),
@@ -245,6 +266,18 @@ mod tests {
                 catalog.find(group, version, name),
                 expected,
                 "{group} {version} {name}"
+            );
+        }
+    }
+
+    #[test]
+    fn suggestions_are_those_of_the_release() {
+        for (release, expected) in [("1.33", "v1beta2"), ("1.34", "v1")] {
+            let catalog = Catalog::new(release.parse().unwrap(), [("v1", "Pod")]);
+            assert_eq!(
+                catalog.find("resource.k8s.io", "v1beta9", "ResourceClaim"),
+                Lookup::UnknownVersion(expected.to_owned()),
+                "{release}"
             );
         }
     }

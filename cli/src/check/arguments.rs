@@ -4,11 +4,12 @@ use super::admission_policies::PolicyUser;
 use super::conversion_flags::ConversionArguments;
 use super::existing_objects::ExistingObjects;
 use super::manifest_sources::SourceArguments;
+use super::release_parser::ReleaseParser;
 use crate::user_rules::RuleDirs;
 use anstream::AutoStream;
 use clap::{Args, ColorChoice, ValueEnum};
 use lockkeeper_check::report::{FormatSettings, OutputFormat, Palette};
-use lockkeeper_check::{KueueVersion, Severity};
+use lockkeeper_check::{KueueVersion, Release, Severity};
 use lockkeeper_crdgen::manifests::NamePattern;
 use std::io::stdout;
 use std::path::PathBuf;
@@ -64,6 +65,10 @@ pub(crate) struct Arguments {
 
     #[command(flatten)]
     pub(super) conversion: ConversionArguments,
+
+    /// Check built-in kinds as this release of Kubernetes does
+    #[arg(long, value_name = "VERSION", default_value_t, value_parser = ReleaseParser)]
+    pub(super) kubernetes_version: Release,
 
     /// Simulate preemption as in this Kueue release, bugs included, e.g. 0.14 [default: current Kueue]
     #[arg(long, value_name = "VERSION")]

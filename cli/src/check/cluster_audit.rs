@@ -95,6 +95,8 @@ pub(super) fn run(plan: Plan<'_>, out: &mut (impl Write + Send)) -> Result<u8, F
         };
         let auditor = Auditor {
             checker: Checker::new(settings, cluster.index, selection, LoopFindings::new())?
+                .with_release(arguments.kubernetes_version)
+                .with_served_versions()
                 .with_cel_cross_check(arguments.verify_cel)?,
             converter,
             loop_findings,
@@ -116,12 +118,16 @@ pub(super) fn run(plan: Plan<'_>, out: &mut (impl Write + Send)) -> Result<u8, F
             out.write_all(reports.yaml()?.as_bytes())?;
             out.flush()?;
         }
-        Some(path) => fs::write(path, reports.yaml()?)
-            .with_context(|| format!("cannot write {}", path.display()))
-            .map_err(Failure::Usage)?,
+        Some(path) => write_file(path, &reports.yaml()?)?,
     }
     arguments.conversion.write(&yaml?, out)?;
     Ok(code)
+}
+
+fn write_file(path: &Path, text: &str) -> Result<(), Failure> {
+    fs::write(path, text)
+        .with_context(|| format!("cannot write {}", path.display()))
+        .map_err(Failure::Usage)
 }
 
 /// Lists all objects, and collects what rules look up.

@@ -6,8 +6,8 @@ use clap::Args;
 use lockkeeper_api::field_path::FieldPath;
 use lockkeeper_check::report::CheckedFile;
 use lockkeeper_check::{
-    Converter, DefinitionSet, OldObjects, ParsedSource, ReadError, SchemaCatalog, SchemaLocation,
-    is_definition, worker_pool,
+    Converter, DefinitionSet, OldObjects, ParsedSource, ReadError, Release, SchemaCatalog,
+    SchemaLocation, is_definition, worker_pool,
 };
 use lockkeeper_crdgen::diff::source::{Error, Source, Text};
 use lockkeeper_crdgen::manifests::{TextError, read_file};
@@ -106,23 +106,24 @@ impl SourceArguments {
         Ok((objects, unreadable))
     }
 
-    /// The JSON Schemas of `--schema-location`, read on demand.
-    pub(super) fn schemas(&self) -> SchemaCatalog {
+    /// The JSON Schemas of `--schema-location` for a release, read on demand.
+    pub(super) fn schemas(&self, release: Release) -> SchemaCatalog {
         let read = |path: &str| match read_file(Path::new(path)) {
             Ok(text) => Ok(Some(text)),
             Err(TextError::Io(error)) if is_absent(&error) => Ok(None),
             Err(error) => Err(error.to_string()),
         };
-        SchemaCatalog::new(self.schema_location.clone(), Box::new(read))
+        SchemaCatalog::new(release, self.schema_location.clone(), Box::new(read))
     }
 
     /// The objects of `--old`, converted like the new ones, and the files that cannot be read.
     pub(super) fn old_objects(
         &self,
+        release: Release,
         paths: &[PathBuf],
         converter: &Converter,
     ) -> Result<(OldObjects, Vec<CheckedFile>), Failure> {
-        let mut objects = OldObjects::default();
+        let mut objects = OldObjects::new(release);
         let mut unreadable = Vec::new();
         let Some(ManifestSource(source)) = &self.old else {
             return Ok((objects, unreadable));

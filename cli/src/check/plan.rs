@@ -109,9 +109,11 @@ impl<'a> Plan<'a> {
         definitions.merge(existing.definitions);
         existing.definitions = definitions;
         let converter = arguments.conversion.converter();
-        let (old_objects, unreadable) = arguments
-            .sources
-            .old_objects(&arguments.paths, &converter)?;
+        let (old_objects, unreadable) = arguments.sources.old_objects(
+            arguments.kubernetes_version,
+            &arguments.paths,
+            &converter,
+        )?;
         existing.unreadable.extend(unreadable);
         if is_fixed {
             let fixer = self.fixer(&inputs, existing.index.clone(), &existing.definitions)?;
@@ -183,7 +185,8 @@ impl<'a> Plan<'a> {
         };
         let checker = Checker::new(self.settings, index, self.selection, loops)?
             .with_definitions(Arc::new(collected.definitions))
-            .with_schema_catalog(arguments.sources.schemas())
+            .with_release(arguments.kubernetes_version)
+            .with_schema_catalog(arguments.sources.schemas(arguments.kubernetes_version))
             .with_old_objects(old_objects)
             .with_admission_policies(policies)
             .with_strict_kinds(arguments.other_kinds.strict)

@@ -22,7 +22,7 @@ impl BuiltInKind {
                 reason: "exceeded max depth".to_owned(),
             }];
         }
-        let mut decoder = Decoder::new();
+        let mut decoder = Decoder::new(self.table);
         if !object.is_null() {
             decoder.value(&self.root(), &normalized(object), "");
         }
@@ -82,7 +82,7 @@ impl BuiltInKind {
     fn decode(&self, request: &Request<'_>) -> Result<(Value, Vec<StrictProblem>), String> {
         let body = envelope::read(*self, &request.body)?;
         let mut strict = body.strict;
-        let mut decoder = Decoder::new();
+        let mut decoder = Decoder::new(self.table);
         let object = decoder.value(&self.root(), &Value::Object(body.fields), "");
         let mut hidden = decoder.opaque;
         for problem in decoder.problems {
@@ -110,7 +110,7 @@ impl BuiltInKind {
     fn admit(&self, mut object: Value, request: &Request<'_>) -> Verdict {
         self.set_type(&mut object);
         let old = request.old.map(|old| {
-            let mut old = Decoder::new().value(&self.root(), &normalized(old), "");
+            let mut old = Decoder::new(self.table).value(&self.root(), &normalized(old), "");
             self.set_namespace(&mut old, request.namespace);
             old
         });
@@ -146,7 +146,7 @@ impl BuiltInKind {
     fn stored(&self, mut object: Value) -> Value {
         // The API server decodes the stored object again, with defaults.
         defaults::set_defaults(*self, &mut object);
-        let mut stored = encode(&self.root(), &object);
+        let mut stored = encode(self.table, &self.root(), &object);
         strategy::complete(*self, &mut stored);
         stored
     }

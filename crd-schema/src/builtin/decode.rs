@@ -19,9 +19,10 @@ pub(super) struct Decoder {
 }
 
 impl Decoder {
-    pub(super) fn new() -> Self {
+    /// A decoder of the types of a table.
+    pub(super) fn new(table: &'static Table) -> Self {
         Self {
-            table: Table::get(),
+            table,
             problems: Vec::new(),
             opaque: Vec::new(),
         }
@@ -84,10 +85,10 @@ impl Decoder {
         for (name, value) in object {
             let field_path = join(path, name);
             let Some(field) = known.get(name.as_str()) else {
-                let suggestion = nearest(name, known.keys().copied());
                 self.problems.push(Problem::Unknown {
                     field: field_path,
-                    suggestion,
+                    suggestion: nearest(name, known.keys().copied()),
+                    later: self.table.later_releases(definition, name),
                 });
                 continue;
             };

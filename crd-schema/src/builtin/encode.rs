@@ -4,21 +4,21 @@ use super::scalars;
 use super::table::{Field, Omission, Table, Type};
 use serde_json::{Map, Value};
 
-/// Encodes a decoded value.
-pub(super) fn encode(kind: &Type, value: &Value) -> Value {
+/// Encodes a decoded value with the types of a table.
+pub(super) fn encode(table: &Table, kind: &Type, value: &Value) -> Value {
     match (kind, value) {
         (Type::Pointer(_), Value::Null) => Value::Null,
-        (Type::Pointer(target), value) => encode(target, value),
-        (Type::Struct(name), value) => Value::Object(fields(name, value)),
+        (Type::Pointer(target), value) => encode(table, target, value),
+        (Type::Struct(name), value) => Value::Object(fields(table, name, value)),
         // The API server stores no difference between empty and absent.
         (Type::List(_), Value::Array(items)) if items.is_empty() => Value::Null,
         (Type::Map(_), Value::Object(entries)) if entries.is_empty() => Value::Null,
         (Type::List(item), Value::Array(items)) => {
-            items.iter().map(|it| encode(item, it)).collect()
+            items.iter().map(|it| encode(table, item, it)).collect()
         }
         (Type::Map(item), Value::Object(entries)) => {
             let entries = entries.iter();
-            let entries = entries.map(|(key, value)| (key.clone(), encode(item, value)));
+            let entries = entries.map(|(key, value)| (key.clone(), encode(table, item, value)));
             Value::Object(entries.collect())
         }
         (kind, Value::Null) => scalars::zero(kind),
@@ -26,15 +26,15 @@ pub(super) fn encode(kind: &Type, value: &Value) -> Value {
     }
 }
 
-fn fields(definition: &str, object: &Value) -> Map<String, Value> {
+fn fields(table: &Table, definition: &str, object: &Value) -> Map<String, Value> {
     let mut out = Map::new();
-    for (name, field) in Table::get().definition(definition) {
+    for (name, field) in table.definition(definition) {
         let value = object.get(*name).unwrap_or(&Value::Null);
         if !is_omitted(field, value) {
             let value = if field.is_pointer && value.is_null() {
                 Value::Null
             } else {
-                encode(&field.kind, value)
+                encode(table, &field.kind, value)
             };
             out.insert((*name).to_owned(), value);
         }

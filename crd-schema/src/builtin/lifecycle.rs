@@ -1,42 +1,11 @@
 //! The releases of Kubernetes that serve a kind.
 
-use std::fmt;
-
-/// A minor release of Kubernetes, such as 1.37.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Release {
-    /// The first number.
-    pub major: u16,
-    /// The second number.
-    pub minor: u16,
-}
-
-impl Release {
-    /// The release that the table of kinds comes from.
-    pub const NEWEST: Self = Self {
-        major: 1,
-        minor: 37,
-    };
-
-    /// A release such as `1.16`; `None` for `-`.
-    fn parse(text: &str) -> Option<Self> {
-        let (major, minor) = text.split_once('.')?;
-        Some(Self {
-            major: major.parse().ok()?,
-            minor: minor.parse().ok()?,
-        })
-    }
-}
-
-impl fmt::Display for Release {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}.{}", self.major, self.minor)
-    }
-}
+use super::release::Release;
 
 /// What the Go types of the API say about the releases of a kind.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Lifecycle {
+    pub(super) introduced: Option<Release>,
     pub(super) deprecated: Option<Release>,
     pub(super) removed: Option<Release>,
     /// `apiVersion` and kind.
@@ -46,18 +15,28 @@ pub(super) struct Lifecycle {
 impl Lifecycle {
     /// Reads the end of a line of the table: the releases that introduce, deprecate and remove the kind, and the kind
     /// that replaces it.
-    pub(super) fn parse(words: impl Iterator<Item = &'static str>) -> Self {
-        let mut words = words.skip(1);
-        let deprecated = words.next().and_then(Release::parse);
-        let removed = words.next().and_then(Release::parse);
+    pub(super) fn parse(mut words: impl Iterator<Item = &'static str>) -> Self {
+        let mut release = || words.next().and_then(Release::from_text);
+        let (introduced, deprecated, removed) = (release(), release(), release());
         let replacement = match (words.next(), words.next()) {
             (Some(api_version), Some(kind)) if kind != "-" => Some((api_version, kind)),
             _ => None,
         };
         Self {
+            introduced,
             deprecated,
             removed,
             replacement,
         }
+    }
+
+    /// Whether a release has the kind already, served or not.
+    pub(super) fn has_begun(&self, release: Release) -> bool {
+        self.introduced.is_none_or(|it| it <= release)
+    }
+
+    /// The release from which on Kubernetes does not serve the kind, if that is this release or an older one.
+    pub(super) fn removed_by(&self, release: Release) -> Option<Release> {
+        self.removed.filter(|it| *it <= release)
     }
 }

@@ -24,6 +24,7 @@ pub(crate) enum Relation {
 /// The type of a value of a built-in kind.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct BuiltInType {
+    table: &'static Table,
     kind: &'static Type,
     /// The word of the field in the table.
     relation: Option<&'static str>,
@@ -47,14 +48,15 @@ fn words() -> &'static Words {
 impl BuiltInKind {
     /// The field of an object of the kind.
     pub(crate) fn field_type(&self, name: &str) -> Option<BuiltInType> {
-        field_of(self.definition, name)
+        field_of(self.table, self.definition, name)
     }
 }
 
-fn field_of(definition: &str, name: &str) -> Option<BuiltInType> {
-    let (name, field) = Table::get().definition(definition).get_key_value(name)?;
+fn field_of(table: &'static Table, definition: &str, name: &str) -> Option<BuiltInType> {
+    let (name, field) = table.definition(definition).get_key_value(name)?;
     let word = words().iter().find(|it| *it.0 == (definition, *name));
     Some(BuiltInType {
+        table,
         kind: &field.kind,
         relation: word.map(|it| *it.1),
     })
@@ -64,10 +66,11 @@ impl BuiltInType {
     /// The type of a field or of a value of a map; `None` if the type has no such field.
     pub(crate) fn field(self, name: &str) -> Option<Self> {
         match self.target() {
-            Type::Struct(definition) => field_of(definition, name),
+            Type::Struct(definition) => field_of(self.table, definition, name),
             Type::Map(value) => Some(Self {
                 kind: value,
                 relation: None,
+                ..self
             }),
             _ => None,
         }
@@ -79,6 +82,7 @@ impl BuiltInType {
             Type::List(item) => Some(Self {
                 kind: item,
                 relation: None,
+                ..self
             }),
             _ => None,
         }
@@ -149,7 +153,7 @@ mod tests {
         assert!(spec.field("none").is_none());
         // Every type of the table that objects have has the field.
         for (definition, field) in words().keys() {
-            let fields = Table::get().definition(definition);
+            let fields = Table::newest().definition(definition);
             assert!(
                 fields.is_empty() || *field == "." || fields.contains_key(field),
                 "{definition} {field}"

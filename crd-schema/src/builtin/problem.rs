@@ -1,5 +1,7 @@
 //! A problem that the decoder reports.
 
+use super::release::Release;
+
 /// A problem of one field of an object.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Problem {
@@ -9,6 +11,8 @@ pub enum Problem {
         field: String,
         /// The most similar field that the kind has there.
         suggestion: Option<&'static str>,
+        /// The supported releases after that of the kind that have the field, the oldest first.
+        later: Vec<Release>,
     },
     /// The value has the wrong type.
     WrongType {

@@ -1,11 +1,15 @@
-//! The fields of all built-in kinds, from the table that `builtin/generate.sh` writes.
+//! The fields of all built-in kinds of a release, from the tables that `builtin/generate.sh` writes.
+
+mod kind_index;
+mod text;
 
 use super::lifecycle::Lifecycle;
+use super::release::Release;
 use std::collections::BTreeMap;
+use std::fmt;
 use std::sync::OnceLock;
 
-/// The table as text: 171 kinds of Kubernetes 1.37.
-pub(super) const TEXT: &str = include_str!("../../builtin/kinds.txt");
+pub(super) use kind_index::KindIndex;
 
 /// The type of a value.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -55,25 +59,41 @@ pub(super) enum Omission {
 /// The fields of a type by name.
 pub(super) type Definition = BTreeMap<&'static str, Field>;
 
-/// All kinds and types.
-#[derive(Debug, Default)]
+/// All kinds and types of a release.
 pub(super) struct Table {
+    release: Release,
     /// The types of kinds, by `apiVersion` and kind.
     kinds: BTreeMap<&'static str, BTreeMap<&'static str, (&'static str, Lifecycle)>>,
     definitions: BTreeMap<&'static str, Definition>,
 }
 
 impl Table {
-    /// The table of the supported version of Kubernetes, parsed once.
-    pub(super) fn get() -> &'static Self {
+    /// The table of the newest release, parsed once.
+    pub(super) fn newest() -> &'static Self {
         static TABLE: OnceLock<Table> = OnceLock::new();
-        TABLE.get_or_init(|| Self::parse(TEXT))
+        TABLE.get_or_init(|| Self::parse(Release::NEWEST))
     }
 
-    fn parse(text: &'static str) -> Self {
-        let mut out = Self::default();
+    /// The table of a release, parsed once; `None` if the release is not supported.
+    pub(super) fn of(release: Release) -> Option<&'static Self> {
+        static TABLES: [OnceLock<Table>; Release::SUPPORTED.len()] =
+            [const { OnceLock::new() }; Release::SUPPORTED.len()];
+        if release == Release::NEWEST {
+            return Some(Self::newest());
+        }
+        let mut tables = Release::SUPPORTED.into_iter().zip(&TABLES);
+        let (_, table) = tables.find(|it| it.0 == release)?;
+        Some(table.get_or_init(|| Self::parse(release)))
+    }
+
+    fn parse(release: Release) -> Self {
+        let mut out = Self {
+            release,
+            kinds: BTreeMap::new(),
+            definitions: BTreeMap::new(),
+        };
         let mut current = "";
-        for line in text.lines() {
+        for line in text::lines(release) {
             let mut words = line.split(' ');
             match (words.next(), words.next(), words.next()) {
                 (Some("kind"), Some(api_version), Some(kind)) => {
@@ -81,20 +101,36 @@ impl Table {
                     let kinds = out.kinds.entry(api_version).or_default();
                     kinds.insert(kind, (definition, Lifecycle::parse(words)));
                 }
+                (Some("-kind"), Some(api_version), Some(kind)) => {
+                    if let Some(kinds) = out.kinds.get_mut(api_version) {
+                        kinds.remove(kind);
+                    }
+                }
                 (Some("type"), Some(name), None) => {
                     current = name;
-                    out.definitions.insert(name, Definition::new());
+                    out.definitions.entry(name).or_default();
                 }
-                (Some(""), Some(name), Some(kind)) => {
-                    let field = field(kind, words.next().unwrap_or_default());
+                (Some("-type"), Some(name), None) => {
+                    out.definitions.remove(name);
+                }
+                (Some(""), Some(name), kind) => {
+                    let flags = words.next().unwrap_or_default();
                     if let Some(definition) = out.definitions.get_mut(current) {
-                        definition.insert(name, field);
+                        change_field(definition, name, kind, flags);
                     }
                 }
                 _ => {}
             }
         }
+        for kinds in out.kinds.values_mut() {
+            kinds.retain(|_, (_, lifecycle)| lifecycle.has_begun(release));
+        }
         out
+    }
+
+    /// The release.
+    pub(super) fn release(&self) -> Release {
+        self.release
     }
 
     /// A kind by `apiVersion` and name: both from the table, and the name of its type.
@@ -130,6 +166,50 @@ impl Table {
     pub(super) fn definition(&self, name: &str) -> &Definition {
         static EMPTY: Definition = Definition::new();
         self.definitions.get(name).unwrap_or(&EMPTY)
+    }
+
+    /// The newer releases in which a type has a field, the oldest first. They are parsed on first use.
+    pub(super) fn later_releases(&self, definition: &str, field: &str) -> Vec<Release> {
+        let later = Release::SUPPORTED
+            .into_iter()
+            .filter(|it| *it > self.release);
+        let has_field = |it: &Self| it.definition(definition).contains_key(field);
+        later
+            .filter(|it| Self::of(*it).is_some_and(has_field))
+            .collect()
+    }
+}
+
+/// Two tables of the same release are equal.
+impl PartialEq for Table {
+    fn eq(&self, other: &Self) -> bool {
+        self.release == other.release
+    }
+}
+
+impl Eq for Table {}
+
+impl fmt::Debug for Table {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Table").field(&self.release).finish()
+    }
+}
+
+/// Adds, replaces or removes a field of a type.
+fn change_field(
+    definition: &mut Definition,
+    name: &'static str,
+    kind: Option<&'static str>,
+    flags: &str,
+) {
+    match (kind, name.strip_prefix('-')) {
+        (Some(kind), _) => {
+            definition.insert(name, field(kind, flags));
+        }
+        (None, Some(removed)) => {
+            definition.remove(removed);
+        }
+        (None, None) => {}
     }
 }
 
@@ -174,64 +254,4 @@ fn type_of(text: &'static str) -> Type {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::{TEXT, Table, Type};
-
-    /// The kinds that the recorded answers of an API server cover.
-    const RECORDED: [(&str, &str); 21] = [
-        (
-            "admissionregistration.k8s.io/v1",
-            "MutatingWebhookConfiguration",
-        ),
-        (
-            "admissionregistration.k8s.io/v1",
-            "ValidatingWebhookConfiguration",
-        ),
-        ("apps/v1", "DaemonSet"),
-        ("apps/v1", "Deployment"),
-        ("apps/v1", "StatefulSet"),
-        ("autoscaling/v2", "HorizontalPodAutoscaler"),
-        ("batch/v1", "CronJob"),
-        ("batch/v1", "Job"),
-        ("networking.k8s.io/v1", "Ingress"),
-        ("networking.k8s.io/v1", "NetworkPolicy"),
-        ("policy/v1", "PodDisruptionBudget"),
-        ("rbac.authorization.k8s.io/v1", "ClusterRole"),
-        ("rbac.authorization.k8s.io/v1", "Role"),
-        ("rbac.authorization.k8s.io/v1", "RoleBinding"),
-        ("scheduling.k8s.io/v1", "PriorityClass"),
-        ("v1", "ConfigMap"),
-        ("v1", "PersistentVolumeClaim"),
-        ("v1", "Pod"),
-        ("v1", "Secret"),
-        ("v1", "Service"),
-        ("v1", "ServiceAccount"),
-    ];
-
-    /// `builtin/generate.sh` writes the table from the Go types of `k8s.io/api`; no Go is needed for this test.
-    #[test]
-    fn table_has_all_recorded_kinds_and_every_type() {
-        let table = Table::get();
-        for (api_version, kind) in RECORDED {
-            let (_, _, definition) = table.kind(api_version, kind).unwrap();
-            assert!(table.definition(definition).contains_key("metadata"));
-        }
-        let kinds = table.kinds.values().map(std::collections::BTreeMap::len);
-        assert_eq!(kinds.sum::<usize>(), 171);
-        let fields = table.definitions.values().flat_map(|it| it.values());
-        let mut count = 0;
-        for field in fields {
-            let mut kind = &field.kind;
-            while let Type::List(item) | Type::Map(item) | Type::Pointer(item) = kind {
-                kind = item;
-            }
-            if let Type::Struct(name) = kind {
-                assert!(table.definitions.contains_key(name), "{name}");
-            }
-            count += 1;
-        }
-        // All lines are kinds, types or fields; four are comments.
-        let lines = TEXT.lines().count();
-        assert_eq!(lines, 4 + 171 + table.definitions.len() + count);
-    }
-}
+mod tests;

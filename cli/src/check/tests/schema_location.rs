@@ -57,6 +57,24 @@ fn objects_are_checked_with_positions() {
 }
 
 #[test]
+fn folders_of_the_standard_layout_are_those_of_the_release() {
+    let object = widget("a", "  size: big\n");
+    let schema = "schemas/v1.33.0-standalone-strict/widget-example-v1.json";
+    let files = [("new/widget.yaml", &*object), (schema, SCHEMA)];
+    for (release, count) in [("1.33.4", 1), ("1.37", 0)] {
+        let flags = [
+            "--schema-location",
+            "{}/schemas",
+            "--kubernetes-version",
+            release,
+            "{}/new",
+        ];
+        let (text, _) = run(&files, &flags);
+        assert_eq!(findings(&text).len(), count, "{text}");
+    }
+}
+
+#[test]
 fn definitions_are_preferred_to_schemas() {
     let object = widget("a", "  size: 12\n");
     let files = [

@@ -30,6 +30,9 @@ const TYPES: [&str; 10] = [
 /// Prefixes of functions.
 const NAMESPACES: [&str; 6] = ["format", "ip", "lists", "optional", "sets", "strings"];
 
+/// Functions of lists with an overload for each type of items, the first of which is that of integers.
+const ORDERED: [&str; 5] = ["isSorted", "max", "min", "sort", "sum"];
+
 /// A resolved call.
 #[derive(Debug)]
 pub(super) struct Call {
@@ -230,6 +233,12 @@ impl<'a> Checker<'a> {
             });
         }
         check_literal(&name, call)?;
+        if is_method
+            && ORDERED.contains(&name.as_str())
+            && call.target.as_deref().is_some_and(is_empty_list)
+        {
+            args = vec![Type::list(Type::Int)];
+        }
         let result = match operator(&name, &args) {
             Some(result) => result,
             None => cel_functions::result(&name, is_method, &args)
@@ -288,6 +297,20 @@ impl<'a> Checker<'a> {
     }
 }
 
+/// Whether an expression is a list without items, of which the type of the items is not known. The checker of cel-go
+/// takes the type of the first overload that accepts the list.
+fn is_empty_list(tree: &IdedExpr) -> bool {
+    match &tree.expr {
+        Expr::List(list) => list.elements.is_empty(),
+        Expr::Call(call) => match (call.func_name.as_str(), call.target.as_deref()) {
+            ("distinct" | "reverse" | "slice", Some(target)) => is_empty_list(target),
+            (op::ADD, None) => call.args.iter().all(is_empty_list),
+            _ => false,
+        },
+        _ => false,
+    }
+}
+
 fn not_a_range() -> String {
     "the expression cannot be the range of a comprehension (must be list, map, or dynamic)"
         .to_owned()
@@ -310,15 +333,18 @@ fn literal<'a>(literal: &LiteralValue) -> Inferred<'a> {
 
 /// Checks literals of durations, times and patterns.
 fn check_literal(name: &str, call: &CallExpr) -> Result<(), String> {
-    let Some(Expr::Literal(LiteralValue::String(text))) = call.args.last().map(|it| &it.expr)
-    else {
+    let arg = match name {
+        "find" | "findAll" => call.args.first(),
+        _ => call.args.last(),
+    };
+    let Some(Expr::Literal(LiteralValue::String(text))) = arg.map(|it| &it.expr) else {
         return Ok(());
     };
     let text: &str = text.inner();
     let is_valid = match name {
         "duration" => time::parse_duration(text).is_some(),
         "timestamp" => time::parse_rfc3339(text).is_some(),
-        "matches" => go_regex::is_valid(text),
+        "matches" | "find" | "findAll" => go_regex::is_valid(text),
         _ => true,
     };
     if is_valid {

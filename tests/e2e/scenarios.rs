@@ -19,6 +19,7 @@ mod kueue_objects;
 mod objects;
 mod policy_defaults;
 pub mod proxy;
+mod random_definitions;
 mod rbac;
 mod rules;
 mod scheduling;
@@ -76,6 +77,7 @@ pub fn all(root: &Path) -> Vec<Scenario> {
     scenarios.extend(check_command::scenarios());
     scenarios.extend(configuration::scenarios());
     scenarios.extend(agreement::scenarios());
+    scenarios.extend(random_definitions::scenarios());
     scenarios.extend(cluster_audit::scenarios());
     scenarios.extend(built_in_changes::scenarios());
     scenarios.extend(doctor::scenarios());

@@ -480,6 +480,13 @@ mod tests {
                 ]}),
                 &["x.x-kubernetes-validations[0].rule FieldValueInvalid"],
             ),
+            (
+                json!({"type": "object", "properties": {"a": {"type": "array", "maxItems": 2, "items": {"type": "string"}}}, "x-kubernetes-validations": [
+                    {"rule": "self != null"},
+                    {"rule": "self.a != null"},
+                ]}),
+                &["x.x-kubernetes-validations[1].rule FieldValueInvalid"],
+            ),
             // The rule is evaluated for the default first.
             (
                 json!({"type": "string", "default": "a", "x-kubernetes-validations": [{"rule": "2 != false", "reason": "FieldValueForbidden"}]}),

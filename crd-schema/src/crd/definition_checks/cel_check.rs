@@ -333,18 +333,15 @@ fn literal<'a>(literal: &LiteralValue) -> Inferred<'a> {
 
 /// Checks literals of durations, times and patterns.
 fn check_literal(name: &str, call: &CallExpr) -> Result<(), String> {
-    let arg = match name {
-        "find" | "findAll" => call.args.first(),
-        _ => call.args.last(),
-    };
-    let Some(Expr::Literal(LiteralValue::String(text))) = arg.map(|it| &it.expr) else {
+    let Some(Expr::Literal(LiteralValue::String(text))) = call.args.last().map(|it| &it.expr)
+    else {
         return Ok(());
     };
     let text: &str = text.inner();
     let is_valid = match name {
         "duration" => time::parse_duration(text).is_some(),
         "timestamp" => time::parse_rfc3339(text).is_some(),
-        "matches" | "find" | "findAll" => go_regex::is_valid(text),
+        "matches" => go_regex::is_valid(text),
         _ => true,
     };
     if is_valid {

@@ -1,10 +1,11 @@
-//! Conversions of constants, which cel-go computes when it compiles an expression.
+//! Conversions of constants and constant patterns, which cel-go evaluates when it plans the evaluation of an expression.
 
 use super::evaluate::evaluate_tree;
 use super::scope::{Budget, Scope};
 use super::value::Failure;
+use crate::crd::go_regex;
 use kube_cel::cel::IdedExpr;
-use kube_cel::cel::common::ast::{CallExpr, EntryExpr, Expr};
+use kube_cel::cel::common::ast::{CallExpr, EntryExpr, Expr, LiteralValue};
 
 /// The functions that cel-go computes (`IsTypeConversionFunction` of its package `overloads`).
 const CONVERSIONS: [&str; 10] = [
@@ -20,8 +21,9 @@ const CONVERSIONS: [&str; 10] = [
     "uint",
 ];
 
-/// The error of the first conversion of a constant that has no value (`maybeOptimizeConstUnary` of cel-go). The cost is
-/// linear in the size of the expression.
+/// The error of the first conversion of a constant that has no value (`maybeOptimizeConstUnary` of cel-go), or of the
+/// first constant pattern that is invalid (`FindRegexOptimization` of the library of Kubernetes). The cost is linear in
+/// the size of the expression.
 pub(in super::super) fn constant_error(tree: &IdedExpr) -> Option<String> {
     let error = parts(tree).into_iter().find_map(constant_error);
     if error.is_some() {
@@ -30,6 +32,9 @@ pub(in super::super) fn constant_error(tree: &IdedExpr) -> Option<String> {
     let Expr::Call(call) = &tree.expr else {
         return None;
     };
+    if is_invalid_pattern(call) {
+        return Some("error parsing regexp".to_owned());
+    }
     if !is_constant_conversion(call) {
         return None;
     }
@@ -42,6 +47,12 @@ pub(in super::super) fn constant_error(tree: &IdedExpr) -> Option<String> {
 fn is_constant_conversion(call: &CallExpr) -> bool {
     let is_conversion = call.target.is_none() && CONVERSIONS.contains(&call.func_name.as_str());
     is_conversion && matches!(call.args.as_slice(), [arg] if is_constant(arg))
+}
+
+fn is_invalid_pattern(call: &CallExpr) -> bool {
+    let is_search = call.target.is_some() && matches!(call.func_name.as_str(), "find" | "findAll");
+    let pattern = call.args.first().filter(|_| is_search);
+    matches!(pattern.map(|it| &it.expr), Some(Expr::Literal(LiteralValue::String(text))) if !go_regex::is_valid(text.inner()))
 }
 
 /// Whether an expression is a constant when its conversions are computed.
@@ -104,6 +115,8 @@ mod tests {
             ("uint(-1) == 1u", true),
             ("int(1e300) == 1", true),
             ("{'a': int('b')}.size() == 1", true),
+            ("'a'.find('[') == ''", true),
+            ("'a'.findAll('a', 2) == []", false),
         ] {
             let program = Program::new(text).unwrap();
             assert_eq!(

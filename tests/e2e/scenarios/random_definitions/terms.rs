@@ -207,7 +207,10 @@ impl Expressions<'_> {
                 self.term(&kind, depth)
             ),
             1 | 2 => {
-                let list = self.term(&kind, depth);
+                let mut list = self.term(&kind, depth);
+                if list.contains("[]") {
+                    list = format!("[{}]", self.literal(item));
+                }
                 let [name, condition] =
                     self.condition_on(&serde_json::Value::Null, item.clone(), depth);
                 format!("{list}.filter({name}, {condition})")

@@ -11,6 +11,8 @@
 //! `LOCKKEEPER_DRILL_REQUESTS` is the number of requests in each step of a drill; see `scenarios/failure_drills.rs`.
 //! `LOCKKEEPER_DRILL_SECONDS` is how long a controller is killed under load; see `scenarios/control/faults.rs`.
 //! `LOCKKEEPER_FLOOD_WORKLOADS` is the number of workloads in the flood; see `scenarios/control/proxy_faults.rs`.
+//! `LOCKKEEPER_RANDOM_SEED` and `LOCKKEEPER_RANDOM_DEFINITIONS` are the first seed and the number of random definitions, and
+//! `LOCKKEEPER_RANDOM_CASES` is a file for cases that differ; see `scenarios/random_definitions.rs`.
 //! `LOCKKEEPER_CONFORMANCE_DIR` is the folder with the CRDs of other projects, `crds/`, and published objects; see
 //! `scenarios/kueue_objects.rs` and `scenarios/agreement.rs`.
 #![allow(

@@ -20,6 +20,7 @@ mod kueue_objects;
 mod objects;
 mod policy_defaults;
 pub mod proxy;
+mod random_definitions;
 mod rbac;
 mod rules;
 mod scheduling;
@@ -77,6 +78,7 @@ pub fn all(root: &Path) -> Vec<Scenario> {
     scenarios.extend(check_command::scenarios());
     scenarios.extend(configuration::scenarios());
     scenarios.extend(agreement::scenarios());
+    scenarios.extend(random_definitions::scenarios());
     scenarios.extend(cluster_audit::scenarios());
     scenarios.extend(admission_policies::scenarios());
     scenarios.extend(built_in_changes::scenarios());

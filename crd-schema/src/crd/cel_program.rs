@@ -1,5 +1,6 @@
 //! A parsed CEL expression.
 
+use super::cel_bytes::with_plain_bytes;
 use super::cel_macros::expand;
 use super::cel_signs::without_repeated_signs;
 use kube_cel::cel::IdedExpr;
@@ -36,6 +37,7 @@ impl Program {
             return Err("the expression is too long".to_owned());
         }
         check_nesting(text)?;
+        let text = &with_plain_bytes(text);
         let text = &without_repeated_signs(text);
         // The generated parser can panic; the text of a definition must not end the process.
         let parsed = catch_unwind(|| Parser::new().enable_optional_syntax(true).parse(text));

@@ -79,14 +79,20 @@ fn path_parts(path: &str) -> Vec<PathPart> {
                     other => name.push(other),
                 }
             }
+            // Only rules of invalid definitions have such paths; they name no field.
+            if quoted.get(end.saturating_sub(1)..end) != Some("]") {
+                return Vec::new();
+            }
             out.push(PathPart(name));
             rest = quoted.get(end..).unwrap_or_default();
         } else {
-            let body = rest.strip_prefix('.').unwrap_or(rest);
+            let Some(body) = rest.strip_prefix('.') else {
+                return Vec::new();
+            };
             let end = body.find(['.', '[']).unwrap_or(body.len());
             let (name, tail) = body.split_at(end);
             if name.is_empty() {
-                break;
+                return Vec::new();
             }
             out.push(PathPart(name.to_owned()));
             rest = tail;

@@ -359,11 +359,18 @@ fn scope_of<'a>(
 /// The field that `fieldPath` names. Keys of maps are printed in brackets.
 fn field_below(base: FieldPath, schema: &Node, rule: &Rule) -> FieldPath {
     let mut schema = Some(schema);
-    let mut path = base;
-    for part in &rule.field_path {
+    let mut path = base.clone();
+    for (position, part) in rule.field_path.iter().enumerate() {
         let property = schema.and_then(|it| it.properties.get(&part.0));
+        // Only rules of invalid definitions name fields that do not exist.
+        if schema.is_some_and(|it| property.is_none() && it.additional.is_none()) {
+            return base;
+        }
         let is_map = schema.is_some_and(|it| !it.has_properties && it.additional.is_some());
-        path = if is_map {
+        path = if is_map && position == 0 {
+            // The API server appends the text of the path.
+            path.named(format!("[{}]", part.0))
+        } else if is_map {
             path.key(part.0.as_str())
         } else {
             path.named(part.0.as_str())

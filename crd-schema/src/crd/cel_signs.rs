@@ -61,14 +61,14 @@ fn end_run(run: &mut Vec<usize>, removed: &mut Vec<usize>) {
     run.clear();
 }
 
-fn end_of_line(bytes: &[u8], start: usize) -> usize {
+pub(super) fn end_of_line(bytes: &[u8], start: usize) -> usize {
     let rest = bytes.get(start..).unwrap_or_default();
     let length = rest.iter().position(|it| *it == b'\n');
     start.saturating_add(length.unwrap_or(rest.len()))
 }
 
 /// The end of a literal text or of literal bytes. `None` if there is none at the place.
-fn end_of_text(bytes: &[u8], start: usize) -> Option<usize> {
+pub(super) fn end_of_text(bytes: &[u8], start: usize) -> Option<usize> {
     let rest = bytes.get(start..)?;
     let prefix = rest
         .iter()

@@ -1,6 +1,7 @@
 //! A `CustomResourceDefinition` as far as it decides on objects: names, scope and versions.
 
 use super::node::{Node, NodeError};
+use super::numbers::encoded;
 use super::values::{array_at, text_at};
 use serde_json::Value;
 use std::fmt;
@@ -75,6 +76,27 @@ fn schema_of(version: &Value) -> &Value {
     schema.unwrap_or(&Value::Null)
 }
 
+/// A compiled schema of a stored definition.
+fn stored_node(schema: &Value) -> Result<Node, NodeError> {
+    let mut node = Node::from_schema(schema)?;
+    encode_values(&mut node);
+    Ok(node)
+}
+
+/// Replaces defaults and the values of `enum` by their stored forms: floats without a fraction are integers.
+fn encode_values(node: &mut Node) {
+    for value in node.default.iter_mut().chain(&mut node.enum_values) {
+        *value = encoded(value);
+    }
+    let below = [&mut node.items, &mut node.additional, &mut node.not];
+    let below = below.into_iter().flatten().map(AsMut::as_mut);
+    let branches = [&mut node.all_of, &mut node.any_of, &mut node.one_of];
+    let branches = branches.into_iter().flatten();
+    for node in below.chain(branches).chain(node.properties.values_mut()) {
+        encode_values(node);
+    }
+}
+
 impl Schema {
     /// Compiles one version of a `CustomResourceDefinition` (`apiextensions.k8s.io/v1`). The cost is linear in the
     /// size of the definition; the nesting of the schema is bounded.
@@ -92,10 +114,10 @@ impl Schema {
             .iter()
             .find(|it| text_at(it, "name") == Some(version));
         let chosen = chosen.ok_or_else(|| DefinitionError::NoVersion(version.to_owned()))?;
-        let root = Node::from_schema(schema_of(chosen))?;
+        let root = stored_node(schema_of(chosen))?;
         let is_stored = |it: &&Value| it["storage"] == true && text_at(it, "name") != Some(version);
         let stored = versions.iter().find(is_stored);
-        let stored = stored.map(|it| Node::from_schema(schema_of(it)));
+        let stored = stored.map(|it| stored_node(schema_of(it)));
         let subresources = &chosen["subresources"];
         let scale = subresources.get("scale").filter(|it| it.is_object());
         let text = |value: &Value, key| text_at(value, key).unwrap_or_default().to_owned();

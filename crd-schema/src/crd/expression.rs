@@ -4,6 +4,7 @@
 //! The parser is that of the crate `cel`; the evaluation is our own, because it reads objects by their schemas (times,
 //! durations, lists that are sets or maps) without copying them.
 
+mod constants;
 mod conversions;
 #[cfg(test)]
 mod cost_tests;
@@ -24,6 +25,7 @@ mod times;
 mod urls;
 mod value;
 
+pub(super) use constants::constant_error;
 pub(super) use evaluate::{evaluate, is_object_type, qualified_name};
 pub(super) use json::unescaped;
 pub(super) use named_formats::is_named_format;

@@ -122,3 +122,29 @@ pub(super) fn equals_enum_value(value: &Value, expected: &Value) -> bool {
         _ => value == expected,
     }
 }
+
+/// The integers that Go encodes without an exponent, as floats.
+const PLAIN_FLOAT_MAX: f64 = 9.2e18;
+
+/// A value as Go encodes it: floats without a fraction become integers.
+pub(super) fn encoded(value: &Value) -> Value {
+    match value {
+        Value::Number(number) if number.is_f64() => {
+            let float = number.as_f64().unwrap_or_default();
+            let is_whole = float.fract() == 0.0 && float.abs() < PLAIN_FLOAT_MAX;
+            if is_whole {
+                truncate(float).into()
+            } else {
+                value.clone()
+            }
+        }
+        Value::Array(items) => items.iter().map(encoded).collect(),
+        Value::Object(fields) => {
+            let fields = fields
+                .iter()
+                .map(|(name, value)| (name.clone(), encoded(value)));
+            Value::Object(fields.collect())
+        }
+        other => other.clone(),
+    }
+}

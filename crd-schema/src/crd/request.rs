@@ -9,6 +9,7 @@ use super::{defaulting, embedded, names, pruning, storage};
 use crate::finding::Finding;
 use lockkeeper_api::field_path::FieldPath;
 use serde_json::{Map, Value};
+use std::collections::BTreeSet;
 
 /// The namespace of objects that have none.
 const DEFAULT_NAMESPACE: &str = "default";
@@ -187,6 +188,7 @@ impl Schema {
         // Warnings of the version come first.
         let mut all: Vec<String> = self.deprecation.iter().cloned().collect();
         all.extend(warnings);
+        without_repetitions(&mut all);
         Answer {
             verdict,
             warnings: all,
@@ -306,6 +308,12 @@ impl Schema {
             Verdict::Invalid(findings)
         }
     }
+}
+
+/// Removes repeated warnings: the API server sends each text once.
+fn without_repetitions(warnings: &mut Vec<String>) {
+    let mut sent = BTreeSet::new();
+    warnings.retain(|it| sent.insert(it.clone()));
 }
 
 /// The text of `kind` or `apiVersion`; empty if it is missing or null.

@@ -2,13 +2,10 @@
 
 use super::definition::Schema;
 use super::node::Node;
-use super::numbers;
+use super::numbers::encoded;
 use super::{defaulting, embedded, pruning};
 use lockkeeper_api::field_path::FieldPath;
-use serde_json::{Map, Value};
-
-/// The integers that Go encodes without an exponent, as floats.
-const PLAIN_FLOAT_MAX: f64 = 9.2e18;
+use serde_json::Value;
 
 /// An accepted object, encoded in the stored version and read back: the defaults of the stored version apply, also to
 /// fields that were removed for validation, and its unknown fields are removed.
@@ -34,27 +31,4 @@ fn coerce(schema: &Schema, object: &mut Value, root: &Node) {
     }
     // Metadata that cannot be decoded was rejected before.
     let _ = embedded::coerce(object, Some(root), &FieldPath::default(), &mut Vec::new());
-}
-
-/// A value as Go encodes it: floats without a fraction become integers.
-fn encoded(value: &Value) -> Value {
-    match value {
-        Value::Number(number) if number.is_f64() => {
-            let float = number.as_f64().unwrap_or_default();
-            let is_whole = float.fract() == 0.0 && float.abs() < PLAIN_FLOAT_MAX;
-            if is_whole {
-                numbers::truncate(float).into()
-            } else {
-                value.clone()
-            }
-        }
-        Value::Array(items) => items.iter().map(encoded).collect(),
-        Value::Object(fields) => {
-            let fields = fields
-                .iter()
-                .map(|(name, value)| (name.clone(), encoded(value)));
-            Value::Object(fields.collect::<Map<_, _>>())
-        }
-        other => other.clone(),
-    }
 }

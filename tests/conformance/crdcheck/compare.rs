@@ -1,10 +1,7 @@
 //! Compares the answer to one case.
 
-use crate::cases::Definitions;
-use crate::names;
-use lockkeeper_crd_schema::builtin::BuiltInKind;
 use lockkeeper_crd_schema::crd::{
-    Answer, Body, ContentType, FieldValidation, Request, StrictProblem, Verdict, answer_definition,
+    Answer, Body, ContentType, FieldValidation, Request, StrictProblem, Verdict,
 };
 use serde_json::Value;
 use std::collections::BTreeSet;
@@ -45,23 +42,6 @@ pub struct Comparison {
     pub defaulted: Agreement,
     /// The factors by which estimated costs exceed limits.
     pub costs: Agreement,
-}
-
-/// Answers a case about a custom resource.
-pub fn answer_resource(case: &Value, definitions: &mut Definitions) -> Answer {
-    definitions.schema(case).answer(&request(case))
-}
-
-/// Answers a case about a definition.
-pub fn answer_as_definition(case: &Value) -> Answer {
-    answer_definition(&request(case))
-}
-
-/// Answers a case about an object of a built-in kind.
-pub fn answer_built_in(case: &Value) -> Answer {
-    let text = |key: &str| case[key].as_str().unwrap();
-    let kind = BuiltInKind::find(text("apiVersion"), text("kind")).unwrap();
-    kind.answer(&request(case))
 }
 
 /// Compares an answer with the recorded one.
@@ -115,7 +95,8 @@ pub fn compare(case: &Value, answer: &Answer) -> Comparison {
     out
 }
 
-fn request(case: &Value) -> Request<'_> {
+/// The request of a case.
+pub fn request(case: &Value) -> Request<'_> {
     let body = match case["raw"].as_str() {
         Some(text) if case["contentType"] == "application/yaml" => {
             Body::Text(text, ContentType::Yaml)
@@ -276,4 +257,12 @@ fn integers_to_floats(value: &mut Value) {
         Value::Object(fields) => fields.values_mut().for_each(integers_to_floats),
         _ => {}
     }
+}
+
+/// The fields and reasons of causes, for messages.
+fn names(set: &BTreeSet<(String, String)>) -> String {
+    let names = set
+        .iter()
+        .map(|(field, reason)| format!("{field} {reason}"));
+    names.collect::<Vec<_>>().join(", ")
 }

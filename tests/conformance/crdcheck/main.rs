@@ -17,11 +17,14 @@
 
 mod cases;
 mod compare;
+mod random;
 mod score;
 
 use cases::Definitions;
+use lockkeeper_crd_schema::builtin::BuiltInKind;
+use lockkeeper_crd_schema::crd::{Answer, answer_definition};
 use score::Scores;
-use std::collections::BTreeSet;
+use serde_json::Value;
 
 /// The project of the kinds that need no definition.
 const BUILT_IN: &str = "builtin";
@@ -34,7 +37,7 @@ fn custom_resources_match_api_server() {
     for project in projects.iter().filter(|it| *it != BUILT_IN) {
         let mut definitions = Definitions::new(folder.join("crds").join(project));
         for case in cases::read(&folder, project) {
-            let answer = compare::answer_resource(&case, &mut definitions);
+            let answer = answer_resource(&case, &mut definitions);
             scores.add(project, &case, &compare::compare(&case, &answer));
         }
     }
@@ -51,7 +54,7 @@ fn definitions_match_api_server() {
     }
     let cases = cases::read(&folder, BUILT_IN).into_iter();
     for case in cases.filter(|it| it["kind"] == "CustomResourceDefinition") {
-        let answer = compare::answer_as_definition(&case);
+        let answer = answer_as_definition(&case);
         scores.add("definitions", &case, &compare::compare(&case, &answer));
     }
     scores.print();
@@ -67,7 +70,7 @@ fn built_in_kinds_match_api_server() {
     }
     let cases = cases::read(&folder, BUILT_IN).into_iter();
     for case in cases.filter(|it| it["kind"] != "CustomResourceDefinition") {
-        let answer = compare::answer_built_in(&case);
+        let answer = answer_built_in(&case);
         let kind = case["kind"].as_str().unwrap();
         scores.add(kind, &case, &compare::compare(&case, &answer));
     }
@@ -75,10 +78,19 @@ fn built_in_kinds_match_api_server() {
     scores.assert_floors(&score::BUILT_IN_FLOORS);
 }
 
-/// The fields and reasons of causes, for messages.
-fn names(set: &BTreeSet<(String, String)>) -> String {
-    let names = set
-        .iter()
-        .map(|(field, reason)| format!("{field} {reason}"));
-    names.collect::<Vec<_>>().join(", ")
+/// Answers a case about a custom resource.
+fn answer_resource(case: &Value, definitions: &mut Definitions) -> Answer {
+    definitions.schema(case).answer(&compare::request(case))
+}
+
+/// Answers a case about a definition.
+fn answer_as_definition(case: &Value) -> Answer {
+    answer_definition(&compare::request(case))
+}
+
+/// Answers a case about an object of a built-in kind.
+fn answer_built_in(case: &Value) -> Answer {
+    let text = |key: &str| case[key].as_str().unwrap();
+    let kind = BuiltInKind::find(text("apiVersion"), text("kind")).unwrap();
+    kind.answer(&compare::request(case))
 }

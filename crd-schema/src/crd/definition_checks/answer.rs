@@ -41,7 +41,12 @@ pub fn answer_definition(request: &Request<'_>) -> Answer {
             if let Verdict::Accepted(definition) = &verdict
                 && let Some(spec) = definition.get("spec")
             {
-                warnings.extend(super::warnings::warnings(spec));
+                let mut all = super::warnings::warnings(spec);
+                if let Some(old) = request.old.and_then(|it| it.get("spec")) {
+                    let stored = super::warnings::warnings(old);
+                    all.retain(|it| !stored.contains(it));
+                }
+                warnings.extend(all);
             }
             verdict
         }
@@ -377,6 +382,36 @@ mod tests {
         }
     }
 
+    /// As `WarningsOnUpdate` of `k8s.io/apiextensions-apiserver/pkg/registry/customresourcedefinition`.
+    #[test]
+    fn update_of_definition_warns_only_about_new_formats() {
+        let definition = |formats: [&str; 2]| {
+            let properties = formats.map(|it| json!({"type": "string", "format": it}));
+            json!({
+                "metadata": {"name": "things.example.com", "resourceVersion": "1"},
+                "spec": {
+                    "group": "example.com", "scope": "Namespaced",
+                    "names": {"kind": "Thing", "plural": "things"},
+                    "versions": [{
+                        "name": "v1", "served": true, "storage": true,
+                        "schema": {"openAPIV3Schema": {
+                            "type": "object", "properties": {"x": properties[0], "y": properties[1]},
+                        }},
+                    }],
+                },
+            })
+        };
+        let (old, new) = (definition(["a", "date"]), definition(["a", "b"]));
+        let answer = answer_definition(&Request {
+            body: Body::Object(&new),
+            old: Some(&old),
+            is_status: false,
+            field_validation: FieldValidation::Strict,
+            namespace: "",
+        });
+        assert_eq!(answer.warnings, ["unrecognized format \"b\""]);
+    }
+
     /// The expected findings are those of `ValidateCustomResourceDefinition` of `k8s.io/apiextensions-apiserver` 0.37.1.
     #[test]
     fn findings_are_those_of_the_api_server() {
@@ -419,6 +454,53 @@ mod tests {
                     "maxItems": 9,
                 }),
                 &["x.default[0] FieldValueInvalid"],
+            ),
+        ] {
+            assert_eq!(findings(&schema), expected, "{schema}");
+        }
+    }
+
+    /// As `Compile` of `k8s.io/apiextensions-apiserver/pkg/apiserver/schema/cel`, and as the planner and the checker of cel-go.
+    #[test]
+    fn findings_of_rules_are_those_of_the_api_server() {
+        for (schema, expected) in [
+            (
+                json!({"type": "string", "x-kubernetes-validations": [{"rule": "int('a') == 1 || self == ''"}]}),
+                &["x.x-kubernetes-validations[0].rule FieldValueInvalid"][..],
+            ),
+            (
+                json!({"type": "string", "maxLength": 5, "x-kubernetes-validations": [{"rule": "self.find('[') == ''"}]}),
+                &["x.x-kubernetes-validations[0].rule FieldValueInvalid"],
+            ),
+            (
+                json!({"type": "string", "maxLength": 5, "x-kubernetes-validations": [
+                    {"rule": "sets.contains(['a'], [].sort())"},
+                    {"rule": "string([].max()) == self"},
+                    {"rule": r"bytes(self) != b'\n\''"},
+                ]}),
+                &["x.x-kubernetes-validations[0].rule FieldValueInvalid"],
+            ),
+            (
+                json!({"type": "object", "properties": {"a": {"type": "array", "maxItems": 2, "items": {"type": "string"}}}, "x-kubernetes-validations": [
+                    {"rule": "self != null"},
+                    {"rule": "self.a != null"},
+                ]}),
+                &["x.x-kubernetes-validations[1].rule FieldValueInvalid"],
+            ),
+            // The rule is evaluated for the default first.
+            (
+                json!({"type": "string", "default": "a", "x-kubernetes-validations": [{"rule": "2 != false", "reason": "FieldValueForbidden"}]}),
+                &["x.default FieldValueInvalid"],
+            ),
+            (
+                json!({
+                    "type": "object", "default": {"a": "b"}, "properties": {"a": {"type": "string"}},
+                    "x-kubernetes-validations": [{"rule": "false", "fieldPath": "['a'"}],
+                }),
+                &[
+                    "x.default FieldValueInvalid",
+                    "x.x-kubernetes-validations[0].fieldPath FieldValueInvalid",
+                ],
             ),
         ] {
             assert_eq!(findings(&schema), expected, "{schema}");

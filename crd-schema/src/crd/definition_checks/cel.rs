@@ -8,6 +8,8 @@ use super::policy_types::PolicyTypes;
 use super::structural::has_unsupported_keywords;
 use super::versions::field_at;
 use crate::crd::cel_program::Program;
+use crate::crd::cel_rule::Rule;
+use crate::crd::expression::constant_error;
 use crate::crd::node::Node;
 use crate::crd::policy_expression::{PolicyExpression, ResultKind};
 use crate::crd::values::flag_at;
@@ -76,6 +78,14 @@ pub(super) fn validate_texts(rule: &Value, schema: &Value, path: &FieldPath, out
     }
 }
 
+/// An expression without errors of its syntax and types.
+struct Compiled {
+    /// Whether the expression reads `oldSelf`.
+    reads_old: bool,
+    /// The estimated cost, or the reason for which cel-go cannot plan the evaluation.
+    cost: Result<u64, String>,
+}
+
 /// The place of a rule.
 pub(super) struct Place<'a> {
     pub(super) node: &'a Node,
@@ -92,22 +102,77 @@ impl<'a> Place<'a> {
         Declared::Schema(self.node, self.is_resource)
     }
 
-    /// Compiles an expression with a result of a type, and estimates its cost. The result is whether the expression
-    /// reads `oldSelf`, and the cost.
+    /// Compiles an expression with a result of a type, and estimates its cost.
     fn compile(
         &self,
         text: &str,
         expected: &Type<'_>,
         variables: Vec<(String, Type<'a>)>,
         sizes: &DeclaredSizes,
-    ) -> Result<(bool, u64), String> {
+    ) -> Result<Compiled, String> {
         let program = Program::new(text)?;
         let checked = cel_check::check(program.tree(), variables)?;
         if std::mem::discriminant(&checked.result) != std::mem::discriminant(expected) {
             return Err("the expression has the wrong type".to_owned());
         }
-        let cost = estimate(program.tree(), &checked, self.declared(), sizes);
-        Ok((program.uses("oldSelf"), cost))
+        let cost = match constant_error(program.tree()) {
+            Some(reason) => Err(format!("program instantiation failed: {reason}")),
+            None => Ok(estimate(program.tree(), &checked, self.declared(), sizes)),
+        };
+        Ok(Compiled {
+            reads_old: program.uses("oldSelf"),
+            cost,
+        })
+    }
+}
+
+/// Replaces the programs of rules with wrong types by the reasons: defaults are validated with the rules first.
+pub(super) fn record_compile_errors(node: &mut Node, is_resource: bool) {
+    if !node.has_rules_below {
+        return;
+    }
+    if node.default.is_none() && Type::of_schema(node, is_resource).is_none() {
+        // The API server omits the rules of such a field, unless it has the default itself.
+        node.rules.clear();
+    }
+    let reasons: Vec<Option<String>> = node
+        .rules
+        .iter()
+        .map(|rule| compile_error(rule, node, is_resource))
+        .collect();
+    for (rule, reason) in node.rules.iter_mut().zip(reasons) {
+        if let Some(reason) = reason {
+            rule.program = Err(reason);
+        }
+    }
+    let below = [&mut node.items, &mut node.additional]
+        .into_iter()
+        .flatten();
+    let below = below.map(AsMut::as_mut).chain(node.properties.values_mut());
+    for node in below {
+        let is_resource = node.is_embedded;
+        record_compile_errors(node, is_resource);
+    }
+}
+
+/// The reason for which a parsed rule does not compile.
+fn compile_error(rule: &Rule, node: &Node, is_resource: bool) -> Option<String> {
+    let program = rule.program.as_ref().ok()?;
+    let Some(kind) = Type::of_schema(node, is_resource) else {
+        return Some("expressions cannot access values of the schema".to_owned());
+    };
+    let old_kind = if rule.has_optional_old_self {
+        Type::optional(kind.clone())
+    } else {
+        kind.clone()
+    };
+    let variables = vec![("self".to_owned(), kind), ("oldSelf".to_owned(), old_kind)];
+    match cel_check::check(program.tree(), variables) {
+        Err(reason) => Some(reason),
+        Ok(checked) if !matches!(checked.result, Type::Bool) => {
+            Some("must evaluate to bool".to_owned())
+        }
+        Ok(_) => constant_error(program.tree()),
     }
 }
 
@@ -135,10 +200,9 @@ pub(super) fn validate_expressions(
         variables.clone(),
         &costs.sizes,
     );
-    let mut uses_old = false;
-    match compiled {
-        Ok((reads_old, cost)) => {
-            uses_old = reads_old;
+    let uses_old = compiled.as_ref().is_ok_and(|it| it.reads_old);
+    match compiled.and_then(|it| it.cost) {
+        Ok(cost) => {
             let count = place.cardinality;
             let count = count.unwrap_or_else(|| costs.sizes.max_cardinality(place.declared()));
             costs.add(&rule_path, "rule", cost.saturating_mul(count), out);
@@ -173,9 +237,10 @@ fn validate_message<'a>(
         return;
     }
     let path = path.clone().field("messageExpression");
-    match place.compile(message, &Type::Text, variables, &costs.sizes) {
+    let compiled = place.compile(message, &Type::Text, variables, &costs.sizes);
+    match compiled.and_then(|it| it.cost) {
         // A message is evaluated for one value.
-        Ok((_, cost)) => costs.add(&path, "messageExpression", cost, out),
+        Ok(cost) => costs.add(&path, "messageExpression", cost, out),
         Err(reason) => {
             out.invalid(
                 path,
@@ -210,7 +275,7 @@ mod tests {
             let kind = || Type::of_schema(&node, false).unwrap();
             let variables = vec![("self".to_owned(), kind()), ("oldSelf".to_owned(), kind())];
             let actual = match place.compile(expression, &Type::Bool, variables, &sizes) {
-                Ok((_, cost)) => cost.to_string(),
+                Ok(compiled) => compiled.cost.unwrap().to_string(),
                 Err(reason) => reason,
             };
             if actual != expected {

@@ -38,6 +38,9 @@ const NAMESPACES: [&str; 7] = [
     "strings",
 ];
 
+/// Functions of lists with an overload for each type of items, the first of which is that of integers.
+const ORDERED: [&str; 5] = ["isSorted", "max", "min", "sort", "sum"];
+
 /// A resolved call.
 #[derive(Debug)]
 pub(super) struct Call {
@@ -278,6 +281,12 @@ impl<'a> Checker<'a> {
             });
         }
         check_literal(&name, call)?;
+        if is_method
+            && ORDERED.contains(&name.as_str())
+            && call.target.as_deref().is_some_and(is_empty_list)
+        {
+            args = vec![Type::list(Type::Int)];
+        }
         let result = match operator(&name, &args) {
             Some(result) => result,
             None => cel_functions::result(&name, is_method, &args)
@@ -333,6 +342,20 @@ impl<'a> Checker<'a> {
         self.variables.truncate(count);
         let total = initial.join(&step?).ok_or("the loop has no type")?;
         self.with(vec![(all.accu_var.clone(), total)], &all.result)
+    }
+}
+
+/// Whether an expression is a list without items, of which the type of the items is not known. The checker of cel-go
+/// takes the type of the first overload that accepts the list.
+fn is_empty_list(tree: &IdedExpr) -> bool {
+    match &tree.expr {
+        Expr::List(list) => list.elements.is_empty(),
+        Expr::Call(call) => match (call.func_name.as_str(), call.target.as_deref()) {
+            ("distinct" | "reverse" | "slice", Some(target)) => is_empty_list(target),
+            (op::ADD, None) => call.args.iter().all(is_empty_list),
+            _ => false,
+        },
+        _ => false,
     }
 }
 

@@ -134,17 +134,22 @@ impl<'a> Type<'a> {
             | (Self::Duration, Self::Duration)
             | (Self::Metadata, Self::Metadata)
             | (Self::Kind, Self::Kind) => self.clone(),
-            // Values of these types may be null.
-            (Self::Null, Self::Library(_) | Self::Time | Self::Duration | Self::Optional(_))
-            | (Self::Library(_) | Self::Time | Self::Duration | Self::Optional(_), Self::Null) => {
-                if matches!(self, Self::Null) {
-                    other.clone()
-                } else {
-                    self.clone()
-                }
-            }
+            (Self::Null, it) | (it, Self::Null) if it.may_be_null() => it.clone(),
             _ => return None,
         })
+    }
+
+    /// Whether values may be null (`isLegacyNullable` of the package `checker` of cel-go).
+    fn may_be_null(&self) -> bool {
+        matches!(
+            self,
+            Self::Object(..)
+                | Self::Metadata
+                | Self::Library(_)
+                | Self::Time
+                | Self::Duration
+                | Self::Optional(_)
+        )
     }
 
     pub(super) fn accepts(&self, other: &Self) -> bool {

@@ -38,6 +38,9 @@ const OMITTED: [&str; 32] = [
     "patternProperties",
 ];
 
+/// Fields of which the content is a number, encoded as Go encodes floats.
+const NUMBERS: [&str; 3] = ["maximum", "minimum", "multipleOf"];
+
 /// Fields of which the content is any JSON.
 const ANY: [&str; 4] = ["default", "enum", "example", "metadata"];
 
@@ -57,7 +60,9 @@ pub(super) fn omit_empty(value: &mut Value) {
             for (name, value) in fields.iter_mut() {
                 let name = name.as_str();
                 match value {
-                    value if ANY.contains(&name) => whole_numbers(value),
+                    value if ANY.contains(&name) || NUMBERS.contains(&name) => {
+                        whole_numbers(value);
+                    }
                     Value::Object(entries) if MAPS.contains(&name) => entries_of(entries),
                     value => omit_empty(value),
                 }

@@ -1,7 +1,7 @@
 //! The spec of a definition.
 
 use super::collector::{Collector, is_set, object, text};
-use super::{conversion, defaults, names, schemas, structural, versions};
+use super::{cel, conversion, defaults, names, schemas, structural, versions};
 use crate::crd::names::{dns1035_label, dns1123_subdomain};
 use crate::crd::node::Node;
 use crate::crd::values::{array_at, flag_at};
@@ -255,7 +255,8 @@ fn root_schema(
         root = Node::from_schema(&with_known_types(schema))
             .ok()
             .filter(|_| out.findings.len() == before);
-        if let Some(root) = &root {
+        if let Some(root) = &mut root {
+            cel::record_compile_errors(root, true);
             defaults::validate(root, path, out);
         }
     }

@@ -44,6 +44,15 @@ pub(in super::super) fn evaluate<'a>(
     value
 }
 
+/// Evaluates a part of an expression, without a limit of its own.
+pub(super) fn evaluate_tree<'a>(
+    tree: &IdedExpr,
+    scope: &mut Scope<'a>,
+    budget: &mut Budget,
+) -> Outcome<'a> {
+    Evaluator { scope, budget }.expression(tree)
+}
+
 struct Evaluator<'s, 'a> {
     scope: &'s mut Scope<'a>,
     budget: &'s mut Budget,

@@ -300,3 +300,35 @@ fn rules_with_rare_syntax_are_evaluated() {
         check(&schema, &json!({"size": 1}), None, expected);
     }
 }
+
+/// Go encodes `1.0` as `1`, so that a stored default is an integer. The validation of an integer converts `multipleOf` to
+/// an integer, and that of `enum` converts the value to the type of the listed value.
+#[test]
+fn defaults_and_enum_values_are_those_of_the_stored_definition() {
+    let size = json!({"type": "number", "multipleOf": 0.5, "default": 2.0});
+    let sized = schema(&json!({"type": "object", "properties": {"size": size}}));
+    check(&sized, &json!({}), None, &["spec.size FieldValueInvalid"]);
+    check(&sized, &json!({"size": 2.0}), None, &[]);
+
+    let size = json!({"type": "number", "enum": [0.0]});
+    let listed = schema(&json!({"type": "object", "properties": {"size": size}}));
+    check(&listed, &json!({"size": 0.25}), None, &[]);
+    let finding = ["spec.size FieldValueNotSupported"];
+    check(&listed, &json!({"size": 1.25}), None, &finding);
+}
+
+/// The recorder of warnings of `k8s.io/apiserver/pkg/endpoints/filters` sends each text once.
+#[test]
+fn repeated_warnings_are_returned_once() {
+    let rule = json!({"rule": "size(self) > 3", "message": "too short"});
+    let second = json!({"rule": "self != 'a'", "message": "too short"});
+    let name = json!({"type": "string", "x-kubernetes-validations": [rule, second]});
+    let schema = schema(&json!({
+        "type": "object", "properties": {"name": name, "size": {"type": "integer"}},
+    }));
+    let old = widget(&json!({"name": "a", "size": 1}));
+    let object = widget(&json!({"name": "a", "size": 2}));
+    let answer = schema.answer(&request(Body::Object(&object), Some(&old)));
+    assert!(matches!(answer.verdict, Verdict::Accepted(_)), "{answer:?}");
+    assert_eq!(answer.warnings.len(), 1, "{:?}", answer.warnings);
+}

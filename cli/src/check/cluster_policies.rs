@@ -2,9 +2,9 @@
 
 use super::admission_policies::add_object;
 use super::cluster_list::{self, ListError};
-use super::existing_objects::ExistingState;
 use kube::Client;
-use lockkeeper_check::{ListTarget, PolicySet, Resource};
+use lockkeeper_check::report::CheckedFile;
+use lockkeeper_check::{DefinitionSet, ListTarget, PolicySet, Resource};
 use serde_json::Value;
 
 const GROUP_VERSION: &str = "admissionregistration.k8s.io/v1";
@@ -37,21 +37,22 @@ const KINDS: [ListTarget<'static>; 5] = [
     },
 ];
 
-/// Lists the policies of the cluster, and the parameters of these and of other objects. Kinds that may not be listed are
-/// reported as unreadable. At most one page of objects that are not kept is in memory.
+/// The policies of the cluster with the parameters of these and of other objects, and the kinds that may not be listed. At
+/// most one page of objects that are not kept is in memory.
 pub(super) async fn list(
     client: &Client,
     others: &[Value],
-    state: &mut ExistingState,
-) -> Result<(), ListError> {
+    definitions: &DefinitionSet,
+) -> Result<(PolicySet, Vec<CheckedFile>), ListError> {
     let mut policies = PolicySet::default();
+    let mut unreadable = Vec::new();
     for target in KINDS {
         let listed = cluster_list::for_each_object(client, &target, |object| {
             add_object(&mut policies, &object);
         });
         if let Err(error) = listed.await {
             let kind = cluster_list::unreadable_kind(&target, error)?;
-            state.unreadable.push(kind);
+            unreadable.push(kind);
         }
     }
     let mut kinds = policies.param_kinds();
@@ -59,7 +60,7 @@ pub(super) async fn list(
     others.iter().for_each(|it| set.add(it));
     kinds.extend(set.param_kinds());
     for (version, kind) in kinds {
-        let defined = state.definitions.plural(&version, &kind);
+        let defined = definitions.plural(&version, &kind);
         let plural = defined.map_or_else(|| Resource::plural_of(&kind), str::to_owned);
         let target = ListTarget {
             version: &version,
@@ -73,19 +74,17 @@ pub(super) async fn list(
             Ok(_) => policies.set_complete_kind(&version, &kind),
             Err(error) => {
                 let kind = cluster_list::unreadable_kind(&target, error)?;
-                state.unreadable.push(kind);
+                unreadable.push(kind);
             }
         }
     }
-    state.policies = policies;
-    Ok(())
+    Ok((policies, unreadable))
 }
 
 #[cfg(test)]
 mod tests {
     use super::super::cluster_list::tests::{fake_api_server, serve_responses, status};
-    use super::super::existing_objects::ExistingState;
-    use super::list;
+    use super::{DefinitionSet, list};
     use serde_json::json;
 
     const POLICIES: &str = "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicies";
@@ -97,10 +96,10 @@ mod tests {
             "spec": {"paramKind": {"apiVersion": "v1", "kind": "ConfigMap"}},
         });
         let (client, requests) = fake_api_server(&[(POLICIES, vec![vec![policy]])]);
-        let mut state = ExistingState::default();
-        list(&client, &[], &mut state).await.unwrap();
-        assert!(!state.policies.is_empty());
-        assert!(state.unreadable.is_empty());
+        let none = DefinitionSet::default();
+        let (policies, unreadable) = list(&client, &[], &none).await.unwrap();
+        assert!(!policies.is_empty());
+        assert!(unreadable.is_empty());
         let requests = requests.lock().unwrap();
         assert!(
             requests
@@ -112,10 +111,10 @@ mod tests {
     #[tokio::test]
     async fn list_without_rights_reports_the_kinds() {
         let (client, _) = serve_responses(|_, _| (403, status(403, "forbidden")));
-        let mut state = ExistingState::default();
-        list(&client, &[], &mut state).await.unwrap();
-        assert!(state.policies.is_empty());
-        let names: Vec<&str> = state.unreadable.iter().map(|it| &*it.name).collect();
+        let none = DefinitionSet::default();
+        let (policies, unreadable) = list(&client, &[], &none).await.unwrap();
+        assert!(policies.is_empty());
+        let names: Vec<&str> = unreadable.iter().map(|it| &*it.name).collect();
         let expected = [
             "validatingadmissionpolicies (admissionregistration.k8s.io/v1)",
             "validatingadmissionpolicybindings (admissionregistration.k8s.io/v1)",

@@ -168,7 +168,10 @@ async fn list_state(client: &Client, needs: Needs<'_>) -> Result<ExistingState, 
         list_definitions(client, &mut state).await?;
     }
     if let Some(objects) = needs.policies {
-        cluster_policies::list(client, objects, &mut state).await?;
+        let (policies, unreadable) =
+            cluster_policies::list(client, objects, &state.definitions).await?;
+        state.policies = policies;
+        state.unreadable.extend(unreadable);
     }
     Ok(state)
 }

@@ -104,7 +104,8 @@ impl Compiler {
 
 /// The text of the API server about an expression that does not compile.
 fn compilation_failed(reason: &str) -> String {
-    if reason.starts_with("must evaluate to") {
+    let is_compiled = ["must evaluate to", "program instantiation failed"];
+    if is_compiled.iter().any(|it| reason.starts_with(it)) {
         reason.to_owned()
     } else {
         format!("compilation failed: {reason}")

@@ -185,7 +185,7 @@ impl<'a> MergeType<'a> {
         match self {
             Self::Untyped => Some(Self::Untyped),
             Self::Root(_) if matches!(name, "apiVersion" | "kind") => Some(Self::Untyped),
-            Self::Root(kind) => kind.field_type(name).map(Self::BuiltIn),
+            Self::Root(kind) => BuiltInType::of_field(&kind, name).map(Self::BuiltIn),
             Self::BuiltIn(kind) if kind.is_any() => Some(Self::Untyped),
             Self::BuiltIn(kind) => kind.field(name).map(Self::BuiltIn),
             Self::Schema(schema) => Self::schema_field(schema, name),

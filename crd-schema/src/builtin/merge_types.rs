@@ -45,13 +45,6 @@ fn words() -> &'static Words {
     })
 }
 
-impl BuiltInKind {
-    /// The field of an object of the kind.
-    pub(crate) fn field_type(&self, name: &str) -> Option<BuiltInType> {
-        field_of(self.table, self.definition, name)
-    }
-}
-
 fn field_of(table: &'static Table, definition: &str, name: &str) -> Option<BuiltInType> {
     let (name, field) = table.definition(definition).get_key_value(name)?;
     let word = words().iter().find(|it| *it.0 == (definition, *name));
@@ -63,6 +56,11 @@ fn field_of(table: &'static Table, definition: &str, name: &str) -> Option<Built
 }
 
 impl BuiltInType {
+    /// The type of a field of an object of a kind; `None` if the kind has no such field.
+    pub(crate) fn of_field(kind: &BuiltInKind, name: &str) -> Option<Self> {
+        field_of(kind.table, kind.definition, name)
+    }
+
     /// The type of a field or of a value of a map; `None` if the type has no such field.
     pub(crate) fn field(self, name: &str) -> Option<Self> {
         match self.target() {
@@ -119,13 +117,13 @@ impl BuiltInType {
 
 #[cfg(test)]
 mod tests {
-    use super::{BuiltInKind, Relation, words};
+    use super::{BuiltInKind, BuiltInType, Relation, words};
     use crate::builtin::table::Table;
 
     #[test]
     fn relations_are_those_of_the_table() {
         let pod = BuiltInKind::find("v1", "Pod").unwrap();
-        let spec = pod.field_type("spec").unwrap();
+        let spec = BuiltInType::of_field(&pod, "spec").unwrap();
         assert_eq!(spec.relation(), Relation::Merged);
         let containers = spec.field("containers").unwrap();
         assert_eq!(
@@ -141,7 +139,7 @@ mod tests {
             spec.field("nodeSelector").unwrap().relation(),
             Relation::Atomic
         );
-        let metadata = pod.field_type("metadata").unwrap();
+        let metadata = BuiltInType::of_field(&pod, "metadata").unwrap();
         assert_eq!(
             metadata.field("labels").unwrap().relation(),
             Relation::Merged

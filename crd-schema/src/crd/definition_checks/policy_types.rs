@@ -2,6 +2,7 @@
 
 use super::cel_check;
 use super::cel_types::Type;
+use crate::crd::expression::constant_error;
 use crate::crd::policy_expression::{PolicyExpression, ResultKind};
 use kube_cel::cel::common::ast::Expr;
 
@@ -55,6 +56,9 @@ impl PolicyTypes {
         } else {
             self.kind(expression)?
         };
+        if let Some(reason) = constant_error(expression.program().tree()) {
+            return Err(format!("program instantiation failed: {reason}"));
+        }
         let is_field = matches!(
             expression.program().tree().expr,
             Expr::Ident(_) | Expr::Select(_)

@@ -28,8 +28,10 @@ pub fn kind_finding<'a>(
         ));
     };
     let Some(api_version) = object.get("apiVersion").and_then(Value::as_str) else {
-        let version = newest_version(kind)?;
-        let reason = format!("missing; set it, for example to {version}");
+        let reason = match newest_version(kind) {
+            Some(version) => format!("missing; set it, for example to {version}"),
+            None => "missing; every object has apiVersion and kind".to_owned(),
+        };
         return Some(Finding::decode_error(
             FieldPath::new("apiVersion"),
             None,
@@ -65,4 +67,40 @@ pub fn kind_finding<'a>(
         Some(&value),
         &reason,
     ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Catalog, kind_finding};
+    use lockkeeper_crd_schema::builtin::Release;
+    use serde_json::json;
+
+    #[test]
+    fn documents_without_a_type_are_findings() {
+        let catalog = Catalog::new(Release::NEWEST, [("v1", "Widget"); 0]);
+        let newest = |kind: &str| (kind == "ClusterQueue").then_some("lockkeeper.dev/v1alpha1");
+        for (object, expected) in [
+            (
+                json!([]),
+                "every document must be an object with apiVersion and kind",
+            ),
+            (
+                json!({"apiVersion": "v1"}),
+                "missing; every object has apiVersion and kind",
+            ),
+            (
+                json!({"kind": "ClusterQueue"}),
+                "missing; set it, for example to lockkeeper.dev/v1alpha1",
+            ),
+            (
+                json!({"kind": "Widget"}),
+                "missing; every object has apiVersion and kind",
+            ),
+        ] {
+            let found = kind_finding(&object, &catalog, newest).unwrap();
+            assert_eq!(found.detail, expected, "{object}");
+        }
+        let known = json!({"apiVersion": "example.com/v1", "kind": "Widget"});
+        assert!(kind_finding(&known, &catalog, newest).is_none());
+    }
 }

@@ -16,7 +16,7 @@ const SERVICE_ACCOUNT: &str = "system:serviceaccount:";
 #[derive(Args, Debug)]
 pub(super) struct PolicyUser {
     /// Evaluate admission policies for requests of this user
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", conflicts_with = "stored")]
     user: Option<String>,
 
     /// A group of the user of --user; repeatable

@@ -78,7 +78,7 @@ enum Command {
     Certificate(certificate::Arguments),
     /// Validate manifests offline with the same rules
     #[command(after_long_help = check::EXIT_CODES)]
-    Check(check::Arguments),
+    Check(Box<check::Arguments>),
     /// Import running Jobs and JobSets without stopping them
     #[command(after_long_help = adopt::EXIT_CODES)]
     Adopt(Box<adopt::Arguments>),

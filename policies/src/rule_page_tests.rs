@@ -197,7 +197,7 @@ fn rule_pages_examples_match_the_rules() {
 }
 
 /// The findings of Kueue's schemas.
-fn schema_findings(mut objects: Vec<Value>) -> Vec<Finding> {
+fn schema_findings(objects: &mut [Value]) -> Vec<Finding> {
     let object = &mut objects[0];
     let kind = object["kind"].as_str().unwrap().to_owned();
     let version = object["apiVersion"].as_str().unwrap();
@@ -217,7 +217,7 @@ fn schema_findings(mut objects: Vec<Value>) -> Vec<Finding> {
 }
 
 /// The fields that the conversion to lockkeeper's kinds drops.
-fn dropped_field_findings(objects: Vec<Value>) -> Vec<Finding> {
+fn dropped_field_findings(objects: &mut [Value]) -> Vec<Finding> {
     let converted = kueue::convert(&objects[0]).expect("an object of Kueue");
     converted
         .dropped
@@ -227,10 +227,10 @@ fn dropped_field_findings(objects: Vec<Value>) -> Vec<Finding> {
 }
 
 /// The findings of policies about the last object.
-fn policy_findings(mut objects: Vec<Value>) -> Vec<Finding> {
-    let object = objects.pop().unwrap();
+fn policy_findings(objects: &mut [Value]) -> Vec<Finding> {
+    let (object, objects) = objects.split_last().unwrap();
     let mut policies = PolicySet::default();
-    for policy in &objects {
+    for policy in objects {
         policies.add(policy);
         policies.add_param(policy);
     }
@@ -242,19 +242,19 @@ fn policy_findings(mut objects: Vec<Value>) -> Vec<Finding> {
         .unwrap();
     let resource = Resource::new(group, version, kind, &Resource::plural_of(kind));
     let namespace = object["metadata"]["namespace"].as_str();
-    let request = AdmissionRequest::create(&object, &resource, namespace);
+    let request = AdmissionRequest::create(object, &resource, namespace);
     let decisions = policies.validate(&request).into_iter();
     decisions
-        .map(|it| admission_policy::finding(it, &object).0)
+        .map(|it| admission_policy::finding(it, object).0)
         .collect()
 }
 
 /// Runs the page of a rule for any kind.
-fn check_any_kind(rule: &RuleInfo, find: fn(Vec<Value>) -> Vec<Finding>) {
+fn check_any_kind(rule: &RuleInfo, find: fn(&mut [Value]) -> Vec<Finding>) {
     let (mut bad, mut good) = (0, 0);
     let mut blocks = blocks(rule.doc).into_iter();
     while let Some(block) = blocks.next() {
-        let findings = find(documents(&block.text));
+        let findings = find(&mut documents(&block.text));
         let seen: Vec<String> = findings
             .iter()
             .map(|it| format!("{} {it}", it.rule))

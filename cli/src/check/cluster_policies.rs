@@ -57,7 +57,9 @@ pub(super) async fn list(
     }
     let mut kinds = policies.param_kinds();
     let mut set = PolicySet::default();
-    others.iter().for_each(|it| set.add(it));
+    for object in others {
+        set.add(object);
+    }
     kinds.extend(set.param_kinds());
     for (version, kind) in kinds {
         let defined = definitions.plural(&version, &kind);

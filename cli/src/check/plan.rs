@@ -43,6 +43,10 @@ pub(super) struct Plan<'a> {
 
 /// The data to collect from all objects before any is checked.
 #[derive(Clone, Copy)]
+#[allow(
+    clippy::struct_excessive_bools,
+    reason = "each part is needed or not, by the selected rules"
+)]
 struct CollectOptions {
     /// The facts that rules look up.
     facts: bool,

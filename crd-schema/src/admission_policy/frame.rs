@@ -155,6 +155,9 @@ impl Frame {
     ///
     /// If that is not known: a condition has an error, reads a value that is not known, or exceeds the cost limit.
     pub(super) fn conditions_hold(&self, inputs: Inputs<'_>) -> Result<bool, PolicyFailure> {
+        if self.conditions.is_empty() {
+            return Ok(true);
+        }
         let mut scope = inputs.scope(CONDITIONS_COST_MAX);
         let mut failure = None;
         for condition in &self.conditions {

@@ -92,6 +92,7 @@ fn answers_are_the_same(stage: &mut Fixture, _: Protocol) {
             differences.push(format!("{}:\n  {expected:?}\n  {found:?}", case.name));
         }
     }
+    policies_of_the_cluster_count(&kubectl, &folder, &cases[0]);
     remove(&kubectl, &cases);
     println!("{} of {count} answers agree", count - differences.len());
     assert!(differences.is_empty(), "{}", differences.join("\n"));
@@ -332,6 +333,23 @@ fn api_answer(kubectl: &Kubectl, case: &Objects) -> Answer {
             .collect(),
         warnings: warnings.map(str::to_owned).collect(),
     }
+}
+
+/// Without `--policies` those of the cluster are evaluated, and with a kubeconfig only.
+#[track_caller]
+fn policies_of_the_cluster_count(kubectl: &Kubectl, folder: &TempDir, case: &Objects) {
+    let file = folder.path().join("denied.json");
+    fs::write(&file, case.object.to_string()).unwrap();
+    let kubeconfig = kubectl.kubeconfig().to_str().unwrap();
+    let arguments = ["check", "--select", "SC", file.to_str().unwrap()];
+    let offline = lockkeeper::run(&arguments);
+    assert_eq!(offline.status.code(), Some(0));
+    let online = lockkeeper::run(&[&arguments[..], &["--kubeconfig", kubeconfig]].concat());
+    assert_eq!(online.status.code(), Some(1));
+    let report = String::from_utf8_lossy(&online.stdout);
+    let name = case.policies[0]["metadata"]["name"].as_str().unwrap();
+    let expected = format!("ValidatingAdmissionPolicy '{name}' with binding '{name}' denied");
+    assert!(report.contains(&expected), "{report}");
 }
 
 fn check_answer(folder: &TempDir, case: &Objects) -> Answer {

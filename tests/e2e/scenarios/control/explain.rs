@@ -18,7 +18,7 @@ pub const TRIALS: [Trial; 1] = [(
 )];
 
 /// The rules of an account that may only read workloads in one namespace.
-const VIEWER: &str = r#"
+const VIEWER: &str = r"
 apiVersion: rbac.authorization.k8s.io/v1
 kind: Role
 metadata: {name: workload-viewer, namespace: default}
@@ -31,7 +31,7 @@ metadata: {name: workload-viewer, namespace: default}
 roleRef: {apiGroup: rbac.authorization.k8s.io, kind: Role, name: workload-viewer}
 subjects:
 - {apiGroup: rbac.authorization.k8s.io, kind: User, name: viewer}
-"#;
+";
 
 /// The nominal quota of a queue with one flavor and resource.
 const NOMINAL_QUOTA: &str = "/spec/resourceGroups/0/flavors/0/resources/0/nominalQuota";

@@ -290,10 +290,10 @@ fn scheduling_group(stage: &mut Fixture) {
         site.objects.delete("Pod", pod);
         site.objects.wait_until_gone("Pod", pod);
     }
-    let mut more = of_pod_group("more");
+    let mut larger = of_pod_group("more");
     let total = json!({"lockkeeper.dev/pod-group-total-count": "2"});
-    more["metadata"] = json!({"annotations": total});
-    create(&site, &["e", "f"], "", &more);
+    larger["metadata"] = json!({"annotations": total});
+    create(&site, &["e", "f"], "", &larger);
     let least = json!({"gang": {"minCount": 1}});
     site.objects.create(&pod_group("more", &least));
     wait_until_all_run(&site, &["e", "f"]);

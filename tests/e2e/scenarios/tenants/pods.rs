@@ -13,6 +13,20 @@ use crate::wait;
 const QUEUE: &str = "lockkeeper.dev/queue-name";
 const GATE: &str = "lockkeeper.dev/admission";
 
+/// A pod without a queue does not get one, or a group, while it runs.
+#[track_caller]
+fn running_pods_get_no_queue(tenant: &Tenant, of_group: Value) {
+    tenant
+        .create(&pod("free", false, &json!({})))
+        .expect_accepted();
+    let label = json!({"metadata": {"labels": {QUEUE: "main"}}});
+    for change in [label, of_group] {
+        let reply = tenant.patch("pod", "free", &change.to_string());
+        let message = "field is immutable once the pod may run";
+        assert!(reply.stderr.contains(message), "{}", reply.stderr);
+    }
+}
+
 /// A pod waits with the gate, which only the controller removes, and its labels do not change after that.
 pub fn pods_are_guarded(stage: &mut Fixture, _: Protocol) {
     let policies = lockkeeper::output(&["crds", "policies"]);
@@ -72,16 +86,7 @@ pub fn pods_are_guarded(stage: &mut Fixture, _: Protocol) {
             let message = "only the controller sets the label";
             assert!(reply.stderr.contains(message), "{}", reply.stderr);
         }
-        // A pod without a queue does not get one while it runs.
-        tenant
-            .create(&pod("free", false, &json!({})))
-            .expect_accepted();
-        let label = json!({"metadata": {"labels": {QUEUE: "main"}}});
-        for change in [label, of_group] {
-            let reply = tenant.patch("pod", "free", &change.to_string());
-            let message = "field is immutable once the pod may run";
-            assert!(reply.stderr.contains(message), "{}", reply.stderr);
-        }
+        running_pods_get_no_queue(&tenant, of_group);
         tenant
             .run(&[
                 "delete",

@@ -3,7 +3,7 @@
 use crate::admission::AdmissionPolicies;
 use crate::definitions::{DefinitionSet, SchemaCatalog};
 use crate::document::{Document, Identity};
-use crate::kinds::{KindCheckResult, KindRegistry, severity};
+use crate::kinds::{KindCheckResult, KindRegistry, configured, severity};
 use crate::old_objects::OldObjects;
 use crate::preemption_loops::{LoopFinding, LoopFindings};
 use crate::report::{FileObjects, ReportedFinding, ReportedObject, SkippedKinds, SourceText};
@@ -14,7 +14,6 @@ use crate::source::ParsedSource;
 use lockkeeper_api::config::Action;
 use lockkeeper_api::field_path::FieldPath;
 use lockkeeper_crd_schema::builtin::Release;
-use lockkeeper_policies::admission_policy as policy_rule;
 use lockkeeper_policies::engine::Exempted;
 use lockkeeper_policies::finding::Finding;
 use lockkeeper_policies::index::Index;
@@ -299,7 +298,7 @@ impl Checker {
         context: &Context<'_>,
     ) -> Option<KindCheckResult> {
         let check = |object: Value, old: Option<&Value>| {
-            if self.admission.are_empty() || !self.selection.includes(policy_rule::ID) {
+            if self.admission.are_empty() {
                 return self.kinds.check(object, old, identity, context);
             }
             self.check_with_policies(&object, old, identity, context)
@@ -334,17 +333,16 @@ impl Checker {
         if let Some(mutated) = &mutated {
             let unknown = result.map(KindCheckResult::into_unknown_fields);
             result = check(mutated);
-            found.extend(unknown.unwrap_or_default());
+            if let (Some(result), Some(unknown)) = (&mut result, unknown) {
+                result.findings.extend(unknown);
+            }
         }
         if result.as_ref().is_none_or(KindCheckResult::is_valid) {
             let admitted = mutated.as_ref().unwrap_or(object);
             let admission = &self.admission;
             found.extend(admission.validate(&self.kinds, (admitted, old), object, context));
         }
-        let severity = self.severity(policy_rule::ID, policy_rule::ACTION, &identity.namespace);
-        if severity.is_none() {
-            found.retain(|(_, it)| it.rule != policy_rule::ID);
-        }
+        let found = configured(found, &self.settings, &identity.namespace);
         match &mut result {
             Some(result) => result.findings.extend(found),
             // A kind that is not checked otherwise.

@@ -19,7 +19,6 @@ use self::decode::{
 };
 use self::kind_finding::kind_finding;
 use self::moved_fields::restore_field_path;
-use self::offline_settings::configured;
 use self::result::{Findings, is_harmless, is_reported};
 use self::schemas::{KindDefinition, SchemaSource, kueue_schemas, lockkeeper_schemas};
 use self::user_verdict::{apply_user_rules, kind_name};
@@ -52,7 +51,7 @@ use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-pub(crate) use self::offline_settings::severity;
+pub(crate) use self::offline_settings::{configured, severity};
 pub use self::offline_settings::{enforce_queue_rules, offline_settings};
 pub(crate) use self::result::KindCheckResult;
 

@@ -26,6 +26,8 @@ mod lifecycle;
 mod merge_types;
 mod prepare;
 mod problem;
+#[cfg(test)]
+mod recorded_cases;
 mod release;
 mod scalars;
 mod strategy;

@@ -11,9 +11,6 @@ use std::borrow::Cow;
 /// The id of findings of admission policies.
 pub const ID: &str = "SC008";
 
-/// The default action.
-pub const ACTION: Action = Action::Enforce;
-
 pub(crate) fn info() -> RuleInfo {
     RuleInfo {
         id: ID,
@@ -21,7 +18,7 @@ pub(crate) fn info() -> RuleInfo {
         group: "*".to_owned(),
         kind: "*".to_owned(),
         since: "0.1.0",
-        action: ACTION,
+        action: Action::Enforce,
         covers: &[],
         layers: &[Layer::Check],
         operations: &[Operation::Create, Operation::Update],

@@ -12,9 +12,10 @@ use lockkeeper_api::config::Config;
 use lockkeeper_check::collect::collect_facts;
 use lockkeeper_check::report::{self, CheckedFile, Format, Tally, pluralize};
 use lockkeeper_check::{
-    Checker, Converter, DefinitionSet, Fixer, KindRegistry, LoopFindings, LoopSearchInput,
-    OldObjects, ParsedSource, PolicySet, PriorityClassValues, ReadError, RuleSelection,
-    SourceCache, append_yaml, enforce_queue_rules, is_definition, offline_settings, worker_pool,
+    AdmissionPolicies, Checker, Converter, DefinitionSet, Fixer, KindRegistry, LoopFindings,
+    LoopSearchInput, OldObjects, ParsedSource, PolicySet, PriorityClassValues, ReadError,
+    RuleSelection, SourceCache, append_yaml, enforce_queue_rules, is_definition, offline_settings,
+    worker_pool,
 };
 use lockkeeper_policies::index::Index;
 use lockkeeper_policies::schema::{EXPRESSION, METADATA, SCHEMA_VIOLATION, UNKNOWN};
@@ -25,7 +26,8 @@ use std::io::{Write, stderr};
 use std::sync::{Arc, Mutex};
 
 /// The rules that definitions are needed for.
-const SCHEMA_RULES: [&str; 5] = [
+const SCHEMA_RULES: [&str; 6] = [
+    admission_policy::ID,
     decode_error::ID,
     EXPRESSION,
     METADATA,
@@ -43,24 +45,18 @@ pub(super) struct Plan<'a> {
 
 /// The data to collect from all objects before any is checked.
 #[derive(Clone, Copy)]
-#[allow(
-    clippy::struct_excessive_bools,
-    reason = "each part is needed or not, by the selected rules"
-)]
 struct CollectOptions {
     /// The facts that rules look up.
     facts: bool,
     /// The queues and priorities for the loop search.
     preemption_loops: bool,
-    /// The definitions of kinds.
+    /// The definitions of kinds, and admission policies.
     definitions: bool,
-    /// Admission policies, bindings and Namespaces.
-    policies: bool,
 }
 
 impl CollectOptions {
     fn are_empty(self) -> bool {
-        !self.facts && !self.preemption_loops && !self.definitions && !self.policies
+        !self.facts && !self.preemption_loops && !self.definitions
     }
 }
 
@@ -168,7 +164,6 @@ impl<'a> Plan<'a> {
             facts: self.selection.needs_other_objects(),
             preemption_loops: self.selection.includes(preemption_loops::RULE),
             definitions: self.needs_definitions(),
-            policies: self.needs_policies(),
         };
         let progress = &mut printer.progress;
         let mut collected = collect(inputs, options, &mut converter, &mut index, progress);
@@ -180,7 +175,11 @@ impl<'a> Plan<'a> {
             world: &existing.world,
             is_closed: arguments.existing.is_closed(),
         };
-        let policies = policies.load(inputs, &arguments.policy_user, &collected.definitions);
+        let policies = if self.needs_policies() {
+            policies.load(inputs, &arguments.policy_user, &collected.definitions)
+        } else {
+            AdmissionPolicies::default()
+        };
         let loops = if options.preemption_loops {
             let input = &collected.loop_input;
             input.search(&self.config, arguments.kueue_version)
@@ -235,7 +234,6 @@ impl<'a> Plan<'a> {
             facts: true,
             preemption_loops: false,
             definitions: true,
-            policies: false,
         };
         let mut collected = collect(inputs, options, &mut converter, &mut index, &mut progress);
         collected.definitions.merge(definitions.clone());
@@ -373,7 +371,7 @@ fn collect_source(at: usize, source: &ParsedSource, options: CollectOptions) -> 
             // The check of the file reports what is missing.
             let _ = parts.definitions.add(&document.value);
         }
-        if options.policies {
+        if options.definitions {
             admission_policies::add_object(&mut parts.policies, &document.value);
         }
     }

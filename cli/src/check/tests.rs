@@ -1,3 +1,4 @@
+mod admission_policies;
 mod built_in_changes;
 mod cel;
 mod conversion;

@@ -12,6 +12,7 @@ mod cost;
 mod defaults;
 mod encoding;
 mod fields;
+mod metadata;
 mod names;
 mod policy_types;
 mod schemas;

@@ -15,6 +15,7 @@ mod functions;
 mod json;
 mod library;
 mod lists;
+mod literals;
 mod maps;
 mod named_formats;
 mod operators;

@@ -44,6 +44,22 @@ pub struct Comparison {
     pub costs: Agreement,
 }
 
+impl Comparison {
+    /// The measures by their names.
+    pub fn measures(&self) -> [(&'static str, &Agreement); 8] {
+        [
+            ("outcome", &self.outcome),
+            ("decodes", &self.decodes),
+            ("stage", &self.stage),
+            ("causes", &self.causes),
+            ("strict", &self.strict),
+            ("warnings", &self.warnings),
+            ("defaulted", &self.defaulted),
+            ("costs", &self.costs),
+        ]
+    }
+}
+
 /// Compares an answer with the recorded one.
 pub fn compare(case: &Value, answer: &Answer) -> Comparison {
     let mut out = Comparison::default();

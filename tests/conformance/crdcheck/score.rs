@@ -83,19 +83,9 @@ pub struct Scores {
 
 impl Scores {
     pub fn add(&mut self, project: &str, case: &Value, comparison: &Comparison) {
-        let measures = [
-            ("outcome", &comparison.outcome),
-            ("decodes", &comparison.decodes),
-            ("stage", &comparison.stage),
-            ("causes", &comparison.causes),
-            ("strict", &comparison.strict),
-            ("warnings", &comparison.warnings),
-            ("defaulted", &comparison.defaulted),
-            ("costs", &comparison.costs),
-        ];
         let mutation = case["mutation"].as_str().unwrap_or_default();
         let score = self.projects.entry(project.to_owned()).or_default();
-        for (name, agreement) in measures {
+        for (name, agreement) in comparison.measures() {
             let difference = match agreement {
                 Agreement::NotMeasured => continue,
                 Agreement::Agrees => None,

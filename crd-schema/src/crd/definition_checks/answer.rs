@@ -1,23 +1,16 @@
 //! Answers requests that create or update a `CustomResourceDefinition`.
 
 use super::collector::{Collector, object, text};
-use super::{encoding, fields, names, spec};
+use super::{encoding, fields, metadata, names, spec};
 use crate::crd::decode::decode;
+use crate::crd::object_meta;
 use crate::crd::request::{Answer, Body, FieldValidation, Request, StrictProblem, Verdict};
-use crate::crd::system_fields::set_system_fields;
-use crate::crd::values::{array_at, is_deeper_than, metadata_of, normalized};
-use crate::crd::{meta_validation, object_meta};
-use crate::finding::ErrorKind;
+use crate::crd::values::{array_at, is_deeper_than, normalized};
 use lockkeeper_api::field_path::FieldPath;
 use serde_json::{Map, Value, json};
 
 const API_VERSION: &str = "apiextensions.k8s.io/v1";
 const KIND: &str = "CustomResourceDefinition";
-
-/// Groups that need the approval of the Kubernetes project.
-const PROTECTED_GROUPS: [&str; 2] = ["k8s.io", "kubernetes.io"];
-
-const APPROVAL_ANNOTATION: &str = "api-approved.kubernetes.io";
 
 /// The deepest definition that is decoded.
 const DEPTH_MAX: usize = 256;
@@ -123,8 +116,8 @@ fn admit(mut definition: Map<String, Value>, request: &Request<'_>) -> Verdict {
     let mut out = Collector::default();
     let base = FieldPath::new("metadata");
     match &old {
-        None => new_metadata(&mut definition, &base, &mut out),
-        Some(old) => changed_metadata(&mut definition, old, &base, &mut out),
+        None => metadata::new_metadata(&mut definition, &base, &mut out),
+        Some(old) => metadata::changed_metadata(&mut definition, old, &base, &mut out),
     }
     let old_spec = old.as_ref().and_then(|it| it.get("spec"));
     spec::validate(&spec_value, old_spec, &FieldPath::new("spec"), &mut out);
@@ -145,7 +138,7 @@ fn admit(mut definition: Map<String, Value>, request: &Request<'_>) -> Verdict {
         &status_path.field("storedVersions"),
         &mut out,
     );
-    approval(&definition, &spec_value, old.as_ref(), &mut out);
+    metadata::approval(&definition, &spec_value, old.as_ref(), &mut out);
     if spec_value.get("preserveUnknownFields") == Some(&Value::Bool(true)) {
         let detail = "cannot set to true, set x-kubernetes-preserve-unknown-fields to true in spec.versions[*].schema instead";
         out.invalid(FieldPath::new("spec.preserveUnknownFields"), detail);
@@ -199,66 +192,6 @@ fn set_defaults(definition: &mut Map<String, Value>) {
         .or_insert_with(|| json!({"strategy": "None"}));
 }
 
-fn required_name(spec: &Value) -> String {
-    let plural = object(spec, "names").map_or("", |it| text(it, "plural"));
-    format!("{plural}.{}", text(spec, "group"))
-}
-
-fn new_metadata(definition: &mut Value, base: &FieldPath, out: &mut Collector) {
-    let spec = definition.get("spec").cloned().unwrap_or_default();
-    let required = required_name(&spec);
-    if let Some(Value::Object(metadata)) = definition.get_mut("metadata") {
-        metadata.remove("namespace");
-        set_system_fields(metadata);
-    }
-    let metadata = metadata_of(definition);
-    out.findings.extend(meta_validation::validate_new(
-        metadata,
-        false,
-        crate::crd::names::resource_name,
-        base,
-    ));
-    for key in ["name", "generateName"] {
-        let name = metadata
-            .get(key)
-            .and_then(Value::as_str)
-            .unwrap_or_default();
-        if !name.is_empty() && name != required {
-            let field = base.clone().named(key);
-            out.push(
-                field,
-                ErrorKind::Invalid,
-                Some(&name.into()),
-                "must be spec.names.plural+\".\"+spec.group",
-            );
-        }
-    }
-}
-
-fn changed_metadata(definition: &mut Value, old: &Value, base: &FieldPath, out: &mut Collector) {
-    let stored = metadata_of(old).clone();
-    if let Some(Value::Object(metadata)) = definition.get_mut("metadata") {
-        metadata.remove("managedFields");
-        metadata.remove("namespace");
-        for name in ["generation", "creationTimestamp"] {
-            match stored.get(name) {
-                Some(value) => metadata.insert(name.to_owned(), value.clone()),
-                None => metadata.remove(name),
-            };
-        }
-        for name in ["uid", "deletionTimestamp", "deletionGracePeriodSeconds"] {
-            if let Some(value) = stored.get(name) {
-                metadata.entry(name).or_insert_with(|| value.clone());
-            }
-        }
-    }
-    out.findings.extend(meta_validation::validate_change(
-        metadata_of(definition),
-        &stored,
-        base,
-    ));
-}
-
 /// Fields that an update must not change.
 fn immutable(spec: &Value, old: &Value, out: &mut Collector) {
     let old_spec = object(old, "spec").unwrap_or(&Value::Null);
@@ -308,38 +241,6 @@ fn stored_versions(status: &Value, spec: &Value, path: &FieldPath, out: &mut Col
     for (position, name) in stored.iter().enumerate() {
         if !versions.iter().any(|it| it.get("name") == Some(name)) {
             out.invalid(path.clone().index(position), "missing from spec.versions");
-        }
-    }
-}
-
-/// Protected groups need an annotation with the URL of the approval.
-fn approval(definition: &Value, spec: &Value, old: Option<&Value>, out: &mut Collector) {
-    let group = text(spec, "group");
-    let is_protected = PROTECTED_GROUPS
-        .iter()
-        .any(|it| group == *it || group.strip_suffix(it).is_some_and(|it| it.ends_with('.')));
-    let annotation = |it: &Value| {
-        let annotations = metadata_of(it)
-            .get("annotations")
-            .and_then(Value::as_object);
-        annotations
-            .and_then(|it| it.get(APPROVAL_ANNOTATION))
-            .and_then(Value::as_str)
-            .map(str::to_owned)
-    };
-    let value = annotation(definition);
-    if !is_protected || old.is_some_and(|it| annotation(it) == value) {
-        return;
-    }
-    let field = FieldPath::new("metadata.annotations").key(APPROVAL_ANNOTATION);
-    match value.as_deref() {
-        None | Some("") => out.required(field, "protected groups must have approval annotation"),
-        Some(text) if text.starts_with("unapproved") => {}
-        Some(text) => {
-            let uri = crate::crd::formats::uri::Uri::parse(text);
-            if uri.is_none_or(|it| it.host.is_empty() || it.scheme.is_empty()) {
-                out.invalid(field, "protected groups must have approval annotation with either a URL or a reason starting with \"unapproved\"");
-            }
         }
     }
 }

@@ -1,6 +1,7 @@
 //! Conversions of constants and constant patterns, which cel-go evaluates when it plans the evaluation of an expression.
 
 use super::evaluate::evaluate_tree;
+use super::literals::is_constant;
 use super::scope::{Budget, Scope};
 use super::value::Failure;
 use crate::crd::go_regex;
@@ -46,27 +47,14 @@ pub(in super::super) fn constant_error(tree: &IdedExpr) -> Option<String> {
 
 fn is_constant_conversion(call: &CallExpr) -> bool {
     let is_conversion = call.target.is_none() && CONVERSIONS.contains(&call.func_name.as_str());
-    is_conversion && matches!(call.args.as_slice(), [arg] if is_constant(arg))
+    is_conversion
+        && matches!(call.args.as_slice(), [arg] if is_constant(arg, is_constant_conversion))
 }
 
 fn is_invalid_pattern(call: &CallExpr) -> bool {
     let is_search = call.target.is_some() && matches!(call.func_name.as_str(), "find" | "findAll");
     let pattern = call.args.first().filter(|_| is_search);
     matches!(pattern.map(|it| &it.expr), Some(Expr::Literal(LiteralValue::String(text))) if !go_regex::is_valid(text.inner()))
-}
-
-/// Whether an expression is a constant when its conversions are computed.
-fn is_constant(tree: &IdedExpr) -> bool {
-    match &tree.expr {
-        Expr::Literal(_) => true,
-        Expr::List(list) => list.elements.iter().all(is_constant),
-        Expr::Map(map) => map.entries.iter().all(|it| match &it.expr {
-            EntryExpr::MapEntry(entry) => is_constant(&entry.key) && is_constant(&entry.value),
-            EntryExpr::StructField(_) => false,
-        }),
-        Expr::Call(call) => is_constant_conversion(call),
-        _ => false,
-    }
 }
 
 fn parts(tree: &IdedExpr) -> Vec<&IdedExpr> {

@@ -3,6 +3,7 @@
 use super::costs::{self, LIST_COST, MAP_COST, MESSAGE_COST};
 use super::equality;
 use super::functions;
+use super::literals;
 use super::operators;
 use super::scope::{Budget, Scope};
 use super::times;
@@ -372,15 +373,7 @@ pub(in super::super) fn is_object_type(name: &str) -> bool {
 
 /// Whether an expression is a literal, or a list or map of literals. cel-go evaluates these once.
 fn is_constant(tree: &IdedExpr) -> bool {
-    match &tree.expr {
-        Expr::Literal(_) => true,
-        Expr::List(list) => list.elements.iter().all(is_constant),
-        Expr::Map(map) => map.entries.iter().all(|it| match &it.expr {
-            EntryExpr::MapEntry(entry) => is_constant(&entry.key) && is_constant(&entry.value),
-            EntryExpr::StructField(_) => false,
-        }),
-        _ => false,
-    }
+    literals::is_constant(tree, |_| false)
 }
 
 /// Whether an expression is a variable, or a field or an item of one.

@@ -8,7 +8,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use lockkeeper_crd_schema::crd::{Answer, Schema, answer_definition};
 use serde_json::Value;
 
-use super::compare::{Agreement, Comparison, compare, request};
+use super::compare::{Agreement, compare, request};
 
 /// The environment variable that names a file for the cases that differ, one a line.
 const FILE: &str = "LOCKKEEPER_RANDOM_CASES";
@@ -75,6 +75,10 @@ impl Tally {
             println!("{differences}{case}\n");
         }
         assert!(
+            self.accepted > 0 && self.invalid > 0 && self.undecodable > 0,
+            "the API server answers in all ways"
+        );
+        assert!(
             self.differences.is_empty(),
             "lockkeeper and the API server differ; the cases above can be added to \
              tests/samples/random_cases.jsonl"
@@ -86,7 +90,7 @@ impl Tally {
 fn differences(case: &Value, answer: &Answer) -> String {
     let comparison = compare(case, answer);
     let mut out = String::new();
-    for (measure, agreement) in measures(&comparison) {
+    for (measure, agreement) in comparison.measures() {
         if let Agreement::Differs(text) = agreement {
             writeln!(out, "{measure}: {text}").unwrap();
         }
@@ -95,17 +99,4 @@ fn differences(case: &Value, answer: &Answer) -> String {
         out.push_str("the API server accepts the object\n");
     }
     out
-}
-
-fn measures(comparison: &Comparison) -> [(&'static str, &Agreement); 8] {
-    [
-        ("outcome", &comparison.outcome),
-        ("decodes", &comparison.decodes),
-        ("stage", &comparison.stage),
-        ("causes", &comparison.causes),
-        ("strict", &comparison.strict),
-        ("warnings", &comparison.warnings),
-        ("defaulted", &comparison.defaulted),
-        ("costs", &comparison.costs),
-    ]
 }

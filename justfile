@@ -84,7 +84,7 @@ mutants-services *flags:
     tests/mutants "$@"
 
 # Long versions of the CI checks; takes hours. Each drill sends at least 100,000 requests: 50,000 in each of its steps
-nightly: (fuzz "3600") (drills "50000") (control-drills "600") image
+nightly: (fuzz "3600") (drills "50000") (control-drills "600") image playground
     LOCKKEEPER_CASES=5000 cargo test --locked --package lockkeeper-crdgen --test agreement
     LOCKKEEPER_DRY_RUNS=400 cargo test --locked --workspace --test e2e -- "schemas and admission policies agree with the rules"
     LOCKKEEPER_RANDOM_SEED="$(date +%y%m%d)0000" LOCKKEEPER_RANDOM_DEFINITIONS=1500 cargo test --locked --workspace --test e2e -- "random definitions"
@@ -97,6 +97,10 @@ chart:
     cargo run --locked --package lockkeeper-crdgen --bin crdgen -- chart --output-dir charts/lockkeeper
     UPDATE_DOCS=1 cargo test --locked --package lockkeeper-crdgen --lib chart
     UPDATE_DOCS=1 cargo test --locked --package lockkeeper --test e2e -- "chart: the kustomize base equals"
+
+# Build the linter as WebAssembly and compare its findings with those of the command
+playground:
+    tests/playground/run
 
 # Build the container image for both architectures as an OCI layout, without a container engine
 image folder="target/image":

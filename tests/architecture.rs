@@ -114,6 +114,11 @@ const ALLOWED_DEPENDENCIES: &[(&str, &[&str])] = &[
             "lockkeeper-simulate",
         ],
     ),
+    // For web pages; no crate depends on it.
+    (
+        "lockkeeper-playground",
+        &["lockkeeper-api", "lockkeeper-check", "lockkeeper-policies"],
+    ),
     // Measures the webhook; no crate depends on it.
     (
         "lockkeeper-bench",
@@ -149,6 +154,7 @@ const PURE_CRATES: &[&str] = &[
     "lockkeeper-conversion",
     "lockkeeper-crd-schema",
     "lockkeeper-check",
+    "lockkeeper-playground",
     "lockkeeper-policies",
     "lockkeeper-preemption",
     "lockkeeper-simulate",

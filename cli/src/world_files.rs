@@ -32,13 +32,6 @@ pub(crate) const INDEXED_KINDS: [(IndexedKind, &str, &str, &str); 14] = [
     (IndexedKind::WorkloadPriorityClass, KUEUE, "WorkloadPriorityClass", "workloadpriorityclasses"),
 ];
 
-/// Marks every kind of an index as complete: objects that it does not have do not exist.
-pub(crate) fn declare_all_known(index: &mut Index) {
-    for kind in IndexedKind::ALL {
-        index.mark_complete(kind);
-    }
-}
-
 /// Reads every object in the YAML and JSON files of a folder into an index. Objects that are not there do not
 /// exist.
 pub(crate) fn read_folder(folder: &Path) -> Result<Index, Error> {
@@ -48,7 +41,7 @@ pub(crate) fn read_folder(folder: &Path) -> Result<Index, Error> {
         format!("cannot read the folder {shown}; set --world to a folder with YAML and JSON files")
     })?;
     let mut index = Index::default();
-    declare_all_known(&mut index);
+    index.mark_all_complete();
     for listed in FileList::default().list(folder) {
         let file = match listed {
             ListedFile::File(path) => path,

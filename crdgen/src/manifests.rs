@@ -2,6 +2,7 @@
 //! the same limits.
 
 mod documents;
+mod file_identity;
 mod file_list;
 mod messages;
 mod name_pattern;

@@ -93,6 +93,11 @@ impl Index {
         self.complete_kinds.insert(kind);
     }
 
+    /// Marks every kind as complete.
+    pub fn mark_all_complete(&mut self) {
+        self.complete_kinds.extend(IndexedKind::ALL);
+    }
+
     /// Adds or updates an object, and marks its kind as complete.
     pub fn apply(&mut self, name: ObjectName, facts: Facts) {
         let kind = facts.kind();

@@ -2,6 +2,7 @@
 
 use super::inputs::Input;
 use clap::Args;
+use lockkeeper_check::collect::add_policy;
 use lockkeeper_check::{AdmissionPolicies, DefinitionSet, PolicySet, UserInfo, worker_pool};
 use serde_json::Value;
 use std::collections::BTreeSet;
@@ -39,15 +40,6 @@ impl PolicyUser {
     }
 }
 
-/// Adds policies, bindings and Namespaces to a set. Other objects are ignored.
-pub(super) fn add_object(set: &mut PolicySet, object: &Value) {
-    if PolicySet::is_policy(object) {
-        set.add(object);
-    } else if object["kind"] == "Namespace" && object["apiVersion"] == "v1" {
-        set.add_namespace(object);
-    }
-}
-
 /// The policies of all sources, those of files first.
 pub(super) struct PolicySources<'a> {
     /// Those of the checked files.
@@ -72,9 +64,9 @@ impl PolicySources<'_> {
     ) -> AdmissionPolicies {
         let mut set = self.of_files;
         for object in self.objects {
-            add_object(&mut set, object);
+            add_policy(&mut set, object);
         }
-        for_each_object(self.world, |object| add_object(&mut set, &object));
+        for_each_object(self.world, |object| add_policy(&mut set, &object));
         set.merge(self.of_cluster);
         let kinds = set.param_kinds();
         if !kinds.is_empty() {

@@ -1,8 +1,8 @@
 //! The admission policies of a cluster, with their parameters and Namespaces.
 
-use super::admission_policies::add_object;
 use super::cluster_list::{self, ListError};
 use kube::Client;
+use lockkeeper_check::collect::add_policy;
 use lockkeeper_check::report::CheckedFile;
 use lockkeeper_check::{DefinitionSet, ListTarget, PolicySet, Resource};
 use serde_json::Value;
@@ -48,7 +48,7 @@ pub(super) async fn list(
     let mut unreadable = Vec::new();
     for target in KINDS {
         let listed = cluster_list::for_each_object(client, &target, |object| {
-            add_object(&mut policies, &object);
+            add_policy(&mut policies, &object);
         });
         if let Err(error) = listed.await {
             let kind = cluster_list::unreadable_kind(&target, error)?;

@@ -3,7 +3,7 @@
 
 use super::inputs::Input;
 use super::{cluster_list, cluster_policies, inputs};
-use crate::world_files::{INDEXED_KINDS, declare_all_known};
+use crate::world_files::INDEXED_KINDS;
 use crate::{Failure, kubeconfig};
 use clap::Args;
 use cluster_list::ListError;
@@ -108,7 +108,7 @@ pub(super) fn load(
         }
     }
     if arguments.closed {
-        declare_all_known(&mut state.index);
+        state.index.mark_all_complete();
     }
     Ok(state)
 }

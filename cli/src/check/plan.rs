@@ -1,6 +1,6 @@
 //! The steps of a check of files: load, collect, check, render.
 
-use super::admission_policies::{self, PolicySources};
+use super::admission_policies::PolicySources;
 use super::arguments::{Arguments, FixScope};
 use super::existing_objects::{self, ExistingState, Needs};
 use super::fix_files::{self, FixSummary};
@@ -9,13 +9,12 @@ use super::printer::Printer;
 use super::progress::Progress;
 use crate::{Failure, configuration};
 use lockkeeper_api::config::Config;
-use lockkeeper_check::collect::collect_facts;
+use lockkeeper_check::collect::{CollectOptions, SourceParts};
 use lockkeeper_check::report::{self, CheckedFile, Format, Tally, pluralize};
 use lockkeeper_check::{
     AdmissionPolicies, Checker, Converter, DefinitionSet, Fixer, KindRegistry, LoopFindings,
     LoopSearchInput, OldObjects, ParsedSource, PolicySet, PriorityClassValues, ReadError,
-    RuleSelection, SourceCache, append_yaml, enforce_queue_rules, is_definition, offline_settings,
-    worker_pool,
+    RuleSelection, SourceCache, append_yaml, enforce_queue_rules, offline_settings, worker_pool,
 };
 use lockkeeper_policies::index::Index;
 use lockkeeper_policies::schema::{EXPRESSION, METADATA, SCHEMA_VIOLATION, UNKNOWN};
@@ -41,23 +40,6 @@ pub(super) struct Plan<'a> {
     pub(super) config: Config,
     pub(super) settings: Settings,
     pub(super) selection: RuleSelection,
-}
-
-/// The data to collect from all objects before any is checked.
-#[derive(Clone, Copy)]
-struct CollectOptions {
-    /// The facts that rules look up.
-    facts: bool,
-    /// The queues and priorities for the loop search.
-    preemption_loops: bool,
-    /// The definitions of kinds, and admission policies.
-    definitions: bool,
-}
-
-impl CollectOptions {
-    fn are_empty(self) -> bool {
-        !self.facts && !self.preemption_loops && !self.definitions
-    }
 }
 
 /// The collected data besides the facts in the index.
@@ -322,7 +304,7 @@ fn collect(
             let _alone = is_large.then(|| large_input.lock());
             let source = input.map(|input| load(input, converter));
             let parts = match &source {
-                Some(Ok(source)) => collect_source(at, source, options),
+                Some(Ok(source)) => SourceParts::new(at, source, options),
                 _ => SourceParts::default(),
             };
             (source, parts)
@@ -342,40 +324,6 @@ fn collect(
     converter.set_conflicts(&classes);
     index.extend(facts);
     collected
-}
-
-/// The collected data of one file.
-#[derive(Default)]
-struct SourceParts {
-    facts: Index,
-    loop_input: LoopSearchInput,
-    classes: PriorityClassValues,
-    definitions: DefinitionSet,
-    policies: PolicySet,
-}
-
-fn collect_source(at: usize, source: &ParsedSource, options: CollectOptions) -> SourceParts {
-    let mut parts = SourceParts::default();
-    if options.facts {
-        parts.facts = collect_facts(source);
-    }
-    for (number, document) in source.documents.iter().enumerate() {
-        if document.is_patch {
-            continue;
-        }
-        parts.classes.add_document(document);
-        if let Some(object) = document.object().filter(|_| options.preemption_loops) {
-            parts.loop_input.add_object((at, number), object);
-        }
-        if options.definitions && is_definition(&document.value) {
-            // The check of the file reports what is missing.
-            let _ = parts.definitions.add(&document.value);
-        }
-        if options.definitions {
-            admission_policies::add_object(&mut parts.policies, &document.value);
-        }
-    }
-    parts
 }
 
 fn print_fix_summary(summary: FixSummary) {

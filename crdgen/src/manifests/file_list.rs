@@ -1,10 +1,10 @@
 //! The files that paths name.
 
+use super::file_identity::FileIdentity;
 use super::name_pattern::NamePattern;
 use std::collections::BTreeSet;
 use std::fs::{self, Metadata};
 use std::io;
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 /// A file to read.
@@ -25,8 +25,7 @@ pub enum ListedFile {
 #[derive(Debug, Default)]
 pub struct FileList {
     excluded: Vec<NamePattern>,
-    /// Device and inode.
-    seen: BTreeSet<(u64, u64)>,
+    seen: BTreeSet<FileIdentity>,
 }
 
 /// The state of listing one folder.
@@ -64,7 +63,7 @@ impl FileList {
         }
         match fs::metadata(path) {
             Ok(data) if data.is_dir() => self.list_folder(path, &data),
-            Ok(data) if data.is_file() && !self.is_new(&data) => Vec::new(),
+            Ok(data) if data.is_file() && !self.is_new(path, &data) => Vec::new(),
             // Reading it reports the error, if there is one.
             _ => vec![ListedFile::File(path.to_owned())],
         }
@@ -72,7 +71,7 @@ impl FileList {
 
     fn list_folder(&mut self, path: &Path, data: &Metadata) -> Vec<ListedFile> {
         let mut walk = Walk::default();
-        if self.is_new(data) {
+        if self.is_new(path, data) {
             walk.folders.insert(path.to_owned());
         }
         loop {
@@ -108,7 +107,7 @@ impl FileList {
             };
             if self.is_excluded(&path) {
                 // Nor is it listed by the name of a link.
-                self.is_new(&data);
+                self.is_new(&path, &data);
             } else if data.is_symlink() {
                 walk.links.insert(path);
             } else {
@@ -120,16 +119,16 @@ impl FileList {
 
     fn add(&mut self, path: PathBuf, data: &Metadata, walk: &mut Walk) {
         if data.is_dir() {
-            if self.is_new(data) {
+            if self.is_new(&path, data) {
                 walk.folders.insert(path);
             }
-        } else if data.is_file() && is_manifest(&path) && self.is_new(data) {
+        } else if data.is_file() && is_manifest(&path) && self.is_new(&path, data) {
             walk.found.push(ListedFile::File(path));
         }
     }
 
-    fn is_new(&mut self, data: &Metadata) -> bool {
-        self.seen.insert((data.dev(), data.ino()))
+    fn is_new(&mut self, path: &Path, data: &Metadata) -> bool {
+        self.seen.insert(FileIdentity::new(path, data))
     }
 
     fn is_excluded(&self, path: &Path) -> bool {

@@ -106,7 +106,7 @@ fn comparison(arguments: &Arguments) -> Result<Comparison, Failure> {
     };
     let removed = old.as_deref().unwrap_or_default();
     let after = overlaid(&base.builder, removed, &new, namespace);
-    let build = |builder: WorldBuilder| source.build(builder, arguments.scheduler, base.now_ms);
+    let build = |builder: WorldBuilder| source.build(builder, arguments.scheduler, &base);
     Ok(compare(&build(before)?, &build(after)?))
 }
 

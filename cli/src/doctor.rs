@@ -44,7 +44,7 @@ enum Output {
 
 /// Checks the objects, and prints the findings.
 pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
-    let config = arguments.source.configuration()?;
+    let config = arguments.source.configuration()?.unwrap_or_default().config;
     let settings = world_settings(config, None, false, None);
     let mut live = LiveSnapshot::default();
     let is_dump = arguments

@@ -2,12 +2,11 @@
 
 pub(crate) mod cluster;
 mod json_objects;
+mod scheduler_config;
 
 use crate::Failure;
-use crate::configuration;
 use crate::kubeconfig::{Connection, connect_as};
 use crate::manifest_text::read_documents;
-use crate::user_rules::RuleDirs;
 use anyhow::{Context, Error, anyhow};
 use clap::{Args, ValueEnum};
 use cluster::Note;
@@ -15,6 +14,7 @@ use lockkeeper_api::config::{Compatibility, Config};
 use lockkeeper_cluster_state::settings;
 use lockkeeper_crdgen::manifests::{FileList, ListedFile};
 use lockkeeper_explain::{Project, World, WorldBuilder, WorldSettings};
+use scheduler_config::{SchedulerConfig, kueue_configuration};
 use serde_json::Value;
 use std::fs::File;
 use std::io::{self, Read};
@@ -33,7 +33,8 @@ pub(crate) struct SourceArguments {
     #[arg(long, value_name = "PATH", conflicts_with_all = ["kubeconfig", "context", "account"])]
     dump: Vec<PathBuf>,
 
-    /// Configuration file of the controller, for its settings of preemption, requeueing and resources without quota
+    /// Configuration file of the controller, or Kueue's Configuration or ConfigMap, for the settings of preemption,
+    /// requeueing and resources without quota
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
 
@@ -132,6 +133,8 @@ pub(crate) struct ReadObjects {
     pub(crate) namespace: Option<String>,
     /// The current time, of a cluster.
     pub(crate) now_ms: Option<i64>,
+    /// The configuration of Kueue, if a dump has it.
+    kueue_config: Option<SchedulerConfig>,
 }
 
 impl SourceArguments {
@@ -153,8 +156,9 @@ impl SourceArguments {
     ) -> Result<LoadedWorld, Failure> {
         let mut read = self.read(namespace)?;
         extend(&mut read.builder, read.namespace.as_deref()).map_err(Failure::Usage)?;
+        let builder = std::mem::take(&mut read.builder);
         Ok(LoadedWorld {
-            world: self.build(read.builder, scheduler, read.now_ms)?,
+            world: self.build(builder, scheduler, &read)?,
             namespace: read.namespace,
         })
     }
@@ -162,11 +166,17 @@ impl SourceArguments {
     /// Reads the objects. Without `namespace`, names without one are in that of the context, and in a dump in any.
     pub(crate) fn read(&self, namespace: Option<&str>) -> Result<ReadObjects, Failure> {
         let mut builder = WorldBuilder::new();
-        if self.read_dump(&mut |object| builder.add(object))? {
+        let mut kueue_config = None;
+        let is_dump = self.read_dump(&mut |object| {
+            kueue_config = find_kueue_config(&object).or_else(|| kueue_config.take());
+            builder.add(object);
+        })?;
+        if is_dump {
             return Ok(ReadObjects {
                 builder,
                 namespace: namespace.map(str::to_owned),
                 now_ms: None,
+                kueue_config: kueue_config.transpose().map_err(Failure::Usage)?,
             });
         }
         let mut add = |object: Value| builder.add(object);
@@ -185,6 +195,7 @@ impl SourceArguments {
             builder,
             namespace: Some(listed.namespace),
             now_ms: i64::try_from(now.as_millis()).ok(),
+            kueue_config: None,
         })
     }
 
@@ -201,29 +212,41 @@ impl SourceArguments {
         &self.cluster
     }
 
-    /// The configuration of the controller.
-    pub(crate) fn configuration(&self) -> Result<Config, Failure> {
-        let loaded = configuration::read(self.config.as_deref(), &RuleDirs::default());
-        Ok(loaded.map_err(Failure::Usage)?.config)
+    /// The configuration of `--config`.
+    pub(crate) fn configuration(&self) -> Result<Option<SchedulerConfig>, Failure> {
+        let path = self.config.as_deref();
+        let read = path.map(SchedulerConfig::read).transpose();
+        read.map_err(Failure::Usage)
     }
 
-    /// Builds the world of the objects.
+    /// Builds the world of objects. `read` has what else the source says.
     pub(crate) fn build(
         &self,
         mut builder: WorldBuilder,
         scheduler: Option<Scheduler>,
-        now_ms: Option<i64>,
+        read: &ReadObjects,
     ) -> Result<World, Failure> {
-        let config = self.configuration()?;
         let is_kueue = scheduler.map_or(
             builder.has_objects_of(Project::Kueue) && !builder.has_objects_of(Project::Lockkeeper),
             |it| it == Scheduler::Kueue,
         );
-        if self.config.is_none() {
-            builder.assume("the scheduler has the default configuration (--config sets another)");
+        let given = self.configuration()?;
+        let found = read.kueue_config.as_ref().filter(|_| is_kueue);
+        let default = SchedulerConfig::default_of(is_kueue);
+        let used = given.as_ref().or(found).unwrap_or(&default);
+        for assumption in &used.assumptions {
+            builder.assume(assumption.clone());
         }
-        Ok(builder.build(world_settings(config, scheduler, is_kueue, now_ms)))
+        let config = used.config.clone();
+        Ok(builder.build(world_settings(config, scheduler, is_kueue, read.now_ms)))
     }
+}
+
+/// The configuration of Kueue that an object or an item of a list is or has.
+fn find_kueue_config(object: &Value) -> Option<Result<SchedulerConfig, Error>> {
+    let items = object["items"].as_array().map_or(&[][..], Vec::as_slice);
+    let mut all = std::iter::once(object).chain(items);
+    all.find_map(kueue_configuration)
 }
 
 /// The settings of a scheduler with this configuration.

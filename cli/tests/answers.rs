@@ -80,6 +80,44 @@ fn config_sets_the_resources_that_need_no_quota() {
 }
 
 #[test]
+fn configuration_of_kueue_is_read_from_a_file_or_the_dump() {
+    let folder = TempDir::new().unwrap();
+    let text = "\
+apiVersion: v1
+kind: List
+items:
+- apiVersion: v1
+  kind: ConfigMap
+  metadata: {name: kueue-manager-config}
+  data:
+    controller_manager_config.yaml: |
+      apiVersion: config.kueue.x-k8s.io/v1beta2
+      kind: Configuration
+      admissionFairSharing: {usageHalfLifeTime: 168h}
+      resources:
+        excludeResourcePrefixes: [nvidia.com/]
+";
+    let list = file(&folder, "list.yaml", text);
+    let list = list.to_str().unwrap();
+    let (_, map) = text.split_once("items:\n").unwrap();
+    let map = map.replace("\n  ", "\n").replacen("- ", "", 1);
+    let map = file(&folder, "map.yaml", &map);
+    let explain = ["explain", "job/train", "--dump", DUMP];
+    for more in [["--dump", list], ["--config", map.to_str().unwrap()]] {
+        let fits = run(&[explain.as_slice(), &more].concat(), 0);
+        let first = "team-a/job-train-0d9aa is admitted in the next cycle";
+        assert!(fits.starts_with(first), "{fits}");
+        let assumed = "settings of Kueue's Configuration are not considered: admissionFairSharing";
+        assert!(fits.contains(assumed), "{fits}");
+    }
+    // Of the controller of lockkeeper it says nothing.
+    let own = file(&folder, "own.yaml", &own_objects());
+    let own = ["explain", "job/waits", "--dump", own.to_str().unwrap()];
+    let waits = run(&[own.as_slice(), &["--dump", list]].concat(), 0);
+    assert!(waits.contains("needs 3 more nvidia.com/gpu"), "{waits}");
+}
+
+#[test]
 fn objects_of_one_scheduler_are_chosen() {
     let folder = TempDir::new().unwrap();
     let own = file(&folder, "own.yaml", &own_objects());

@@ -9,6 +9,7 @@ use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 use std::collections::BTreeMap;
 
+pub mod configuration;
 mod convert;
 mod resource_groups;
 mod upgrade;

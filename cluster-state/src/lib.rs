@@ -60,7 +60,7 @@ pub use preemption_traits::{PreemptionTraits, preemption_traits};
 pub use quantities::{in_core_units, quantity};
 pub use quota_specs::{cohort_spec, queue_spec, selector};
 pub use reported_status::{EVICTION_STUCK, apply_reported_status, kept_out};
-pub use uncovered_resources::uncovered_resources_message;
+pub use uncovered_resources::{uncovered_resources, uncovered_resources_message};
 pub use workload_phase::{NotQueuedReason, WorkloadPhase};
 pub use workloads::{
     lifecycle_state, pod_sets, preemption_labels, reservation, stop_policy, workload_key,

@@ -65,6 +65,12 @@ pub struct ObjectStore {
 }
 
 impl ObjectStore {
+    /// The prefixes of the names of resources that need no quota.
+    #[must_use]
+    pub fn excluded_resource_prefixes(&self) -> &[String] {
+        &self.excluded_resource_prefixes
+    }
+
     /// The `ResourceFlavor` with this name.
     #[must_use]
     pub fn flavor(&self, name: &str) -> Option<&ResourceFlavorSpec> {

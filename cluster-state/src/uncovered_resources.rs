@@ -18,30 +18,15 @@ pub fn uncovered_resources_message(cluster: &ClusterState, workload: &Workload) 
     let namespace = workload.metadata.namespace.as_deref().unwrap_or_default();
     let local_queue = workload.spec.queue_name.as_deref()?;
     let name = &objects.local_queue(namespace, local_queue)?.cluster_queue;
-    let spec = &objects.cluster_queues.get(name)?.spec;
-    if has_no_quota(spec) {
-        return None;
-    }
-    let mut resources = BTreeSet::new();
-    let mut parts = Vec::new();
-    for pod_set in &workload.spec.pod_sets {
-        let requested = requested_resources(&pod_set.template).into_iter();
-        let uncovered = requested.filter(|it| {
-            !covers(spec, it) && !is_excluded(it, &objects.excluded_resource_prefixes)
-        });
-        let uncovered: Vec<String> = uncovered.collect();
-        if !uncovered.is_empty() {
-            parts.push(format!(
-                "pod set {} requests {}",
-                pod_set.name(),
-                first_names(&uncovered)
-            ));
-            resources.extend(uncovered);
-        }
-    }
+    let pod_sets = uncovered_by_pod_set(cluster, workload)?;
+    let parts = pod_sets.iter().map(|(pod_set, uncovered)| {
+        format!("pod set {pod_set} requests {}", first_names(uncovered))
+    });
+    let parts: Vec<String> = parts.collect();
     if parts.is_empty() {
         return None;
     }
+    let resources: BTreeSet<&String> = pod_sets.iter().flat_map(|(_, it)| it).collect();
     let remedies = resources.iter().take(NAMES_MAX);
     let remedies: Vec<String> = remedies.map(|it| remedy(cluster, namespace, it)).collect();
     Some(format!(
@@ -49,6 +34,37 @@ pub fn uncovered_resources_message(cluster: &ClusterState, workload: &Workload) 
         parts.join(", "),
         remedies.join("; ")
     ))
+}
+
+/// The requested resources that the ClusterQueue of a workload does not cover. Empty if all are covered, or if the ClusterQueue
+/// does not exist.
+#[must_use]
+pub fn uncovered_resources(cluster: &ClusterState, workload: &Workload) -> BTreeSet<String> {
+    let pod_sets = uncovered_by_pod_set(cluster, workload).into_iter();
+    pod_sets.flatten().flat_map(|(_, it)| it).collect()
+}
+
+/// The uncovered resources of the pod sets that have any; `None` if the ClusterQueue does not exist or has no quota.
+fn uncovered_by_pod_set<'a>(
+    cluster: &ClusterState,
+    workload: &'a Workload,
+) -> Option<Vec<(&'a str, Vec<String>)>> {
+    let objects = cluster.objects();
+    let namespace = workload.metadata.namespace.as_deref().unwrap_or_default();
+    let local_queue = workload.spec.queue_name.as_deref()?;
+    let name = &objects.local_queue(namespace, local_queue)?.cluster_queue;
+    let spec = &objects.cluster_queues.get(name)?.spec;
+    if has_no_quota(spec) {
+        return None;
+    }
+    let pod_sets = workload.spec.pod_sets.iter().map(|pod_set| {
+        let requested = requested_resources(&pod_set.template).into_iter();
+        let uncovered = requested.filter(|it| {
+            !covers(spec, it) && !is_excluded(it, &objects.excluded_resource_prefixes)
+        });
+        (pod_set.name(), uncovered.collect::<Vec<String>>())
+    });
+    Some(pod_sets.filter(|(_, it)| !it.is_empty()).collect())
 }
 
 fn covers(spec: &ClusterQueueSpec, resource: &str) -> bool {

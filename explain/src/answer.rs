@@ -43,6 +43,12 @@ pub struct Answer {
     /// What the scheduler does with it if no object changes, while it is pending.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub forecast: Option<Forecast>,
+    /// The latest start of a pending workload, if there is a proof of one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub starts_by: Option<StartBound>,
+    /// Its last eviction, until it has quota again.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub eviction: Option<Eviction>,
     /// The quota that it requests or uses, by flavor and resource.
     pub quota: Vec<QuotaAnswer>,
     /// The workloads that it would preempt if it were the only pending workload.
@@ -136,6 +142,26 @@ pub enum Forecast {
     Unknown,
 }
 
+/// The latest start of a pending workload, if each workload releases its quota at its maximum execution time or earlier, and no
+/// object changes otherwise.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct StartBound {
+    /// The time, as in a condition.
+    pub time: String,
+    /// The event after which it may start later.
+    pub unless: StartCondition,
+}
+
+/// An event after which a workload may start later than its bound.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub enum StartCondition {
+    /// A workload of higher priority arrives in its ClusterQueue.
+    HigherPriorityArrives,
+    /// A workload arrives in a ClusterQueue of its tree of cohorts.
+    WorkloadArrives,
+}
+
 /// The quota of one flavor and resource.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -219,6 +245,100 @@ pub struct Preemptor {
     pub priority_min: Option<i32>,
     /// The reason as in the condition `Preempted`.
     pub reason: &'static str,
+}
+
+/// The last eviction of a workload.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Eviction {
+    /// The time, as in the condition `Evicted`.
+    pub time: String,
+    /// The reason, as in the condition `Evicted`.
+    pub reason: String,
+    /// The message of the condition.
+    pub message: String,
+    /// The preemption, for the reason `Preempted`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub preemption: Option<Preemption>,
+    /// All evictions, by reason.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub counts: Vec<EvictionCount>,
+    /// When it waits for quota again.
+    pub requeue: Requeue,
+    /// How often it was requeued since its pods were last ready; 0 if that is not counted.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub requeue_count: i32,
+}
+
+#[expect(
+    clippy::trivially_copy_pass_by_ref,
+    reason = "serde passes a reference to the field"
+)]
+const fn is_zero(count: &i32) -> bool {
+    *count == 0
+}
+
+/// A preemption, from the side of its victim. What the messages and the input do not have is absent.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Preemption {
+    /// The reason, as in the condition `Preempted`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    /// The preemptor, as `namespace/name`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub preemptor: Option<String>,
+    /// The job of the preemptor, as `Kind/name`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub preemptor_job: Option<String>,
+    /// The ClusterQueue of the preemptor.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub preemptor_cluster_queue: Option<String>,
+    /// The priority of the preemptor.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub preemptor_priority: Option<i32>,
+    /// The uid of the preemptor.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub preemptor_uid: Option<String>,
+    /// The cohorts above the ClusterQueue of the preemptor, from the root down, as `/root/cohort/queue`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub preemptor_path: Option<String>,
+    /// Those above the ClusterQueue that the victim had quota in.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub path: Option<String>,
+}
+
+/// The number of evictions of a workload for one reason.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct EvictionCount {
+    /// The reason, as in the metrics.
+    pub reason: String,
+    /// Why it was deactivated, as in the metrics; else empty.
+    pub underlying_cause: String,
+    /// The number.
+    pub count: i32,
+}
+
+/// When an evicted workload waits for quota again.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(tag = "state", rename_all_fields = "camelCase")]
+pub enum Requeue {
+    /// It does now.
+    Queued,
+    /// When it has released its quota: its pods are being stopped.
+    AfterRelease,
+    /// At the end of its backoff.
+    At {
+        /// The time.
+        time: String,
+    },
+    /// When `spec.active` is set to true.
+    AfterActivation,
+    /// When its LocalQueue or ClusterQueue is resumed.
+    AfterResume,
+    /// Not before its objects change: the message of the answer has the reason.
+    NotQueued,
 }
 
 /// An event in the conditions of a workload.

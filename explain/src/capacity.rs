@@ -1,5 +1,6 @@
 //! Requests of pending workloads that no amount of waiting satisfies.
 
+use crate::trial::Trial;
 use crate::world::World;
 use k8s_openapi::api::core::v1::PodTemplateSpec;
 use lockkeeper_api::ClusterQueue;
@@ -74,6 +75,23 @@ pub fn pending_pod_sets(world: &World) -> Vec<PendingPodSet> {
         })
     });
     pod_sets.collect()
+}
+
+/// The requests of a pod set of a trial's workload that exceed what its ClusterQueue could use if no other workload used quota,
+/// with the name of the pod set; of the first such pod set.
+pub(crate) fn first_excesses(trial: &Trial) -> Option<(String, Vec<Excess>)> {
+    let id = trial.id()?;
+    let mut empty = trial.cluster.clone();
+    let state = empty.state_mut();
+    for other in &trial.others {
+        state.remove(*other);
+    }
+    let queue = state.workload_view(id).queue()?;
+    let pod_sets = state.workload_view(id).pod_sets().to_vec();
+    pod_sets.into_iter().find_map(|pod_set| {
+        let excesses = excesses(state, queue, &trial.queue, &pod_set);
+        (!excesses.is_empty()).then(|| (pod_set.name.to_string(), excesses))
+    })
 }
 
 fn core_pod_sets(world: &World) -> Vec<CorePodSet> {

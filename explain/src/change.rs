@@ -46,6 +46,13 @@ pub enum Change {
         /// The number of all such workloads.
         total: usize,
     },
+    /// Resources that need no quota.
+    ExcludedResources {
+        /// The field of the scheduler's configuration.
+        field: &'static str,
+        /// The resources, each of which is a sufficient prefix.
+        prefixes: Vec<String>,
+    },
     /// Fewer pods.
     FewerPods {
         /// The pod set.

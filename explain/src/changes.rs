@@ -2,6 +2,7 @@
 
 mod borrowing_limit;
 mod ended_workload;
+mod excluded_resources;
 mod fewer_pods;
 mod nominal_quota;
 mod policy;
@@ -21,6 +22,7 @@ pub(crate) fn smallest_changes(trial: &mut Trial) -> Vec<Change> {
     changes.extend(priority::change(trial));
     changes.extend(policy::changes(trial));
     changes.extend(ended_workload::change(trial));
+    changes.extend(excluded_resources::change(trial));
     changes.extend(fewer_pods::changes(trial));
     changes
 }

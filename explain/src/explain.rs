@@ -1,11 +1,13 @@
 //! The answer about a workload.
 
-use crate::answer::{Answer, HistoryEntry, Situation, Subject};
+use crate::answer::{Answer, Eviction, Forecast, HistoryEntry, Situation, StartBound, Subject};
+use crate::eviction::eviction;
 use crate::identity::{controlling_job, queue_name};
 use crate::listing::{one_line, reported_reason};
 use crate::pending::explain_pending;
 use crate::preemptors::preemptors;
 use crate::quota::{exceeds_nominal, requested_quota, used_quota};
+use crate::start_bound::start_bound;
 use crate::trial::Trial;
 use crate::world::World;
 use k8s_openapi::jiff::Timestamp;
@@ -18,6 +20,9 @@ use lockkeeper_preemption::{WorkloadId, WorkloadView};
 /// The conditions that report an event of the past.
 const HISTORY: [&str; 4] = ["Evicted", "Preempted", "Requeued", "DeactivationTarget"];
 
+/// What the latest start assumes.
+const BOUND_ASSUMPTION: &str = "for the latest start: workloads release their quota at the end of their maximum execution time or earlier, none is evicted, and no other object changes";
+
 /// The most objects that an answer names.
 const UNREADABLE_MAX: usize = 10;
 
@@ -29,6 +34,7 @@ const UNREADABLE_MAX: usize = 10;
 pub fn explain(world: &World, key: &str) -> Option<Answer> {
     let workload = world.workload(key)?;
     let mut answer = empty_answer(world, workload);
+    answer.eviction = eviction(world, key, workload);
     let phase = world.cluster.phase(key)?;
     match phase {
         Err(error) => {
@@ -103,16 +109,31 @@ fn explain_queued(world: &World, key: &str, phase: WorkloadPhase, answer: &mut A
         answer.situation = Situation::BackingOff;
         PENDING.clone_into(&mut answer.reason);
         let until = Timestamp::from_second(until_s);
+        let until_is_known = until.is_ok();
         let until = until.map_or_else(
             |_| "the cause of its eviction is gone".to_owned(),
             |it| it.to_string(),
         );
         answer.message = format!("In backoff until {until}");
-        answer.summary = format!("is in backoff until {until}, after an eviction");
+        let cause = answer.eviction.as_ref().map(cause).unwrap_or_default();
+        answer.summary = format!("is in backoff until {until}, after an eviction{cause}");
         answer.quota = requested_quota(&mut trial);
+        if until_is_known {
+            set_start_bound(answer, start_bound(world, &trial, Some(until_s)));
+        }
         return;
     }
     explain_pending(&mut trial, answer);
+    if matches!(answer.forecast, Some(Forecast::Waits { .. })) {
+        set_start_bound(answer, start_bound(world, &trial, None));
+    }
+}
+
+fn set_start_bound(answer: &mut Answer, bound: Option<StartBound>) {
+    if bound.is_some() {
+        answer.assumptions.push(BOUND_ASSUMPTION.to_owned());
+    }
+    answer.starts_by = bound;
 }
 
 fn explain_running(world: &World, key: &str, answer: &mut Answer) {
@@ -129,7 +150,11 @@ fn explain_running(world: &World, key: &str, answer: &mut Answer) {
     let queue = queue_name(state, id);
     answer.summary = if reservation.is_some_and(|it| it.is_evicted) {
         answer.situation = Situation::Evicting;
-        format!("is being evicted from ClusterQueue {queue}")
+        let cause = answer.eviction.as_ref().map(cause);
+        format!(
+            "is being evicted from ClusterQueue {queue}{}",
+            cause.unwrap_or_default()
+        )
     } else if exceeds {
         format!("has quota in ClusterQueue {queue}, whose usage exceeds its nominal quota")
     } else {
@@ -139,6 +164,14 @@ fn explain_running(world: &World, key: &str, answer: &mut Answer) {
     if !world.is_partial {
         answer.preemptors = preemptors(&mut trial, id);
     }
+}
+
+/// The reason of an eviction, and its preemptor.
+fn cause(eviction: &Eviction) -> String {
+    let preemption = eviction.preemption.as_ref();
+    let preemptor = preemption.and_then(|it| it.preemptor.as_ref());
+    let preemptor = preemptor.map(|it| format!(" by {it}")).unwrap_or_default();
+    format!(": {}{preemptor}", eviction.reason)
 }
 
 /// A trial with the workload of the answer, whose path it sets.
@@ -179,6 +212,8 @@ fn empty_answer(world: &World, workload: &Workload) -> Answer {
         message: String::new(),
         position: None,
         forecast: None,
+        starts_by: None,
+        eviction: None,
         quota: Vec::new(),
         victims: Vec::new(),
         candidates: Vec::new(),

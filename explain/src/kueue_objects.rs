@@ -1,6 +1,8 @@
 //! Kueue's objects as lockkeeper's, with the state that a decision needs.
 
 use lockkeeper_api::foreign::kueue::{convert, upgrade};
+use lockkeeper_api::workload::SchedulingStats;
+use serde::Deserialize;
 use serde_json::{Map, Value};
 
 /// Fields of `metadata` that the conversion of manifests drops, and that decisions read.
@@ -55,7 +57,7 @@ pub(crate) fn from_kueue(mut object: Value) -> Result<FromKueue, String> {
             status.insert("priority".to_owned(), priority);
         }
         if kind == "Workload" {
-            status.retain(|key, _| key != "schedulingStats");
+            keep_valid_stats(&mut status);
             fields.insert("status".to_owned(), Value::Object(status));
         }
     }
@@ -67,6 +69,17 @@ pub(crate) fn from_kueue(mut object: Value) -> Result<FromKueue, String> {
             .map(|it| format!("{kind}.{}", without_indices(&it)))
             .collect(),
     })
+}
+
+/// Removes statistics that cannot be decoded: no decision depends on them.
+fn keep_valid_stats(status: &mut Map<String, Value>) {
+    let is_valid = |it: &Value| SchedulingStats::deserialize(it).is_ok();
+    if status
+        .get("schedulingStats")
+        .is_some_and(|it| !is_valid(it))
+    {
+        status.remove("schedulingStats");
+    }
 }
 
 /// A field path without the indices of lists.

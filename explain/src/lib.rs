@@ -2,8 +2,8 @@
 //!
 //! [`WorldBuilder`] takes objects of lockkeeper or of Kueue, from a cluster or from files, and builds a [`World`].
 //! [`World::find`] selects a workload by name or by job, and [`explain()`] answers: why it is pending, what is ahead of it,
-//! which workloads it would preempt, and the smallest change that admits it; for a running workload, which workloads could
-//! preempt it. Every answer comes from the core that the controller runs, so it is the controller's decision.
+//! which workloads it would preempt, its latest start, and the smallest change that admits it; for a running workload, which
+//! workloads could preempt it; for an evicted one, its preemptor. Every answer comes from the core that the controller runs, so it is the controller's decision.
 //!
 //! Pure: the current time is an input, and nothing here does I/O.
 #![deny(clippy::arithmetic_side_effects)]
@@ -14,28 +14,37 @@ mod capacity;
 mod change;
 mod changes;
 mod comparison;
+mod contenders;
 mod dump;
 mod error;
+mod eviction;
+mod eviction_text;
 mod explain;
 mod forecast;
+mod free_quota;
 mod identity;
 mod kueue_objects;
 mod listing;
 mod pending;
+mod possible_preemption;
+mod preemption_message;
 mod preemptors;
 mod project;
 mod quota;
 mod references;
 mod selection;
+mod start_bound;
 mod template;
 mod text;
 mod trial;
+mod waiting_preemptors;
+mod waiting_time;
 mod world;
 mod world_builder;
 
 pub use answer::{
-    Answer, Candidate, Forecast, LevelAnswer, Position, Preemptor, QuotaAnswer, Situation, Subject,
-    Victim,
+    Answer, Candidate, Eviction, EvictionCount, Forecast, LevelAnswer, Position, Preemption,
+    Preemptor, QuotaAnswer, Requeue, Situation, StartBound, StartCondition, Subject, Victim,
 };
 pub use capacity::{Excess, PendingPodSet, pending_pod_sets};
 pub use change::{AmountChange, Change};

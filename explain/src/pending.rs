@@ -2,13 +2,14 @@
 
 use crate::answer::{Answer, Forecast, Position, Victim};
 use crate::candidates::candidates;
+use crate::capacity::first_excesses;
 use crate::changes::smallest_changes;
 use crate::forecast::forecast;
 use crate::identity::queue_name;
 use crate::quota::requested_quota;
 use crate::trial::{Outcome, Trial};
 use lockkeeper_api::cluster_queue::QueueingStrategy;
-use lockkeeper_cluster_state::pending_reason::PENDING;
+use lockkeeper_cluster_state::pending_reason::{PENDING, RESOURCE_NOT_COVERED};
 use lockkeeper_cluster_state::uncovered_resources_message;
 use lockkeeper_preemption::{Mode, Trace, WhatIf};
 
@@ -25,8 +26,7 @@ pub(crate) fn explain_pending(trial: &mut Trial, answer: &mut Answer) {
         answer.message = message;
     }
     if let Some(message) = uncovered_resources_message(&trial.cluster, &trial.workload) {
-        lockkeeper_cluster_state::pending_reason::RESOURCE_NOT_COVERED
-            .clone_into(&mut answer.reason);
+        RESOURCE_NOT_COVERED.clone_into(&mut answer.reason);
         answer.message = message;
     }
     if answer.reason.is_empty() {
@@ -36,7 +36,13 @@ pub(crate) fn explain_pending(trial: &mut Trial, answer: &mut Answer) {
     if alone == Outcome::DoesNotFit {
         answer.changes = smallest_changes(trial);
     }
-    answer.summary = summary(answer, alone, position.as_ref(), &forecasted.forecast);
+    answer.summary = summary(
+        trial,
+        answer,
+        alone,
+        position.as_ref(),
+        &forecasted.forecast,
+    );
     answer.position = position;
     answer.forecast = Some(forecasted.forecast);
 }
@@ -89,6 +95,7 @@ fn position(trial: &Trial) -> Option<Position> {
 }
 
 fn summary(
+    trial: &Trial,
     answer: &Answer,
     alone: Outcome,
     position: Option<&Position>,
@@ -113,14 +120,43 @@ fn summary(
             count(victims.len(), "workload")
         ),
         Forecast::Waits { .. } | Forecast::Unknown => match alone {
-            Outcome::Fits => format!("would fit alone, and {ahead}"),
+            Outcome::Fits => match forecast {
+                Forecast::Waits { admitted_before } if *admitted_before > 0 => format!(
+                    "would fit alone, and {} admitted before it; {ahead}",
+                    count_are(*admitted_before)
+                ),
+                _ => format!("would fit alone, and {ahead}"),
+            },
             Outcome::FitsAfterPreempting(victims) => format!(
                 "would fit alone after preempting {}, and {ahead}",
                 count(victims, "workload")
             ),
-            Outcome::DoesNotFit => format!("{}; {ahead}", shortage(answer)),
+            Outcome::DoesNotFit => match excess(trial) {
+                _ if answer.reason == RESOURCE_NOT_COVERED => {
+                    format!("cannot be admitted: {}", answer.message)
+                }
+                Some(excess) => excess,
+                None => format!("{}; {ahead}", shortage(answer)),
+            },
         },
     }
+}
+
+/// The requests that do not fit even if no other workload uses quota.
+fn excess(trial: &Trial) -> Option<String> {
+    let (pod_set, excesses) = first_excesses(trial)?;
+    let queue = trial.queue.metadata.name.as_deref().unwrap_or_default();
+    let requests = excesses.iter().map(|it| {
+        format!(
+            "{} {}, of which ClusterQueue {queue} can use at most {} of one flavor",
+            it.requested, it.resource, it.most
+        )
+    });
+    let requests: Vec<String> = requests.collect();
+    Some(format!(
+        "never fits: pod set {pod_set} requests {}",
+        requests.join(" and ")
+    ))
 }
 
 /// What is missing, of the flavor that lacks the least kinds of resources.
@@ -148,6 +184,12 @@ fn shortage(answer: &Answer) -> String {
         amounts.join(" and "),
         limit.unwrap_or_default()
     )
+}
+
+/// A count of other workloads with its verb.
+pub(crate) fn count_are(number: usize) -> String {
+    let verb = if number == 1 { "is" } else { "are" };
+    format!("{} {verb}", count(number, "other workload"))
 }
 
 /// A count with its noun.

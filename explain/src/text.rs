@@ -1,8 +1,11 @@
 //! Prints an answer as text.
 
-use crate::answer::{Answer, Candidate, Forecast, LevelAnswer, QuotaAnswer};
+use crate::answer::{
+    Answer, Candidate, Forecast, LevelAnswer, QuotaAnswer, StartBound, StartCondition,
+};
 use crate::change::{AmountChange, Change};
-use crate::pending::count;
+use crate::eviction_text::write_eviction;
+use crate::pending::{count, count_are};
 use std::collections::BTreeMap;
 use std::fmt::{self, Write};
 
@@ -26,6 +29,9 @@ pub fn write_answer(out: &mut impl Write, answer: &Answer) -> fmt::Result {
     )?;
     writeln!(out)?;
     write_subject(out, answer)?;
+    if let Some(eviction) = &answer.eviction {
+        write_eviction(out, eviction)?;
+    }
     write_quota(out, answer)?;
     write_victims(out, answer)?;
     write_candidates(out, &answer.candidates)?;
@@ -90,8 +96,13 @@ fn write_subject(out: &mut impl Write, answer: &Answer) -> fmt::Result {
         };
         field("Ahead", &format!("{}{more}", position.ahead.join(", ")))?;
     }
-    if let Some(Forecast::Waits { admitted_before } | Forecast::Admitted { admitted_before }) =
-        &answer.forecast
+    if let Some(
+        Forecast::Waits { admitted_before }
+        | Forecast::Admitted { admitted_before }
+        | Forecast::Preempts {
+            admitted_before, ..
+        },
+    ) = &answer.forecast
         && *admitted_before > 0
     {
         field(
@@ -99,12 +110,18 @@ fn write_subject(out: &mut impl Write, answer: &Answer) -> fmt::Result {
             &format!("{} admitted now", count_are(*admitted_before)),
         )?;
     }
+    if let Some(bound) = &answer.starts_by {
+        field("Starts by", &start_bound_text(bound))?;
+    }
     field("Message", &answer.message)
 }
 
-fn count_are(number: usize) -> String {
-    let verb = if number == 1 { "is" } else { "are" };
-    format!("{} {verb}", count(number, "other workload"))
+fn start_bound_text(bound: &StartBound) -> String {
+    let event = match bound.unless {
+        StartCondition::HigherPriorityArrives => "a workload of higher priority",
+        StartCondition::WorkloadArrives => "another workload",
+    };
+    format!("{}, unless {event} arrives", bound.time)
 }
 
 fn write_quota(out: &mut impl Write, answer: &Answer) -> fmt::Result {
@@ -269,24 +286,32 @@ fn change_text(change: &Change) -> String {
                 preempting(*victims)
             )
         }
-        Change::WorkloadEnds { workloads, total } => {
-            let more = total.saturating_sub(workloads.len());
-            let more = if more > 0 {
-                format!(" or {more} more")
-            } else {
-                String::new()
-            };
-            let one_of = if *total > 1 {
-                "one of these workloads ends: "
-            } else {
-                "this workload ends: "
-            };
-            format!("{one_of}{}{more}", workloads.join(", "))
+        Change::WorkloadEnds { workloads, total } => workload_ends_text(workloads, *total),
+        Change::ExcludedResources { field, prefixes } => {
+            format!(
+                "configuration of the scheduler, {field}: {}",
+                prefixes.join(", ")
+            )
         }
         Change::FewerPods { pod_set, count, of } => {
             format!("{count} instead of {of} pods of pod set {pod_set}")
         }
     }
+}
+
+fn workload_ends_text(workloads: &[String], total: usize) -> String {
+    let more = total.saturating_sub(workloads.len());
+    let more = if more > 0 {
+        format!(" or {more} more")
+    } else {
+        String::new()
+    };
+    let one_of = if total > 1 {
+        "one of these workloads ends: "
+    } else {
+        "this workload ends: "
+    };
+    format!("{one_of}{}{more}", workloads.join(", "))
 }
 
 fn amounts_text(amounts: &[AmountChange]) -> String {

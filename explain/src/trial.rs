@@ -1,5 +1,6 @@
 //! Decides on a workload as if it were the only pending one, after a change that is undone again.
 
+use crate::project::Project;
 use crate::world::World;
 use lockkeeper_api::cluster_queue::ClusterQueueSpec;
 use lockkeeper_api::{ClusterQueue, Workload};
@@ -24,6 +25,7 @@ pub(crate) struct Trial {
     pub(crate) cluster: ClusterState,
     pub(crate) workload: Arc<Workload>,
     pub(crate) queue: Arc<ClusterQueue>,
+    pub(crate) project: Project,
     /// The key of the workload.
     pub(crate) key: String,
     /// The names from the root of its tree of cohorts down to its ClusterQueue, as `/root/cohort/queue`.
@@ -65,6 +67,7 @@ impl Trial {
             cluster,
             workload,
             queue,
+            project: world.project,
             key: key.to_owned(),
             path,
             queues,
@@ -118,6 +121,20 @@ impl Trial {
         let outcome = self.outcome();
         let restored = self.cluster.set_workload(Arc::clone(&self.workload));
         debug_assert!(restored.is_ok(), "the workload of the input is valid");
+        outcome
+    }
+
+    /// Decides without the requests of some resources.
+    pub(crate) fn with_excluded(&mut self, resources: &[String]) -> Outcome {
+        let mut changed = self.cluster.clone();
+        let excluded = self.cluster.objects().excluded_resource_prefixes();
+        changed.exclude_resources([excluded, resources].concat());
+        if changed.set_workload(Arc::clone(&self.workload)).is_err() {
+            return Outcome::DoesNotFit;
+        }
+        std::mem::swap(&mut self.cluster, &mut changed);
+        let outcome = self.outcome();
+        std::mem::swap(&mut self.cluster, &mut changed);
         outcome
     }
 

@@ -35,6 +35,8 @@ pub struct World {
     pub(crate) unreadable: Vec<UnreadableObject>,
     /// Whether queues or workloads are missing that may exist.
     pub(crate) is_partial: bool,
+    /// Whether the input has fields that decisions here do not consider.
+    pub(crate) has_unknown_fields: bool,
 }
 
 impl World {

@@ -6,6 +6,7 @@ use crate::kueue_objects::from_kueue;
 use crate::project::Project;
 use crate::references::missing_references;
 use crate::template::{Templates, take_templates};
+use crate::waiting_preemptors::mark_waiting_preemptors;
 use crate::world::{JobFacts, JobKey, World};
 use k8s_openapi::api::core::v1::Namespace;
 use k8s_openapi::api::scheduling::v1::PriorityClass;
@@ -250,6 +251,7 @@ impl WorldBuilder {
     pub fn build(mut self, settings: WorldSettings) -> World {
         let project = self.project(settings.project);
         let mut objects = std::mem::take(self.objects_mut(project));
+        let has_unknown_fields = !self.not_modelled.is_empty();
         self.assume_what_lacks(&objects);
         let now_ms = settings.now_ms.unwrap_or_else(|| {
             let newest = newest_time_ms(&objects.workloads);
@@ -285,6 +287,11 @@ impl WorldBuilder {
             namespaces,
             &mut self.unreadable,
         );
+        for preemptor in mark_waiting_preemptors(&mut cluster, &workloads) {
+            self.assume(format!(
+                "{preemptor} comes first in its ClusterQueue until it is admitted, since it has preempted workloads"
+            ));
+        }
         World {
             cluster,
             workloads,
@@ -294,6 +301,7 @@ impl WorldBuilder {
             missing,
             unreadable: self.unreadable,
             is_partial: self.is_partial,
+            has_unknown_fields,
         }
     }
 

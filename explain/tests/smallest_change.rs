@@ -244,6 +244,7 @@ fn check(world: &SmallWorld, change: &Change, counts: &mut Seen, seed: u64) {
                 "seed {seed}"
             );
         }
+        Change::ExcludedResources { .. } => panic!("seed {seed}: all resources are covered"),
         Change::FewerPods { count, of, .. } => {
             counts.pods += 1;
             let with = |count: i32| {

@@ -171,7 +171,7 @@ pub use spec::{
 };
 pub use state::{
     DampingView, NamesView, NodeView, PendingCounts, QuotaLevel, State, TreeView, WorkloadView,
-    has_heads, mark_stuck, quota_levels,
+    has_heads, mark_preemptor, mark_stuck, quota_levels,
 };
 pub use trace::{CandidateVerdict, FlavorVerdict, Possibility, QueueVerdict, Step, Trace};
 pub use victim::{PreemptionReason, Protection, Victim};

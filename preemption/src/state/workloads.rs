@@ -153,10 +153,29 @@ pub fn mark_stuck(state: &mut State, id: WorkloadId) {
     }
 }
 
+/// Makes a pending workload the preemptor that waits for its victims, for a state built from objects whose conditions name
+/// it; cycles do so themselves. In a `BestEffortFIFO` queue it comes first until it leaves the queue or another preemptor
+/// replaces it.
+///
+/// Source: Kueue `pkg/cache/queue/cluster_queue.go`, the sticky workload.
+pub fn mark_preemptor(state: &mut State, id: WorkloadId) {
+    if state.options.kueue_bugs.forgets_preemptors {
+        return;
+    }
+    let row = state.workloads.get(id).filter(|it| it.admitted.is_none());
+    let Some(row) = row else {
+        return;
+    };
+    let (queue, key, class) = (row.queue, row.queue_key(id), row.equivalence_class());
+    if let Some(queue) = state.queues.get_mut(queue.index()) {
+        queue.set_sticky(key, class);
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use crate::job::PreemptionLabels;
-    use crate::{Amount, FlavorResource, Reservation, State, WorkloadSpec};
+    use crate::{Amount, FlavorResource, Reservation, State, WorkloadSpec, mark_preemptor};
 
     fn spec(queue: &'static str, priority: i32) -> WorkloadSpec<'static> {
         WorkloadSpec {
@@ -180,6 +199,26 @@ mod tests {
             reserved_at_s: 3,
             is_evicted: true,
         }
+    }
+
+    #[test]
+    fn mark_preemptor_moves_a_pending_workload_to_the_head() {
+        let mut state = State::default();
+        let first = state.add_pending(spec("a", 1));
+        let preemptor = state.add_pending(WorkloadSpec {
+            name: "preemptor",
+            ..spec("a", 0)
+        });
+        let a = state.queue("a").unwrap();
+        assert_eq!(state.node_view(a).pending(), [first, preemptor]);
+        mark_preemptor(&mut state, preemptor);
+        assert_eq!(state.node_view(a).pending(), [preemptor, first]);
+        // An admitted workload waits for no victims.
+        let held = held(&mut state);
+        state.reserve(first, &held);
+        mark_preemptor(&mut state, first);
+        state.release(first);
+        assert_eq!(state.node_view(a).pending(), [preemptor, first]);
     }
 
     #[test]

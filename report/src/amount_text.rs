@@ -19,6 +19,23 @@ pub(crate) fn amount_text(resource: &str, amount: i64) -> String {
     number_text(amount)
 }
 
+/// Returns the mean of an amount with one decimal, such as `84.9`. The sum is the amount times seconds.
+pub(crate) fn mean_text(resource: &str, sum: i128, seconds: i64) -> String {
+    let seconds = i128::from(seconds.max(1));
+    let mean = |factor: i128| {
+        let mean = sum.saturating_mul(factor).checked_div(seconds);
+        i64::try_from(mean.unwrap_or_default()).unwrap_or(i64::MAX)
+    };
+    if is_in_bytes(resource) {
+        return bytes_text(mean(1));
+    }
+    if resource == "cpu" {
+        let tenths = mean(1).checked_div(100).unwrap_or_default();
+        return thousandths_text(tenths.saturating_mul(100));
+    }
+    thousandths_text(mean(10).saturating_mul(100))
+}
+
 /// Returns a number with separators of thousands.
 pub(crate) fn number_text(number: i64) -> String {
     let digits = number.unsigned_abs().to_string();
@@ -87,7 +104,7 @@ pub(crate) fn short_name(name: &str, limit: usize) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{amount_text, percent_text, short_name};
+    use super::{amount_text, mean_text, percent_text, short_name};
 
     #[test]
     fn amounts_have_the_unit_of_their_resource() {
@@ -104,6 +121,14 @@ mod tests {
         ] {
             assert_eq!(amount_text(resource, amount), expected, "{resource}");
         }
+    }
+
+    #[test]
+    fn means_have_one_decimal() {
+        assert_eq!(mean_text("cpu", 1_234_567, 10), "123.4");
+        assert_eq!(mean_text("nvidia.com/gpu", 849, 10), "84.9");
+        assert_eq!(mean_text("memory", 1 << 31, 2), "1 Gi");
+        assert_eq!(mean_text("pods", i128::MAX, 0), "9,223,372,036,854,775.807");
     }
 
     #[test]

@@ -6,11 +6,14 @@ use maud::{Markup, html};
 /// The height of a row, in pixels.
 const ROW_HEIGHT: i64 = 18;
 
-/// The width of an entry, in pixels.
-const ENTRY_WIDTH: i64 = 150;
+/// The width of an entry without its name, in pixels.
+const SYMBOL_WIDTH: i64 = 34;
+
+/// The width of a character, in pixels: that of a wide font.
+const CHARACTER_WIDTH: i64 = 7;
 
 /// The most characters of an entry.
-const NAME_CHARACTERS_MAX: usize = 20;
+const NAME_CHARACTERS_MAX: usize = 24;
 
 /// An entry of a legend.
 #[derive(Clone, Debug)]
@@ -23,17 +26,23 @@ pub(crate) struct LegendEntry {
 
 /// Draws a legend from the upper left corner; returns it and its height in pixels.
 pub(crate) fn draw_legend(entries: &[LegendEntry], left: i64, width: i64) -> (Markup, i64) {
-    let columns = width.checked_div(ENTRY_WIDTH).unwrap_or(1).max(1);
-    let position = |at: usize| {
-        let at = i64::try_from(at).unwrap_or_default();
-        let column = at.checked_rem(columns).unwrap_or_default();
-        let row = at.checked_div(columns).unwrap_or_default();
-        let x = left.saturating_add(column.saturating_mul(ENTRY_WIDTH));
-        (x, row.saturating_mul(ROW_HEIGHT))
-    };
+    let right = left.saturating_add(width);
+    let (mut x, mut y) = (left, 0_i64);
+    let positions = entries.iter().map(|entry| {
+        let characters = entry.name.chars().count().min(NAME_CHARACTERS_MAX);
+        let characters = i64::try_from(characters).unwrap_or_default();
+        let entry_width = characters.saturating_mul(CHARACTER_WIDTH);
+        let entry_width = entry_width.saturating_add(SYMBOL_WIDTH);
+        if x > left && x.saturating_add(entry_width) > right {
+            (x, y) = (left, y.saturating_add(ROW_HEIGHT));
+        }
+        let position = (x, y);
+        x = x.saturating_add(entry_width);
+        position
+    });
+    let positions: Vec<(i64, i64)> = positions.collect();
     let markup = html! {
-        @for (at, entry) in entries.iter().enumerate() {
-            @let (x, y) = position(at);
+        @for (entry, (x, y)) in entries.iter().zip(&positions) {
             g {
                 @if entry.name.chars().count() > NAME_CHARACTERS_MAX { title { (entry.name) } }
                 @if entry.is_line {
@@ -45,8 +54,6 @@ pub(crate) fn draw_legend(entries: &[LegendEntry], left: i64, width: i64) -> (Ma
             }
         }
     };
-    let count = i64::try_from(entries.len()).unwrap_or(i64::MAX);
-    let rows = count.saturating_add(columns.saturating_sub(1));
-    let rows = rows.checked_div(columns).unwrap_or_default();
-    (markup, rows.saturating_mul(ROW_HEIGHT))
+    let last = positions.last().map(|(_, y)| y.saturating_add(ROW_HEIGHT));
+    (markup, last.unwrap_or_default())
 }

@@ -14,6 +14,7 @@ mod content_security;
 mod gantt;
 mod gantt_layout;
 mod legend;
+mod markup_text;
 mod page;
 mod plot;
 mod quota_steps;

@@ -1,6 +1,7 @@
 //! Plots: an SVG element, its caption, and its values as a table.
 
 use crate::content_security::STYLE;
+use crate::markup_text::permitted_text;
 use maud::{Markup, PreEscaped, html};
 
 /// A plot that is wider, in pixels, has the width of the page.
@@ -73,7 +74,7 @@ impl Plot {
         };
         PlotFile {
             name: format!("{number:03}-{}.svg", self.kind),
-            svg: svg.into_string(),
+            svg: permitted_text(svg.into_string()),
         }
     }
 }

@@ -1,5 +1,6 @@
 //! The report of several simulations.
 
+use crate::markup_text::permitted_text;
 use crate::page::page;
 use crate::plot::{Plot, PlotFile};
 use crate::quota_usage::QuotaUsage;
@@ -23,7 +24,7 @@ pub fn render(simulations: &[Simulation<'_>]) -> String {
     let sections = sections.map(|(at, it)| simulation_section(it, at, &bounds_s));
     let sections: Vec<Markup> = sections.collect();
     let comparison = comparison_plots(simulations, &bounds_s);
-    page(simulations, &comparison, &sections).into_string()
+    permitted_text(page(simulations, &comparison, &sections).into_string())
 }
 
 /// Returns each plot of a report as an SVG file, except Gantt charts and tables.

@@ -2,7 +2,7 @@
 (() => {
   const UNITS = [[86400, "d"], [3600, "h"], [60, "min"], [1, "s"]];
   const PAGE_ROWS = 50;
-  const INTERVAL_NAMES = ["pending", "running", "running until preempted", "terminating"];
+  const INTERVAL_NAMES = ["pending", "running", "preempted run", "terminating"];
   const [NAME, QUEUE, PRIORITY, ARRIVAL, WAIT, FINISHED, STATE, ADMISSIONS, PREEMPTIONS, INTERVALS] = Array(10).keys();
 
   function duration(seconds) {

@@ -2,11 +2,13 @@
 
 use crate::gantt::{LEFT, LENGTH};
 use crate::gantt_layout::GanttLayout;
+use crate::markup_text::is_permitted;
 use crate::simulation::{Simulation, WORKLOADS_MAX};
 use crate::workload_states::{FinalState, WorkloadHistory};
 use serde_json::{Value, json};
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
+use std::fmt::Write;
 
 /// Returns the workloads of the table: all in the order of the trace, or if there are more than [`WORKLOADS_MAX`], those
 /// that were never admitted and those with the longest waits.
@@ -90,10 +92,19 @@ fn gantt_data(layout: &GanttLayout) -> Value {
     })
 }
 
-/// Escapes the characters that have a meaning in HTML; all of them are in strings of the JSON.
+/// Escapes the characters that have a meaning in HTML, and those that it may not have; all of them are in strings of the
+/// JSON.
 fn escaped(json: &str) -> String {
-    let json = json.replace('<', "\\u003c").replace('>', "\\u003e");
-    json.replace('&', "\\u0026")
+    let mut text = String::with_capacity(json.len());
+    for char in json.chars() {
+        if matches!(char, '<' | '>' | '&') || !is_permitted(char) {
+            // None of them is beyond 16 bits. A write into a string does not fail.
+            let _ = write!(text, "\\u{:04x}", u32::from(char));
+        } else {
+            text.push(char);
+        }
+    }
+    text
 }
 
 #[cfg(test)]
@@ -102,9 +113,12 @@ mod tests {
 
     #[test]
     fn escaped_json_has_the_same_value() {
-        let value = serde_json::json!(["</script><!--<script>&amp;\u{2028}\"", "a"]);
+        let value = serde_json::json!(["</script><!--<script>&amp;\u{2028}\u{7f}\u{ffff}\"", "a"]);
         let text = escaped(&value.to_string());
-        assert!(!text.contains(['<', '>', '&']), "{text}");
+        assert!(
+            !text.contains(['<', '>', '&', '\u{7f}', '\u{ffff}']),
+            "{text}"
+        );
         assert_eq!(
             serde_json::from_str::<serde_json::Value>(&text).unwrap(),
             value

@@ -37,7 +37,7 @@ pub(crate) fn simulation_section(
             (summary(simulation))
             h3 id=(id("quota")) { "Quota and use" }
             (cohort_tree(&usage, simulation.until_s()))
-            @for plot in &plots.cohorts.plots { (plot.figure()) }
+            (grid(&plots.cohorts.plots))
             (omitted_note(plots.cohorts.omitted, "cohorts"))
             (grid(&plots.queues.plots))
             (omitted_note(plots.queues.omitted, "ClusterQueues"))

@@ -64,7 +64,7 @@ pub(crate) fn time_marks(until_s: i64, count: i64) -> Vec<i64> {
         let hundreds = least_s.checked_div(100 * DAY_S).unwrap_or_default();
         hundreds.saturating_add(1).saturating_mul(100 * DAY_S)
     });
-    let marks = (0_i64..).map(|at| at.saturating_mul(step_s));
+    let marks = (0_i64..).map_while(|at| at.checked_mul(step_s));
     marks.take_while(|at_s| *at_s <= until_s).collect()
 }
 

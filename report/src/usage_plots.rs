@@ -52,7 +52,11 @@ pub(crate) fn cohort_plots(simulation: &Simulation<'_>, usage: &QuotaUsage<'_>) 
                 lines: vec![nominal_line(nominal)],
                 until_s,
                 least_peak: 0,
-                size: ChartSize::Wide,
+                size: if cohort.depth == 0 {
+                    ChartSize::Wide
+                } else {
+                    ChartSize::Half
+                },
             });
         }
     }

@@ -2,13 +2,18 @@
 
 use crate::amount_text::is_in_bytes;
 
-/// The number of marks of an axis, at most.
+/// The number of marks of an axis above zero, at most.
 const MARKS_MAX: i64 = 4;
 
 /// Returns the marks of an axis from 0 to at least `peak`, in the unit of the resource. They are round numbers: 1, 2 or 5
-/// times a power of ten, for bytes powers of two. There are at most six.
+/// times a power of ten, for bytes powers of two. There are at most five.
 pub(crate) fn value_marks(resource: &str, peak: i64) -> Vec<i64> {
-    let least = peak.max(1).checked_div(MARKS_MAX).unwrap_or(1).max(1);
+    // Both divisions round up.
+    let rounded_up = |value: i64, by: i64| {
+        let quotient = value.saturating_sub(1).checked_div(by);
+        quotient.unwrap_or_default().saturating_add(1)
+    };
+    let least = rounded_up(peak.max(1), MARKS_MAX);
     let is_cpu = resource == "cpu";
     let step = if is_in_bytes(resource) {
         binary_step(least)
@@ -16,8 +21,7 @@ pub(crate) fn value_marks(resource: &str, peak: i64) -> Vec<i64> {
         // Less than a tenth of a CPU is rarely requested.
         decimal_step(if is_cpu { least.max(100) } else { least })
     };
-    let count = peak.max(1).saturating_add(step.saturating_sub(1));
-    let count = count.checked_div(step).unwrap_or(1).max(1);
+    let count = rounded_up(peak.max(1), step);
     (0..=count).map(|at| at.saturating_mul(step)).collect()
 }
 
@@ -57,7 +61,7 @@ mod tests {
         for peak in [1, 2, 7, 1_000_000_007, i64::MAX / 2, i64::MAX] {
             for resource in ["cpu", "memory", "gpu"] {
                 let marks = value_marks(resource, peak);
-                assert!(marks.len() <= 7, "{resource} {peak}: {marks:?}");
+                assert!(marks.len() <= 5, "{resource} {peak}: {marks:?}");
                 assert!(marks.last() >= Some(&peak), "{resource} {peak}: {marks:?}");
             }
         }

@@ -13,6 +13,9 @@ pub(crate) const ROWS_MAX: usize = 40;
 /// The number of bounds between zero and the longest wait.
 const BOUNDS: usize = 5;
 
+/// The class of workloads that were never admitted.
+const NEVER_CLASS: &str = "never";
+
 const NAME_CHARACTERS_MAX: usize = 24;
 const LEFT: i64 = 180;
 const BAR_WIDTH: i64 = 480;
@@ -87,6 +90,8 @@ pub(crate) fn wait_plot(
         class: class_name(at, labels.len()),
         is_line: false,
     });
+    let has_never = rows.iter().any(|it| it.counts.last() > Some(&0));
+    let entries = entries.filter(|it| has_never || it.class != NEVER_CLASS);
     let entries: Vec<LegendEntry> = entries.collect();
     let (legend, legend_height) = draw_legend(&entries, 8, WIDTH);
     let top = legend_height.saturating_add(20);
@@ -147,7 +152,7 @@ impl Row {
 
 fn class_name(at: usize, count: usize) -> String {
     if at.saturating_add(1) == count {
-        return "never".to_owned();
+        return NEVER_CLASS.to_owned();
     }
     format!("w{at}")
 }

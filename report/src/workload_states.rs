@@ -10,7 +10,7 @@ pub(crate) enum IntervalState {
     Pending,
     /// Running, until the workload finishes or the simulation ends.
     Running,
-    /// Running, until the workload is preempted.
+    /// A run that ends with a preemption.
     Preempted,
     /// Preempted, with quota during the grace period.
     Terminating,
@@ -40,7 +40,7 @@ impl IntervalState {
         match self {
             Self::Pending => "Pending",
             Self::Running => "Running",
-            Self::Preempted => "Running until preempted",
+            Self::Preempted => "Preempted run",
             Self::Terminating => "Terminating",
         }
     }

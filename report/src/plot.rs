@@ -16,6 +16,19 @@ pub struct PlotFile {
     pub svg: String,
 }
 
+/// The time axis of a plot, for the script: it shows the row of the table at the pointer.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct TimeAxis {
+    /// The left end, in pixels.
+    pub(crate) left: i64,
+    /// In pixels.
+    pub(crate) length: i64,
+    /// The time at the right end, in seconds.
+    pub(crate) until_s: i64,
+    /// The distance between the rows of the table, in seconds.
+    pub(crate) interval_s: i64,
+}
+
 /// A plot.
 #[derive(Clone, Debug)]
 pub(crate) struct Plot {
@@ -28,6 +41,7 @@ pub(crate) struct Plot {
     pub(crate) height: i64,
     /// The content of the SVG element.
     pub(crate) content: Markup,
+    pub(crate) time_axis: Option<TimeAxis>,
     /// A remark under the plot.
     pub(crate) note: Option<String>,
     /// The values as a table.
@@ -37,8 +51,17 @@ pub(crate) struct Plot {
 impl Plot {
     /// Returns the figure for the page.
     pub(crate) fn figure(&self) -> Markup {
+        let axis = self.time_axis.map(|it| {
+            let TimeAxis {
+                left,
+                length,
+                until_s,
+                interval_s,
+            } = it;
+            format!("{left} {length} {until_s} {interval_s}")
+        });
         html! {
-            figure.wide[self.width > WIDE_MIN] {
+            figure.wide[self.width > WIDE_MIN] data-axis=[axis] {
                 figcaption { (self.title) }
                 div.scroll tabindex="0" role="group" aria-label=(self.title) { (self.svg()) }
                 @if let Some(note) = &self.note { p.note { (note) } }

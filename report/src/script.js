@@ -2,7 +2,7 @@
 (() => {
   const UNITS = [[86400, "d"], [3600, "h"], [60, "min"], [1, "s"]];
   const PAGE_ROWS = 50;
-  const INTERVAL_NAMES = ["pending", "running", "preempted run", "terminating"];
+  const INTERVAL_NAMES = ["Pending", "Running", "Preempted run", "Terminating"];
   const [NAME, QUEUE, PRIORITY, ARRIVAL, WAIT, FINISHED, STATE, ADMISSIONS, PREEMPTIONS, INTERVALS] = Array(10).keys();
 
   function duration(seconds) {
@@ -39,10 +39,10 @@
     const intervals = row[INTERVALS] || [];
     const parts = [];
     for (let at = 0; at + 2 < intervals.length; at += 3) {
-      parts.push(INTERVAL_NAMES[intervals[at]] + " " + duration(intervals[at + 1]) + " to " + duration(intervals[at + 2]));
+      parts.push(INTERVAL_NAMES[intervals[at]] + ": " + duration(intervals[at + 1]) + " to " + duration(intervals[at + 2]));
     }
     const limit = 6;
-    if (parts.length > limit) parts.splice(limit, parts.length, (parts.length - limit) + " more intervals");
+    if (parts.length > limit) parts.splice(limit, parts.length, "and " + (parts.length - limit) + " more");
     if (parts.length) text += " " + parts.join("; ") + ".";
     if (row[PREEMPTIONS].length) text += " Preempted by " + preemptorNames(data, row) + ".";
     return text;
@@ -61,6 +61,39 @@
 
   function compare(a, b) {
     return a < b ? -1 : a > b ? 1 : 0;
+  }
+
+  const tooltip = document.querySelector(".tooltip");
+
+  function showTooltip(event, text) {
+    tooltip.textContent = text;
+    tooltip.hidden = false;
+    tooltip.style.left = Math.max(Math.min(event.clientX + 14, innerWidth - tooltip.offsetWidth - 8), 0) + "px";
+    tooltip.style.top = Math.min(event.clientY + 16, innerHeight - tooltip.offsetHeight - 8) + "px";
+  }
+
+  function hideTooltip() {
+    tooltip.hidden = true;
+  }
+
+  /* Shows the row of the table at the pointer. */
+  function setUpPlot(figure) {
+    const [left, length, until, interval] = figure.dataset.axis.split(" ").map(Number);
+    const svg = figure.querySelector("svg");
+    const table = figure.querySelector("details table");
+    const names = [...table.tHead.rows[0].cells].map((cell) => cell.textContent);
+    svg.addEventListener("pointermove", (event) => {
+      const area = svg.getBoundingClientRect();
+      const x = (event.clientX - area.left) * svg.viewBox.baseVal.width / area.width - left;
+      const row = table.tBodies[0].rows[Math.floor(x / length * until / interval)];
+      if (x < 0 || x > length || !row) {
+        hideTooltip();
+        return;
+      }
+      const values = [...row.cells].slice(1).map((cell, at) => names[at + 1] + " " + cell.textContent);
+      showTooltip(event, "From " + row.cells[0].textContent + ", mean over " + duration(interval) + ": " + values.join("; "));
+    });
+    svg.addEventListener("pointerleave", hideTooltip);
   }
 
   function setUpTable(number, data, select) {
@@ -160,7 +193,6 @@
     const axis = box.querySelector(".axis");
     const selection = svg.querySelector(".selection");
     const detail = figure.querySelector(".detail");
-    const tooltip = document.querySelector(".tooltip");
     const victims = new Map();
     data.rows.forEach((row, victim) => row[PREEMPTIONS].forEach(([at, by]) => {
       if (!victims.has(by)) victims.set(by, []);
@@ -219,13 +251,9 @@
 
     box.addEventListener("pointermove", (event) => {
       const at = rowAt(event);
-      tooltip.hidden = at === null;
-      if (at === null) return;
-      tooltip.textContent = describe(data, data.rows[at]);
-      tooltip.style.left = Math.max(Math.min(event.clientX + 14, innerWidth - tooltip.offsetWidth - 8), 0) + "px";
-      tooltip.style.top = Math.min(event.clientY + 16, innerHeight - tooltip.offsetHeight - 8) + "px";
+      if (at === null) hideTooltip(); else showTooltip(event, describe(data, data.rows[at]));
     });
-    box.addEventListener("pointerleave", () => { tooltip.hidden = true; });
+    box.addEventListener("pointerleave", hideTooltip);
     box.addEventListener("click", (event) => {
       const at = rowAt(event);
       if (at !== null) select(at);
@@ -244,6 +272,7 @@
     };
   }
 
+  document.querySelectorAll("figure[data-axis]").forEach(setUpPlot);
   document.querySelectorAll('script[type="application/json"]').forEach((script) => {
     const number = script.id.replace("data-", "");
     const data = JSON.parse(script.textContent);

@@ -2,7 +2,7 @@
 
 use crate::amount_text::amount_text;
 use crate::legend::{LegendEntry, draw_legend};
-use crate::plot::Plot;
+use crate::plot::{Plot, TimeAxis};
 use crate::step_series::{Samples, Steps, peak};
 use crate::svg_path::{StepPath, pixels, position};
 use crate::time_text::{duration_text, time_marks};
@@ -16,7 +16,7 @@ const EXACT_TIMES_MAX: usize = 600;
 const INTERVALS: i64 = 300;
 
 /// The number of rows of the table.
-const TABLE_ROWS: i64 = 24;
+const TABLE_ROWS: i64 = 40;
 
 const LEFT: i64 = 64;
 const RIGHT: i64 = 14;
@@ -143,6 +143,7 @@ impl StackedChart<'_> {
                 }
             }
         };
+        let (table, interval_s) = self.table();
         let mean = samples.mean_over_s.filter(|it| *it > 1);
         Plot {
             kind: self.kind,
@@ -153,7 +154,13 @@ impl StackedChart<'_> {
                 .saturating_add(26),
             content,
             note: mean.map(|it| format!("Areas are means over {}.", duration_text(it))),
-            table: self.table(),
+            table,
+            time_axis: Some(TimeAxis {
+                left: LEFT,
+                length: axes.width.div_euclid(10),
+                until_s: self.until_s,
+                interval_s,
+            }),
         }
     }
 
@@ -190,14 +197,15 @@ impl StackedChart<'_> {
         areas.filter(|(_, path)| !path.is_empty()).collect()
     }
 
-    fn table(&self) -> Markup {
+    /// The values as a table, and the distance between its rows in seconds.
+    fn table(&self) -> (Markup, i64) {
         let series = self.series.iter().map(|it| (it.name.as_str(), &it.steps));
         let lines = self.lines.iter().map(|it| (it.name, &it.steps));
         let columns: Vec<(&str, &Steps)> = series.chain(lines).collect();
         let steps: Vec<&Steps> = columns.iter().map(|(_, steps)| *steps).collect();
         let samples = Samples::means(&steps, self.until_s, TABLE_ROWS);
         let length_s = samples.mean_over_s.unwrap_or(1);
-        html! {
+        let table = html! {
             table {
                 caption { "Means over " (duration_text(length_s)) }
                 thead { tr {
@@ -215,7 +223,8 @@ impl StackedChart<'_> {
                     }
                 }
             }
-        }
+        };
+        (table, length_s)
     }
 }
 

@@ -105,8 +105,9 @@ pub(crate) fn wait_plot(
         height: height.saturating_add(8),
         content: html! {
             (legend)
-            g transform={ "translate(0 " (top) ")" } { (draw_rows(&rows)) }
+            g transform={ "translate(0 " (top) ")" } { (draw_rows(&rows, &labels)) }
         },
+        time_axis: None,
         note: (omitted > 0).then(|| {
             format!("The {ROWS_MAX} groups with the most workloads; {omitted} groups are left out.")
         }),
@@ -148,6 +149,17 @@ impl Row {
             name: group.name,
         }
     }
+
+    /// A number of workloads, and its part of all.
+    fn share_text(&self, count: usize) -> String {
+        let count = number(count);
+        let part = percent_text(i128::from(count), i128::from(number(self.total)));
+        format!("{} ({part})", number_text(count))
+    }
+}
+
+fn number(count: usize) -> i64 {
+    i64::try_from(count).unwrap_or(i64::MAX)
 }
 
 fn class_name(at: usize, count: usize) -> String {
@@ -171,7 +183,7 @@ fn wait_text(wait_s: Option<i64>) -> String {
     wait_s.map_or_else(|| "–".to_owned(), duration_text)
 }
 
-fn draw_rows(rows: &[Row]) -> Markup {
+fn draw_rows(rows: &[Row], labels: &[String]) -> Markup {
     let columns = [("median", 740), ("95 %", 840), ("longest", 940)];
     let tops = (0_i64..).map(|at| at.saturating_mul(ROW_HEIGHT));
     html! {
@@ -183,7 +195,7 @@ fn draw_rows(rows: &[Row]) -> Markup {
                     @if row.name.chars().count() > NAME_CHARACTERS_MAX { title { (row.name) } }
                     (short_name(&row.name, NAME_CHARACTERS_MAX))
                 }
-                (draw_bar(row))
+                (draw_bar(row, labels))
                 @for ((_, x), wait_s) in columns.iter().zip(row.percentiles_s) {
                     text.number x=(x) y="15" { (wait_text(wait_s)) }
                 }
@@ -192,28 +204,24 @@ fn draw_rows(rows: &[Row]) -> Markup {
     }
 }
 
-fn draw_bar(row: &Row) -> Markup {
-    let total = i64::try_from(row.total).unwrap_or(i64::MAX);
+fn draw_bar(row: &Row, labels: &[String]) -> Markup {
+    let total = number(row.total);
     let mut until = 0_i64;
     let mut parts = Vec::new();
-    for (at, count) in row
-        .counts
-        .iter()
-        .enumerate()
-        .filter(|(_, count)| **count > 0)
-    {
+    let counts = row.counts.iter().zip(labels).enumerate();
+    for (at, (count, label)) in counts.filter(|(_, (count, _))| **count > 0) {
         let left = position(until, total, BAR_WIDTH * 10);
-        until = until.saturating_add(i64::try_from(*count).unwrap_or_default());
+        until = until.saturating_add(number(*count));
         let right = position(until, total, BAR_WIDTH * 10);
-        parts.push((
-            class_name(at, row.counts.len()),
-            left,
-            right.saturating_sub(left),
-        ));
+        let title = format!("{label}: {}", row.share_text(*count));
+        let class = class_name(at, row.counts.len());
+        parts.push((class, left, right.saturating_sub(left), title));
     }
     html! {
-        @for (class, left, width) in parts {
-            rect class=(class) x=(pixels(left.saturating_add(LEFT * 10))) y="3" width=(pixels(width)) height="16" {}
+        @for (class, left, width, title) in parts {
+            rect class=(class) x=(pixels(left.saturating_add(LEFT * 10))) y="3" width=(pixels(width)) height="16" {
+                title { (title) }
+            }
         }
     }
 }
@@ -230,10 +238,8 @@ fn wait_table(rows: &[Row], labels: &[String]) -> Markup {
             } }
             tbody { @for row in rows { tr {
                 th scope="row" { (row.name) }
-                td { (number_text(i64::try_from(row.total).unwrap_or(i64::MAX))) }
-                @for count in &row.counts { td {
-                    (count) " (" (percent_text(i128::try_from(*count).unwrap_or_default(), i128::try_from(row.total).unwrap_or_default())) ")"
-                } }
+                td { (number_text(number(row.total))) }
+                @for count in &row.counts { td { (row.share_text(*count)) } }
                 @for wait_s in row.percentiles_s { td { (wait_text(wait_s)) } }
             } } }
         }

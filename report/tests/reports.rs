@@ -12,6 +12,7 @@ use lockkeeper_simulate::timeline::{JobTrace, Timeline, simulate};
 use proptest::prelude::*;
 use roxmltree::{Document, ParsingOptions};
 use serde_json::{Value, json};
+use std::fmt::Write;
 
 /// Two queues in a cohort, a preemption, a workload that is never admitted, and a change of quota.
 fn trace(name: impl Fn(&str) -> String) -> JobTrace {
@@ -79,7 +80,7 @@ fn without_text(page: &str, name: &str) -> String {
     for part in parts {
         let (attributes, rest) = part.split_once('>').unwrap();
         let (_, rest) = rest.split_once(&end).unwrap();
-        out.push_str(&format!("{start}{attributes}>{end}{rest}"));
+        write!(out, "{start}{attributes}>{end}{rest}").unwrap();
     }
     out
 }
@@ -93,7 +94,7 @@ fn as_xml(page: &str) -> String {
         let mut out = parts.next().unwrap().to_owned();
         for part in parts {
             let (attributes, rest) = part.split_once('>').unwrap();
-            out.push_str(&format!("<{name} {attributes}/>{rest}"));
+            write!(out, "<{name} {attributes}/>{rest}").unwrap();
         }
         page = out;
     }

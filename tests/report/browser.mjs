@@ -31,10 +31,12 @@ async function checkAccessibility(page, file) {
   const { executionContextId } = await session.send("Page.createIsolatedWorld", { frameId: frameTree.frame.id });
   await session.send("Runtime.evaluate", { expression: axe, contextId: executionContextId });
   const expression = "axe.run({ runOnly: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice'] })" +
-    ".then((it) => JSON.stringify(it.violations.map((v) => [v.id, v.help, v.nodes.length, v.nodes[0].html.slice(0, 300), v.nodes[0].failureSummary])))";
+    ".then((it) => JSON.stringify([it.passes.length, ...it.violations.map((v) => [v.id, v.help, v.nodes.length, v.nodes[0].html.slice(0, 300), v.nodes[0].failureSummary])]))";
   const { result, exceptionDetails } = await session.send("Runtime.evaluate", { expression, contextId: executionContextId, awaitPromise: true });
   assert.equal(exceptionDetails, undefined, `${file}: axe failed`);
-  assert.deepEqual(JSON.parse(result.value), [], `${file}: not accessible`);
+  const [passes, ...violations] = JSON.parse(result.value);
+  assert.deepEqual(violations, [], `${file}: not accessible`);
+  assert.ok(passes > 20, `${file}: axe found only ${passes} rules to check`);
   await session.detach();
 }
 
@@ -62,8 +64,8 @@ async function checkTable(page) {
   await page.getByLabel("Name contains").fill("JOB-12");
   assert.deepEqual(await names(page), Array.from({ length: 10 }, (_, at) => `job-12${at}`));
   await page.getByLabel("Name contains").fill("");
-  await page.getByLabel("ClusterQueue", { exact: true }).selectOption({ label: "serving" });
-  assert.deepEqual([...new Set(await column(2))], ["serving"]);
+  await page.getByLabel("ClusterQueue", { exact: true }).selectOption({ label: "vision" });
+  assert.deepEqual([...new Set(await column(2))], ["vision"]);
   await page.getByLabel("State", { exact: true }).selectOption("preempted");
   assert.ok((await column(9)).every((it) => Number(it) > 0));
   await page.getByLabel("Name contains").fill("no such workload");
@@ -95,6 +97,15 @@ async function checkGantt(page) {
   assert.ok((await tooltip.textContent()).startsWith(`${name}: `), "the tooltip has the workload under the pointer");
   await page.mouse.move(2, 2);
   assert.ok(!(await tooltip.isVisible()));
+}
+
+async function checkPlot(page) {
+  const plot = page.locator("figure[data-axis] svg").first();
+  await plot.scrollIntoViewIfNeeded();
+  const box = await plot.boundingBox();
+  await page.mouse.move(box.x + box.width / 2, box.y + box.height / 2);
+  assert.match(await page.locator(".tooltip").textContent(), /^From .*, mean over .*: research [\d.]+; production [\d.]+; nominal quota [\d.]+$/);
+  await page.mouse.move(2, 2);
 }
 
 /** The longest task in milliseconds while a user scrolls, sorts and filters. Printed, not required: the machine may be busy. */
@@ -148,6 +159,7 @@ try {
       if (file === "small.html") {
         await checkTable(page);
         await checkGantt(page);
+        await checkPlot(page);
         await checkAccessibility(page, `${file} after use, ${colorScheme}`);
       }
       await page.screenshot({ path: join(folder, `${file}-${colorScheme}.png`), fullPage: true });

@@ -1,7 +1,8 @@
-// Prints a trace with a number of jobs: node trace.mjs JOBS [hostile]. The same number gives the same trace.
-// With `hostile`, all names contain markup.
+// Prints a trace with a number of jobs: node trace.mjs JOBS [GAP_SECONDS [hostile]]. The same arguments give the same trace.
+// The gap is the mean time between arrivals. With `hostile`, all names contain markup.
 const jobs = Number(process.argv[2] ?? 500);
-const isHostile = process.argv[3] === "hostile";
+const isHostile = process.argv[4] === "hostile";
+const gapSeconds = Number(process.argv[3] ?? 270);
 
 let state = 12345;
 /** A number below a limit, from a linear congruential generator. */
@@ -37,8 +38,8 @@ const queues = [
 const list = [];
 let arrival = 0;
 for (let at = 0; at < jobs; at += 1) {
-  // A daily cycle: twice as many arrivals in one half of the day.
-  arrival += below(Math.floor(arrival / 43200) % 2 === 0 ? 360 : 1080);
+  // A daily cycle: three times as many arrivals in one half of the day.
+  arrival += below(Math.floor(arrival / 43200) % 2 === 0 ? gapSeconds * 4 / 3 : gapSeconds * 4);
   const target = queues[[0, 0, 0, 1, 1, 2, 2, 3][below(8)]];
   const gpus = [1, 1, 1, 2, 2, 4, 8, 8, 16][below(9)];
   list.push({

@@ -17,6 +17,7 @@ mod legend;
 mod markup_text;
 mod page;
 mod plot;
+mod plot_set;
 mod quota_steps;
 mod quota_tree;
 mod quota_usage;

@@ -35,7 +35,7 @@ pub(crate) fn page(
                 a.skip href="#main" { "Skip to content" }
                 header {
                     h1 { (title) }
-                    p { (number_text(workloads)) " workloads, with the decisions of Kueue in virtual time. Times count from the start of the trace." }
+                    p { (number_text(workloads)) " workloads" @if simulations.len() > 1 { " in total" } ", with the decisions of Kueue in virtual time. Times count from the start of the trace." }
                     (navigation(simulations))
                 }
                 main id="main" {

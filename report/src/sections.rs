@@ -50,7 +50,8 @@ pub(crate) fn simulation_section(
                     "The trace has more than " (number_text(i64::try_from(WORKLOADS_MAX).unwrap_or(i64::MAX)))
                     " workloads: in place of the Gantt chart, the report has the numbers of workloads by state for each ClusterQueue."
                 }
-                (grid(&plots.queue_states))
+                (grid(&plots.queue_states.plots))
+                (omitted_note(plots.queue_states.omitted, "ClusterQueues"))
             }
             h3 id=(id("waits")) { "Wait times" }
             p { "The wait of a workload is the time from its arrival to its first admission." }
@@ -70,7 +71,7 @@ fn grid(plots: &[Plot]) -> Markup {
 fn omitted_note(omitted: usize, kind: &str) -> Markup {
     html! {
         @if omitted > 0 {
-            p.note { (omitted) " more plots of " (kind) " are left out; the table above has their use." }
+            p.note { (omitted) " more plots of " (kind) " are left out: those with the least use." }
         }
     }
 }

@@ -1,11 +1,12 @@
 //! The plots of one simulation.
 
 use crate::plot::Plot;
+use crate::plot_set::PlotSet;
 use crate::quota_usage::QuotaUsage;
 use crate::simulation::Simulation;
 use crate::stacked_chart::{ChartSize, StackedChart};
 use crate::state_plot::state_chart;
-use crate::usage_plots::{QUEUE_PLOTS_MAX, UsagePlots, cohort_plots, queue_plots};
+use crate::usage_plots::{QUEUE_PLOTS_MAX, cohort_plots, queue_plots};
 use crate::wait_plot::{WaitGroup, wait_plot};
 use crate::workload_states::WorkloadHistory;
 use std::cmp::Reverse;
@@ -14,11 +15,11 @@ use std::collections::BTreeMap;
 /// The plots of one simulation, except the Gantt chart.
 #[derive(Clone, Debug)]
 pub(crate) struct SimulationPlots {
-    pub(crate) cohorts: UsagePlots,
-    pub(crate) queues: UsagePlots,
+    pub(crate) cohorts: PlotSet,
+    pub(crate) queues: PlotSet,
     pub(crate) states: Plot,
     /// By ClusterQueue, in place of a Gantt chart.
-    pub(crate) queue_states: Vec<Plot>,
+    pub(crate) queue_states: PlotSet,
     pub(crate) waits_by_queue: Plot,
     pub(crate) waits_by_priority: Plot,
 }
@@ -31,7 +32,7 @@ impl SimulationPlots {
         wait_bounds_s: &[i64],
     ) -> Self {
         let queue_states = if simulation.is_detailed() {
-            Vec::new()
+            PlotSet::default()
         } else {
             queue_state_plots(simulation, histories)
         };
@@ -58,20 +59,23 @@ impl SimulationPlots {
     /// Returns all plots.
     pub(crate) fn all(&self) -> impl Iterator<Item = &Plot> {
         let usage = self.cohorts.plots.iter().chain(&self.queues.plots);
-        let states = std::iter::once(&self.states).chain(&self.queue_states);
+        let states = std::iter::once(&self.states).chain(&self.queue_states.plots);
         let waits = [&self.waits_by_queue, &self.waits_by_priority];
         usage.chain(states).chain(waits)
     }
 }
 
 /// The plots of all ClusterQueues with workloads, with the same value axis.
-fn queue_state_plots(simulation: &Simulation<'_>, histories: &[WorkloadHistory]) -> Vec<Plot> {
+fn queue_state_plots(simulation: &Simulation<'_>, histories: &[WorkloadHistory]) -> PlotSet {
     let queues = simulation.trace.cluster_queues.iter();
     let charts =
         queues.map(|it| state_chart(simulation, histories, Some(&it.name), ChartSize::Half));
-    let charts = charts.filter(|it| !it.series.is_empty());
-    let charts: Vec<StackedChart<'_>> = charts.take(QUEUE_PLOTS_MAX).collect();
-    charts.iter().map(StackedChart::plot).collect()
+    let mut charts: Vec<StackedChart<'_>> = charts.filter(|it| !it.series.is_empty()).collect();
+    let peak = charts.iter().map(StackedChart::peak).max();
+    for chart in &mut charts {
+        chart.least_peak = peak.unwrap_or_default();
+    }
+    PlotSet::new(charts, QUEUE_PLOTS_MAX)
 }
 
 fn groups_by_queue(simulation: &Simulation<'_>, histories: &[WorkloadHistory]) -> Vec<WaitGroup> {

@@ -1,6 +1,6 @@
 //! Plots of quota and use over time.
 
-use crate::plot::Plot;
+use crate::plot_set::PlotSet;
 use crate::quota_steps::queue_quota;
 use crate::quota_usage::QuotaUsage;
 use crate::simulation::Simulation;
@@ -15,20 +15,13 @@ const SERIES_MAX: usize = 8;
 pub(crate) const QUEUE_PLOTS_MAX: usize = 48;
 
 /// The most plots of cohorts.
-pub(crate) const COHORT_PLOTS_MAX: usize = 24;
+const COHORT_PLOTS_MAX: usize = 24;
 
 /// A limit is drawn if it is at most this many times the quota and the use; otherwise it would make them invisible.
 const LIMIT_FACTOR_MAX: i64 = 3;
 
-/// The plots, and the number of those that are left out.
-#[derive(Clone, Debug)]
-pub(crate) struct UsagePlots {
-    pub(crate) plots: Vec<Plot>,
-    pub(crate) omitted: usize,
-}
-
 /// Returns a plot for each cohort and resource, stacked by its children. Those without quota and use are left out.
-pub(crate) fn cohort_plots(simulation: &Simulation<'_>, usage: &QuotaUsage<'_>) -> UsagePlots {
+pub(crate) fn cohort_plots(simulation: &Simulation<'_>, usage: &QuotaUsage<'_>) -> PlotSet {
     let until_s = simulation.until_s();
     let nodes = usage.tree.nodes.iter().enumerate();
     let cohorts = nodes.filter(|(_, it)| it.queue.is_none());
@@ -60,11 +53,11 @@ pub(crate) fn cohort_plots(simulation: &Simulation<'_>, usage: &QuotaUsage<'_>) 
             });
         }
     }
-    limited(&charts, COHORT_PLOTS_MAX)
+    PlotSet::new(charts, COHORT_PLOTS_MAX)
 }
 
-/// Returns a plot for each ClusterQueue and resource, stacked by flavor: those with the most use.
-pub(crate) fn queue_plots(simulation: &Simulation<'_>, usage: &QuotaUsage<'_>) -> UsagePlots {
+/// Returns a plot for each ClusterQueue and resource, stacked by flavor. Those without quota and use are left out.
+pub(crate) fn queue_plots(simulation: &Simulation<'_>, usage: &QuotaUsage<'_>) -> PlotSet {
     let until_s = simulation.until_s();
     let mut charts = Vec::new();
     for (at, queue) in simulation.trace.cluster_queues.iter().enumerate() {
@@ -107,18 +100,7 @@ pub(crate) fn queue_plots(simulation: &Simulation<'_>, usage: &QuotaUsage<'_>) -
             });
         }
     }
-    limited(&charts, QUEUE_PLOTS_MAX)
-}
-
-fn limited(charts: &[StackedChart<'_>], plots_max: usize) -> UsagePlots {
-    UsagePlots {
-        plots: charts
-            .iter()
-            .take(plots_max)
-            .map(StackedChart::plot)
-            .collect(),
-        omitted: charts.len().saturating_sub(plots_max),
-    }
+    PlotSet::new(charts, QUEUE_PLOTS_MAX)
 }
 
 fn nominal_line(steps: Steps) -> Line {

@@ -239,6 +239,35 @@ fn many_workloads_are_aggregated() {
     assert!(page.contains("The table has the 10000 workloads with the longest waits, of 10001."));
 }
 
+/// 60 ClusterQueues: the plots of the 48 with the most use in proportion to their quota.
+#[test]
+fn plots_are_limited_to_those_with_most_use() {
+    let queues = (0..60).map(|at| {
+        json!({"name": format!("q{at}"), "resourceGroups": [{"resources": ["cpu"], "flavors": [
+            {"name": "f", "quotas": [{"resource": "cpu", "nominal": 10_000}]},
+        ]}]})
+    });
+    let jobs = (0..60).map(|at| {
+        json!({
+            "name": format!("j{at}"), "clusterQueue": format!("q{at}"), "arrival": 0, "runSeconds": 10,
+            "podSets": [{"requests": {"cpu": 100 * (at + 1)}}],
+        })
+    });
+    let (queues, jobs): (Vec<Value>, Vec<Value>) = (queues.collect(), jobs.collect());
+    let value = json!({"clusterQueues": queues, "jobs": jobs});
+    let page = report_of(&serde_json::from_value(value).unwrap());
+    check_page(&page);
+    let has_plot = |at: u32| {
+        page.contains(&format!(
+            "<figcaption>cpu of ClusterQueue q{at}, by flavor<"
+        ))
+    };
+    let shown: Vec<u32> = (0..60).filter(|at| has_plot(*at)).collect();
+    assert_eq!(shown, (12..60).collect::<Vec<u32>>());
+    assert!(page.contains("12 more plots of ClusterQueues are left out"));
+    assert!(page.contains("The 40 groups with the most workloads; 20 groups are left out."));
+}
+
 #[test]
 fn empty_traces_have_a_report() {
     for value in [

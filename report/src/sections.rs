@@ -47,7 +47,7 @@ pub(crate) fn simulation_section(
                 (gantt_figure(simulation, layout, &histories, number))
             } @else {
                 p.note {
-                    "The trace has more than " (number_text(i64::try_from(WORKLOADS_MAX).unwrap_or(i64::MAX)))
+                    "The trace has more than " (count_text(WORKLOADS_MAX))
                     " workloads: in place of the Gantt chart, the report has the numbers of workloads by state for each ClusterQueue."
                 }
                 (grid(&plots.queue_states.plots))
@@ -76,6 +76,10 @@ fn omitted_note(omitted: usize, kind: &str) -> Markup {
     }
 }
 
+fn count_text(count: usize) -> String {
+    number_text(i64::try_from(count).unwrap_or(i64::MAX))
+}
+
 fn summary(simulation: &Simulation<'_>) -> Markup {
     let timeline = simulation.timeline;
     let stats = &timeline.stats;
@@ -86,11 +90,18 @@ fn summary(simulation: &Simulation<'_>) -> Markup {
     let rows = [
         ("Outcome", outcome_text(timeline.outcome).to_owned()),
         ("Makespan", duration_text(timeline.makespan_s)),
-        ("Finished", format!("{} of {}", stats.finished, stats.jobs)),
-        ("Never admitted", stats.never_admitted.to_string()),
+        (
+            "Finished",
+            format!(
+                "{} of {}",
+                count_text(stats.finished),
+                count_text(stats.jobs)
+            ),
+        ),
+        ("Never admitted", count_text(stats.never_admitted)),
         ("Median wait", duration_text(stats.wait.p50)),
         ("95 % wait", duration_text(stats.wait.p95)),
-        ("Preemptions", stats.preemptions.to_string()),
+        ("Preemptions", count_text(stats.preemptions)),
         ("Lost by preemption", duration_text(stats.lost_seconds)),
     ];
     html! {

@@ -88,3 +88,54 @@ fn changed_steps(values: impl Iterator<Item = (i64, i64)>) -> Steps {
     }
     steps
 }
+
+#[cfg(test)]
+mod tests {
+    use super::{QueueQuota, cohort_quota, queue_quota};
+    use lockkeeper_simulate::timeline::JobTrace;
+    use serde_json::{Value, json};
+
+    fn groups(quotas: &[Value]) -> Value {
+        let flavors = quotas.iter().enumerate().map(|(at, quota)| {
+            let mut quota = quota.clone();
+            quota["resource"] = json!("gpu");
+            json!({"name": format!("f{at}"), "quotas": [quota]})
+        });
+        json!([{"resources": ["gpu"], "flavors": flavors.collect::<Vec<_>>()}])
+    }
+
+    fn trace(cohort: Option<&str>) -> JobTrace {
+        let limited = json!({"nominal": 4, "borrowingLimit": 2, "lendingLimit": 1});
+        let other = json!({"nominal": 8, "borrowingLimit": 3});
+        serde_json::from_value(json!({
+            "cohorts": [{"name": "all", "quotas": [{"flavor": "f0", "resource": "gpu", "nominal": 5}]}],
+            "clusterQueues": [{
+                "name": "a", "cohort": cohort, "resourceGroups": groups(&[limited.clone(), other.clone()]),
+            }],
+            "jobs": [],
+            "changes": [
+                {"at": 10, "clusterQueue": "a", "resourceGroups": groups(&[limited.clone(), other])},
+                {"at": 20, "clusterQueue": "a", "resourceGroups": groups(&[])},
+                {"at": 20, "clusterQueue": "a", "resourceGroups": groups(&[limited])},
+            ],
+        }))
+        .unwrap()
+    }
+
+    #[test]
+    fn quotas_of_all_flavors_change_over_time() {
+        let quota = queue_quota(&trace(Some("all")), 0, "gpu");
+        assert_eq!(quota.nominal, [(0, 12), (20, 4)]);
+        assert_eq!(quota.limit, Some(vec![(0, 17), (20, 6)]));
+        // A flavor without a lending limit is lent.
+        assert_eq!(quota.reserved, Some(vec![(0, 3)]));
+        assert_eq!(cohort_quota(&trace(None), "all", "gpu"), [(0, 5)]);
+    }
+
+    #[test]
+    fn queue_without_cohort_has_no_limit() {
+        let quota = queue_quota(&trace(None), 0, "gpu");
+        assert_eq!((quota.limit, quota.reserved), (None, None));
+        assert_eq!(queue_quota(&trace(None), 9, "gpu"), QueueQuota::default());
+    }
+}

@@ -108,3 +108,40 @@ impl<'a> TreeBuilder<'a, '_> {
         }));
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::QuotaTree;
+    use lockkeeper_simulate::timeline::JobTrace;
+    use serde_json::json;
+
+    #[test]
+    fn tree_has_undeclared_cohorts_and_queues_without_cohort() {
+        let trace: JobTrace = serde_json::from_value(json!({
+            "cohorts": [{"name": "team", "parent": "all"}],
+            "clusterQueues": [
+                {"name": "alone", "resourceGroups": []},
+                {"name": "a", "cohort": "team", "resourceGroups": []},
+                {"name": "b", "cohort": "all", "resourceGroups": []},
+                {"name": "c", "cohort": "other", "resourceGroups": []},
+            ],
+            "jobs": [],
+        }))
+        .unwrap();
+        let tree = QuotaTree::new(&trace);
+        let nodes = tree.nodes.iter().map(|it| (it.name, it.queue, it.depth));
+        let expected = [
+            ("all", None, 0),
+            ("b", Some(2), 1),
+            ("team", None, 1),
+            ("a", Some(1), 2),
+            ("other", None, 0),
+            ("c", Some(3), 1),
+            ("alone", Some(0), 0),
+        ];
+        assert_eq!(nodes.collect::<Vec<_>>(), expected);
+        assert_eq!(tree.subtree(0).len(), 4);
+        assert_eq!(tree.children(0).collect::<Vec<_>>(), [1, 2]);
+        assert_eq!(tree.children(6).count(), 0);
+    }
+}

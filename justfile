@@ -23,6 +23,10 @@ drills requests="2000":
 control-drills seconds="600" workloads="10000":
     LOCKKEEPER_DRILL_SECONDS={{seconds}} LOCKKEEPER_FLOOD_WORKLOADS={{workloads}} cargo test --locked --package lockkeeper --test e2e -- "control: faults"
 
+# Test reports of simulations in Chromium: errors, accessibility, sorting; screenshots are in target/report
+report-browser folder="target/report":
+    tests/report/run {{folder}}
+
 fmt:
     cargo fmt --all
 
@@ -84,7 +88,7 @@ mutants-services *flags:
     tests/mutants "$@"
 
 # Long versions of the CI checks; takes hours. Each drill sends at least 100,000 requests: 50,000 in each of its steps
-nightly: (fuzz "3600") (drills "50000") (control-drills "600") image playground
+nightly: (fuzz "3600") (drills "50000") (control-drills "600") image playground report-browser
     LOCKKEEPER_CASES=5000 cargo test --locked --package lockkeeper-crdgen --test agreement
     LOCKKEEPER_DRY_RUNS=400 cargo test --locked --workspace --test e2e -- "schemas and admission policies agree with the rules"
     LOCKKEEPER_RANDOM_SEED="$(date +%y%m%d)0000" LOCKKEEPER_RANDOM_DEFINITIONS=1500 cargo test --locked --workspace --test e2e -- "random definitions"

@@ -38,6 +38,10 @@ const ALLOWED_DEPENDENCIES: &[(&str, &[&str])] = &[
         ],
     ),
     (
+        "lockkeeper-report",
+        &["lockkeeper-scenario", "lockkeeper-simulate"],
+    ),
+    (
         "lockkeeper-explain",
         &[
             "lockkeeper-api",
@@ -140,6 +144,7 @@ const ALLOWED_DEPENDENCIES: &[(&str, &[&str])] = &[
             "lockkeeper-kube-support",
             "lockkeeper-policies",
             "lockkeeper-preemption",
+            "lockkeeper-report",
             "lockkeeper-simulate",
             "lockkeeper-cluster-state",
             "lockkeeper-scenario",
@@ -158,6 +163,7 @@ const PURE_CRATES: &[&str] = &[
     "lockkeeper-policies",
     "lockkeeper-preemption",
     "lockkeeper-simulate",
+    "lockkeeper-report",
     "lockkeeper-cluster-state",
     "lockkeeper-scenario",
     "lockkeeper-explain",

@@ -10,6 +10,7 @@ mod diff;
 mod doctor;
 mod dump;
 mod explain;
+mod file_replacement;
 mod kubeconfig;
 mod logging;
 mod manifest_text;

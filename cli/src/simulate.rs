@@ -1,6 +1,7 @@
 //! `lockkeeper simulate`.
 
 use crate::Failure;
+use crate::file_replacement::write_file;
 use crate::report_format::to_pretty_json;
 use crate::standard_output::print;
 use anyhow::{Context, Error, anyhow};
@@ -8,11 +9,15 @@ use clap::{Args, ValueEnum};
 use lockkeeper_api::field_path::FieldPath;
 use lockkeeper_check::ParsedSource;
 use lockkeeper_crdgen::manifests::{TextError, read_file, read_text};
+use lockkeeper_report::{SIMULATIONS_MAX, Simulation, plot_files, render};
 use lockkeeper_simulate::timeline::{
     JobTrace, Timeline, TraceConfig, event_loop, simulate, utilization, write_summary,
 };
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
+use std::borrow::Cow;
+use std::fmt;
+use std::fs;
 use std::io::stdin;
 use std::path::{Path, PathBuf};
 
@@ -30,9 +35,17 @@ pub(crate) struct Arguments {
     /// Output format
     #[arg(short, long, value_name = "FORMAT", default_value = "human")]
     output: Output,
+
+    /// Write a report with plots as one HTML file; `-` is stdout
+    #[arg(long, value_name = "FILE")]
+    report: Option<PathBuf>,
+
+    /// Write each plot of the report as an SVG file into a folder
+    #[arg(long, value_name = "FOLDER")]
+    plots: Option<PathBuf>,
 }
 
-#[derive(Clone, Copy, Debug, ValueEnum)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Output {
     Human,
     Json,
@@ -47,13 +60,49 @@ struct Located<T> {
     text: String,
 }
 
-/// Simulates the traces with each configuration, and prints the results.
-pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
-    let text = run_all(arguments).map_err(Failure::Usage)?;
-    Ok(print(text)?)
+/// A simulated trace.
+struct Simulated<'a> {
+    id: &'a str,
+    /// The file of the configuration.
+    config: Option<&'a str>,
+    /// With the configuration.
+    trace: Cow<'a, JobTrace>,
+    timeline: Timeline,
 }
 
-fn run_all(arguments: &Arguments) -> Result<String, Error> {
+/// Simulates the traces with each configuration, writes the report, and prints the results. A mistake in any file
+/// prevents all output.
+pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
+    let is_report_printed = arguments.report.as_deref().is_some_and(is_standard);
+    if is_report_printed && arguments.output == Output::Json {
+        let message =
+            "--report - and --output json both write to stdout; give a file for the report";
+        return Err(Failure::Usage(anyhow!(message)));
+    }
+    let (traces, configs) = read_all(arguments).map_err(Failure::Usage)?;
+    let simulated = simulate_all(&traces, &configs).map_err(Failure::Usage)?;
+    if let Some(folder) = &arguments.plots {
+        write_plots(folder, &simulated)?;
+    }
+    if let Some(path) = &arguments.report {
+        let report = render(&simulations(&simulated));
+        if is_report_printed {
+            return Ok(print(report)?);
+        }
+        write_file(path, &report)
+            .with_context(|| format!("cannot write the report {}", path.display()))?;
+    }
+    Ok(print(result_text(arguments.output, &simulated)?)?)
+}
+
+fn is_standard(path: &Path) -> bool {
+    path.as_os_str() == "-"
+}
+
+type TracesAndConfigs = (Vec<Located<JobTrace>>, Vec<Located<TraceConfig>>);
+
+/// Reads the traces and the configurations, and checks their number if there is a report.
+fn read_all(arguments: &Arguments) -> Result<TracesAndConfigs, Error> {
     let mut configs = Vec::new();
     for path in &arguments.configs {
         let mut found: Vec<Located<TraceConfig>> = read_objects(path)?;
@@ -62,83 +111,121 @@ fn run_all(arguments: &Arguments) -> Result<String, Error> {
             _ => return Err(anyhow!("{}: expected one object", path.display())),
         }
     }
-    let mut text = String::new();
-    let mut results = Vec::new();
+    let mut traces = Vec::new();
     for path in &arguments.traces {
-        for trace in read_objects::<JobTrace>(path)? {
-            if configs.is_empty() {
-                let timeline = simulate(&trace.value).map_err(|e| locate(&trace, &e))?;
-                add_result(
-                    &mut text,
-                    &mut results,
-                    &trace,
-                    None,
-                    (&trace.value, timeline),
-                )?;
-            }
-            for config in &configs {
-                let changed = config.value.applied_to(&trace.value);
-                // The mistake may be in either file, and is in the second if the trace alone is valid.
-                let timeline = simulate(&changed)
-                    .map_err(|error| anyhow!("{} with {}: {error}", trace.file, config.file))?;
-                let config = Some(config.file.as_str());
-                add_result(
-                    &mut text,
-                    &mut results,
-                    &trace,
-                    config,
-                    (&changed, timeline),
-                )?;
-            }
+        traces.extend(read_objects::<JobTrace>(path)?);
+    }
+    let count = traces.len().saturating_mul(configs.len().max(1));
+    if (arguments.report.is_some() || arguments.plots.is_some()) && count > SIMULATIONS_MAX {
+        return Err(anyhow!(
+            "a report has at most {SIMULATIONS_MAX} simulations, found {count} (traces times configurations); give fewer files"
+        ));
+    }
+    Ok((traces, configs))
+}
+
+fn simulate_all<'a>(
+    traces: &'a [Located<JobTrace>],
+    configs: &'a [Located<TraceConfig>],
+) -> Result<Vec<Simulated<'a>>, Error> {
+    let mut simulated = Vec::new();
+    for trace in traces {
+        let id = if trace.value.id.is_empty() {
+            &trace.file
+        } else {
+            &trace.value.id
+        };
+        if configs.is_empty() {
+            let timeline = simulate(&trace.value).map_err(|error| locate(trace, &error))?;
+            simulated.push(Simulated {
+                id,
+                config: None,
+                trace: Cow::Borrowed(&trace.value),
+                timeline,
+            });
+        }
+        for config in configs {
+            let changed = config.value.applied_to(&trace.value);
+            // The mistake may be in either file, and is in the second if the trace alone is valid.
+            let timeline = simulate(&changed)
+                .map_err(|error| anyhow!("{} with {}: {error}", trace.file, config.file))?;
+            simulated.push(Simulated {
+                id,
+                config: Some(&config.file),
+                trace: Cow::Owned(changed),
+                timeline,
+            });
         }
     }
-    match arguments.output {
-        Output::Human => Ok(text),
-        Output::Json => to_pretty_json(&json!({"simulations": results})),
+    Ok(simulated)
+}
+
+fn simulations<'a>(simulated: &'a [Simulated<'_>]) -> Vec<Simulation<'a>> {
+    let simulations = simulated.iter().map(|it| Simulation {
+        id: it.id,
+        config: it.config,
+        trace: &it.trace,
+        timeline: &it.timeline,
+    });
+    simulations.collect()
+}
+
+fn write_plots(folder: &Path, simulated: &[Simulated<'_>]) -> Result<(), Error> {
+    fs::create_dir_all(folder)
+        .with_context(|| format!("cannot create the folder {}", folder.display()))?;
+    for plot in plot_files(&simulations(simulated)) {
+        let path = folder.join(&plot.name);
+        write_file(&path, &plot.svg)
+            .with_context(|| format!("cannot write the plot {}", path.display()))?;
+    }
+    Ok(())
+}
+
+fn result_text(output: Output, simulated: &[Simulated<'_>]) -> Result<String, Error> {
+    match output {
+        Output::Human => {
+            let summaries = simulated.iter().map(summary);
+            let summaries: Result<Vec<String>, _> = summaries.collect();
+            Ok(summaries?.join("\n"))
+        }
+        Output::Json => {
+            let results = simulated.iter().map(result_json);
+            let results: Result<Vec<Value>, _> = results.collect();
+            to_pretty_json(&json!({"simulations": results?}))
+        }
     }
 }
 
-/// Adds the summary and the JSON of one simulation.
-fn add_result(
-    text: &mut String,
-    results: &mut Vec<Value>,
-    trace: &Located<JobTrace>,
-    config: Option<&str>,
-    (simulated, timeline): (&JobTrace, Timeline),
-) -> Result<(), Error> {
-    let id = if trace.value.id.is_empty() {
-        &trace.file
-    } else {
-        &trace.value.id
-    };
-    if !text.is_empty() {
-        text.push('\n');
-    }
-    text.push_str(id);
-    if let Some(config) = config {
+fn summary(simulated: &Simulated<'_>) -> Result<String, fmt::Error> {
+    let mut text = simulated.id.to_owned();
+    if let Some(config) = simulated.config {
         text.push_str(", ");
         text.push_str(config);
     }
     text.push('\n');
-    write_summary(text, simulated, &timeline)?;
-    let mut result = serde_json::to_value(&timeline)?;
+    write_summary(&mut text, &simulated.trace, &simulated.timeline)?;
+    Ok(text)
+}
+
+fn result_json(simulated: &Simulated<'_>) -> Result<Value, serde_json::Error> {
+    let timeline = &simulated.timeline;
+    let mut result = serde_json::to_value(timeline)?;
     if let Some(rows) = result.get_mut("usage").and_then(Value::as_array_mut) {
         for (row, usage) in rows.iter_mut().zip(&timeline.usage) {
             if let Some(row) = row.as_object_mut() {
-                let part = utilization(simulated, &timeline, usage);
+                let part = utilization(&simulated.trace, timeline, usage);
                 row.insert("utilization".to_owned(), json!(part));
             }
         }
     }
     if let Some(result) = result.as_object_mut() {
-        result.insert("id".to_owned(), json!(id));
-        result.insert("config".to_owned(), json!(config));
+        result.insert("id".to_owned(), json!(simulated.id));
+        result.insert("config".to_owned(), json!(simulated.config));
         // The last events of a livelock are those that repeat.
-        let repeated = event_loop(&timeline).len();
+        let repeated = event_loop(timeline).len();
         result.insert("repeatedEvents".to_owned(), json!(repeated));
     }
-    results.push(result);
-    Ok(())
+    Ok(result)
 }
 
 /// Reads the objects of a file: one per line if each line begins with a brace, else one.
@@ -158,7 +245,7 @@ fn read_objects<T: DeserializeOwned>(path: &Path) -> Result<Vec<Located<T>>, Err
 }
 
 fn read(path: &Path) -> Result<String, TextError> {
-    if path.as_os_str() == "-" {
+    if is_standard(path) {
         read_text(stdin().lock())
     } else {
         read_file(path)

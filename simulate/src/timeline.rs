@@ -41,6 +41,7 @@ mod stats;
 mod summary;
 mod trace_config;
 mod trace_error;
+mod usage_history;
 mod usage_record;
 mod utilization;
 mod validate;
@@ -55,4 +56,5 @@ pub use result::{
 pub use summary::write_summary;
 pub use trace_config::TraceConfig;
 pub use trace_error::TraceError;
+pub use usage_history::{UsageHistory, usage_history};
 pub use utilization::utilization;

@@ -2,15 +2,13 @@
 
 use super::inputs::Input;
 use crate::Failure;
+use crate::file_replacement::write_file;
 use anyhow::{Context, Error};
 use lockkeeper_api::field_path::FieldPath;
 use lockkeeper_check::report::pluralize;
 use lockkeeper_check::{FixedFile, Fixer, worker_pool};
 use similar::TextDiff;
-use std::fs;
 use std::io::{Write, stderr};
-use std::path::Path;
-use std::process;
 
 /// Unchanged lines around a change in a diff.
 const CONTEXT_LINES: usize = 3;
@@ -33,7 +31,7 @@ pub(super) fn write_fixes(fixer: &Fixer, inputs: &mut [Input]) -> Result<FixSumm
             corrected = Some(fixed.after);
             Ok(())
         }
-        Some(path) => replace_file(path, &fixed.after)
+        Some(path) => write_file(path, &fixed.after)
             .with_context(|| format!("cannot write {}", path.display())),
     })?;
     if let Some(text) = corrected
@@ -125,55 +123,5 @@ fn warn_skipped_defaults(input: &Input, skipped: &[FieldPath]) {
             "{}: {fields} not added, such as {first}: anchors, tags or empty fields prevent a safe edit; add it by hand",
             input.name
         );
-    }
-}
-
-/// Replaces a file atomically: writes a temporary file in the same folder, then renames it.
-fn replace_file(path: &Path, text: &str) -> Result<(), Error> {
-    // A rename onto a symbolic link would replace the link, not its target.
-    let path = fs::canonicalize(path)?;
-    let name = path.file_name().unwrap_or_default().to_string_lossy();
-    let beside = path.with_file_name(format!(".{name}.{}.tmp", process::id()));
-    let done = write_and_rename(&path, &beside, text);
-    if done.is_err() {
-        // The write error is returned, not an error of the cleanup.
-        let _ = fs::remove_file(&beside);
-    }
-    done
-}
-
-fn write_and_rename(path: &Path, beside: &Path, text: &str) -> Result<(), Error> {
-    // Fails if the file exists, such as a link of another user in a shared folder.
-    let mut file = fs::File::create_new(beside)?;
-    file.set_permissions(fs::metadata(path)?.permissions())?;
-    file.write_all(text.as_bytes())?;
-    // Before the rename: after a crash the file has either text, and is never empty.
-    file.sync_all()?;
-    Ok(fs::rename(beside, path)?)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::replace_file;
-    use std::fs;
-    use std::os::unix::fs::{PermissionsExt, symlink};
-    use tempfile::TempDir;
-
-    #[test]
-    fn replace_file_is_atomic_and_keeps_permissions() {
-        let folder = TempDir::new().unwrap();
-        let (file, link) = (folder.path().join("a.yaml"), folder.path().join("b.yaml"));
-        fs::write(&file, "old").unwrap();
-        fs::set_permissions(&file, fs::Permissions::from_mode(0o640)).unwrap();
-        symlink(&file, &link).unwrap();
-        replace_file(&link, "new").unwrap();
-        assert_eq!(fs::read_to_string(&file).unwrap(), "new");
-        assert_eq!(
-            fs::metadata(&file).unwrap().permissions().mode() & 0o777,
-            0o640
-        );
-        assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
-        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 2);
-        assert!(replace_file(&folder.path().join("none"), "new").is_err());
     }
 }

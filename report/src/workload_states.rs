@@ -1,0 +1,196 @@
+//! The states of workloads over time.
+
+use crate::simulation::Simulation;
+use lockkeeper_simulate::timeline::{Run, RunEnd};
+
+/// The state of a workload during an interval.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum IntervalState {
+    /// Without quota.
+    Pending,
+    /// Running, until the workload finishes or the simulation ends.
+    Running,
+    /// A run that ends with a preemption.
+    Preempted,
+    /// Preempted, with quota during the grace period.
+    Terminating,
+}
+
+impl IntervalState {
+    /// All states, in the order of [`Self::index`].
+    pub(crate) const ALL: [Self; 4] = [
+        Self::Pending,
+        Self::Running,
+        Self::Preempted,
+        Self::Terminating,
+    ];
+
+    /// The class of the style sheet.
+    pub(crate) fn class(self) -> &'static str {
+        match self {
+            Self::Pending => "pending",
+            Self::Running => "running",
+            Self::Preempted => "preempted",
+            Self::Terminating => "terminating",
+        }
+    }
+
+    /// The text of the legend.
+    pub(crate) fn label(self) -> &'static str {
+        match self {
+            Self::Pending => "Pending",
+            Self::Running => "Running",
+            Self::Preempted => "Preempted run",
+            Self::Terminating => "Terminating",
+        }
+    }
+
+    /// The position in [`Self::ALL`].
+    pub(crate) fn index(self) -> usize {
+        match self {
+            Self::Pending => 0,
+            Self::Running => 1,
+            Self::Preempted => 2,
+            Self::Terminating => 3,
+        }
+    }
+}
+
+/// A time in which the state of a workload does not change.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Interval {
+    pub(crate) state: IntervalState,
+    pub(crate) from_s: i64,
+    pub(crate) to_s: i64,
+}
+
+/// The state of a workload at the end of the simulation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum FinalState {
+    /// It is finished.
+    Finished,
+    /// It has no quota.
+    Pending,
+    /// It runs.
+    Running,
+    /// It is preempted, and has quota.
+    Terminating,
+}
+
+impl FinalState {
+    /// All states.
+    pub(crate) const ALL: [Self; 4] = [
+        Self::Finished,
+        Self::Pending,
+        Self::Running,
+        Self::Terminating,
+    ];
+
+    /// The name in tables.
+    pub(crate) fn as_str(self) -> &'static str {
+        match self {
+            Self::Finished => "finished",
+            Self::Pending => "pending",
+            Self::Running => "running",
+            Self::Terminating => "terminating",
+        }
+    }
+}
+
+/// A preemption of a workload.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Preemption {
+    /// In seconds.
+    pub(crate) at_s: i64,
+    /// The index of the preemptor.
+    pub(crate) by: usize,
+}
+
+/// The history of a workload.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct WorkloadHistory {
+    /// In order of time; empty intervals are left out.
+    pub(crate) intervals: Vec<Interval>,
+    pub(crate) state: FinalState,
+    pub(crate) preemptions: Vec<Preemption>,
+    /// From arrival to first admission, in seconds; `None` if it was never admitted.
+    pub(crate) wait_s: Option<i64>,
+    /// When it finished, in seconds.
+    pub(crate) finished_at_s: Option<i64>,
+    pub(crate) admissions: usize,
+}
+
+/// Returns the history of each workload, in the order of the trace.
+pub(crate) fn workload_histories(simulation: &Simulation<'_>) -> Vec<WorkloadHistory> {
+    let jobs = simulation.trace.jobs.iter().zip(&simulation.timeline.jobs);
+    let until_s = simulation.until_s();
+    let grace_s = simulation.trace.grace_period_seconds;
+    let histories = jobs.map(|(job, timeline)| {
+        let mut history = WorkloadHistory {
+            intervals: Vec::new(),
+            state: FinalState::Pending,
+            preemptions: Vec::new(),
+            wait_s: None,
+            finished_at_s: None,
+            admissions: timeline.runs.len(),
+        };
+        let first = timeline.runs.first();
+        history.wait_s = first.map(|run| run.from_s.saturating_sub(job.arrival));
+        let mut pending_since_s = job.arrival;
+        for run in &timeline.runs {
+            history.push(IntervalState::Pending, pending_since_s, run.from_s);
+            pending_since_s = history.push_run(run, grace_s, until_s);
+        }
+        if history.state == FinalState::Pending {
+            history.push(IntervalState::Pending, pending_since_s, until_s);
+        }
+        history
+    });
+    histories.collect()
+}
+
+impl WorkloadHistory {
+    fn push(&mut self, state: IntervalState, from_s: i64, to_s: i64) {
+        if from_s < to_s {
+            self.intervals.push(Interval {
+                state,
+                from_s,
+                to_s,
+            });
+        }
+    }
+
+    /// Adds a run; returns since when the workload is pending after it, in seconds.
+    fn push_run(&mut self, run: &Run, grace_s: i64, until_s: i64) -> i64 {
+        match run.end {
+            RunEnd::Open => {
+                self.push(IntervalState::Running, run.from_s, until_s);
+                self.state = FinalState::Running;
+                until_s
+            }
+            RunEnd::Finished(at_s) => {
+                self.push(IntervalState::Running, run.from_s, at_s);
+                self.state = FinalState::Finished;
+                self.finished_at_s = Some(at_s);
+                at_s
+            }
+            RunEnd::Preempted(eviction) => {
+                let at_s = eviction.at_s;
+                self.push(IntervalState::Preempted, run.from_s, at_s);
+                self.preemptions.push(Preemption {
+                    at_s,
+                    by: eviction.by,
+                });
+                if grace_s == 0 {
+                    return at_s;
+                }
+                let released_at_s = eviction.released_at_s.unwrap_or(until_s);
+                self.push(IntervalState::Terminating, at_s, released_at_s);
+                if eviction.released_at_s.is_none() {
+                    self.state = FinalState::Terminating;
+                }
+                released_at_s
+            }
+        }
+    }
+}

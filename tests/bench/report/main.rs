@@ -1,0 +1,80 @@
+//! The time and the size of reports: `cargo bench --package lockkeeper-report --bench report`.
+#![allow(
+    clippy::unwrap_used,
+    clippy::print_stdout,
+    reason = "a benchmark prints, and fails by panicking"
+)]
+
+use lockkeeper_report::{Simulation, render};
+use lockkeeper_simulate::timeline::{JobTrace, simulate};
+use lockkeeper_testkit::Rng;
+use serde_json::{Value, json};
+use std::time::Instant;
+
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
+fn main() {
+    println!(
+        "{:>9} {:>12} {:>12} {:>10}",
+        "workloads", "simulate ms", "report ms", "report kB"
+    );
+    for jobs in [500, 10_000, 100_000] {
+        let trace: JobTrace = serde_json::from_value(trace(jobs)).unwrap();
+        let start = Instant::now();
+        let timeline = simulate(&trace).unwrap();
+        let simulated = start.elapsed();
+        let start = Instant::now();
+        let report = render(&[Simulation {
+            id: "report",
+            config: None,
+            trace: &trace,
+            timeline: &timeline,
+        }]);
+        println!(
+            "{jobs:>9} {:>12} {:>12} {:>10}",
+            simulated.as_millis(),
+            start.elapsed().as_millis(),
+            report.len() / 1_000
+        );
+    }
+}
+
+/// Ten ClusterQueues in one cohort, with two flavors and three resources.
+fn trace(jobs: u64) -> Value {
+    let mut rng = Rng::new(1);
+    let names = ["a", "b", "c", "d", "e", "f", "g", "h", "i", "j"];
+    let flavor = |name: &str| {
+        json!({"name": name, "quotas": [
+            {"resource": "cpu", "nominal": "64"},
+            {"resource": "memory", "nominal": "512Gi"},
+            {"resource": "nvidia.com/gpu", "nominal": 8},
+        ]})
+    };
+    let queues = names.iter().map(|name| {
+        json!({
+            "name": name, "cohort": "all",
+            "resourceGroups": [{
+                "resources": ["cpu", "memory", "nvidia.com/gpu"],
+                "flavors": [flavor("reserved"), flavor("spot")],
+            }],
+            "preemption": {"withinClusterQueue": "LowerPriority", "reclaimWithinCohort": "LowerPriority"},
+        })
+    });
+    let queues: Vec<Value> = queues.collect();
+    let mut arrival = 0;
+    let jobs = (0..jobs).map(|number| {
+        // Nine tenths of the 160 GPUs on average: 4.75 GPUs for 2,120 seconds every 70 seconds.
+        arrival += rng.below(140_u64);
+        let gpus = *rng.pick(&[1_u64, 2, 4, 12]);
+        json!({
+            "name": format!("training-{number}"), "clusterQueue": rng.pick(&names), "arrival": arrival,
+            "runSeconds": 120 + rng.below(4_000_u64), "priority": rng.below(3_u64),
+            "podSets": [{"count": gpus, "requests": {
+                "cpu": gpus * 6_000, "memory": format!("{}Gi", gpus * 48), "nvidia.com/gpu": gpus,
+            }}],
+        })
+    });
+    let jobs: Vec<Value> = jobs.collect();
+    json!({"clusterQueues": queues, "gracePeriodSeconds": 30, "jobs": jobs})
+}

@@ -221,7 +221,7 @@ fn result_json(simulated: &Simulated<'_>) -> Result<Value, serde_json::Error> {
     if let Some(result) = result.as_object_mut() {
         result.insert("id".to_owned(), json!(simulated.id));
         result.insert("config".to_owned(), json!(simulated.config));
-        // The last events of a livelock are those that repeat.
+        // The last events of a livelock or a loop are those that repeat.
         let repeated = event_loop(timeline).len();
         result.insert("repeatedEvents".to_owned(), json!(repeated));
     }

@@ -87,6 +87,7 @@ pub(crate) fn outcome_text(outcome: Outcome) -> &'static str {
         Outcome::Drained => "drained",
         Outcome::Stuck => "stuck",
         Outcome::Livelock => "livelock",
+        Outcome::Loop => "loop",
     }
 }
 
@@ -158,7 +159,7 @@ fn resources<'a>(simulations: &[Simulation<'a>]) -> BTreeSet<&'a str> {
     usage.map(|it| it.resource.as_str()).collect()
 }
 
-/// The use of a resource in all trees, as a part of their nominal quota, until the makespan.
+/// The use of a resource in all trees, as a part of their nominal quota, until the makespan or the end of a loop.
 fn use_text(it: &Simulation<'_>, resource: &str) -> String {
     let usage = it.timeline.usage.iter();
     let usage = usage.filter(|it| it.resource == resource);
@@ -170,6 +171,6 @@ fn use_text(it: &Simulation<'_>, resource: &str) -> String {
         None => cohort_quota(it.trace, node.name, resource),
     });
     let quotas: Vec<Steps> = quotas.collect();
-    let nominal = integral(&sum_steps(&quotas), it.timeline.makespan_s);
+    let nominal = integral(&sum_steps(&quotas), it.timeline.measured_until_s());
     percent_text(used, nominal)
 }

@@ -139,6 +139,25 @@ fn livelock_reports_shortest_loop() {
 }
 
 #[test]
+fn loop_over_time_ends_and_reports_its_events() {
+    let mut value = looping_trace();
+    value["gracePeriodSeconds"] = json!(3);
+    value["maxPreemptionsPerJob"] = json!(5);
+    let trace = trace(value);
+    let timeline = simulate(&trace).unwrap();
+    assert_eq!(timeline.outcome, Outcome::Loop);
+    let limit = 5 * u64::try_from(trace.jobs.len()).unwrap();
+    assert!(u64::try_from(timeline.stats.preemptions).unwrap() > limit);
+    let repeated = event_loop(&timeline);
+    let (first, last) = (repeated.first().unwrap(), repeated.last().unwrap());
+    assert!(first.at_s < last.at_s);
+    insta::assert_snapshot!("loop", summary(&trace, &timeline));
+    let config: TraceConfig = serde_json::from_value(json!({"maxPreemptionsPerJob": 20})).unwrap();
+    let longer = simulate(&config.applied_to(&trace)).unwrap();
+    assert!(longer.stats.preemptions > timeline.stats.preemptions);
+}
+
+#[test]
 fn trace_config_replaces_queues() {
     let trace = trace(two_queues(&[job("big", "a", 0, 10, 0, 7)]));
     let config: TraceConfig = serde_json::from_value(json!({
@@ -153,7 +172,7 @@ fn trace_config_replaces_queues() {
 
 #[test]
 fn invalid_traces_are_rejected_with_field_and_remedy() {
-    let cases: [(&str, Value, &str); 9] = [
+    let cases: [(&str, Value, &str); 10] = [
         (
             "/jobs/1/arrival",
             json!(-1),
@@ -195,6 +214,11 @@ fn invalid_traces_are_rejected_with_field_and_remedy() {
             "maxCyclesPerInstant: 0 permits no cycle; use 1 or more",
         ),
         (
+            "/maxPreemptionsPerJob",
+            json!(0),
+            "maxPreemptionsPerJob: 0 permits no preemption; use 1 or more",
+        ),
+        (
             "/changes/0/clusterQueue",
             json!("c"),
             "changes[0].clusterQueue: unknown ClusterQueue \"c\"; add it to clusterQueues or correct the name",
@@ -203,6 +227,7 @@ fn invalid_traces_are_rejected_with_field_and_remedy() {
     for (pointer, replacement, expected) in cases {
         let mut value = two_queues(&[job("one", "a", 0, 10, 0, 3), job("two", "b", 1, 5, 0, 3)]);
         value["maxCyclesPerInstant"] = json!(9);
+        value["maxPreemptionsPerJob"] = json!(9);
         value["jobs"][1]["podSets"][0]["count"] = json!(1);
         value["changes"] = json!([{"at": 5, "clusterQueue": "a", "resourceGroups": []}]);
         assert!(simulate(&trace(value.clone())).is_ok());

@@ -47,7 +47,7 @@ fn random_queue(rng: &mut Rng, name: &str) -> Value {
             "resources": ["cpu", "pods"],
             "flavors": [flavor(rng, "one"), flavor(rng, "two")],
         }],
-        "preemption": {"withinClusterQueue": "LowerPriority", "reclaimWithinCohort": "LowerPriority"},
+        "preemption": {"withinClusterQueue": "LowerPriority", "reclaimWithinCohort": "Any"},
     })
 }
 
@@ -73,7 +73,7 @@ fn random_trace(seed: u64) -> Value {
     }
     json!({
         "clusterQueues": queues, "jobs": jobs, "mode": rng.pick(&["restart", "resume"]),
-        "gracePeriodSeconds": rng.pick(&[0, 3]), "maxCyclesPerInstant": 200,
+        "gracePeriodSeconds": rng.pick(&[0, 3]), "maxCyclesPerInstant": 200, "maxPreemptionsPerJob": 20,
     })
 }
 

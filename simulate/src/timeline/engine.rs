@@ -30,16 +30,17 @@ use std::collections::BTreeMap;
 pub fn simulate(trace: &JobTrace) -> Result<Timeline, TraceError> {
     validate(trace)?;
     let mut simulation = Simulation::new(trace);
-    let mut is_livelock = false;
     while let Some(now_s) = simulation.next_instant_s() {
         simulation.now_s = now_s;
-        is_livelock = simulation.run_instant();
-        if is_livelock {
-            break;
+        if simulation.run_instant() {
+            return Ok(simulation.finish(Some(Outcome::Livelock)));
         }
         simulation.usage.end_instant();
+        if simulation.preemptions > simulation.preemptions_max {
+            return Ok(simulation.finish(Some(Outcome::Loop)));
+        }
     }
-    Ok(simulation.finish(is_livelock))
+    Ok(simulation.finish(None))
 }
 
 /// The phase of a job.
@@ -102,6 +103,8 @@ struct Simulation<'a> {
     queue_history: QueueHistory,
     assignments: Assignments,
     usage: UsageRecord,
+    preemptions: u64,
+    preemptions_max: u64,
     makespan_s: i64,
     instants: Vec<(i64, u64)>,
     events: Vec<Event>,
@@ -141,7 +144,8 @@ impl<'a> Simulation<'a> {
             tried_flavors: TriedFlavors::new(),
             runs: Vec::new(),
         });
-        let jobs = jobs.collect();
+        let jobs: Vec<JobState> = jobs.collect();
+        let jobs_count = u64::try_from(jobs.len()).unwrap_or(u64::MAX);
         Self {
             trace,
             state,
@@ -158,6 +162,8 @@ impl<'a> Simulation<'a> {
             queue_history: QueueHistory::default(),
             assignments: Assignments::default(),
             usage: UsageRecord::default(),
+            preemptions: 0,
+            preemptions_max: trace.max_preemptions_per_job.saturating_mul(jobs_count),
             makespan_s: 0,
             instants: Vec::new(),
             events: Vec::new(),
@@ -414,6 +420,7 @@ impl<'a> Simulation<'a> {
                 self.grace_ends.push(grace_end_s, rank, index);
             }
             stopped.push(index);
+            self.preemptions = self.preemptions.saturating_add(1);
             self.record(EventKind::Preempted {
                 job: index,
                 by,
@@ -465,7 +472,8 @@ impl<'a> Simulation<'a> {
         });
     }
 
-    fn finish(self, is_livelock: bool) -> Timeline {
+    /// The timeline so far. `stopped` is why the simulation ends before nothing is due any more.
+    fn finish(self, stopped: Option<Outcome>) -> Timeline {
         let is_drained = self.jobs.iter().all(|job| job.phase == Phase::Finished);
         let names = self.trace.jobs.iter().map(|job| job.name.clone());
         let jobs = names.zip(self.jobs).map(|(name, job)| JobTimeline {
@@ -474,13 +482,11 @@ impl<'a> Simulation<'a> {
         });
         let jobs: Vec<JobTimeline> = jobs.collect();
         Timeline {
-            outcome: if is_livelock {
-                Outcome::Livelock
-            } else if is_drained {
+            outcome: stopped.unwrap_or(if is_drained {
                 Outcome::Drained
             } else {
                 Outcome::Stuck
-            },
+            }),
             makespan_s: self.makespan_s,
             cycles: self.cycle,
             instants: self.instants,

@@ -6,6 +6,9 @@ use serde::Deserialize;
 /// The limit on cycles in one instant if a trace has none.
 const CYCLES_PER_INSTANT_MAX: u64 = 20_000;
 
+/// The limit on preemptions for each job of a trace if it has none. Recorded timelines of Kueue have at most 8.
+const PREEMPTIONS_PER_JOB_MAX: u64 = 1_000;
+
 /// Jobs with their arrivals and run times, and the queues that they are submitted to.
 ///
 /// All times are whole seconds from the start of the trace, zero or more. Amounts are in the unit of the core: milli for
@@ -34,6 +37,10 @@ pub struct JobTrace {
     /// The cycles in one instant after which the simulation ends with [`Outcome::Livelock`](super::Outcome::Livelock).
     #[serde(default = "cycles_per_instant_max")]
     pub max_cycles_per_instant: u64,
+    /// The preemptions for each job of the trace, on average, after which the simulation ends with
+    /// [`Outcome::Loop`](super::Outcome::Loop): jobs that preempt each other while time proceeds would never end.
+    #[serde(default = "preemptions_per_job_max")]
+    pub max_preemptions_per_job: u64,
     /// The cohorts.
     #[serde(default)]
     pub cohorts: Vec<Cohort>,
@@ -93,4 +100,8 @@ pub struct QuotaChange {
 
 fn cycles_per_instant_max() -> u64 {
     CYCLES_PER_INSTANT_MAX
+}
+
+fn preemptions_per_job_max() -> u64 {
+    PREEMPTIONS_PER_JOB_MAX
 }

@@ -16,6 +16,8 @@ pub enum Outcome {
     Stuck,
     /// The limit on cycles in one instant was reached: workloads preempt each other without end.
     Livelock,
+    /// The limit on preemptions was reached: workloads preempt each other without end, and time proceeds.
+    Loop,
 }
 
 /// The timeline of all jobs.
@@ -202,6 +204,14 @@ pub struct QuotaUsage {
 struct InTimeline<'a, T>(&'a Timeline, T);
 
 impl Timeline {
+    /// Until when the use of quota counts, in seconds: the makespan, or the last event of a loop.
+    #[must_use]
+    pub fn measured_until_s(&self) -> i64 {
+        let last_s = self.events.last().map(|it| it.at_s);
+        let last_s = last_s.filter(|_| self.outcome == Outcome::Loop);
+        last_s.unwrap_or(self.makespan_s)
+    }
+
     fn job_name(&self, job: usize) -> &str {
         self.jobs.get(job).map_or("", |it| &it.name)
     }

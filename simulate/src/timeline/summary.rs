@@ -6,7 +6,8 @@ use super::result::{Event, EventKind, Outcome, Timeline};
 use super::utilization::utilization;
 use std::fmt::{Result, Write};
 
-/// Writes the outcome, the sums, the waits, the utilization of each quota and, for a livelock, the events that repeat.
+/// Writes the outcome, the sums, the waits, the utilization of each quota and, for a livelock or a loop, the events that
+/// repeat.
 ///
 /// # Errors
 ///
@@ -17,6 +18,7 @@ pub fn write_summary(out: &mut impl Write, trace: &JobTrace, timeline: &Timeline
         Outcome::Drained => "drained: all jobs finished",
         Outcome::Stuck => "stuck: some jobs stay pending",
         Outcome::Livelock => "livelock: workloads preempt each other without end",
+        Outcome::Loop => "loop: workloads preempt each other without end, over time",
     };
     writeln!(out, "  outcome      {outcome}")?;
     writeln!(out, "  makespan     {} s", timeline.makespan_s)?;
@@ -80,7 +82,12 @@ fn write_event_loop(out: &mut impl Write, timeline: &Timeline) -> Result {
         return Ok(());
     };
     writeln!(out)?;
-    writeln!(out, "  repeated without end at {} s:", first.at_s)?;
+    let from = if timeline.outcome == Outcome::Loop {
+        "from"
+    } else {
+        "at"
+    };
+    writeln!(out, "  repeated without end {from} {} s:", first.at_s)?;
     for event in events {
         write_event(out, timeline, event)?;
     }

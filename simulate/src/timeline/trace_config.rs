@@ -19,6 +19,8 @@ pub struct TraceConfig {
     pub grace_period_seconds: Option<i64>,
     /// The limit on cycles in one instant.
     pub max_cycles_per_instant: Option<u64>,
+    /// The limit on preemptions for each job.
+    pub max_preemptions_per_job: Option<u64>,
     /// All cohorts.
     pub cohorts: Option<Vec<Cohort>>,
     /// All ClusterQueues.
@@ -44,6 +46,10 @@ impl TraceConfig {
         replace(
             &mut trace.max_cycles_per_instant,
             self.max_cycles_per_instant.as_ref(),
+        );
+        replace(
+            &mut trace.max_preemptions_per_job,
+            self.max_preemptions_per_job.as_ref(),
         );
         replace(&mut trace.cohorts, self.cohorts.as_ref());
         replace(&mut trace.cluster_queues, self.cluster_queues.as_ref());

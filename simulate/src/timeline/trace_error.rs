@@ -56,6 +56,9 @@ pub enum TraceError {
     /// The limit on cycles is zero.
     #[error("maxCyclesPerInstant: 0 permits no cycle; use 1 or more")]
     NoCycles,
+    /// The limit on preemptions is zero.
+    #[error("maxPreemptionsPerJob: 0 permits no preemption; use 1 or more")]
+    NoPreemptions,
 }
 
 /// The latest time of a trace in seconds: 2^40, so that sums of times do not overflow.

@@ -32,7 +32,7 @@ fn nominal(groups: &[ResourceGroup], usage: &QuotaUsage) -> i64 {
     amount.unwrap_or_default()
 }
 
-/// Returns the part of the nominal quota that a queue has used until the makespan, from 0; above 1 if it has borrowed.
+/// Returns the part of the nominal quota that a queue has used until the makespan (of a loop until its end), from 0; above 1 if it has borrowed.
 /// `None` without nominal quota.
 #[must_use]
 #[allow(
@@ -40,6 +40,6 @@ fn nominal(groups: &[ResourceGroup], usage: &QuotaUsage) -> i64 {
     reason = "a ratio for people, which needs a few digits"
 )]
 pub fn utilization(trace: &JobTrace, timeline: &Timeline, usage: &QuotaUsage) -> Option<f64> {
-    let nominal = nominal_seconds(trace, usage, timeline.makespan_s);
+    let nominal = nominal_seconds(trace, usage, timeline.measured_until_s());
     (nominal > 0).then(|| usage.integral as f64 / nominal as f64)
 }

@@ -14,6 +14,9 @@ pub(super) fn validate(trace: &JobTrace) -> Result<(), TraceError> {
     if trace.max_cycles_per_instant == 0 {
         return Err(TraceError::NoCycles);
     }
+    if trace.max_preemptions_per_job == 0 {
+        return Err(TraceError::NoPreemptions);
+    }
     let queues = trace.cluster_queues.iter();
     let queues: BTreeSet<&str> = queues.map(|it| it.name.as_str()).collect();
     check_jobs(trace, &queues)?;

@@ -8,10 +8,10 @@ use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 use thiserror::Error;
 
-const GROUP: &str = "config.kueue.x-k8s.io/";
+const GROUP: &str = "config.kueue.x-k8s.io";
 
 /// The version in which `waitForPodsReady` and `fairSharing` have a field `enable`. In others their presence enables them.
-const WITH_ENABLE: &str = "config.kueue.x-k8s.io/v1beta1";
+const VERSION_WITH_ENABLE: &str = "v1beta1";
 
 /// The feature gate of Kueue that a configuration of lockkeeper has a field for.
 const PARTIAL_ADMISSION: &str = "PartialAdmission";
@@ -90,8 +90,8 @@ struct Resources {
 #[must_use]
 pub fn is_configuration(document: &Value) -> bool {
     let text = |key: &str| document.get(key).and_then(Value::as_str);
-    text("kind") == Some("Configuration")
-        && text("apiVersion").is_some_and(|it| it.starts_with(GROUP))
+    let version = text("apiVersion").and_then(|it| it.split_once('/'));
+    text("kind") == Some("Configuration") && version.is_some_and(|(group, _)| group == GROUP)
 }
 
 /// Converts a configuration of Kueue.
@@ -101,7 +101,8 @@ pub fn is_configuration(document: &Value) -> bool {
 /// A field has a wrong type, or a value that no configuration may have, such as a negative number of seconds.
 pub fn from_configuration(document: &Value) -> Result<ConvertedConfiguration, ConfigurationError> {
     let given = Configuration::deserialize(document)?;
-    let has_enable = given.api_version == WITH_ENABLE;
+    let version = given.api_version.split_once('/');
+    let has_enable = version.is_some_and(|(_, version)| version == VERSION_WITH_ENABLE);
     let mut config = Map::new();
     if let Some(ready) = &given.wait_for_pods_ready {
         config.insert("waitForPodsReady".to_owned(), ready.convert(has_enable));

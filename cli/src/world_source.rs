@@ -33,8 +33,8 @@ pub(crate) struct SourceArguments {
     #[arg(long, value_name = "PATH", conflicts_with_all = ["kubeconfig", "context", "account"])]
     dump: Vec<PathBuf>,
 
-    /// Configuration file of the controller, or Kueue's Configuration or ConfigMap, for the settings of preemption,
-    /// requeueing and resources without quota
+    /// Configuration file of the controller or of Kueue, or the manifest of `kueue-manager-config`, for its settings of
+    /// preemption, requeueing and resources without quota
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
 

@@ -53,7 +53,7 @@ pub fn check_manifests(request: &CheckRequest) -> Result<String, RequestError> {
         .with_strict_kinds(request.strict);
     let (old_objects, unreadable) = old_objects(request);
     let checker = checker.with_old_objects(old_objects);
-    Ok(render(&checker, unreadable, sources))
+    Ok(report_of(&checker, unreadable, sources))
 }
 
 fn read(file: &SourceFile) -> ReadSource {
@@ -87,7 +87,10 @@ fn with_params(mut policies: PolicySet, sources: &[ReadSource]) -> PolicySet {
         .iter()
         .filter_map(|(_, source)| source.as_ref().ok());
     for document in read.flat_map(|it| &it.documents) {
-        let text = |key: &str| document.value[key].as_str().unwrap_or_default().to_owned();
+        let text = |key: &str| {
+            let value = document.value.get(key).and_then(|it| it.as_str());
+            value.unwrap_or_default().to_owned()
+        };
         if kinds.contains(&(text("apiVersion"), text("kind"))) {
             policies.add_param(&document.value);
         }
@@ -111,7 +114,7 @@ fn old_objects(request: &CheckRequest) -> (OldObjects, Vec<CheckedFile>) {
     (objects, unreadable)
 }
 
-fn render(checker: &Checker, unreadable: Vec<CheckedFile>, sources: Vec<ReadSource>) -> String {
+fn report_of(linter: &Checker, unreadable: Vec<CheckedFile>, sources: Vec<ReadSource>) -> String {
     let format = report::format(
         OutputFormat::Json,
         FormatSettings {
@@ -126,7 +129,7 @@ fn render(checker: &Checker, unreadable: Vec<CheckedFile>, sources: Vec<ReadSour
     let checked = sources.into_iter().enumerate();
     let checked = checked.map(|(at, (name, source))| CheckedFile {
         name,
-        outcome: source.map(|it| checker.check_file(at, it)),
+        outcome: source.map(|it| linter.check_file(at, it)),
     });
     let mut tally = Tally::default();
     let mut parts = Vec::new();

@@ -8,7 +8,7 @@ use lockkeeper_api::foreign::kueue::configuration::{from_configuration, is_confi
 use serde_json::Value;
 use std::path::Path;
 
-/// The key of Kueue's ConfigMap `kueue-manager-config`.
+/// The key of the configuration in Kueue's `kueue-manager-config`.
 const CONFIG_MAP_KEY: &str = "controller_manager_config.yaml";
 
 /// A configuration, and what answers assume about it.
@@ -19,7 +19,7 @@ pub(crate) struct SchedulerConfig {
 }
 
 impl SchedulerConfig {
-    /// The configuration of a file: of lockkeeper, of Kueue, or the ConfigMap with that of Kueue.
+    /// The configuration of a file: of lockkeeper, of Kueue, or the `ConfigMap` with that of Kueue.
     pub(super) fn read(path: &Path) -> Result<Self, Error> {
         let text = configuration::read_text(path)?;
         let shown = path.display();
@@ -73,7 +73,7 @@ pub(super) fn kueue_configuration(object: &Value) -> Option<Result<SchedulerConf
     if object["kind"] != "ConfigMap" {
         return None;
     }
-    let text = object["data"][CONFIG_MAP_KEY].as_str()?;
+    let text = object["data"].get(CONFIG_MAP_KEY)?.as_str()?;
     match serde_saphyr::from_str::<Value>(text) {
         Ok(document) if is_configuration(&document) => Some(SchedulerConfig::from_kueue(&document)),
         Ok(_) => None,

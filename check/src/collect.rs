@@ -8,6 +8,10 @@ use lockkeeper_crd_schema::admission_policy::PolicySet;
 use lockkeeper_policies::facts;
 use lockkeeper_policies::index::Index;
 use serde_json::Value;
+use std::collections::BTreeSet;
+
+/// The kinds of parameters, as `apiVersion` and kind ([`PolicySet::param_kinds`]).
+pub type ParamKinds = BTreeSet<(String, String)>;
 
 /// What to collect.
 #[derive(Clone, Copy, Debug)]
@@ -82,6 +86,14 @@ pub fn collect_facts(source: &ParsedSource) -> Index {
         let _ = facts::collect(&mut index, object);
     }
     index
+}
+
+/// Adds an object to a set if it is a parameter of one of its policies.
+pub fn add_param(set: &mut PolicySet, kinds: &ParamKinds, object: &Value) {
+    let text = |key: &str| object[key].as_str().unwrap_or_default().to_owned();
+    if kinds.contains(&(text("apiVersion"), text("kind"))) {
+        set.add_param(object);
+    }
 }
 
 /// Adds a policy, a binding or a Namespace to a set. Other objects are ignored.

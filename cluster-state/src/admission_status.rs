@@ -1,5 +1,6 @@
 //! Status changes of the objects for the decisions of the core.
 
+use crate::preemption_message::{PREFIX, UNKNOWN_UID};
 use crate::quantities::quantity;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
 use lockkeeper_api::workload::{Admission, PodSetAssignment};
@@ -64,20 +65,6 @@ pub fn admission_after_preemption(
     })
 }
 
-/// How the message of a preemption starts, before the uid of the preemptor.
-const PREEMPTOR_PREFIX: &str = "Preempted to accommodate a workload (UID: ";
-
-/// The uid of the preemptor in the message of the condition `Preempted`; `None` if it was unknown, or another component
-/// has written the message.
-#[must_use]
-pub fn preemptor_uid(message: &str) -> Option<&str> {
-    let (uid, _) = message.strip_prefix(PREEMPTOR_PREFIX)?.split_once(',')?;
-    Some(uid).filter(|it| *it != UNKNOWN_UID)
-}
-
-/// A uid that is not known, in a message.
-const UNKNOWN_UID: &str = "UNKNOWN";
-
 /// What a preemptor needs from its victim.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PreemptionCause {
@@ -127,7 +114,7 @@ pub fn preemption_conditions(
         }
         PreemptionCause::Nodes => "prioritization on nodes",
     };
-    let message = format!("{PREEMPTOR_PREFIX}{preemptor}, JobUID: {job}) due to {why}");
+    let message = format!("{PREFIX}{preemptor}, JobUID: {job}) due to {why}");
     let condition = |type_: &str, reason: &str| Condition {
         type_: type_.to_owned(),
         status: "True".to_owned(),

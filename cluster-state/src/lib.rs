@@ -32,6 +32,7 @@ mod pending_message;
 pub mod pending_reason;
 pub mod placement_state;
 mod pod_requests;
+mod preemption_message;
 mod preemption_obstacle;
 mod preemption_traits;
 mod quantities;
@@ -47,7 +48,7 @@ mod workload_sync;
 mod workloads;
 
 pub use admission_status::{
-    PreemptionCause, admission, admission_after_preemption, preemption_conditions, preemptor_uid,
+    PreemptionCause, admission, admission_after_preemption, preemption_conditions,
 };
 pub use cluster_state::{ClusterState, end_hold, set_stuck};
 pub use error::{ObjectError, ObjectProblem};
@@ -56,6 +57,7 @@ pub use flavor_searches::FlavorSearches;
 pub use object_store::{Completeness, ObjectStore};
 pub use pending_message::pending_message;
 pub use pod_requests::pod_requests;
+pub use preemption_message::PreemptionMessage;
 pub use preemption_traits::{PreemptionTraits, preemption_traits};
 pub use quantities::{in_core_units, quantity};
 pub use quota_specs::{cohort_spec, queue_spec, selector};

@@ -3,13 +3,12 @@
 use crate::answer::{Eviction, EvictionCount, Preemption, Requeue};
 use crate::identity::controlling_job;
 use crate::listing::one_line;
-use crate::preemption_message::PreemptionMessage;
 use crate::trial::Trial;
 use crate::world::World;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use k8s_openapi::jiff::Timestamp;
 use lockkeeper_api::Workload;
-use lockkeeper_cluster_state::{NotQueuedReason, WorkloadPhase, kept_out};
+use lockkeeper_cluster_state::{NotQueuedReason, PreemptionMessage, WorkloadPhase, kept_out};
 use lockkeeper_preemption::WorkloadView;
 
 /// The eviction that the condition `Evicted` of a workload reports; `None` if it is not evicted, or has finished. Costs a pass

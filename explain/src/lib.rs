@@ -27,7 +27,6 @@ mod kueue_objects;
 mod listing;
 mod pending;
 mod possible_preemption;
-mod preemption_message;
 mod preemptors;
 mod project;
 mod quota;

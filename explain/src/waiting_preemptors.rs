@@ -1,10 +1,9 @@
 //! The preemptors that wait for workloads which they have preempted.
 
-use crate::preemption_message::PreemptionMessage;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use k8s_openapi::jiff::Timestamp;
 use lockkeeper_api::Workload;
-use lockkeeper_cluster_state::ClusterState;
+use lockkeeper_cluster_state::{ClusterState, PreemptionMessage};
 use lockkeeper_preemption::{NodeId, QueueingStrategy, WorkloadId, mark_preemptor};
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -2,7 +2,7 @@
 
 use crate::check_request::{CheckRequest, RequestError, SourceFile};
 use lockkeeper_api::config::Config;
-use lockkeeper_check::collect::{CollectOptions, SourceParts};
+use lockkeeper_check::collect::{CollectOptions, SourceParts, add_param};
 use lockkeeper_check::report::{self, CheckedFile, FormatSettings, OutputFormat, Palette, Tally};
 use lockkeeper_check::{
     AdmissionPolicies, Checker, OldObjects, ParsedSource, PolicySet, ReadError, RuleSelection,
@@ -87,13 +87,7 @@ fn with_params(mut policies: PolicySet, sources: &[ReadSource]) -> PolicySet {
         .iter()
         .filter_map(|(_, source)| source.as_ref().ok());
     for document in read.flat_map(|it| &it.documents) {
-        let text = |key: &str| {
-            let value = document.value.get(key).and_then(|it| it.as_str());
-            value.unwrap_or_default().to_owned()
-        };
-        if kinds.contains(&(text("apiVersion"), text("kind"))) {
-            policies.add_param(&document.value);
-        }
+        add_param(&mut policies, &kinds, &document.value);
     }
     policies
 }

@@ -2,10 +2,9 @@
 
 use super::inputs::Input;
 use clap::Args;
-use lockkeeper_check::collect::add_policy;
+use lockkeeper_check::collect::{add_param, add_policy};
 use lockkeeper_check::{AdmissionPolicies, DefinitionSet, PolicySet, UserInfo, worker_pool};
 use serde_json::Value;
-use std::collections::BTreeSet;
 
 /// The group of every user.
 const AUTHENTICATED: &str = "system:authenticated";
@@ -71,9 +70,7 @@ impl PolicySources<'_> {
         let kinds = set.param_kinds();
         if !kinds.is_empty() {
             let mut add = |object: Value| {
-                if is_of(&kinds, &object) {
-                    set.add_param(&object);
-                }
+                add_param(&mut set, &kinds, &object);
             };
             // The files are read once more, because policies may follow their parameters.
             for_each_object(inputs, &mut add);
@@ -85,11 +82,6 @@ impl PolicySources<'_> {
         }
         AdmissionPolicies::new(set, user.info(), definitions)
     }
-}
-
-fn is_of(kinds: &BTreeSet<(String, String)>, object: &Value) -> bool {
-    let text = |key: &str| object[key].as_str().unwrap_or_default().to_owned();
-    kinds.contains(&(text("apiVersion"), text("kind")))
 }
 
 /// Calls `consume` with every object of the inputs, in their order. An input that cannot be read is reported elsewhere.

@@ -3,8 +3,8 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use k8s_openapi::jiff::Timestamp;
 use lockkeeper_api::{ClusterQueue, LocalQueue, Workload};
 use lockkeeper_cluster_state::{
-    ClusterState, Completeness, PreemptionCause, WorkloadPhase, admission, lifecycle_state,
-    preemption_conditions, preemptor_uid, reservation, stop_policy,
+    ClusterState, Completeness, PreemptionCause, PreemptionMessage, WorkloadPhase, admission,
+    lifecycle_state, preemption_conditions, reservation, stop_policy,
 };
 use lockkeeper_preemption::requeue::RequeueSettings;
 use lockkeeper_preemption::{Options, PreemptionReason, Reservation};
@@ -124,7 +124,7 @@ fn preemption_conditions_state_the_reason() {
             (Some(3), &now)
         );
     }
-    assert_eq!(preemptor_uid(message), Some("u1"));
+    assert_eq!(PreemptionMessage::parse(message).uid, Some("u1"));
     let borrows = preemption_conditions(
         PreemptionCause::Quota(PreemptionReason::InCohortReclaimWhileBorrowing),
         "u1",
@@ -138,7 +138,7 @@ fn preemption_conditions_state_the_reason() {
         "",
         "Preempted by another component",
     ] {
-        assert_eq!(preemptor_uid(other), None, "{other}");
+        assert_eq!(PreemptionMessage::parse(other).uid, None, "{other}");
     }
     let mut workload: Workload = object(&lockkeeper_object(
         "Workload",

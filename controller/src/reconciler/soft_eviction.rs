@@ -8,7 +8,7 @@ use super::status::conditions::find;
 use crate::key::ObjectKey;
 use lockkeeper_api::labels::SOFT_EVICTION;
 use lockkeeper_api::soft_eviction::PreemptorRef;
-use lockkeeper_cluster_state::{ClusterState, preemptor_uid};
+use lockkeeper_cluster_state::{ClusterState, PreemptionMessage};
 use lockkeeper_preemption::job::VictimAction;
 use serde_json::{Value, json};
 
@@ -25,7 +25,11 @@ pub(super) fn soft_evicted_for<'a>(
     // The reason of a later eviction, such as the stop of its queue, is another one: then the pods are deleted.
     let evicted = find(&status.conditions, "Evicted").filter(|it| it.reason == "Preempted")?;
     let action = traits(cluster, workload).victim_action;
-    (action == VictimAction::SoftEvict).then(|| preemptor_uid(&evicted.message).unwrap_or_default())
+    (action == VictimAction::SoftEvict).then(|| {
+        PreemptionMessage::parse(&evicted.message)
+            .uid
+            .unwrap_or_default()
+    })
 }
 
 /// The patch that marks a pod for its preemptor. Costs the workloads of the namespace.

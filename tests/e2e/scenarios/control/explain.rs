@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::process::Output;
 
+use k8s_openapi::jiff::Timestamp;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
@@ -93,6 +94,8 @@ fn named_change_admits_job(stage: &mut Fixture) {
         .expect_accepted();
     site.wait_until_running("second");
 
+    evicted_workload_names_its_preemptor(&mut site);
+    latest_start_follows_from_execution_times(&mut site);
     stopped_queue_is_the_reason(&mut site);
     harm_of_a_change_is_reported(&mut site);
     stop_evicts_workloads(&mut site);
@@ -150,6 +153,42 @@ fn restricted_account_gets_the_reason(site: &mut ControllerFixture<'_>) {
     kubectl
         .with_input(&["delete", "-f", "-"], VIEWER)
         .expect_accepted();
+}
+
+#[track_caller]
+fn evicted_workload_names_its_preemptor(site: &mut ControllerFixture<'_>) {
+    site.job("urgent", "q", 2, "high", &json!({}));
+    site.wait_until_running("urgent");
+    site.wait_until_stopped("second");
+    let evicted = json_answer(site, &["explain", "job/second"]);
+    let preemption = &evicted["eviction"]["preemption"];
+    assert_eq!(preemption["reason"], "InClusterQueue", "{evicted}");
+    assert_eq!(preemption["preemptorJob"], "Job/urgent", "{evicted}");
+    assert_eq!(preemption["preemptorPath"], "/q", "{evicted}");
+    site.finish("urgent");
+    site.wait_until_running("second");
+}
+
+#[track_caller]
+fn latest_start_follows_from_execution_times(site: &mut ControllerFixture<'_>) {
+    site.queue("timed", 2, &json!({"queueingStrategy": "StrictFIFO"}));
+    let timed = json!({"metadata": {"labels": {"lockkeeper.dev/max-exec-time-seconds": "3600"}}});
+    site.job("now", "timed", 2, "mid", &timed);
+    site.wait_until_running("now");
+    site.job("later", "timed", 2, "mid", &json!({}));
+    site.wait_until_pending("later", "WaitingForQuota");
+    let pending = json_answer(site, &["explain", "job/later"]);
+    let bound = &pending["startsBy"];
+    assert_eq!(bound["unless"], "HigherPriorityArrives", "{pending}");
+    let admitted = site.wait_for_workload("now", |_| true);
+    let admitted = admitted["status"]["conditions"].as_array().unwrap();
+    let admitted = admitted.iter().find(|it| it["type"] == "Admitted").unwrap();
+    let time = |it: &Value| it.as_str().unwrap().parse::<Timestamp>().unwrap();
+    let wait = time(&bound["time"]).duration_since(time(&admitted["lastTransitionTime"]));
+    assert!((3600..3605).contains(&wait.as_secs()), "{pending}");
+    site.finish("now");
+    site.wait_until_running("later");
+    site.finish("later");
 }
 
 #[track_caller]

@@ -4,30 +4,37 @@
 ///
 /// Source: Kueue `pkg/scheduler/preemption`, `preemptionMessage`; earlier versions have fewer values.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct PreemptionMessage<'a> {
+pub struct PreemptionMessage<'a> {
     /// The uid of the Workload of the preemptor.
-    pub(crate) uid: Option<&'a str>,
+    pub uid: Option<&'a str>,
     /// The uid of the job of the preemptor.
-    pub(crate) job_uid: Option<&'a str>,
+    pub job_uid: Option<&'a str>,
     /// The preemptor as `namespace/name`, if it is in the namespace of its victim.
-    pub(crate) preemptor: Option<&'a str>,
+    pub preemptor: Option<&'a str>,
     /// The path of the ClusterQueue of the preemptor, as `/root/cohort/queue`.
-    pub(crate) preemptor_path: Option<&'a str>,
+    pub preemptor_path: Option<&'a str>,
     /// The path of the ClusterQueue of its victim.
-    pub(crate) preemptee_path: Option<&'a str>,
+    pub preemptee_path: Option<&'a str>,
 }
 
+/// How the message starts, before the uid of the preemptor.
+pub(crate) const PREFIX: &str = "Preempted to accommodate a workload (UID: ";
+
 /// A uid that is not known.
-const UNKNOWN: &str = "UNKNOWN";
+pub(crate) const UNKNOWN_UID: &str = "UNKNOWN";
 
 impl<'a> PreemptionMessage<'a> {
-    /// Parses a message; unknown parts are ignored.
-    pub(crate) fn parse(message: &'a str) -> Self {
+    /// Parses a message; unknown parts are ignored. The message of another component has no values.
+    #[must_use]
+    pub fn parse(message: &'a str) -> Self {
         let mut parts = message.split("; ");
-        let first = parts.next().unwrap_or_default();
+        let Some(first) = parts.next().and_then(|it| it.strip_prefix(PREFIX)) else {
+            return Self::default();
+        };
+        let job_uid = first.split_once(" JobUID: ");
         let mut found = Self {
-            uid: uid(first, "(UID: "),
-            job_uid: uid(first, " JobUID: "),
+            uid: known_uid(first),
+            job_uid: job_uid.and_then(|(_, rest)| known_uid(rest)),
             ..Self::default()
         };
         for part in parts {
@@ -42,11 +49,10 @@ impl<'a> PreemptionMessage<'a> {
     }
 }
 
-/// The uid behind a prefix.
-fn uid<'a>(text: &'a str, prefix: &str) -> Option<&'a str> {
-    let (_, rest) = text.split_once(prefix)?;
-    let uid = rest.split([',', ')']).next()?;
-    (!uid.is_empty() && uid != UNKNOWN).then_some(uid)
+/// The uid at the start of a text.
+fn known_uid(text: &str) -> Option<&str> {
+    let (uid, _) = text.split_once([',', ')'])?;
+    (!uid.is_empty() && uid != UNKNOWN_UID).then_some(uid)
 }
 
 #[cfg(test)]
@@ -90,7 +96,14 @@ mod tests {
                 "Preempted to accommodate a workload (UID: UNKNOWN, JobUID: UNKNOWN) due to x",
                 PreemptionMessage::default(),
             ),
-            ("(UID: ", PreemptionMessage::default()),
+            (
+                "Preempted to accommodate a workload (UID: u",
+                PreemptionMessage::default(),
+            ),
+            (
+                "Evicted by an operator (UID: u, JobUID: j); preemptor path: /a",
+                PreemptionMessage::default(),
+            ),
             ("", PreemptionMessage::default()),
         ] {
             assert_eq!(PreemptionMessage::parse(message), expected, "{message}");

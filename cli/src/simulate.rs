@@ -80,7 +80,18 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
         return Err(Failure::Usage(anyhow!(message)));
     }
     let (traces, configs) = read_all(arguments).map_err(Failure::Usage)?;
-    let simulated = simulate_all(&traces, &configs).map_err(Failure::Usage)?;
+    let mut result = ResultText::new(arguments.output);
+    let is_reported = arguments.report.is_some() || arguments.plots.is_some();
+    let mut simulated = Vec::new();
+    let mut consume = |it| {
+        result.add(&it)?;
+        // Only a report needs all timelines at the same time.
+        simulated.extend(is_reported.then_some(it));
+        Ok(())
+    };
+    for trace in &traces {
+        simulate_trace(trace, &configs, &mut consume).map_err(Failure::Usage)?;
+    }
     if let Some(folder) = &arguments.plots {
         write_plots(folder, &simulated)?;
     }
@@ -92,7 +103,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
         write_file(path, &report)
             .with_context(|| format!("cannot write the report {}", path.display()))?;
     }
-    Ok(print(result_text(arguments.output, &simulated)?)?)
+    Ok(print(result.finish()?)?)
 }
 
 fn is_standard(path: &Path) -> bool {
@@ -124,40 +135,39 @@ fn read_all(arguments: &Arguments) -> Result<TracesAndConfigs, Error> {
     Ok((traces, configs))
 }
 
-fn simulate_all<'a>(
-    traces: &'a [Located<JobTrace>],
+/// Simulates a trace with each configuration.
+fn simulate_trace<'a>(
+    trace: &'a Located<JobTrace>,
     configs: &'a [Located<TraceConfig>],
-) -> Result<Vec<Simulated<'a>>, Error> {
-    let mut simulated = Vec::new();
-    for trace in traces {
-        let id = if trace.value.id.is_empty() {
-            &trace.file
-        } else {
-            &trace.value.id
-        };
-        if configs.is_empty() {
-            let timeline = simulate(&trace.value).map_err(|error| locate(trace, &error))?;
-            simulated.push(Simulated {
-                id,
-                config: None,
-                trace: Cow::Borrowed(&trace.value),
-                timeline,
-            });
-        }
-        for config in configs {
-            let changed = config.value.applied_to(&trace.value);
-            // The mistake may be in either file, and is in the second if the trace alone is valid.
-            let timeline = simulate(&changed)
-                .map_err(|error| anyhow!("{} with {}: {error}", trace.file, config.file))?;
-            simulated.push(Simulated {
-                id,
-                config: Some(&config.file),
-                trace: Cow::Owned(changed),
-                timeline,
-            });
-        }
+    consume: &mut impl FnMut(Simulated<'a>) -> Result<(), Error>,
+) -> Result<(), Error> {
+    let id = if trace.value.id.is_empty() {
+        &trace.file
+    } else {
+        &trace.value.id
+    };
+    if configs.is_empty() {
+        let timeline = simulate(&trace.value).map_err(|error| locate(trace, &error))?;
+        consume(Simulated {
+            id,
+            config: None,
+            trace: Cow::Borrowed(&trace.value),
+            timeline,
+        })?;
     }
-    Ok(simulated)
+    for config in configs {
+        let changed = config.value.applied_to(&trace.value);
+        // The mistake may be in either file, and is in the second if the trace alone is valid.
+        let timeline = simulate(&changed)
+            .map_err(|error| anyhow!("{} with {}: {error}", trace.file, config.file))?;
+        consume(Simulated {
+            id,
+            config: Some(&config.file),
+            trace: Cow::Owned(changed),
+            timeline,
+        })?;
+    }
+    Ok(())
 }
 
 fn simulations<'a>(simulated: &'a [Simulated<'_>]) -> Vec<Simulation<'a>> {
@@ -181,17 +191,32 @@ fn write_plots(folder: &Path, simulated: &[Simulated<'_>]) -> Result<(), Error> 
     Ok(())
 }
 
-fn result_text(output: Output, simulated: &[Simulated<'_>]) -> Result<String, Error> {
-    match output {
-        Output::Human => {
-            let summaries = simulated.iter().map(summary);
-            let summaries: Result<Vec<String>, _> = summaries.collect();
-            Ok(summaries?.join("\n"))
+/// The results that are printed.
+enum ResultText {
+    Human(Vec<String>),
+    Json(Vec<Value>),
+}
+
+impl ResultText {
+    fn new(output: Output) -> Self {
+        match output {
+            Output::Human => Self::Human(Vec::new()),
+            Output::Json => Self::Json(Vec::new()),
         }
-        Output::Json => {
-            let results = simulated.iter().map(result_json);
-            let results: Result<Vec<Value>, _> = results.collect();
-            to_pretty_json(&json!({"simulations": results?}))
+    }
+
+    fn add(&mut self, simulated: &Simulated<'_>) -> Result<(), Error> {
+        match self {
+            Self::Human(summaries) => summaries.push(summary(simulated)?),
+            Self::Json(results) => results.push(result_json(simulated)?),
+        }
+        Ok(())
+    }
+
+    fn finish(self) -> Result<String, Error> {
+        match self {
+            Self::Human(summaries) => Ok(summaries.join("\n")),
+            Self::Json(results) => to_pretty_json(&json!({"simulations": results})),
         }
     }
 }

@@ -126,6 +126,20 @@ fn borrowing_limit_is_named_as_the_limit() {
     insta::assert_snapshot!(text(&build(builder), "ns/wide"));
 }
 
+/// The request fits while nothing runs, so the answer is not that it never fits.
+#[test]
+fn used_borrowing_limit_is_named_in_the_answer() {
+    let mut builder = builder();
+    let flavor = json!({"name": "default", "resources": [{"name": "cpu", "nominalQuota": "4", "borrowingLimit": "1"}]});
+    let groups = json!([{"coveredResources": ["cpu"], "flavors": [flavor]}]);
+    builder.add(cluster_queue("a", json!({"resourceGroups": groups})));
+    builder.add(admitted("runs", "a", 2));
+    builder.add(workload("waits", "a", 4));
+    let text = text(&build(builder), "ns/waits");
+    let first = "ns/waits needs 1 more cpu of flavor default, limited by the borrowing limit of ClusterQueue a";
+    assert!(text.starts_with(first), "{text}");
+}
+
 #[test]
 fn running_workload_names_its_preemptors() {
     let mut builder = builder();

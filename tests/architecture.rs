@@ -68,8 +68,16 @@ const ALLOWED_DEPENDENCIES: &[(&str, &[&str])] = &[
     ),
     ("lockkeeper-crd-schema", &["lockkeeper-api"]),
     (
-        "lockkeeper-policies",
+        "lockkeeper-job-kinds",
         &["lockkeeper-api", "lockkeeper-crd-schema"],
+    ),
+    (
+        "lockkeeper-policies",
+        &[
+            "lockkeeper-api",
+            "lockkeeper-crd-schema",
+            "lockkeeper-job-kinds",
+        ],
     ),
     ("lockkeeper-kube-support", &["lockkeeper-api"]),
     (
@@ -94,6 +102,7 @@ const ALLOWED_DEPENDENCIES: &[(&str, &[&str])] = &[
             "lockkeeper-preemption",
             "lockkeeper-cluster-state",
             "lockkeeper-decision-log",
+            "lockkeeper-job-kinds",
             "lockkeeper-kube-support",
         ],
     ),
@@ -113,6 +122,7 @@ const ALLOWED_DEPENDENCIES: &[(&str, &[&str])] = &[
             "lockkeeper-cluster-state",
             "lockkeeper-crd-schema",
             "lockkeeper-crdgen",
+            "lockkeeper-job-kinds",
             "lockkeeper-policies",
             "lockkeeper-preemption",
             "lockkeeper-simulate",
@@ -160,6 +170,7 @@ const PURE_CRATES: &[&str] = &[
     "lockkeeper-crd-schema",
     "lockkeeper-check",
     "lockkeeper-playground",
+    "lockkeeper-job-kinds",
     "lockkeeper-policies",
     "lockkeeper-preemption",
     "lockkeeper-simulate",

@@ -16,6 +16,7 @@ mod backoff;
 mod counters;
 mod cycle_state;
 mod decisions;
+mod declared_job_kind;
 mod dispatch;
 mod event_batch;
 mod event_recorder;
@@ -55,6 +56,7 @@ pub use adopted_workload::{
     adoption_state, manifest_of_job,
 };
 pub use counters::{Counters, Eviction};
+pub use declared_job_kind::DeclaredJobKind;
 pub use event_batch::EventBatch;
 pub use input::{Change, Input};
 
@@ -71,6 +73,7 @@ use self::cycle_state::SCHEDULING_PAUSE_MS;
 use self::journal::{begin_journal, take_batches};
 use self::placement::nominations::{advance_nominations, next_deadline_ms};
 use self::placement::retries::retry_waiting;
+use crate::job_adapters::JobKinds;
 use lockkeeper_cluster_state::ClusterState;
 use lockkeeper_preemption::DampingView;
 use scheduling::is_admission_blocked;
@@ -102,6 +105,17 @@ impl Reconciler {
     #[must_use]
     pub const fn objects(&self) -> &ClusterState {
         &self.state.cluster
+    }
+
+    /// The kinds of jobs: the built-in and the declared ones.
+    #[must_use]
+    pub const fn job_kinds(&self) -> &JobKinds {
+        &self.state.model.job_kinds
+    }
+
+    /// The declared kinds that are managed.
+    pub fn declared_job_kinds(&self) -> impl Iterator<Item = DeclaredJobKind> {
+        self.state.model.declared_kinds.values().map(|it| it.kind)
     }
 
     /// The counters, for metrics.

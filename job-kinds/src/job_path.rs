@@ -91,6 +91,24 @@ impl JobPath {
         found.filter(|it| !it.is_null())
     }
 
+    /// Whether a merge patch of the field changes nothing else: the values on the way to it are objects, or absent.
+    #[must_use]
+    pub fn is_writable(&self, object: &Value) -> bool {
+        let Some((_, way)) = self.fields.split_last() else {
+            return false;
+        };
+        let mut value = object;
+        for name in way {
+            match value.get(name) {
+                Some(Value::Object(_)) => {}
+                None | Some(Value::Null) => return value.is_object(),
+                Some(_) => return false,
+            }
+            value = value.get(name).unwrap_or(&Value::Null);
+        }
+        value.is_object()
+    }
+
     /// An object that has only this field, with a value.
     #[must_use]
     pub fn wrap(&self, value: Value) -> Value {

@@ -163,6 +163,17 @@ impl Reader<'_> {
             let problem = format!("the job has no {}", pod_sets.pods.path);
             return Err(self.error("condition", problem));
         };
+        let spec = match pod_sets.pods.requests {
+            None => pods.get("spec"),
+            Some(_) => Some(pods),
+        };
+        if !pods.is_object() || !spec.is_some_and(Value::is_object) {
+            let problem = format!(
+                "{} is no object with the fields of pods",
+                pod_sets.pods.path
+            );
+            return Err(self.error("template", problem));
+        }
         let name = match &pod_sets.name {
             PodSetName::Fixed(name) => name.clone(),
             PodSetName::Expression(of) => {

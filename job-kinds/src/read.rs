@@ -63,6 +63,10 @@ impl DeclaredKind {
     ///
     /// A [`ReadError`] if an expression fails or has the wrong type, or if the job has no pod template.
     pub fn read(&self, object: &Value) -> Result<DeclaredJob, ReadError> {
+        if !self.suspension.path.is_writable(object) {
+            let problem = format!("the job has no object with {}", self.suspension.path);
+            return Err(error("spec.suspend.path", problem));
+        }
         let found = read_pod_sets(self, object)?;
         let templates = PodTemplateSource::of(self, object, found.iter().map(|it| &it.1));
         let mut status = StatusReader {

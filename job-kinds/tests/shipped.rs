@@ -30,7 +30,10 @@ fn data() -> Option<PathBuf> {
 fn declaration(resource: &str) -> JobKind {
     let plural = resource.split('.').next().unwrap();
     let path = repository().join(format!("examples/job-kinds/{plural}.yaml"));
-    serde_saphyr::from_str(&fs::read_to_string(path).unwrap()).unwrap()
+    let text = fs::read_to_string(path).unwrap();
+    // The second object is the role of the controller.
+    let (first, _) = text.split_once("\n---\n").unwrap();
+    serde_saphyr::from_str(first).unwrap()
 }
 
 fn describe(errors: &[CompileError]) -> Vec<String> {

@@ -67,8 +67,8 @@ impl AdoptError {
 }
 
 fn api_resource(of: Resource) -> ApiResource {
-    let kind = GroupVersionKind::gvk(of.group, of.version, of.kind);
-    ApiResource::from_gvk_with_plural(&kind, of.plural)
+    let kind = GroupVersionKind::gvk(&of.group, &of.version, &of.kind);
+    ApiResource::from_gvk_with_plural(&kind, &of.plural)
 }
 
 /// The clients of an adoption: one reads, the other has the controller's account.

@@ -89,7 +89,7 @@ fn resource(kind: usize) -> Option<Resource> {
 
 fn is_name_of(text: &str, of: Resource) -> bool {
     let singular = of.kind.to_lowercase();
-    let (name, group) = text.split_once('.').unwrap_or((text, of.group));
+    let (name, group) = text.split_once('.').unwrap_or((text, &of.group));
     let has_group = group == of.group || group == format!("{}.{}", of.version, of.group);
     has_group && (name == singular || name == of.plural)
 }

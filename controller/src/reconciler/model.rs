@@ -1,6 +1,7 @@
 //! The objects as the watches show them, with the decisions that are not written yet.
 
 use super::counters::Eviction;
+use super::declared_job_kind::Declaration;
 use super::output::ObjectRef;
 use super::pending_decision::PendingDecision;
 use super::pod_groups::index::PodGroups;
@@ -11,7 +12,7 @@ use super::template_interner::TemplateInterner;
 use super::template_texts::TemplateTexts;
 use super::write_tracker::WriteTracker;
 use crate::job_adapters::{
-    self, JobView, KINDS, POD, POD_GROUP, group_template_text, watched_kind,
+    JobKinds, JobView, POD, POD_GROUP, group_of_workload, group_template_text, watched_kind,
 };
 use crate::key::{JobKey, Kind, ObjectKey};
 use lockkeeper_api::Workload;
@@ -131,7 +132,7 @@ impl TrackedWorkload {
     pub(super) fn owner_uid(&self) -> Option<&str> {
         let owners = self.object.metadata.owner_references.iter().flatten();
         let mut owners = owners.filter(|it| it.controller == Some(true));
-        let group = || job_adapters::owner(&self.object).map(|(_, uid)| uid);
+        let group = || group_of_workload(&self.object).map(|(_, uid)| uid);
         owners.next().map(|it| it.uid.as_str()).or_else(group)
     }
 
@@ -256,6 +257,12 @@ pub(super) struct Model {
     outdated_kinds: BTreeSet<Kind>,
     /// The kinds that a cluster may lack, and that this one has.
     optional_kinds: Vec<Kind>,
+    /// The declared kinds that the controller may not list.
+    forbidden_kinds: BTreeSet<Kind>,
+    /// The kinds of jobs.
+    pub(super) job_kinds: JobKinds,
+    /// The declared kinds that are managed, by the name of their `JobKind`.
+    pub(super) declared_kinds: BTreeMap<String, Declaration>,
     pending_decisions: usize,
     stuck_workloads: usize,
 }
@@ -275,6 +282,9 @@ impl Model {
             listed_kinds: BTreeSet::new(),
             outdated_kinds: BTreeSet::new(),
             optional_kinds,
+            forbidden_kinds: BTreeSet::new(),
+            job_kinds: JobKinds::default(),
+            declared_kinds: BTreeMap::new(),
             pending_decisions: 0,
             stuck_workloads: 0,
         }
@@ -300,16 +310,18 @@ impl Model {
     }
 
     /// Whether the job is one that a job in the watch has created, so that the workload of that job has its pods.
-    pub(super) fn is_covered_by_parent(&self, job: &JobView) -> bool {
+    pub(super) fn is_covered_by_parent(&self, kind_of_job: usize, job: &JobView) -> bool {
         let Some((key, uid)) = &job.parent else {
             return false;
         };
         let parent = self.jobs.get(key);
         let parent = parent.filter(|it| it.source == JobSource::Watch && it.view.uid == *uid);
-        let kind = KINDS.get(key.kind);
+        let kind = self.job_kinds.get(key.kind);
+        let own = self.job_kinds.get(kind_of_job).map(|it| it.resource());
         parent
             .zip(kind)
-            .is_some_and(|(parent, kind)| kind.covers(&parent.view, job))
+            .zip(own)
+            .is_some_and(|((parent, kind), own)| kind.covers(&parent.view, &own, job))
     }
 
     /// Adds a job, or replaces the one with its name.
@@ -418,7 +430,14 @@ impl Model {
         self.listed_kinds.contains(&kind)
     }
 
+    /// Decisions do not wait for the list of a kind until it is complete: the controller may not list it.
+    pub(super) fn set_forbidden(&mut self, kind: Kind) {
+        self.forbidden_kinds.insert(kind);
+        self.outdated_kinds.remove(&kind);
+    }
+
     pub(super) fn set_listed(&mut self, kind: Kind) {
+        self.forbidden_kinds.remove(&kind);
         self.listed_kinds.insert(kind);
         self.outdated_kinds.remove(&kind);
     }
@@ -446,7 +465,7 @@ impl Model {
     pub(super) fn is_synced(&self) -> bool {
         let optional = self.optional_kinds.iter().copied();
         let mut all = Kind::FIXED.into_iter().chain(optional);
-        all.all(|kind| self.is_listed(kind))
+        all.all(|kind| self.is_listed(kind) || self.forbidden_kinds.contains(&kind))
     }
 
     pub(super) fn add_optional_kind(&mut self, kind: Kind) {
@@ -462,7 +481,8 @@ impl Model {
     }
 
     pub(super) fn has_job_kind(&self, kind: usize) -> bool {
-        kind < KINDS.len() && self.optional_kinds.contains(&Kind::Job(watched_kind(kind)))
+        kind < self.job_kinds.count()
+            && self.optional_kinds.contains(&Kind::Job(watched_kind(kind)))
     }
 
     /// The number of workloads with a decision that is not written yet.

@@ -1,6 +1,6 @@
 //! Logs writes, with redacted pod templates.
 
-use super::watch::job_resource;
+use crate::job_adapters::JobKinds;
 use crate::{ObjectRef, WriteOp, WriteRequest, WriteResult};
 use serde_json::{Map, Value, json};
 
@@ -8,8 +8,8 @@ use serde_json::{Map, Value, json};
 const OWN_TEMPLATE_FIELDS: [&str; 2] = ["nodeSelector", "tolerations"];
 
 /// Logs the result of a write.
-pub(super) fn log_result(write: &WriteRequest, outcome: &WriteResult) {
-    let (what, target) = (write.purpose.as_str(), describe(&write.object));
+pub(super) fn log_result(kinds: &JobKinds, write: &WriteRequest, outcome: &WriteResult) {
+    let (what, target) = (write.purpose.as_str(), describe(kinds, &write.object));
     match outcome {
         WriteResult::Done(_) => tracing::debug!(what, %target, "written"),
         WriteResult::Read(_) => tracing::debug!(what, %target, "read"),
@@ -27,8 +27,8 @@ pub(super) fn log_result(write: &WriteRequest, outcome: &WriteResult) {
 }
 
 /// Logs a write of a dry run. The field `patch` is JSON in every log format.
-pub(super) fn log_dry_run(write: &WriteRequest) {
-    let (target, patch) = (describe(&write.object), body(&write.op));
+pub(super) fn log_dry_run(kinds: &JobKinds, write: &WriteRequest) {
+    let (target, patch) = (describe(kinds, &write.object), body(&write.op));
     tracing::info!(what = write.purpose.as_str(), %target, %patch, "would write");
 }
 
@@ -82,10 +82,10 @@ fn redacted_template(value: &Value) -> Value {
     Value::Object(left)
 }
 
-fn describe(target: &ObjectRef) -> String {
+fn describe(kinds: &JobKinds, target: &ObjectRef) -> String {
     match target {
         ObjectRef::Workload(name) => format!("workload {name}"),
-        ObjectRef::Job(job) => format!("{} {}", job_resource(job.kind).kind, job.name),
+        ObjectRef::Job(job) => format!("{} {}", kinds.name(job.kind), job.name),
         ObjectRef::ClusterQueue(name) => format!("clusterqueue {name}"),
         ObjectRef::Cohort(name) => format!("cohort {name}"),
         ObjectRef::LocalQueue(name) => format!("localqueue {name}"),

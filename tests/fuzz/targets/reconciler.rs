@@ -437,6 +437,7 @@ fn settings() -> Settings {
         template_bytes_max: 1_000,
         job_kinds: vec![0, 1],
         has_pod_groups: false,
+        has_job_kinds: false,
         seed: 1,
         instance: "fuzz".to_owned(),
     }

@@ -154,3 +154,71 @@ fn round_trip(kind: &DeclaredKind, object: &Value, job: &DeclaredJob) {
         assert_eq!(template, before.template);
     }
 }
+
+/// Name, count and requests of the pods of a job.
+fn pods(kind: &DeclaredKind, spec: Value) -> Vec<String> {
+    let job = kind
+        .read(&serde_json::json!({"metadata": {"name": "a"}, "spec": spec}))
+        .unwrap();
+    let one = |it: &lockkeeper_job_kinds::DeclaredPodSet| {
+        let requests = &it.template["spec"]["containers"][0]["resources"]["requests"];
+        format!("{} {} {requests}", it.name, it.count)
+    };
+    job.pod_sets.iter().map(one).collect()
+}
+
+#[test]
+fn pods_of_a_spark_application_have_cores_and_memory_with_overhead() {
+    let kind = checked("sparkapplications.sparkoperator.k8s.io");
+    for (kind_of_code, driver, executor, expected) in [
+        (
+            "Scala",
+            serde_json::json!({"cores": 1, "memory": "512m"}),
+            serde_json::json!({"cores": 2, "instances": 3, "memory": "8g"}),
+            [
+                r#"driver 1 {"cpu":"1","memory":"896Mi"}"#,
+                r#"executor 3 {"cpu":"2","memory":"9011Mi"}"#,
+            ],
+        ),
+        (
+            "Python",
+            serde_json::json!({"coreRequest": "500m", "cores": 1}),
+            serde_json::json!({"memory": "2048M"}),
+            [
+                r#"driver 1 {"cpu":"500m","memory":"1433Mi"}"#,
+                r#"executor 1 {"cpu":"1","memory":"2867Mi"}"#,
+            ],
+        ),
+    ] {
+        let spec =
+            serde_json::json!({"type": kind_of_code, "driver": driver, "executor": executor});
+        assert_eq!(pods(&kind, spec), expected);
+    }
+}
+
+#[test]
+fn worker_groups_of_a_ray_job_count_hosts() {
+    let kind = checked("rayjobs.ray.io");
+    let template = |cpu: &str| serde_json::json!({"spec": {"containers": [{"name": "c", "resources": {"requests": {"cpu": cpu}}}]}});
+    let spec = |mode: &str| {
+        serde_json::json!({
+            "submissionMode": mode,
+            "submitterPodTemplate": template("100m"),
+            "rayClusterSpec": {
+                "headGroupSpec": {"template": template("1")},
+                "workerGroupSpecs": [
+                    {"groupName": "TPU", "replicas": 2, "numOfHosts": 4, "template": template("8")},
+                    {"groupName": "small", "template": template("2")},
+                ],
+            },
+        })
+    };
+    let workers = [
+        r#"head 1 {"cpu":"1"}"#,
+        r#"tpu 8 {"cpu":"8"}"#,
+        r#"small 1 {"cpu":"2"}"#,
+    ];
+    assert_eq!(pods(&kind, spec("HTTPMode")), workers);
+    let with_submitter = [&workers[..], &[r#"submitter 1 {"cpu":"100m"}"#]].concat();
+    assert_eq!(pods(&kind, spec("K8sJobMode")), with_submitter);
+}

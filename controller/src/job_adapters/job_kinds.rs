@@ -176,3 +176,6 @@ impl JobKinds {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -297,7 +297,7 @@ mod tests {
                 "metadata": {"name": name, "namespace": "n"},
                 "spec": {"parallelism": parallelism, "template": pods(cpu)},
             }));
-            let is_covered = JobSet.covers(&set, &child.unwrap());
+            let is_covered = JobSet.covers(&set, &BatchJob.resource(), &child.unwrap());
             assert_eq!(is_covered, expected, "{name} {parallelism} {cpu}");
         }
     }

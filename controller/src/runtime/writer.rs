@@ -233,7 +233,7 @@ mod tests {
             purpose: what,
             op: verb,
         };
-        let request = build_request(&write).unwrap();
+        let request = build_request(&JobKinds::default(), &write).unwrap();
         format!("{} {}", request.method(), request.uri())
     }
 
@@ -260,7 +260,7 @@ mod tests {
                 uid: "u".to_owned(),
             },
         };
-        let request = build_request(&write).unwrap();
+        let request = build_request(&JobKinds::default(), &write).unwrap();
         let options: Value = serde_json::from_slice(request.body()).unwrap();
         assert_eq!(options["preconditions"], json!({"uid": "u"}));
     }
@@ -278,7 +278,7 @@ mod tests {
 
     #[test]
     fn eviction_applies_only_to_the_pod_with_the_uid() {
-        let request = build_request(&eviction()).unwrap();
+        let request = build_request(&JobKinds::default(), &eviction()).unwrap();
         let line = format!("{} {}", request.method(), request.uri().path());
         assert_eq!(line, "POST /api/v1/namespaces/team/pods/p/eviction");
         let body: Value = serde_json::from_slice(request.body()).unwrap();

@@ -117,7 +117,7 @@ fn apply(site: &mut ControllerFixture<'_>, manifests: &str) {
     kubectl.apply(manifests, &[]).expect_accepted();
 }
 
-/// A queue of 4 CPUs on spot nodes.
+/// A queue of 4 CPUs and 16 GiB on spot nodes.
 #[track_caller]
 fn spot_queue(site: &ControllerFixture<'_>) {
     site.classes();
@@ -129,7 +129,12 @@ fn spot_queue(site: &ControllerFixture<'_>) {
     site.queue(
         "q",
         4,
-        &json!({"preemption": {"withinClusterQueue": "LowerPriority"}}),
+        &json!({"preemption": {"withinClusterQueue": "LowerPriority"}, "resourceGroups": [{
+            "coveredResources": ["cpu", "memory"],
+            "flavors": [{"name": "default", "resources": [
+                {"name": "cpu", "nominalQuota": 4}, {"name": "memory", "nominalQuota": "16Gi"},
+            ]}],
+        }]}),
     );
 }
 

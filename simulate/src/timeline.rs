@@ -34,7 +34,10 @@ mod agenda;
 mod assignments;
 mod engine;
 mod event_loop;
+mod initial_runs;
+mod job_state;
 mod job_trace;
+mod pod_set_table;
 mod queue_history;
 mod result;
 mod stats;
@@ -48,7 +51,8 @@ mod validate;
 
 pub use engine::simulate;
 pub use event_loop::event_loop;
-pub use job_trace::{Job, JobTrace, PreemptedRun, QuotaChange};
+pub use job_trace::{Assumption, Job, JobTrace, PreemptedRun, QuotaChange};
+pub use pod_set_table::PodSetTable;
 pub use result::{
     Event, EventKind, Eviction, JobTimeline, Outcome, QuotaUsage, Run, RunAssignment, RunEnd,
     Stats, Timeline, WaitTimes,

@@ -2,12 +2,14 @@
 
 use super::agenda::Agenda;
 use super::assignments::Assignments;
-use super::job_trace::{JobTrace, PreemptedRun};
-use super::queue_history::{QueueHistory, TriedFlavors};
+use super::initial_runs::{InitialRun, initial_run};
+use super::job_state::{JobState, Phase, PodSetTemplates, initial_jobs};
+use super::job_trace::{Job, JobTrace, PreemptedRun};
+use super::queue_history::QueueHistory;
 use super::result::{Event, EventKind, Eviction, JobTimeline, Outcome, Run, RunEnd, Timeline};
 use super::stats::stats;
 use super::trace_error::TraceError;
-use super::usage_record::{HeldQuota, UsageRecord};
+use super::usage_record::UsageRecord;
 use super::validate::validate;
 use lockkeeper_preemption::job::PreemptionLabels;
 use lockkeeper_preemption::{
@@ -16,9 +18,10 @@ use lockkeeper_preemption::{
     count_repeated_cycle, has_heads,
 };
 use lockkeeper_scenario::{
-    ClusterQueue, core_algorithm, core_pod_sets, declare_cohort, declare_queue,
+    ClusterQueue, core_algorithm, declare_cohort, declare_queue,
 };
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 /// Runs a trace with Kueue's decisions until nothing is due any more.
 ///
@@ -30,6 +33,7 @@ use std::collections::BTreeMap;
 pub fn simulate(trace: &JobTrace) -> Result<Timeline, TraceError> {
     validate(trace)?;
     let mut simulation = Simulation::new(trace);
+    simulation.start_running_jobs();
     while let Some(now_s) = simulation.next_instant_s() {
         simulation.now_s = now_s;
         if simulation.run_instant() {
@@ -41,35 +45,6 @@ pub fn simulate(trace: &JobTrace) -> Result<Timeline, TraceError> {
         }
     }
     Ok(simulation.finish(None))
-}
-
-/// The phase of a job.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Phase {
-    NotArrived,
-    Pending,
-    /// Until this time, in seconds.
-    Running(i64),
-    /// Preempted; keeps its quota until this time, in seconds.
-    Terminating(i64),
-    Finished,
-}
-
-/// The state of a job.
-#[derive(Clone, Debug)]
-struct JobState {
-    workload: WorkloadId,
-    queue: NodeId,
-    phase: Phase,
-    /// Its position by name.
-    rank: usize,
-    remaining_s: i64,
-    /// Moved to the core when it arrives.
-    pod_sets: Vec<PodSet>,
-    held: HeldQuota,
-    /// As in the core after the last cycle.
-    tried_flavors: TriedFlavors,
-    runs: Vec<Run>,
 }
 
 /// The effect of a cycle.
@@ -92,6 +67,7 @@ struct Simulation<'a> {
     now_s: i64,
     cycle: u64,
     jobs: Vec<JobState>,
+    pod_sets: PodSetTemplates,
     /// The job of each workload, by the index of the workload.
     job_of: Vec<usize>,
     next_arrival: usize,
@@ -125,26 +101,7 @@ impl<'a> Simulation<'a> {
         for queue in &trace.cluster_queues {
             declare_queue(&mut state, queue);
         }
-        let mut by_name: Vec<usize> = (0..trace.jobs.len()).collect();
-        by_name.sort_by_key(|job| trace.jobs.get(*job).map(|it| it.name.as_str()));
-        let mut ranks = vec![0; trace.jobs.len()];
-        for (rank, job) in by_name.into_iter().enumerate() {
-            if let Some(slot) = ranks.get_mut(job) {
-                *slot = rank;
-            }
-        }
-        let jobs = trace.jobs.iter().zip(ranks).map(|(job, rank)| JobState {
-            workload: WorkloadId::default(),
-            queue: state.queue(&job.cluster_queue).unwrap_or_default(),
-            phase: Phase::NotArrived,
-            rank,
-            remaining_s: job.run_seconds,
-            pod_sets: core_pod_sets(&mut state, &job.pod_sets),
-            held: HeldQuota::new(),
-            tried_flavors: TriedFlavors::new(),
-            runs: Vec::new(),
-        });
-        let jobs: Vec<JobState> = jobs.collect();
+        let (jobs, pod_sets) = initial_jobs(trace, &mut state);
         let jobs_count = u64::try_from(jobs.len()).unwrap_or(u64::MAX);
         Self {
             trace,
@@ -153,6 +110,7 @@ impl<'a> Simulation<'a> {
             now_s: 0,
             cycle: 0,
             jobs,
+            pod_sets,
             job_of: Vec::new(),
             next_arrival: 0,
             next_change: 0,
@@ -167,6 +125,41 @@ impl<'a> Simulation<'a> {
             makespan_s: 0,
             instants: Vec::new(),
             events: Vec::new(),
+        }
+    }
+
+    /// Starts the jobs that run at the start, in the order of the trace.
+    fn start_running_jobs(&mut self) {
+        for (index, spec) in self.trace.jobs.iter().enumerate() {
+            let Some(ran_s) = spec.ran_seconds else {
+                continue;
+            };
+            let Some(job) = self.jobs.get_mut(index) else {
+                continue;
+            };
+            let InitialRun {
+                assignment,
+                reservation,
+            } = initial_run(&mut self.state, spec, ran_s);
+            let pod_sets = self.pod_sets.get(job.pod_sets);
+            let workload_spec = workload_spec(spec, pod_sets);
+            job.workload = self.state.add_admitted(workload_spec, &reservation);
+            set_job_of(&mut self.job_of, job.workload, index);
+            let ends_at_s = spec.run_seconds.saturating_sub(ran_s);
+            job.phase = Phase::Running(ends_at_s);
+            job.push_run(Run {
+                from_s: reservation.reserved_at_s,
+                cycle: 0,
+                assignment: Arc::new(assignment),
+                end: RunEnd::Open,
+            });
+            self.usage
+                .hold(job.queue, &reservation.usage, 0, &mut job.held);
+            self.run_ends.push(ends_at_s, job.rank, index);
+            self.record(EventKind::Admitted {
+                job: index,
+                cycle: 0,
+            });
         }
     }
 
@@ -272,27 +265,15 @@ impl<'a> Simulation<'a> {
             let Some(job) = self.jobs.get_mut(index) else {
                 continue;
             };
+            // It may run since the start.
+            if job.phase != Phase::NotArrived {
+                continue;
+            }
             job.phase = Phase::Pending;
-            job.workload = self.state.add_pending(WorkloadSpec {
-                name: &spec.name,
-                uid: &spec.uid,
-                queue: &spec.cluster_queue,
-                priority: spec.priority,
-                preemption_priority: None,
-                order_time: spec.arrival,
-                waiting_since_s: spec.arrival,
-                pod_sets: std::mem::take(&mut job.pod_sets),
-                is_in_scope: true,
-                preemption_labels: PreemptionLabels::default(),
-            });
-            let at = job.workload.index();
-            if self.job_of.len() <= at {
-                self.job_of.resize(at.saturating_add(1), usize::MAX);
-            }
-            if let Some(slot) = self.job_of.get_mut(at) {
-                *slot = index;
-            }
-        }
+            let pod_sets = self.pod_sets.get(job.pod_sets);
+            job.workload = self.state.add_pending(workload_spec(spec, pod_sets));
+            set_job_of(&mut self.job_of, job.workload, index);
+       }
     }
 
     /// Runs the cycles of an instant; returns whether the limit on cycles is reached.
@@ -365,7 +346,7 @@ impl<'a> Simulation<'a> {
         };
         let ends_at_s = now_s.saturating_add(job.remaining_s);
         job.phase = Phase::Running(ends_at_s);
-        job.runs.push(Run {
+        job.push_run(Run {
             from_s: now_s,
             cycle: self.cycle,
             assignment: self
@@ -475,7 +456,7 @@ impl<'a> Simulation<'a> {
     /// The timeline so far. `stopped` is why the simulation ends before nothing is due any more.
     fn finish(self, stopped: Option<Outcome>) -> Timeline {
         let is_drained = self.jobs.iter().all(|job| job.phase == Phase::Finished);
-        let names = self.trace.jobs.iter().map(|job| job.name.clone());
+        let names = self.trace.jobs.iter().map(|job| Arc::clone(&job.name));
         let jobs = names.zip(self.jobs).map(|(name, job)| JobTimeline {
             name,
             runs: job.runs,
@@ -496,5 +477,32 @@ impl<'a> Simulation<'a> {
             events: self.events,
             usage: self.usage.totals(&self.state, self.now_s),
         }
+    }
+}
+
+/// A job as a workload of the core.
+fn workload_spec(job: &Job, pod_sets: Vec<PodSet>) -> WorkloadSpec<'_> {
+    WorkloadSpec {
+        name: &job.name,
+        uid: &job.uid,
+        queue: &job.cluster_queue,
+        priority: job.priority,
+        preemption_priority: None,
+        order_time: job.created_s(),
+        waiting_since_s: job.created_s(),
+        pod_sets,
+        is_in_scope: true,
+        preemption_labels: PreemptionLabels::default(),
+    }
+}
+
+/// Notes the job of a workload. The core reuses the indices of workloads.
+fn set_job_of(job_of: &mut Vec<usize>, workload: WorkloadId, job: usize) {
+    let at = workload.index();
+    if job_of.len() <= at {
+        job_of.resize(at.saturating_add(1), usize::MAX);
+    }
+    if let Some(slot) = job_of.get_mut(at) {
+        *slot = job;
     }
 }

@@ -1,7 +1,9 @@
 //! The input of a simulation: queues, jobs, and changes of quota.
 
+use super::pod_set_table::shared_jobs;
 use lockkeeper_scenario::{Algorithm, ClusterQueue, Cohort, FairSharing, PodSet, ResourceGroup};
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
+use std::sync::Arc;
 
 /// The limit on cycles in one instant if a trace has none.
 const CYCLES_PER_INSTANT_MAX: u64 = 20_000;
@@ -46,11 +48,24 @@ pub struct JobTrace {
     pub cohorts: Vec<Cohort>,
     /// The ClusterQueues.
     pub cluster_queues: Vec<ClusterQueue>,
-    /// The jobs, sorted by arrival.
-    pub jobs: Vec<Job>,
+    /// The jobs, sorted by arrival. Shared by the copies of a trace with other configurations.
+    #[serde(deserialize_with = "shared_jobs")]
+    pub jobs: Arc<Vec<Job>>,
     /// Changes of ClusterQueues during the simulation, sorted by time.
     #[serde(default)]
     pub changes: Vec<QuotaChange>,
+    /// What the source of the jobs does not say; of imported traces.
+    #[serde(skip)]
+    pub assumptions: Vec<Assumption>,
+}
+
+/// A value that the source of a trace does not have, and what is used in its place.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Assumption {
+    /// The assumption.
+    pub text: String,
+    /// The number of jobs or records that it concerns.
+    pub count: u64,
 }
 
 /// The remaining run time of a preempted job.
@@ -69,21 +84,35 @@ pub enum PreemptedRun {
 #[serde(rename_all = "camelCase")]
 pub struct Job {
     /// Its unique name.
-    pub name: String,
+    pub name: Arc<str>,
     /// Its uid, compared bytewise: the last criterion of all orders.
     #[serde(default)]
     pub uid: String,
     /// Its ClusterQueue.
-    pub cluster_queue: String,
-    /// When it enters its queue; also its creation time.
+    pub cluster_queue: Arc<str>,
+    /// When it enters its queue; also its creation time, unless it has waited before.
     pub arrival: i64,
+    /// The seconds that it has waited before its arrival: of a job that is pending at the start.
+    #[serde(default)]
+    pub waited_seconds: i64,
+    /// Of a job that runs at the start: the seconds since its admission. Its pod sets have its flavors.
+    #[serde(default)]
+    pub ran_seconds: Option<i64>,
     /// The seconds that it runs once it is admitted, whatever its flavors and the number of its pods.
     pub run_seconds: i64,
     /// Its priority.
     #[serde(default)]
     pub priority: i32,
-    /// Its pod sets.
-    pub pod_sets: Vec<PodSet>,
+    /// Its pod sets. Jobs with equal ones may share them.
+    pub pod_sets: Arc<[PodSet]>,
+}
+
+impl Job {
+    /// When it was created, in seconds; negative before the start.
+    #[must_use]
+    pub const fn created_s(&self) -> i64 {
+        self.arrival.saturating_sub(self.waited_seconds)
+    }
 }
 
 /// New resource groups of a ClusterQueue. Its policies stay.

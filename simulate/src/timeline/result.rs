@@ -47,7 +47,7 @@ pub struct Timeline {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct JobTimeline {
     /// Its name.
-    pub name: String,
+    pub name: Arc<str>,
     /// Its runs, the earliest first; none if it was never admitted.
     pub runs: Vec<Run>,
 }

@@ -12,7 +12,7 @@ pub(super) fn stats(trace: &JobTrace, timelines: &[JobTimeline]) -> Stats {
     let mut waits = Vec::with_capacity(timelines.len());
     for (job, timeline) in trace.jobs.iter().zip(timelines) {
         match timeline.runs.first() {
-            Some(first) => waits.push(first.from_s.saturating_sub(job.arrival)),
+            Some(first) => waits.push(first.from_s.saturating_sub(job.created_s())),
             None => stats.never_admitted = stats.never_admitted.saturating_add(1),
         }
         stats.admissions = stats.admissions.saturating_add(timeline.runs.len());

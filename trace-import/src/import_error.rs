@@ -112,6 +112,14 @@ pub enum ImportProblem {
         /// The objects.
         of: &'static str,
     },
+    /// Workloads of a dump have no run time.
+    #[error(
+        "{count} workloads have no maximumExecutionTimeSeconds, so their run time is unknown; give one with --assume-run-seconds"
+    )]
+    NoRunTime {
+        /// The number of workloads.
+        count: u64,
+    },
     /// A file without jobs.
     #[error("the input has no job{0}")]
     NoJob(&'static str),

@@ -10,7 +10,9 @@
 
 mod amounts;
 mod assumption_counts;
+mod cluster_dump;
 mod csv_table;
+mod dump_queues;
 mod import_error;
 mod kueue_generator;
 mod label;
@@ -19,6 +21,7 @@ mod swf;
 mod time_value;
 mod trace_builder;
 
+pub use cluster_dump::{DumpSettings, dump_trace};
 pub use csv_table::parse_csv;
 pub use import_error::{ImportError, ImportProblem};
 pub use kueue_generator::{GeneratorFile, generator_trace};

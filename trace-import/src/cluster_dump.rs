@@ -83,10 +83,8 @@ impl DumpImport<'_> {
         match cluster.phase(key) {
             Some(Ok(WorkloadPhase::NotQueued(NotQueuedReason::Finished))) => return None,
             Some(Ok(WorkloadPhase::NotQueued(reason))) => {
-                self.assumptions.add(&format!(
-                    "workload left out: {}",
-                    not_queued_text(reason)
-                ));
+                self.assumptions
+                    .add(&format!("workload left out: {}", not_queued_text(reason)));
                 return None;
             }
             Some(Ok(WorkloadPhase::OnHold(_))) => self

@@ -17,9 +17,8 @@ use csv::{ErrorKind, ReaderBuilder, StringRecord};
 pub fn parse_csv(text: &str, mapping: &Mapping) -> Result<ImportedTrace, ImportError> {
     let format = &mapping.csv;
     let delimiter = u8::try_from(format.delimiter).ok().filter(u8::is_ascii);
-    let delimiter = delimiter.ok_or_else(|| {
-        ImportError::general(ImportProblem::Delimiter(format.delimiter))
-    })?;
+    let delimiter = delimiter
+        .ok_or_else(|| ImportError::general(ImportProblem::Delimiter(format.delimiter)))?;
     // A spreadsheet may write a byte order mark.
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let mut reader = ReaderBuilder::new()
@@ -97,9 +96,10 @@ impl<'m> Columns<'m> {
             let name = name.as_ref();
             name.map(|name| find(field, name)).transpose()
         };
-        let arrival = names.arrival.as_ref().ok_or_else(|| {
-            ImportError::general(ImportProblem::NoColumn { field: "arrival" })
-        })?;
+        let arrival = names
+            .arrival
+            .as_ref()
+            .ok_or_else(|| ImportError::general(ImportProblem::NoColumn { field: "arrival" }))?;
         let requests = names.requests.iter().map(|(resource, name)| {
             let at = find(&format!("requests.{resource}"), name)?;
             Ok((resource.as_str(), at))

@@ -83,7 +83,9 @@ pub enum ImportProblem {
         field: String,
     },
     /// The mapping names no column for a required field.
-    #[error("the mapping names no column for {field}; add `csv: {{columns: {{{field}: NAME}}}}` to the file of --map")]
+    #[error(
+        "the mapping names no column for {field}; add `csv: {{columns: {{{field}: NAME}}}}` to the file of --map"
+    )]
     NoColumn {
         /// The key of the mapping.
         field: &'static str,

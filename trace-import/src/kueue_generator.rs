@@ -355,10 +355,14 @@ fn add_jobs(
     let templates = u64::try_from(generated.set.workloads.len()).unwrap_or(u64::MAX);
     let template_at = u64::try_from(generated.template_at).unwrap_or(u64::MAX);
     let seconds = |ms: u64| {
-        let units = ms.checked_div(unit_ms).and_then(|it| i64::try_from(it).ok());
-        units.ok_or_else(|| ImportError::general(ImportProblem::TooLarge {
-            field: generated.path.clone(),
-        }))
+        let units = ms
+            .checked_div(unit_ms)
+            .and_then(|it| i64::try_from(it).ok());
+        units.ok_or_else(|| {
+            ImportError::general(ImportProblem::TooLarge {
+                field: generated.path.clone(),
+            })
+        })
     };
     for number in 0..generated.set.count {
         // The generator waits for the interval before each workload.

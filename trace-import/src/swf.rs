@@ -97,7 +97,11 @@ fn parse_fields(words: &[&str; FIELDS], line: u64) -> Result<Values, ImportError
     let mut values = [0; FIELDS];
     for ((word, value), name) in words.iter().zip(&mut values).zip(FIELD_NAMES) {
         let whole = word.split_once('.').map_or(*word, |(whole, _)| whole);
-        let read = if name == "average CPU time" { whole } else { word };
+        let read = if name == "average CPU time" {
+            whole
+        } else {
+            word
+        };
         *value = read.parse().map_err(|_| {
             ImportError::at(
                 line,
@@ -186,7 +190,9 @@ fn add_record(
         _ => None,
     };
     if values.preceding > 0 {
-        assumptions.add("preceding job and think time are not considered: the job arrives at its submit time");
+        assumptions.add(
+            "preceding job and think time are not considered: the job arrives at its submit time",
+        );
     }
     let mut requests = Vec::with_capacity(processor.len().saturating_add(1));
     if let Some(processors) = processors {

@@ -79,7 +79,8 @@ impl<'m> TraceBuilder<'m> {
             return Ok(());
         };
         let Some(pod_set) = self.pod_set(&record)? else {
-            self.assumptions.add("job left out: its requests are unknown");
+            self.assumptions
+                .add("job left out: its requests are unknown");
             return Ok(());
         };
         let priority = self.priority(rule, &record);
@@ -153,10 +154,7 @@ impl<'m> TraceBuilder<'m> {
     }
 
     /// The first rule that matches; `None` for the default queue, or the queue that the record names.
-    fn matching_rule(
-        &self,
-        record: &Record<'_>,
-    ) -> Result<Option<&'m QueueRule>, ImportError> {
+    fn matching_rule(&self, record: &Record<'_>) -> Result<Option<&'m QueueRule>, ImportError> {
         let rule = self.mapping.queues.iter().find(|it| it.matches(record));
         let has_name = self.mapping.queues.is_empty() && !record.queue.is_empty();
         if rule.is_some() || self.mapping.default_queue.is_some() || has_name {
@@ -169,7 +167,8 @@ impl<'m> TraceBuilder<'m> {
             ("group", record.group),
         ];
         let parts = parts.iter().filter(|(_, value)| !value.is_empty());
-        let parts = parts.map(|(field, value)| format!("{field} {}", crate::amounts::shortened(value)));
+        let parts =
+            parts.map(|(field, value)| format!("{field} {}", crate::amounts::shortened(value)));
         let parts: Vec<String> = parts.collect();
         let record_text = if parts.is_empty() {
             "a record without queue, partition, user and group".to_owned()
@@ -223,8 +222,7 @@ impl<'m> TraceBuilder<'m> {
             }
             Some(ms) => {
                 if ms.rem_euclid(1_000) != 0 {
-                    self.assumptions
-                        .add("run time rounded up to whole seconds");
+                    self.assumptions.add("run time rounded up to whole seconds");
                 }
                 Some(ms.saturating_add(999).div_euclid(1_000))
             }
@@ -234,7 +232,9 @@ impl<'m> TraceBuilder<'m> {
                     Some(seconds) => self.assumptions.add(&format!(
                         "run time unknown: {seconds} s (defaults.runSeconds of the mapping)"
                     )),
-                    None => self.assumptions.add("job left out: its run time is unknown"),
+                    None => self
+                        .assumptions
+                        .add("job left out: its run time is unknown"),
                 }
                 default_s
             }

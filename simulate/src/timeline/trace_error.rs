@@ -68,7 +68,9 @@ pub enum TraceError {
         arrival_s: i64,
     },
     /// A job that runs at the start has no flavor for a requested resource.
-    #[error("{at}: no flavor for {resource}; a job that runs at the start needs one for each requested resource")]
+    #[error(
+        "{at}: no flavor for {resource}; a job that runs at the start needs one for each requested resource"
+    )]
     NoFlavor {
         /// The field path.
         at: String,

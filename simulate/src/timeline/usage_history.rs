@@ -68,7 +68,7 @@ fn released_at_s(trace: &JobTrace, run: &Run) -> Option<i64> {
 }
 
 /// The quota that a run holds: flavors, resources and amounts. A pair may occur twice.
-fn held_quota<'a>(
+pub(super) fn held_quota<'a>(
     job: &'a Job,
     run: &'a Run,
 ) -> impl Iterator<Item = (&'a str, &'a str, i64)> + use<'a> {

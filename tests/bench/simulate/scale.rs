@@ -79,14 +79,21 @@ fn job(number: usize, queue: &Arc<str>, pod_sets: &Arc<[PodSet]>) -> Job {
 }
 
 fn queue_names(trace: &JobTrace) -> Vec<Arc<str>> {
-    let names = trace.cluster_queues.iter().map(|it| it.name.as_str().into());
+    let names = trace
+        .cluster_queues
+        .iter()
+        .map(|it| it.name.as_str().into());
     names.collect()
 }
 
 /// The pattern of Kueue's generator with more workloads: each queue gets more than it can run, so that queues are long.
 fn generator_jobs(trace: &JobTrace, count: u64) -> Vec<Job> {
     // Of 500: the number, the interval in 100 ms, the run time in 100 ms, the priority, and the cpus.
-    let classes = [(350, 1, 2, 50, 1_000), (100, 5, 5, 100, 5_000), (50, 12, 10, 200, 20_000)];
+    let classes = [
+        (350, 1, 2, 50, 1_000),
+        (100, 5, 5, 100, 5_000),
+        (50, 12, 10, 200, 20_000),
+    ];
     let mut jobs = Vec::new();
     for queue in queue_names(trace) {
         for (part, interval, run_seconds, priority, cpu) in classes {

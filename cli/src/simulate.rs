@@ -69,8 +69,7 @@ pub(crate) struct Arguments {
 pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     let is_report_printed = arguments.report.as_deref().is_some_and(is_standard);
     if is_report_printed && arguments.output != Output::Human {
-        let message =
-            "--report - and --output json both write to stdout; give a file for the report";
+        let message = "--report - and --output json, csv or markdown both write to stdout; give a file for the report";
         return Err(Failure::Usage(anyhow!(message)));
     }
     let inputs = read_all(arguments)?;

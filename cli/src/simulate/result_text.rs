@@ -3,7 +3,7 @@
 use super::comparison::Comparison;
 use super::measures::{Measure, MeasureKey, measures};
 use super::simulated::Simulated;
-use crate::report_format::{to_pretty_json, to_table};
+use crate::report_format::to_table;
 use anyhow::{Error, anyhow};
 use clap::ValueEnum;
 use lockkeeper_simulate::timeline::{
@@ -29,8 +29,8 @@ pub(crate) enum Output {
 /// Where results go while simulations end.
 pub(crate) struct ResultText {
     output: Output,
-    /// By simulation: text or JSON.
-    parts: Vec<String>,
+    /// Text or JSON of the simulations so far. One buffer, because JSON of many jobs is large.
+    text: Vec<u8>,
     /// By simulation, for CSV and Markdown.
     measured: Vec<(Title, Vec<Measure>)>,
 }
@@ -60,7 +60,7 @@ impl ResultText {
     pub(crate) fn new(output: Output) -> Self {
         Self {
             output,
-            parts: Vec::new(),
+            text: Vec::new(),
             measured: Vec::new(),
         }
     }
@@ -68,8 +68,13 @@ impl ResultText {
     /// Adds the result of a simulation.
     pub(crate) fn add(&mut self, simulated: &Simulated<'_>) -> Result<(), Error> {
         match self.output {
-            Output::Human => self.parts.push(summary(simulated)?),
-            Output::Json => self.parts.push(to_pretty_json(&SimulationRecord {
+            Output::Human => {
+                if !self.text.is_empty() {
+                    self.text.push(b'\n');
+                }
+                self.text.extend(summary(simulated)?.into_bytes());
+            }
+            Output::Json => self.add_json(&SimulationRecord {
                 id: simulated.id,
                 config: simulated.config,
                 timeline: TimelineRecord {
@@ -79,7 +84,7 @@ impl ResultText {
                 metrics: &simulated.metrics,
                 assumptions: &simulated.trace.assumptions,
                 repeated_events: event_loop(&simulated.timeline).len(),
-            })?),
+            })?,
             Output::Csv | Output::Markdown => {
                 let title = Title {
                     trace: simulated.id.to_owned(),
@@ -92,24 +97,35 @@ impl ResultText {
         Ok(())
     }
 
+    fn add_json(&mut self, record: &SimulationRecord<'_>) -> Result<(), Error> {
+        let start: &[u8] = if self.text.is_empty() {
+            b"{\"simulations\": [\n"
+        } else {
+            b",\n"
+        };
+        self.text.extend_from_slice(start);
+        Ok(serde_json::to_writer_pretty(&mut self.text, record)?)
+    }
+
     /// Returns the text of all results.
-    pub(crate) fn finish(self, comparisons: &[Comparison<'_>]) -> Result<String, Error> {
+    pub(crate) fn finish(mut self, comparisons: &[Comparison<'_>]) -> Result<Vec<u8>, Error> {
         match self.output {
             Output::Human => {
-                let mut text = self.parts.join("\n");
                 for comparison in comparisons {
-                    text.push('\n');
+                    let mut text = String::from("\n");
                     write_comparison(&mut text, comparison)?;
+                    self.text.extend(text.into_bytes());
                 }
-                Ok(text)
+                Ok(self.text)
             }
-            Output::Json => Ok(format!(
-                "{{\n\"simulations\": [\n{}],\n\"comparisons\": {}}}\n",
-                self.parts.join(",\n"),
-                to_pretty_json(&comparisons)?
-            )),
+            Output::Json => {
+                self.text.extend_from_slice(b"\n],\n\"comparisons\": ");
+                serde_json::to_writer_pretty(&mut self.text, comparisons)?;
+                self.text.extend_from_slice(b"}\n");
+                Ok(self.text)
+            }
             Output::Csv => csv_text(&self.measured, comparisons),
-            Output::Markdown => markdown_text(&self.measured, comparisons),
+            Output::Markdown => Ok(markdown_text(&self.measured, comparisons)?.into_bytes()),
         }
     }
 }
@@ -210,7 +226,7 @@ const CSV_HEADER: [&str; 8] = [
 fn csv_text(
     measured: &[(Title, Vec<Measure>)],
     comparisons: &[Comparison<'_>],
-) -> Result<String, Error> {
+) -> Result<Vec<u8>, Error> {
     let mut writer = csv::Writer::from_writer(Vec::new());
     writer.write_record(CSV_HEADER)?;
     for (title, measures) in measured {
@@ -243,8 +259,7 @@ fn csv_text(
             }
         }
     }
-    let bytes = writer.into_inner().map_err(|error| anyhow!("{error}"))?;
-    Ok(String::from_utf8(bytes)?)
+    writer.into_inner().map_err(|error| anyhow!("{error}"))
 }
 
 fn outcome_values(outcome: &JobOutcome) -> [(&'static str, String); 3] {

@@ -17,8 +17,8 @@ fn parse(text: &str, map: &str) -> ImportedTrace {
 
 #[test]
 fn example_has_rows_and_assumptions() {
-    let text = include_str!("../../examples/simulate/jobs.csv");
-    let imported = parse(text, include_str!("../../examples/simulate/csv-map.yaml"));
+    let text = include_str!("../../docs/traces/jobs.csv");
+    let imported = parse(text, include_str!("../../docs/traces/csv-map.yaml"));
     let jobs = imported.trace.jobs.iter();
     let rows = jobs.map(|job| {
         let pod_set = job.pod_sets.first().unwrap();

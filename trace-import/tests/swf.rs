@@ -36,8 +36,8 @@ fn requests(job: &Job) -> Vec<(&str, AmountText)> {
 
 #[test]
 fn example_has_each_kind_of_assumption() {
-    let text = include_str!("../../examples/simulate/jobs.swf");
-    let map = include_str!("../../examples/simulate/swf-map.yaml");
+    let text = include_str!("../../docs/traces/jobs.swf");
+    let map = include_str!("../../docs/traces/swf-map.yaml");
     let imported = parse(text, map);
     let jobs = imported.trace.jobs.iter();
     let rows = jobs.zip(&imported.lines).map(|(job, line)| {

@@ -15,7 +15,7 @@ const PREEMPTIONS_PER_JOB_MAX: u64 = 1_000;
 ///
 /// All times are whole seconds from the start of the trace, zero or more. Amounts are in the unit of the core: milli for
 /// cpu, whole units for all other resources.
-#[derive(Clone, Debug, Default, Deserialize)]
+#[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct JobTrace {
     /// The format.
@@ -57,6 +57,27 @@ pub struct JobTrace {
     /// What the source of the jobs does not say; of imported traces.
     #[serde(skip)]
     pub assumptions: Vec<Assumption>,
+}
+
+impl Default for JobTrace {
+    /// A trace without queues and jobs, with the limits that a file without them has.
+    fn default() -> Self {
+        Self {
+            schema: String::new(),
+            id: String::new(),
+            algorithm: Algorithm::default(),
+            fair_sharing: None,
+            mode: PreemptedRun::default(),
+            grace_period_seconds: 0,
+            max_cycles_per_instant: CYCLES_PER_INSTANT_MAX,
+            max_preemptions_per_job: PREEMPTIONS_PER_JOB_MAX,
+            cohorts: Vec::new(),
+            cluster_queues: Vec::new(),
+            jobs: Arc::default(),
+            changes: Vec::new(),
+            assumptions: Vec::new(),
+        }
+    }
 }
 
 /// A value that the source of a trace does not have, and what is used in its place.

@@ -172,6 +172,7 @@ impl<'r> RowFields<'r> {
             arrival_ms: parse_time_ms(arrival, self.format.times, "arrival", self.line)?,
             run_ms: self.run_ms(columns)?,
             queue: self.text(columns.queue),
+            names_cluster_queue: true,
             partition: self.text(columns.partition),
             user: self.text(columns.user),
             group: self.text(columns.group),

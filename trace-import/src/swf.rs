@@ -221,6 +221,7 @@ fn add_record(
         arrival_ms: submit_s.saturating_mul(1_000),
         run_ms: run_s.map(|it| it.saturating_mul(1_000)),
         queue: known(queue),
+        names_cluster_queue: false,
         partition: known(partition),
         user: known(user),
         group: known(group),

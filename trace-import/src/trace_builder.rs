@@ -29,6 +29,8 @@ pub(crate) struct Record<'t> {
     /// `None` if it is unknown.
     pub(crate) run_ms: Option<i64>,
     pub(crate) queue: &'t str,
+    /// Whether the queue is the name of a ClusterQueue if the mapping has no rules.
+    pub(crate) names_cluster_queue: bool,
     pub(crate) partition: &'t str,
     pub(crate) user: &'t str,
     pub(crate) group: &'t str,
@@ -156,7 +158,7 @@ impl<'m> TraceBuilder<'m> {
     /// The first rule that matches; `None` for the default queue, or the queue that the record names.
     fn matching_rule(&self, record: &Record<'_>) -> Result<Option<&'m QueueRule>, ImportError> {
         let rule = self.mapping.queues.iter().find(|it| it.matches(record));
-        let has_name = self.mapping.queues.is_empty() && !record.queue.is_empty();
+        let has_name = self.is_named(record);
         if rule.is_some() || self.mapping.default_queue.is_some() || has_name {
             return Ok(rule);
         }
@@ -183,6 +185,11 @@ impl<'m> TraceBuilder<'m> {
         ))
     }
 
+    /// Whether a record names its ClusterQueue itself.
+    fn is_named(&self, record: &Record<'_>) -> bool {
+        record.names_cluster_queue && self.mapping.queues.is_empty() && !record.queue.is_empty()
+    }
+
     fn cluster_queue(
         &mut self,
         rule: Option<&'m QueueRule>,
@@ -190,7 +197,7 @@ impl<'m> TraceBuilder<'m> {
     ) -> Option<Arc<str>> {
         let name = match rule {
             Some(rule) => rule.cluster_queue.as_deref()?,
-            None if self.mapping.queues.is_empty() && !record.queue.is_empty() => {
+            None if self.is_named(record) => {
                 return Some(self.named_queue(record.queue));
             }
             None => {

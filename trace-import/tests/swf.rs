@@ -114,7 +114,7 @@ fn queue_is_that_of_first_rule_or_of_the_record() {
             "queues: [{user: 7, group: 4, clusterQueue: ug}]\ndefaultQueue: d",
             "d",
         ),
-        ("{}", "2"),
+        ("defaultQueue: d", "d"),
     ] {
         let imported = parse(&record(&[]), map);
         assert_eq!(

@@ -1,6 +1,8 @@
 //! `lockkeeper simulate`.
 
+mod arguments;
 mod comparison;
+mod format;
 mod inputs;
 mod measures;
 mod parallel;
@@ -11,9 +13,10 @@ use crate::Failure;
 use crate::file_replacement::write_file;
 use crate::standard_output::print;
 use anyhow::{Context, Error, anyhow};
-use clap::Args;
+pub(crate) use arguments::Arguments;
+use arguments::is_standard;
 use comparison::Comparer;
-use inputs::{Format, Inputs, Located, locate, locate_job, read_all};
+use inputs::{Inputs, Located, locate, locate_job, read_all};
 use lockkeeper_report::{SIMULATIONS_MAX, Simulation, plot_files, render};
 use lockkeeper_simulate::timeline::{JobTrace, TraceConfig, metrics, simulate};
 use parallel::run_in_order;
@@ -21,48 +24,7 @@ use result_text::{Output, ResultText};
 use simulated::Simulated;
 use std::borrow::Cow;
 use std::fs;
-use std::path::{Path, PathBuf};
-
-/// Flags of `lockkeeper simulate`.
-#[derive(Debug, Args)]
-pub(crate) struct Arguments {
-    /// Trace files (YAML, JSON, or one JSON object per line; SWF and CSV by their ending); `-` reads stdin
-    #[arg(value_name = "FILE", required_unless_present = "dumps")]
-    traces: Vec<PathBuf>,
-
-    /// Queues and settings in place of those of the traces; repeat to compare several
-    #[arg(long = "config", value_name = "FILE")]
-    configs: Vec<PathBuf>,
-
-    /// Format of the trace files [default: by their ending]
-    #[arg(long, value_name = "FORMAT")]
-    format: Option<Format>,
-
-    /// Mapping of the fields of SWF and CSV files onto jobs (YAML)
-    #[arg(long = "map", value_name = "FILE")]
-    mapping: Option<PathBuf>,
-
-    /// Simulate the queues and workloads of a cluster from files or folders, as `explain --dump` reads them
-    #[arg(long = "dump", value_name = "PATH")]
-    dumps: Vec<PathBuf>,
-
-    /// Run time of workloads of a dump without maximumExecutionTimeSeconds
-    #[arg(long = "assume-run-seconds", value_name = "SECONDS", requires = "dumps",
-          value_parser = clap::value_parser!(i64).range(1..=(1 << 40)))]
-    assumed_run_s: Option<i64>,
-
-    /// Output format
-    #[arg(short, long, value_name = "FORMAT", default_value = "human")]
-    output: Output,
-
-    /// Write a report with plots as one HTML file; `-` is stdout
-    #[arg(long, value_name = "FILE")]
-    report: Option<PathBuf>,
-
-    /// Write each plot of the report as an SVG file into a folder
-    #[arg(long, value_name = "FOLDER")]
-    plots: Option<PathBuf>,
-}
+use std::path::Path;
 
 /// Simulates the traces with each configuration, writes the report, and prints the results. A mistake in any file
 /// prevents all output.
@@ -108,10 +70,6 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
             .with_context(|| format!("cannot write the report {}", path.display()))?;
     }
     Ok(print(result.finish(comparer.comparisons())?)?)
-}
-
-fn is_standard(path: &Path) -> bool {
-    path.as_os_str() == "-"
 }
 
 /// A trace with a configuration.

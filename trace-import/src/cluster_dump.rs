@@ -140,7 +140,7 @@ impl DumpImport<'_> {
     /// The run time of a workload, in seconds.
     fn run_seconds(&mut self, workload: &Workload, ran_s: Option<i64>) -> Option<i64> {
         let limit_s = workload.spec.maximum_execution_time_seconds.map(i64::from);
-        let run_s = match (limit_s, self.settings.assumed_run_s) {
+        let length_s = match (limit_s, self.settings.assumed_run_s) {
             (Some(limit_s), _) => {
                 self.assumptions
                     .add("run time unknown: maximumExecutionTimeSeconds is used");
@@ -157,13 +157,13 @@ impl DumpImport<'_> {
                 return None;
             }
         };
-        let run_s = run_s.max(1);
-        if let Some(ran_s) = ran_s.filter(|it| *it >= run_s) {
+        let length_s = length_s.max(1);
+        if let Some(ran_s) = ran_s.filter(|it| *it >= length_s) {
             self.assumptions
                 .add("workload has run longer than its run time: it ends after 1 s");
             return Some(ran_s.saturating_add(1));
         }
-        Some(run_s)
+        Some(length_s)
     }
 
     /// The pod sets, with flavors if the workload runs.

@@ -1,5 +1,6 @@
 //! ClusterQueues and Cohorts as the queues of a trace.
 
+use lockkeeper_api::quantity::Quantity;
 use lockkeeper_api::quota::{self, FairSharing, ResourceQuota};
 use lockkeeper_api::{ClusterQueue, Cohort, cluster_queue};
 use lockkeeper_cluster_state::ObjectStore;
@@ -128,6 +129,6 @@ fn preemption(policy: &cluster_queue::Preemption) -> scenario::Preemption {
 )]
 fn fair_weight(sharing: Option<&FairSharing>) -> f64 {
     let weight = sharing.and_then(|it| it.weight);
-    let milli = weight.and_then(|it| it.milli_ceil());
+    let milli = weight.and_then(Quantity::milli_ceil);
     milli.map_or(1.0, |it| it as f64 / 1_000.0)
 }

@@ -3,7 +3,9 @@
 
 use crate::assumption_counts::AssumptionCounts;
 use crate::import_error::{ImportError, ImportProblem};
-use lockkeeper_api::cluster_queue::{ReclaimWithinCohort, WithinClusterQueue};
+use lockkeeper_api::cluster_queue::{
+    FlavorFungibility, QueueingStrategy, ReclaimWithinCohort, WithinClusterQueue,
+};
 use lockkeeper_api::quantity::Quantity;
 use lockkeeper_scenario::{
     AmountText, ClusterQueue, Cohort, Flavor, PodSet, Preemption, Quota, ResourceGroup,
@@ -283,8 +285,8 @@ fn cluster_queue(set: &QueueSet, name: String, cohort: &str, flavor: &str) -> Cl
             reclaim_within_cohort: set.reclaim_within_cohort,
             ..Preemption::default()
         },
-        flavor_fungibility: Default::default(),
-        queueing_strategy: Default::default(),
+        flavor_fungibility: FlavorFungibility::default(),
+        queueing_strategy: QueueingStrategy::default(),
         namespace_selector: None,
         elastic: None,
         inactive: false,

@@ -1,10 +1,10 @@
 //! The traces and configurations of `lockkeeper simulate`, from files of several formats or from a dump.
 
-use super::Arguments;
+use super::arguments::{Arguments, is_standard};
+use super::format::Format;
+use crate::Failure;
 use crate::world_source::load_dump;
-use crate::{Failure, simulate::is_standard};
 use anyhow::{Context, Error, anyhow};
-use clap::ValueEnum;
 use lockkeeper_api::field_path::FieldPath;
 use lockkeeper_check::ParsedSource;
 use lockkeeper_crdgen::manifests::{TextError, read_file, read_text};
@@ -20,31 +20,6 @@ use std::path::Path;
 
 /// The largest file of jobs: some ten million of them.
 const JOBS_MAX_BYTES: u64 = 1 << 30;
-
-/// The format of a file.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Format {
-    /// A trace in YAML or JSON
-    Trace,
-    /// Standard Workload Format
-    Swf,
-    /// Comma-separated values, with a mapping of the columns
-    Csv,
-    /// Configuration of Kueue's performance generator
-    Generator,
-}
-
-impl Format {
-    /// The format by the ending of the file.
-    fn for_path(path: &Path) -> Self {
-        let ending = path.extension().and_then(|it| it.to_str());
-        match ending {
-            Some("swf") => Self::Swf,
-            Some("csv") => Self::Csv,
-            _ => Self::Trace,
-        }
-    }
-}
 
 /// Where the fields of a decoded object are.
 pub(crate) enum Positions {

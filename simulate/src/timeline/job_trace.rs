@@ -1,8 +1,11 @@
 //! The input of a simulation: queues, jobs, and changes of quota.
 
-use super::pod_set_table::shared_jobs;
+use super::pod_set_table::shared;
 use lockkeeper_scenario::{Algorithm, ClusterQueue, Cohort, FairSharing, PodSet, ResourceGroup};
-use serde::{Deserialize, Serialize};
+use serde::de::{SeqAccess, Visitor};
+use serde::{Deserialize, Deserializer, Serialize};
+use std::collections::BTreeSet;
+use std::fmt;
 use std::sync::Arc;
 
 /// The limit on cycles in one instant if a trace has none.
@@ -154,4 +157,31 @@ fn cycles_per_instant_max() -> u64 {
 
 fn preemptions_per_job_max() -> u64 {
     PREEMPTIONS_PER_JOB_MAX
+}
+
+/// Decodes jobs, and stores equal parts of them once.
+fn shared_jobs<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Arc<Vec<Job>>, D::Error> {
+    deserializer.deserialize_seq(JobsVisitor).map(Arc::new)
+}
+
+struct JobsVisitor;
+
+impl<'de> Visitor<'de> for JobsVisitor {
+    type Value = Vec<Job>;
+
+    fn expecting(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str("a list of jobs")
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Vec<Job>, A::Error> {
+        let mut pod_sets: BTreeSet<Arc<[PodSet]>> = BTreeSet::new();
+        let mut queues: BTreeSet<Arc<str>> = BTreeSet::new();
+        let mut jobs = Vec::new();
+        while let Some(mut job) = list.next_element::<Job>()? {
+            job.pod_sets = shared(&mut pod_sets, job.pod_sets);
+            job.cluster_queue = shared(&mut queues, job.cluster_queue);
+            jobs.push(job);
+        }
+        Ok(jobs)
+    }
 }

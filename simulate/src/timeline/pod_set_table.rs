@@ -1,11 +1,7 @@
-//! Pod sets and names of queues that many jobs have in common, stored once: a trace may have millions of jobs.
+//! Values that many jobs have in common, stored once: a trace may have millions of jobs.
 
-use super::job_trace::Job;
 use lockkeeper_scenario::PodSet;
-use serde::Deserializer;
-use serde::de::{SeqAccess, Visitor};
 use std::collections::BTreeSet;
-use std::fmt;
 use std::sync::Arc;
 
 /// Stores equal pod sets once. A lookup costs the logarithm of the number of different ones.
@@ -26,36 +22,8 @@ impl PodSetTable {
     }
 }
 
-/// Decodes jobs, and stores equal parts of them once.
-pub(super) fn shared_jobs<'de, D: Deserializer<'de>>(
-    deserializer: D,
-) -> Result<Arc<Vec<Job>>, D::Error> {
-    deserializer.deserialize_seq(JobsVisitor).map(Arc::new)
-}
-
-struct JobsVisitor;
-
-impl<'de> Visitor<'de> for JobsVisitor {
-    type Value = Vec<Job>;
-
-    fn expecting(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        out.write_str("a list of jobs")
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Vec<Job>, A::Error> {
-        let mut pod_sets: BTreeSet<Arc<[PodSet]>> = BTreeSet::new();
-        let mut queues: BTreeSet<Arc<str>> = BTreeSet::new();
-        let mut jobs = Vec::new();
-        while let Some(mut job) = list.next_element::<Job>()? {
-            job.pod_sets = shared(&mut pod_sets, job.pod_sets);
-            job.cluster_queue = shared(&mut queues, job.cluster_queue);
-            jobs.push(job);
-        }
-        Ok(jobs)
-    }
-}
-
-fn shared<T: ?Sized + Ord>(known: &mut BTreeSet<Arc<T>>, value: Arc<T>) -> Arc<T> {
+/// Returns the known value that equals this one.
+pub(super) fn shared<T: ?Sized + Ord>(known: &mut BTreeSet<Arc<T>>, value: Arc<T>) -> Arc<T> {
     if let Some(known) = known.get(&value) {
         return Arc::clone(known);
     }

@@ -80,80 +80,65 @@ fn times_and_delimiters() {
     }
 }
 
+const ALL_COLUMNS: &str = "id,q,t,run,c,s,e,p,prio";
+
+/// The first row, the others, the line of the mistake, and the message.
+const MISTAKES: [(&str, &str, u64, &str); 12] = [
+    (
+        "id,q,t,run,c",
+        "a,x,-1,5,1",
+        2,
+        "arrival: \"-1\" is negative",
+    ),
+    ("id,q,t,run,c", "a,x,,5,1", 2, "arrival: \"\" is empty"),
+    (
+        "id,q,t,run,c",
+        "a,x,0,-3,1",
+        2,
+        "runSeconds: \"-3\" is negative",
+    ),
+    ("id,q,t,run,c", "a,x,0,5,1x", 2, "cpu: \"1x\" is no amount"),
+    ("id,q,t,run,c", "a,x,0,5,-1", 2, "cpu: \"-1\" is negative"),
+    (
+        "id,q,t,run,c",
+        "a,x,0,5",
+        2,
+        "4 fields; the first row has 5",
+    ),
+    ("id,q,t,run,c", "a,,0,5,1", 2, "a record without queue"),
+    ("id,q,t,run,c", "b,x,9,5,1\na,x,0,5,1", 3, "9 s before"),
+    (
+        "id,q,t,run",
+        "a,x,0,5",
+        1,
+        "no column \"c\", which the mapping names for requests.cpu; the file has id, q, t, run",
+    ),
+    (
+        ALL_COLUMNS,
+        "a,x,0,,1,9,4,1,1",
+        2,
+        "the job ends at \"4\", before its start at \"9\"",
+    ),
+    (
+        ALL_COLUMNS,
+        "a,x,0,1,1,,,0,1",
+        2,
+        "pods: \"0\" is no number of pods",
+    ),
+    (
+        ALL_COLUMNS,
+        "a,x,0,1,1,,,1,99999999999",
+        2,
+        "priority: \"99999999999\" is no priority",
+    ),
+];
+
 #[test]
 fn mistakes_have_their_line() {
-    let columns = MAP.replace(
-        "name: id",
-        "name: id, start: s, end: e, pods: p, priority: prio",
-    );
-    for (header, row, map, line, expected) in [
-        (
-            "id,q,t,run,c",
-            "a,x,-1,5,1",
-            MAP,
-            2,
-            "arrival: \"-1\" is negative",
-        ),
-        ("id,q,t,run,c", "a,x,,5,1", MAP, 2, "arrival: \"\" is empty"),
-        (
-            "id,q,t,run,c",
-            "a,x,0,-3,1",
-            MAP,
-            2,
-            "runSeconds: \"-3\" is negative",
-        ),
-        (
-            "id,q,t,run,c",
-            "a,x,0,5,1x",
-            MAP,
-            2,
-            "cpu: \"1x\" is no amount",
-        ),
-        (
-            "id,q,t,run,c",
-            "a,x,0,5,-1",
-            MAP,
-            2,
-            "cpu: \"-1\" is negative",
-        ),
-        (
-            "id,q,t,run,c",
-            "a,x,0,5",
-            MAP,
-            2,
-            "4 fields; the first row has 5",
-        ),
-        ("id,q,t,run,c", "a,,0,5,1", MAP, 2, "a record without queue"),
-        ("id,q,t,run,c", "b,x,9,5,1\na,x,0,5,1", MAP, 3, "9 s before"),
-        (
-            "id,q,t,run",
-            "a,x,0,5",
-            MAP,
-            1,
-            "no column \"c\", which the mapping names for requests.cpu; the file has id, q, t, run",
-        ),
-        (
-            "id,q,t,run,c,s,e,p,prio",
-            "a,x,0,,1,9,4,1,1",
-            &columns,
-            2,
-            "the job ends at \"4\", before its start at \"9\"",
-        ),
-        (
-            "id,q,t,run,c,s,e,p,prio",
-            "a,x,0,1,1,,,0,1",
-            &columns,
-            2,
-            "pods: \"0\" is no number of pods",
-        ),
-        (
-            "id,q,t,run,c,s,e,p,prio",
-            "a,x,0,1,1,,,1,99999999999",
-            &columns,
-            2,
-            "priority: \"99999999999\" is no priority",
-        ),
-    ] {
+    let columns = "name: id, start: s, end: e, pods: p, priority: prio";
+    let all = MAP.replace("name: id", columns);
+    for (header, row, line, expected) in MISTAKES {
+        let map = if header == ALL_COLUMNS { &all } else { MAP };
         let error = parse_csv(&format!("{header}\n{row}\n"), &mapping(map)).unwrap_err();
         assert!(error.to_string().contains(expected), "{error}");
         assert_eq!(error.line, Some(line), "{error}");

@@ -6,7 +6,7 @@
 )]
 
 use lockkeeper_explain::{WorldBuilder, WorldSettings};
-use lockkeeper_simulate::timeline::{JobTrace, Outcome, RunEnd, simulate};
+use lockkeeper_simulate::timeline::{Job, JobTrace, Outcome, RunEnd, simulate};
 use lockkeeper_trace_import::{DumpSettings, ImportError, dump_trace};
 use serde_json::Value;
 
@@ -38,7 +38,7 @@ fn running_workloads_continue_and_pending_ones_wait() {
     let pending = trace.jobs.iter().filter(|it| it.ran_seconds.is_none());
     assert!(running.count() > 0 && pending.count() > 0);
     assert!(trace.jobs.iter().all(|it| it.arrival == 0));
-    assert!(trace.jobs.is_sorted_by_key(|it| it.created_s()));
+    assert!(trace.jobs.is_sorted_by_key(Job::created_s));
     let texts: Vec<&str> = trace
         .assumptions
         .iter()

@@ -3,6 +3,7 @@
 use lockkeeper_simulate::timeline::{
     GroupMetrics, JobTrace, Metrics, Outcome, Timeline, WaitTimes,
 };
+use std::fmt::Display;
 
 /// One measure. The names of scopes and measures are stable (docs/simulate.md).
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -38,7 +39,7 @@ impl MeasureList {
         scope: &'static str,
         names: [&str; 3],
         measure: &'static str,
-        value: impl ToString,
+        value: &dyn Display,
     ) {
         let [name, flavor, resource] = names.map(str::to_owned);
         self.0.push(Measure {
@@ -63,17 +64,17 @@ impl MeasureList {
             ("wait_max_seconds", wait.max),
             ("wait_sum_seconds", wait.sum),
         ] {
-            self.add(scope, names, measure, value);
+            self.add(scope, names, measure, &value);
         }
     }
 
     fn add_group(&mut self, scope: &'static str, group: &GroupMetrics) {
         let names = [group.name.as_str(), "", ""];
-        self.add(scope, names, "jobs", group.jobs);
-        self.add(scope, names, "finished", group.finished);
-        self.add(scope, names, "never_admitted", group.never_admitted);
-        self.add(scope, names, "preemptions", group.preemptions);
-        self.add(scope, names, "lost_seconds", group.lost_seconds);
+        self.add(scope, names, "jobs", &group.jobs);
+        self.add(scope, names, "finished", &group.finished);
+        self.add(scope, names, "never_admitted", &group.never_admitted);
+        self.add(scope, names, "preemptions", &group.preemptions);
+        self.add(scope, names, "lost_seconds", &group.lost_seconds);
         self.add_wait(scope, &group.name, &group.wait);
         let slowdown = &group.slowdown;
         for (measure, value) in [
@@ -84,7 +85,67 @@ impl MeasureList {
             ("slowdown_max", slowdown.max),
             ("slowdown_mean", slowdown.mean),
         ] {
-            self.add(scope, names, measure, value);
+            self.add(scope, names, measure, &value);
+        }
+    }
+
+    fn add_totals(&mut self, timeline: &Timeline, metrics: &Metrics) {
+        let none = ["", "", ""];
+        let stats = &timeline.stats;
+        self.add("total", none, "outcome", &outcome_name(timeline.outcome));
+        self.add("total", none, "makespan_seconds", &timeline.makespan_s);
+        self.add("total", none, "cycles", &timeline.cycles);
+        self.add("total", none, "jobs", &stats.jobs);
+        self.add("total", none, "finished", &stats.finished);
+        self.add("total", none, "never_admitted", &stats.never_admitted);
+        self.add("total", none, "admissions", &stats.admissions);
+        self.add("total", none, "preemptions", &stats.preemptions);
+        let thrash = &metrics.thrash;
+        self.add("total", none, "preempted_jobs", &thrash.preempted_jobs);
+        self.add(
+            "total",
+            none,
+            "repeatedly_preempted_jobs",
+            &thrash.repeatedly_preempted_jobs,
+        );
+        self.add(
+            "total",
+            none,
+            "most_preemptions_of_a_job",
+            &thrash.most_preemptions,
+        );
+        self.add("total", none, "lost_seconds", &stats.lost_seconds);
+        self.add_wait("total", "", &stats.wait);
+        self.add("total", none, "jain_index", &metrics.fairness.jain_index);
+    }
+
+    fn add_quotas(&mut self, metrics: &Metrics) {
+        for quota in &metrics.quotas {
+            let names = [&*quota.cluster_queue, &*quota.flavor, &*quota.resource];
+            let utilization = quota
+                .utilization
+                .map_or_else(String::new, |it| format!("{it:.4}"));
+            self.add("quota", names, "utilization", &utilization);
+            self.add("quota", names, "peak", &quota.peak);
+            self.add(
+                "quota",
+                names,
+                "above_nominal_seconds",
+                &quota.above_nominal_seconds,
+            );
+            self.add("quota", names, "wasted_amount_seconds", &quota.wasted);
+        }
+        for (scope, pools) in [
+            ("flavor", &metrics.flavors),
+            ("resource", &metrics.resources),
+        ] {
+            for pool in pools {
+                let utilization = pool
+                    .utilization
+                    .map_or_else(String::new, |it| it.to_string());
+                let names = ["", pool.flavor.as_str(), pool.resource.as_str()];
+                self.add(scope, names, "utilization", &utilization);
+            }
         }
     }
 }
@@ -92,81 +153,24 @@ impl MeasureList {
 /// Returns the measures of a simulation, in a fixed order.
 pub(crate) fn measures(trace: &JobTrace, timeline: &Timeline, metrics: &Metrics) -> Vec<Measure> {
     let mut list = MeasureList::default();
-    let none = ["", "", ""];
-    let stats = &timeline.stats;
-    list.add("total", none, "outcome", outcome_name(timeline.outcome));
-    list.add("total", none, "makespan_seconds", timeline.makespan_s);
-    list.add("total", none, "cycles", timeline.cycles);
-    list.add("total", none, "jobs", stats.jobs);
-    list.add("total", none, "finished", stats.finished);
-    list.add("total", none, "never_admitted", stats.never_admitted);
-    list.add("total", none, "admissions", stats.admissions);
-    list.add("total", none, "preemptions", stats.preemptions);
-    let thrash = &metrics.thrash;
-    list.add("total", none, "preempted_jobs", thrash.preempted_jobs);
-    list.add(
-        "total",
-        none,
-        "repeatedly_preempted_jobs",
-        thrash.repeatedly_preempted_jobs,
-    );
-    list.add(
-        "total",
-        none,
-        "most_preemptions_of_a_job",
-        thrash.most_preemptions,
-    );
-    list.add("total", none, "lost_seconds", stats.lost_seconds);
-    list.add_wait("total", "", &stats.wait);
-    list.add("total", none, "jain_index", metrics.fairness.jain_index);
+    list.add_totals(timeline, metrics);
     for group in &metrics.queues {
         list.add_group("queue", group);
     }
     for group in &metrics.priorities {
         list.add_group("priority", group);
     }
-    for quota in &metrics.quotas {
-        let names = [&*quota.cluster_queue, &*quota.flavor, &*quota.resource];
-        let utilization = quota
-            .utilization
-            .map_or_else(String::new, |it| format!("{it:.4}"));
-        list.add("quota", names, "utilization", utilization);
-        list.add("quota", names, "peak", quota.peak);
-        list.add(
-            "quota",
-            names,
-            "above_nominal_seconds",
-            quota.above_nominal_seconds,
-        );
-        list.add("quota", names, "wasted_amount_seconds", quota.wasted);
-    }
-    for (scope, pools) in [
-        ("flavor", &metrics.flavors),
-        ("resource", &metrics.resources),
-    ] {
-        for pool in pools {
-            let utilization = pool
-                .utilization
-                .map_or_else(String::new, |it| it.to_string());
-            let names = ["", pool.flavor.as_str(), pool.resource.as_str()];
-            list.add(scope, names, "utilization", utilization);
-        }
-    }
+    list.add_quotas(metrics);
     for share in &metrics.fairness.shares {
         let names = [share.cluster_queue.as_str(), "", ""];
-        list.add("share", names, "dominant_share", share.dominant_share);
+        list.add("share", names, "dominant_share", &share.dominant_share);
     }
     for assumption in &trace.assumptions {
-        list.add(
-            "assumption",
-            [assumption.text.as_str(), "", ""],
-            "count",
-            assumption.count,
-        );
+        let names = [assumption.text.as_str(), "", ""];
+        list.add("assumption", names, "count", &assumption.count);
     }
     list.0
 }
-
 /// The stable name of an outcome.
 pub(crate) const fn outcome_name(outcome: Outcome) -> &'static str {
     match outcome {

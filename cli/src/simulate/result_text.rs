@@ -183,7 +183,8 @@ fn group_table(kind: &str, groups: &[GroupMetrics]) -> Result<String, Error> {
         ]
     }));
     let table = to_table(&rows)?;
-    Ok(table.lines().map(|it| format!("  {it}\n")).collect())
+    let lines = table.lines().flat_map(|it| ["  ", it, "\n"]);
+    Ok(lines.collect())
 }
 
 fn write_comparison(text: &mut String, comparison: &Comparison<'_>) -> Result<(), Error> {

@@ -236,8 +236,8 @@ fn hostile_names_do_not_break_outputs() {
     let name = "=1+1|<script>`x`";
     fs::write(
         &path,
-        format!("JobID,Account,Submit,Start,End,Nodes,CPUs,Priority\n\"{name},\"\"q\n\",team-a,2026-11-29T08:00:00Z,2026-11-29T08:00:10Z,2026-11-29T08:10:10Z,1,90,0\n\
-                 high,team-a,2026-11-29T08:01:00Z,2026-11-29T08:02:00Z,2026-11-29T08:03:00Z,1,90,9\n"),
+        format!("JobID,Account,Submit,Start,End,Nodes,CPUs,Priority\n\"{name},\"\"q\n\",team-a,2026-11-29T08:00:00Z,2026-11-29T08:00:10Z,2026-11-29T08:10:10Z,1,60,0\n\
+                 high,team-a,2026-11-29T08:01:00Z,2026-11-29T08:02:00Z,2026-11-29T08:03:00Z,1,60,9\n"),
     )
     .unwrap();
     let mut words = csv_words(&["--config", "docs/traces/no-preemption.yaml"]);

@@ -64,7 +64,7 @@ pub use event_loop::event_loop;
 pub use fairness::{Fairness, QueueShare, ShareInterval};
 pub use group_metrics::{GroupMetrics, Slowdown};
 pub use job_trace::{Assumption, Job, JobTrace, PreemptedRun, QuotaChange};
-pub use metrics::{Metrics, Thrash, metrics};
+pub use metrics::{Metrics, RepeatedPreemptions, metrics};
 pub use pod_set_table::PodSetTable;
 pub use pool_metrics::PoolMetrics;
 pub use quota_metrics::QuotaMetrics;

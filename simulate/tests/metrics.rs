@@ -69,7 +69,7 @@ fn measures_of_a_preempted_job() {
     assert_eq!(metrics.quotas[0].above_nominal_seconds, 140);
     assert_eq!(metrics.quotas[0].wasted, 240);
     assert_eq!(metrics.quotas[1].above_nominal_seconds, 0);
-    assert_eq!(metrics.thrash.repeatedly_preempted_jobs, 0);
+    assert_eq!(metrics.repeated_preemptions.repeatedly_preempted_jobs, 0);
     // 840 + 80 of 8 × 160.
     assert_eq!(metrics.resources[0].utilization, Some(0.719));
     assert_eq!(metrics.fairness.shares[0].dominant_share, 0.656);

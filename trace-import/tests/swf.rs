@@ -172,7 +172,7 @@ fn mistakes_have_their_line() {
         ),
         (
             record(&[(1, "2")]),
-            "defaultQueue: q\nswf: {processor: {cpu: 9000000000000000}}",
+            "defaultQueue: q\nswf: {processor: {cpu: 9000000000000000000}}",
             "cpu: the amount is too large",
         ),
     ] {

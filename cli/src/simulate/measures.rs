@@ -100,19 +100,24 @@ impl MeasureList {
         self.add("total", none, "never_admitted", &stats.never_admitted);
         self.add("total", none, "admissions", &stats.admissions);
         self.add("total", none, "preemptions", &stats.preemptions);
-        let thrash = &metrics.thrash;
-        self.add("total", none, "preempted_jobs", &thrash.preempted_jobs);
+        let repeated_preemptions = &metrics.repeated_preemptions;
+        self.add(
+            "total",
+            none,
+            "preempted_jobs",
+            &repeated_preemptions.preempted_jobs,
+        );
         self.add(
             "total",
             none,
             "repeatedly_preempted_jobs",
-            &thrash.repeatedly_preempted_jobs,
+            &repeated_preemptions.repeatedly_preempted_jobs,
         );
         self.add(
             "total",
             none,
             "most_preemptions_of_a_job",
-            &thrash.most_preemptions,
+            &repeated_preemptions.most_preemptions,
         );
         self.add("total", none, "lost_seconds", &stats.lost_seconds);
         self.add_wait("total", "", &stats.wait);

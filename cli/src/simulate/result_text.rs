@@ -145,8 +145,11 @@ fn summary(simulated: &Simulated<'_>) -> Result<String, Error> {
         "  Jain's index of dominant shares  {}",
         metrics.fairness.jain_index
     )?;
-    let thrash = metrics.thrash.repeatedly_preempted_jobs;
-    writeln!(text, "  jobs preempted more than once    {thrash}")?;
+    let repeated_preemptions = metrics.repeated_preemptions.repeatedly_preempted_jobs;
+    writeln!(
+        text,
+        "  jobs preempted more than once    {repeated_preemptions}"
+    )?;
     if !simulated.trace.assumptions.is_empty() {
         writeln!(text, "\n  assumptions")?;
         for assumption in &simulated.trace.assumptions {

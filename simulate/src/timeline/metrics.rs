@@ -28,13 +28,13 @@ pub struct Metrics {
     /// How evenly queues use quota.
     pub fairness: Fairness,
     /// Repeated preemptions.
-    pub thrash: Thrash,
+    pub repeated_preemptions: RepeatedPreemptions,
 }
 
 /// Jobs that are preempted again and again.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Thrash {
+pub struct RepeatedPreemptions {
     /// The jobs that were preempted.
     pub preempted_jobs: usize,
     /// The jobs that were preempted more than once.
@@ -60,24 +60,25 @@ pub fn metrics(trace: &JobTrace, timeline: &Timeline) -> Metrics {
         flavors: by_flavor(timeline, &capacity),
         resources: by_resource(timeline, &by_name),
         fairness: fairness(trace, timeline, &histories, &by_name),
-        thrash: thrash(timeline),
+        repeated_preemptions: repeated_preemptions(timeline),
     }
 }
 
-fn thrash(timeline: &Timeline) -> Thrash {
-    let mut thrash = Thrash::default();
+fn repeated_preemptions(timeline: &Timeline) -> RepeatedPreemptions {
+    let mut repeated_preemptions = RepeatedPreemptions::default();
     for job in &timeline.jobs {
         let runs = job.runs.iter();
         let preempted = runs.filter(|run| matches!(run.end, RunEnd::Preempted(_)));
         let count = preempted.count();
         if count > 0 {
-            thrash.preempted_jobs = thrash.preempted_jobs.saturating_add(1);
+            repeated_preemptions.preempted_jobs =
+                repeated_preemptions.preempted_jobs.saturating_add(1);
         }
         if count > 1 {
-            let repeated = &mut thrash.repeatedly_preempted_jobs;
+            let repeated = &mut repeated_preemptions.repeatedly_preempted_jobs;
             *repeated = repeated.saturating_add(1);
         }
-        thrash.most_preemptions = thrash.most_preemptions.max(count);
+        repeated_preemptions.most_preemptions = repeated_preemptions.most_preemptions.max(count);
     }
-    thrash
+    repeated_preemptions
 }

@@ -26,6 +26,7 @@ mod job_stop;
 mod job_sync;
 mod job_writes;
 mod journal;
+mod kind_lists;
 mod model;
 mod observe;
 mod output;
@@ -197,7 +198,7 @@ impl Reconciler {
     /// Whether the initial lists of all kinds are complete.
     #[must_use]
     pub fn is_synced(&self) -> bool {
-        self.state.model.is_synced()
+        self.state.model.lists.is_synced()
     }
 
     /// Handles one input. Nothing is written before the next [`Self::poll`].
@@ -223,7 +224,7 @@ impl Reconciler {
         }
         // Before the lists are complete, usage and jobs are missing: decisions would exceed quota. So would those of a
         // new leader whose watches are behind the writes of the former one.
-        if !state.model.is_synced() || !state.model.is_up_to_date() {
+        if !state.model.lists.is_synced() || !state.model.lists.is_up_to_date() {
             return Output::default();
         }
         state.work_queue.advance_timers(now_ms);

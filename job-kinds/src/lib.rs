@@ -16,11 +16,14 @@ mod job_path;
 mod patches;
 mod pod_sets;
 mod read;
+mod read_error;
 mod similar_names;
+mod template_place;
 
 pub use declared_kind::{ChildKind, CompileError, DeclaredKind};
 pub use definition_check::check_against_definition;
 pub use job_path::{JobPath, JobPathError};
 pub use patches::PodTemplateSource;
 pub use pod_sets::DeclaredPodSet;
-pub use read::{DeclaredJob, DeclaredResult, ReadError};
+pub use read::{DeclaredJob, DeclaredResult};
+pub use read_error::ReadError;

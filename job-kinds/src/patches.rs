@@ -2,7 +2,7 @@
 
 use crate::declared_kind::DeclaredKind;
 use crate::job_path::JobPath;
-use crate::pod_sets::TemplatePlace;
+use crate::template_place::{TemplatePlace, template_of_fields};
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 
@@ -182,15 +182,4 @@ fn merge_keeping_nulls(into: &mut Value, patch: Value) {
         }
         (into, patch) => *into = patch,
     }
-}
-
-/// The pod template of pods without one: its node selector and tolerations, and a container with the requests.
-pub(crate) fn template_of_fields(fields: &Value, requests: &Map<String, Value>) -> Value {
-    let mut spec = json!({"containers": [{"name": "main", "resources": {"requests": requests}}]});
-    for name in ["nodeSelector", "tolerations"] {
-        if let (Some(value), Some(spec)) = (fields.get(name), spec.as_object_mut()) {
-            spec.insert(name.to_owned(), value.clone());
-        }
-    }
-    json!({"spec": spec})
 }

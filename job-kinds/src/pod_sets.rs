@@ -2,8 +2,8 @@
 
 use crate::declared_kind::{DeclaredKind, PodSetName, PodSets};
 use crate::expressions::{ITEM, KEY, SELF};
-use crate::patches::template_of_fields;
-use crate::read::ReadError;
+use crate::read_error::ReadError;
+use crate::template_place::{TemplatePlace, template_of_fields};
 use lockkeeper_api::quantity::Quantity;
 use lockkeeper_crd_schema::crd::{ObjectExpression, ObjectScope};
 use serde_json::{Map, Value};
@@ -25,17 +25,6 @@ pub struct DeclaredPodSet {
     pub reclaimable: i32,
     /// The pod template as the user wrote it.
     pub template: Value,
-}
-
-/// The place of a template in the declaration and in the job.
-#[derive(Clone, Debug, PartialEq)]
-pub(crate) struct TemplatePlace {
-    /// The index of the pod sets in the declaration.
-    pub(crate) source: usize,
-    /// The item: an index, a key, or null without `forEach`.
-    pub(crate) item: Value,
-    /// The requests of a pod, if it has no template.
-    pub(crate) requests: Option<Map<String, Value>>,
 }
 
 /// An item of a list or map, or the job itself.

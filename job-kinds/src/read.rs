@@ -4,21 +4,12 @@ use crate::declared_kind::DeclaredKind;
 use crate::expressions::{SELF, StatusExpression};
 use crate::patches::PodTemplateSource;
 use crate::pod_sets::{DeclaredPodSet, read_pod_sets};
+use crate::read_error::ReadError;
 use lockkeeper_crd_schema::crd::ObjectScope;
 use serde_json::Value;
 
 /// The longest message of the end of a job, in characters.
 const MESSAGE_LENGTH_MAX: usize = 1024;
-
-/// A job that does not fit its declaration.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("the JobKind does not fit the object: {field}: {problem}")]
-pub struct ReadError {
-    /// The field of the declaration.
-    pub field: String,
-    /// The problem.
-    pub problem: String,
-}
 
 /// How a job has ended.
 #[derive(Clone, Debug, PartialEq, Eq)]

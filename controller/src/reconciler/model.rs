@@ -2,6 +2,7 @@
 
 use super::counters::Eviction;
 use super::declared_job_kind::Declaration;
+use super::kind_lists::KindLists;
 use super::output::ObjectRef;
 use super::pending_decision::PendingDecision;
 use super::pod_groups::index::PodGroups;
@@ -17,7 +18,7 @@ use crate::job_adapters::{
 use crate::key::{JobKey, Kind, ObjectKey};
 use lockkeeper_api::Workload;
 use std::borrow::Cow;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// The reason of `Admitted=False` while a workload waits for its victims on nominated nodes.
@@ -251,14 +252,8 @@ pub(super) struct Model {
     pub(super) template_texts: TemplateTexts,
     /// The newest resource version of any workload.
     pub(super) newest_workload_version: u64,
-    /// Kinds with a complete initial list; the watch task holds partial lists.
-    listed_kinds: BTreeSet<Kind>,
-    /// Kinds without a complete list since this process became the leader.
-    outdated_kinds: BTreeSet<Kind>,
-    /// The kinds that a cluster may lack, and that this one has.
-    optional_kinds: Vec<Kind>,
-    /// The declared kinds that the controller may not list.
-    forbidden_kinds: BTreeSet<Kind>,
+    /// The lists of the watched kinds.
+    pub(super) lists: KindLists,
     /// The kinds of jobs.
     pub(super) job_kinds: JobKinds,
     /// The declared kinds that are managed, by the name of their `JobKind`.
@@ -279,10 +274,7 @@ impl Model {
             templates: TemplateInterner::default(),
             template_texts: TemplateTexts::new(template_bytes_max),
             newest_workload_version: 0,
-            listed_kinds: BTreeSet::new(),
-            outdated_kinds: BTreeSet::new(),
-            optional_kinds,
-            forbidden_kinds: BTreeSet::new(),
+            lists: KindLists::new(optional_kinds),
             job_kinds: JobKinds::default(),
             declared_kinds: BTreeMap::new(),
             pending_decisions: 0,
@@ -422,67 +414,9 @@ impl Model {
         }
     }
 
-    pub(super) fn is_listed(&self, kind: Kind) -> bool {
-        let kind = match kind {
-            Kind::Job(kind) => Kind::Job(watched_kind(kind)),
-            kind => kind,
-        };
-        self.listed_kinds.contains(&kind)
-    }
-
-    /// Decisions do not wait for the list of a kind until it is complete: the controller may not list it.
-    pub(super) fn set_forbidden(&mut self, kind: Kind) {
-        self.forbidden_kinds.insert(kind);
-        self.outdated_kinds.remove(&kind);
-    }
-
-    pub(super) fn set_listed(&mut self, kind: Kind) {
-        self.forbidden_kinds.remove(&kind);
-        self.listed_kinds.insert(kind);
-        self.outdated_kinds.remove(&kind);
-    }
-
-    /// Every kind has to be listed again: its watch may be behind the writes of another process.
-    pub(super) fn set_outdated(&mut self) {
-        let optional = self.optional_kinds.iter().copied();
-        let all = Kind::FIXED.into_iter().chain(optional).chain(Kind::NODES);
-        self.outdated_kinds = all.collect();
-    }
-
-    /// Whether the lists that placement reads are complete. Queues without placement do not wait for them.
-    pub(super) fn has_node_lists(&self) -> bool {
-        let mut kinds = Kind::NODES.iter();
-        kinds.all(|it| self.is_listed(*it) && !self.outdated_kinds.contains(it))
-    }
-
-    /// Whether the state has all writes of former leaders.
-    pub(super) fn is_up_to_date(&self) -> bool {
-        let mut outdated = self.outdated_kinds.iter();
-        outdated.all(|it| Kind::NODES.contains(it))
-    }
-
-    /// Whether the initial lists of all kinds are complete.
-    pub(super) fn is_synced(&self) -> bool {
-        let optional = self.optional_kinds.iter().copied();
-        let mut all = Kind::FIXED.into_iter().chain(optional);
-        all.all(|kind| self.is_listed(kind) || self.forbidden_kinds.contains(&kind))
-    }
-
-    pub(super) fn add_optional_kind(&mut self, kind: Kind) {
-        if !self.optional_kinds.contains(&kind) {
-            self.optional_kinds.push(kind);
-        }
-    }
-
-    /// The cluster does not have this kind.
-    pub(super) fn remove_optional_kind(&mut self, kind: Kind) {
-        self.optional_kinds.retain(|it| *it != kind);
-        self.outdated_kinds.remove(&kind);
-    }
-
+    /// Whether the cluster has a kind of jobs.
     pub(super) fn has_job_kind(&self, kind: usize) -> bool {
-        kind < self.job_kinds.count()
-            && self.optional_kinds.contains(&Kind::Job(watched_kind(kind)))
+        kind < self.job_kinds.count() && self.lists.has_optional(Kind::Job(watched_kind(kind)))
     }
 
     /// The number of workloads with a decision that is not written yet.

@@ -42,16 +42,16 @@ pub(super) fn handle_input(state: &mut ReconcilerState, now_ms: i64, input: Inpu
         Input::WriteFinished(id, result) => {
             write_result::observe_write_result(state, id, &result, now_ms);
         }
-        Input::KindAvailable(kind) => state.model.add_optional_kind(kind),
+        Input::KindAvailable(kind) => state.model.lists.add_optional(kind),
         Input::KindForbidden(kind) => {
             if matches!(kind, Kind::Job(index) if index >= KINDS.len()) {
-                state.model.set_forbidden(kind);
+                state.model.lists.set_forbidden(kind);
                 state.cycle.is_due = true;
                 state.enqueue_all();
             }
         }
         Input::KindMissing(kind) => {
-            state.model.remove_optional_kind(kind);
+            state.model.lists.remove_optional(kind);
             state.cycle.is_due = true;
             state.enqueue_all();
         }
@@ -117,7 +117,7 @@ fn observe_unreadable(state: &mut ReconcilerState, kind: Kind, key: &ObjectKey, 
 
 fn observe_listed(state: &mut ReconcilerState, kind: Kind) {
     state.cycle.is_due = true;
-    state.model.set_listed(kind);
+    state.model.lists.set_listed(kind);
     retry_all_waiting(state);
     if kind == Kind::Workload {
         // A broken watch may have missed a workload that was created and deleted meanwhile.
@@ -163,7 +163,7 @@ fn observe_leadership(state: &mut ReconcilerState, is_leading: bool) {
     }
     state.is_leading = is_leading;
     if is_leading {
-        state.model.set_outdated();
+        state.model.lists.set_outdated();
         state.journal.is_due = state.settings.has_decision_log;
     } else {
         end_journal(state);

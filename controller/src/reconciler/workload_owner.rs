@@ -17,7 +17,7 @@ pub(super) fn is_orphan(view: View<'_>, key: &ObjectKey, workload: &TrackedWorkl
             || view.model.job_by_workload(key).is_some();
     };
     // Without a complete list of its kind, a missing job proves nothing.
-    if !view.model.is_listed(Kind::Job(job.kind)) {
+    if !view.model.lists.is_listed(Kind::Job(job.kind)) {
         return false;
     }
     let Some(it) = view.model.jobs.get(job) else {

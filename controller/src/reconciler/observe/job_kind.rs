@@ -25,7 +25,8 @@ pub(crate) fn observe_job_kind(state: &mut ReconcilerState, change: Change<Box<J
             };
             state
                 .model
-                .remove_optional_kind(Kind::Job(declared.kind.kind));
+                .lists
+                .remove_optional(Kind::Job(declared.kind.kind));
             state.cycle.is_due = true;
             state.enqueue_all();
         }
@@ -52,7 +53,7 @@ fn declare(
         spec: declaration.spec.clone(),
     };
     declared.insert(key.name().to_owned(), in_effect);
-    state.model.add_optional_kind(Kind::Job(kind));
+    state.model.lists.add_optional(Kind::Job(kind));
     Ok(())
 }
 

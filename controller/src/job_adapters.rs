@@ -9,6 +9,7 @@ mod name_digest;
 mod pod;
 mod pod_group;
 mod pod_template;
+mod resource;
 mod workload_identity;
 
 use crate::key::{JobKey, ObjectKey};
@@ -27,6 +28,7 @@ pub use job_kinds::{DeclareError, JobKinds};
 pub use pod_group::{GroupClaim, GroupSource, group_uid, template_text as group_template_text};
 pub(crate) use pod_template::has_same_requests;
 pub use pod_template::strip_template;
+pub use resource::Resource;
 pub(crate) use workload_identity::group_of_workload;
 use workload_identity::{job_controller, kind_prefix, workload_name};
 pub use workload_identity::{
@@ -66,45 +68,6 @@ pub fn watched_kinds() -> impl Iterator<Item = usize> {
 #[must_use]
 pub fn kind_name(index: usize) -> &'static str {
     BUILT_IN_NAMES.get(index).copied().unwrap_or("Job")
-}
-
-/// Group, version, kind and plural of a kind.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Resource {
-    /// The group.
-    pub group: Cow<'static, str>,
-    /// The version.
-    pub version: Cow<'static, str>,
-    /// The kind.
-    pub kind: Cow<'static, str>,
-    /// The plural, as in a URL.
-    pub plural: Cow<'static, str>,
-}
-
-impl Resource {
-    /// The resource of a kind that is known at compile time.
-    const fn new(
-        group: &'static str,
-        version: &'static str,
-        kind: &'static str,
-        plural: &'static str,
-    ) -> Self {
-        Self {
-            group: Cow::Borrowed(group),
-            version: Cow::Borrowed(version),
-            kind: Cow::Borrowed(kind),
-            plural: Cow::Borrowed(plural),
-        }
-    }
-
-    /// `group/version`, as in `apiVersion`; the version alone in the core group.
-    #[must_use]
-    pub fn api_version(&self) -> String {
-        if self.group.is_empty() {
-            return self.version.to_string();
-        }
-        format!("{}/{}", self.group, self.version)
-    }
 }
 
 /// How the controller stops a job.

@@ -42,6 +42,17 @@ const ALLOWED_DEPENDENCIES: &[(&str, &[&str])] = &[
         &["lockkeeper-scenario", "lockkeeper-simulate"],
     ),
     (
+        "lockkeeper-trace-import",
+        &[
+            "lockkeeper-api",
+            "lockkeeper-cluster-state",
+            "lockkeeper-explain",
+            "lockkeeper-preemption",
+            "lockkeeper-scenario",
+            "lockkeeper-simulate",
+        ],
+    ),
+    (
         "lockkeeper-explain",
         &[
             "lockkeeper-api",
@@ -148,6 +159,7 @@ const ALLOWED_DEPENDENCIES: &[(&str, &[&str])] = &[
             "lockkeeper-simulate",
             "lockkeeper-cluster-state",
             "lockkeeper-scenario",
+            "lockkeeper-trace-import",
             "lockkeeper-webhook",
         ],
     ),
@@ -169,6 +181,7 @@ const PURE_CRATES: &[&str] = &[
     "lockkeeper-explain",
     "lockkeeper-decision-log",
     "lockkeeper-doctor",
+    "lockkeeper-trace-import",
 ];
 const IMPURE: &[&str] = &[
     "tokio",

@@ -18,6 +18,7 @@ mod resource;
 mod review;
 mod scenario;
 mod secret;
+mod traceimport;
 mod userrule;
 mod world;
 
@@ -44,6 +45,7 @@ static TARGET: LazyLock<Target> = LazyLock::new(|| {
         "review" => review::run,
         "scenario" => |input| scenario::run(text_of(input)),
         "secret" => secret::run,
+        "traceimport" => |input| traceimport::run(text_of(input)),
         "userrule" => |input| userrule::run(text_of(input)),
         "world" => |input| world::run(text_of(input)),
         other => panic!("there is no target {other}"),

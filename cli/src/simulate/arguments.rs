@@ -46,7 +46,7 @@ pub(crate) struct Arguments {
     pub(super) plots: Option<PathBuf>,
 }
 
-/// Whether a path stands for standard input or output.
+/// Whether a path means standard input or output.
 pub(super) fn is_standard(path: &Path) -> bool {
     path.as_os_str() == "-"
 }

@@ -219,6 +219,14 @@ fn mistakes_have_file_and_line_and_leave_no_output() {
             vec!["none.swf", "--config", QUEUES[1]],
             "cannot read none.swf: No such file or directory".to_owned(),
         ),
+        (
+            vec!["docs/traces/generator.yaml", "--format", "generator", "--map", &known_queue],
+            "--map has no effect: no file is in the format swf or csv".to_owned(),
+        ),
+        (
+            vec!["--dump", "examples/explain/kueue.yaml", "--map", &known_queue],
+            "required arguments were not provided".to_owned(),
+        ),
         (vec!["--dump", "none"], "cannot read none".to_owned()),
         (Vec::new(), "required arguments were not provided".to_owned()),
     ] {

@@ -25,16 +25,7 @@ pub(crate) fn multiplied(
 
 /// Parses a quantity that is not negative.
 pub(crate) fn quantity(text: &str, field: &str, line: u64) -> Result<AmountText, ImportError> {
-    let error = |expected| {
-        ImportError::at(
-            line,
-            ImportProblem::Value {
-                field: field.to_owned(),
-                value: shortened(text),
-                expected,
-            },
-        )
-    };
+    let error = |expected| ImportError::value(line, field, text, expected);
     let quantity: Quantity = text.parse().map_err(|_| {
         error("no amount; write a quantity as Kubernetes does, such as 2, 500m or 4Gi")
     })?;
@@ -42,16 +33,4 @@ pub(crate) fn quantity(text: &str, field: &str, line: u64) -> Result<AmountText,
         return Err(error("negative; an amount must be zero or more"));
     }
     Ok(AmountText::Quantity(quantity))
-}
-
-/// The start of a text, for messages: files may have fields of any length.
-pub(crate) fn shortened(text: &str) -> String {
-    const CHARS_MAX: usize = 60;
-    let mut chars = text.chars();
-    let start: String = chars.by_ref().take(CHARS_MAX).collect();
-    if chars.next().is_some() {
-        format!("{start}…")
-    } else {
-        start
-    }
 }

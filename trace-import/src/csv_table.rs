@@ -1,8 +1,9 @@
 //! CSV files, with a mapping of their columns.
 
-use crate::amounts::{multiplied, quantity, shortened};
+use crate::amounts::{multiplied, quantity};
 use crate::import_error::{ImportError, ImportProblem};
 use crate::mapping::{CsvColumns, CsvMapping, Mapping, RequestsOf, TimeFormat};
+use crate::shortened::shortened;
 use crate::time_value::parse_time_ms;
 use crate::trace_builder::{ImportedTrace, Record, TraceBuilder};
 use csv::{ErrorKind, ReaderBuilder, StringRecord};
@@ -239,13 +240,6 @@ impl<'r> RowFields<'r> {
     }
 
     fn mistake(&self, field: &str, value: &str, expected: &'static str) -> ImportError {
-        ImportError::at(
-            self.line,
-            ImportProblem::Value {
-                field: field.to_owned(),
-                value: shortened(value),
-                expected,
-            },
-        )
+        ImportError::value(self.line, field, value, expected)
     }
 }

@@ -1,5 +1,7 @@
 //! Errors of imports.
 
+use crate::shortened::shortened;
+
 /// Why a file cannot be imported.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{problem}")]
@@ -16,6 +18,18 @@ impl ImportError {
             line: Some(line),
             problem,
         }
+    }
+
+    /// A field whose value is shown shortened: files may have fields of any length.
+    pub(crate) fn value(line: u64, field: &str, value: &str, expected: &'static str) -> Self {
+        Self::at(
+            line,
+            ImportProblem::Value {
+                field: field.to_owned(),
+                value: shortened(value),
+                expected,
+            },
+        )
     }
 
     pub(crate) fn general(problem: ImportProblem) -> Self {

@@ -139,7 +139,7 @@ struct Generated<'f> {
     path: String,
 }
 
-/// Returns the trace of a generator file, with its ClusterQueues. A second of the simulation stands for the greatest common
+/// Returns the trace of a generator file, with its ClusterQueues. A second of the simulation is the greatest common
 /// divisor of all times in the file, because simulations have whole seconds.
 ///
 /// Costs the workloads and the logarithm of their number.
@@ -157,7 +157,7 @@ pub fn generator_trace(file: &GeneratorFile) -> Result<JobTrace, ImportError> {
     let unit_ms = times.fold(0, greatest_common_divisor).max(1);
     let mut assumptions = AssumptionCounts::default();
     assumptions.add(&format!(
-        "1 s of the simulation stands for {unit_ms} ms of the file"
+        "1 s of the simulation is {unit_ms} ms of the file"
     ));
     let mut jobs = Vec::new();
     let mut pod_sets = PodSetTable::default();

@@ -17,6 +17,7 @@ mod import_error;
 mod kueue_generator;
 mod label;
 mod mapping;
+mod shortened;
 mod swf;
 mod time_value;
 mod trace_builder;

@@ -55,7 +55,7 @@ pub struct Defaults {
     pub requests: BTreeMap<String, AmountText>,
 }
 
-/// What fields of the Standard Workload Format stand for.
+/// The meaning of fields of the Standard Workload Format.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default, deny_unknown_fields)]
 pub struct SwfMapping {

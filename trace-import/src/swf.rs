@@ -1,6 +1,6 @@
 //! The Standard Workload Format of the Parallel Workloads Archive: 18 numbers in each line, -1 for unknown values.
 
-use crate::amounts::{multiplied, shortened};
+use crate::amounts::multiplied;
 use crate::import_error::{ImportError, ImportProblem};
 use crate::mapping::Mapping;
 use crate::trace_builder::{ImportedTrace, Record, TraceBuilder};
@@ -103,14 +103,8 @@ fn parse_fields(words: &[&str; FIELDS], line: u64) -> Result<Values, ImportError
             word
         };
         *value = read.parse().map_err(|_| {
-            ImportError::at(
-                line,
-                ImportProblem::Value {
-                    field: name.to_owned(),
-                    value: shortened(word),
-                    expected: "no whole number; use -1 for an unknown value",
-                },
-            )
+            let expected = "no whole number; use -1 for an unknown value";
+            ImportError::value(line, name, word, expected)
         })?;
     }
     let [
@@ -250,12 +244,10 @@ fn checked_range(value: i64, max: i64, field: &str, line: u64) -> Result<i64, Im
     } else {
         "too large"
     };
-    Err(ImportError::at(
+    Err(ImportError::value(
         line,
-        ImportProblem::Value {
-            field: field.to_owned(),
-            value: value.to_string(),
-            expected,
-        },
+        field,
+        &value.to_string(),
+        expected,
     ))
 }

@@ -1,7 +1,6 @@
 //! Times in CSV files.
 
-use crate::amounts::shortened;
-use crate::import_error::{ImportError, ImportProblem};
+use crate::import_error::ImportError;
 use crate::mapping::TimeFormat;
 use k8s_openapi::jiff::Timestamp;
 
@@ -15,16 +14,7 @@ pub(crate) fn parse_time_ms(
     field: &str,
     line: u64,
 ) -> Result<i64, ImportError> {
-    let error = |expected| {
-        ImportError::at(
-            line,
-            ImportProblem::Value {
-                field: field.to_owned(),
-                value: shortened(text),
-                expected,
-            },
-        )
-    };
+    let error = |expected| ImportError::value(line, field, text, expected);
     let (scale, expected) = match format {
         TimeFormat::Rfc3339 => {
             let time: Timestamp = text.parse().map_err(|_| {

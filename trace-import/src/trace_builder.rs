@@ -5,6 +5,7 @@ use crate::assumption_counts::AssumptionCounts;
 use crate::import_error::{ImportError, ImportProblem};
 use crate::label::Label;
 use crate::mapping::{Mapping, QueueRule};
+use crate::shortened::shortened;
 use lockkeeper_scenario::{AmountText, PodSet};
 use lockkeeper_simulate::timeline::{Job, JobTrace, PodSetTable};
 use std::collections::{BTreeMap, BTreeSet};
@@ -169,8 +170,7 @@ impl<'m> TraceBuilder<'m> {
             ("group", record.group),
         ];
         let parts = parts.iter().filter(|(_, value)| !value.is_empty());
-        let parts =
-            parts.map(|(field, value)| format!("{field} {}", crate::amounts::shortened(value)));
+        let parts = parts.map(|(field, value)| format!("{field} {}", shortened(value)));
         let parts: Vec<String> = parts.collect();
         let record_text = if parts.is_empty() {
             "a record without queue, partition, user and group".to_owned()

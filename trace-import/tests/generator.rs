@@ -28,7 +28,7 @@ fn baseline_is_15_000_workloads_in_30_queues() {
     assert_eq!(trace.assumptions.len(), 1);
     assert_eq!(
         trace.assumptions[0].text,
-        "1 s of the simulation stands for 100 ms of the file"
+        "1 s of the simulation is 100 ms of the file"
     );
     let last = trace.jobs.last().unwrap();
     // The last workload of the 50 is created 60 s after the begin, the first one 100 ms after it.

@@ -17,11 +17,11 @@ pub(crate) struct Arguments {
     pub(super) configs: Vec<PathBuf>,
 
     /// Format of the trace files [default: by their ending]
-    #[arg(long, value_name = "FORMAT")]
+    #[arg(long, value_name = "FORMAT", requires = "traces")]
     pub(super) format: Option<Format>,
 
     /// Mapping of the fields of SWF and CSV files onto jobs (YAML)
-    #[arg(long = "map", value_name = "FILE")]
+    #[arg(long = "map", value_name = "FILE", requires = "traces")]
     pub(super) mapping: Option<PathBuf>,
 
     /// Simulate the queues and workloads of a cluster from files or folders, as `explain --dump` reads them
@@ -46,7 +46,7 @@ pub(crate) struct Arguments {
     pub(super) plots: Option<PathBuf>,
 }
 
-/// Whether a path stands for standard input or output.
+/// Whether a path means standard input or output.
 pub(super) fn is_standard(path: &Path) -> bool {
     path.as_os_str() == "-"
 }

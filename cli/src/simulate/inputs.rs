@@ -16,7 +16,7 @@ use lockkeeper_trace_import::{
 use serde::de::DeserializeOwned;
 use std::fs::File;
 use std::io::{self, Read, stdin};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// The largest file of jobs: some ten million of them.
 const JOBS_MAX_BYTES: u64 = 1 << 30;
@@ -69,9 +69,16 @@ fn read_configs(arguments: &Arguments) -> Result<Vec<Located<TraceConfig>>, Erro
 fn read_files(arguments: &Arguments) -> Result<Vec<Located<JobTrace>>, Error> {
     let mapping = arguments.mapping.as_deref().map(read_mapping).transpose()?;
     let has_queues = arguments.configs.len();
+    let format_of = |path: &Path| arguments.format.unwrap_or_else(|| Format::for_path(path));
+    let is_mapped = |path: &PathBuf| matches!(format_of(path), Format::Swf | Format::Csv);
+    if mapping.is_some() && !arguments.traces.iter().any(is_mapped) {
+        return Err(anyhow!(
+            "--map has no effect: no file is in the format swf or csv; remove it, or add --format"
+        ));
+    }
     let mut traces = Vec::new();
     for path in &arguments.traces {
-        let format = arguments.format.unwrap_or_else(|| Format::for_path(path));
+        let format = format_of(path);
         match format {
             Format::Trace => traces.extend(read_objects::<JobTrace>(path)?),
             Format::Generator => traces.push(read_generator(path)?),

@@ -12,7 +12,7 @@ use crate::schema;
 pub const SUSPEND_PATH_DEFAULT: &str = "spec.suspend";
 
 /// How the jobs of a kind are suspended and started, which pods they have, and how their status is read. The name of the
-/// object is that of the kind's CustomResourceDefinition: `<plural>.<group>`.
+/// object is that of the kind's `CustomResourceDefinition`: `<plural>.<group>`.
 #[allow(
     clippy::duplicated_attributes,
     reason = "printer columns of one type are not the same attribute"
@@ -41,7 +41,7 @@ pub struct JobKindSpec {
     #[schemars(schema_with = "schema::label")]
     pub version: String,
 
-    /// The kind, such as RayJob.
+    /// The kind, such as `RayJob`.
     #[schemars(schema_with = "schema::kind_name")]
     pub kind: String,
 

@@ -364,17 +364,13 @@ impl JobView {
     /// because it includes a digest of the uid. The name alone proves no ownership: the uid decides.
     #[must_use]
     pub fn workload_name(&self, kind: usize) -> ObjectKey {
-        match &self.group {
-            Some(claim) => {
-                let prefix = kind_prefix(POD_GROUP);
-                workload_name(&prefix, &claim.group, &group_uid(&claim.group))
-            }
-            None => {
-                let declared = self.declared.as_ref().map(|it| Cow::Borrowed(&*it.kind));
-                let prefix = declared.unwrap_or_else(|| Cow::Owned(kind_prefix(kind)));
-                workload_name(&prefix, &self.name, &self.uid)
-            }
+        if let Some(claim) = &self.group {
+            let prefix = kind_prefix(POD_GROUP);
+            return workload_name(&prefix, &claim.group, &group_uid(&claim.group));
         }
+        let declared = self.declared.as_ref().map(|it| Cow::Borrowed(&*it.kind));
+        let prefix = declared.unwrap_or_else(|| Cow::Owned(kind_prefix(kind)));
+        workload_name(&prefix, &self.name, &self.uid)
     }
 
     /// The job that its workload belongs to, with the uid: of a pod in a group, the group.

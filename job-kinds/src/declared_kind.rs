@@ -138,7 +138,7 @@ impl DeclaredKind {
             .collect();
         let compiled = (|| {
             let (plural, group) = resource?;
-            let [a, b, c, d, e, f] = status;
+            let [succeeded, failed, message, ready, stopped, started] = status;
             Some(Self {
                 group: group.to_owned(),
                 version: spec.version.clone(),
@@ -149,7 +149,7 @@ impl DeclaredKind {
                 suspension: suspension?,
                 managed_by,
                 pod_sets: pod_sets.into_iter().collect::<Option<_>>()?,
-                status: [a?, b?, c?, d?, e?, f?],
+                status: [succeeded?, failed?, message?, ready?, stopped?, started?],
             })
         })();
         match compiled {

@@ -48,23 +48,21 @@ impl Check {
 
     /// Names and scope.
     fn names(&mut self, kind: &DeclaredKind, definition: &Value) {
-        let spec = &definition["spec"];
-        let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
-        let name = format!(
-            "{}.{}",
-            text(&spec["names"]["plural"]),
-            text(&spec["group"])
-        );
+        let text = |pointer: &str| {
+            let found = definition.pointer(pointer).and_then(Value::as_str);
+            found.unwrap_or_default()
+        };
+        let name = format!("{}.{}", text("/spec/names/plural"), text("/spec/group"));
         if name != format!("{}.{}", kind.plural, kind.group) {
             let problem = format!("must be {name}, the name of the definition");
             self.add(FieldPath::new("metadata.name"), problem);
         }
-        let defined = text(&spec["names"]["kind"]);
+        let defined = text("/spec/names/kind");
         if defined != kind.kind {
             let problem = format!("must be {defined}, the kind of the definition");
             self.add(FieldPath::new("spec.kind"), problem);
         }
-        if text(&spec["scope"]) != "Namespaced" {
+        if text("/spec/scope") != "Namespaced" {
             let problem = "is not namespaced; jobs are objects in a namespace with a LocalQueue";
             self.add(FieldPath::new("spec.kind"), problem);
         }

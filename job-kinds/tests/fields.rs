@@ -6,12 +6,12 @@ use lockkeeper_job_kinds::{DeclaredJob, DeclaredKind};
 use serde_json::{Value, json};
 
 /// A declaration with one pod set; `change` is merged into its spec.
-fn kind(change: Value) -> DeclaredKind {
+fn kind(change: &Value) -> DeclaredKind {
     let mut spec = json!({
         "version": "v1", "kind": "Run",
         "podSets": [{"name": "main", "template": "spec.template"}],
     });
-    json_patch::merge(&mut spec, &change);
+    json_patch::merge(&mut spec, change);
     let declaration = json!({"metadata": {"name": "runs.example.com"}, "spec": spec});
     let declaration: JobKind = serde_json::from_value(declaration).unwrap();
     DeclaredKind::compile(&declaration).unwrap_or_else(|errors| panic!("{errors:?}"))
@@ -22,15 +22,15 @@ fn template() -> Value {
 }
 
 /// A job with the template; `change` is merged into it.
-fn read(kind: &DeclaredKind, change: Value) -> DeclaredJob {
+fn read(kind: &DeclaredKind, change: &Value) -> DeclaredJob {
     let mut job =
         json!({"metadata": {"name": "a"}, "spec": {"suspend": true, "template": template()}});
-    json_patch::merge(&mut job, &change);
+    json_patch::merge(&mut job, change);
     kind.read(&job).unwrap_or_else(|error| panic!("{error}"))
 }
 
-fn pod_set(change: Value) -> DeclaredKind {
-    kind(json!({"podSets": [change]}))
+fn pod_set(change: &Value) -> DeclaredKind {
+    kind(&json!({"podSets": [change]}))
 }
 
 fn conditions(all: &[(&str, &str)]) -> Value {
@@ -42,15 +42,15 @@ fn conditions(all: &[(&str, &str)]) -> Value {
 
 #[test]
 fn suspend_names_the_field_and_its_values() {
-    let default = kind(json!({}));
-    assert!(read(&default, json!({})).is_suspended);
-    assert!(!read(&default, json!({"spec": {"suspend": null}})).is_suspended);
+    let default = kind(&json!({}));
+    assert!(read(&default, &json!({})).is_suspended);
+    assert!(!read(&default, &json!({"spec": {"suspend": null}})).is_suspended);
     assert_eq!(default.suspend_patch(), json!({"suspend": true}));
     let text = kind(
-        json!({"suspend": {"path": "spec.run.state", "suspendedValue": "Off", "startedValue": "On"}}),
+        &json!({"suspend": {"path": "spec.run.state", "suspendedValue": "Off", "startedValue": "On"}}),
     );
-    assert!(read(&text, json!({"spec": {"run": {"state": "Off"}}})).is_suspended);
-    assert!(!read(&text, json!({"spec": {"run": {"state": "On"}}})).is_suspended);
+    assert!(read(&text, &json!({"spec": {"run": {"state": "Off"}}})).is_suspended);
+    assert!(!read(&text, &json!({"spec": {"run": {"state": "On"}}})).is_suspended);
     assert_eq!(text.suspend_patch(), json!({"run": {"state": "Off"}}));
     assert_eq!(text.start_patch(), json!({"run": {"state": "On"}}));
 }
@@ -58,13 +58,13 @@ fn suspend_names_the_field_and_its_values() {
 #[test]
 fn managed_by_names_the_controller() {
     let kind =
-        kind(json!({"managedBy": {"path": "spec.managedBy", "controller": "example.com/own"}}));
+        kind(&json!({"managedBy": {"path": "spec.managedBy", "controller": "example.com/own"}}));
     for (value, expected) in [
         (json!(null), None),
         (json!("example.com/own"), None),
         (json!("other"), Some("other")),
     ] {
-        let job = read(&kind, json!({"spec": {"managedBy": value}}));
+        let job = read(&kind, &json!({"spec": {"managedBy": value}}));
         assert_eq!(job.foreign_manager.as_deref(), expected);
     }
 }
@@ -72,7 +72,7 @@ fn managed_by_names_the_controller() {
 #[test]
 fn pod_sets_are_items_of_lists_and_maps() {
     let of = |pods: Value, spec: Value| {
-        let job = read(&pod_set(pods), json!({"spec": spec}));
+        let job = read(&pod_set(&pods), &json!({"spec": spec}));
         let sets = job.pod_sets.into_iter();
         sets.map(|it| (it.name, it.count)).collect::<Vec<_>>()
     };
@@ -110,11 +110,11 @@ fn pod_sets_are_items_of_lists_and_maps() {
 
 #[test]
 fn reclaimable_pods_are_at_most_all() {
-    let kind = pod_set(json!({
+    let kind = pod_set(&json!({
         "name": "main", "template": "spec.template", "count": "4", "reclaimable": "self.?status.?done.orValue(0)",
     }));
     for (done, expected) in [(0, 0), (3, 3), (9, 4)] {
-        let job = read(&kind, json!({"status": {"done": done}}));
+        let job = read(&kind, &json!({"status": {"done": done}}));
         assert_eq!(
             job.pod_sets.first().map(|it| (it.count, it.reclaimable)),
             Some((4, expected))
@@ -124,19 +124,19 @@ fn reclaimable_pods_are_at_most_all() {
 
 #[test]
 fn pod_fields_and_requests_replace_a_template() {
-    let kind = pod_set(json!({
+    let kind = pod_set(&json!({
         "name": "main", "podFields": "spec.driver",
         "requests": {"cpu": "string(self.spec.driver.cores)", "memory": "'2Gi'"},
     }));
     let driver =
         json!({"cores": 2, "nodeSelector": {"zone": "a"}, "tolerations": [{"operator": "Exists"}]});
-    let job = read(&kind, json!({"spec": {"driver": driver}}));
+    let job = read(&kind, &json!({"spec": {"driver": driver}}));
     let pod = &job.pod_sets.first().unwrap().template["spec"];
     let requests = json!({"cpu": "2", "memory": "2Gi"});
     assert_eq!(pod["containers"][0]["resources"]["requests"], requests);
     assert_eq!(pod["nodeSelector"], json!({"zone": "a"}));
     let placed = json!({"nodeSelector": {"pool": "b"}});
-    let patch = kind.placement_patch(&job.templates, &[placed.clone()]);
+    let patch = kind.placement_patch(&job.templates, std::slice::from_ref(&placed));
     assert_eq!(patch, Some(json!({"driver": placed})));
     let wrong = json!({"metadata": {"name": "a"}, "spec": {"driver": {"cores": "many"}}});
     let error = kind.read(&wrong).unwrap_err().to_string();
@@ -148,9 +148,9 @@ fn pod_fields_and_requests_replace_a_template() {
 
 #[test]
 fn status_is_read_from_the_usual_conditions() {
-    let default = kind(json!({}));
+    let default = kind(&json!({}));
     let state = |change: Value| {
-        let job = read(&default, change);
+        let job = read(&default, &change);
         (
             job.is_started,
             job.is_stopped,
@@ -198,12 +198,15 @@ fn status_is_read_from_the_usual_conditions() {
 #[test]
 fn status_expressions_replace_the_conditions() {
     let phase = |phase: &str| format!("self.?status.?phase.orValue('') == '{phase}'");
-    let kind = kind(json!({"status": {
+    let kind = kind(&json!({"status": {
         "succeeded": phase("Done"), "failed": phase("Broken"), "message": "self.status.why", "ready": phase("Up"),
         "stopped": phase("Off"), "started": phase("Begun"),
     }}));
     let state = |phase: &str| {
-        let job = read(&kind, json!({"status": {"phase": phase, "why": "because"}}));
+        let job = read(
+            &kind,
+            &json!({"status": {"phase": phase, "why": "because"}}),
+        );
         let result = job
             .result
             .map(|it| format!("{} {}", it.is_success, it.message));
@@ -224,11 +227,11 @@ fn status_expressions_replace_the_conditions() {
 
 #[test]
 fn children_are_named_by_an_expression() {
-    let kind = kind(json!({"children": [
+    let kind = kind(&json!({"children": [
         {"group": "a.com", "kind": "A", "names": "[self.metadata.name + '-a', '']"},
         {"group": "b.com", "kind": "B", "names": "self.?status.?parts.orValue([])"},
     ]}));
-    let job = read(&kind, json!({"status": {"parts": ["x", "y"]}}));
+    let job = read(&kind, &json!({"status": {"parts": ["x", "y"]}}));
     let expected = [(0, "a-a"), (1, "x"), (1, "y")].map(|(at, name)| (at, name.to_owned()));
     assert_eq!(job.children, expected);
     let wrong = json!({"metadata": {"name": "a"}, "spec": {"template": template()}, "status": {"parts": "x"}});
@@ -271,7 +274,7 @@ fn job_that_does_not_fit_names_the_field() {
     ] {
         let mut object = json!({"metadata": {"name": "a"}, "spec": {"template": template()}});
         json_patch::merge(&mut object["spec"], &job);
-        let error = kind(change).read(&object).unwrap_err().to_string();
+        let error = kind(&change).read(&object).unwrap_err().to_string();
         assert!(error.contains(expected), "{error}");
     }
 }

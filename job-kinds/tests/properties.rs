@@ -2,6 +2,7 @@
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
+    clippy::indexing_slicing,
     reason = "tests fail by panicking"
 )]
 
@@ -23,15 +24,9 @@ fn path(depth: usize) -> impl Strategy<Value = Vec<String>> {
 }
 
 fn path_text(names: &[String], is_from_root: bool) -> String {
-    let mut out = if is_from_root {
-        "spec".to_owned()
-    } else {
-        String::new()
-    };
-    for name in names {
-        out.push_str(&format!("['{name}']"));
-    }
-    out
+    let root = is_from_root.then(|| "spec".to_owned());
+    let names = names.iter().map(|name| format!("['{name}']"));
+    root.into_iter().chain(names).collect()
 }
 
 fn template() -> impl Strategy<Value = Value> {
@@ -56,7 +51,7 @@ fn tree() -> impl Strategy<Value = Value> {
     leaf.prop_recursive(4, 32, 4, |inner| {
         prop_oneof![
             prop::collection::vec(inner.clone(), 0..3).prop_map(Value::from),
-            prop::collection::btree_map(name(), inner, 0..4).prop_map(|it| Value::from_iter(it)),
+            prop::collection::btree_map(name(), inner, 0..4).prop_map(Value::from_iter),
         ]
     })
 }
@@ -152,7 +147,7 @@ fn without_empty_objects(value: &Value) -> Value {
             let fields = fields
                 .iter()
                 .map(|(name, it)| (name.clone(), without_empty_objects(it)));
-            Value::from_iter(fields.filter(|(_, it)| *it != json!({})))
+            fields.filter(|(_, it)| *it != json!({})).collect()
         }
         Value::Array(items) => items.iter().map(without_empty_objects).collect(),
         other => other.clone(),

@@ -3,6 +3,8 @@
     clippy::unwrap_used,
     clippy::expect_used,
     clippy::panic,
+    clippy::indexing_slicing,
+    clippy::print_stdout,
     reason = "tests fail by panicking"
 )]
 
@@ -156,7 +158,7 @@ fn round_trip(kind: &DeclaredKind, object: &Value, job: &DeclaredJob) {
 }
 
 /// Name, count and requests of the pods of a job.
-fn pods(kind: &DeclaredKind, spec: Value) -> Vec<String> {
+fn pods(kind: &DeclaredKind, spec: &Value) -> Vec<String> {
     let job = kind
         .read(&serde_json::json!({"metadata": {"name": "a"}, "spec": spec}))
         .unwrap();
@@ -192,7 +194,7 @@ fn pods_of_a_spark_application_have_cores_and_memory_with_overhead() {
     ] {
         let spec =
             serde_json::json!({"type": kind_of_code, "driver": driver, "executor": executor});
-        assert_eq!(pods(&kind, spec), expected);
+        assert_eq!(pods(&kind, &spec), expected);
     }
 }
 
@@ -218,7 +220,7 @@ fn worker_groups_of_a_ray_job_count_hosts() {
         r#"tpu 8 {"cpu":"8"}"#,
         r#"small 1 {"cpu":"2"}"#,
     ];
-    assert_eq!(pods(&kind, spec("HTTPMode")), workers);
+    assert_eq!(pods(&kind, &spec("HTTPMode")), workers);
     let with_submitter = [&workers[..], &[r#"submitter 1 {"cpu":"100m"}"#]].concat();
-    assert_eq!(pods(&kind, spec("K8sJobMode")), with_submitter);
+    assert_eq!(pods(&kind, &spec("K8sJobMode")), with_submitter);
 }

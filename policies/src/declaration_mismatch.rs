@@ -50,9 +50,10 @@ pub fn findings(declaration: &Value, definition: &Value) -> Vec<Finding> {
 /// The group and kind that a declaration names; `None` for any other object.
 #[must_use]
 pub fn declared_kind(object: &Value) -> Option<(&str, &str)> {
-    let is_declaration = object["kind"] == "JobKind"
-        && object["apiVersion"].as_str()?.split_once('/')?.0 == lockkeeper_api::GROUP;
-    let (_, group) = object["metadata"]["name"].as_str()?.split_once('.')?;
-    let kind = object["spec"]["kind"].as_str()?;
+    let text = |pointer: &str| object.pointer(pointer).and_then(Value::as_str);
+    let is_declaration = text("/kind") == Some("JobKind")
+        && text("/apiVersion")?.split_once('/')?.0 == lockkeeper_api::GROUP;
+    let (_, group) = text("/metadata/name")?.split_once('.')?;
+    let kind = text("/spec/kind")?;
     is_declaration.then_some((group, kind))
 }

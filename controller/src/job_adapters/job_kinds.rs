@@ -78,15 +78,13 @@ impl JobKinds {
         }
         let mut known = self.declared.iter();
         let known = known.position(|it| it.is_same_kind(&adapter));
-        let position = match known.and_then(|at| Some((at, self.declared.get_mut(at)?))) {
-            Some((at, slot)) => {
-                *slot = adapter;
-                at
-            }
-            None => {
-                self.declared.push(adapter);
-                self.declared.len().saturating_sub(1)
-            }
+        let known = known.and_then(|at| Some((at, self.declared.get_mut(at)?)));
+        let position = if let Some((at, slot)) = known {
+            *slot = adapter;
+            at
+        } else {
+            self.declared.push(adapter);
+            self.declared.len().saturating_sub(1)
         };
         Ok(KINDS.len().saturating_add(position))
     }

@@ -13,7 +13,8 @@ use super::template_interner::TemplateInterner;
 use super::template_texts::TemplateTexts;
 use super::write_tracker::WriteTracker;
 use crate::job_adapters::{
-    JobKinds, JobView, POD, POD_GROUP, group_of_workload, group_template_text, watched_kind,
+    JobAdapter, JobKinds, JobView, POD, POD_GROUP, group_of_workload, group_template_text,
+    watched_kind,
 };
 use crate::key::{JobKey, Kind, ObjectKey};
 use lockkeeper_api::Workload;
@@ -309,7 +310,7 @@ impl Model {
         let parent = self.jobs.get(key);
         let parent = parent.filter(|it| it.source == JobSource::Watch && it.view.uid == *uid);
         let kind = self.job_kinds.get(key.kind);
-        let own = self.job_kinds.get(kind_of_job).map(|it| it.resource());
+        let own = self.job_kinds.get(kind_of_job).map(JobAdapter::resource);
         parent
             .zip(kind)
             .zip(own)

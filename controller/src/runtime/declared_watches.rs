@@ -2,6 +2,7 @@
 
 use super::kind_discovery::watch_when_installed;
 use super::watch::Watches;
+use crate::job_adapters::JobAdapter;
 use crate::{DeclaredJobKind, Kind, Reconciler};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -36,10 +37,13 @@ impl DeclaredWatches {
                 continue;
             }
             let (stop, stopped) = watch::channel(());
-            let _stop = stop;
-            self.0.insert(kind, DeclaredWatch { revision, _stop });
+            let running = DeclaredWatch {
+                revision,
+                _stop: stop,
+            };
+            self.0.insert(kind, running);
             watch_when_installed(watches.clone(), Kind::Job(kind), until_dropped(stopped));
-            needs_lists |= kinds.get(kind).is_some_and(|it| it.creates_jobs());
+            needs_lists |= kinds.get(kind).is_some_and(JobAdapter::creates_jobs);
         }
         needs_lists
     }

@@ -1,7 +1,7 @@
 //! Watches: turns watch events into inputs of the reconciler.
 
 use super::api_resource::resource;
-use crate::job_adapters::{JobKinds, TemplateSource};
+use crate::job_adapters::{JobAdapter, JobKinds, TemplateSource};
 use crate::{Change, Input, Kind, ObjectKey};
 use arc_swap::ArcSwap;
 use futures_util::{Stream, StreamExt};
@@ -96,7 +96,7 @@ impl Watches {
             Kind::Workload => TEMPLATES_PAGE_SIZE,
             Kind::Job(at) => {
                 let kinds = self.job_kinds.load();
-                kinds.get(at).map_or(PAGE_SIZE, |it| it.list_page_size())
+                kinds.get(at).map_or(PAGE_SIZE, JobAdapter::list_page_size)
             }
             _ => PAGE_SIZE,
         });

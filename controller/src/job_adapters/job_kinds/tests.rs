@@ -117,8 +117,8 @@ fn workload_of_a_declared_job_names_its_kind() {
         "metadata": object("Run", "w", Some("a"))["metadata"], "spec": {"podSets": []},
     }))
     .unwrap();
-    let (owner, uid) = kinds.owner(&owned).unwrap();
-    assert_eq!((owner.kind, owner.name.key(), uid), (4, "n/a", "u"));
+    let (job, uid) = kinds.owner(&owned).unwrap();
+    assert_eq!((job.kind, job.name.key(), uid), (4, "n/a", "u"));
     assert!(JobKinds::default().owner(&owned).is_none());
 }
 

@@ -1,6 +1,8 @@
 //! Watch events of jobs, and jobs that were read.
 
-use crate::job_adapters::{GroupClaim, JobView, POD, TemplateSource, group_of_workload};
+use crate::job_adapters::{
+    GroupClaim, JobAdapter, JobView, POD, TemplateSource, group_of_workload,
+};
 use crate::key::{JobKey, ObjectKey};
 use crate::reconciler::input::Change;
 use crate::reconciler::model::{GoneJob, JobSource, TrackedJob};
@@ -172,7 +174,7 @@ fn remove_covered_jobs(state: &mut ReconcilerState, parent: &JobKey) {
         .model
         .job_kinds
         .get(parent.kind)
-        .is_some_and(|it| it.creates_jobs());
+        .is_some_and(JobAdapter::creates_jobs);
     let Some(uid) = state.model.jobs.get(parent).map(|it| it.view.uid.clone()) else {
         return;
     };

@@ -1,6 +1,6 @@
 //! Plans the stop of a job that runs.
 
-use crate::job_adapters::StopMethod;
+use crate::job_adapters::{JobAdapter, StopMethod};
 use crate::key::JobKey;
 use crate::reconciler::job_stop::suspendable_at_ms;
 use crate::reconciler::model::TrackedJob;
@@ -19,7 +19,7 @@ pub(crate) fn plan_suspension<'a>(view: View<'a>, key: &JobKey, job: &TrackedJob
         .model
         .job_kinds
         .get(key.kind)
-        .map(|it| it.stop_method());
+        .map(JobAdapter::stop_method);
     if method == Some(StopMethod::Delete) && is_soft_evicted(view, key, job) {
         return if job.view.is_soft_evicted {
             // Another component deletes it.

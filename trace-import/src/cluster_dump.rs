@@ -104,6 +104,13 @@ impl DumpImport<'_> {
             return None;
         }
         let queue = state.node_view(view.queue()?).name();
+        if cluster.objects().cluster_queue(queue).is_none() {
+            // It keeps its admission, and its ClusterQueue was deleted.
+            let reason = not_queued_text(NotQueuedReason::NoClusterQueue);
+            self.assumptions
+                .add(&format!("workload left out: {reason}"));
+            return None;
+        }
         let run = self.run(view, workload);
         let pod_sets = self.pod_sets(state, view, workload, run.is_some());
         let run_seconds = self.run_seconds(workload, run)?;

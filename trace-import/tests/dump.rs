@@ -11,8 +11,12 @@ use lockkeeper_trace_import::{DumpSettings, ImportError, dump_trace};
 use serde_json::Value;
 
 fn import(objects: &str, assumed_run_s: Option<i64>) -> Result<JobTrace, ImportError> {
+    import_value(serde_saphyr::from_str(objects).unwrap(), assumed_run_s)
+}
+
+fn import_value(objects: Value, assumed_run_s: Option<i64>) -> Result<JobTrace, ImportError> {
     let mut builder = WorldBuilder::new();
-    builder.add(serde_saphyr::from_str::<Value>(objects).unwrap());
+    builder.add(objects);
     dump_trace(
         &builder.build(WorldSettings::default()),
         DumpSettings { assumed_run_s },
@@ -59,6 +63,20 @@ fn running_workloads_continue_and_pending_ones_wait() {
             assert_eq!(at_s, job.run_seconds - ran_s, "{}", job.name);
         }
     }
+}
+
+/// An admission outlives the ClusterQueue that it names.
+#[test]
+fn workload_of_a_deleted_cluster_queue_is_left_out() {
+    let mut objects: Value = serde_saphyr::from_str(KUEUE).unwrap();
+    let items = objects["items"].as_array_mut().unwrap();
+    items.retain(|it| it["kind"] != "ClusterQueue" || it["metadata"]["name"] != "team-b");
+    let trace = import_value(objects, Some(5)).unwrap();
+    assert!(trace.jobs.iter().all(|it| &*it.cluster_queue == "team-a"));
+    let left_out = "workload left out: its ClusterQueue does not exist or is invalid";
+    let texts = trace.assumptions.iter().map(|it| it.text.as_str());
+    assert_eq!(texts.filter(|it| *it == left_out).count(), 1);
+    simulate(&trace).unwrap();
 }
 
 #[test]

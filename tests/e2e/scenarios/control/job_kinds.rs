@@ -1,5 +1,8 @@
-//! Kinds of jobs that JobKinds declare. The test writes the status that the kind's own controller would write.
+//! Kinds of jobs that `JobKind` objects declare. The test writes the status that the kind's own controller would write.
 
+mod shipped;
+
+use self::shipped::{Shipped, pod, shipped};
 use super::fixture::{self, ControllerFixture};
 use super::{Trial, render};
 use crate::fixture::{DEFAULTS, Fixture};
@@ -77,13 +80,6 @@ fn declaration(count: &str) -> Value {
             ],
         },
     ]})
-}
-
-fn pod(cpu: &str) -> Value {
-    json!({"spec": {"containers": [{
-        "name": "main", "image": "registry.example.com/train:1",
-        "resources": {"requests": {"cpu": cpu}},
-    }]}})
 }
 
 fn run(name: &str, suspend: bool) -> Value {
@@ -321,97 +317,6 @@ fn declaration_without_rights(stage: &mut Fixture) {
     site.objects
         .delete("JobKind", "trainingruns.other.example.com");
     site.stop();
-}
-
-/// A shipped declaration, a job, and what the kind's own controller reports about it.
-struct Shipped {
-    kind: &'static str,
-    resource: &'static str,
-    spec: Value,
-    /// The field that suspends it.
-    suspend: &'static str,
-    /// The node selectors of its pods, by path.
-    selectors: &'static [&'static str],
-    running: Value,
-    stopped: Value,
-    /// `None` for a kind that never ends.
-    ended: Option<Value>,
-}
-
-fn shipped() -> Vec<Shipped> {
-    let workers = json!([{"groupName": "Small", "replicas": 2, "minReplicas": 0, "maxReplicas": 2,
-        "rayStartParams": {}, "template": pod("1")}]);
-    let cluster = json!({"headGroupSpec": {"rayStartParams": {}, "template": pod("1")}, "workerGroupSpecs": workers});
-    let with_suspend = |mut spec: Value| {
-        spec["suspend"] = json!(true);
-        spec
-    };
-    vec![
-        Shipped {
-            kind: "RayCluster",
-            resource: "rayclusters.ray.io",
-            spec: with_suspend(cluster.clone()),
-            suspend: "/spec/suspend",
-            selectors: &[
-                "/spec/headGroupSpec/template/spec/nodeSelector",
-                "/spec/workerGroupSpecs/0/template/spec/nodeSelector",
-            ],
-            running: json!({"status": {"state": "ready"}}),
-            stopped: json!({"status": {"state": "suspended"}}),
-            ended: None,
-        },
-        Shipped {
-            kind: "RayJob",
-            resource: "rayjobs.ray.io",
-            spec: json!({"suspend": true, "entrypoint": "train", "rayClusterSpec": cluster}),
-            suspend: "/spec/suspend",
-            selectors: &[
-                "/spec/rayClusterSpec/headGroupSpec/template/spec/nodeSelector",
-                "/spec/rayClusterSpec/workerGroupSpecs/0/template/spec/nodeSelector",
-            ],
-            running: json!({"status": {"jobDeploymentStatus": "Running", "rayClusterStatus": {"state": "ready"}}}),
-            stopped: json!({"status": {"jobDeploymentStatus": "Suspended"}}),
-            ended: Some(
-                json!({"status": {"jobDeploymentStatus": "Complete", "jobStatus": "SUCCEEDED"}}),
-            ),
-        },
-        Shipped {
-            kind: "MPIJob",
-            resource: "mpijobs.kubeflow.org",
-            spec: json!({"runPolicy": {"suspend": true}, "mpiReplicaSpecs": {
-                "Launcher": {"replicas": 1, "template": pod("1")},
-                "Worker": {"replicas": 2, "template": pod("1")},
-            }}),
-            suspend: "/spec/runPolicy/suspend",
-            selectors: &[
-                "/spec/mpiReplicaSpecs/Launcher/template/spec/nodeSelector",
-                "/spec/mpiReplicaSpecs/Worker/template/spec/nodeSelector",
-            ],
-            running: json!({"status": {"replicaStatuses": {"Worker": {"active": 2}},
-                "conditions": [{"type": "Running", "status": "True"}]}}),
-            stopped: json!({"status": {"replicaStatuses": {"Worker": {"active": 0}},
-                "conditions": [{"type": "Suspended", "status": "True"}]}}),
-            ended: Some(
-                json!({"status": {"replicaStatuses": {"Worker": {"active": 0}},
-                "conditions": [{"type": "Succeeded", "status": "True"}]}}),
-            ),
-        },
-        Shipped {
-            kind: "SparkApplication",
-            resource: "sparkapplications.sparkoperator.k8s.io",
-            spec: json!({"suspend": true, "type": "Scala", "sparkVersion": "4.0.0",
-                "mainApplicationFile": "local:///a.jar", "mainClass": "A",
-                "driver": {"cores": 1, "memory": "512m"},
-                "executor": {"cores": 1, "instances": 2, "memory": "1g"}}),
-            suspend: "/spec/suspend",
-            selectors: &["/spec/driver/nodeSelector", "/spec/executor/nodeSelector"],
-            running: json!({"status": {"applicationState": {"state": "RUNNING"}, "driverInfo": {}}}),
-            stopped: json!({"status": {"applicationState": {"state": "SUSPENDED"}, "driverInfo": {}}}),
-            ended: Some(
-                json!({"status": {"applicationState": {"state": "COMPLETED"}, "driverInfo": {}}}),
-            ),
-        },
-    ]
 }
 
 /// The folder with definitions of other projects.

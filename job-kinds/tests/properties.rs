@@ -9,6 +9,8 @@
 use lockkeeper_api::JobKind;
 use lockkeeper_job_kinds::{DeclaredKind, JobPath};
 use proptest::prelude::*;
+use proptest::strategy::ValueTree as _;
+use proptest::test_runner::TestRunner;
 use serde_json::{Value, json};
 
 /// Names of fields, few enough that paths and objects meet.
@@ -83,6 +85,55 @@ fn declaration() -> impl Strategy<Value = JobKind> {
     )
 }
 
+/// A random job that often has what the declaration reads.
+fn declared_job() -> impl Strategy<Value = (JobKind, Value)> {
+    let items = prop::collection::vec((template(), 0..4_i64), 0..4);
+    let found = (prop::option::weighted(0.9, template()), any::<bool>());
+    (declaration(), tree(), items, found).prop_map(
+        |(declaration, spec, items, (single, is_map))| {
+            let mut object = json!({"metadata": {"name": "a"}, "spec": spec});
+            let fields = |text: &str| -> Vec<String> {
+                let path = JobPath::parse(text).unwrap();
+                path.fields().map(str::to_owned).collect()
+            };
+            for pod_sets in &declaration.spec.pod_sets {
+                let path = fields(pod_sets.template.as_deref().unwrap());
+                let Some(list) = &pod_sets.for_each else {
+                    if let Some(template) = single.clone() {
+                        place(&mut object, &path, template);
+                    }
+                    continue;
+                };
+                let items = items.iter().map(|(template, replicas)| {
+                    let mut item = json!({"replicas": replicas});
+                    place(&mut item, &path, template.clone());
+                    item
+                });
+                let items: Value = if is_map {
+                    let names = ["x", "y", "z"].map(str::to_owned);
+                    names.into_iter().zip(items).collect()
+                } else {
+                    items.collect()
+                };
+                place(&mut object, &fields(list), items);
+            }
+            (declaration, object)
+        },
+    )
+}
+
+/// Sets a field. What is on the way to it and no object is replaced.
+fn place(object: &mut Value, path: &[String], value: Value) {
+    let Some((name, rest)) = path.split_first() else {
+        *object = value;
+        return;
+    };
+    if !object.is_object() {
+        *object = json!({});
+    }
+    place(&mut object[name], rest, value);
+}
+
 /// Removes a field, so that objects that differ only in it are equal.
 fn remove(object: &mut Value, names: &[&str]) {
     let Some((last, way)) = names.split_last() else {
@@ -140,14 +191,16 @@ fn without_declared_fields(declaration: &JobKind, object: &Value) -> Value {
     object
 }
 
-/// Objects that a write creates on the way to a field are empty without it.
+/// Objects that a write creates on the way to a field, also in place of null, are empty without it. The API server
+/// stores no nulls.
 fn without_empty_objects(value: &Value) -> Value {
     match value {
         Value::Object(fields) => {
             let fields = fields
                 .iter()
                 .map(|(name, it)| (name.clone(), without_empty_objects(it)));
-            fields.filter(|(_, it)| *it != json!({})).collect()
+            let is_left = |it: &Value| !it.is_null() && *it != json!({});
+            fields.filter(|(_, it)| is_left(it)).collect()
         }
         Value::Array(items) => items.iter().map(without_empty_objects).collect(),
         other => other.clone(),
@@ -158,9 +211,8 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(2_000))]
 
     #[test]
-    fn writes_change_only_declared_fields(declaration in declaration(), spec in tree()) {
+    fn writes_change_only_declared_fields((declaration, object) in declared_job()) {
         let Ok(kind) = DeclaredKind::compile(&declaration) else { return Ok(()) };
-        let object = json!({"metadata": {"name": "a"}, "spec": spec});
         let Ok(job) = kind.read(&object) else { return Ok(()) };
         let placed = vec![json!({"nodeSelector": {"pool": "spot"}}); job.pod_sets.len()];
         let patch = kind.placement_patch(&job.templates, &placed).expect("the source has the templates");
@@ -169,17 +221,31 @@ proptest! {
         json_patch::merge(&mut after["spec"], &kind.suspend_patch());
         let expected = without_empty_objects(&without_declared_fields(&declaration, &object));
         let found = without_empty_objects(&without_declared_fields(&declaration, &after));
-        // A merge patch removes the nulls of an object that it creates; those of the job itself stay.
         prop_assert_eq!(found, expected);
     }
 
     #[test]
-    fn suspend_and_start_are_read_back(declaration in declaration(), spec in tree()) {
+    fn suspend_and_start_are_read_back((declaration, object) in declared_job()) {
         let Ok(kind) = DeclaredKind::compile(&declaration) else { return Ok(()) };
-        let mut object = json!({"spec": spec});
+        let mut object = object;
         json_patch::merge(&mut object["spec"], &kind.suspend_patch());
         prop_assert!(kind.is_suspended(&object));
         json_patch::merge(&mut object["spec"], &kind.start_patch());
         prop_assert!(!kind.is_suspended(&object));
     }
+}
+
+/// Enough of the random jobs are read, so that the properties say something.
+#[test]
+fn random_jobs_are_often_read() {
+    let mut runner = TestRunner::deterministic();
+    let strategy = declared_job();
+    let mut read = 0;
+    for _ in 0..1_000 {
+        let (declaration, object) = strategy.new_tree(&mut runner).unwrap().current();
+        let kind = DeclaredKind::compile(&declaration);
+        let job = kind.map(|it| it.read(&object));
+        read += usize::from(job.is_ok_and(|it| it.is_ok_and(|it| !it.pod_sets.is_empty())));
+    }
+    assert!(read >= 100, "{read} of 1,000");
 }

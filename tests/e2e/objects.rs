@@ -48,7 +48,8 @@ pub fn collection(kind: &str) -> String {
 const TOO_MANY_REQUESTS: u16 = 429;
 
 /// The kinds that a trial may leave objects of, owners first.
-const SWEPT_KINDS: [&str; 14] = [
+const SWEPT_KINDS: [&str; 15] = [
+    "JobKind",
     "Deployment",
     "ReplicaSet",
     "StatefulSet",

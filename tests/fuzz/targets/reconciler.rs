@@ -329,7 +329,12 @@ fn state_of(objects: &[(Kind, &Value)]) -> Option<ClusterState> {
             }
             Kind::Workload => drop(cluster.set_workload(Arc::new(decode::<Workload>(object)?)).ok()?),
             // No node is watched here.
-            Kind::Job(_) | Kind::PodGroup | Kind::Node | Kind::BoundPod | Kind::DisruptionBudget => {}
+            Kind::Job(_)
+            | Kind::JobKind
+            | Kind::PodGroup
+            | Kind::Node
+            | Kind::BoundPod
+            | Kind::DisruptionBudget => {}
         }
     }
     Some(cluster)

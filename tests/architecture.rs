@@ -79,8 +79,16 @@ const ALLOWED_DEPENDENCIES: &[(&str, &[&str])] = &[
     ),
     ("lockkeeper-crd-schema", &["lockkeeper-api"]),
     (
-        "lockkeeper-policies",
+        "lockkeeper-job-kinds",
         &["lockkeeper-api", "lockkeeper-crd-schema"],
+    ),
+    (
+        "lockkeeper-policies",
+        &[
+            "lockkeeper-api",
+            "lockkeeper-crd-schema",
+            "lockkeeper-job-kinds",
+        ],
     ),
     ("lockkeeper-kube-support", &["lockkeeper-api"]),
     (
@@ -105,6 +113,7 @@ const ALLOWED_DEPENDENCIES: &[(&str, &[&str])] = &[
             "lockkeeper-preemption",
             "lockkeeper-cluster-state",
             "lockkeeper-decision-log",
+            "lockkeeper-job-kinds",
             "lockkeeper-kube-support",
         ],
     ),
@@ -124,6 +133,7 @@ const ALLOWED_DEPENDENCIES: &[(&str, &[&str])] = &[
             "lockkeeper-cluster-state",
             "lockkeeper-crd-schema",
             "lockkeeper-crdgen",
+            "lockkeeper-job-kinds",
             "lockkeeper-policies",
             "lockkeeper-preemption",
             "lockkeeper-simulate",
@@ -172,6 +182,7 @@ const PURE_CRATES: &[&str] = &[
     "lockkeeper-crd-schema",
     "lockkeeper-check",
     "lockkeeper-playground",
+    "lockkeeper-job-kinds",
     "lockkeeper-policies",
     "lockkeeper-preemption",
     "lockkeeper-simulate",

@@ -1,6 +1,8 @@
 //! The async runtime around the reconciler: watches, writes, leader election, metrics.
 
+mod api_resource;
 mod decision_log;
+mod declared_watches;
 mod event_loop;
 mod health;
 mod job_reader;

@@ -9,6 +9,7 @@ mod connection;
 mod convert;
 mod decisionlog;
 mod definition;
+mod jobkind;
 mod pem;
 mod pem_input;
 mod policy;
@@ -37,6 +38,7 @@ static TARGET: LazyLock<Target> = LazyLock::new(|| {
         "convert" => convert::run,
         "decisionlog" => |input| decisionlog::run(text_of(input)),
         "definition" => |input| definition::run(text_of(input)),
+        "jobkind" => |input| jobkind::run(text_of(input)),
         "pem" => pem::run,
         "policy" => |input| policy::run(text_of(input)),
         "quantity" => |input| quantity::run(text_of(input)),

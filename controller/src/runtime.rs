@@ -10,6 +10,7 @@ mod kind_discovery;
 mod leader_election;
 mod leadership_gate;
 mod lease;
+mod listed_keys;
 mod live_preview;
 mod metric_labels;
 mod metrics;

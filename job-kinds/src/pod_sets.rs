@@ -4,6 +4,7 @@ use crate::declared_kind::{DeclaredKind, PodSetName, PodSets};
 use crate::expressions::{ITEM, KEY, SELF};
 use crate::read_error::ReadError;
 use crate::template_place::{TemplatePlace, template_of_fields};
+use lockkeeper_api::names::is_dns_label;
 use lockkeeper_api::quantity::Quantity;
 use lockkeeper_crd_schema::crd::{ObjectExpression, ObjectScope};
 use serde_json::{Map, Value};
@@ -11,8 +12,8 @@ use serde_json::{Map, Value};
 /// The most pod sets of a workload.
 const POD_SETS_MAX: usize = 8;
 
-/// The longest name of a pod set.
-const NAME_LENGTH_MAX: usize = 63;
+/// The most characters of a name in an error.
+const SHOWN_LENGTH_MAX: usize = 63;
 
 /// The pods of one template of a job.
 #[derive(Clone, Debug, PartialEq)]
@@ -205,16 +206,10 @@ impl Reader<'_> {
             return Err(self.error(field, "the name of the pod set is no text"));
         };
         let name = name.to_lowercase();
-        let is_sign = |it: char| it.is_ascii_lowercase() || it.is_ascii_digit() || it == '-';
-        let is_edge = |it: Option<char>| it.is_some_and(|it| it != '-');
-        let is_label = name.len() <= NAME_LENGTH_MAX
-            && name.chars().all(is_sign)
-            && is_edge(name.chars().next())
-            && is_edge(name.chars().next_back());
-        if is_label {
+        if is_dns_label(&name) {
             return Ok(name);
         }
-        let shown: String = name.chars().take(NAME_LENGTH_MAX).collect();
+        let shown: String = name.chars().take(SHOWN_LENGTH_MAX).collect();
         let problem = format!(
             "{shown:?} is no name of a pod set: it may have lower-case letters, digits and hyphens"
         );

@@ -1,5 +1,6 @@
 //! `JobKind`: the declaration of a kind of jobs of another project, so that its objects queue for quota.
 
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use kube::CustomResource;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -25,10 +26,27 @@ pub const SUSPEND_PATH_DEFAULT: &str = "spec.suspend";
     plural = "jobkinds",
     shortname = "lkjk",
     category = "lockkeeper",
+    status = "JobKindStatus",
     derive = "PartialEq",
     doc = "A kind of jobs of another project whose objects queue for quota.",
     printcolumn(name = "Kind", type_ = "string", json_path = ".spec.kind"),
     printcolumn(name = "Version", type_ = "string", json_path = ".spec.version"),
+    printcolumn(
+        name = "Active",
+        type_ = "string",
+        json_path = ".status.conditions[?(@.type=='Active')].status"
+    ),
+    printcolumn(
+        name = "Reason",
+        type_ = "string",
+        json_path = ".status.conditions[?(@.type=='Active')].reason"
+    ),
+    printcolumn(
+        name = "Misconfigured",
+        type_ = "string",
+        json_path = ".status.conditions[?(@.type=='Misconfigured')].status",
+        priority = 1
+    ),
     printcolumn(
         name = "Age",
         type_ = "date",
@@ -81,6 +99,21 @@ pub struct JobKindSpec {
     /// The label by which the pods of a job are found when the job is gone.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pod_label: Option<PodLabel>,
+}
+
+/// The observed state of a declaration.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct JobKindStatus {
+    /// The generation of the spec that this status reflects.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub observed_generation: Option<i64>,
+
+    /// Active: whether the controller manages the jobs of the kind. Misconfigured: whether the declaration has a mistake, or does not
+    /// fit the definition of the kind.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(schema_with = "schema::conditions")]
+    pub conditions: Vec<Condition>,
 }
 
 /// The field that suspends a job.

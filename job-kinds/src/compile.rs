@@ -125,14 +125,9 @@ pub(crate) fn compile_pod_sets(
         Some(text) => errors.expression(at(field), text, variables).map(Some),
     };
     let condition = expression("condition", source.condition.as_ref());
-    let count = expression("count", source.count.as_ref());
     let minimum = expression("minimum", source.minimum.as_ref());
     let reclaimable = expression("reclaimable", source.reclaimable.as_ref());
-    let count = match count_field(source, &at, pods.as_ref(), errors) {
-        None => None,
-        Some(Some(path)) => Some(PodCount::Field(path)),
-        Some(None) => count.map(|it| it.map_or(PodCount::One, PodCount::Expression)),
-    };
+    let count = pod_count(source, &at, pods.as_ref(), variables, errors);
     Some(PodSets {
         for_each: list.map_or(Some(None), |it| it.map(Some))?,
         name: name?,
@@ -144,32 +139,37 @@ pub(crate) fn compile_pod_sets(
     })
 }
 
-/// The field with the number of pods, if the declaration has one; `None` if it has a mistake.
-fn count_field(
+/// The number of pods; `None` if it has a mistake.
+fn pod_count(
     source: &PodSetSource,
     at: &impl Fn(&'static str) -> FieldPath,
     pods: Option<&PodsField>,
+    variables: &[&str],
     errors: &mut Errors,
-) -> Option<Option<JobPath>> {
-    let Some(text) = &source.count_field else {
-        if source.minimum.is_some() {
-            let problem =
-                "needs countField: the controller writes the number of pods that have quota";
-            errors.add(at("minimum"), problem);
-            return None;
+) -> Option<PodCount> {
+    if source.minimum.is_some() && source.count_field.is_none() {
+        let problem = "needs countField: the controller writes the number of pods that have quota";
+        errors.add(at("minimum"), problem);
+    }
+    match (&source.count_field, &source.count) {
+        (None, None) => Some(PodCount::One),
+        (None, Some(text)) => {
+            let count = errors.expression(at("count"), text, variables)?;
+            Some(PodCount::Expression(count))
         }
-        return Some(None);
-    };
-    if source.count.is_some() {
-        errors.add(at("countField"), "may not be set besides count");
-        return None;
+        (Some(_), Some(_)) => {
+            errors.add(at("countField"), "may not be set besides count");
+            None
+        }
+        (Some(text), None) => {
+            let path = errors.path(at("countField"), text, source.for_each.is_none())?;
+            if pods.is_some_and(|it| it.path.overlaps(&path)) {
+                errors.add(at("countField"), "may not be a part of the pod template");
+                return None;
+            }
+            Some(PodCount::Field(path))
+        }
     }
-    let path = errors.path(at("countField"), text, source.for_each.is_none())?;
-    if pods.is_some_and(|it| it.path.overlaps(&path)) {
-        errors.add(at("countField"), "may not be a part of the pod template");
-        return None;
-    }
-    Some(Some(path))
 }
 
 fn pods_field(

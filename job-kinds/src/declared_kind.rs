@@ -8,6 +8,7 @@ use crate::parts::{ChildKind, PodSets, Reset, Suspension};
 use lockkeeper_api::field_path::FieldPath;
 use lockkeeper_api::job_kind::{JobKind, JobStatusExpressions, PodLabel};
 use lockkeeper_crd_schema::crd::ObjectExpression;
+use serde_json::Value;
 
 /// A compiled declaration.
 #[derive(Debug)]
@@ -107,6 +108,13 @@ impl DeclaredKind {
             Some(kind) if errors.is_empty() => Ok(kind),
             _ => Err(errors),
         }
+    }
+
+    /// The path of the field that suspends a job, its value in a suspended job, and in a started one.
+    #[must_use]
+    pub const fn suspend_field(&self) -> (&JobPath, &Value, &Value) {
+        let of = &self.suspension;
+        (&of.path, &of.suspended, &of.started)
     }
 
     pub(crate) fn status(&self, of: StatusExpression) -> &ObjectExpression {

@@ -23,7 +23,7 @@ mod read_error;
 mod similar_names;
 mod template_place;
 
-pub use compile_error::CompileError;
+pub use compile_error::{CompileError, describe_errors};
 pub use declared_kind::DeclaredKind;
 pub use definition_check::check_against_definition;
 pub use job_path::{JobPath, JobPathError};

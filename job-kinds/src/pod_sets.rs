@@ -171,20 +171,7 @@ impl Reader<'_> {
             );
             return Err(self.error("template", problem));
         }
-        let name = match &pod_sets.name {
-            PodSetName::Fixed(name) => name.clone(),
-            PodSetName::Expression(of) => {
-                let name = values.evaluate("nameExpression", of)?;
-                self.pod_set_name("nameExpression", &name)?
-            }
-            PodSetName::OfItem if item.place.is_string() => {
-                self.pod_set_name("forEach", &item.key)?
-            }
-            PodSetName::OfItem => {
-                let name = item.value.get("name").unwrap_or(&Value::Null);
-                self.pod_set_name("forEach", name)?
-            }
-        };
+        let name = self.name(&mut values)?;
         let count = match &pod_sets.count {
             PodCount::One => 1,
             PodCount::Expression(of) => values.count("count", of)?,
@@ -211,6 +198,23 @@ impl Reader<'_> {
             template,
         };
         Ok(Some((found, requests)))
+    }
+
+    fn name(&self, values: &mut Values<'_, '_>) -> Result<String, ReadError> {
+        match &self.pod_sets.name {
+            PodSetName::Fixed(name) => Ok(name.clone()),
+            PodSetName::Expression(of) => {
+                let name = values.evaluate("nameExpression", of)?;
+                self.pod_set_name("nameExpression", &name)
+            }
+            PodSetName::OfItem if values.item.place.is_string() => {
+                self.pod_set_name("forEach", &values.item.key)
+            }
+            PodSetName::OfItem => {
+                let name = values.item.value.get("name").unwrap_or(&Value::Null);
+                self.pod_set_name("forEach", name)
+            }
+        }
     }
 
     /// The number in a field of the item, which must be writable.

@@ -13,7 +13,6 @@ pub mod cel;
 pub mod cel_defaults;
 pub mod cluster_view;
 pub mod cohort_trees;
-pub mod declaration_mismatch;
 pub mod decode_error;
 pub mod defaulting;
 pub mod engine;

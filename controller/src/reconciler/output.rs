@@ -23,6 +23,8 @@ pub enum ObjectRef {
     LocalQueue(ObjectKey),
     /// A `ResourceFlavor`.
     ResourceFlavor(String),
+    /// A `JobKind`.
+    JobKind(String),
     /// An event, by its number.
     Event(u64),
     /// A pod that is evicted for its room on a node.
@@ -80,6 +82,8 @@ pub enum WritePurpose {
     RestoreJob,
     /// Write the status of a queue or cohort.
     QueueStatus,
+    /// Write the status of a `JobKind`.
+    JobKindStatus,
     /// Remove our finalizer from a deleted object that is no longer in use, or restore it on an object in use.
     Finalizer,
     /// Write an event.
@@ -98,7 +102,7 @@ pub enum WritePurpose {
 
 impl WritePurpose {
     /// All purposes.
-    pub const ALL: [Self; 31] = [
+    pub const ALL: [Self; 32] = [
         Self::CreateWorkload,
         Self::UpdateWorkload,
         Self::DeleteWorkload,
@@ -123,6 +127,7 @@ impl WritePurpose {
         Self::ResetJob,
         Self::RestoreJob,
         Self::QueueStatus,
+        Self::JobKindStatus,
         Self::Finalizer,
         Self::Event,
         Self::NominateNodes,
@@ -160,6 +165,7 @@ impl WritePurpose {
             Self::ResetJob => "reset_job",
             Self::RestoreJob => "restore_job",
             Self::QueueStatus => "queue_status",
+            Self::JobKindStatus => "job_kind_status",
             Self::Finalizer => "finalizer",
             Self::Event => "event",
             Self::NominateNodes => "nominate_nodes",
@@ -204,7 +210,7 @@ impl WritePurpose {
             | Self::StuckEviction => WritePriority(3),
             // After the writes that need templates: the texts that were read must not replace each other unused.
             Self::Finalizer | Self::ReadTemplates => WritePriority(4),
-            Self::QueueStatus | Self::ReportPodGroup => WritePriority(5),
+            Self::QueueStatus | Self::JobKindStatus | Self::ReportPodGroup => WritePriority(5),
             Self::Event => WritePriority(6),
             Self::PendingReason => WritePriority(7),
         }

@@ -20,8 +20,10 @@ pub struct DeclaredJobKind {
 /// The comparison of a declaration with the `CustomResourceDefinition` of its kind.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum DefinitionCheck {
-    /// The cluster does not have the definition.
+    /// The cluster does not have the definition. The kind may be one of an aggregated API.
     Missing,
+    /// The definition was deleted, and with it all jobs of the kind.
+    Deleted,
     /// The definition could not be read; with the reason.
     Unreadable(String),
     /// The declaration fits the definition.

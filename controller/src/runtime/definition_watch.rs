@@ -41,7 +41,7 @@ async fn forward_checks(watches: &Watches, declared: &DeclaredJobKind, resource:
     let events = restarting_watch(move || watcher(api.clone(), config.clone()));
     let mut events = pin!(events);
     let mut last = None;
-    let mut is_found = false;
+    let (mut is_found, mut was_found) = (false, false);
     while let Some(event) = events.next().await {
         let check = match event {
             Ok(Event::Init) => {
@@ -49,10 +49,11 @@ async fn forward_checks(watches: &Watches, declared: &DeclaredJobKind, resource:
                 continue;
             }
             Ok(Event::InitApply(definition) | Event::Apply(definition)) => {
-                is_found = true;
+                (is_found, was_found) = (true, true);
                 check(declared, &definition)
             }
             Ok(Event::InitDone) if is_found => continue,
+            Ok(Event::InitDone | Event::Delete(_)) if was_found => DefinitionCheck::Deleted,
             Ok(Event::InitDone | Event::Delete(_)) => DefinitionCheck::Missing,
             Err(error) if is_forbidden(&error) => {
                 // Without the right there is no response, and nothing to wait for.

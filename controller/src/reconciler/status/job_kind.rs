@@ -46,9 +46,11 @@ fn active(view: View<'_>, entry: &TrackedJobKind) -> Option<ConditionValue> {
     let name = name.unwrap_or_default();
     let lists = &view.model.lists;
     let kind = Kind::Job(declared.kind);
-    if !lists.has_optional(kind) {
+    if !lists.has_optional(kind) || *check == DefinitionCheck::Deleted {
         let missing = match check {
-            DefinitionCheck::Missing => format!("CustomResourceDefinition {name} does not exist"),
+            DefinitionCheck::Missing | DefinitionCheck::Deleted => {
+                format!("CustomResourceDefinition {name} does not exist")
+            }
             _ => format!(
                 "The cluster does not serve version {} of {name}",
                 spec.version
@@ -88,7 +90,7 @@ fn misconfigured(entry: &TrackedJobKind) -> ConditionValue {
             let message = format!("The definition of the kind could not be read: {why}");
             (false, "NotChecked", message)
         }
-        Some(DefinitionCheck::Missing) | None => {
+        Some(DefinitionCheck::Missing | DefinitionCheck::Deleted) | None => {
             let message = "There is no definition of the kind to compare with";
             (false, "NotChecked", message.to_owned())
         }

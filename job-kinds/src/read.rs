@@ -61,6 +61,12 @@ impl DeclaredKind {
             let problem = format!("the job has no object with {}", self.suspension.path);
             return Err(error("spec.suspend.path", problem));
         }
+        let mut resets = self.resets.iter().enumerate();
+        if let Some((index, it)) = resets.find(|(_, it)| !it.path.is_writable(object)) {
+            let field = format!("spec.resetOnStop[{index}].path");
+            let problem = format!("the job has no object with {}", it.path);
+            return Err(error(&field, problem));
+        }
         let found = read_pod_sets(self, object)?;
         let templates = PodTemplateSource::of(self, object, found.iter().map(|it| &it.1));
         let mut status = StatusReader {

@@ -202,6 +202,11 @@ fn suspension_resets_fields() {
         json!({"suspend": true, "clusterName": null, "run": {"phase": "New", "isStarted": false}});
     assert_eq!(kind.suspend_patch(), expected);
     assert_eq!(kind.start_patch(), json!({"suspend": false}));
+    // A write of a field inside a value that is no object would replace the value.
+    let wrong = json!({"metadata": {"name": "a"}, "spec": {"run": "x", "template": template()}});
+    let error = kind.read(&wrong).unwrap_err().to_string();
+    let expected = "spec.resetOnStop[1].path: the job has no object with spec.run.phase";
+    assert!(error.contains(expected), "{error}");
 }
 
 #[test]

@@ -52,6 +52,8 @@ pub enum WritePurpose {
     ReadPod,
     /// Read a job whose pod templates are not kept, before they are written. Nothing is written.
     ReadTemplates,
+    /// Read a job whose pod templates are not kept, before their placement is written. Nothing is written.
+    ReadPlacement,
     /// Report that a workload has not released its quota within the bound.
     StuckEviction,
     /// Requeue a workload, or change its requeue state.
@@ -102,7 +104,7 @@ pub enum WritePurpose {
 
 impl WritePurpose {
     /// All purposes.
-    pub const ALL: [Self; 32] = [
+    pub const ALL: [Self; 33] = [
         Self::CreateWorkload,
         Self::UpdateWorkload,
         Self::DeleteWorkload,
@@ -112,6 +114,7 @@ impl WritePurpose {
         Self::ReadJob,
         Self::ReadPod,
         Self::ReadTemplates,
+        Self::ReadPlacement,
         Self::StuckEviction,
         Self::Requeue,
         Self::Deactivate,
@@ -150,6 +153,7 @@ impl WritePurpose {
             Self::ReadJob => "read_job",
             Self::ReadPod => "read_pod",
             Self::ReadTemplates => "read_templates",
+            Self::ReadPlacement => "read_placement",
             Self::StuckEviction => "stuck_eviction",
             Self::Requeue => "requeue",
             Self::Deactivate => "deactivate",
@@ -202,13 +206,16 @@ impl WritePurpose {
             Self::Admit | Self::StartJob | Self::NominateNodes | Self::NominatePodNode => {
                 WritePriority(2)
             }
-            Self::CreateWorkload
+            // After the starts and restorations that need the templates: the texts that were read must not replace each
+            // other unused. Namespaces take turns with their new workloads.
+            Self::ReadPlacement
+            | Self::CreateWorkload
             | Self::UpdateWorkload
             | Self::Requeue
             | Self::PodsReady
             | Self::PodPriority
             | Self::StuckEviction => WritePriority(3),
-            // After the writes that need templates: the texts that were read must not replace each other unused.
+            // After the new workloads, for the same reason.
             Self::Finalizer | Self::ReadTemplates => WritePriority(4),
             Self::QueueStatus | Self::JobKindStatus | Self::ReportPodGroup => WritePriority(5),
             Self::Event => WritePriority(6),

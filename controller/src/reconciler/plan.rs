@@ -201,7 +201,7 @@ impl JobAction {
         match self {
             Self::CreateWorkload => WritePurpose::CreateWorkload,
             Self::ReadTemplates(TemplateUse::Workload) => WritePurpose::ReadTemplates,
-            Self::ReadTemplates(TemplateUse::Placement) => WritePurpose::ReadJob,
+            Self::ReadTemplates(TemplateUse::Placement) => WritePurpose::ReadPlacement,
             Self::Start(_) | Self::StartMember(..) => WritePurpose::StartJob,
             Self::ReadPod => WritePurpose::ReadPod,
             Self::ReportPodGroup(_) => WritePurpose::ReportPodGroup,

@@ -44,6 +44,10 @@ deny:
     cargo deny --all-features check bans licenses sources
     cargo machete
 
+# Check the dependencies against the RustSec advisories, which cargo-deny downloads from GitHub: just advisories --disable-fetch
+advisories *flags:
+    deploy/release/advisories {{flags}}
+
 # Create and register the file and page of a rule: just new-rule workload toleration-without-key
 new-rule kind name:
     policies/new-rule {{kind}} {{name}}
@@ -95,6 +99,7 @@ nightly: (fuzz "3600") (drills "50000") (control-drills "600") image playground 
     LOCKKEEPER_SEEDS=200000 cargo test --locked --package lockkeeper-controller --test simulation
     LOCKKEEPER_STEPS=1000000 LOCKKEEPER_SMALL_CLUSTERS=1 LOCKKEEPER_LOOP_CLUSTERS=200000 cargo test --locked --profile bench --package lockkeeper-preemption --test proofs
     just mutants
+    just advisories
 
 # Regenerate the derived files of the chart and the kustomize base
 chart:
@@ -109,6 +114,10 @@ playground:
 # Build the container image for both architectures as an OCI layout, without a container engine
 image folder="target/image":
     deploy/image/build {{folder}}
+
+# Run all checks, build a release twice, compare, sign and verify it: just release 1.2.3; docs/releases.md describes it
+release version *flags:
+    deploy/release/run {{flags}} {{version}}
 
 # Run the demo on a test cluster: two teams and a preemption with its explanation
 demo:

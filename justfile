@@ -95,7 +95,7 @@ mutants-services *flags:
 nightly: (fuzz "3600") nightly-drills nightly-properties mutants advisories
 
 # The part of nightly with clusters, images and browsers. Each drill sends at least 100,000 requests: 50,000 in each of its steps
-nightly-drills: (drills "50000") (control-drills "600") image playground report-browser
+nightly-drills: (drills "50000") (control-drills "600") image playground report-browser tutorial
 
 # The part of nightly with long versions of tests
 nightly-properties:
@@ -114,6 +114,11 @@ chart:
 # Build the documentation as a site, with search, and check its links
 site folder="target/site":
     deploy/site/build {{folder}}
+
+# Run the commands of the tutorial on a test cluster and compare their output
+tutorial:
+    cargo build --release
+    tests/tutorial/run
 
 # Check the dashboards and alerts of the chart, and fire each alert
 monitoring:

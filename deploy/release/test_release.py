@@ -369,5 +369,67 @@ class Releases(Folder):
         self.assertFalse((self.folder / "to").exists())
 
 
+class CrdsDiff(Folder):
+    """A repository with the scripts, and a program instead of lockkeeper that exits with a given code."""
+
+    def setUp(self) -> None:
+        super().setUp()
+        for name in ("last-tag", "crds-diff", "changelog.py"):
+            self.write(f"deploy/release/{name}", (HERE / name).read_text(encoding="utf-8"), 0o755)
+        self.git("init", "--quiet")
+        self.commit()
+
+    def git(self, *words: str) -> None:
+        name = ["-c", "user.name=a", "-c", "user.email=a@example.com", "-c", "commit.gpgsign=false"]
+        subprocess.run(["git", *name, *words], check=True, cwd=self.folder, capture_output=True)
+
+    def commit(self) -> None:
+        self.git("add", "--all")
+        self.git("commit", "--quiet", "--allow-empty", "--message", "a")
+
+    def check(self, version: str, exit_code: int, expected: int, part: str) -> None:
+        program = self.write("program", f'#!/bin/sh\necho "$@"\nexit {exit_code}\n', 0o755)
+        found = run(self.folder / "deploy/release/crds-diff", version, program)
+        self.assertEqual(found.returncode, expected, found.stderr)
+        self.assertIn(part, found.stderr + found.stdout)
+
+    def test_without_release_nothing_is_compared(self) -> None:
+        self.check("0.1.0", 1, 0, "were not compared")
+
+    def test_breaking_change_needs_the_right_version(self) -> None:
+        self.git("tag", "v0.1.0")
+        self.git("tag", "other")
+        self.commit()
+        self.git("tag", "v0.2.0-rc.1")
+        self.commit()
+        self.check("0.1.1", 0, 0, "crds diff v0.1.0:deploy/kustomize/base/lockkeeper.yaml deploy/kustomize/base/lockkeeper.yaml")
+        self.check("0.1.1", 1, 1, "0.1.1 may not have")
+        self.check("0.2.0", 1, 0, "0.2.0 may have them")
+        self.check("0.2.0", 2, 2, "")
+
+    def test_tag_of_this_commit_is_not_the_last_release(self) -> None:
+        self.git("tag", "v0.1.0")
+        self.commit()
+        self.git("tag", "v0.2.0")
+        self.check("0.2.0", 0, 0, "no breaking change since v0.1.0")
+
+
+class Run(unittest.TestCase):
+    def test_wrong_usage_is_rejected_before_any_work(self) -> None:
+        for words, part in (
+            (["0.1.0"], "--key is missing"),
+            (["--unsigned"], "VERSION is missing"),
+            (["--unsigned", "--without-checks", "0.1.0"], "need --rehearsal"),
+            (["--unsigned", "--binaries", "/", "0.1.0"], "need --rehearsal"),
+            (["--unsigned", "0.1.0", "0.2.0"], "two versions"),
+            (["--force", "0.1.0"], "unknown option --force"),
+        ):
+            with self.subTest(words):
+                found = run(HERE / "run", *words)
+                self.assertEqual((found.returncode, part in found.stderr), (2, True), found.stderr)
+        found = run(HERE / "run", "--unsigned", "0.1.0", LOCKKEEPER_RELEASE_PROFILE="release")
+        self.assertEqual((found.returncode, "needs --rehearsal" in found.stderr), (2, True), found.stderr)
+
+
 if __name__ == "__main__":
     unittest.main()

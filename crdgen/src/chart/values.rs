@@ -55,7 +55,7 @@ pub struct Values {
     pub pod_monitor: PodMonitor,
     /// Alerts, as a `PrometheusRule` for the Prometheus operator. `docs/runbooks.md` has a section for each.
     pub prometheus_rule: PrometheusRule,
-    /// Grafana dashboards of the webhook, the controller and the queues, in ConfigMaps.
+    /// Grafana dashboards of the webhook, the controller and the queues, in `ConfigMaps`.
     pub dashboards: Dashboards,
     /// The priority class of all pods, such as system-cluster-critical. Empty: the cluster's default.
     pub priority_class_name: String,

@@ -67,8 +67,8 @@ pub struct PrometheusRule {
 /// Grafana dashboards.
 #[derive(Clone, Debug, Default, Serialize, JsonSchema)]
 pub struct Dashboards {
-    /// Whether to create the ConfigMaps.
+    /// Whether to create the `ConfigMaps`.
     pub enabled: bool,
-    /// Labels by which Grafana's sidecar selects ConfigMaps. Empty: `grafana_dashboard: "1"`.
+    /// Labels by which Grafana's sidecar selects `ConfigMaps`. Empty: `grafana_dashboard: "1"`.
     pub labels: BTreeMap<String, String>,
 }

@@ -1,12 +1,11 @@
 //! The values of the chart: their type, with descriptions and defaults. `values.yaml`, `values.schema.json` and
 //! the table in `docs/installation.md` are generated from it.
 
-mod monitoring;
 mod render;
 
-pub use monitoring::{Dashboards, PodMonitor, PrometheusRule, ServiceMonitor};
 pub use render::{defaults_text, rows, schema_text};
 
+use super::monitoring_values::{Dashboards, PodMonitor, PrometheusRule, ServiceMonitor};
 use crate::admission_policies::guards;
 use k8s_openapi::api::core::v1::{Affinity, LocalObjectReference, Toleration};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;

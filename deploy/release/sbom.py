@@ -5,8 +5,7 @@
   sbom.py compare SBOM BINARY
 
 `normalize` removes the paths below FOLDER and adds a serial number that is computed from the contents. `compare` reads the
-list of packages that cargo-auditable has added to BINARY, and reports those that SBOM lacks and libraries that no other
-package needs at run time. Exit codes: 0 done, 1 findings, 2 wrong usage or a file that cannot be read.
+list of packages that cargo-auditable has added to BINARY, and reports packages that only one of them has. Exit codes: 0 done, 1 findings, 2 wrong usage or a file that cannot be read.
 """
 
 import argparse
@@ -76,13 +75,13 @@ def section(binary: bytes, wanted: bytes) -> bytes:
     raise Unreadable("the binary has no list of packages; build it with cargo auditable")
 
 
-def packages(binary: bytes) -> dict[tuple[str, str], bool]:
-    """Name and version of each package in a binary, and whether it is only used at build time."""
+def packages(binary: bytes) -> set[tuple[str, str]]:
+    """Name and version of each package in a binary, those of its build included."""
     unpacker = zlib.decompressobj()
     try:
         text = unpacker.decompress(section(binary, SECTION), LIST_MAX_BYTES)
         listed = json.loads(text)["packages"]
-        return {(one["name"], one["version"]): one.get("kind") == "build" for one in listed}
+        return {(one["name"], one["version"]) for one in listed}
     except (zlib.error, ValueError, KeyError, TypeError) as error:
         raise Unreadable(f"the list of packages in the binary is invalid: {error}") from error
 
@@ -91,8 +90,8 @@ def compare(bom: dict, binary: bytes) -> list[str]:
     listed = packages(binary)
     described = {(one["name"], one["version"]) for one in bom.get("components", [])}
     described.add((bom["metadata"]["component"]["name"], bom["metadata"]["component"]["version"]))
-    missing = sorted(set(listed) - described)
-    unused = sorted(described - set(listed))
+    missing = sorted(listed - described)
+    unused = sorted(described - listed)
     findings = [f"{name} {version} is in the binary, but not in the SBOM" for name, version in missing]
     return findings + [f"{name} {version} is in the SBOM, but not in the binary" for name, version in unused]
 

@@ -5,7 +5,8 @@
   sbom.py compare SBOM BINARY
 
 `normalize` removes the paths below FOLDER and adds a serial number that is computed from the contents. `compare` reads the
-list of packages that cargo-auditable has added to BINARY, and reports packages that only one of them has. Exit codes: 0 done, 1 findings, 2 wrong usage or a file that cannot be read.
+list of packages that cargo-auditable has added to BINARY, and reports packages that only one of them has.
+Exit codes: 0 done, 1 findings, 2 wrong usage or a file that cannot be read.
 """
 
 import argparse

@@ -46,14 +46,7 @@ pub(super) fn emitted_policies_guard_jobs(stage: &mut Fixture) {
         ("lockkeeper.dev/priority-class", json!("high")),
     ] {
         let change = json!({"metadata": {"labels": {key: value}}}).to_string();
-        let arguments = [
-            "patch",
-            "trainingrun",
-            "train",
-            "--type=merge",
-            "-p",
-            &change,
-        ];
+        let arguments = ["patch", RESOURCE, "train", "--type=merge", "-p", &change];
         let output = kubectl.run(&arguments).expect_rejected();
         let expected = format!(
             "metadata.labels['{key}']: field is immutable while the job is not suspended; set spec.suspend to true first"

@@ -20,6 +20,10 @@ const DECLARED: usize = KINDS.len();
 /// The name of the pod set.
 const POD_SET: &str = "main";
 
+const SUSPEND_PATHS: [&str; 3] = ["spec.suspend", "spec.runPolicy.suspend", "spec['a.b'].c"];
+const TEMPLATE_PATHS: [&str; 2] = ["template", "pod.template"];
+const COUNT_PATHS: [&str; 2] = ["replicas", "scale.replicas"];
+
 /// Where the templates of a job are.
 #[derive(Clone, Copy, Debug)]
 enum Layout {
@@ -49,10 +53,9 @@ impl DeclaredJobs {
             return None;
         }
         // Not the generator of the run: the seeds of recorded failures keep their runs.
-        let mut dice = Rng::new(seed ^ 0x5eed_0f_dec1_a4ed);
+        let mut dice = Rng::new(seed ^ 0x005e_ed0f_dec1_a4ed);
         let path = |text: &str| JobPath::parse(text).unwrap();
-        let suspend =
-            path(*dice.pick(&["spec.suspend", "spec.runPolicy.suspend", "spec['a.b'].c"]));
+        let suspend = path(dice.pick(&SUSPEND_PATHS));
         let (suspended, started) = dice
             .pick(&[
                 (json!(true), json!(false)),
@@ -65,8 +68,8 @@ impl DeclaredJobs {
             suspend,
             suspended,
             started,
-            template: path(*dice.pick(&["template", "pod.template"])),
-            count: path(*dice.pick(&["replicas", "scale.replicas"])),
+            template: path(dice.pick(&TEMPLATE_PATHS)),
+            count: path(dice.pick(&COUNT_PATHS)),
             declaration: Value::Null,
             kinds: JobKinds::default(),
         };

@@ -2,13 +2,9 @@
 //! controller relies on does not change while a job may run.
 
 use super::guards::{Guard, garbage_collector_condition, guard, has_queue, rule, validation};
-use super::mutating::{PolicyWithBinding, add};
-use super::policy_metadata;
+use super::mutating::{PolicyWithBinding, add, json_patch, with_binding};
 use crate::webhooks::{MATCH_POLICY, condition};
-use k8s_openapi::api::admissionregistration::v1::{
-    JSONPatch, MatchResources, MutatingAdmissionPolicy, MutatingAdmissionPolicyBinding,
-    MutatingAdmissionPolicyBindingSpec, MutatingAdmissionPolicySpec, Mutation,
-};
+use k8s_openapi::api::admissionregistration::v1::MatchResources;
 use lockkeeper_api::{GROUP, labels};
 use lockkeeper_job_kinds::{DeclaredKind, JobPath};
 use serde_json::Value;
@@ -61,41 +57,19 @@ pub fn suspend_policy(kind: &DeclaredKind) -> PolicyWithBinding {
         is_suspended("object", path, suspended)
     );
     let name = format!("{}.{}.suspend.{GROUP}", kind.plural, kind.group);
-    let policy = MutatingAdmissionPolicy {
-        metadata: policy_metadata(&name),
-        spec: Some(MutatingAdmissionPolicySpec {
-            // Without it, the controller suspends the job when it sees it.
-            failure_policy: Some("Ignore".to_owned()),
-            match_conditions: Some(vec![condition("names-a-queue", &has_queue("object"))]),
-            match_constraints: Some(MatchResources {
-                match_policy: Some(MATCH_POLICY.to_owned()),
-                resource_rules: Some(vec![rule(
-                    &kind.group,
-                    &kind.version,
-                    &kind.plural,
-                    &["CREATE"],
-                )]),
-                ..MatchResources::default()
-            }),
-            mutations: Some(vec![Mutation {
-                apply_configuration: None,
-                json_patch: Some(JSONPatch {
-                    expression: Some(expression),
-                }),
-                patch_type: "JSONPatch".to_owned(),
-            }]),
-            reinvocation_policy: Some("IfNeeded".to_owned()),
-            ..MutatingAdmissionPolicySpec::default()
-        }),
+    let constraints = MatchResources {
+        match_policy: Some(MATCH_POLICY.to_owned()),
+        resource_rules: Some(vec![rule(
+            &kind.group,
+            &kind.version,
+            &kind.plural,
+            &["CREATE"],
+        )]),
+        ..MatchResources::default()
     };
-    let binding = MutatingAdmissionPolicyBinding {
-        metadata: policy_metadata(&name),
-        spec: Some(MutatingAdmissionPolicyBindingSpec {
-            policy_name: Some(name.clone()),
-            ..MutatingAdmissionPolicyBindingSpec::default()
-        }),
-    };
-    (policy, binding)
+    let conditions = vec![condition("names-a-queue", &has_queue("object"))];
+    // Where the policy fails, the controller suspends the job when it sees it.
+    with_binding(&name, constraints, conditions, vec![json_patch(expression)])
 }
 
 /// The policy that the queue, the priority classes and the controller of a job do not change while it may run.

@@ -5,6 +5,7 @@
 //! after each has a Workload, and after each Workload has a reason. `tests/bench/job-kinds` counts the instructions of these runs.
 #![allow(
     clippy::unwrap_used,
+    clippy::panic,
     clippy::indexing_slicing,
     clippy::print_stdout,
     missing_docs,

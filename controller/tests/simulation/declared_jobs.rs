@@ -54,8 +54,7 @@ impl DeclaredJobs {
         }
         // Not the generator of the run: the seeds of recorded failures keep their runs.
         let mut dice = Rng::new(seed ^ 0x005e_ed0f_dec1_a4ed);
-        let path = |text: &str| JobPath::parse(text).unwrap();
-        let suspend = path(dice.pick(&SUSPEND_PATHS));
+        let suspend = pick_path(&mut dice, &SUSPEND_PATHS);
         let (suspended, started) = dice
             .pick(&[
                 (json!(true), json!(false)),
@@ -68,8 +67,8 @@ impl DeclaredJobs {
             suspend,
             suspended,
             started,
-            template: path(dice.pick(&TEMPLATE_PATHS)),
-            count: path(dice.pick(&COUNT_PATHS)),
+            template: pick_path(&mut dice, &TEMPLATE_PATHS),
+            count: pick_path(&mut dice, &COUNT_PATHS),
             declaration: Value::Null,
             kinds: JobKinds::default(),
         };
@@ -211,6 +210,11 @@ pub fn known_kind(jobs: Option<&DeclaredJobs>, kind: Kind) -> Kind {
 /// The kind of the simulation for one that the controller knows.
 pub const fn simulated_kind(kind: usize) -> usize {
     if kind == DECLARED { 0 } else { kind }
+}
+
+fn pick_path(dice: &mut Rng, from: &[&str]) -> JobPath {
+    let text: &&str = dice.pick(from);
+    JobPath::parse(text).unwrap()
 }
 
 /// The merge patch from one value to another.

@@ -182,7 +182,7 @@ fn without_declared_fields(declaration: &JobKind, object: &Value) -> Value {
         match found {
             Some(Value::Array(items)) => items.iter_mut().for_each(|it| remove_pods(it, pod_sets)),
             Some(Value::Object(items)) => {
-                items.values_mut().for_each(|it| remove_pods(it, pod_sets))
+                items.values_mut().for_each(|it| remove_pods(it, pod_sets));
             }
             _ => {}
         }

@@ -114,7 +114,7 @@ fn every_sample_of_a_declared_kind_is_read() {
     }
 }
 
-fn selector(value: Value) -> PodSetWrite {
+fn selector(value: &Value) -> PodSetWrite {
     let pod_spec = serde_json::json!({"nodeSelector": {"lockkeeper-test": value}});
     PodSetWrite {
         pod_spec,
@@ -124,7 +124,7 @@ fn selector(value: Value) -> PodSetWrite {
 
 /// A placement is written and taken back; nothing else changes.
 fn round_trip(kind: &DeclaredKind, object: &Value, job: &DeclaredJob) {
-    let set = vec![selector(serde_json::json!("a")); job.pod_sets.len()];
+    let set = vec![selector(&serde_json::json!("a")); job.pod_sets.len()];
     let patch = kind.placement_patch(&job.templates, &set).unwrap();
     let mut placed = object.clone();
     json_patch::merge(&mut placed["spec"], &patch);
@@ -141,7 +141,7 @@ fn round_trip(kind: &DeclaredKind, object: &Value, job: &DeclaredJob) {
         );
         assert_eq!((&before.name, before.count), (&after.name, after.count));
     }
-    let unset = vec![selector(serde_json::json!(null)); job.pod_sets.len()];
+    let unset = vec![selector(&serde_json::json!(null)); job.pod_sets.len()];
     let patch = kind.placement_patch(&read.templates, &unset).unwrap();
     json_patch::merge(&mut placed["spec"], &patch);
     json_patch::merge(&mut placed["spec"], &kind.start_patch());

@@ -146,7 +146,12 @@ fn quota_is_kept_until_pods_are_gone(site: &ControllerFixture<'_>) {
         }),
     );
     site.objects.create(&left);
-    site.objects.delete(KIND, "train");
+    // Without --cascade=orphan the garbage collector may delete the workload before the pod.
+    let kubectl = site.stage.cluster().kubectl();
+    let resource = "trainingruns.training.example.com";
+    kubectl
+        .run(&["delete", resource, "train", "--cascade=orphan"])
+        .expect_accepted();
     site.objects.wait_until_gone(KIND, "train");
     // When the controller has handled the next events, the workload is still there.
     site.finish("second");

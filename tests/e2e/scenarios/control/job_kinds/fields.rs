@@ -24,7 +24,7 @@ pub(super) fn fields_have_effects(stage: &mut Fixture) {
         .wait_until(KIND, "train", |it| it["spec"]["state"] == "On");
     finished_pods_release_quota(&site);
     only_named_children_need_no_quota(&site);
-    quota_is_kept_until_pods_are_gone(&site);
+    quota_is_kept_until_pods_are_gone(&mut site);
     fewer_pods_start_and_a_stop_resets(&site);
     remove(&site, KIND, "trainingruns.training.example.com");
     site.stop();
@@ -131,7 +131,7 @@ fn only_named_children_need_no_quota(site: &ControllerFixture<'_>) {
 
 /// The label finds the pods of a deleted job: its quota is released when they are gone.
 #[track_caller]
-fn quota_is_kept_until_pods_are_gone(site: &ControllerFixture<'_>) {
+fn quota_is_kept_until_pods_are_gone(site: &mut ControllerFixture<'_>) {
     let name = site.workload_of(KIND, "train");
     let uid = site.objects.get(KIND, "train")["metadata"]["uid"].clone();
     let mut left = pod("1");

@@ -22,6 +22,7 @@ pub mod index;
 pub mod kinds;
 pub mod kueue;
 pub mod lossy_conversion;
+pub mod metadata_cel;
 pub mod preemption_loops;
 pub mod reference;
 pub mod registry;

@@ -1,12 +1,13 @@
 //! Admission policies for the jobs of a kind that a `JobKind` declares: a new job with the queue label is suspended, and what the
 //! controller relies on does not change while a job may run.
 
-use super::guards::{Guard, garbage_collector_condition, guard, has_queue, rule, validation};
+use super::guards::{Guard, garbage_collector_condition, guard, rule, validation};
 use super::mutating::{PolicyWithBinding, add, json_patch, with_binding};
 use crate::webhooks::{MATCH_POLICY, condition};
 use k8s_openapi::api::admissionregistration::v1::MatchResources;
 use lockkeeper_api::{GROUP, labels};
 use lockkeeper_job_kinds::{DeclaredKind, JobPath};
+use lockkeeper_policies::metadata_cel::{controllers, has_label, same_label};
 use serde_json::Value;
 
 /// The labels that do not change while a job may run.
@@ -67,7 +68,10 @@ pub fn suspend_policy(kind: &DeclaredKind) -> PolicyWithBinding {
         )]),
         ..MatchResources::default()
     };
-    let conditions = vec![condition("names-a-queue", &has_queue("object"))];
+    let conditions = vec![condition(
+        "names-a-queue",
+        &has_label("object", labels::QUEUE_NAME),
+    )];
     // Where the policy fails, the controller suspends the job when it sees it.
     with_binding(&name, constraints, conditions, vec![json_patch(expression)])
 }
@@ -80,7 +84,11 @@ pub fn running_guard(kind: &DeclaredKind) -> Guard {
     let conditions = vec![
         condition(
             "has-a-queue",
-            &format!("{} || {}", has_queue("object"), has_queue("oldObject")),
+            &format!(
+                "{} || {}",
+                has_label("object", labels::QUEUE_NAME),
+                has_label("oldObject", labels::QUEUE_NAME)
+            ),
         ),
         condition(
             "may-run",
@@ -99,7 +107,7 @@ pub fn running_guard(kind: &DeclaredKind) -> Guard {
             let message = format!(
                 "metadata.labels['{key}']: field is immutable while the job is not suspended; {remedy}"
             );
-            validation(&same_label(key), &message)
+            validation(&same_label("object", "oldObject", key), &message)
         })
         .collect();
     validations.push(validation(
@@ -109,23 +117,6 @@ pub fn running_guard(kind: &DeclaredKind) -> Guard {
     let rules = vec![rule(&kind.group, &kind.version, &kind.plural, &["UPDATE"])];
     let name = format!("{}.{}.running", kind.plural, kind.group);
     guard(&name, rules, conditions, validations, None)
-}
-
-/// The CEL condition that a label is the same in both objects.
-fn same_label(key: &str) -> String {
-    let has = |of: &str| format!("(has({of}.metadata.labels) && '{key}' in {of}.metadata.labels)");
-    let (new, old) = (has("object"), has("oldObject"));
-    format!(
-        "{new} ? ({old} && object.metadata.labels['{key}'] == oldObject.metadata.labels['{key}']) : !{old}"
-    )
-}
-
-/// The CEL list of the controller references of an object, by the fields that identify the owner.
-fn controllers(of: &str) -> String {
-    format!(
-        "(has({of}.metadata.ownerReferences) ? {of}.metadata.ownerReferences.filter(it, has(it.controller) \
-         && it.controller).map(it, [it.apiVersion, it.kind, it.name, it.uid]) : [])"
-    )
 }
 
 /// The CEL condition that a job is suspended.

@@ -80,6 +80,10 @@ pub struct ClusterQueueSpec {
     #[schemars(extend("default" = "BestEffortFIFO"))]
     pub queueing_strategy: Option<QueueingStrategy>,
 
+    /// Whether workloads behind the head of a StrictFIFO queue may start while it does not fit.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub backfill: Option<Backfill>,
+
     /// The namespaces whose workloads may use this queue. Empty selects all; absent selects none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "schema::label_selector")]
@@ -127,6 +131,34 @@ pub enum QueueingStrategy {
     /// Workloads behind one that cannot be admitted may be admitted first.
     #[default]
     BestEffortFIFO,
+}
+
+/// Starts of workloads behind the head of a StrictFIFO queue that do not delay it. They are computed from the maximum
+/// execution times of the running workloads: while one without a limit has to end first, nothing passes the head.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Backfill {
+    /// None by default: a head that does not fit blocks its queue.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("default" = "None"))]
+    pub policy: Option<BackfillPolicy>,
+
+    /// The number of workloads behind the head that each cycle considers; 100 by default.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1, max = 1000), extend("default" = 100))]
+    pub max_workloads: Option<i32>,
+}
+
+/// Which workloads may not be delayed by those behind them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+pub enum BackfillPolicy {
+    /// No backfill.
+    #[default]
+    None,
+    /// The head of the queue.
+    Easy,
+    /// The head and those behind it, in queue order.
+    Conservative,
 }
 
 /// How workloads of a queue are placed on nodes.

@@ -1,9 +1,9 @@
 //! Conversion of the policies of a ClusterQueue into core values, for all formats.
 
 use lockkeeper_api::cluster_queue::{
-    BorrowWithinCohort, BorrowWithinCohortPolicy, Elastic, FlavorFungibility, FlavorSearch,
-    FungibilityPreference, PreemptionLimits, QueueingStrategy, ReclaimWithinCohort,
-    WithinClusterQueue,
+    Backfill, BackfillPolicy, BorrowWithinCohort, BorrowWithinCohortPolicy, Elastic,
+    FlavorFungibility, FlavorSearch, FungibilityPreference, PreemptionLimits, QueueingStrategy,
+    ReclaimWithinCohort, WithinClusterQueue,
 };
 use lockkeeper_preemption as core;
 use lockkeeper_preemption::job::ElasticDefaults;
@@ -15,6 +15,25 @@ pub const fn queueing_strategy(strategy: QueueingStrategy) -> core::QueueingStra
         QueueingStrategy::StrictFIFO => core::QueueingStrategy::StrictFifo,
         QueueingStrategy::BestEffortFIFO => core::QueueingStrategy::BestEffortFifo,
     }
+}
+
+/// The number of workloads behind the head that backfill considers by default.
+const BACKFILL_WORKLOADS: i32 = 100;
+
+/// The backfill of a queue. A number below 1, which the schema rejects, counts as 1.
+#[must_use]
+pub fn backfill(given: Option<&Backfill>) -> Option<core::Backfill> {
+    let given = given?;
+    let policy = match given.policy.unwrap_or_default() {
+        BackfillPolicy::None => return None,
+        BackfillPolicy::Easy => core::BackfillPolicy::Easy,
+        BackfillPolicy::Conservative => core::BackfillPolicy::Conservative,
+    };
+    let max = given.max_workloads.unwrap_or(BACKFILL_WORKLOADS).max(1);
+    Some(core::Backfill {
+        policy,
+        workloads_max: max.unsigned_abs(),
+    })
 }
 
 /// The workloads that a workload may preempt in its own queue.

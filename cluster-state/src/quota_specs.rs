@@ -42,6 +42,7 @@ pub fn queue_spec<'a>(
             .map(queue_policies::flavor_fungibility)
             .unwrap_or_default(),
         strategy: queue_policies::queueing_strategy(spec.queueing_strategy.unwrap_or_default()),
+        backfill: queue_policies::backfill(spec.backfill.as_ref()),
         weight: fair_weight(subject, spec.fair_sharing.as_ref())?,
         is_active,
         elastic: spec.elastic.as_ref().map(queue_policies::elastic_defaults),

@@ -21,6 +21,9 @@ use crate::small_amounts::SmallAmounts;
 use crate::tree_versions::TreeVersions;
 use crate::usage_sums::UsageSums;
 
+/// The end of a workload that may run for ever.
+pub(crate) const NO_END: i64 = i64::MAX;
+
 /// A workload with reserved quota.
 #[derive(Clone, Debug)]
 pub(crate) struct AdmittedWorkload {
@@ -34,6 +37,8 @@ pub(crate) struct AdmittedWorkload {
     /// Compared by `LowerOrNewerEqualPriority`.
     pub(crate) order_time: i64,
     pub(crate) reserved_at_s: i64,
+    /// When it ends at the latest; [`NO_END`] if that is not known.
+    pub(crate) ends_by_s: i64,
     pub(crate) is_evicted: bool,
     pub(crate) preemption_labels: PreemptionLabels,
 }

@@ -105,3 +105,19 @@ impl Oracle for VictimSearchOracle<'_> {
         }
     }
 }
+
+/// Finds no victims.
+pub(crate) struct WithoutVictims;
+
+impl Oracle for WithoutVictims {
+    fn possibility(
+        &mut self,
+        _: &mut View<'_>,
+        _: &AssignmentRequest<'_>,
+        _: Demand,
+        level: u32,
+        _: &mut Trace,
+    ) -> (Possibility, u32) {
+        (Possibility::NoCandidates, level)
+    }
+}

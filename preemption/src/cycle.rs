@@ -8,6 +8,8 @@
 //! Quota for a preemptor without candidates is reserved in the cycle, unless its queue can reclaim it at
 //! any time.
 
+mod backfill;
+mod backfill_plan;
 mod entry;
 mod entry_usage;
 mod held_quota;

@@ -63,6 +63,7 @@
 //!         },
 //!         fungibility: FlavorFungibility::default(),
 //!         strategy: QueueingStrategy::BestEffortFifo,
+//!         backfill: None,
 //!         weight: 1.0,
 //!         elastic: None,
 //!         is_active: true,
@@ -118,6 +119,7 @@ mod admitted;
 mod amount;
 mod assignment;
 mod assignment_request;
+pub mod backfill;
 mod candidate_list;
 mod cycle;
 mod damping;
@@ -151,6 +153,7 @@ mod workload_table;
 
 pub use amount::Amount;
 pub use assignment::{Assignment, FlavorAssignment, Mode, PodSet, PodSetAssignment};
+pub use backfill::{Backfill, BackfillPolicy, StartBound};
 pub use cycle::{
     Cycle, Decision, Entry, Head, NextDecision, RequeueDestination, RequeueReason, SkipReason,
     count_repeated_cycle,
@@ -171,7 +174,7 @@ pub use spec::{
 };
 pub use state::{
     DampingView, NamesView, NodeView, PendingCounts, QuotaLevel, State, TreeView, WorkloadView,
-    has_heads, mark_preemptor, mark_stuck, quota_levels,
+    has_heads, mark_preemptor, mark_stuck, quota_levels, set_execution_time_max, set_latest_end,
 };
 pub use trace::{CandidateVerdict, FlavorVerdict, Possibility, QueueVerdict, Step, Trace};
 pub use victim::{PreemptionReason, Protection, Victim};

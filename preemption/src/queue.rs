@@ -5,6 +5,7 @@
 //! **backing off**, until its backoff ends. Order: the sticky preemptor (`BestEffortFIFO` only), then higher
 //! priority, then earlier in queue order, then uid.
 
+use crate::backfill::Backfill;
 use crate::ids::{ResourceId, WorkloadId};
 use crate::job::{ElasticDefaults, PreemptionLabels};
 use crate::non_preemptible::NonPreemptibleUsage;
@@ -27,6 +28,8 @@ pub(crate) struct QueueSettings {
     pub(crate) preemption: Preemption,
     pub(crate) fungibility: FlavorFungibility,
     pub(crate) strategy: QueueingStrategy,
+    /// Only of a `StrictFIFO` queue that is not elastic.
+    pub(crate) backfill: Option<Backfill>,
     /// The defaults of an elastic queue.
     pub(crate) elastic: Option<ElasticDefaults>,
     /// False if it is stopped or one of its flavors is missing: then it admits nothing.
@@ -320,6 +323,31 @@ impl Queue {
     /// The active workloads in queue order.
     pub(crate) fn active(&self) -> Vec<WorkloadId> {
         self.with_sticky_first(self.class_keys(false))
+    }
+
+    /// The first `max` active workloads behind one of this key, in queue order. Costs their number times its logarithm.
+    pub(crate) fn active_behind(&self, key: &QueueKey, max: usize) -> Vec<QueueKey> {
+        // The first `max` workloads are in the `max` classes that begin first; one more for the class of `key`.
+        let classes = self.heads.values().take(max.saturating_add(1));
+        let mut open: BTreeMap<&QueueKey, _> = BTreeMap::new();
+        for class_queue in classes.filter_map(|it| self.class_queues.get(it)) {
+            let mut keys = class_queue.keys();
+            if let Some(first) = keys.next() {
+                open.insert(first, keys);
+            }
+        }
+        let mut behind = Vec::new();
+        while behind.len() < max
+            && let Some((next, mut keys)) = open.pop_first()
+        {
+            if next > key {
+                behind.push(next.clone());
+            }
+            if let Some(later) = keys.next() {
+                open.insert(later, keys);
+            }
+        }
+        behind
     }
 
     /// The active and inadmissible workloads in queue order.

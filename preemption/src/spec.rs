@@ -2,6 +2,7 @@
 
 use crate::amount::Amount;
 use crate::assignment::{Assignment, PodSet};
+use crate::backfill::Backfill;
 use crate::damping::Damping;
 use crate::ids::FlavorResource;
 use crate::job::{ElasticDefaults, PreemptionLabels};
@@ -72,6 +73,8 @@ pub struct QueueSpec<'a> {
     pub fungibility: FlavorFungibility,
     /// Its queueing strategy.
     pub strategy: QueueingStrategy,
+    /// Its backfill. Without effect unless the strategy is `StrictFIFO`, and on elastic queues.
+    pub backfill: Option<Backfill>,
     /// Its weight in fair sharing; 1 is usual.
     pub weight: f64,
     /// The defaults of an elastic queue; `None` if it is not elastic. The nominal quota is its min, and

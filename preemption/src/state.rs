@@ -31,4 +31,4 @@ pub(crate) use reactivation::{apply_changes, reactivate, reactivate_where_holds_
 pub use tree_view::TreeView;
 pub(crate) use usage::{ensure_cell, reserve_usage};
 pub use workload_view::WorkloadView;
-pub use workloads::{mark_preemptor, mark_stuck};
+pub use workloads::{mark_preemptor, mark_stuck, set_execution_time_max, set_latest_end};

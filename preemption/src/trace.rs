@@ -90,6 +90,13 @@ pub enum Step {
         /// The preemptor that loses its hold.
         preemptor: WorkloadId,
     },
+    /// The workload starts ahead of the blocked head of its queue, and does not delay it.
+    Backfilled {
+        /// The head.
+        head: WorkloadId,
+        /// The planned start of the head, in seconds.
+        starts_by_s: i64,
+    },
     /// The workload needs more victims than the limit per cycle, even as the only preemptor.
     ExceedsVictimLimit {
         /// The number of victims.

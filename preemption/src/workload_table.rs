@@ -22,6 +22,8 @@ pub(crate) struct WorkloadRow {
     pub(crate) preemption_priority: i32,
     pub(crate) order_time: i64,
     pub(crate) waiting_since_s: i64,
+    /// The most seconds that it runs once it is admitted; [`NO_END`](crate::admitted::NO_END) if there is no limit.
+    pub(crate) execution_time_max_s: i64,
     pub(crate) pod_sets: Arc<[PodSet]>,
     /// Equal for equal pod sets.
     pub(crate) pod_sets_id: u64,

@@ -45,6 +45,11 @@ const MEASURES: [Measure; 12] = [
         text: number_text,
     },
     Measure {
+        name: "Backfilled",
+        value: |it| count(it.timeline.stats.backfilled),
+        text: number_text,
+    },
+    Measure {
         name: "Preemptions",
         value: |it| count(it.timeline.stats.preemptions),
         text: number_text,

@@ -102,6 +102,7 @@ fn summary(simulation: &Simulation<'_>) -> Markup {
         ("Never admitted", count_text(stats.never_admitted)),
         ("Median wait", duration_text(stats.wait.p50)),
         ("95 % wait", duration_text(stats.wait.p95)),
+        ("Backfilled", count_text(stats.backfilled)),
         ("Preemptions", count_text(stats.preemptions)),
         ("Lost by preemption", duration_text(stats.lost_seconds)),
     ];

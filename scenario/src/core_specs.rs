@@ -61,6 +61,7 @@ pub fn declare_queue(state: &mut State, queue: &ClusterQueue) -> NodeId {
         preemption: preemption(&queue.preemption, queue.elastic.is_some()),
         fungibility: queue_policies::flavor_fungibility(&queue.flavor_fungibility),
         strategy: queue_policies::queueing_strategy(queue.queueing_strategy),
+        backfill: queue_policies::backfill(queue.backfill.as_ref()),
         weight: queue.fair_weight,
         is_active: !queue.inactive,
         elastic: queue.elastic.as_ref().map(queue_policies::elastic_defaults),

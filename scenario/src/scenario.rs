@@ -6,8 +6,8 @@
 
 use crate::amount_text::AmountText;
 use lockkeeper_api::cluster_queue::{
-    BorrowWithinCohort, Elastic, FlavorFungibility, QueueingStrategy, ReclaimWithinCohort,
-    WithinClusterQueue,
+    Backfill, BorrowWithinCohort, Elastic, FlavorFungibility, QueueingStrategy,
+    ReclaimWithinCohort, WithinClusterQueue,
 };
 use lockkeeper_cluster_state::label_selector::Selector;
 use serde::{Deserialize, Serialize};
@@ -173,6 +173,9 @@ pub struct ClusterQueue {
     /// The queueing strategy.
     #[serde(default)]
     pub queueing_strategy: QueueingStrategy,
+    /// The backfill of a `StrictFIFO` queue.
+    #[serde(default)]
+    pub backfill: Option<Backfill>,
     /// The namespace selector.
     #[serde(default)]
     pub namespace_selector: Option<Selector>,

@@ -57,6 +57,7 @@ pub fn cohort_trees<'a>(
             preemption: Preemption::default(),
             fungibility: FlavorFungibility::default(),
             strategy: QueueingStrategy::default(),
+            backfill: None,
             elastic: None,
             weight: 1.0,
             is_active: true,

@@ -69,8 +69,8 @@ pub use pod_set_table::PodSetTable;
 pub use pool_metrics::PoolMetrics;
 pub use quota_metrics::QuotaMetrics;
 pub use result::{
-    Event, EventKind, Eviction, JobTimeline, Outcome, QuotaUsage, Run, RunAssignment, RunEnd,
-    Stats, Timeline, WaitTimes,
+    Event, EventKind, Eviction, JobTimeline, Outcome, PlannedStart, QuotaUsage, Run, RunAssignment,
+    RunEnd, Stats, Timeline, WaitTimes,
 };
 pub use summary::write_summary;
 pub use timeline_record::TimelineRecord;

@@ -114,6 +114,7 @@ impl DumpImport<'_> {
         let run = self.run(view, workload);
         let pod_sets = self.pod_sets(state, view, workload, run.is_some());
         let run_seconds = self.run_seconds(workload, run)?;
+        let limit_s = workload.spec.maximum_execution_time_seconds.map(i64::from);
         let waited_ms = cluster.now_ms().saturating_sub(view.order_time());
         Some(Job {
             name: key.into(),
@@ -123,6 +124,7 @@ impl DumpImport<'_> {
             waited_seconds: waited_ms.div_euclid(1_000).max(0),
             ran_seconds: run,
             run_seconds,
+            maximum_execution_time_seconds: limit_s.map(|it| it.max(run_seconds)),
             priority: view.priority(),
             pod_sets,
         })

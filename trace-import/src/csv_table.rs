@@ -60,12 +60,16 @@ fn csv_error(error: &csv::Error) -> ImportError {
     }
 }
 
+/// The longest limit of a run time: the latest time of a simulation.
+const LIMIT_MAX_S: i64 = 1 << 40;
+
 /// The positions of the columns.
 #[derive(Debug)]
 struct Columns<'m> {
     name: Option<usize>,
     arrival: usize,
     run_seconds: Option<usize>,
+    limit: Option<usize>,
     start: Option<usize>,
     end: Option<usize>,
     queue: Option<usize>,
@@ -109,6 +113,10 @@ impl<'m> Columns<'m> {
             name: optional("name", &names.name)?,
             arrival: find("arrival", arrival)?,
             run_seconds: optional("runSeconds", &names.run_seconds)?,
+            limit: optional(
+                "maximumExecutionTimeSeconds",
+                &names.maximum_execution_time_seconds,
+            )?,
             start: optional("start", &names.start)?,
             end: optional("end", &names.end)?,
             queue: optional("queue", &names.queue)?,
@@ -172,6 +180,11 @@ impl<'r> RowFields<'r> {
             },
             arrival_ms: parse_time_ms(arrival, self.format.times, "arrival", self.line)?,
             run_ms: self.run_ms(columns)?,
+            limit_s: self.number(
+                "maximumExecutionTimeSeconds",
+                columns.limit,
+                1..=LIMIT_MAX_S,
+            )?,
             queue: self.text(columns.queue),
             names_cluster_queue: true,
             partition: self.text(columns.partition),

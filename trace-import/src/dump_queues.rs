@@ -33,6 +33,7 @@ fn scenario_queue(name: &str, queue: &ClusterQueue, is_inactive: bool) -> scenar
         preemption: spec.preemption.as_ref().map(preemption).unwrap_or_default(),
         flavor_fungibility: spec.flavor_fungibility.clone().unwrap_or_default(),
         queueing_strategy: spec.queueing_strategy.unwrap_or_default(),
+        backfill: queue.spec.backfill,
         // The workloads of other namespaces are left out.
         namespace_selector: None,
         elastic: spec.elastic.clone(),

@@ -100,6 +100,8 @@ pub struct CsvColumns {
     pub arrival: Option<String>,
     /// The run time in seconds (in milliseconds if times are).
     pub run_seconds: Option<String>,
+    /// The limit of the run time in seconds, for backfill.
+    pub maximum_execution_time_seconds: Option<String>,
     /// When the job started, for the run time.
     pub start: Option<String>,
     /// When the job ended, for the run time.

@@ -175,6 +175,7 @@ fn add_record(
         }
         (run_s, _) => Some(checked_time(run_s, "run time", line)?),
     };
+    let limit_s = checked_time(values.requested_s.max(0), "requested time", line)?;
     let processors = match (values.requested, values.allocated) {
         (1.., _) => Some(values.requested),
         (_, 1..) => {
@@ -214,6 +215,7 @@ fn add_record(
         name: format!("job-{number}").into(),
         arrival_ms: submit_s.saturating_mul(1_000),
         run_ms: run_s.map(|it| it.saturating_mul(1_000)),
+        limit_s: (values.requested_s > 0).then_some(limit_s),
         queue: known(queue),
         names_cluster_queue: false,
         partition: known(partition),

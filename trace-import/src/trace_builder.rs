@@ -29,6 +29,8 @@ pub(crate) struct Record<'t> {
     pub(crate) arrival_ms: i64,
     /// `None` if it is unknown.
     pub(crate) run_ms: Option<i64>,
+    /// The limit of its run time in seconds; `None` if it has none.
+    pub(crate) limit_s: Option<i64>,
     pub(crate) queue: &'t str,
     /// Whether the queue is the name of a ClusterQueue if the mapping has no rules.
     pub(crate) names_cluster_queue: bool,
@@ -86,6 +88,7 @@ impl<'m> TraceBuilder<'m> {
                 .add("job left out: its requests are unknown");
             return Ok(());
         };
+        let limit_s = self.limit_s(&record, run_seconds);
         let priority = self.priority(rule, &record);
         if !self.names.insert(Arc::clone(&record.name)) {
             let name = record.name.to_string();
@@ -100,6 +103,7 @@ impl<'m> TraceBuilder<'m> {
             cluster_queue,
             arrival: 0,
             run_seconds,
+            maximum_execution_time_seconds: limit_s,
             priority,
             waited_seconds: 0,
             ran_seconds: None,
@@ -246,6 +250,16 @@ impl<'m> TraceBuilder<'m> {
                 default_s
             }
         }
+    }
+
+    /// The limit of the run time: a job that exceeded it was not stopped, so it is limited by its run time.
+    fn limit_s(&mut self, record: &Record<'_>, run_s: i64) -> Option<i64> {
+        let limit_s = record.limit_s.filter(|it| *it > 0)?;
+        if limit_s < run_s {
+            self.assumptions
+                .add("job ran longer than its limit: its run time is its limit");
+        }
+        Some(limit_s.max(run_s))
     }
 
     fn priority(&mut self, rule: Option<&QueueRule>, record: &Record<'_>) -> i32 {

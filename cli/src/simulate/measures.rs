@@ -99,6 +99,7 @@ impl MeasureList {
         self.add("total", none, "finished", &stats.finished);
         self.add("total", none, "never_admitted", &stats.never_admitted);
         self.add("total", none, "admissions", &stats.admissions);
+        self.add("total", none, "backfilled", &stats.backfilled);
         self.add("total", none, "preemptions", &stats.preemptions);
         let repeated_preemptions = &metrics.repeated_preemptions;
         self.add(

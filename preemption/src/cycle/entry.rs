@@ -2,6 +2,7 @@
 
 use crate::amount::Amount;
 use crate::assignment::Assignment;
+use crate::backfill::StartBound;
 use crate::ids::{FlavorResource, NodeId, WorkloadId};
 use crate::trace::Trace;
 use crate::victim::Victim;
@@ -139,8 +140,10 @@ pub struct Head {
 pub struct Cycle {
     /// The heads, by queue.
     pub heads: Vec<Head>,
-    /// The entries, in the order in which they were decided.
+    /// The entries, in the order in which they were decided. Those of workloads that are no heads were admitted by backfill.
     pub entries: Vec<Entry>,
+    /// The planned starts of heads that wait in queues with backfill.
+    pub start_bounds: Vec<StartBound>,
     /// Heads that their queue's namespace selector does not match; not nominated.
     pub out_of_scope: Vec<WorkloadId>,
     /// Whether holds ended in this cycle, so that inadmissible workloads are active again: the next cycle may

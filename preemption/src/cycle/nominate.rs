@@ -2,7 +2,7 @@
 
 use crate::amount::Amount;
 use crate::assignment::{Assignment, Mode};
-use crate::assignment_request::{AssignmentRequest, Oracle, VictimSearchOracle};
+use crate::assignment_request::{AssignmentRequest, Oracle, VictimSearchOracle, WithoutVictims};
 use crate::elastic::ElasticGate;
 use crate::flavor_assigner::assign;
 use crate::ids::{FlavorId, FlavorResource, NodeId, ResourceId, WorkloadId};
@@ -251,6 +251,19 @@ impl<'a> NominationContext<'a> {
         let preemptor = assignment_request.preemptor(&needs, &request);
         let victims = victims::search(view, &context, &preemptor, trace);
         (assignment, victims)
+    }
+
+    /// Assigns flavors with free quota to all pods, from the first flavor on. Never searches for victims.
+    pub(super) fn assign_free_quota(&self, view: &mut View<'_>) -> Assignment {
+        let pod_sets = self.row.pod_sets.iter();
+        let counts: Vec<i64> = pod_sets.map(|pod_set| pod_set.count).collect();
+        let assignment_request = self.assignment_request(&counts);
+        assign(
+            view,
+            &mut WithoutVictims,
+            &assignment_request,
+            &mut Trace::off(),
+        )
     }
 
     /// Assigns flavors to all pods.

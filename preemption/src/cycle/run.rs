@@ -1,5 +1,6 @@
 //! Runs one cycle: takes the heads, nominates, orders and decides, and requeues.
 
+use super::backfill::backfill;
 use super::entry::{Cycle, Decision, Entry, Head, RequeueDestination, RequeueReason};
 use super::held_quota::{
     NominationOptions, end_unusable_holds, first_holders, nominate_with_holds, update_holds,
@@ -47,6 +48,9 @@ impl State {
                 self.reactivation_times.insert((at_s, entry.queue));
             }
             cycle.entries.push(entry);
+        }
+        if self.has_backfill {
+            backfill(self, &mut cycle, is_traced);
         }
         end_unusable_holds(self, &cycle);
         // Heads without a nomination (Kueue: `NamespaceMismatch`).

@@ -10,7 +10,7 @@ use super::workload_view::WorkloadView;
 use super::workloads;
 use crate::admitted::AdmittedLookup;
 use crate::ids::{FlavorId, FlavorResource, NodeId, ResourceId, WorkloadId};
-use crate::policy::PreemptionLimits;
+use crate::policy::{PreemptionLimits, QueueingStrategy};
 use crate::queue::QueueSettings;
 use crate::spec::{CohortSpec, Options, QueueSpec, Reservation, WorkloadSpec};
 use std::sync::Arc;
@@ -59,6 +59,11 @@ impl State {
             }
         }
         Arc::make_mut(&mut self.tree).declare(id, parent, quotas, spec.weight);
+        let is_strict = spec.strategy == QueueingStrategy::StrictFifo;
+        let backfill = spec
+            .backfill
+            .filter(|_| is_strict && spec.elastic.is_none());
+        self.has_backfill |= backfill.is_some();
         self.has_limits |= spec.preemption.limits != PreemptionLimits::default();
         let was_elastic = self
             .queues
@@ -72,6 +77,7 @@ impl State {
                 preemption: spec.preemption,
                 fungibility: spec.fungibility,
                 strategy: spec.strategy,
+                backfill,
                 elastic: spec.elastic,
                 is_active: spec.is_active,
             });

@@ -47,6 +47,8 @@ pub struct State {
     pub(crate) holds: Holds,
     /// Whether any queue has ever had preemption limits.
     pub(crate) has_limits: bool,
+    /// Whether any queue has ever had backfill.
+    pub(crate) has_backfill: bool,
     /// Whether any queue has ever been elastic.
     pub(crate) has_elastic: bool,
     /// The second at which a candidate reaches its minimum run time, and the queue to reactivate then.

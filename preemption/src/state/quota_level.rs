@@ -92,6 +92,7 @@ mod tests {
             preemption: Preemption::default(),
             fungibility: FlavorFungibility::default(),
             strategy: QueueingStrategy::BestEffortFifo,
+            backfill: None,
             weight: 1.0,
             elastic: None,
             is_active: true,

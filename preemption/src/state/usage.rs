@@ -62,6 +62,7 @@ fn reserve_sorted(
         preemption_priority: row.preemption_priority,
         order_time: row.order_time,
         reserved_at_s,
+        ends_by_s: reserved_at_s.saturating_add(row.execution_time_max_s),
         is_evicted,
         preemption_labels: row.preemption_labels,
     };

@@ -6,7 +6,7 @@ use super::non_preemptible::{add_non_preemptible_usage, remove_non_preemptible_u
 use super::reactivation::{reactivate, reactivate_where_holds_ended};
 use super::usage::{dequeue, enqueue, release_usage, reserve_usage};
 use super::workload_view::WorkloadView;
-use crate::admitted::AdmittedLookup;
+use crate::admitted::{AdmittedLookup, NO_END};
 use crate::ids::WorkloadId;
 use crate::spec::WorkloadSpec;
 use crate::workload_table::WorkloadRow;
@@ -29,6 +29,7 @@ pub(crate) fn add_workload(state: &mut State, spec: WorkloadSpec<'_>) -> Workloa
         preemption_priority,
         order_time: spec.order_time,
         waiting_since_s: spec.waiting_since_s,
+        execution_time_max_s: NO_END,
         pod_sets,
         pod_sets_id,
         is_in_scope: spec.is_in_scope,
@@ -150,6 +151,26 @@ pub fn mark_stuck(state: &mut State, id: WorkloadId) {
         state
             .admitted_index
             .mark_stuck(&state.tree, &state.workloads, id, admitted);
+    }
+}
+
+/// Sets the most seconds that a workload runs once quota is reserved for it: its enforced maximum execution time, less the
+/// time that earlier runs have used. `None` is no limit. An admitted workload keeps its latest end.
+pub fn set_execution_time_max(state: &mut State, id: WorkloadId, max_s: Option<i64>) {
+    if let Some(row) = state.workloads.get_mut(id) {
+        row.execution_time_max_s = max_s.unwrap_or(NO_END);
+    }
+}
+
+/// Sets the second at which an admitted workload ends at the latest; `None` is not known. A reservation sets it to its own
+/// time plus the maximum execution time.
+pub fn set_latest_end(state: &mut State, id: WorkloadId, ends_by_s: Option<i64>) {
+    let admitted = state
+        .workloads
+        .get_mut(id)
+        .and_then(|it| it.admitted.as_mut());
+    if let Some(admitted) = admitted {
+        admitted.ends_by_s = ends_by_s.unwrap_or(NO_END);
     }
 }
 

@@ -75,6 +75,7 @@ impl Fixture {
             },
             fungibility: FlavorFungibility::default(),
             strategy: team.strategy,
+            backfill: None,
             weight: 1.0,
             is_active: true,
             elastic: None,

@@ -121,6 +121,7 @@ impl ElasticModel {
             },
             fungibility: FlavorFungibility::default(),
             strategy: QueueingStrategy::BestEffortFifo,
+            backfill: None,
             weight: 1.0,
             elastic: queue.elastic,
             is_active: true,

@@ -49,6 +49,7 @@ fn queue<'a>(
         preemption: preempts_all(),
         fungibility: FlavorFungibility::default(),
         strategy: QueueingStrategy::BestEffortFifo,
+        backfill: None,
         weight: 1.0,
         is_active: true,
         elastic: None,

@@ -37,6 +37,7 @@ fn queue_with(milli_cpu: i64, preemption: Preemption) -> (State, NodeId) {
         preemption,
         fungibility: FlavorFungibility::default(),
         strategy: QueueingStrategy::BestEffortFifo,
+        backfill: None,
         weight: 1.0,
         is_active: true,
         elastic: None,

@@ -278,6 +278,11 @@ fn limit_step_json(state: &State, step: &Step) -> Value {
             victims,
             victims_max,
         } => json!({"step": "overBudget", "victims": victims, "maxVictims": victims_max}),
+        Step::Backfilled { head, starts_by_s } => json!({
+            "step": "backfilled",
+            "head": state.workload_name(*head),
+            "headStartsBySeconds": starts_by_s,
+        }),
         _ => json!({"step": "other"}),
     }
 }

@@ -361,6 +361,11 @@ fn write_limit_step(out: &mut impl Write, state: &State, step: &Step) -> fmt::Re
             out,
             "  {victims} preemptions are needed, and the limit per cycle is {victims_max}"
         ),
+        Step::Backfilled { head, starts_by_s } => writeln!(
+            out,
+            "  starts ahead of {}, which waits until {starts_by_s}, and does not delay it (backfill)",
+            name(*head)
+        ),
         _ => Ok(()),
     }
 }

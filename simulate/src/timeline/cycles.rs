@@ -3,10 +3,10 @@
 use super::engine::Simulation;
 use super::job_state::Phase;
 use super::job_trace::PreemptedRun;
-use super::result::{EventKind, Eviction, Run, RunEnd};
+use super::result::{EventKind, Eviction, PlannedStart, Run, RunEnd};
 use lockkeeper_preemption::{
-    Assignment, Decision, Entry, QueueingStrategy, RequeueDestination, RequeueReason, Victim,
-    count_repeated_cycle, has_heads,
+    Assignment, Cycle, Decision, Entry, QueueingStrategy, RequeueDestination, RequeueReason,
+    Victim, count_repeated_cycle, has_heads, set_execution_time_max,
 };
 use lockkeeper_scenario::explanation::write_entry;
 
@@ -56,6 +56,7 @@ impl Simulation<'_> {
         let mut is_progress = false;
         let mut is_changed = false;
         let mut victims = Vec::new();
+        self.record_planned_starts(&cycle);
         for entry in &cycle.entries {
             let Some(job) = self.job_of.get(entry.workload.index()).copied() else {
                 continue;
@@ -86,6 +87,27 @@ impl Simulation<'_> {
             (true, _) => CycleEffect::Progress,
             (false, true) => CycleEffect::Idle,
             (false, false) => CycleEffect::Unchanged,
+        }
+    }
+
+    /// Records the starts that the cycle has planned for the first time, and counts the jobs that it backfilled.
+    fn record_planned_starts(&mut self, cycle: &Cycle) {
+        // The entries of heads come first.
+        let backfilled = cycle.entries.len().saturating_sub(cycle.heads.len());
+        self.backfilled = self.backfilled.saturating_add(backfilled);
+        for bound in &cycle.start_bounds {
+            let job = self.job_of.get(bound.workload.index()).copied();
+            let state = job.and_then(|job| self.jobs.get_mut(job));
+            if let (Some(job), Some(state)) = (job, state)
+                && !std::mem::replace(&mut state.is_start_planned, true)
+            {
+                self.planned_starts.push(PlannedStart {
+                    job,
+                    planned_at_s: self.now_s,
+                    starts_by_s: bound.starts_by_s,
+                    is_guaranteed: bound.is_guaranteed,
+                });
+            }
         }
     }
 
@@ -144,6 +166,8 @@ impl Simulation<'_> {
                 if self.trace.mode == PreemptedRun::Resume {
                     let ran_s = self.now_s.saturating_sub(run.from_s);
                     job.remaining_s = job.remaining_s.saturating_sub(ran_s);
+                    job.remaining_max_s = job.remaining_max_s.map(|it| it.saturating_sub(ran_s));
+                    set_execution_time_max(&mut self.state, job.workload, job.remaining_max_s);
                 }
             }
             if self.trace.grace_period_seconds > 0 {

@@ -6,7 +6,9 @@ use super::initial_runs::{InitialRun, initial_run};
 use super::job_state::{JobState, Phase, PodSetTemplates, initial_jobs};
 use super::job_trace::{Job, JobTrace};
 use super::queue_history::QueueHistory;
-use super::result::{Event, EventKind, JobTimeline, Outcome, Run, RunEnd, Timeline};
+use super::result::{
+    Event, EventKind, JobTimeline, Outcome, PlannedStart, Run, RunEnd, Stats, Timeline,
+};
 use super::stats::stats;
 use super::trace_error::TraceError;
 use super::usage_record::UsageRecord;
@@ -14,6 +16,7 @@ use super::validate::validate;
 use lockkeeper_preemption::job::PreemptionLabels;
 use lockkeeper_preemption::{
     Compatibility, Damping, NodeId, Options, PodSet, State, WorkloadId, WorkloadSpec,
+    set_execution_time_max, set_latest_end,
 };
 use lockkeeper_scenario::{ClusterQueue, core_algorithm, declare_cohort, declare_queue};
 use std::collections::{BTreeMap, BTreeSet};
@@ -96,6 +99,8 @@ pub(super) struct Simulation<'a> {
     pub(super) makespan_s: i64,
     pub(super) instants: Vec<(i64, u64)>,
     pub(super) events: Vec<Event>,
+    pub(super) backfilled: usize,
+    pub(super) planned_starts: Vec<PlannedStart>,
     /// The jobs whose first decision is explained.
     pub(super) watched: BTreeSet<usize>,
     pub(super) explanations: BTreeMap<usize, String>,
@@ -140,6 +145,8 @@ impl<'a> Simulation<'a> {
             makespan_s: 0,
             instants: Vec::new(),
             events: Vec::new(),
+            backfilled: 0,
+            planned_starts: Vec::new(),
             watched: BTreeSet::new(),
             explanations: BTreeMap::new(),
         }
@@ -161,8 +168,13 @@ impl<'a> Simulation<'a> {
             let pod_sets = self.pod_sets.get(job.pod_sets);
             let workload_spec = workload_spec(spec, pod_sets);
             job.workload = self.state.add_admitted(workload_spec, &reservation);
+            let max_s = spec.maximum_execution_time_seconds;
+            let latest_end_s = max_s.map(|it| it.saturating_sub(ran_s));
+            set_latest_end(&mut self.state, job.workload, latest_end_s);
+            // A preempted job continues or starts again.
+            set_execution_time_max(&mut self.state, job.workload, job.remaining_max_s);
             set_job_of(&mut self.job_of, job.workload, index);
-            let ends_at_s = spec.run_seconds.saturating_sub(ran_s);
+            let ends_at_s = spec.run_s().saturating_sub(ran_s);
             job.phase = Phase::Running(ends_at_s);
             job.push_run(Run {
                 from_s: reservation.reserved_at_s,
@@ -289,6 +301,7 @@ impl<'a> Simulation<'a> {
             job.phase = Phase::Pending;
             let pod_sets = self.pod_sets.get(job.pod_sets);
             job.workload = self.state.add_pending(workload_spec(spec, pod_sets));
+            set_execution_time_max(&mut self.state, job.workload, job.remaining_max_s);
             set_job_of(&mut self.job_of, job.workload, index);
         }
     }
@@ -318,10 +331,14 @@ impl<'a> Simulation<'a> {
             makespan_s: self.makespan_s,
             cycles: self.cycle,
             instants: self.instants,
-            stats: stats(self.trace, &jobs),
+            stats: Stats {
+                backfilled: self.backfilled,
+                ..stats(self.trace, &jobs)
+            },
             jobs,
             queues: self.queues.into_iter().map(|it| it.name).collect(),
             events: self.events,
+            planned_starts: self.planned_starts,
             usage: self.usage.totals(&self.state, self.now_s),
         }
     }

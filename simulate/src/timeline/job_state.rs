@@ -33,9 +33,13 @@ pub(super) struct JobState {
     /// Its position by name.
     pub(super) rank: usize,
     pub(super) remaining_s: i64,
+    /// What is left of its limit.
+    pub(super) remaining_max_s: Option<i64>,
     /// The index of its pod sets in [`PodSetTemplates`].
     pub(super) pod_sets: usize,
     pub(super) held: HeldQuota,
+    /// Whether backfill has planned its start.
+    pub(super) is_start_planned: bool,
     /// As in the core after the last cycle.
     pub(super) tried_flavors: TriedFlavors,
     pub(super) runs: Vec<Run>,
@@ -92,9 +96,11 @@ pub(super) fn initial_jobs(
             queue: state.queue(&job.cluster_queue).unwrap_or_default(),
             phase: Phase::NotArrived,
             rank,
-            remaining_s: job.run_seconds,
+            remaining_s: job.run_s(),
+            remaining_max_s: job.maximum_execution_time_seconds,
             pod_sets,
             held: HeldQuota::new(),
+            is_start_planned: false,
             tried_flavors: TriedFlavors::new(),
             runs: Vec::new(),
         }

@@ -124,6 +124,9 @@ pub struct Job {
     pub ran_seconds: Option<i64>,
     /// The seconds that it runs once it is admitted, whatever its flavors and the number of its pods.
     pub run_seconds: i64,
+    /// The most seconds of a run, enforced and known to backfill: a run that would be longer ends then.
+    #[serde(default)]
+    pub maximum_execution_time_seconds: Option<i64>,
     /// Its priority.
     #[serde(default)]
     pub priority: i32,
@@ -132,6 +135,13 @@ pub struct Job {
 }
 
 impl Job {
+    /// The seconds of a run: its run time, at most its limit.
+    #[must_use]
+    pub fn run_s(&self) -> i64 {
+        let limit_s = self.maximum_execution_time_seconds.unwrap_or(i64::MAX);
+        self.run_seconds.min(limit_s)
+    }
+
     /// When it was created, in seconds; negative before the start.
     #[must_use]
     pub const fn created_s(&self) -> i64 {

@@ -37,6 +37,9 @@ pub struct Timeline {
     pub queues: Vec<String>,
     /// All events, in order.
     pub events: Vec<Event>,
+    /// The planned starts of jobs that waited at the head of a queue with backfill, in the order in which they were first
+    /// planned. Later plans of a job are not recorded.
+    pub planned_starts: Vec<PlannedStart>,
     /// Sums over all jobs.
     pub stats: Stats,
     /// The used quota, sorted by the names of queue, flavor and resource.
@@ -100,6 +103,20 @@ pub struct Eviction {
     pub released_at_s: Option<i64>,
 }
 
+/// The first planned start of a job in a queue with backfill.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PlannedStart {
+    /// The index of the job.
+    pub job: usize,
+    /// When it was planned, in seconds.
+    pub planned_at_s: i64,
+    /// The planned start, in seconds.
+    pub starts_by_s: i64,
+    /// Whether other queues cannot delay it. The job starts at that time at the latest, unless a job of higher priority
+    /// arrives, a preempted one returns, or the quota changes.
+    pub is_guaranteed: bool,
+}
+
 /// One event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Event {
@@ -157,6 +174,8 @@ pub struct Stats {
     pub never_admitted: usize,
     /// The admissions; a job that is preempted may have several.
     pub admissions: usize,
+    /// The admissions ahead of the head of a queue, by backfill.
+    pub backfilled: usize,
     /// The preemptions.
     pub preemptions: usize,
     /// The preemptions by reason.
@@ -230,7 +249,7 @@ impl Timeline {
         serializer: S,
         usage: &impl Serialize,
     ) -> Result<S::Ok, S::Error> {
-        let mut object = serializer.serialize_struct("Timeline", 8)?;
+        let mut object = serializer.serialize_struct("Timeline", 9)?;
         object.serialize_field("outcome", &self.outcome)?;
         object.serialize_field("makespan", &self.makespan_s)?;
         object.serialize_field("cycles", &self.cycles)?;
@@ -239,6 +258,10 @@ impl Timeline {
         object.serialize_field("jobs", &InTimeline(self, &*self.jobs))?;
         object.serialize_field("instants", &self.instants)?;
         object.serialize_field("events", &InTimeline(self, &*self.events))?;
+        if !self.planned_starts.is_empty() {
+            let starts = InTimeline(self, &*self.planned_starts);
+            object.serialize_field("plannedStarts", &starts)?;
+        }
         object.end()
     }
 }
@@ -323,5 +346,23 @@ impl Serialize for InTimeline<'_, &Event> {
             list.serialize_element(timeline.job_name(by))?;
         }
         list.end()
+    }
+}
+
+impl Serialize for InTimeline<'_, &[PlannedStart]> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_seq(self.1.iter().map(|it| InTimeline(self.0, it)))
+    }
+}
+
+impl Serialize for InTimeline<'_, &PlannedStart> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let planned = self.1;
+        let mut object = serializer.serialize_struct("PlannedStart", 4)?;
+        object.serialize_field("job", self.0.job_name(planned.job))?;
+        object.serialize_field("plannedAt", &planned.planned_at_s)?;
+        object.serialize_field("startsBy", &planned.starts_by_s)?;
+        object.serialize_field("guaranteed", &planned.is_guaranteed)?;
+        object.end()
     }
 }

@@ -29,6 +29,9 @@ pub fn write_summary(out: &mut impl Write, trace: &JobTrace, timeline: &Timeline
         stats.jobs, stats.finished, stats.never_admitted
     )?;
     writeln!(out, "  admissions   {}", stats.admissions)?;
+    if stats.backfilled > 0 {
+        writeln!(out, "  backfilled   {}", stats.backfilled)?;
+    }
     write!(out, "  preemptions  {}", stats.preemptions)?;
     for (at, (reason, count)) in stats.preemptions_by_reason.iter().enumerate() {
         let separator = if at == 0 { ": " } else { ", " };

@@ -41,6 +41,9 @@ fn check_jobs(trace: &JobTrace, queues: &BTreeSet<&str>) -> Result<(), TraceErro
         check_time(job.arrival, 0, || at("arrival"))?;
         check_order(job.arrival, &mut previous, || at("arrival"))?;
         check_time(job.run_seconds, 1, || at("runSeconds"))?;
+        if let Some(limit_s) = job.maximum_execution_time_seconds {
+            check_time(limit_s, 1, || at("maximumExecutionTimeSeconds"))?;
+        }
         check_start(job, index)?;
         if job.pod_sets.is_empty() {
             return Err(TraceError::NoPodSet { at: at("podSets") });
@@ -60,11 +63,11 @@ fn check_start(job: &Job, index: usize) -> Result<(), TraceError> {
         return Ok(());
     };
     check_time(ran_s, 0, || at("ranSeconds"))?;
-    if ran_s >= job.run_seconds {
+    if ran_s >= job.run_s() {
         return Err(TraceError::EndedBeforeStart {
             at: at("ranSeconds"),
             ran_s,
-            run_s: job.run_seconds,
+            run_s: job.run_s(),
         });
     }
     if job.arrival != 0 {

@@ -129,6 +129,7 @@ fn set_queue(state: &mut State, at: usize, nominal: usize) {
         },
         fungibility: FlavorFungibility::default(),
         strategy: QueueingStrategy::BestEffortFifo,
+        backfill: None,
         weight: 1.0,
         elastic: None,
         is_active: true,

@@ -185,6 +185,7 @@ fn set_queue(state: &mut State, at: usize, nominal: [usize; 2]) {
         },
         fungibility: FlavorFungibility::default(),
         strategy: QueueingStrategy::BestEffortFifo,
+        backfill: None,
         weight: 1.0,
         elastic: None,
         is_active: true,

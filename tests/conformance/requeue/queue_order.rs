@@ -103,6 +103,7 @@ fn queue() -> (State, NodeId) {
         },
         fungibility: FlavorFungibility::default(),
         strategy: QueueingStrategy::BestEffortFifo,
+        backfill: None,
         weight: 1.0,
         elastic: None,
         is_active: true,

@@ -136,6 +136,7 @@ impl LiveState {
             preemption: queue.preemption,
             fungibility: queue.fungibility,
             strategy: queue.strategy,
+            backfill: None,
             weight: queue.weight,
             is_active: queue.is_active,
             elastic: None,

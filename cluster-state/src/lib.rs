@@ -65,5 +65,6 @@ pub use reported_status::{EVICTION_STUCK, apply_reported_status, kept_out};
 pub use uncovered_resources::{uncovered_resources, uncovered_resources_message};
 pub use workload_phase::{NotQueuedReason, WorkloadPhase};
 pub use workloads::{
-    lifecycle_state, pod_sets, preemption_labels, reservation, stop_policy, workload_key,
+    latest_end_s, lifecycle_state, pod_sets, preemption_labels, reservation, stop_policy,
+    workload_key,
 };

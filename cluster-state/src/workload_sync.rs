@@ -6,12 +6,17 @@ use crate::overflow_guard::{OverflowGuard, object_totals};
 use crate::preemption_traits::preemption_labels_with_class;
 use crate::workload_phase::{NotQueuedReason, WorkloadPhase};
 use crate::workload_store::{WorkloadKey, WorkloadStore, local_queue_key};
-use crate::workloads::{lifecycle_state, pod_sets, recorded_admission, reservation, stop_policy};
+use crate::workloads::{
+    latest_end_s, lifecycle_state, pod_sets, recorded_admission, reservation, stop_policy,
+};
 use lockkeeper_api::Workload;
 use lockkeeper_api::cluster_queue::{ClusterQueueSpec, StopPolicy};
 use lockkeeper_api::field_path::FieldPath;
 use lockkeeper_preemption::requeue::{LifecycleState, RequeueSettings};
-use lockkeeper_preemption::{Reservation, State, WorkloadId, WorkloadSpec, mark_stuck};
+use lockkeeper_preemption::{
+    Reservation, State, WorkloadId, WorkloadSpec, mark_stuck, set_execution_time_max,
+    set_latest_end,
+};
 use std::sync::Arc;
 
 /// The properties of a workload that depend on other objects.
@@ -125,12 +130,19 @@ impl WorkloadSync<'_> {
                 None => self.state.add_pending(spec),
             },
         };
-        if self.workloads.assumed.contains(key) {
+        let max_s = workload.spec.maximum_execution_time_seconds;
+        set_execution_time_max(self.state, id, max_s.map(i64::from));
+        let is_assumed = self.workloads.assumed.contains(key);
+        if is_assumed {
             // The object has no admission yet: the reservation of the cycle applies.
             reserved = self.state.workload_view(id).reservation();
         }
         if let Some(reserved) = reserved {
             self.sync_reservation(id, &reserved);
+            // The limit of an assumed workload begins with the cycle.
+            if !is_assumed {
+                set_latest_end(self.state, id, latest_end_s(workload));
+            }
             return Ok(WorkloadPhase::Admitted);
         }
         if self.state.workload_view(id).reservation().is_some() {

@@ -143,6 +143,14 @@ fn remaining(amount: Amount, count: i32, reclaimed: i32) -> Amount {
     i64::try_from(total.saturating_sub(released)).map_or(amount, Amount::new)
 }
 
+/// The end of the maximum execution time of an admitted workload, in seconds since 1970: it counts from the admission.
+#[must_use]
+pub fn latest_end_s(workload: &Workload) -> Option<i64> {
+    let max_s = i64::from(workload.spec.maximum_execution_time_seconds?);
+    let admitted = condition(workload, "Admitted", "True")?;
+    Some(transition_time_s(admitted).saturating_add(max_s))
+}
+
 /// The admission, unless the quota was released.
 pub(crate) fn recorded_admission(workload: &Workload) -> Option<&Admission> {
     let status = workload.status.as_ref()?;

@@ -2,8 +2,8 @@
 
 use crate::trial::Trial;
 use crate::world::World;
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use lockkeeper_api::ClusterQueue;
+use lockkeeper_cluster_state::latest_end_s;
 use lockkeeper_preemption::{
     FlavorId, FlavorResource, NodeId, PodSet, QueueingStrategy, ResourceId, State, WorkloadId,
 };
@@ -50,13 +50,13 @@ pub(crate) struct Contest {
     pub(crate) running: Vec<Running>,
     /// Whether no later workload of its ClusterQueue starts before it.
     pub(crate) is_strict: bool,
-    /// Whether those of its ClusterQueue start in the order of `pending`: none of them is in backoff or being evicted.
-    pub(crate) is_ordered: bool,
+    /// Whether a workload of its ClusterQueue is in backoff or being evicted: it may come ahead of others later.
+    pub(crate) has_returning: bool,
 }
 
 impl Contest {
     /// Collects the workloads of the tree of a pending workload, those of its own queue in queue order. `None` if it is
-    /// not in its queue, or if the flavor search of one of them may never end. Costs a step per pod set and flavor of
+    /// not in its queue, if its queue has backfill and it is not the head, or if the flavor search of one of them may never end. Costs a step per pod set and flavor of
     /// each.
     pub(crate) fn new(world: &World, trial: &Trial, state: &mut State) -> Option<Self> {
         let id = trial.id()?;
@@ -66,10 +66,17 @@ impl Contest {
             .pending()
             .iter()
             .position(|it| *it == id);
-        let is_strict =
-            place.is_some() && state.node_view(own).strategy() == QueueingStrategy::StrictFifo;
+        let has_backfill = state.node_view(own).has_backfill();
+        // A head that never fits would block it for ever.
+        if has_backfill && place.is_some_and(|it| it > 0) {
+            return None;
+        }
+        let is_strict = place.is_some()
+            && state.node_view(own).strategy() == QueueingStrategy::StrictFifo
+            // Workloads behind it may start first.
+            && !has_backfill;
         let running = running(world, trial, state);
-        let mut is_ordered = is_strict;
+        let mut has_returning = false;
         let mut pending = Vec::new();
         for name in &trial.queues {
             let queue = state.queue(name)?;
@@ -85,7 +92,7 @@ impl Contest {
             let of_queue = running.iter().filter(|it| it.queue == queue);
             let evicted = of_queue.map(|it| it.id);
             ids.extend(evicted.filter(|it| is_evicted(state, *it)));
-            is_ordered &= queue != own || ids.len() == known;
+            has_returning |= queue == own && ids.len() != known;
             for other in ids.into_iter().filter(|it| *it != id) {
                 pending.push(contender(world, state, &groups, other)?);
             }
@@ -97,7 +104,7 @@ impl Contest {
             pending,
             running,
             is_strict,
-            is_ordered,
+            has_returning,
         })
     }
 
@@ -121,7 +128,9 @@ fn running(world: &World, trial: &Trial, state: &State) -> Vec<Running> {
     let others = trial.others.iter().filter_map(|id| {
         let view = state.workload_view(*id);
         let reservation = view.reservation()?;
-        let ends_s = latest_end_s(world, state.workload_name(*id));
+        let ends_s = world
+            .workload(state.workload_name(*id))
+            .and_then(|it| latest_end_s(it));
         // The limit of a workload that exceeds it is not enforced; and that of an evicted one starts again.
         let ends_s = ends_s.filter(|it| *it >= now_s && !reservation.is_evicted);
         let usage = reservation.usage.into_iter();
@@ -134,17 +143,6 @@ fn running(world: &World, trial: &Trial, state: &State) -> Vec<Running> {
         })
     });
     others.collect()
-}
-
-/// The end of the maximum execution time of an admitted workload, in seconds since 1970.
-fn latest_end_s(world: &World, key: &str) -> Option<i64> {
-    let workload = world.workload(key)?;
-    let max_s = i64::from(workload.spec.maximum_execution_time_seconds?);
-    let is_admitted = |it: &&Condition| it.type_ == "Admitted" && it.status == "True";
-    let mut conditions = workload.status.as_ref()?.conditions.iter();
-    let admitted = conditions.find(is_admitted)?;
-    let admitted_s = admitted.last_transition_time.0.as_second();
-    Some(admitted_s.saturating_add(max_s))
 }
 
 /// A resource group in the core's ids.

@@ -119,13 +119,13 @@ fn explain_queued(world: &World, key: &str, phase: WorkloadPhase, answer: &mut A
         answer.summary = format!("is in backoff until {until}, after an eviction{cause}");
         answer.quota = requested_quota(&mut trial);
         if until_is_known {
-            set_start_bound(answer, start_bound(world, &trial, Some(until_s)));
+            set_start_bound(answer, start_bound(world, &trial, Some(until_s), None));
         }
         return;
     }
-    explain_pending(&mut trial, answer);
+    let planned_s = explain_pending(&mut trial, answer);
     if matches!(answer.forecast, Some(Forecast::Waits { .. })) {
-        set_start_bound(answer, start_bound(world, &trial, None));
+        set_start_bound(answer, start_bound(world, &trial, None, planned_s));
     }
 }
 

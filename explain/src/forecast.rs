@@ -13,6 +13,8 @@ pub(crate) struct Forecasted {
     pub(crate) forecast: Forecast,
     /// `None` if no cycle considers it.
     pub(crate) reason: Option<(&'static str, String)>,
+    /// When backfill starts it at the latest, in seconds since 1970, if other queues cannot delay it.
+    pub(crate) starts_by_s: Option<i64>,
 }
 
 /// Runs cycles on a copy of the state until the workload is admitted or preempts, or no cycle changes anything.
@@ -31,7 +33,11 @@ pub(crate) fn forecast(mut cluster: ClusterState, key: &str) -> Forecasted {
                     decision_message(cluster.state(), entry),
                 ));
                 if let Some(forecast) = final_decision(cluster.state(), entry, admitted_before) {
-                    return Forecasted { forecast, reason };
+                    return Forecasted {
+                        forecast,
+                        reason,
+                        starts_by_s: None,
+                    };
                 }
             } else if entry.decision == Decision::Admit {
                 admitted_before = admitted_before.saturating_add(1);
@@ -41,13 +47,19 @@ pub(crate) fn forecast(mut cluster: ClusterState, key: &str) -> Forecasted {
         }
         has_progress |= searches.requeue(&mut cluster);
         if !has_progress {
-            let forecast = Forecast::Waits { admitted_before };
-            return Forecasted { forecast, reason };
+            let mut bounds = cycle.start_bounds.iter();
+            let bound = bounds.find(|it| cluster.state().workload_name(it.workload) == key);
+            return Forecasted {
+                forecast: Forecast::Waits { admitted_before },
+                reason,
+                starts_by_s: bound.filter(|it| it.is_guaranteed).map(|it| it.starts_by_s),
+            };
         }
     }
     Forecasted {
         forecast: Forecast::Unknown,
         reason,
+        starts_by_s: None,
     }
 }
 

@@ -16,8 +16,9 @@ use lockkeeper_preemption::{Mode, Trace, WhatIf};
 /// The most workloads ahead that are named.
 const AHEAD_MAX: usize = 5;
 
-/// Completes the answer about a workload that is in a queue without quota.
-pub(crate) fn explain_pending(trial: &mut Trial, answer: &mut Answer) {
+/// Completes the answer about a workload that is in a queue without quota. Returns its start by backfill, in seconds since 1970, if
+/// it is the head of its queue and other queues cannot delay it.
+pub(crate) fn explain_pending(trial: &mut Trial, answer: &mut Answer) -> Option<i64> {
     let position = position(trial);
     answer.quota = requested_quota(trial);
     let forecasted = forecast(trial.cluster.clone(), &trial.key);
@@ -45,6 +46,7 @@ pub(crate) fn explain_pending(trial: &mut Trial, answer: &mut Answer) {
     );
     answer.position = position;
     answer.forecast = Some(forecasted.forecast);
+    forecasted.starts_by_s
 }
 
 /// Decides on the workload alone: its victims, and the candidates.

@@ -20,6 +20,9 @@
 //! than in that run, so does the `n`-th. Later workloads start behind it, if their priority is not higher. The order is not known
 //! while one of them is in backoff or being evicted.
 //!
+//! **Backfill.** The planned start of the head of a ClusterQueue with backfill is a bound by [`lockkeeper_preemption::backfill`].
+//! No workload of the queue may come ahead of it later: none is in backoff or being evicted.
+//!
 //! There is no bound if fields of the input are not considered, if a queue of the tree is elastic or places workloads on nodes,
 //! or if a pending workload may use several flavors in more than one of its pod sets or resource groups, since the search for
 //! flavors may then never end.
@@ -42,8 +45,8 @@ const TIMES_MAX: usize = 16;
 /// The most steps of a run in queue order.
 const RUN_STEPS_MAX: usize = 1_000_000;
 
-/// The latest start of a pending workload whose backoff ends at `until_s`, in seconds since 1970; `None` if there is no proof of
-/// one.
+/// The latest start of a pending workload whose backoff ends at `until_s`, and whose start backfill has planned for `planned_s`,
+/// both in seconds since 1970; `None` if there is no proof of one.
 ///
 /// Costs a walk of the cohort path for each end of an admitted workload and each flavor and resource of the blockers, and some
 /// hundred passes over the pending workloads of the tree.
@@ -51,6 +54,7 @@ pub(crate) fn start_bound(
     world: &World,
     trial: &Trial,
     until_s: Option<i64>,
+    planned_s: Option<i64>,
 ) -> Option<StartBound> {
     if world.is_partial || world.has_unknown_fields || !is_understood(world, trial) {
         return None;
@@ -72,9 +76,11 @@ pub(crate) fn start_bound(
         return None;
     }
     let mut latest_s = latest_start_s(&contest, &steps)?;
+    let planned_s = planned_s.filter(|it| !contest.has_returning && *it <= latest_s);
+    latest_s = planned_s.unwrap_or(latest_s);
     let is_alone = contest.is_strict && trial.queues.len() == 1;
     if is_alone
-        && contest.is_ordered
+        && !contest.has_returning
         && let Some(start_s) = start_in_order_s(&contest, &steps)
     {
         latest_s = latest_s.min(start_s);
@@ -82,7 +88,7 @@ pub(crate) fn start_bound(
     let latest_s = latest_s.max(until_s.unwrap_or(latest_s));
     Some(StartBound {
         time: Timestamp::from_second(latest_s).ok()?.to_string(),
-        unless: if is_alone {
+        unless: if is_alone || planned_s.is_some() {
             StartCondition::HigherPriorityArrives
         } else {
             StartCondition::WorkloadArrives

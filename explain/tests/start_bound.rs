@@ -43,7 +43,9 @@ fn object(kind: &str, name: &str, spec: Value) -> Value {
 
 impl RandomWorld {
     fn new(rng: &mut Rng) -> Self {
-        let queues = 1 + rng.below(3);
+        // The pending workload at the head of a queue with backfill, without a cohort.
+        let is_head = rng.one_in(6);
+        let queues = if is_head { 1 } else { 1 + rng.below(3) };
         let flavors = 1 + rng.below(2);
         let mut objects = Vec::new();
         for flavor in 0..flavors {
@@ -73,11 +75,28 @@ impl RandomWorld {
         }
         let mut subject = pending(rng, "subject", 0);
         subject["metadata"]["creationTimestamp"] = json!(time(NOW_S));
+        if is_head {
+            subject["status"]["priority"] = json!(2);
+            let queue = objects
+                .iter_mut()
+                .find(|it| it["kind"] == "ClusterQueue")
+                .unwrap();
+            queue["spec"]["queueingStrategy"] = json!("StrictFIFO");
+            queue["spec"]["backfill"]["policy"] = json!(*rng.pick(&["Easy", "Conservative"]));
+            queue["spec"]["cohortName"] = Value::Null;
+        }
         objects.push(subject);
         Self {
             objects,
             is_fair: rng.one_in(4),
         }
+    }
+
+    /// Whether the queue of the pending workload has backfill.
+    fn has_backfill(&self) -> bool {
+        let is_queue = |it: &&Value| it["kind"] == "ClusterQueue" && it["metadata"]["name"] == "q0";
+        let queue = self.objects.iter().find(is_queue).unwrap();
+        queue["spec"]["backfill"]["policy"] != "None"
     }
 
     fn build(&self) -> World {
@@ -128,10 +147,12 @@ fn queue(rng: &mut Rng, at: u64, flavors: u64) -> Value {
     let search = ["TryNextFlavor", "MayStopSearch"];
     let fungibility =
         json!({"whenCanBorrow": *rng.pick(&search), "whenCanPreempt": *rng.pick(&search)});
+    let backfill = *rng.pick(&["None", "None", "None", "Easy", "Conservative"]);
     object(
         "ClusterQueue",
         &format!("q{at}"),
         json!({
+            "backfill": {"policy": backfill},
             "cohortName": "c", "namespaceSelector": {}, "preemption": policy,
             "flavorFungibility": fungibility,
             "queueingStrategy": *rng.pick(&strategies),
@@ -366,8 +387,8 @@ fn seconds(bound: &StartBound) -> i64 {
 
 #[test]
 fn no_run_starts_later_than_the_bound() {
-    let (mut bounds, mut in_order, mut exact, mut none) = (0, 0, 0, 0);
-    for seed in 0..3_000 {
+    let (mut bounds, mut in_order, mut planned, mut exact, mut none) = (0, 0, 0, 0, 0);
+    for seed in 0..5_000 {
         let random = RandomWorld::new(&mut Rng::new(seed));
         let world = random.build();
         let answer = explain(&world, SUBJECT).unwrap();
@@ -378,6 +399,7 @@ fn no_run_starts_later_than_the_bound() {
         bounds += 1;
         let is_in_order = bound.unless == StartCondition::HigherPriorityArrives;
         in_order += usize::from(is_in_order);
+        planned += usize::from(is_in_order && random.has_backfill());
         let mut latest_s = 0;
         for run_seed in 0..12 {
             let mut run = Run::new(&world, seed * 1000 + run_seed);
@@ -394,6 +416,9 @@ fn no_run_starts_later_than_the_bound() {
         }
         exact += usize::from(latest_s == seconds(bound));
     }
-    let seen = format!("{bounds} bounds, {in_order} in order, {exact} exact, {none} none");
+    let seen = format!(
+        "{bounds} bounds, {in_order} in order, {planned} planned, {exact} exact, {none} none"
+    );
     assert!(bounds > 200 && in_order > 20 && exact > 100, "{seen}");
+    assert!(planned > 10, "{seen}");
 }

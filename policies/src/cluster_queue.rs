@@ -1,5 +1,6 @@
 //! Rules of ClusterQueues. Most of them also apply to Kueue's ClusterQueues, and some to Cohorts.
 
+mod backfill_without_effect;
 mod borrow_without_reclaim;
 pub(crate) mod borrowing_limit_never_reached;
 pub(crate) mod covered_resources_mismatch;
@@ -69,7 +70,11 @@ pub(crate) use queue_rules;
 
 static RULES: &[Rule<ClusterQueue>] = queue_rules!(
     [borrow_without_reclaim::RULE],
-    [limit_without_policy::RULE, no_namespace_selected::RULE]
+    [
+        limit_without_policy::RULE,
+        no_namespace_selected::RULE,
+        backfill_without_effect::RULE
+    ]
 );
 
 impl ValidatedKind for ClusterQueue {

@@ -15,8 +15,8 @@
 //! - A head that preempts, waits for its victims or still searches for a flavor plans nothing, and nothing passes it.
 //! - A head without a planned start, as it fits only after the end of a workload that may run for ever, blocks its queue as
 //!   without backfill.
-//! - A workload without a limit counts as running for ever. One that is still running after its end counts as ending in the
-//!   next second.
+//! - A workload without a limit counts as running for ever. So does one that exceeds its limit or is being evicted, until
+//!   it releases its quota.
 //! - Backfill never preempts and never admits fewer pods than requested. The policies of preemption apply to the workloads
 //!   that it admits.
 //! - Plans consider all running workloads of a tree of cohorts, and the planned starts of its other `StrictFIFO` queues with

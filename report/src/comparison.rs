@@ -18,7 +18,7 @@ struct Measure {
     text: fn(i64) -> String,
 }
 
-const MEASURES: [Measure; 12] = [
+const MEASURES: [Measure; 13] = [
     Measure {
         name: "Makespan",
         value: |it| it.timeline.makespan_s,

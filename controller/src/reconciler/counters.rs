@@ -13,6 +13,8 @@ pub struct Counters {
     pub decisions: [(&'static str, u64); 6],
     /// Admissions that were written.
     pub admitted: u64,
+    /// Admissions of workloads ahead of the head of their queue.
+    pub backfilled: u64,
     /// Victims chosen by cycles, and workloads and pods preempted on nodes, by reason.
     pub victims: [(PreemptionCause, u64); 5],
     /// Events that were dropped because too many were pending.
@@ -43,6 +45,7 @@ impl Default for Counters {
             cycles: 0,
             decisions: Decision::NAMES.map(|it| (it, 0)),
             admitted: 0,
+            backfilled: 0,
             victims: reasons.map(|it| (it, 0)),
             dropped_events: 0,
         }
@@ -56,6 +59,10 @@ impl Counters {
 
     pub(super) fn increment_admitted(&mut self) {
         self.admitted = self.admitted.saturating_add(1);
+    }
+
+    pub(super) fn increment_backfilled(&mut self) {
+        self.backfilled = self.backfilled.saturating_add(1);
     }
 
     pub(super) fn increment_decision(&mut self, name: &'static str) {

@@ -8,7 +8,7 @@ use super::placement::admission_placement::{check_placement_after, plan_admissio
 use super::state::ReconcilerState;
 use super::status::conditions::epoch_seconds;
 use super::status::pending_reason::{
-    namespace_mismatch, pending_reason_for_entry, waiting_for_nodes,
+    namespace_mismatch, pending_reason_for_entry, planned_start_text, waiting_for_nodes,
 };
 use crate::key::ObjectKey;
 use lockkeeper_api::Workload;
@@ -16,8 +16,11 @@ use lockkeeper_cluster_state::journal::mark_evicted;
 use lockkeeper_cluster_state::{PreemptionCause, admission, admission_after_preemption};
 use lockkeeper_preemption::requeue::may_admit;
 use lockkeeper_preemption::{
-    DampingView, Decision, Entry, FlavorAssignment, Mode, State, TreeView, Victim,
+    DampingView, Decision, Entry, FlavorAssignment, Mode, StartBound, State, Step, TreeView, Victim,
 };
+
+/// The end of the message of an admission by backfill. The head may belong to another tenant, so it has no name here.
+const BACKFILLED: &str = "; ahead of the head of the queue, without delaying it (backfill)";
 
 /// The most admissions that are withdrawn between two inputs.
 const WITHDRAWN_MAX: u32 = 64;
@@ -75,7 +78,7 @@ pub(super) fn run_cycle(state: &mut ReconcilerState, now_ms: i64) {
             Decision::Preempt(victims) => match check_nodes(state, entry, victims) {
                 Ok(()) => {
                     has_changed |= decide_preemptions(state, entry, victims);
-                    update_pending_reason(state, entry);
+                    update_pending_reason(state, entry, None);
                 }
                 Err(obstacles) => {
                     let key = entry_key(state, entry);
@@ -84,7 +87,11 @@ pub(super) fn run_cycle(state: &mut ReconcilerState, now_ms: i64) {
                     has_changed = true;
                 }
             },
-            _ => update_pending_reason(state, entry),
+            _ => {
+                let mut bounds = cycle.start_bounds.iter();
+                let bound = bounds.find(|it| it.workload == entry.workload);
+                update_pending_reason(state, entry, bound);
+            }
         }
     }
     has_changed |= state.cycle.searches.requeue(&mut state.cluster);
@@ -121,14 +128,17 @@ fn decide_admission(state: &mut ReconcilerState, entry: &Entry, now_ms: i64) -> 
             return false;
         }
     };
+    let is_backfilled = is_backfilled(entry);
     let Some(workload) = state.model.workloads.get_mut(&key) else {
         revert_admission(state, &key);
         return false;
     };
     let queue = &admission.cluster_queue;
     let waited_s = wait_seconds(&workload.object, now_ms);
-    let message =
-        format!("Quota reserved in ClusterQueue {queue}, {waited_s} s after creation{borrowed}");
+    let backfilled = if is_backfilled { BACKFILLED } else { "" };
+    let message = format!(
+        "Quota reserved in ClusterQueue {queue}, {waited_s} s after creation{borrowed}{backfilled}"
+    );
     workload.pending_reason = None;
     let decision = AdmissionDecision {
         admission,
@@ -137,8 +147,17 @@ fn decide_admission(state: &mut ReconcilerState, entry: &Entry, now_ms: i64) -> 
     };
     let decision = PendingDecision::Admit(Box::new(decision));
     state.model.set_decision(&key, decision);
+    if is_backfilled {
+        state.counters.increment_backfilled();
+    }
     state.work_queue.enqueue(ObjectRef::Workload(key));
     true
+}
+
+/// Whether an admission passes the head of its queue.
+fn is_backfilled(entry: &Entry) -> bool {
+    let mut steps = entry.trace.steps().iter();
+    steps.any(|it| matches!(it, Step::Backfilled { .. }))
 }
 
 /// Checks that a workload fits on nodes when these victims are gone: no workload is preempted for one that then does not
@@ -277,7 +296,7 @@ pub(super) fn workload_and_job_uids(state: &ReconcilerState, key: &ObjectKey) ->
     )
 }
 
-fn update_pending_reason(state: &mut ReconcilerState, entry: &Entry) {
+fn update_pending_reason(state: &mut ReconcilerState, entry: &Entry, planned: Option<&StartBound>) {
     let key = entry_key(state, entry);
     let workload = state.model.workloads.get(&key);
     // Composing a message costs time that is lost if it cannot be written soon.
@@ -286,7 +305,10 @@ fn update_pending_reason(state: &mut ReconcilerState, entry: &Entry) {
     {
         return;
     }
-    let reason = pending_reason_for_entry(state.cluster.state(), entry);
+    let mut reason = pending_reason_for_entry(state.cluster.state(), entry);
+    if let Some(planned) = planned {
+        reason.message.push_str(&planned_start_text(planned));
+    }
     set_pending_reason(state, &key, reason);
 }
 

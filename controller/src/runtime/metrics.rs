@@ -45,6 +45,7 @@ pub(super) struct Metrics {
     cycles: Counter,
     decisions: Family<DecisionLabels, Counter>,
     admitted: Counter,
+    backfilled: Counter,
     victims: Family<ReasonLabels, Counter>,
     dropped_events: Counter,
     decision_log_bytes: Counter,
@@ -78,6 +79,7 @@ impl Metrics {
             cycles: Counter::default(),
             decisions: Family::default(),
             admitted: Counter::default(),
+            backfilled: Counter::default(),
             victims: Family::default(),
             dropped_events: Counter::default(),
             decision_log_bytes: Counter::default(),
@@ -113,6 +115,8 @@ impl Metrics {
         let help = "Decisions of cycles about single workloads";
         all.register("decisions", help, self.decisions.clone());
         all.register("admitted", "Admissions written", self.admitted.clone());
+        let help = "Workloads admitted ahead of the head of their ClusterQueue, by backfill";
+        all.register("backfilled", help, self.backfilled.clone());
         let help = "Workloads preempted, by reason; with OnNodes also pods without a Workload";
         all.register("victims", help, self.victims.clone());
         let help = "Evictions, by the ClusterQueue that had admitted the workload and by reason";
@@ -227,6 +231,8 @@ impl Metrics {
         self.cycles.inc_by(now.cycles.saturating_sub(before.cycles));
         self.admitted
             .inc_by(now.admitted.saturating_sub(before.admitted));
+        self.backfilled
+            .inc_by(now.backfilled.saturating_sub(before.backfilled));
         self.dropped_events
             .inc_by(now.dropped_events.saturating_sub(before.dropped_events));
         for ((decision, now), (_, before)) in now.decisions.into_iter().zip(before.decisions) {

@@ -1,22 +1,43 @@
 //! The part of a cycle that plans starts and admits behind blocked heads.
 
 use super::backfill_plan::{Plan, Start};
-use super::entry::{Cycle, Decision, Entry, RequeueDestination};
+use super::entry::{Decision, Entry};
 use super::nominate::NominationContext;
+use super::process::ProcessedEntry;
 use crate::backfill::{Backfill, BackfillPolicy, StartBound};
 use crate::ids::{NodeId, WorkloadId};
 use crate::queue::QueueKey;
-use crate::quota::{Overlay, View};
-use crate::state::{State, apply_holds, reserve_usage};
+use crate::quota::View;
+use crate::state::{State, apply_holds};
 use crate::trace::{Step, Trace};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// The head of a queue with backfill that does not fit.
-struct BlockedHead {
+pub(super) struct BlockedHead {
     key: QueueKey,
     queue: NodeId,
     backfill: Backfill,
+}
+
+impl BlockedHead {
+    /// Returns the head of an entry; `None` if its queue has no backfill, or it may start in the next cycle.
+    pub(super) fn new(state: &State, processed: &ProcessedEntry) -> Option<Self> {
+        let entry = &processed.entry;
+        let is_blocked = matches!(entry.decision, Decision::NoCandidates | Decision::NoFit)
+            // It may fit another flavor in the next cycle.
+            && processed.tried_flavors.is_empty();
+        if !state.has_backfill || !is_blocked {
+            return None;
+        }
+        let settings = &state.queues.get(entry.queue.index())?.settings;
+        let row = state.workloads.get(entry.workload)?;
+        Some(Self {
+            key: row.queue_key(entry.workload),
+            queue: entry.queue,
+            backfill: settings.backfill?,
+        })
+    }
 }
 
 /// A workload behind a head with a planned start.
@@ -26,61 +47,47 @@ struct Candidate {
     behind: StartBound,
 }
 
-/// Plans the starts of blocked heads, and admits workloads behind them; adds both to the cycle. See [`crate::backfill`].
-pub(super) fn backfill(state: &mut State, cycle: &mut Cycle, is_traced: bool) {
+/// The planned starts of blocked heads, and the entries of workloads behind them that start now.
+#[derive(Default)]
+pub(super) struct Backfilled {
+    pub(super) start_bounds: Vec<StartBound>,
+    pub(super) entries: Vec<Entry>,
+}
+
+/// Plans the starts of blocked heads, and selects workloads behind them. See [`crate::backfill`].
+pub(super) fn backfill(
+    state: &mut State,
+    blocked: Vec<BlockedHead>,
+    is_traced: bool,
+) -> Backfilled {
+    let mut by_root: BTreeMap<NodeId, Vec<BlockedHead>> = BTreeMap::new();
+    for head in blocked {
+        let root = state.tree.node(head.queue).root;
+        by_root.entry(root).or_default().push(head);
+    }
+    let mut backfilled = Backfilled::default();
+    // Moved out while the decision borrows the state, and back to reuse the memory.
     let mut overlay = std::mem::take(&mut state.overlay);
-    for (root, heads) in blocked_heads(state, cycle) {
-        let decided = decide_tree(state, &mut overlay, root, &heads, is_traced);
-        cycle.start_bounds.extend(decided.0);
-        for entry in decided.1 {
-            let reserved_at_s = state.now_s.saturating_add(state.reservation_lead_s);
-            let usage = &entry.assignment().usage;
-            reserve_usage(state, entry.workload, usage, reserved_at_s, false);
-            cycle.entries.push(entry);
-        }
+    for (root, mut heads) in by_root {
+        heads.sort_unstable_by(|a, b| a.key.cmp(&b.key));
+        let view = View::new(&state.tree, &state.usage, &mut overlay);
+        decide_tree(state, view, root, &heads, is_traced, &mut backfilled);
     }
     state.overlay = overlay;
+    backfilled
 }
 
-/// The blocked heads by the root of their tree, in queue order.
-fn blocked_heads(state: &State, cycle: &Cycle) -> BTreeMap<NodeId, Vec<BlockedHead>> {
-    let mut by_root: BTreeMap<NodeId, Vec<BlockedHead>> = BTreeMap::new();
-    for entry in &cycle.entries {
-        let is_blocked = matches!(entry.decision, Decision::NoCandidates | Decision::NoFit)
-            && matches!(entry.requeued, Some((_, RequeueDestination::Active)));
-        let queue = state.queues.get(entry.queue.index());
-        let backfill = queue.and_then(|it| it.settings.backfill);
-        if let (true, Some(backfill), Some(row)) =
-            (is_blocked, backfill, state.workloads.get(entry.workload))
-            // It may fit another flavor in the next cycle.
-            && row.last_assignment.is_none()
-        {
-            let root = state.tree.node(entry.queue).root;
-            by_root.entry(root).or_default().push(BlockedHead {
-                key: row.queue_key(entry.workload),
-                queue: entry.queue,
-                backfill,
-            });
-        }
-    }
-    for heads in by_root.values_mut() {
-        heads.sort_unstable_by(|a, b| a.key.cmp(&b.key));
-    }
-    by_root
-}
-
-/// The planned starts of the heads of a tree, and the workloads behind them that start now.
+/// Backfill in one tree of cohorts; the heads are in queue order.
 fn decide_tree(
     state: &State,
-    overlay: &mut Overlay,
+    mut view: View<'_>,
     root: NodeId,
     heads: &[BlockedHead],
     is_traced: bool,
-) -> (Vec<StartBound>, Vec<Entry>) {
-    let mut view = View::new(&state.tree, &state.usage, overlay);
+    out: &mut Backfilled,
+) {
     apply_holds(state, &mut view);
     let mut plan = Plan::new(state, root);
-    let mut bounds = Vec::new();
     let mut candidates = Vec::new();
     for head in heads {
         let Some(start) = plan_head(state, &mut view, &mut plan, head.key.id) else {
@@ -92,7 +99,7 @@ fn decide_tree(
             starts_by_s: start.at_s,
             is_guaranteed: start.is_guaranteed,
         };
-        bounds.push(bound);
+        out.start_bounds.push(bound);
         let queue = state.queues.get(head.queue.index());
         let max = usize::try_from(head.backfill.workloads_max).unwrap_or(usize::MAX);
         let behind = queue.map(|it| it.active_behind(&head.key, max));
@@ -104,15 +111,14 @@ fn decide_tree(
         }));
     }
     candidates.sort_unstable_by(|a, b| a.key.cmp(&b.key));
-    let mut entries = Vec::new();
     for candidate in &candidates {
         let id = candidate.key.id;
         let planned = plan_start(state, &mut view, &mut plan, id, candidate.policy);
         if let Some(start) = planned.filter(|it| it.at_s <= state.now_s) {
-            entries.push(admitted_entry(candidate, start, is_traced));
+            out.entries
+                .push(admitted_entry(candidate, start, is_traced));
         }
     }
-    (bounds, entries)
 }
 
 /// Adds the start of a head to the plan, and returns it if it is later than now: a head that fits now starts in the next

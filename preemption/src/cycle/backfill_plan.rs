@@ -49,8 +49,8 @@ impl Plan {
         let index = &state.admitted_index;
         let queues = state.tree.nodes().filter(|(_, node)| node.root == root);
         for group in queues.flat_map(|(id, _)| index.groups(id)) {
-            let lists = [&group.not_evicted, &group.evicted, &group.stuck];
-            for key in lists.into_iter().flat_map(|it| it.iter()) {
+            // When an evicted workload releases its quota is not known.
+            for key in group.not_evicted.iter() {
                 let Some(running) = state.workloads.admitted(key.id) else {
                     continue;
                 };
@@ -63,9 +63,8 @@ impl Plan {
     }
 
     fn release_at(&mut self, at_s: i64, cell: CellId, amount: Amount) {
-        if at_s < NO_END {
-            // A workload that exceeds its limit has to end, too.
-            let at_s = at_s.max(self.now_s.saturating_add(1));
+        // The limit of a workload that exceeds it is not enforced.
+        if at_s > self.now_s && at_s < NO_END {
             let changes = self.changes.entry(at_s).or_default();
             changes.push(Change::Remove(cell, amount));
         }

@@ -1,5 +1,6 @@
 //! The decision of the next cycles on one workload, without a change of the state.
 
+use super::backfill::{BlockedHead, backfill};
 use super::entry::{Cycle, Decision, Entry};
 use super::process::ProcessedEntry;
 use super::run::{decide, heads, last_assignment};
@@ -41,15 +42,31 @@ pub(crate) fn next_decision(state: &mut State, id: WorkloadId, is_traced: bool) 
         return NextDecision::OutOfScope;
     }
     if !cycle.heads.iter().any(|it| it.workload == id) {
-        return NextDecision::NotConsidered;
+        let found = backfilled(state, &cycle, id, is_traced);
+        return found.map_or(NextDecision::NotConsidered, decided);
     }
     let found = search(state, &cycle, id, is_traced);
     if let Some(row) = state.workloads.get_mut(id) {
         row.last_assignment = before;
     }
-    found.map_or(NextDecision::NotConsidered, |it| {
-        NextDecision::Decided(Box::new(it))
-    })
+    found.map_or(NextDecision::NotConsidered, decided)
+}
+
+fn decided(entry: Entry) -> NextDecision {
+    NextDecision::Decided(Box::new(entry))
+}
+
+/// The entry of a workload that starts by backfill.
+fn backfilled(state: &mut State, cycle: &Cycle, id: WorkloadId, is_traced: bool) -> Option<Entry> {
+    let queue = state.workloads.get(id)?.queue;
+    state.queues.get(queue.index())?.settings.backfill?;
+    let processed = decide(state, &cycle.heads, false);
+    let blocked = processed
+        .iter()
+        .filter_map(|it| BlockedHead::new(state, it));
+    let blocked = blocked.collect();
+    let mut entries = backfill(state, blocked, is_traced).entries.into_iter();
+    entries.find(|it| it.workload == id)
 }
 
 /// The first entry that admits or preempts, or else the first.

@@ -1,6 +1,6 @@
 //! Runs one cycle: takes the heads, nominates, orders and decides, and requeues.
 
-use super::backfill::backfill;
+use super::backfill::{BlockedHead, backfill};
 use super::entry::{Cycle, Decision, Entry, Head, RequeueDestination, RequeueReason};
 use super::held_quota::{
     NominationOptions, end_unusable_holds, first_holders, nominate_with_holds, update_holds,
@@ -28,7 +28,9 @@ impl State {
         reactivate_after_min_runtime(self, now_s);
         self.cycle = self.cycle.saturating_add(1);
         let mut cycle = heads(self);
+        let mut blocked = Vec::new();
         for processed in decide(self, &cycle.heads, is_traced) {
+            blocked.extend(BlockedHead::new(self, &processed));
             let ProcessedEntry {
                 mut entry,
                 tried_flavors,
@@ -49,8 +51,13 @@ impl State {
             }
             cycle.entries.push(entry);
         }
-        if self.has_backfill {
-            backfill(self, &mut cycle, is_traced);
+        if !blocked.is_empty() {
+            let backfilled = backfill(self, blocked, is_traced);
+            cycle.start_bounds = backfilled.start_bounds;
+            for mut entry in backfilled.entries {
+                finish_entry(self, &mut entry, TriedFlavors::new(), now_s);
+                cycle.entries.push(entry);
+            }
         }
         end_unusable_holds(self, &cycle);
         // Heads without a nomination (Kueue: `NamespaceMismatch`).

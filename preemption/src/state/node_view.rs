@@ -43,6 +43,13 @@ impl<'a> NodeView<'a> {
             .unwrap_or_default()
     }
 
+    /// Returns whether workloads behind the head may start while it does not fit.
+    #[must_use]
+    pub fn has_backfill(self) -> bool {
+        self.queue()
+            .is_some_and(|it| it.settings.backfill.is_some())
+    }
+
     /// Returns the active workloads in queue order.
     #[must_use]
     pub fn active(self) -> Vec<WorkloadId> {

@@ -116,6 +116,7 @@ mod tests {
             preemption_priority: priority,
             order_time,
             reserved_at_s: 0,
+            ends_by_s: i64::MAX,
             is_evicted: false,
             preemption_labels: PreemptionLabels::default(),
         }

@@ -6,7 +6,7 @@ use super::job_trace::PreemptedRun;
 use super::result::{EventKind, Eviction, PlannedStart, Run, RunEnd};
 use lockkeeper_preemption::{
     Assignment, Cycle, Decision, Entry, QueueingStrategy, RequeueDestination, RequeueReason,
-    Victim, count_repeated_cycle, has_heads, set_execution_time_max,
+    Victim, count_repeated_cycle, has_heads,
 };
 use lockkeeper_scenario::explanation::write_entry;
 
@@ -166,8 +166,6 @@ impl Simulation<'_> {
                 if self.trace.mode == PreemptedRun::Resume {
                     let ran_s = self.now_s.saturating_sub(run.from_s);
                     job.remaining_s = job.remaining_s.saturating_sub(ran_s);
-                    job.remaining_max_s = job.remaining_max_s.map(|it| it.saturating_sub(ran_s));
-                    set_execution_time_max(&mut self.state, job.workload, job.remaining_max_s);
                 }
             }
             if self.trace.grace_period_seconds > 0 {

@@ -171,8 +171,7 @@ impl<'a> Simulation<'a> {
             let max_s = spec.maximum_execution_time_seconds;
             let latest_end_s = max_s.map(|it| it.saturating_sub(ran_s));
             set_latest_end(&mut self.state, job.workload, latest_end_s);
-            // A preempted job continues or starts again.
-            set_execution_time_max(&mut self.state, job.workload, job.remaining_max_s);
+            set_execution_time_max(&mut self.state, job.workload, max_s);
             set_job_of(&mut self.job_of, job.workload, index);
             let ends_at_s = spec.run_s().saturating_sub(ran_s);
             job.phase = Phase::Running(ends_at_s);
@@ -301,7 +300,8 @@ impl<'a> Simulation<'a> {
             job.phase = Phase::Pending;
             let pod_sets = self.pod_sets.get(job.pod_sets);
             job.workload = self.state.add_pending(workload_spec(spec, pod_sets));
-            set_execution_time_max(&mut self.state, job.workload, job.remaining_max_s);
+            let max_s = spec.maximum_execution_time_seconds;
+            set_execution_time_max(&mut self.state, job.workload, max_s);
             set_job_of(&mut self.job_of, job.workload, index);
         }
     }

@@ -33,8 +33,6 @@ pub(super) struct JobState {
     /// Its position by name.
     pub(super) rank: usize,
     pub(super) remaining_s: i64,
-    /// What is left of its limit.
-    pub(super) remaining_max_s: Option<i64>,
     /// The index of its pod sets in [`PodSetTemplates`].
     pub(super) pod_sets: usize,
     pub(super) held: HeldQuota,
@@ -97,7 +95,6 @@ pub(super) fn initial_jobs(
             phase: Phase::NotArrived,
             rank,
             remaining_s: job.run_s(),
-            remaining_max_s: job.maximum_execution_time_seconds,
             pod_sets,
             held: HeldQuota::new(),
             is_start_planned: false,

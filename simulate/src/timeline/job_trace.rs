@@ -124,7 +124,7 @@ pub struct Job {
     pub ran_seconds: Option<i64>,
     /// The seconds that it runs once it is admitted, whatever its flavors and the number of its pods.
     pub run_seconds: i64,
-    /// The most seconds of a run, enforced and known to backfill: a run that would be longer ends then.
+    /// The most seconds of each run, enforced and known to backfill: a run that would be longer ends then.
     #[serde(default)]
     pub maximum_execution_time_seconds: Option<i64>,
     /// Its priority.

@@ -5,6 +5,7 @@ use super::priorities::effective_priorities;
 use crate::reconciler::adoption::is_adopting;
 use crate::reconciler::model::{PendingReason, TrackedWorkload};
 use crate::reconciler::state::View;
+use k8s_openapi::jiff::Timestamp;
 use lockkeeper_api::workload::WorkloadStatus;
 use lockkeeper_cluster_state::pending_reason::{
     INADMISSIBLE, MANAGED_EXTERNALLY, NAMESPACE_MISMATCH, PENDING, PENDING_REASONS,
@@ -12,7 +13,7 @@ use lockkeeper_cluster_state::pending_reason::{
     decision_reason, not_queued_message,
 };
 use lockkeeper_cluster_state::{WorkloadPhase, uncovered_resources_message};
-use lockkeeper_preemption::{Entry, State};
+use lockkeeper_preemption::{Entry, StartBound, State};
 
 /// The message of a workload whose job `lockkeeper adopt` imports.
 const ADOPTION_MESSAGE: &str = "Being adopted: lockkeeper adopt writes the quota of the running job; if it was interrupted, run it again";
@@ -23,6 +24,19 @@ pub(crate) fn pending_reason_for_entry(state: &State, entry: &Entry) -> PendingR
         reason: decision_reason(&entry.decision),
         message: decision_message(state, entry),
     }
+}
+
+/// The planned start of the head of a queue with backfill, as the end of its message.
+pub(crate) fn planned_start_text(planned: &StartBound) -> String {
+    let Ok(time) = Timestamp::from_second(planned.starts_by_s) else {
+        return String::new();
+    };
+    let event = if planned.is_guaranteed {
+        "workloads of higher priority arrive"
+    } else {
+        "workloads of higher priority arrive or other ClusterQueues borrow its quota"
+    };
+    format!("; starts by {time} unless {event} (backfill)")
 }
 
 /// The pending reason of a workload outside the scope of its ClusterQueue.

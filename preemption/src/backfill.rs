@@ -25,12 +25,13 @@
 //! # Bound
 //!
 //! The planned start of the head is a bound ([`StartBound`]) if it is within quota that no other queue can borrow: the queue
-//! has no cohort, or does not lend that quota. The plan prefers such a start to an earlier one on
-//! borrowed quota, which the head takes as well if it is still free then. The head starts at that time at the latest, plus the time that the pods of
-//! running workloads take to stop, unless a workload comes ahead of it in the queue, or the quota is reduced. Proof: when the
-//! plan is made, the workloads of the queue that still run at that time leave room for the head within that quota, and a cycle
-//! admits behind the head only if that stays true. Running workloads only end before their limits, which frees
-//! quota. So every later plan begins no later.
+//! has no cohort, or does not lend that quota. The plan prefers such a start to an earlier one on borrowed quota, which the
+//! head takes as well if it is still free then.
+//!
+//! The head starts at that time at the latest, plus the time that the pods of running workloads take to stop, unless a
+//! workload comes ahead of it in the queue, or the quota is reduced. Proof: when the plan is made, the workloads of the queue
+//! that still run at that time leave room for the head within that quota, and a cycle admits behind the head only if that
+//! stays true. Running workloads only end before their limits, which frees quota. So every later plan begins no later.
 //!
 //! # Cost
 //!

@@ -9,7 +9,7 @@
 mod backfill_reference;
 
 use backfill_reference::{Policy, ReferenceJob, reference_starts};
-use lockkeeper_simulate::timeline::{JobTrace, Outcome, Timeline, simulate};
+use lockkeeper_simulate::timeline::{JobTrace, Outcome, Timeline, TraceConfig, simulate};
 use lockkeeper_testkit::Rng;
 use serde_json::{Value, json};
 
@@ -273,4 +273,30 @@ fn limits_end_runs() {
     let jobs = [limited(0, 50, 20, 6)];
     let timeline = run(&trace_of(&queue("a", [10, 10], Policy::None, 1), &jobs));
     assert_eq!(timeline.makespan_s, 20);
+}
+
+#[test]
+fn configuration_sets_strategy_and_backfill_of_all_queues() {
+    let jobs = [
+        limited(0, 50, 100, 6),
+        limited(1, 10, 10, 10),
+        limited(2, 5, 5, 2),
+    ];
+    let mut trace = trace_of(&queue("a", [10, 10], Policy::None, 1), &jobs);
+    trace["clusterQueues"][0]["queueingStrategy"] = json!("BestEffortFIFO");
+    let trace: JobTrace = serde_json::from_value(trace).unwrap();
+    for (config, expected) in [
+        (json!({}), 2),
+        (json!({"queueingStrategy": "StrictFIFO"}), 60),
+        (
+            json!({"queueingStrategy": "StrictFIFO", "backfill": {"policy": "Easy"}}),
+            2,
+        ),
+    ] {
+        let config_of: TraceConfig = serde_json::from_value(config.clone()).unwrap();
+        let timeline = simulate(&config_of.applied_to(&trace)).unwrap();
+        assert_eq!(starts(&timeline)[2], Some(expected), "{config}");
+        let has_planned = !timeline.planned_starts.is_empty();
+        assert_eq!(has_planned, config.get("backfill").is_some(), "{config}");
+    }
 }

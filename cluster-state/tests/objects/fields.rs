@@ -1,6 +1,6 @@
 //! Single fields of the objects change decisions. `docs/fields.md` names the test of each field.
 
-use crate::test_cluster::{Cluster, fields, pending};
+use crate::test_cluster::{Cluster, admitted, fields, pending};
 use std::collections::BTreeMap;
 
 #[test]
@@ -237,5 +237,47 @@ fn flavor_labels_taints_and_tolerations_decide_on_fit() {
         cluster.set_workload(&workload);
         let expected = if is_admitted { "w Admit f" } else { "w NoFit" };
         assert_eq!(cluster.run_cycle(), [expected], "{spec}; {pod}");
+    }
+}
+
+/// `run` ends at the 190th second at the latest; then `head` fits. Only workloads that end before may start now.
+#[test]
+fn backfill_decides_on_workloads_behind_the_head() {
+    let limited = |name: &str, cpu: u32, seconds: i32| {
+        let mut workload = pending(name, "q", cpu, 0);
+        workload["spec"]["maximumExecutionTimeSeconds"] = seconds.into();
+        workload
+    };
+    for (backfill, expected) in [
+        ("policy: None", ["", "", ""]),
+        ("policy: Easy", ["d-long-beside-head", "b-short", ""]),
+        ("policy: Conservative", ["b-short", "", ""]),
+        ("policy: Easy, maxWorkloads: 1", ["", "", ""]),
+        ("policy: Easy, maxWorkloads: 2", ["b-short", "", ""]),
+    ] {
+        let mut cluster = Cluster::new();
+        let more = format!("queueingStrategy: StrictFIFO, backfill: {{{backfill}}}");
+        cluster.set_queue("q", &[("f", "nominalQuota: 10")], &more);
+        let mut running = admitted(&limited("run", 6, 100), "q");
+        let mut condition = running["status"]["conditions"][0].clone();
+        condition["type"] = "Admitted".into();
+        let conditions = running["status"]["conditions"].as_array_mut();
+        conditions.unwrap().push(condition);
+        cluster.set_workload(&running);
+        cluster.set_workload(&limited("0-head", 8, 10));
+        cluster.set_workload(&limited("a-long", 4, 100));
+        cluster.set_workload(&limited("b-short", 2, 80));
+        // The conservative policy plans it for the 200th second, after the head.
+        cluster.set_workload(&limited("c-wide", 9, 10));
+        // It leaves room for the head, and not for `c-wide`.
+        cluster.set_workload(&limited("d-long-beside-head", 2, 300));
+        let decisions = cluster.run_cycle();
+        let mut admitted: Vec<&str> = decisions
+            .iter()
+            .filter_map(|it| it.strip_suffix(" Admit f"))
+            .collect();
+        admitted.sort_unstable_by(|a, b| b.cmp(a));
+        let expected: Vec<&str> = expected.into_iter().filter(|it| !it.is_empty()).collect();
+        assert_eq!(admitted, expected, "{backfill}");
     }
 }

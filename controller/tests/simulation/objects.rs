@@ -81,6 +81,9 @@ pub fn cluster_queue(dice: &mut Rng, name: &str) -> Value {
     if let Some(cohort) = cohort {
         spec["cohortName"] = json!(cohort);
     }
+    if spec["queueingStrategy"] == "StrictFIFO" && dice.percent(60) {
+        spec["backfill"] = json!({"policy": dice.pick(&["Easy", "Conservative"])});
+    }
     if dice.percent(25) {
         spec["preemption"]["borrowWithinCohort"] = json!({"policy": "LowerPriority"});
     }
@@ -153,8 +156,9 @@ pub fn job(dice: &mut Rng, name: &str) -> Value {
         let (class, _) = dice.pick(&CLASSES);
         metadata["labels"]["lockkeeper.dev/priority-class"] = json!(class);
     }
-    if dice.percent(8) {
-        metadata["labels"]["lockkeeper.dev/max-exec-time-seconds"] = json!("30");
+    if dice.percent(25) {
+        let limit = dice.pick(&["30", "300", "300"]);
+        metadata["labels"]["lockkeeper.dev/max-exec-time-seconds"] = json!(limit);
     }
     if dice.percent(6) {
         object["spec"]["managedBy"] = json!("example.com/none");

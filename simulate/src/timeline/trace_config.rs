@@ -1,6 +1,7 @@
 //! Queues and settings that replace those of a trace.
 
 use super::job_trace::{JobTrace, PreemptedRun, QuotaChange};
+use lockkeeper_api::cluster_queue::{Backfill, QueueingStrategy};
 use lockkeeper_scenario::{Algorithm, ClusterQueue, Cohort, FairSharing};
 use serde::Deserialize;
 
@@ -25,6 +26,10 @@ pub struct TraceConfig {
     pub cohorts: Option<Vec<Cohort>>,
     /// All ClusterQueues.
     pub cluster_queues: Option<Vec<ClusterQueue>>,
+    /// The queueing strategy of all ClusterQueues.
+    pub queueing_strategy: Option<QueueingStrategy>,
+    /// The backfill of all ClusterQueues.
+    pub backfill: Option<Backfill>,
     /// All changes of ClusterQueues.
     pub changes: Option<Vec<QuotaChange>>,
 }
@@ -53,6 +58,15 @@ impl TraceConfig {
         );
         replace(&mut trace.cohorts, self.cohorts.as_ref());
         replace(&mut trace.cluster_queues, self.cluster_queues.as_ref());
+        for queue in &mut trace.cluster_queues {
+            replace(
+                &mut queue.queueing_strategy,
+                self.queueing_strategy.as_ref(),
+            );
+            if self.backfill.is_some() {
+                queue.backfill = self.backfill;
+            }
+        }
         replace(&mut trace.changes, self.changes.as_ref());
         trace
     }

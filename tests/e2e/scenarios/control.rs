@@ -1,6 +1,7 @@
 //! The controller on a real cluster: a Job is queued, started, preempted and requeued.
 
 mod adopt;
+mod backfill;
 mod bad_input;
 mod borrowing;
 mod connection_faults;
@@ -48,6 +49,7 @@ pub fn scenarios() -> Vec<Scenario> {
     add("preemption", &preemption_loops::TRIALS);
     add("elastic", &elastic::TRIALS);
     add("limits", &limits::TRIALS);
+    add("backfill", &backfill::TRIALS);
     add("pods", &pods::TRIALS);
     add("pod groups", &pod_groups::TRIALS);
     add("placement", &placement::TRIALS);

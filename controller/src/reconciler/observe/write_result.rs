@@ -73,6 +73,11 @@ pub(crate) fn observe_write_result(
                 observe_job_read(state, key, read, now_ms);
             }
             record_workload_result(state, key, purpose, result);
+            // A job that has come back, and its pods, wait for the end of the read. No watch event follows it.
+            let workload = state.model.workloads.get(key);
+            if let Some(job) = workload.and_then(|it| it.job.clone()) {
+                state.enqueue_job_of_workload(job);
+            }
         }
         ObjectRef::Workload(key) => handle_workload_write_result(state, key, purpose, result),
         ObjectRef::Job(key) => {

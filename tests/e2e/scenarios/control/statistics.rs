@@ -22,7 +22,7 @@ pub const TRIALS: [Trial; 4] = [
 
 /// Waits until a series has this value.
 #[track_caller]
-fn wait_for_metric(site: &ControllerFixture<'_>, series: &str, value: &str) {
+pub fn wait_for_metric(site: &ControllerFixture<'_>, series: &str, value: &str) {
     let controller = site.controller.as_ref().unwrap();
     let mut last = None;
     let found = wait::until(

@@ -67,6 +67,11 @@ fn simulate_page_shows_actual_output() {
 }
 
 #[test]
+fn backfill_page_shows_actual_output() {
+    check_page("docs/backfill.md");
+}
+
+#[test]
 fn doctor_page_lists_all_checks() {
     let file = Path::new(ROOT).join("docs/doctor.md");
     let page = std::fs::read_to_string(&file).unwrap();

@@ -42,22 +42,22 @@ fn starts_ahead_of_the_head(stage: &mut Fixture) {
     let planned = "unless workloads of higher priority arrive (backfill)";
     site.wait_for_workload("wide", |it| message(it).contains(planned));
     // It may run longer than `long`, and does not fit beside `wide`.
-    site.job("endless", "q", 1, "mid", &json!({}));
+    site.job("unlimited", "q", 1, "mid", &json!({}));
     site.job("short", "q", 1, "mid", &limited(600));
     let short = site.wait_until_running("short");
     let expected = "ahead of the head of the queue, without delaying it (backfill)";
     assert!(message(&short).ends_with(expected), "{short}");
     wait_for_metric(&site, "backfilled_total", "1");
-    site.wait_until_pending("endless", "Pending");
+    site.wait_until_pending("unlimited", "Pending");
 
     // The head starts as soon as it fits, before the others.
     site.finish("short");
     site.finish("long");
     site.wait_until_running("wide");
-    site.wait_until_pending("endless", "WaitingForQuota");
+    site.wait_until_pending("unlimited", "WaitingForQuota");
     site.finish("wide");
-    let endless = site.wait_until_running("endless");
-    assert!(!message(&endless).contains("backfill"), "{endless}");
+    let unlimited = site.wait_until_running("unlimited");
+    assert!(!message(&unlimited).contains("backfill"), "{unlimited}");
     site.stop();
 }
 

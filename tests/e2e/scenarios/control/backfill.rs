@@ -41,6 +41,8 @@ fn starts_ahead_of_the_head(stage: &mut Fixture) {
     site.job("wide", "q", 4, "mid", &limited(60));
     let planned = "unless workloads of higher priority arrive (backfill)";
     site.wait_for_workload("wide", |it| message(it).contains(planned));
+    // Workloads of the same second are in the order of their uids.
+    site.wait_until_next_second("wide");
     // It may run longer than `long`, and does not fit beside `wide`.
     site.job("unlimited", "q", 1, "mid", &json!({}));
     site.job("short", "q", 1, "mid", &limited(600));

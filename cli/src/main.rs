@@ -14,6 +14,7 @@ mod file_replacement;
 mod kubeconfig;
 mod logging;
 mod manifest_text;
+mod progress;
 mod queue;
 mod report_format;
 mod rules;
@@ -23,6 +24,7 @@ mod signals;
 mod simulate;
 mod standard_output;
 mod stop;
+mod tune;
 mod user_rules;
 mod world_files;
 mod world_source;
@@ -117,6 +119,9 @@ enum Command {
     },
     /// Simulate jobs in queues, and compare configurations
     Simulate(simulate::Arguments),
+    /// Search for configurations of queues that meet goals, by simulation
+    #[command(after_long_help = tune::EXIT_CODES)]
+    Tune(Box<tune::TuneArguments>),
     /// List the rules, or print the page of a rule
     Rules(rules::Arguments),
     /// Generate shell completions
@@ -194,6 +199,10 @@ fn main() -> ExitCode {
         },
         Command::Log { command } => decision_log::run_log(&command),
         Command::Simulate(arguments) => simulate::run(&arguments),
+        Command::Tune(arguments) => match tune::run(&arguments) {
+            Ok(code) => return code,
+            Err(failure) => Err(failure),
+        },
         Command::Completions(arguments) => shell_integration::completions(&arguments),
         Command::Man(arguments) => shell_integration::write_man_pages(&arguments),
         Command::Rules(arguments) => match rules::run(&arguments) {

@@ -72,6 +72,11 @@ fn backfill_page_shows_actual_output() {
 }
 
 #[test]
+fn tune_page_shows_actual_output() {
+    check_page("docs/tune.md");
+}
+
+#[test]
 fn doctor_page_lists_all_checks() {
     let file = Path::new(ROOT).join("docs/doctor.md");
     let page = std::fs::read_to_string(&file).unwrap();

@@ -38,7 +38,8 @@
 //! For each head without quota in a queue with backfill: the running workloads of the tree times the logarithm of their
 //! number, and the flavor search of the head for each time at which some of them end. For each workload behind it: one flavor
 //! search, and a check for each of these times until its own end; with the conservative policy a flavor search for each of
-//! them. A flavor search for a plan never searches for victims.
+//! them at which it may fit; if each resource group has one flavor, only the free quota is compared there. A flavor search for
+//! a plan never searches for victims.
 
 use crate::ids::{NodeId, WorkloadId};
 

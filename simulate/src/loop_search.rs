@@ -9,8 +9,9 @@ mod sampling;
 mod shrink;
 
 use crate::queue_tree::SimulatedCluster;
+use crate::rng::Rng;
 use crate::run::{PreemptionLoop, SimulationRun};
-use sampling::{Rng, WorkloadSampler};
+use sampling::WorkloadSampler;
 use std::collections::BTreeSet;
 
 /// Cycles after which a few workloads without a loop will not enter one.

@@ -6,7 +6,7 @@ use super::existing_objects::{self, ExistingState, Needs};
 use super::fix_files::{self, FixSummary};
 use super::inputs::{self, Input};
 use super::printer::Printer;
-use super::progress::Progress;
+use crate::progress::Progress;
 use crate::{Failure, configuration};
 use lockkeeper_api::config::Config;
 use lockkeeper_check::collect::{CollectOptions, SourceParts};
@@ -211,7 +211,7 @@ impl<'a> Plan<'a> {
     ) -> Result<Fixer, Failure> {
         // A fix edits the text of a file, which has the objects before any conversion.
         let mut converter = Converter::default();
-        let mut progress = Progress::new(inputs.len());
+        let mut progress = Progress::new("checking", inputs.len());
         let options = CollectOptions {
             facts: true,
             preemption_loops: false,

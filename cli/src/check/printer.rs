@@ -1,6 +1,6 @@
 //! Writes a report, and counts its findings.
 
-use super::progress::Progress;
+use crate::progress::Progress;
 use lockkeeper_check::report::{Format, Tally};
 use lockkeeper_policies::settings::Settings;
 use std::io::{self, Write};
@@ -27,7 +27,7 @@ impl<'a, W: Write> Printer<'a, W> {
             is_first: true,
             is_muted: false,
             tally: Tally::default(),
-            progress: Progress::new(steps),
+            progress: Progress::new("checking", steps),
         }
     }
 

@@ -5,16 +5,12 @@ use super::result_text::Output;
 use clap::Args;
 use std::path::{Path, PathBuf};
 
-/// Flags of `lockkeeper simulate`.
+/// The flags for the traces.
 #[derive(Debug, Args)]
-pub(crate) struct Arguments {
+pub(crate) struct InputArguments {
     /// Trace files (YAML, JSON, or one JSON object per line; SWF and CSV by their ending); `-` reads stdin
     #[arg(value_name = "FILE", required_unless_present = "dumps")]
     pub(super) traces: Vec<PathBuf>,
-
-    /// Queues and settings in place of those of the traces; repeat to compare several
-    #[arg(long = "config", value_name = "FILE")]
-    pub(super) configs: Vec<PathBuf>,
 
     /// Format of the trace files [default: by their ending]
     #[arg(long, value_name = "FORMAT", requires = "traces")]
@@ -32,6 +28,17 @@ pub(crate) struct Arguments {
     #[arg(long = "assume-run-seconds", value_name = "SECONDS", requires = "dumps",
           value_parser = clap::value_parser!(i64).range(1..=(1 << 40)))]
     pub(super) assumed_run_s: Option<i64>,
+}
+
+/// Flags of `lockkeeper simulate`.
+#[derive(Debug, Args)]
+pub(crate) struct Arguments {
+    #[command(flatten)]
+    pub(super) inputs: InputArguments,
+
+    /// Queues and settings in place of those of the traces; repeat to compare several
+    #[arg(long = "config", value_name = "FILE")]
+    pub(super) configs: Vec<PathBuf>,
 
     /// Output format
     #[arg(short, long, value_name = "FORMAT", default_value = "human")]

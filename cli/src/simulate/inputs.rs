@@ -1,6 +1,6 @@
 //! The traces and configurations of `lockkeeper simulate`, from files of several formats or from a dump.
 
-use super::arguments::{Arguments, is_standard};
+use super::arguments::{Arguments, InputArguments, is_standard};
 use super::format::Format;
 use crate::Failure;
 use crate::world_source::load_dump;
@@ -46,29 +46,42 @@ pub(crate) struct Inputs {
 
 /// Reads the traces and the configurations.
 pub(crate) fn read_all(arguments: &Arguments) -> Result<Inputs, Failure> {
-    let configs = read_configs(arguments).map_err(Failure::Usage)?;
-    let mut traces = read_files(arguments).map_err(Failure::Usage)?;
-    if !arguments.dumps.is_empty() {
-        traces.push(read_dump(arguments)?);
-    }
+    let configs = arguments.configs.iter().map(|it| read_located(it));
+    let configs: Vec<_> = configs.collect::<Result<_, _>>().map_err(Failure::Usage)?;
+    let traces = read_traces(&arguments.inputs, !configs.is_empty())?;
     Ok(Inputs { traces, configs })
 }
 
-fn read_configs(arguments: &Arguments) -> Result<Vec<Located<TraceConfig>>, Error> {
-    let mut configs = Vec::new();
-    for path in &arguments.configs {
-        let mut found: Vec<Located<TraceConfig>> = read_objects(path)?;
-        match (found.pop(), found.is_empty()) {
-            (Some(config), true) => configs.push(config),
-            _ => return Err(anyhow!("{}: expected one object", path.display())),
-        }
+/// Reads the traces. `has_config` says whether a configuration has their ClusterQueues.
+pub(crate) fn read_traces(
+    arguments: &InputArguments,
+    has_config: bool,
+) -> Result<Vec<Located<JobTrace>>, Failure> {
+    let mut traces = read_files(arguments, has_config).map_err(Failure::Usage)?;
+    if !arguments.dumps.is_empty() {
+        traces.push(read_dump(arguments)?);
     }
-    Ok(configs)
+    Ok(traces)
 }
 
-fn read_files(arguments: &Arguments) -> Result<Vec<Located<JobTrace>>, Error> {
-    let mapping = arguments.mapping.as_deref().map(read_mapping).transpose()?;
-    let has_queues = arguments.configs.len();
+/// Reads the only object of a file.
+pub(crate) fn read_object<T: DeserializeOwned>(path: &Path) -> Result<T, Error> {
+    read_located(path).map(|it| it.value)
+}
+
+fn read_located<T: DeserializeOwned>(path: &Path) -> Result<Located<T>, Error> {
+    let mut found: Vec<Located<T>> = read_objects(path)?;
+    match (found.pop(), found.is_empty()) {
+        (Some(object), true) => Ok(object),
+        _ => Err(anyhow!("{}: expected one object", path.display())),
+    }
+}
+
+fn read_files(
+    arguments: &InputArguments,
+    has_config: bool,
+) -> Result<Vec<Located<JobTrace>>, Error> {
+    let mapping: Option<Mapping> = arguments.mapping.as_deref().map(read_object).transpose()?;
     let format_of = |path: &Path| arguments.format.unwrap_or_else(|| Format::for_path(path));
     let is_mapped = |path: &PathBuf| matches!(format_of(path), Format::Swf | Format::Csv);
     if mapping.is_some() && !arguments.traces.iter().any(is_mapped) {
@@ -83,7 +96,7 @@ fn read_files(arguments: &Arguments) -> Result<Vec<Located<JobTrace>>, Error> {
             Format::Trace => traces.extend(read_objects::<JobTrace>(path)?),
             Format::Generator => traces.push(read_generator(path)?),
             Format::Swf | Format::Csv => {
-                if has_queues == 0 {
+                if !has_config {
                     return Err(anyhow!(
                         "{}: the file has jobs only; give their ClusterQueues with --config",
                         path.display()
@@ -96,14 +109,6 @@ fn read_files(arguments: &Arguments) -> Result<Vec<Located<JobTrace>>, Error> {
         }
     }
     Ok(traces)
-}
-
-fn read_mapping(path: &Path) -> Result<Mapping, Error> {
-    let mut found: Vec<Located<Mapping>> = read_objects(path)?;
-    match (found.pop(), found.is_empty()) {
-        (Some(mapping), true) => Ok(mapping.value),
-        _ => Err(anyhow!("{}: expected one object", path.display())),
-    }
 }
 
 fn read_generator(path: &Path) -> Result<Located<JobTrace>, Error> {
@@ -143,7 +148,7 @@ fn import_error(file: &str, error: &ImportError) -> Error {
 }
 
 /// Reads the objects of all `--dump` paths as one cluster.
-fn read_dump(arguments: &Arguments) -> Result<Located<JobTrace>, Failure> {
+fn read_dump(arguments: &InputArguments) -> Result<Located<JobTrace>, Failure> {
     let world = load_dump(arguments.dumps.clone())?;
     let settings = DumpSettings {
         assumed_run_s: arguments.assumed_run_s,

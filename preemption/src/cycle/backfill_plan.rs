@@ -28,6 +28,15 @@ pub(super) struct Start {
     pub(super) is_guaranteed: bool,
 }
 
+/// The result of a start at some time.
+enum Attempt {
+    Fits(Start),
+    /// It does not fit then.
+    NoQuota,
+    /// It fits then, and no longer at this time, in seconds.
+    NoQuotaAt(i64),
+}
+
 /// The changes of the usage of a tree after now. The usage now is in a view.
 pub(super) struct Plan {
     now_s: i64,
@@ -77,7 +86,10 @@ impl Plan {
         context: &NominationContext<'_>,
         duration_s: i64,
     ) -> Option<Start> {
-        self.start_at(view, context, self.now_s, duration_s)
+        match self.start_at(view, context, self.now_s, duration_s) {
+            Attempt::Fits(start) => Some(start),
+            Attempt::NoQuota | Attempt::NoQuotaAt(_) => None,
+        }
     }
 
     /// Returns the earliest start of a workload; `None` if there is none. The view has the usage of now, before and after.
@@ -110,16 +122,27 @@ impl Plan {
         accepts: impl Fn(&Start) -> bool,
     ) -> Option<Start> {
         let mark = view.mark();
-        let mut found = self.start_at(view, context, self.now_s, duration_s);
-        let mut changes = self.changes.iter();
-        while !found.as_ref().is_some_and(&accepts) {
-            let Some((at_s, changes)) = changes.next() else {
-                found = None;
-                break;
+        let least = context.only_demands(view);
+        let mut times = self.changes.iter();
+        let mut at_s = self.now_s;
+        // The latest time at which an earlier start had no quota.
+        let mut without_quota_s = i64::MIN;
+        let found = loop {
+            let may_fit = least.as_ref().is_none_or(|it| fits(view, it));
+            if may_fit && at_s > without_quota_s {
+                match self.start_at(view, context, at_s, duration_s) {
+                    Attempt::Fits(start) if accepts(&start) => break Some(start),
+                    // With one flavor, a later start has no quota at that time either, unless it is after it.
+                    Attempt::NoQuotaAt(then_s) if least.is_some() => without_quota_s = then_s,
+                    _ => {}
+                }
+            }
+            let Some((next_s, changes)) = times.next() else {
+                break None;
             };
+            at_s = *next_s;
             apply(view, changes);
-            found = self.start_at(view, context, *at_s, duration_s);
-        }
+        };
         view.roll_back(mark);
         found
     }
@@ -131,10 +154,10 @@ impl Plan {
         context: &NominationContext<'_>,
         at_s: i64,
         duration_s: i64,
-    ) -> Option<Start> {
+    ) -> Attempt {
         let assignment = context.assign_free_quota(view);
         if assignment.mode != Mode::Fit {
-            return None;
+            return Attempt::NoQuota;
         }
         let node = view.tree.node(context.queue());
         let usage = assignment.usage.iter();
@@ -143,39 +166,43 @@ impl Plan {
         let mut cells = demands.iter();
         let is_guaranteed = cells.all(|(cell, amount)| is_local(view, *cell, *amount));
         let until_s = at_s.saturating_add(duration_s);
-        self.fits_until(view, &demands, at_s, until_s)
-            .then(|| Start {
-                at_s,
-                assignment,
-                demands,
-                is_guaranteed,
-            })
+        if let Some(then_s) = self.first_conflict_s(view, &demands, at_s, until_s) {
+            return Attempt::NoQuotaAt(then_s);
+        }
+        Attempt::Fits(Start {
+            at_s,
+            assignment,
+            demands,
+            is_guaranteed,
+        })
     }
 
-    /// Whether amounts fit at all times between two, of which the view has the usage of the first.
-    fn fits_until(
+    /// The first time between two at which amounts do not fit; the view has the usage of the first of them.
+    fn first_conflict_s(
         &self,
         view: &mut View<'_>,
         demands: &[(CellId, Amount)],
         from_s: i64,
         until_s: i64,
-    ) -> bool {
+    ) -> Option<i64> {
         if until_s <= from_s {
-            return true;
+            return None;
         }
         let mark = view.mark();
         let between = (Bound::Excluded(from_s), Bound::Excluded(until_s));
-        let fits = self.changes.range(between).all(|(at_s, changes)| {
+        let mut times = self.changes.range(between);
+        let conflict = times.find(|(at_s, changes)| {
             apply(view, changes);
             let mut demands = demands.iter();
-            demands.all(|(cell, amount)| {
+            !demands.all(|(cell, amount)| {
                 let is_free = *amount <= view.available(*cell).or_zero();
-                let is_restricted = self.guaranteed.contains(&(*at_s, *cell));
+                let is_restricted = self.guaranteed.contains(&(**at_s, *cell));
                 is_free && (!is_restricted || is_local(view, *cell, *amount))
             })
         });
+        let conflict_s = conflict.map(|(at_s, _)| *at_s);
         view.roll_back(mark);
-        fits
+        conflict_s
     }
 
     /// Restricts later starts of the queue to those that keep a start guaranteed.
@@ -197,6 +224,12 @@ impl Plan {
             self.release_at(ends_by_s, cell, amount);
         }
     }
+}
+
+/// Whether amounts fit with the usage of a view.
+fn fits(view: &View<'_>, demands: &[(CellId, Amount)]) -> bool {
+    let mut demands = demands.iter();
+    demands.all(|(cell, amount)| *amount <= view.available(*cell).or_zero())
 }
 
 /// Whether an additional amount is within quota that no other queue can borrow.

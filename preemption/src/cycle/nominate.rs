@@ -5,19 +5,19 @@ use crate::assignment::{Assignment, Mode};
 use crate::assignment_request::{AssignmentRequest, Oracle, VictimSearchOracle, WithoutVictims};
 use crate::elastic::ElasticGate;
 use crate::flavor_assigner::assign;
-use crate::ids::{FlavorId, FlavorResource, NodeId, ResourceId, WorkloadId};
+use crate::ids::{CellId, FlavorId, FlavorResource, NodeId, ResourceId, WorkloadId};
 use crate::known_nomination::KnownNomination;
 use crate::non_preemptible::NonPreemptibleUsage;
 use crate::policy::{Algorithm, Preemption, QueueingStrategy};
 use crate::queue::{Queue, QueueSettings};
-use crate::quota::View;
+use crate::quota::{ResourceGroup, View};
 use crate::state::{State, victim_protection};
 use crate::trace::{Step, Trace};
 use crate::victim::Victim;
 use crate::victims::{self, Demand, SearchContext};
 use crate::workload_table::WorkloadRow;
 use std::cell::Cell;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 /// A head with its assignment and victims.
@@ -264,6 +264,30 @@ impl<'a> NominationContext<'a> {
             &assignment_request,
             &mut Trace::off(),
         )
+    }
+
+    /// The requests of all pods at the cells of the queue, if each of its resource groups has one flavor, so that no search for
+    /// flavors is needed. The number of pods is left out.
+    pub(super) fn only_demands(&self, view: &View<'_>) -> Option<Vec<(CellId, Amount)>> {
+        let groups = &self.settings().groups;
+        let node = view.tree.node(self.row.queue);
+        let requests = self.row.pod_sets.iter().flat_map(|it| &it.requests);
+        let mut demands: BTreeMap<CellId, Amount> = BTreeMap::new();
+        for (resource, amount) in requests.filter(|(it, _)| *it != ResourceId::PODS) {
+            let group = groups.iter().find(|it| it.resources.contains(resource))?;
+            let [only] = group.flavors.as_slice() else {
+                return None;
+            };
+            let cell = node.cell(FlavorResource {
+                flavor: only.flavor,
+                resource: *resource,
+            })?;
+            let sum = demands.entry(cell).or_default();
+            *sum = sum.plus(*amount);
+        }
+        let has_one = |it: &ResourceGroup| it.flavors.len() == 1;
+        let is_fixed = groups.iter().all(has_one);
+        is_fixed.then(|| demands.into_iter().collect())
     }
 
     /// Assigns flavors to all pods.

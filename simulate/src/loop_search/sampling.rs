@@ -2,6 +2,7 @@
 
 use super::amounts;
 use crate::queue_tree::{QueueProfile, SimulatedCluster};
+use crate::rng::Rng;
 use crate::run::SimWorkload;
 use lockkeeper_preemption::{
     BorrowWithinCohort, ReclaimWithinCohort, ResourceId, WithinClusterQueue,
@@ -10,36 +11,6 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// The maximum number of different priorities.
 const PRIORITIES_MAX: usize = 4;
-
-/// A pseudo-random generator with a fixed seed.
-#[derive(Debug)]
-pub(super) struct Rng {
-    state: u64,
-}
-
-impl Default for Rng {
-    fn default() -> Self {
-        Self {
-            state: 0x9e37_79b9_7f4a_7c15,
-        }
-    }
-}
-
-impl Rng {
-    /// A number below `count`; 0 if there is none. Source: xorshift64*, Vigna 2016.
-    pub(super) fn below(&mut self, count: usize) -> usize {
-        self.state ^= self.state >> 12;
-        self.state ^= self.state << 25;
-        self.state ^= self.state >> 27;
-        let number = self.state.wrapping_mul(0x2545_f491_4f6c_dd1d) >> 33;
-        let count = u64::try_from(count).unwrap_or(u64::MAX);
-        usize::try_from(number.checked_rem(count).unwrap_or(0)).unwrap_or(0)
-    }
-
-    fn pick<'a, T>(&mut self, all: &'a [T]) -> Option<&'a T> {
-        all.get(self.below(all.len()))
-    }
-}
 
 /// The choices for one resource.
 struct ResourceChoices<'a> {

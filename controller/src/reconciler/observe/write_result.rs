@@ -73,11 +73,7 @@ pub(crate) fn observe_write_result(
                 observe_job_read(state, key, read, now_ms);
             }
             record_workload_result(state, key, purpose, result);
-            // A job that has come back, and its pods, wait for the end of the read. No watch event follows it.
-            let workload = state.model.workloads.get(key);
-            if let Some(job) = workload.and_then(|it| it.job.clone()) {
-                state.enqueue_job_of_workload(job);
-            }
+            enqueue_job_after_read(state, key);
         }
         ObjectRef::Workload(key) => handle_workload_write_result(state, key, purpose, result),
         ObjectRef::Job(key) => {
@@ -94,6 +90,15 @@ pub(crate) fn observe_write_result(
     }
     state.work_queue.enqueue(object);
     state.enqueue_events();
+}
+
+/// Enqueues the job of a workload, and its pods: one that has come back waits for the end of the read, and no watch event
+/// follows it.
+fn enqueue_job_after_read(state: &mut ReconcilerState, workload: &ObjectKey) {
+    let tracked = state.model.workloads.get(workload);
+    if let Some(job) = tracked.and_then(|it| it.job.clone()) {
+        state.enqueue_job_of_workload(job);
+    }
 }
 
 fn handle_job_write_result(

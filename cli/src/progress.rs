@@ -1,27 +1,28 @@
-//! A progress bar on terminals for checks that take longer than a second.
+//! A progress bar on terminals for work that takes longer than a second.
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::time::{Duration, Instant};
 
-/// Shorter checks show no bar.
+/// Shorter work shows no bar.
 const SHOW_AFTER: Duration = Duration::from_secs(1);
 
 const REDRAWS_PER_SECOND: u8 = 10;
 
-/// The progress of a check, on standard error. Drawing is disabled unless standard error is a terminal.
-pub(super) struct Progress {
+/// Progress, on standard error. Drawing is disabled unless standard error is a terminal.
+pub(crate) struct Progress {
     bar: ProgressBar,
     started_at: Instant,
     is_visible: bool,
 }
 
 impl Progress {
-    /// A hidden bar with this many steps.
-    pub(super) fn new(total: usize) -> Self {
+    /// A hidden bar with this many steps; `doing` is in front of it, such as `checking`.
+    pub(crate) fn new(doing: &str, total: usize) -> Self {
         let total = u64::try_from(total).unwrap_or(u64::MAX);
         let bar = ProgressBar::with_draw_target(Some(total), ProgressDrawTarget::hidden());
-        if let Ok(style) = ProgressStyle::with_template("  checking [{bar:24}] {percent:>3} %") {
+        if let Ok(style) = ProgressStyle::with_template("  {msg} [{bar:24}] {percent:>3} %") {
             bar.set_style(style.progress_chars("=> "));
+            bar.set_message(doing.to_owned());
         }
         Self {
             bar,
@@ -31,7 +32,7 @@ impl Progress {
     }
 
     /// Counts a completed step.
-    pub(super) fn step(&mut self) {
+    pub(crate) fn step(&mut self) {
         if !self.is_visible && self.started_at.elapsed() >= SHOW_AFTER {
             let target = ProgressDrawTarget::stderr_with_hz(REDRAWS_PER_SECOND);
             self.bar.set_draw_target(target);
@@ -41,17 +42,17 @@ impl Progress {
     }
 
     /// Runs `write` while the bar is cleared from the terminal, and draws the bar again.
-    pub(super) fn suspend(&self, write: impl FnOnce()) {
+    pub(crate) fn suspend(&self, write: impl FnOnce()) {
         self.bar.suspend(write);
     }
 
     /// Clears the bar for good.
-    pub(super) fn finish(&self) {
+    pub(crate) fn finish(&self) {
         self.bar.finish_and_clear();
     }
 
     /// Whether the bar is on the terminal, so that other output must be flushed at once.
-    pub(super) fn is_visible(&self) -> bool {
+    pub(crate) fn is_visible(&self) -> bool {
         self.is_visible
     }
 }

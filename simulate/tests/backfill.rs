@@ -124,7 +124,9 @@ fn no_head_starts_after_its_bound() {
         let capacity = [4 + i64::try_from(rng.below(12_u64)).unwrap(), 8];
         let mut jobs = random_jobs(&mut rng, capacity, 0);
         // A job of higher priority may delay the head.
-        jobs.iter_mut().for_each(|it| it.priority = 0);
+        for job in &mut jobs {
+            job.priority = 0;
+        }
         for policy in [Policy::Easy, Policy::Conservative] {
             let mut queue = queue("a", capacity, policy, 100);
             let mut all: Vec<Value> = jobs

@@ -174,7 +174,8 @@ pub struct Stats {
     pub never_admitted: usize,
     /// The admissions; a job that is preempted may have several.
     pub admissions: usize,
-    /// The admissions ahead of the head of a queue, by backfill.
+    /// The admissions ahead of the head of a queue, by backfill. Left out of JSON if there are none, as in Kueue's timelines.
+    #[serde(skip_serializing_if = "is_zero")]
     pub backfilled: usize,
     /// The preemptions.
     pub preemptions: usize,
@@ -217,6 +218,14 @@ pub struct QuotaUsage {
     pub integral: i64,
     /// The largest amount in use at the end of an instant.
     pub peak: i64,
+}
+
+#[allow(
+    clippy::trivially_copy_pass_by_ref,
+    reason = "serde passes a reference"
+)]
+const fn is_zero(count: &usize) -> bool {
+    *count == 0
 }
 
 /// Serializes a value that depends on the timeline, such as the name of a job.

@@ -50,6 +50,15 @@ const ALLOWED_DEPENDENCIES: &[(&str, &[&str])] = &[
         ],
     ),
     (
+        "lockkeeper-observe",
+        &[
+            "lockkeeper-api",
+            "lockkeeper-cluster-state",
+            "lockkeeper-explain",
+            "lockkeeper-preemption",
+        ],
+    ),
+    (
         "lockkeeper-decision-log",
         &[
             "lockkeeper-api",

@@ -1,0 +1,526 @@
+//! The observer: takes the changes of objects, and compares decisions.
+
+use crate::candidate_states::{Known, Timeline, apply, present_state};
+use crate::change::{Change, ObjectKind};
+use crate::check::check;
+use crate::decision::{KueueDecision, What, admission_of};
+use crate::forecast::all_decisions;
+use crate::history::{Entry, admitted_s, preempted_s};
+use crate::overdue::Overdue;
+use crate::pending_index::PendingIndex;
+use crate::preemptors::Preemptors;
+use crate::queue_trees::QueueTrees;
+use crate::report::{DecisionKind, Difference, Report, ResultKind, rfc3339};
+use crate::settings::ObserveSettings;
+use crate::workload_facts::{has_quota, is_pending, preempted, true_condition, uid};
+use lockkeeper_api::Workload;
+use lockkeeper_cluster_state::{
+    ClusterState, Completeness, PreemptionMessage, workload_key,
+};
+use lockkeeper_explain::{KueueObject, ReadKueueObject};
+use lockkeeper_preemption::Compatibility;
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::sync::Arc;
+
+/// Compares the decisions of a live Kueue with those of the core.
+#[derive(Clone, Debug)]
+pub struct Observer {
+    settings: ObserveSettings,
+    /// The queues, and the workloads with quota before the history.
+    base: ClusterState,
+    trees: QueueTrees,
+    pending: PendingIndex,
+    workloads: BTreeMap<Arc<str>, Arc<Workload>>,
+    /// The keys of the workloads by uid.
+    keys: BTreeMap<String, Arc<str>>,
+    history: VecDeque<Entry>,
+    preemptors: Preemptors,
+    /// The fields of objects that are not considered, by kind and name.
+    not_considered: BTreeMap<(ObjectKind, String), Vec<String>>,
+    unchecked: Vec<KueueDecision>,
+    overdue: Overdue,
+    /// Since when decisions are compared, in milliseconds since 1970.
+    started_ms: Option<i64>,
+    /// The last change of queues, cohorts and flavors.
+    queues_changed_ms: i64,
+    /// The last change that the history does not have any more because it has too many.
+    dropped_until_ms: i64,
+    next_seq: u64,
+    report: Report,
+}
+
+impl Observer {
+    /// Creates an observer without objects.
+    #[must_use]
+    pub fn new(settings: ObserveSettings) -> Self {
+        let mut options = settings.options.clone();
+        options.compatibility = Compatibility::Kueue;
+        let mut base =
+            ClusterState::new(options, settings.requeue.clone(), Completeness::Complete);
+        base.exclude_resources(settings.excluded_resource_prefixes.clone());
+        // As Kueue, whose reservations in memory have nanoseconds: a new one is the newest of its second.
+        base.state_mut().treat_new_as_newest();
+        Self {
+            report: Report {
+                not_considered: settings.not_considered.clone(),
+                ..Report::default()
+            },
+            settings,
+            base,
+            trees: QueueTrees::default(),
+            pending: PendingIndex::default(),
+            workloads: BTreeMap::new(),
+            keys: BTreeMap::new(),
+            history: VecDeque::new(),
+            preemptors: Preemptors::default(),
+            not_considered: BTreeMap::new(),
+            unchecked: Vec::new(),
+            overdue: Overdue::default(),
+            started_ms: None,
+            queues_changed_ms: i64::MIN,
+            dropped_until_ms: i64::MIN,
+            next_seq: 0,
+        }
+    }
+
+    /// Begins the comparison: all lists are complete.
+    pub fn start(&mut self, now_ms: i64) {
+        if self.started_ms.is_none() {
+            self.started_ms = Some(now_ms);
+            self.report.since = Some(rfc3339(now_ms.div_euclid(1000)));
+            self.rebuild_pending();
+        }
+    }
+
+    /// Counts an object that cannot be read.
+    pub const fn count_unreadable(&mut self) {
+        self.report.unreadable = self.report.unreadable.saturating_add(1);
+    }
+
+    /// Takes a change that a watch has delivered at `now_ms`, in milliseconds since 1970.
+    pub fn apply(&mut self, now_ms: i64, change: Change) {
+        match change {
+            Change::Applied(read) => self.apply_object(now_ms, read),
+            Change::Deleted {
+                kind,
+                namespace,
+                name,
+            } => self.delete_object(now_ms, kind, &namespace, &name),
+        }
+    }
+
+    /// Compares the decisions that have settled, and returns the new differences.
+    pub fn poll(&mut self, now_ms: i64) -> Vec<Difference> {
+        let settle_ms = self.settings.settle_ms;
+        let all = std::mem::take(&mut self.unchecked);
+        let (settled, unsettled): (Vec<_>, Vec<_>) = all
+            .into_iter()
+            .partition(|it| it.at_ms.saturating_add(settle_ms) <= now_ms);
+        self.unchecked = unsettled;
+        let mut found = Vec::new();
+        for decision in settled {
+            found.extend(self.compare(&decision));
+        }
+        found.extend(self.compare_overdue(now_ms));
+        self.prune(now_ms);
+        found
+    }
+
+    /// The results so far.
+    #[must_use]
+    pub fn report(&self) -> Report {
+        Report {
+            waiting: self.unchecked.len(),
+            ..self.report.clone()
+        }
+    }
+
+    fn apply_object(&mut self, now_ms: i64, read: ReadKueueObject) {
+        let base = &mut self.base;
+        let (kind, name) = match read.object {
+            KueueObject::Workload(workload) => {
+                let key: Arc<str> = Arc::from(workload_key(&workload));
+                self.set_not_considered(ObjectKind::Workload, &key, read.not_considered);
+                self.apply_workload(now_ms, key, workload);
+                return;
+            }
+            KueueObject::ClusterQueue(queue) => {
+                let name = queue.metadata.name.clone();
+                // An invalid queue keeps its state: the API server has rejected it.
+                let _ = base.set_cluster_queue(queue);
+                (ObjectKind::ClusterQueue, name)
+            }
+            KueueObject::Cohort(cohort) => {
+                let _ = base.set_cohort(&cohort);
+                (ObjectKind::Cohort, cohort.metadata.name)
+            }
+            KueueObject::ResourceFlavor(flavor) => {
+                base.set_resource_flavor(&flavor);
+                (ObjectKind::ResourceFlavor, flavor.metadata.name)
+            }
+            KueueObject::LocalQueue(queue) => {
+                base.set_local_queue(&queue);
+                (ObjectKind::LocalQueue, queue.metadata.name)
+            }
+            KueueObject::PriorityClass(class) => {
+                base.set_priority_class(&class);
+                (ObjectKind::PriorityClass, class.metadata.name)
+            }
+            KueueObject::Namespace(namespace) => {
+                let labels = namespace.metadata.labels.unwrap_or_default();
+                let name = namespace.metadata.name.unwrap_or_default();
+                base.set_namespace(&name, labels);
+                (ObjectKind::Namespace, Some(name))
+            }
+        };
+        let name = name.unwrap_or_default();
+        self.set_not_considered(kind, &name, read.not_considered);
+        self.note_queue_change(now_ms);
+    }
+
+    fn delete_object(&mut self, now_ms: i64, kind: ObjectKind, namespace: &str, name: &str) {
+        let key = if namespace.is_empty() {
+            name.to_owned()
+        } else {
+            format!("{namespace}/{name}")
+        };
+        self.not_considered.remove(&(kind, key.clone()));
+        let base = &mut self.base;
+        match kind {
+            ObjectKind::Workload => {
+                self.delete_workload(now_ms, &key);
+                return;
+            }
+            ObjectKind::ClusterQueue => base.remove_cluster_queue(name),
+            ObjectKind::Cohort => base.remove_cohort(name),
+            ObjectKind::ResourceFlavor => base.remove_resource_flavor(name),
+            ObjectKind::LocalQueue => base.remove_local_queue(namespace, name),
+            ObjectKind::PriorityClass => base.remove_priority_class(name),
+            ObjectKind::Namespace => base.remove_namespace(name),
+        }
+        self.note_queue_change(now_ms);
+    }
+
+    fn set_not_considered(&mut self, kind: ObjectKind, name: &str, fields: Vec<String>) {
+        let key = (kind, name.to_owned());
+        if fields.is_empty() {
+            self.not_considered.remove(&key);
+        } else {
+            self.not_considered.insert(key, fields);
+        }
+    }
+
+    fn note_queue_change(&mut self, now_ms: i64) {
+        self.trees.reset();
+        if self.started_ms.is_some() {
+            self.queues_changed_ms = now_ms;
+            self.rebuild_pending();
+        }
+    }
+
+    fn apply_workload(&mut self, now_ms: i64, key: Arc<str>, after: Arc<Workload>) {
+        let before = self.workloads.insert(Arc::clone(&key), Arc::clone(&after));
+        if let Some(before) = &before
+            && before.metadata.resource_version == after.metadata.resource_version
+        {
+            return;
+        }
+        if !uid(&after).is_empty() {
+            self.keys.insert(uid(&after).to_owned(), Arc::clone(&key));
+        }
+        if self.started_ms.is_none() {
+            self.to_base(&key, Some(&after));
+            return;
+        }
+        let old = before.as_deref();
+        let admitted = admitted_s(old, &after);
+        let preempted = preempted_s(old, &after);
+        let seq = self.next_seq;
+        let queue = self.queue_of(&after);
+        if let Some(second) = admitted {
+            self.note_admission(now_ms, seq, &key, &queue, &after, second);
+        }
+        if let Some(second) = preempted {
+            self.note_preemption(now_ms, seq, &key, &after, second);
+        }
+        self.overdue.forget(&key);
+        self.push(Entry {
+            at_ms: now_ms,
+            seq,
+            key,
+            before,
+            after: Some(after),
+            queue,
+            decided_s: admitted.or(preempted),
+        });
+    }
+
+    fn delete_workload(&mut self, now_ms: i64, key: &str) {
+        let Some((key, before)) = self.workloads.remove_entry(key) else {
+            return;
+        };
+        self.keys.remove(uid(&before));
+        if self.started_ms.is_none() {
+            self.to_base(&key, None);
+            return;
+        }
+        let entry = Entry {
+            at_ms: now_ms,
+            seq: self.next_seq,
+            queue: self.queue_of(&before),
+            key,
+            before: Some(before),
+            after: None,
+            decided_s: None,
+        };
+        self.push(entry);
+    }
+
+    fn push(&mut self, entry: Entry) {
+        self.next_seq = self.next_seq.saturating_add(1);
+        self.history.push_back(entry);
+        if self.history.len() > self.settings.entries_max
+            && let Some(oldest) = self.history.pop_front()
+        {
+            self.dropped_until_ms = oldest.at_ms;
+            self.to_base(&oldest.key, oldest.after.as_ref());
+        }
+    }
+
+    fn note_admission(
+        &mut self,
+        now_ms: i64,
+        seq: u64,
+        key: &Arc<str>,
+        queue: &Arc<str>,
+        after: &Workload,
+        decided_s: i64,
+    ) {
+        let Some(admission) = admission_of(after) else {
+            return;
+        };
+        let message = true_condition(after, "QuotaReserved").map(|it| it.message.clone());
+        self.unchecked.push(KueueDecision {
+            key: Arc::clone(key),
+            queue: Arc::clone(queue),
+            what: What::Admission(admission),
+            decided_s,
+            first_seq: seq,
+            seqs: BTreeSet::from([seq]),
+            at_ms: now_ms,
+            message: message.unwrap_or_default(),
+        });
+    }
+
+    fn note_preemption(
+        &mut self,
+        now_ms: i64,
+        seq: u64,
+        victim_key: &Arc<str>,
+        victim: &Workload,
+        decided_s: i64,
+    ) {
+        let Some(condition) = preempted(victim) else {
+            return;
+        };
+        let by = PreemptionMessage::parse(&condition.message).uid;
+        let Some(preemptor) = by.and_then(|it| self.keys.get(it)).map(Arc::clone) else {
+            return;
+        };
+        self.preemptors.record(decided_s, &preemptor);
+        let is_same = |it: &&mut KueueDecision| {
+            it.kind() == DecisionKind::Preemption
+                && it.key == preemptor
+                && it.decided_s.abs_diff(decided_s) <= 1
+        };
+        if let Some(known) = self.unchecked.iter_mut().find(is_same) {
+            known.add_victim(victim_key, victim, seq, now_ms);
+            return;
+        }
+        let queue = self
+            .workloads
+            .get(&preemptor)
+            .map_or_else(|| Arc::from(""), |it| self.queue_of(it));
+        let mut decision = KueueDecision {
+            key: preemptor,
+            queue,
+            what: What::Preemption(BTreeMap::new()),
+            decided_s,
+            first_seq: seq,
+            seqs: BTreeSet::new(),
+            at_ms: now_ms,
+            message: condition.message.clone(),
+        };
+        decision.add_victim(victim_key, victim, seq, now_ms);
+        self.unchecked.push(decision);
+    }
+
+    /// The ClusterQueue of a workload; empty if it is in none.
+    fn queue_of(&self, workload: &Workload) -> Arc<str> {
+        let status = workload.status.as_ref();
+        if let Some(admission) = status.and_then(|it| it.admission.as_ref()) {
+            return Arc::from(admission.cluster_queue.as_str());
+        }
+        let namespace = workload.metadata.namespace.as_deref().unwrap_or_default();
+        let name = workload.spec.queue_name.as_deref().unwrap_or_default();
+        let queue = self.base.objects().local_queue(namespace, name);
+        Arc::from(queue.map_or("", |it| it.cluster_queue.as_str()))
+    }
+
+    /// Makes a version of a workload that of the state before the history.
+    fn to_base(&mut self, key: &Arc<str>, version: Option<&Arc<Workload>>) {
+        let with_quota = version.filter(|it| has_quota(it));
+        apply(&mut self.base, key, with_quota);
+        match version.filter(|it| is_pending(it)) {
+            Some(version) => self.insert_pending(key, version),
+            None => self.pending.remove(key),
+        }
+    }
+
+    fn insert_pending(&mut self, key: &Arc<str>, workload: &Workload) {
+        let lifecycle = self.base.lifecycle_state(workload);
+        let order_ms = lifecycle.order_time_ms(&self.settings.requeue);
+        let queue = self.queue_of(workload);
+        self.pending.insert(key, &queue, workload, order_ms);
+    }
+
+    /// Sorts the pending workloads into their queues again.
+    fn rebuild_pending(&mut self) {
+        let mut versions: BTreeMap<Arc<str>, Option<Arc<Workload>>> = BTreeMap::new();
+        for entry in &self.history {
+            let version = versions.entry(Arc::clone(&entry.key));
+            version.or_insert_with(|| entry.before.clone());
+        }
+        for (key, workload) in &self.workloads {
+            let version = versions.entry(Arc::clone(key));
+            version.or_insert_with(|| Some(Arc::clone(workload)));
+        }
+        self.pending = PendingIndex::default();
+        for (key, version) in versions {
+            if let Some(version) = version.filter(|it| is_pending(it)) {
+                self.insert_pending(&key, &version);
+            }
+        }
+    }
+
+    fn known(&self) -> Known<'_> {
+        Known {
+            settings: &self.settings,
+            base: &self.base,
+            pending: &self.pending,
+            workloads: &self.workloads,
+            history: &self.history,
+            preemptors: &self.preemptors,
+        }
+    }
+
+    fn compare(&mut self, decision: &KueueDecision) -> Option<Difference> {
+        let queues = self.trees.tree_of(&mut self.base, &decision.queue);
+        let result = check(Timeline::new(self.known(), decision, &queues), decision);
+        let Err(core) = result else {
+            self.count(decision.kind(), ResultKind::Agreed);
+            return None;
+        };
+        let explanations = self.explanations(&decision.key, &decision.queue, decision.decided_s);
+        Some(self.record(Difference {
+            time: rfc3339(decision.decided_s),
+            decision: decision.kind(),
+            workload: decision.key.to_string(),
+            cluster_queue: decision.queue.to_string(),
+            kueue: decision.text(),
+            lockkeeper: core,
+            explanations,
+        }))
+    }
+
+    fn compare_overdue(&mut self, now_ms: i64) -> Vec<Difference> {
+        let bound_ms = self.settings.bound_ms;
+        if self.started_ms.is_none() || !self.overdue.is_due(now_ms, bound_ms) {
+            return Vec::new();
+        }
+        let mut present = present_state(self.known(), now_ms);
+        let decisions = all_decisions(&mut present, now_ms);
+        let overdue = self.overdue.update(decisions, now_ms, bound_ms);
+        let differences = overdue.into_iter().filter_map(|it| {
+            let workload = self.workloads.get(&it.key)?;
+            let queue = self.queue_of(workload);
+            let since_s = it.since_ms.div_euclid(1000);
+            let message = crate::workload_facts::condition(workload, "QuotaReserved");
+            let message = message.map_or("", |it| it.message.as_str());
+            let explanations = self.explanations(&it.key, &queue, since_s);
+            Some(Difference {
+                time: rfc3339(since_s),
+                decision: DecisionKind::Missing,
+                workload: it.key.to_string(),
+                cluster_queue: queue.to_string(),
+                kueue: format!("keeps it pending: {message}"),
+                lockkeeper: it.text,
+                explanations,
+            })
+        });
+        let differences: Vec<Difference> = differences.collect();
+        differences.into_iter().map(|it| self.record(it)).collect()
+    }
+
+    /// What the core does not consider and may be the cause of a difference.
+    fn explanations(&self, key: &str, queue: &str, decided_s: i64) -> Vec<String> {
+        let mut found = self.settings.not_considered.clone();
+        let mut add = |kind: ObjectKind, name: &str| {
+            let fields = self.not_considered.get(&(kind, name.to_owned()));
+            found.extend(fields.into_iter().flatten().cloned());
+        };
+        add(ObjectKind::Workload, key);
+        add(ObjectKind::ClusterQueue, queue);
+        let spec = self.base.objects().cluster_queue(queue).map(|it| &it.spec);
+        let groups = spec.into_iter().flat_map(|it| &it.resource_groups);
+        for flavor in groups.flat_map(|it| &it.flavors) {
+            add(ObjectKind::ResourceFlavor, &flavor.name);
+        }
+        let decided_ms = decided_s.saturating_mul(1000);
+        let lag_ms = self.settings.lag_ms.saturating_add(self.settings.requeue_ms);
+        if decided_ms.abs_diff(self.queues_changed_ms) <= lag_ms.unsigned_abs() {
+            found.push("queues, cohorts or flavors changed at the same time".to_owned());
+        }
+        let begin_ms = decided_ms.saturating_sub(lag_ms);
+        let is_before_start = self.started_ms.is_none_or(|it| begin_ms < it);
+        if is_before_start || begin_ms < self.dropped_until_ms {
+            found.push("Kueue decided before the first change that is known".to_owned());
+        }
+        found
+    }
+
+    fn count(&mut self, kind: DecisionKind, result: ResultKind) {
+        let counts = match kind {
+            DecisionKind::Admission => &mut self.report.admissions,
+            DecisionKind::Preemption => &mut self.report.preemptions,
+            DecisionKind::Missing => &mut self.report.missing,
+        };
+        counts.add(result);
+    }
+
+    fn record(&mut self, difference: Difference) -> Difference {
+        let result = if difference.explanations.is_empty() {
+            ResultKind::Different
+        } else {
+            ResultKind::Explained
+        };
+        self.count(difference.decision, result);
+        let kept = &mut self.report.differences;
+        if kept.len() >= self.settings.differences_max {
+            kept.drain(..1);
+        }
+        kept.push(difference.clone());
+        difference
+    }
+
+    /// Drops changes that no comparison needs any more.
+    fn prune(&mut self, now_ms: i64) {
+        let begin_ms = now_ms.saturating_sub(self.settings.history_ms);
+        while let Some(oldest) = self.history.front()
+            && oldest.at_ms < begin_ms
+            && let Some(oldest) = self.history.pop_front()
+        {
+            self.to_base(&oldest.key, oldest.after.as_ref());
+        }
+    }
+}

@@ -1,6 +1,7 @@
 //! `lockkeeper controller`, and `lockkeeper serve --with-controller`.
 
 use crate::logging::LogFormat;
+use crate::observe::{self, ObserveArguments};
 use crate::signals::Signals;
 use crate::standard_output::StandardOutput;
 use crate::user_rules::RuleDirs;
@@ -56,6 +57,9 @@ pub(crate) struct Arguments {
 
     #[command(flatten)]
     controller: ControllerArguments,
+
+    #[command(flatten)]
+    observe: ObserveArguments,
 
     /// Format of log lines on stderr
     #[arg(long, value_name = "FORMAT", default_value = "text")]
@@ -122,6 +126,16 @@ impl ControllerArguments {
 /// Runs the controller until a signal stops it.
 pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     arguments.log_format.start().map_err(Failure::Usage)?;
+    if arguments.observe.observe.is_some() {
+        let listen = arguments.controller.control_listen.as_ref();
+        let (config, kubeconfig) = (&arguments.config, &arguments.kubeconfig);
+        return observe::run(
+            &arguments.observe,
+            config.as_deref(),
+            kubeconfig.as_deref(),
+            listen,
+        );
+    }
     let read = configuration::read(arguments.config.as_deref(), &arguments.rules);
     let loaded = read.map_err(Failure::Usage)?;
     let mut config = loaded.config;
@@ -168,14 +182,7 @@ async fn run_controller(
 ) -> Result<(), Error> {
     let clients = clients(kubeconfig).await?;
     let settings = run_settings(&config, rules);
-    let port = match &config.controller.listen {
-        OptionalListen::At(address) => {
-            let bound = TcpListener::bind(address.as_str()).await;
-            let remedy = "set another --control-listen, or off";
-            Some(bound.with_context(|| format!("cannot listen on {address}; {remedy}"))?)
-        }
-        OptionalListen::Off => None,
-    };
+    let port = bind(&config.controller.listen).await?;
     let signals = Signals::install()?;
     print_startup_message(&config, port.as_ref())?;
     let health = Arc::new(OnceLock::new());
@@ -193,7 +200,19 @@ async fn run_controller(
     Ok(())
 }
 
-async fn clients(kubeconfig: Option<PathBuf>) -> Result<ApiClients, Error> {
+/// Binds the port of probes, if there is one.
+pub(crate) async fn bind(listen: &OptionalListen) -> Result<Option<TcpListener>, Error> {
+    let OptionalListen::At(address) = listen else {
+        return Ok(None);
+    };
+    let bound = TcpListener::bind(address.as_str()).await;
+    let remedy = "set another --control-listen, or off";
+    let bound = bound.with_context(|| format!("cannot listen on {address}; {remedy}"))?;
+    Ok(Some(bound))
+}
+
+/// The clients of the cluster of a kubeconfig, or of the one that the process runs in.
+pub(crate) async fn clients(kubeconfig: Option<PathBuf>) -> Result<ApiClients, Error> {
     // As kubectl: a file in the environment or the home directory, then the pod's service account.
     if kubeconfig.is_some() || kubeconfig::has_default() {
         return kubeconfig::clients(kubeconfig.as_deref()).await;

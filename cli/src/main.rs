@@ -14,6 +14,7 @@ mod file_replacement;
 mod kubeconfig;
 mod logging;
 mod manifest_text;
+mod observe;
 mod queue;
 mod report_format;
 mod rules;

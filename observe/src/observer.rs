@@ -18,7 +18,7 @@ use lockkeeper_cluster_state::{
     ClusterState, Completeness, PreemptionMessage, workload_key,
 };
 use lockkeeper_explain::{KueueObject, ReadKueueObject};
-use lockkeeper_preemption::Compatibility;
+use lockkeeper_preemption::{Compatibility, Damping};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
@@ -55,6 +55,7 @@ impl Observer {
     pub fn new(settings: ObserveSettings) -> Self {
         let mut options = settings.options.clone();
         options.compatibility = Compatibility::Kueue;
+        options.damping = Damping::Off;
         let mut base =
             ClusterState::new(options, settings.requeue.clone(), Completeness::Complete);
         base.exclude_resources(settings.excluded_resource_prefixes.clone());

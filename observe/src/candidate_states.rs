@@ -163,7 +163,7 @@ impl<'a> Timeline<'a> {
     }
 
     fn before_history(&self) -> ClusterState {
-        let mut cluster = before_history(self.known, self.queues.iter().map(AsRef::as_ref));
+        let mut cluster = before_history(self.known, self.queues);
         cluster.set_now(self.decision.decided_s.saturating_mul(1000));
         cluster
     }
@@ -171,11 +171,9 @@ impl<'a> Timeline<'a> {
 
 /// The present state of all queues, for a forecast.
 pub(crate) fn present_state(known: Known<'_>, now_ms: i64) -> ClusterState {
-    let queues: Vec<String> = {
-        let queues = known.base.state().queues();
-        queues.map(|(name, _)| name.to_owned()).collect()
-    };
-    let mut cluster = before_history(known, queues.iter().map(String::as_str));
+    let queues = known.base.state().queues();
+    let queues: BTreeSet<Arc<str>> = queues.map(|(name, _)| Arc::from(name)).collect();
+    let mut cluster = before_history(known, &queues);
     cluster.set_now(now_ms);
     for entry in known.history {
         apply(&mut cluster, &entry.key, entry.after.as_ref());
@@ -186,11 +184,13 @@ pub(crate) fn present_state(known: Known<'_>, now_ms: i64) -> ClusterState {
 }
 
 /// The state before the history, with the pending workloads of these queues that the core may decide on.
-fn before_history<'b>(known: Known<'_>, queues: impl Iterator<Item = &'b str>) -> ClusterState {
+fn before_history(known: Known<'_>, queues: &BTreeSet<Arc<str>>) -> ClusterState {
     let mut cluster = known.base.clone();
     let mut changed: BTreeMap<&str, Option<&Arc<Workload>>> = BTreeMap::new();
     for entry in known.history {
-        changed.entry(&entry.key).or_insert(entry.before.as_ref());
+        if queues.contains(&entry.queue) {
+            changed.entry(&entry.key).or_insert(entry.before.as_ref());
+        }
     }
     for queue in queues {
         let is_unchanged = |key: &str| !changed.contains_key(key);

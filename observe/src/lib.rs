@@ -27,6 +27,7 @@ mod observer;
 mod overdue;
 mod pending_index;
 mod preemptors;
+mod queue_objects;
 mod queue_trees;
 mod report;
 mod settings;

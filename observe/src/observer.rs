@@ -9,6 +9,7 @@ use crate::history::{Entry, admitted_s, preempted_s};
 use crate::overdue::Overdue;
 use crate::pending_index::PendingIndex;
 use crate::preemptors::Preemptors;
+use crate::queue_objects::QueueObjects;
 use crate::queue_trees::QueueTrees;
 use crate::report::{DecisionKind, Difference, Report, ResultKind, rfc3339};
 use crate::settings::ObserveSettings;
@@ -35,6 +36,7 @@ pub struct Observer {
     keys: BTreeMap<String, Arc<str>>,
     history: VecDeque<Entry>,
     preemptors: Preemptors,
+    queue_objects: QueueObjects,
     /// The fields of objects that are not considered, by kind and name.
     not_considered: BTreeMap<(ObjectKind, String), Vec<String>>,
     unchecked: Vec<KueueDecision>,
@@ -74,6 +76,7 @@ impl Observer {
             keys: BTreeMap::new(),
             history: VecDeque::new(),
             preemptors: Preemptors::default(),
+            queue_objects: QueueObjects::default(),
             not_considered: BTreeMap::new(),
             unchecked: Vec::new(),
             overdue: Overdue::default(),
@@ -137,46 +140,31 @@ impl Observer {
     }
 
     fn apply_object(&mut self, now_ms: i64, read: ReadKueueObject) {
-        let base = &mut self.base;
-        let (kind, name) = match read.object {
-            KueueObject::Workload(workload) => {
-                let key: Arc<str> = Arc::from(workload_key(&workload));
-                self.set_not_considered(ObjectKind::Workload, &key, read.not_considered);
-                self.apply_workload(now_ms, key, workload);
-                return;
-            }
-            KueueObject::ClusterQueue(queue) => {
-                let name = queue.metadata.name.clone();
-                // An invalid queue keeps its state: the API server has rejected it.
-                let _ = base.set_cluster_queue(queue);
-                (ObjectKind::ClusterQueue, name)
-            }
-            KueueObject::Cohort(cohort) => {
-                let _ = base.set_cohort(&cohort);
-                (ObjectKind::Cohort, cohort.metadata.name)
-            }
-            KueueObject::ResourceFlavor(flavor) => {
-                base.set_resource_flavor(&flavor);
-                (ObjectKind::ResourceFlavor, flavor.metadata.name)
-            }
-            KueueObject::LocalQueue(queue) => {
-                base.set_local_queue(&queue);
-                (ObjectKind::LocalQueue, queue.metadata.name)
-            }
-            KueueObject::PriorityClass(class) => {
-                base.set_priority_class(&class);
-                (ObjectKind::PriorityClass, class.metadata.name)
-            }
-            KueueObject::Namespace(namespace) => {
-                let labels = namespace.metadata.labels.unwrap_or_default();
-                let name = namespace.metadata.name.unwrap_or_default();
-                base.set_namespace(&name, labels);
-                (ObjectKind::Namespace, Some(name))
-            }
-        };
-        let name = name.unwrap_or_default();
+        if let KueueObject::Workload(workload) = read.object {
+            let key: Arc<str> = Arc::from(workload_key(&workload));
+            self.set_not_considered(ObjectKind::Workload, &key, read.not_considered);
+            self.apply_workload(now_ms, key, workload);
+            return;
+        }
+        let (kind, name) = identity(&read.object);
         self.set_not_considered(kind, &name, read.not_considered);
-        self.note_queue_change(now_ms);
+        if !self.queue_objects.update(kind, &name, &read.object) {
+            return;
+        }
+        let base = &mut self.base;
+        match read.object {
+            // An invalid queue keeps its state: the API server has rejected it.
+            KueueObject::ClusterQueue(queue) => drop(base.set_cluster_queue(queue)),
+            KueueObject::Cohort(cohort) => drop(base.set_cohort(&cohort)),
+            KueueObject::ResourceFlavor(flavor) => base.set_resource_flavor(&flavor),
+            KueueObject::LocalQueue(queue) => base.set_local_queue(&queue),
+            KueueObject::PriorityClass(class) => base.set_priority_class(&class),
+            KueueObject::Namespace(namespace) => {
+                base.set_namespace(&name, namespace.metadata.labels.unwrap_or_default());
+            }
+            KueueObject::Workload(_) => {}
+        }
+        self.note_queue_change(now_ms, kind);
     }
 
     fn delete_object(&mut self, now_ms: i64, kind: ObjectKind, namespace: &str, name: &str) {
@@ -185,6 +173,7 @@ impl Observer {
         } else {
             format!("{namespace}/{name}")
         };
+        self.queue_objects.remove(kind, &key);
         self.not_considered.remove(&(kind, key.clone()));
         let base = &mut self.base;
         match kind {
@@ -199,7 +188,7 @@ impl Observer {
             ObjectKind::PriorityClass => base.remove_priority_class(name),
             ObjectKind::Namespace => base.remove_namespace(name),
         }
-        self.note_queue_change(now_ms);
+        self.note_queue_change(now_ms, kind);
     }
 
     fn set_not_considered(&mut self, kind: ObjectKind, name: &str, fields: Vec<String>) {
@@ -211,10 +200,14 @@ impl Observer {
         }
     }
 
-    fn note_queue_change(&mut self, now_ms: i64) {
+    fn note_queue_change(&mut self, now_ms: i64, kind: ObjectKind) {
         self.trees.reset();
-        if self.started_ms.is_some() {
-            self.queues_changed_ms = now_ms;
+        if self.started_ms.is_none() {
+            return;
+        }
+        self.queues_changed_ms = now_ms;
+        // Other objects do not decide in which ClusterQueue a workload waits.
+        if kind == ObjectKind::LocalQueue {
             self.rebuild_pending();
         }
     }
@@ -524,4 +517,23 @@ impl Observer {
             self.to_base(&oldest.key, oldest.after.as_ref());
         }
     }
+}
+
+/// The kind of an object, and its name: with its namespace, if it has one.
+fn identity(object: &KueueObject) -> (ObjectKind, String) {
+    let (kind, metadata) = match object {
+        KueueObject::ClusterQueue(it) => (ObjectKind::ClusterQueue, &it.metadata),
+        KueueObject::Cohort(it) => (ObjectKind::Cohort, &it.metadata),
+        KueueObject::ResourceFlavor(it) => (ObjectKind::ResourceFlavor, &it.metadata),
+        KueueObject::LocalQueue(it) => (ObjectKind::LocalQueue, &it.metadata),
+        KueueObject::PriorityClass(it) => (ObjectKind::PriorityClass, &it.metadata),
+        KueueObject::Namespace(it) => (ObjectKind::Namespace, &it.metadata),
+        KueueObject::Workload(it) => (ObjectKind::Workload, &it.metadata),
+    };
+    let name = metadata.name.as_deref().unwrap_or_default();
+    let name = match &metadata.namespace {
+        Some(namespace) => format!("{namespace}/{name}"),
+        None => name.to_owned(),
+    };
+    (kind, name)
 }

@@ -1,0 +1,16 @@
+//! The comparison with a simulated Kueue: the core itself, whose writes are late and whose view lags behind.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    clippy::arithmetic_side_effects,
+    reason = "tests fail by panicking"
+)]
+
+mod agreement;
+mod api;
+
+mod mutations;
+mod objects;
+mod simulated_kueue;

@@ -3,9 +3,10 @@
 use crate::decision::KueueDecision;
 use crate::history::Entry;
 use crate::pending_index::PendingIndex;
-use crate::preemptors::Preemptors;
+use crate::preemptors::{Preemptors, mark_waiting};
 use crate::settings::ObserveSettings;
-use crate::workload_facts::is_pending;
+use crate::workload_facts::{is_pending, transition_s};
+use k8s_openapi::jiff::Timestamp;
 use lockkeeper_api::Workload;
 use lockkeeper_cluster_state::ClusterState;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -32,13 +33,23 @@ pub(crate) struct Known<'a> {
     pub(crate) preemptors: &'a Preemptors,
 }
 
+/// A change of a state.
+#[derive(Clone)]
+struct TimedChange<'a> {
+    at_ms: i64,
+    entry: &'a Entry,
+    /// Whether Kueue has decided it, and not seen it in its watch yet.
+    is_assumed: bool,
+}
+
 /// The changes of a tree of cohorts around a decision, in the order in which Kueue may have seen them.
+#[derive(Clone)]
 pub(crate) struct Timeline<'a> {
     known: Known<'a>,
     decision: &'a KueueDecision,
     queues: &'a BTreeSet<Arc<str>>,
     /// The changes that are part of the latest state.
-    changes: Vec<&'a Entry>,
+    changes: Vec<TimedChange<'a>>,
     /// Other decisions of the same second: they may be older or newer.
     pub(crate) same_second: Vec<&'a Entry>,
 }
@@ -59,9 +70,9 @@ impl<'a> Timeline<'a> {
         let end_ms = end_ms.saturating_add(known.settings.lag_ms);
         let mut same_second = Vec::new();
         let mut later: BTreeSet<&str> = BTreeSet::new();
-        let mut changes: Vec<&Entry> = Vec::new();
+        let mut changes = Vec::new();
         for entry in known.history {
-            if !queues.contains(&entry.queue) || decision.seqs.contains(&entry.seq) {
+            if !queues.contains(&entry.queue) || decision.seqs.contains_key(&entry.seq) {
                 continue;
             }
             let is_later = match entry.decided_s {
@@ -75,11 +86,24 @@ impl<'a> Timeline<'a> {
             // What follows a later change of a workload is later, too.
             if is_later || later.contains(&*entry.key) {
                 later.insert(&entry.key);
-            } else {
-                changes.push(entry);
+                continue;
+            }
+            let effective_ms = entry.effective_ms();
+            let mut push = |at_ms: i64, is_assumed: bool| {
+                changes.push(TimedChange {
+                    at_ms,
+                    entry,
+                    is_assumed,
+                });
+            };
+            if effective_ms < entry.at_ms {
+                push(effective_ms, true);
+            }
+            if entry.at_ms <= end_ms {
+                push(entry.at_ms, false);
             }
         }
-        changes.sort_by_key(|it| (it.effective_ms(), it.seq));
+        changes.sort_by_key(|it| (it.at_ms, it.entry.seq));
         Self {
             known,
             decision,
@@ -92,10 +116,9 @@ impl<'a> Timeline<'a> {
     /// The latest state that Kueue may have decided on.
     pub(crate) fn latest(&self) -> ClusterState {
         let (mut cluster, mut applied) = (self.before_history(), BTreeMap::new());
-        for entry in &self.changes {
-            apply_entry(&mut cluster, entry, &mut applied);
+        for change in &self.changes {
+            apply_change(&mut cluster, change, &mut applied);
         }
-        self.mark_preemptors(&mut cluster);
         cluster
     }
 
@@ -107,22 +130,22 @@ impl<'a> Timeline<'a> {
         let (mut cluster, mut applied) = (self.before_history(), BTreeMap::new());
         let mut states = VecDeque::new();
         let mut has_begun = false;
-        for entry in &self.changes {
-            let at_ms = entry.effective_ms();
+        for change in &self.changes {
+            let at_ms = change.at_ms;
             if at_ms > begin_ms && !has_begun {
                 has_begun = true;
-                states.push_back(self.timed(begin_ms, &cluster));
+                states.push_back(timed(begin_ms, &cluster));
             }
-            apply_entry(&mut cluster, entry, &mut applied);
+            apply_change(&mut cluster, change, &mut applied);
             if has_begun {
                 if states.len() >= STATES_MAX {
                     states.pop_front();
                 }
-                states.push_back(self.timed(at_ms, &cluster));
+                states.push_back(timed(at_ms, &cluster));
             }
         }
         if states.is_empty() {
-            states.push_back(self.timed(begin_ms, &cluster));
+            states.push_back(timed(begin_ms, &cluster));
         }
         states
     }
@@ -138,28 +161,53 @@ impl<'a> Timeline<'a> {
         self.known.settings.requeue_ms
     }
 
-    /// Applies other decisions of the same second that are written before `until`.
-    pub(crate) fn apply_same_second(&self, cluster: &mut ClusterState, until: u64) {
-        for entry in &self.same_second {
-            // Its quota may be released already.
-            let is_pending_now = cluster.state().workload(&entry.key).is_some();
-            if entry.seq < until && is_pending_now {
-                apply(cluster, &entry.key, entry.after.as_ref());
-            }
+    /// Applies the first `count` of the other decisions of the same second.
+    pub(crate) fn apply_same_second(&self, cluster: &mut ClusterState, count: usize) {
+        for entry in self.same_second.iter().take(count) {
+            apply_if_pending(cluster, entry);
         }
     }
 
-    fn timed(&self, from_ms: i64, cluster: &ClusterState) -> TimedState {
-        let mut cluster = cluster.clone();
-        self.mark_preemptors(&mut cluster);
-        TimedState { from_ms, cluster }
+    /// Applies the decisions on a workload of the same second; false if there are none.
+    pub(crate) fn apply_decision_on(&self, cluster: &mut ClusterState, key: &str) -> bool {
+        let mut is_found = false;
+        for entry in &self.same_second {
+            if *entry.decided_on == *key {
+                apply_if_pending(cluster, entry);
+                is_found = true;
+            }
+        }
+        is_found
     }
 
-    fn mark_preemptors(&self, cluster: &mut ClusterState) {
-        let workloads = self.known.workloads;
-        let version = |key: &str| workloads.get(key).map(Arc::as_ref);
-        let until_s = self.decision.decided_s;
-        self.known.preemptors.mark(cluster, until_s, version);
+    /// All states on which Kueue may have decided, with the decisions of the same second that the core makes, too, as soon as
+    /// it does: `decide` gets each state and returns the workloads on which the core decides, or `None` to stop.
+    pub(crate) fn follow(&self, mut decide: impl FnMut(&ClusterState) -> Option<Vec<Arc<str>>>) {
+        let first_ms = self.first_candidate_ms();
+        let (mut cluster, mut applied) = (self.before_history(), BTreeMap::new());
+        let mut followed: BTreeSet<Arc<str>> = BTreeSet::new();
+        let mut changes = self.changes.iter().peekable();
+        while let Some(change) = changes.next() {
+            apply_change(&mut cluster, change, &mut applied);
+            if changes.peek().is_some_and(|it| it.at_ms <= first_ms) {
+                continue;
+            }
+            loop {
+                let Some(decided) = decide(&cluster) else {
+                    return;
+                };
+                let mut has_changed = false;
+                for key in decided {
+                    if !followed.contains(&key) && self.apply_decision_on(&mut cluster, &key) {
+                        followed.insert(key);
+                        has_changed = true;
+                    }
+                }
+                if !has_changed {
+                    break;
+                }
+            }
+        }
     }
 
     fn before_history(&self) -> ClusterState {
@@ -177,9 +225,8 @@ pub(crate) fn present_state(known: Known<'_>, now_ms: i64) -> ClusterState {
     cluster.set_now(now_ms);
     for entry in known.history {
         apply(&mut cluster, &entry.key, entry.after.as_ref());
+        mark_if_preemption(&mut cluster, entry);
     }
-    let version = |key: &str| known.workloads.get(key).map(Arc::as_ref);
-    known.preemptors.mark(&mut cluster, i64::MAX, version);
     cluster
 }
 
@@ -203,20 +250,66 @@ fn before_history(known: Known<'_>, queues: &BTreeSet<Arc<str>>) -> ClusterState
             apply(&mut cluster, key, version);
         }
     }
+    known.preemptors.mark(&mut cluster);
     cluster
 }
 
-fn apply_entry<'a>(
+fn timed(from_ms: i64, cluster: &ClusterState) -> TimedState {
+    TimedState {
+        from_ms,
+        cluster: cluster.clone(),
+    }
+}
+
+fn mark_if_preemption(cluster: &mut ClusterState, entry: &Entry) {
+    if entry.decided_on != entry.key {
+        mark_waiting(cluster, &entry.decided_on);
+    }
+}
+
+fn apply_change<'a>(
     cluster: &mut ClusterState,
-    entry: &'a Entry,
+    change: &TimedChange<'a>,
     applied: &mut BTreeMap<&'a str, u64>,
 ) {
+    let entry = change.entry;
     // A decision may be effective before an older change of the workload was delivered.
     let last = applied.entry(&entry.key).or_default();
-    if *last <= entry.seq {
-        *last = entry.seq;
+    if *last > entry.seq {
+        return;
+    }
+    *last = entry.seq;
+    if change.is_assumed {
+        apply_assumed(cluster, entry);
+    } else {
         apply(cluster, &entry.key, entry.after.as_ref());
     }
+    mark_if_preemption(cluster, entry);
+}
+
+/// Applies a decision of the same second, unless its workload has left the state since.
+fn apply_if_pending(cluster: &mut ClusterState, entry: &Entry) {
+    if cluster.state().workload(&entry.key).is_some() {
+        apply_assumed(cluster, entry);
+    }
+    mark_if_preemption(cluster, entry);
+}
+
+/// Applies a decision that Kueue has not seen in its watch yet. Its reservation has nanoseconds, so it is the newest of its
+/// second.
+fn apply_assumed(cluster: &mut ClusterState, entry: &Entry) {
+    let Some(after) = &entry.after else {
+        return;
+    };
+    let mut assumed = Workload::clone(after);
+    let conditions = assumed.status.iter_mut().flat_map(|it| &mut it.conditions);
+    for condition in conditions.filter(|it| it.type_ == "QuotaReserved") {
+        let next = transition_s(condition).saturating_add(1);
+        if let Ok(next) = Timestamp::from_second(next) {
+            condition.last_transition_time.0 = next;
+        }
+    }
+    apply(cluster, &entry.key, Some(&Arc::new(assumed)));
 }
 
 /// Applies a version of a workload. One that the core rejects is as in Kueue: it has no effect.

@@ -1,6 +1,6 @@
 //! Compares a decision of Kueue with those of the core.
 
-use crate::candidate_states::{TimedState, Timeline};
+use crate::candidate_states::{Known, TimedState, Timeline};
 use crate::decision::{KueueDecision, What};
 use crate::forecast::{CoreDecision, Forecast, forecast};
 use lockkeeper_preemption::{Mode, Trace, WhatIf};
@@ -11,15 +11,11 @@ use std::sync::Arc;
 /// The most forecasts on one state, each without some workloads that may be out of their queues.
 const RETRIES_MAX: usize = 16;
 
-/// Which other decisions of the same second are part of a state.
-const SAME_SECOND: [SameSecond; 3] = [SameSecond::None, SameSecond::WrittenBefore, SameSecond::All];
+/// The most numbers of other decisions of the same second that are tried.
+const SAME_SECOND_MAX: usize = 64;
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum SameSecond {
-    None,
-    WrittenBefore,
-    All,
-}
+/// The most forecasts along the changes around a decision.
+const FOLLOWED_MAX: usize = 2_000;
 
 /// A comparison.
 struct Check<'a> {
@@ -34,7 +30,12 @@ struct Check<'a> {
 
 /// Whether the core decides as Kueue on one of the states that Kueue may have had; `Err` is its decision on the latest of
 /// them, as text.
-pub(crate) fn check(timeline: Timeline<'_>, decision: &KueueDecision) -> Result<(), String> {
+pub(crate) fn check(
+    known: Known<'_>,
+    decision: &KueueDecision,
+    queues: &BTreeSet<Arc<str>>,
+) -> Result<(), String> {
+    let timeline = Timeline::new(known, decision, queues);
     // Nearly all decisions agree here.
     let mut latest = timeline.latest();
     if forecast(&mut latest, decision, false).decision == CoreDecision::Same {
@@ -50,6 +51,10 @@ pub(crate) fn check(timeline: Timeline<'_>, decision: &KueueDecision) -> Result<
     };
     if check.agrees_on_any() {
         return Ok(());
+    }
+    // Kueue may have preempted for the workload in several cycles.
+    if let Some(rest) = decision.without(&check.confirmed_victims) {
+        return self::check(known, &rest, queues);
     }
     let mut latest = check.timeline.latest();
     let forecast = forecast(&mut latest, decision, true);
@@ -69,41 +74,60 @@ impl Check<'_> {
             next_ms = state.from_ms;
             positions.push(position);
         }
-        for same_second in SAME_SECOND {
-            if same_second != SameSecond::None && self.timeline.same_second.is_empty() {
-                break;
-            }
+        // Decisions of the same second are mostly written in their order.
+        let others = self.timeline.same_second.len();
+        for applied in (0..=others).take(SAME_SECOND_MAX) {
             for position in &positions {
-                if self.agrees_on(*position, same_second) {
+                if self.agrees_on(*position, applied) {
                     return true;
                 }
             }
         }
-        false
+        self.agrees_after_following()
     }
 
-    /// Whether the core decides as Kueue on a state, without workloads that may be out of their queues.
-    fn agrees_on(&mut self, position: usize, same_second: SameSecond) -> bool {
+    /// Whether the core decides as Kueue on a state, with the first `applied` of the other decisions of the same second.
+    fn agrees_on(&mut self, position: usize, applied: usize) -> bool {
         let Some(state) = self.states.get(position) else {
             return false;
         };
         let mut cluster = state.cluster.clone();
-        match same_second {
-            SameSecond::None => {}
-            SameSecond::WrittenBefore => {
-                let until = self.decision.first_seq;
-                self.timeline.apply_same_second(&mut cluster, until);
-            }
-            SameSecond::All => self.timeline.apply_same_second(&mut cluster, u64::MAX),
-        }
+        self.timeline.apply_same_second(&mut cluster, applied);
+        self.agrees_without_others(cluster, position).is_none()
+    }
+
+    /// Whether the core decides as Kueue after other decisions of the same second that it makes, too.
+    fn agrees_after_following(&mut self) -> bool {
+        let last = self.states.len().saturating_sub(1);
+        let mut is_found = false;
+        let mut forecasts = 0_usize;
+        // A copy of the changes, since the check changes while it follows them.
+        let timeline = self.timeline.clone();
+        timeline.follow(|cluster| {
+            forecasts = forecasts.saturating_add(1);
+            let decided = self.agrees_without_others(cluster.clone(), last);
+            is_found = decided.is_none();
+            decided.filter(|_| forecasts < FOLLOWED_MAX)
+        });
+        is_found
+    }
+
+    /// The workloads on which the core decides first; `None` if it then decides as Kueue, with or without workloads that may
+    /// be out of their queues.
+    fn agrees_without_others(
+        &mut self,
+        mut cluster: ClusterState,
+        position: usize,
+    ) -> Option<Vec<Arc<str>>> {
+        let mut first = None;
         for _ in 0..RETRIES_MAX {
-            let result = forecast(&mut cluster.clone(), self.decision, false);
+            let mut result = forecast(&mut cluster.clone(), self.decision, false);
             match result.decision {
-                CoreDecision::Same => return true,
+                CoreDecision::Same => return None,
                 CoreDecision::PartOfVictims(victims) => {
                     self.confirmed_victims.extend(victims);
                     if self.are_all_victims_confirmed() {
-                        return true;
+                        return None;
                     }
                 }
                 CoreDecision::Other(_) | CoreDecision::NotConsidered => {}
@@ -111,15 +135,16 @@ impl Check<'_> {
             let mut has_changed = false;
             for key in &result.before {
                 if self.may_be_out_of_queue(key, position) {
-                    cluster.remove_workload(key);
-                    has_changed = true;
+                    has_changed |= remove_class(&mut cluster, key, &self.decision.key);
                 }
             }
+            result.before.truncate(result.in_first_cycle);
+            first.get_or_insert_with(Vec::new).append(&mut result.before);
             if !has_changed {
-                return false;
+                break;
             }
         }
-        false
+        Some(first.unwrap_or_default())
     }
 
     fn are_all_victims_confirmed(&self) -> bool {
@@ -153,6 +178,34 @@ impl Check<'_> {
         }
         false
     }
+}
+
+/// Removes a pending workload and the equivalent ones of its queue, which are out of the queue together. Returns false, and
+/// removes none, if `kept` is one of them.
+fn remove_class(cluster: &mut ClusterState, key: &str, kept: &str) -> bool {
+    let state = cluster.state();
+    let Some(id) = state.workload(key) else {
+        return false;
+    };
+    let view = state.workload_view(id);
+    let Some(queue) = view.queue() else {
+        return false;
+    };
+    let pending = state.node_view(queue).pending().into_iter();
+    let equivalent = pending.filter(|it| {
+        let other = state.workload_view(*it);
+        other.priority() == view.priority() && other.pod_sets() == view.pod_sets()
+    });
+    let keys: Vec<String> = equivalent
+        .map(|it| state.workload_name(it).to_owned())
+        .collect();
+    if keys.iter().any(|it| it == kept) {
+        return false;
+    }
+    for key in &keys {
+        cluster.remove_workload(key);
+    }
+    !keys.is_empty()
 }
 
 /// Whether a workload is absent, fits, or fits after preemption.

@@ -28,8 +28,8 @@ pub(crate) struct KueueDecision {
     pub(crate) decided_s: i64,
     /// The position of its first change.
     pub(crate) first_seq: u64,
-    /// The positions of all its changes.
-    pub(crate) seqs: BTreeSet<u64>,
+    /// The workload and second of each of its changes, by position.
+    pub(crate) seqs: BTreeMap<u64, (Arc<str>, i64)>,
     /// When its last change was delivered, in milliseconds since 1970.
     pub(crate) at_ms: i64,
     /// Kueue's reason: the message of a condition.
@@ -58,14 +58,42 @@ impl KueueDecision {
         }
     }
 
-    /// Adds a victim.
-    pub(crate) fn add_victim(&mut self, key: &Arc<str>, victim: &Workload, seq: u64, at_ms: i64) {
+    /// Adds a victim that was preempted in a second, by a change.
+    pub(crate) fn add_victim(
+        &mut self,
+        key: &Arc<str>,
+        victim: &Workload,
+        second: i64,
+        seq: u64,
+    ) {
         let reason = preempted(victim).map(|it| it.reason.clone());
         if let What::Preemption(victims) = &mut self.what {
             victims.insert(Arc::clone(key), reason.unwrap_or_default());
-            self.seqs.insert(seq);
-            self.at_ms = at_ms;
+            self.seqs.insert(seq, (Arc::clone(key), second));
         }
+    }
+
+    /// The preemption without some victims: the core preempts these on another state. `None` if it is no preemption, or if
+    /// none or all of its victims are left.
+    pub(crate) fn without(&self, confirmed: &BTreeSet<Arc<str>>) -> Option<Self> {
+        let What::Preemption(victims) = &self.what else {
+            return None;
+        };
+        let mut rest = victims.clone();
+        rest.retain(|key, _| !confirmed.contains(key));
+        if rest.is_empty() || rest.len() == victims.len() {
+            return None;
+        }
+        let mut seqs = self.seqs.clone();
+        seqs.retain(|_, (key, _)| rest.contains_key(key));
+        let (first_seq, (_, decided_s)) = seqs.first_key_value()?;
+        Some(Self {
+            what: What::Preemption(rest),
+            first_seq: *first_seq,
+            decided_s: *decided_s,
+            seqs,
+            ..self.clone()
+        })
     }
 }
 

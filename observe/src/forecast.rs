@@ -31,6 +31,8 @@ pub(crate) struct Forecast {
     pub(crate) decision: CoreDecision,
     /// The workloads that are admitted or preempt before, in order.
     pub(crate) before: Vec<Arc<str>>,
+    /// How many of them are so in the first cycle.
+    pub(crate) in_first_cycle: usize,
 }
 
 /// Runs cycles until the core decides on the workload of `wanted`, or no cycle changes anything. `is_traced` adds the reason
@@ -43,6 +45,7 @@ pub(crate) fn forecast(
     let now_ms = wanted.decided_s.saturating_mul(1000);
     let mut decision = CoreDecision::NotConsidered;
     let mut before = Vec::new();
+    let mut in_first_cycle = None;
     let mut searches = FlavorSearches::default();
     for _ in 0..CYCLES_MAX {
         let cycle = cluster.next_cycle(now_ms, is_traced);
@@ -55,7 +58,11 @@ pub(crate) fn forecast(
                 let is_final = !matches!(decision, CoreDecision::Other(_))
                     || matches!(entry.decision, Decision::Admit);
                 if is_final || preempts(cluster.state(), &entry.decision) {
-                    return Forecast { decision, before };
+                    return Forecast {
+                        decision,
+                        in_first_cycle: in_first_cycle.unwrap_or(before.len()),
+                        before,
+                    };
                 }
             }
             let acts = preempts(cluster.state(), &entry.decision)
@@ -67,12 +74,17 @@ pub(crate) fn forecast(
             }
             has_progress |= searches.record(cluster.state(), entry);
         }
+        in_first_cycle.get_or_insert(before.len());
         has_progress |= searches.requeue(cluster);
         if !has_progress {
             break;
         }
     }
-    Forecast { decision, before }
+    Forecast {
+        decision,
+        in_first_cycle: in_first_cycle.unwrap_or_default(),
+        before,
+    }
 }
 
 /// The workloads that the core admits or for which it preempts on a state, with the decision as text.

@@ -20,6 +20,8 @@ pub(crate) struct Entry {
     pub(crate) queue: Arc<str>,
     /// The second of the decision of Kueue that the change is, if it is one.
     pub(crate) decided_s: Option<i64>,
+    /// The workload that was preempted for, if it is a preemption; else the workload.
+    pub(crate) decided_on: Arc<str>,
 }
 
 impl Entry {

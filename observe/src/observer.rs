@@ -1,6 +1,6 @@
 //! The observer: takes the changes of objects, and compares decisions.
 
-use crate::candidate_states::{Known, Timeline, apply, present_state};
+use crate::candidate_states::{Known, apply, present_state};
 use crate::change::{Change, ObjectKind};
 use crate::check::check;
 use crate::decision::{KueueDecision, What, admission_of};
@@ -20,7 +20,7 @@ use lockkeeper_cluster_state::{
 };
 use lockkeeper_explain::{KueueObject, ReadKueueObject};
 use lockkeeper_preemption::{Compatibility, Damping};
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
 /// Compares the decisions of a live Kueue with those of the core.
@@ -93,6 +93,11 @@ impl Observer {
             self.started_ms = Some(now_ms);
             self.report.since = Some(rfc3339(now_ms.div_euclid(1000)));
             self.rebuild_pending();
+            let waiting = self.workloads.values();
+            let waiting = waiting.filter_map(|it| self.preemptor_of(it)).collect::<Vec<_>>();
+            for key in waiting {
+                self.preemptors.record(&key);
+            }
         }
     }
 
@@ -234,8 +239,12 @@ impl Observer {
         if let Some(second) = admitted {
             self.note_admission(now_ms, seq, &key, &queue, &after, second);
         }
-        if let Some(second) = preempted {
-            self.note_preemption(now_ms, seq, &key, &after, second);
+        let mut decided_on = Arc::clone(&key);
+        if let Some(second) = preempted
+            && let Some(preemptor) = self.preemptor_of(&after)
+        {
+            decided_on = Arc::clone(&preemptor);
+            self.note_preemption(now_ms, seq, &key, &after, preemptor, second);
         }
         self.overdue.forget(&key);
         self.push(Entry {
@@ -246,6 +255,7 @@ impl Observer {
             after: Some(after),
             queue,
             decided_s: admitted.or(preempted),
+            decided_on,
         });
     }
 
@@ -262,6 +272,7 @@ impl Observer {
             at_ms: now_ms,
             seq: self.next_seq,
             queue: self.queue_of(&before),
+            decided_on: Arc::clone(&key),
             key,
             before: Some(before),
             after: None,
@@ -277,7 +288,7 @@ impl Observer {
             && let Some(oldest) = self.history.pop_front()
         {
             self.dropped_until_ms = oldest.at_ms;
-            self.to_base(&oldest.key, oldest.after.as_ref());
+            self.end_entry(&oldest);
         }
     }
 
@@ -300,7 +311,7 @@ impl Observer {
             what: What::Admission(admission),
             decided_s,
             first_seq: seq,
-            seqs: BTreeSet::from([seq]),
+            seqs: BTreeMap::from([(seq, (Arc::clone(key), decided_s))]),
             at_ms: now_ms,
             message: message.unwrap_or_default(),
         });
@@ -312,23 +323,20 @@ impl Observer {
         seq: u64,
         victim_key: &Arc<str>,
         victim: &Workload,
+        preemptor: Arc<str>,
         decided_s: i64,
     ) {
         let Some(condition) = preempted(victim) else {
             return;
         };
-        let by = PreemptionMessage::parse(&condition.message).uid;
-        let Some(preemptor) = by.and_then(|it| self.keys.get(it)).map(Arc::clone) else {
-            return;
-        };
-        self.preemptors.record(decided_s, &preemptor);
         let is_same = |it: &&mut KueueDecision| {
             it.kind() == DecisionKind::Preemption
                 && it.key == preemptor
                 && it.decided_s.abs_diff(decided_s) <= 1
         };
         if let Some(known) = self.unchecked.iter_mut().find(is_same) {
-            known.add_victim(victim_key, victim, seq, now_ms);
+            known.add_victim(victim_key, victim, decided_s, seq);
+            known.at_ms = now_ms;
             return;
         }
         let queue = self
@@ -341,12 +349,18 @@ impl Observer {
             what: What::Preemption(BTreeMap::new()),
             decided_s,
             first_seq: seq,
-            seqs: BTreeSet::new(),
+            seqs: BTreeMap::new(),
             at_ms: now_ms,
             message: condition.message.clone(),
         };
-        decision.add_victim(victim_key, victim, seq, now_ms);
+        decision.add_victim(victim_key, victim, decided_s, seq);
         self.unchecked.push(decision);
+    }
+
+    /// The workload for which another was preempted.
+    fn preemptor_of(&self, victim: &Workload) -> Option<Arc<str>> {
+        let uid = PreemptionMessage::parse(&preempted(victim)?.message).uid?;
+        self.keys.get(uid).map(Arc::clone)
     }
 
     /// The ClusterQueue of a workload; empty if it is in none.
@@ -410,7 +424,7 @@ impl Observer {
 
     fn compare(&mut self, decision: &KueueDecision) -> Option<Difference> {
         let queues = self.trees.tree_of(&mut self.base, &decision.queue);
-        let result = check(Timeline::new(self.known(), decision, &queues), decision);
+        let result = check(self.known(), decision, &queues);
         let Err(core) = result else {
             self.count(decision.kind(), ResultKind::Agreed);
             return None;
@@ -514,7 +528,17 @@ impl Observer {
             && oldest.at_ms < begin_ms
             && let Some(oldest) = self.history.pop_front()
         {
-            self.to_base(&oldest.key, oldest.after.as_ref());
+            self.end_entry(&oldest);
+        }
+    }
+
+    /// Makes a change part of the state before the history.
+    fn end_entry(&mut self, entry: &Entry) {
+        self.to_base(&entry.key, entry.after.as_ref());
+        if entry.decided_on != entry.key {
+            self.preemptors.record(&entry.decided_on);
+        } else if entry.decided_s.is_some() || entry.after.is_none() {
+            self.preemptors.remove(&entry.key);
         }
     }
 }

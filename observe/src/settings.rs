@@ -39,7 +39,7 @@ impl Default for ObserveSettings {
             not_considered: Vec::new(),
             settle_ms: 3_000,
             lag_ms: 2_000,
-            requeue_ms: 4_000,
+            requeue_ms: 5_000,
             history_ms: 30_000,
             bound_ms: 60_000,
             entries_max: 100_000,

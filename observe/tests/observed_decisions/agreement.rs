@@ -22,3 +22,16 @@ fn preemptions_are_compared() {
     let preemptions: u64 = reports.map(|it| it.preemptions.agreed).sum();
     assert!(preemptions >= 20, "{preemptions}");
 }
+
+#[test]
+fn debug_rates() {
+    let (mut agreed, mut different, mut worlds) = (0, 0, 0);
+    for seed in 0..60 {
+        let report = simulate(seed, 120, Mutation::None).report;
+        agreed += report.admissions.agreed + report.preemptions.agreed;
+        different += report.differences.len();
+        worlds += usize::from(!report.differences.is_empty());
+        for it in &report.differences { eprintln!("{seed} {it:?}"); }
+    }
+    eprintln!("agreed {agreed} different {different} worlds {worlds}");
+}

@@ -60,6 +60,11 @@ struct Simulation {
     writes: BTreeMap<(i64, u64), Write>,
     next_write: u64,
     run_ms: BTreeMap<String, i64>,
+    /// When the last decision on each workload is written.
+    decision_ms: BTreeMap<String, i64>,
+    /// When the last decision of earlier cycles is written: the client of Kueue writes in order, and only decisions of one
+    /// cycle may overtake each other.
+    earlier_cycles_ms: i64,
 }
 
 /// Runs a world with `count` workloads until nothing happens any more.
@@ -121,6 +126,8 @@ impl Simulation {
             writes: BTreeMap::new(),
             next_write: 0,
             run_ms: BTreeMap::new(),
+            decision_ms: BTreeMap::new(),
+            earlier_cycles_ms: 0,
         }
     }
 
@@ -139,6 +146,15 @@ impl Simulation {
     fn write_at(&mut self, at_ms: i64, write: Write) {
         self.next_write += 1;
         self.writes.insert((at_ms, self.next_write), write);
+    }
+
+    /// Writes a decision on a workload after all earlier ones on it.
+    fn write_decision(&mut self, name: &str, delay_ms: i64, write: Write) {
+        let last_ms = self.decision_ms.get(name).copied().unwrap_or_default();
+        let at_ms = last_ms.max(self.now_ms + delay_ms);
+        let at_ms = at_ms.max(self.earlier_cycles_ms);
+        self.decision_ms.insert(name.to_owned(), at_ms);
+        self.write_at(at_ms, write);
     }
 
     fn step(&mut self) {
@@ -179,7 +195,7 @@ impl Simulation {
     }
 
     fn execute(&mut self, at_ms: i64, write: Write) {
-        let mut stored = |name: &str| Workload::clone(&self.api.stored[name]);
+        let stored = |name: &str| Workload::clone(&self.api.stored[name]);
         let written = match write {
             Write::Create(workload) => workload,
             Write::Admit(name, admission, decided_ms) => {
@@ -229,6 +245,8 @@ impl Simulation {
     }
 
     fn run_cycle(&mut self) {
+        let last_ms = self.decision_ms.values().max();
+        self.earlier_cycles_ms = last_ms.copied().unwrap_or_default();
         let cycle = self.kueue.next_cycle(self.now_ms, false);
         for entry in &cycle.entries {
             let name = name_of(&self.kueue, entry.workload);
@@ -244,7 +262,8 @@ impl Simulation {
                         continue;
                     }
                     let own = self.mutated_admission(own);
-                    self.write_at(self.now_ms + delay_ms, Write::Admit(name, own, self.now_ms));
+                    let admit = Write::Admit(name.clone(), own, self.now_ms);
+                    self.write_decision(&name, delay_ms, admit);
                 }
                 Decision::Preempt(victims) => {
                     for victim in victims {
@@ -255,8 +274,9 @@ impl Simulation {
                         self.kueue.state_mut().mark_evicted(victim.workload);
                         let own = name_of(&self.kueue, victim.workload);
                         let (own, reason) = self.mutated_victim(own, victim.reason);
-                        let evict = Write::Evict(own, format!("uid-{name}"), reason, self.now_ms);
-                        self.write_at(self.now_ms + delay_ms, evict);
+                        let preemptor = format!("uid-{name}");
+                        let evict = Write::Evict(own.clone(), preemptor, reason, self.now_ms);
+                        self.write_decision(&own, delay_ms, evict);
                     }
                 }
                 _ => {}

@@ -1,6 +1,6 @@
 //! The states on which Kueue may have decided.
 
-use crate::decision::KueueDecision;
+use crate::decision::{KueueDecision, What};
 use crate::history::Entry;
 use crate::pending_index::PendingIndex;
 use crate::preemptors::{Preemptors, mark_waiting};
@@ -58,6 +58,8 @@ pub(crate) struct Timeline<'a> {
 pub(crate) struct TimedState {
     pub(crate) from_ms: i64,
     pub(crate) cluster: ClusterState,
+    /// How many changes of the timeline it has.
+    changes: usize,
 }
 
 impl<'a> Timeline<'a> {
@@ -117,7 +119,7 @@ impl<'a> Timeline<'a> {
     pub(crate) fn latest(&self) -> ClusterState {
         let (mut cluster, mut applied) = (self.before_history(), BTreeMap::new());
         for change in &self.changes {
-            apply_change(&mut cluster, change, &mut applied);
+            self.apply_change(&mut cluster, change, &mut applied);
         }
         cluster
     }
@@ -130,22 +132,22 @@ impl<'a> Timeline<'a> {
         let (mut cluster, mut applied) = (self.before_history(), BTreeMap::new());
         let mut states = VecDeque::new();
         let mut has_begun = false;
-        for change in &self.changes {
+        for (position, change) in self.changes.iter().enumerate() {
             let at_ms = change.at_ms;
             if at_ms > begin_ms && !has_begun {
                 has_begun = true;
-                states.push_back(timed(begin_ms, &cluster));
+                states.push_back(timed(begin_ms, &cluster, position));
             }
-            apply_change(&mut cluster, change, &mut applied);
+            self.apply_change(&mut cluster, change, &mut applied);
             if has_begun {
                 if states.len() >= STATES_MAX {
                     states.pop_front();
                 }
-                states.push_back(timed(at_ms, &cluster));
+                states.push_back(timed(at_ms, &cluster, position.saturating_add(1)));
             }
         }
         if states.is_empty() {
-            states.push_back(timed(begin_ms, &cluster));
+            states.push_back(timed(begin_ms, &cluster, self.changes.len()));
         }
         states
     }
@@ -161,23 +163,78 @@ impl<'a> Timeline<'a> {
         self.known.settings.requeue_ms
     }
 
-    /// Applies the first `count` of the other decisions of the same second.
-    pub(crate) fn apply_same_second(&self, cluster: &mut ClusterState, count: usize) {
+    /// A state with the first `count` of the other decisions of the same second.
+    pub(crate) fn with_same_second(&self, state: &TimedState, count: usize) -> ClusterState {
+        let mut cluster = state.cluster.clone();
         for entry in self.same_second.iter().take(count) {
-            apply_if_pending(cluster, entry);
+            self.apply_same_second(&mut cluster, entry, state.changes);
         }
+        cluster
     }
 
-    /// Applies the decisions on a workload of the same second; false if there are none.
-    pub(crate) fn apply_decision_on(&self, cluster: &mut ClusterState, key: &str) -> bool {
+    /// Applies the decisions on a workload of the same second to a state with the first `changes`; false if there are none.
+    fn apply_decision_on(&self, cluster: &mut ClusterState, key: &str, changes: usize) -> bool {
         let mut is_found = false;
         for entry in &self.same_second {
             if *entry.decided_on == *key {
-                apply_if_pending(cluster, entry);
+                self.apply_same_second(cluster, entry, changes);
                 is_found = true;
             }
         }
         is_found
+    }
+
+    /// Applies a decision of the same second to a state with the first `changes`, unless they have a later version.
+    fn apply_same_second(&self, cluster: &mut ClusterState, entry: &Entry, changes: usize) {
+        let mut changes = self.changes.iter().take(changes);
+        if !changes.any(|it| it.entry.key == entry.key && it.entry.seq > entry.seq) {
+            self.apply_assumed(cluster, entry);
+        }
+        mark_if_preemption(cluster, entry);
+    }
+
+    fn apply_change(
+        &self,
+        cluster: &mut ClusterState,
+        change: &TimedChange<'a>,
+        applied: &mut BTreeMap<&'a str, u64>,
+    ) {
+        let entry = change.entry;
+        // A decision may be effective before an older change of the workload was delivered.
+        let last = applied.entry(&entry.key).or_default();
+        if *last > entry.seq {
+            return;
+        }
+        *last = entry.seq;
+        if change.is_assumed {
+            self.apply_assumed(cluster, entry);
+        } else {
+            apply(cluster, &entry.key, entry.after.as_ref());
+        }
+        mark_if_preemption(cluster, entry);
+    }
+
+    /// Applies a decision that Kueue has not seen in its watch yet. Its reservation has nanoseconds, so it is the newest of
+    /// its second. Objects do not show which of several is the newest: a victim of the decision is, since the newest are
+    /// preempted first.
+    fn apply_assumed(&self, cluster: &mut ClusterState, entry: &Entry) {
+        let Some(after) = &entry.after else {
+            return;
+        };
+        let is_victim = match &self.decision.what {
+            What::Preemption(victims) => victims.contains_key(&entry.key),
+            What::Admission(_) => false,
+        };
+        let lead_s = if is_victim { 2 } else { 1 };
+        let mut assumed = Workload::clone(after);
+        let conditions = assumed.status.iter_mut().flat_map(|it| &mut it.conditions);
+        for condition in conditions.filter(|it| it.type_ == "QuotaReserved") {
+            let later = transition_s(condition).saturating_add(lead_s);
+            if let Ok(later) = Timestamp::from_second(later) {
+                condition.last_transition_time.0 = later;
+            }
+        }
+        apply(cluster, &entry.key, Some(&Arc::new(assumed)));
     }
 
     /// All states on which Kueue may have decided, with the decisions of the same second that the core makes, too, as soon as
@@ -187,8 +244,10 @@ impl<'a> Timeline<'a> {
         let (mut cluster, mut applied) = (self.before_history(), BTreeMap::new());
         let mut followed: BTreeSet<Arc<str>> = BTreeSet::new();
         let mut changes = self.changes.iter().peekable();
+        let mut count = 0_usize;
         while let Some(change) = changes.next() {
-            apply_change(&mut cluster, change, &mut applied);
+            self.apply_change(&mut cluster, change, &mut applied);
+            count = count.saturating_add(1);
             if changes.peek().is_some_and(|it| it.at_ms <= first_ms) {
                 continue;
             }
@@ -198,7 +257,9 @@ impl<'a> Timeline<'a> {
                 };
                 let mut has_changed = false;
                 for key in decided {
-                    if !followed.contains(&key) && self.apply_decision_on(&mut cluster, &key) {
+                    if !followed.contains(&key)
+                        && self.apply_decision_on(&mut cluster, &key, count)
+                    {
                         followed.insert(key);
                         has_changed = true;
                     }
@@ -254,10 +315,11 @@ fn before_history(known: Known<'_>, queues: &BTreeSet<Arc<str>>) -> ClusterState
     cluster
 }
 
-fn timed(from_ms: i64, cluster: &ClusterState) -> TimedState {
+fn timed(from_ms: i64, cluster: &ClusterState, changes: usize) -> TimedState {
     TimedState {
         from_ms,
         cluster: cluster.clone(),
+        changes,
     }
 }
 
@@ -265,51 +327,6 @@ fn mark_if_preemption(cluster: &mut ClusterState, entry: &Entry) {
     if entry.decided_on != entry.key {
         mark_waiting(cluster, &entry.decided_on);
     }
-}
-
-fn apply_change<'a>(
-    cluster: &mut ClusterState,
-    change: &TimedChange<'a>,
-    applied: &mut BTreeMap<&'a str, u64>,
-) {
-    let entry = change.entry;
-    // A decision may be effective before an older change of the workload was delivered.
-    let last = applied.entry(&entry.key).or_default();
-    if *last > entry.seq {
-        return;
-    }
-    *last = entry.seq;
-    if change.is_assumed {
-        apply_assumed(cluster, entry);
-    } else {
-        apply(cluster, &entry.key, entry.after.as_ref());
-    }
-    mark_if_preemption(cluster, entry);
-}
-
-/// Applies a decision of the same second, unless its workload has left the state since.
-fn apply_if_pending(cluster: &mut ClusterState, entry: &Entry) {
-    if cluster.state().workload(&entry.key).is_some() {
-        apply_assumed(cluster, entry);
-    }
-    mark_if_preemption(cluster, entry);
-}
-
-/// Applies a decision that Kueue has not seen in its watch yet. Its reservation has nanoseconds, so it is the newest of its
-/// second.
-fn apply_assumed(cluster: &mut ClusterState, entry: &Entry) {
-    let Some(after) = &entry.after else {
-        return;
-    };
-    let mut assumed = Workload::clone(after);
-    let conditions = assumed.status.iter_mut().flat_map(|it| &mut it.conditions);
-    for condition in conditions.filter(|it| it.type_ == "QuotaReserved") {
-        let next = transition_s(condition).saturating_add(1);
-        if let Ok(next) = Timestamp::from_second(next) {
-            condition.last_transition_time.0 = next;
-        }
-    }
-    apply(cluster, &entry.key, Some(&Arc::new(assumed)));
 }
 
 /// Applies a version of a workload. One that the core rejects is as in Kueue: it has no effect.

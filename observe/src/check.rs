@@ -91,8 +91,7 @@ impl Check<'_> {
         let Some(state) = self.states.get(position) else {
             return false;
         };
-        let mut cluster = state.cluster.clone();
-        self.timeline.apply_same_second(&mut cluster, applied);
+        let cluster = self.timeline.with_same_second(state, applied);
         self.agrees_without_others(cluster, position).is_none()
     }
 

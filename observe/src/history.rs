@@ -1,6 +1,6 @@
 //! The last changes of Workloads.
 
-use crate::workload_facts::{admission, has_quota, preempted, transition_s, true_condition};
+use crate::workload_facts::{admission, preempted, transition_s, true_condition};
 use lockkeeper_api::Workload;
 use std::sync::Arc;
 
@@ -46,5 +46,6 @@ pub(crate) fn admitted_s(before: Option<&Workload>, after: &Workload) -> Option<
 pub(crate) fn preempted_s(before: Option<&Workload>, after: &Workload) -> Option<i64> {
     let second = transition_s(preempted(after)?);
     let is_known = before.and_then(preempted).map(transition_s) == Some(second);
-    (!is_known && before.is_none_or(has_quota)).then_some(second)
+    let had_quota = before.is_none_or(|it| admission(it).is_some());
+    (!is_known && had_quota).then_some(second)
 }

@@ -14,7 +14,7 @@ use lockkeeper_explain::KueueObject;
 use lockkeeper_observe::{ObserveSettings, Observer, Report};
 use lockkeeper_preemption::requeue::RequeueSettings;
 use lockkeeper_preemption::{Compatibility, Damping, Decision, Options, PreemptionReason, has_heads};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 /// How the simulated Kueue differs from Kueue.
@@ -62,6 +62,8 @@ struct Simulation {
     run_ms: BTreeMap<String, i64>,
     /// When the last decision on each workload is written.
     decision_ms: BTreeMap<String, i64>,
+    /// Victims whose eviction Kueue has not seen yet: it preempts none of them again (`preemptexpectations`).
+    evicting: BTreeSet<String>,
     /// When the last decision of earlier cycles is written: the client of Kueue writes in order, and only decisions of one
     /// cycle may overtake each other.
     earlier_cycles_ms: i64,
@@ -127,6 +129,7 @@ impl Simulation {
             next_write: 0,
             run_ms: BTreeMap::new(),
             decision_ms: BTreeMap::new(),
+            evicting: BTreeSet::new(),
             earlier_cycles_ms: 0,
         }
     }
@@ -151,8 +154,11 @@ impl Simulation {
     /// Writes a decision on a workload after all earlier ones on it.
     fn write_decision(&mut self, name: &str, delay_ms: i64, write: Write) {
         let last_ms = self.decision_ms.get(name).copied().unwrap_or_default();
-        let at_ms = last_ms.max(self.now_ms + delay_ms);
-        let at_ms = at_ms.max(self.earlier_cycles_ms);
+        let mut at_ms = last_ms.max(self.now_ms + delay_ms);
+        // A cycle waits for the writes of its preemptions.
+        if !matches!(write, Write::Evict(..)) {
+            at_ms = at_ms.max(self.earlier_cycles_ms);
+        }
         self.decision_ms.insert(name.to_owned(), at_ms);
         self.write_at(at_ms, write);
     }
@@ -176,7 +182,15 @@ impl Simulation {
         while let Some((_, version)) = self.api.due_for_kueue(self.now_ms) {
             let version = self.as_kueue_sees(&version);
             self.kueue.set_now(self.now_ms);
+            let name = version.metadata.name.clone().unwrap();
+            if is_true(&version, "Evicted") {
+                self.evicting.remove(&name);
+            }
             self.kueue.set_workload(version).unwrap();
+            let id = self.kueue.state().workload(&format!("n/{name}"));
+            if let Some(id) = id.filter(|_| self.evicting.contains(&name)) {
+                self.kueue.state_mut().mark_evicted(id);
+            }
         }
         while let Some((at_ms, version)) = self.api.due_for_observer(self.now_ms) {
             self.observer
@@ -209,10 +223,8 @@ impl Simulation {
                 workload
             }
             Write::Evict(name, preemptor, reason, decided_ms) => {
+                // Kueue does not check whether the victim has finished in the meantime.
                 let mut workload = stored(&name);
-                if is_true(&workload, "Finished") {
-                    return;
-                }
                 let cause = PreemptionCause::Quota(reason);
                 for condition in preemption_conditions(cause, &preemptor, "", &time(decided_ms), None) {
                     replace_condition(&mut workload, condition);
@@ -273,10 +285,11 @@ impl Simulation {
                         }
                         self.kueue.state_mut().mark_evicted(victim.workload);
                         let own = name_of(&self.kueue, victim.workload);
+                        self.evicting.insert(own.clone());
                         let (own, reason) = self.mutated_victim(own, victim.reason);
                         let preemptor = format!("uid-{name}");
                         let evict = Write::Evict(own.clone(), preemptor, reason, self.now_ms);
-                        self.write_decision(&own, delay_ms, evict);
+                        self.write_decision(&own, 0, evict);
                     }
                 }
                 _ => {}

@@ -35,6 +35,36 @@ pub(crate) fn check(
     decision: &KueueDecision,
     queues: &BTreeSet<Arc<str>>,
 ) -> Result<(), String> {
+    let Err(core) = check_at(known, decision, queues) else {
+        return Ok(());
+    };
+    // A cycle waits for the writes of each preemption before it goes on: the later decisions of the cycle are as much newer
+    // than their state.
+    for earlier_s in 1..=known.settings.slow_cycle_s {
+        let begun_s = decision.decided_s.saturating_sub(earlier_s);
+        let has_preempted = known.history.iter().any(|it| {
+            let is_between = it
+                .decided_s
+                .is_some_and(|it| begun_s <= it && it <= decision.decided_s);
+            is_between && it.decided_on != it.key && !decision.seqs.contains_key(&it.seq)
+        });
+        let begun = KueueDecision {
+            decided_s: begun_s,
+            ..decision.clone()
+        };
+        if has_preempted && check_at(known, &begun, queues).is_ok() {
+            return Ok(());
+        }
+    }
+    Err(core)
+}
+
+/// [`check`] for the second of the decision alone.
+fn check_at(
+    known: Known<'_>,
+    decision: &KueueDecision,
+    queues: &BTreeSet<Arc<str>>,
+) -> Result<(), String> {
     let timeline = Timeline::new(known, decision, queues);
     // Nearly all decisions agree here.
     let mut latest = timeline.latest();
@@ -54,7 +84,7 @@ pub(crate) fn check(
     }
     // Kueue may have preempted for the workload in several cycles.
     if let Some(rest) = decision.without(&check.confirmed_victims) {
-        return self::check(known, &rest, queues);
+        return check_at(known, &rest, queues);
     }
     let mut latest = check.timeline.latest();
     let forecast = forecast(&mut latest, decision, true);

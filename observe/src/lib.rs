@@ -9,6 +9,8 @@
 //!
 //! - The condition that a decision writes has the second of the decision. The state is at most [`ObserveSettings::lag_ms`]
 //!   older, and has no change that was written after the decision.
+//! - A cycle waits for the writes of its preemptions. After a preemption, the state may be as much older as the cycle took, at most
+//!   [`ObserveSettings::slow_cycle_s`].
 //! - Kueue's own decisions of earlier seconds are part of the state, whether they are written yet or not.
 //! - Kueue returns workloads that did not fit to their queue up to a second after quota was released. A workload that did not
 //!   fit within [`ObserveSettings::requeue_ms`] may be out of its queue, so that those behind it come first.

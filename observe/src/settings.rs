@@ -18,6 +18,8 @@ pub struct ObserveSettings {
     pub settle_ms: i64,
     /// How much older than a decision the state may be on which Kueue has decided.
     pub lag_ms: i64,
+    /// How many seconds a cycle with preemptions may take.
+    pub slow_cycle_s: i64,
     /// How long a workload that does not fit may stay out of its queue after it would fit.
     pub requeue_ms: i64,
     /// How long changes are kept. Kueue may write a decision as much later.
@@ -39,6 +41,7 @@ impl Default for ObserveSettings {
             not_considered: Vec::new(),
             settle_ms: 3_000,
             lag_ms: 2_000,
+            slow_cycle_s: 10,
             requeue_ms: 5_000,
             history_ms: 30_000,
             bound_ms: 60_000,

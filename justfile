@@ -95,6 +95,7 @@ nightly: (fuzz "3600") (drills "50000") (control-drills "600") image playground 
     LOCKKEEPER_SEEDS=200000 cargo test --locked --package lockkeeper-controller --test simulation
     LOCKKEEPER_STEPS=1000000 LOCKKEEPER_SMALL_CLUSTERS=1 LOCKKEEPER_LOOP_CLUSTERS=200000 cargo test --locked --profile bench --package lockkeeper-preemption --test proofs
     just mutants
+    just observe-kueue
 
 # Regenerate the derived files of the chart and the kustomize base
 chart:
@@ -121,6 +122,10 @@ bench-control *parts:
 # Run the same test with Kueue itself
 bench-kueue *folder:
     tests/bench/kueue/run {{folder}}
+
+# Run the same test with lockkeeper beside Kueue, and compare all decisions
+observe-kueue *folder:
+    tests/bench/kueue/observe {{folder}}
 
 # Serve the examples without a cluster
 serve:

@@ -150,6 +150,7 @@ const ALLOWED_DEPENDENCIES: &[(&str, &[&str])] = &[
             "lockkeeper-decision-log",
             "lockkeeper-doctor",
             "lockkeeper-explain",
+            "lockkeeper-observe",
             "lockkeeper-kube-support",
             "lockkeeper-policies",
             "lockkeeper-preemption",
@@ -176,6 +177,7 @@ const PURE_CRATES: &[&str] = &[
     "lockkeeper-cluster-state",
     "lockkeeper-scenario",
     "lockkeeper-explain",
+    "lockkeeper-observe",
     "lockkeeper-decision-log",
     "lockkeeper-doctor",
 ];

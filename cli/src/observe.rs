@@ -46,7 +46,12 @@ pub(crate) struct ObserveArguments {
     observe_bound: u32,
 
     /// Namespace of the `ConfigMap` kueue-manager-config, which is read without `--config`
-    #[arg(long, value_name = "NAMESPACE", default_value = "kueue-system", requires = "observe")]
+    #[arg(
+        long,
+        value_name = "NAMESPACE",
+        default_value = "kueue-system",
+        requires = "observe"
+    )]
     observe_namespace: String,
 }
 
@@ -159,15 +164,15 @@ fn observe_settings(arguments: &ObserveArguments, used: SchedulerConfig) -> Obse
 }
 
 /// Prints the startup message. Programs parse the first line.
-fn print_startup_message(
-    port: Option<&TcpListener>,
-    used: &SchedulerConfig,
-) -> Result<(), Error> {
+fn print_startup_message(port: Option<&TcpListener>, used: &SchedulerConfig) -> Result<(), Error> {
     let mut out = StandardOutput::new();
     match port {
         Some(port) => {
             let address = port.local_addr()?;
-            writeln!(out, "observing Kueue; probes and metrics on http://{address}")?;
+            writeln!(
+                out,
+                "observing Kueue; probes and metrics on http://{address}"
+            )?;
             writeln!(out, "  results  http://{address}/observed")?;
         }
         None => writeln!(out, "observing Kueue; probes and metrics off")?,

@@ -84,10 +84,7 @@ impl Templates {
     }
 
     /// Reduces and decodes a template.
-    fn decode(
-        &mut self,
-        mut template: Value,
-    ) -> Result<Arc<PodTemplateSpec>, serde_json::Error> {
+    fn decode(&mut self, mut template: Value) -> Result<Arc<PodTemplateSpec>, serde_json::Error> {
         reduce(&mut template);
         let text = template.to_string();
         if let Some(known) = self.by_text.get(&text) {

@@ -257,8 +257,7 @@ impl<'a> Timeline<'a> {
                 };
                 let mut has_changed = false;
                 for key in decided {
-                    if !followed.contains(&key)
-                        && self.apply_decision_on(&mut cluster, &key, count)
+                    if !followed.contains(&key) && self.apply_decision_on(&mut cluster, &key, count)
                     {
                         followed.insert(key);
                         has_changed = true;

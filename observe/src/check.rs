@@ -3,8 +3,8 @@
 use crate::candidate_states::{Known, TimedState, Timeline};
 use crate::decision::{KueueDecision, What};
 use crate::forecast::{CoreDecision, Forecast, forecast};
-use lockkeeper_preemption::{Mode, Trace, WhatIf};
 use lockkeeper_cluster_state::ClusterState;
+use lockkeeper_preemption::{Mode, Trace, WhatIf};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
@@ -168,7 +168,9 @@ impl Check<'_> {
                 }
             }
             result.before.truncate(result.in_first_cycle);
-            first.get_or_insert_with(Vec::new).append(&mut result.before);
+            first
+                .get_or_insert_with(Vec::new)
+                .append(&mut result.before);
             if !has_changed {
                 break;
             }
@@ -178,9 +180,9 @@ impl Check<'_> {
 
     fn are_all_victims_confirmed(&self) -> bool {
         match &self.decision.what {
-            What::Preemption(victims) => victims
-                .keys()
-                .all(|it| self.confirmed_victims.contains(it)),
+            What::Preemption(victims) => {
+                victims.keys().all(|it| self.confirmed_victims.contains(it))
+            }
             What::Admission(_) => false,
         }
     }

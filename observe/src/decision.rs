@@ -59,13 +59,7 @@ impl KueueDecision {
     }
 
     /// Adds a victim that was preempted in a second, by a change.
-    pub(crate) fn add_victim(
-        &mut self,
-        key: &Arc<str>,
-        victim: &Workload,
-        second: i64,
-        seq: u64,
-    ) {
+    pub(crate) fn add_victim(&mut self, key: &Arc<str>, victim: &Workload, second: i64, seq: u64) {
         let reason = preempted(victim).map(|it| it.reason.clone());
         if let What::Preemption(victims) = &mut self.what {
             victims.insert(Arc::clone(key), reason.unwrap_or_default());

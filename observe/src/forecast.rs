@@ -1,8 +1,6 @@
 //! What the core decides on a state, cycle after cycle.
 
-use crate::decision::{
-    KueueDecision, What, admission_text, is_same_admission, victims_text,
-};
+use crate::decision::{KueueDecision, What, admission_text, is_same_admission, victims_text};
 use lockkeeper_cluster_state::pending_reason::decision_message;
 use lockkeeper_cluster_state::{ClusterState, FlavorSearches, admission};
 use lockkeeper_preemption::{Decision, Entry, State, Victim};

@@ -15,9 +15,7 @@ use crate::report::{DecisionKind, Difference, Report, ResultKind, rfc3339};
 use crate::settings::ObserveSettings;
 use crate::workload_facts::{has_quota, is_pending, preempted, true_condition, uid};
 use lockkeeper_api::Workload;
-use lockkeeper_cluster_state::{
-    ClusterState, Completeness, PreemptionMessage, workload_key,
-};
+use lockkeeper_cluster_state::{ClusterState, Completeness, PreemptionMessage, workload_key};
 use lockkeeper_explain::{KueueObject, ReadKueueObject};
 use lockkeeper_preemption::{Compatibility, Damping};
 use std::collections::{BTreeMap, VecDeque};
@@ -58,8 +56,7 @@ impl Observer {
         let mut options = settings.options.clone();
         options.compatibility = Compatibility::Kueue;
         options.damping = Damping::Off;
-        let mut base =
-            ClusterState::new(options, settings.requeue.clone(), Completeness::Complete);
+        let mut base = ClusterState::new(options, settings.requeue.clone(), Completeness::Complete);
         base.exclude_resources(settings.excluded_resource_prefixes.clone());
         // As Kueue, whose reservations in memory have nanoseconds: a new one is the newest of its second.
         base.state_mut().treat_new_as_newest();
@@ -94,7 +91,9 @@ impl Observer {
             self.report.since = Some(rfc3339(now_ms.div_euclid(1000)));
             self.rebuild_pending();
             let waiting = self.workloads.values();
-            let waiting = waiting.filter_map(|it| self.preemptor_of(it)).collect::<Vec<_>>();
+            let waiting = waiting
+                .filter_map(|it| self.preemptor_of(it))
+                .collect::<Vec<_>>();
             for key in waiting {
                 self.preemptors.record(&key);
             }
@@ -485,7 +484,10 @@ impl Observer {
             add(ObjectKind::ResourceFlavor, &flavor.name);
         }
         let decided_ms = decided_s.saturating_mul(1000);
-        let lag_ms = self.settings.lag_ms.saturating_add(self.settings.requeue_ms);
+        let lag_ms = self
+            .settings
+            .lag_ms
+            .saturating_add(self.settings.requeue_ms);
         if decided_ms.abs_diff(self.queues_changed_ms) <= lag_ms.unsigned_abs() {
             found.push("queues, cohorts or flavors changed at the same time".to_owned());
         }

@@ -168,7 +168,11 @@ impl EventLoop {
     }
 
     fn note_unreadable(&mut self, name: &str, reason: &str) {
-        tracing::warn!(object = name, reason, "cannot read an object; it is ignored");
+        tracing::warn!(
+            object = name,
+            reason,
+            "cannot read an object; it is ignored"
+        );
         self.observer.count_unreadable();
     }
 }

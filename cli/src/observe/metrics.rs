@@ -2,13 +2,13 @@
 
 use lockkeeper_kube_support::api_client::WatchAges;
 use lockkeeper_observe::{DecisionKind, Report, ResultKind};
+use prometheus_client::collector::Collector;
 use prometheus_client::encoding::text::encode;
+use prometheus_client::encoding::{DescriptorEncoder, EncodeMetric};
 use prometheus_client::encoding::{EncodeLabelSet, EncodeLabelValue, LabelValueEncoder};
+use prometheus_client::metrics::MetricType;
 use prometheus_client::metrics::counter::ConstCounter;
 use prometheus_client::metrics::gauge::ConstGauge;
-use prometheus_client::collector::Collector;
-use prometheus_client::encoding::{DescriptorEncoder, EncodeMetric};
-use prometheus_client::metrics::MetricType;
 use prometheus_client::registry::{Registry, Unit};
 use std::fmt::{self, Write};
 
@@ -135,11 +135,17 @@ mod tests {
                 .find_map(|it| it.strip_prefix(name)?.strip_prefix(' '))
                 .unwrap();
             let suffix = if kind == "counter" { "_total" } else { "" };
-            known.insert([format!("{name}{suffix}"), kind.to_owned(), meaning.to_owned()]);
+            known.insert([
+                format!("{name}{suffix}"),
+                kind.to_owned(),
+                meaning.to_owned(),
+            ]);
         }
         let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/metrics.md");
         let page = fs::read_to_string(path).unwrap();
-        let rows = page.lines().filter(|it| it.starts_with("| `lockkeeper_observed_"));
+        let rows = page
+            .lines()
+            .filter(|it| it.starts_with("| `lockkeeper_observed_"));
         let documented: BTreeSet<[String; 3]> = rows
             .map(|row| {
                 let cells: Vec<&str> = row.split('|').map(str::trim).collect();

@@ -27,7 +27,11 @@ const VERSIONS: [&str; 2] = ["v1beta2", "v1beta1"];
 
 /// A kind, its name and plural. Workloads come last, so that their queues are known first.
 const KINDS: [(ObjectKind, &str, &str); 6] = [
-    (ObjectKind::ResourceFlavor, "ResourceFlavor", "resourceflavors"),
+    (
+        ObjectKind::ResourceFlavor,
+        "ResourceFlavor",
+        "resourceflavors",
+    ),
     (ObjectKind::Cohort, "Cohort", "cohorts"),
     (ObjectKind::ClusterQueue, "ClusterQueue", "clusterqueues"),
     (ObjectKind::LocalQueue, "LocalQueue", "localqueues"),
@@ -89,7 +93,11 @@ pub(super) async fn watched_kinds(client: &Client) -> Result<Vec<WatchedKind>, E
         let served = match served {
             Ok(served) => served.resources,
             Err(kube::Error::Api(status)) if status.code == 404 => continue,
-            Err(error) => return Err(anyhow!("the API server does not respond to discovery: {error}")),
+            Err(error) => {
+                return Err(anyhow!(
+                    "the API server does not respond to discovery: {error}"
+                ));
+            }
         };
         let has = |plural: &str| served.iter().any(|it| it.name == plural);
         if !has("workloads") {
@@ -256,7 +264,8 @@ mod tests {
     fn too_deep_object_is_unreadable() {
         let mut names = ListedNames::new(ObjectKind::Workload);
         let nested = format!("{}{}", "[".repeat(200), "]".repeat(200));
-        let text = format!(r#"{{"metadata": {{"name": "deep", "namespace": "n"}}, "spec": {nested}}}"#);
+        let text =
+            format!(r#"{{"metadata": {{"name": "deep", "namespace": "n"}}, "spec": {nested}}}"#);
         let deep: Item = serde_json::from_str(&text).unwrap();
         let changes = names.changes(Event::Apply(deep));
         assert_eq!(described(&changes), ["unreadable n/deep"]);

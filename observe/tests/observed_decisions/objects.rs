@@ -64,7 +64,9 @@ pub fn queues(rng: &mut Rng) -> Vec<KueueObject> {
         if rng.below(2) == 0 {
             flavors.push(quota("b", rng));
         }
-        let pick = |rng: &mut Rng, of: &[&str]| of[usize::try_from(rng.below(of.len() as u64)).unwrap()].to_owned();
+        let pick = |rng: &mut Rng, of: &[&str]| {
+            of[usize::try_from(rng.below(of.len() as u64)).unwrap()].to_owned()
+        };
         let queue: ClusterQueue = decoded(json!({
             "metadata": {"name": format!("q{at}")},
             "spec": {

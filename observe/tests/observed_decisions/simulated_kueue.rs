@@ -13,7 +13,9 @@ use lockkeeper_cluster_state::{
 use lockkeeper_explain::KueueObject;
 use lockkeeper_observe::{ObserveSettings, Observer, Report};
 use lockkeeper_preemption::requeue::RequeueSettings;
-use lockkeeper_preemption::{Compatibility, Damping, Decision, Options, PreemptionReason, has_heads};
+use lockkeeper_preemption::{
+    Compatibility, Damping, Decision, Options, PreemptionReason, has_heads,
+};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -101,7 +103,8 @@ impl Simulation {
             damping: Damping::Off,
             ..Options::default()
         };
-        let mut kueue = ClusterState::new(options, RequeueSettings::default(), Completeness::Complete);
+        let mut kueue =
+            ClusterState::new(options, RequeueSettings::default(), Completeness::Complete);
         kueue.state_mut().treat_new_as_newest();
         let mut observer = Observer::new(ObserveSettings::default());
         for object in queues(&mut rng) {
@@ -215,7 +218,12 @@ impl Simulation {
             Write::Admit(name, admission, decided_ms) => {
                 let mut workload = stored(&name);
                 workload.status.as_mut().unwrap().admission = Some(admission);
-                for (of, status) in [("QuotaReserved", true), ("Admitted", true), ("Evicted", false), ("Preempted", false)] {
+                for (of, status) in [
+                    ("QuotaReserved", true),
+                    ("Admitted", true),
+                    ("Evicted", false),
+                    ("Preempted", false),
+                ] {
                     set_condition(&mut workload, of, status, "QuotaReserved", decided_ms);
                 }
                 let run_ms = self.run_ms[&name];
@@ -226,7 +234,9 @@ impl Simulation {
                 // Kueue does not check whether the victim has finished in the meantime.
                 let mut workload = stored(&name);
                 let cause = PreemptionCause::Quota(reason);
-                for condition in preemption_conditions(cause, &preemptor, "", &time(decided_ms), None) {
+                for condition in
+                    preemption_conditions(cause, &preemptor, "", &time(decided_ms), None)
+                {
                     replace_condition(&mut workload, condition);
                 }
                 let at_ms = at_ms + 50 + self.rng.ms(500);
@@ -263,7 +273,11 @@ impl Simulation {
         for entry in &cycle.entries {
             let name = name_of(&self.kueue, entry.workload);
             // Some writes are much later than others.
-            let delay_ms = self.rng.ms(if self.rng.0.is_multiple_of(8) { 1_500 } else { 60 });
+            let delay_ms = self.rng.ms(if self.rng.0.is_multiple_of(8) {
+                1_500
+            } else {
+                60
+            });
             match &entry.decision {
                 Decision::Admit => {
                     let own = admission(self.kueue.state(), entry.workload, entry.assignment());
@@ -308,7 +322,11 @@ impl Simulation {
         own
     }
 
-    fn mutated_victim(&mut self, own: String, reason: PreemptionReason) -> (String, PreemptionReason) {
+    fn mutated_victim(
+        &mut self,
+        own: String,
+        reason: PreemptionReason,
+    ) -> (String, PreemptionReason) {
         match self.mutation {
             Mutation::OtherReason => {
                 self.mutated += 1;
@@ -321,7 +339,10 @@ impl Simulation {
             Mutation::OtherVictim => {
                 let is_other = |it: &&String| {
                     let stored = &self.api.stored[*it];
-                    **it != own && is_true(stored, "Admitted") && !is_true(stored, "Finished") && !is_true(stored, "Evicted")
+                    **it != own
+                        && is_true(stored, "Admitted")
+                        && !is_true(stored, "Finished")
+                        && !is_true(stored, "Evicted")
                 };
                 match self.api.stored.keys().find(is_other) {
                     Some(other) => {

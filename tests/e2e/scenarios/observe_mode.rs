@@ -45,7 +45,10 @@ fn decisions_are_compared(definitions: &Path) {
     let observer = observer.unwrap_or_else(|e| panic!("{e}"));
     let stdout = observer.stdout();
     assert!(stdout.starts_with("observing Kueue; "), "{stdout}");
-    assert!(stdout.contains("not considered: featureGates.LendingLimit"), "{stdout}");
+    assert!(
+        stdout.contains("not considered: featureGates.LendingLimit"),
+        "{stdout}"
+    );
     observer.stop().unwrap_or_else(|e| panic!("{e}"));
 
     let config = "{apiVersion: config.kueue.x-k8s.io/v1beta2, kind: Configuration}";
@@ -69,7 +72,11 @@ fn decisions_are_compared(definitions: &Path) {
 
     let report: Value = serde_json::from_str(&observer.get("/observed")).unwrap();
     let differences = report["differences"].as_array().unwrap();
-    let of = |name: &str| differences.iter().find(|it| it["workload"] == format!("team/{name}"));
+    let of = |name: &str| {
+        differences
+            .iter()
+            .find(|it| it["workload"] == format!("team/{name}"))
+    };
     let other = of("other").unwrap_or_else(|| panic!("{report}"));
     assert_eq!(other["kueue"], "admits it (1 x main on b): Quota reserved");
     assert_eq!(other["lockkeeper"], "admits it (1 x main on a)");
@@ -82,12 +89,22 @@ fn decisions_are_compared(definitions: &Path) {
     observer.stop().unwrap_or_else(|e| panic!("{e}"));
 
     // Reading is all that the account may do.
-    let rights = ["auth", "can-i", "--as=system:serviceaccount:lockkeeper-system:lockkeeper-observer"];
+    let rights = [
+        "auth",
+        "can-i",
+        "--as=system:serviceaccount:lockkeeper-system:lockkeeper-observer",
+    ];
     for (right, is_granted) in [
         ("list workloads.kueue.x-k8s.io -A", true),
         ("patch workloads.kueue.x-k8s.io -n team", false),
-        ("patch workloads.kueue.x-k8s.io --subresource=status -n team", false),
-        ("create leases.coordination.k8s.io -n lockkeeper-system", false),
+        (
+            "patch workloads.kueue.x-k8s.io --subresource=status -n team",
+            false,
+        ),
+        (
+            "create leases.coordination.k8s.io -n lockkeeper-system",
+            false,
+        ),
         ("create events.events.k8s.io -n team", false),
         ("get secrets -n kueue-system", false),
         ("get configmaps -n kueue-system", false),
@@ -103,7 +120,15 @@ fn decisions_are_compared(definitions: &Path) {
 fn kueue_is_missing(stage: &mut Fixture) {
     let kubectl = stage.without_webhook();
     let kubeconfig = kubectl.kubeconfig().to_str().unwrap();
-    let output = lockkeeper::run(&["controller", "--observe", "kueue", "--control-listen", "off", "--kubeconfig", kubeconfig]);
+    let output = lockkeeper::run(&[
+        "controller",
+        "--observe",
+        "kueue",
+        "--control-listen",
+        "off",
+        "--kubeconfig",
+        kubeconfig,
+    ]);
     let text = String::from_utf8_lossy(&output.stderr).into_owned();
     assert_eq!(output.status.code(), Some(1), "{text}");
     assert!(text.contains("install Kueue"), "{text}");
@@ -125,7 +150,17 @@ fn admit(kubectl: &Kubectl, name: &str, flavor: &str) {
         "conditions": [condition("QuotaReserved"), condition("Admitted")],
     }});
     let patch = status.to_string();
-    let words = ["patch", "workloads.kueue.x-k8s.io", name, "-n", "team", "--subresource=status", "--type=merge", "-p", &patch];
+    let words = [
+        "patch",
+        "workloads.kueue.x-k8s.io",
+        name,
+        "-n",
+        "team",
+        "--subresource=status",
+        "--type=merge",
+        "-p",
+        &patch,
+    ];
     kubectl.run(&words).expect_accepted();
 }
 
@@ -162,7 +197,7 @@ data:
 ";
 
 /// The rights of the installation for the account of the test.
-const READER: &str = r"
+const READER: &str = r#"
 apiVersion: rbac.authorization.k8s.io/v1
 kind: ClusterRoleBinding
 metadata: {name: reader}
@@ -174,7 +209,7 @@ kind: RoleBinding
 metadata: {name: reader, namespace: kueue-system}
 roleRef: {apiGroup: rbac.authorization.k8s.io, kind: Role, name: lockkeeper-observer}
 subjects: [{apiGroup: rbac.authorization.k8s.io, kind: User, name: "system:serviceaccount:lockkeeper-system:stranger"}]
-";
+"#;
 
 const QUEUES: &str = r#"
 apiVersion: kueue.x-k8s.io/v1beta2

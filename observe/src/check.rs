@@ -14,8 +14,8 @@ const RETRIES_MAX: usize = 16;
 /// The most numbers of other decisions of the same second that are tried.
 const SAME_SECOND_MAX: usize = 64;
 
-/// The most forecasts along the changes around a decision.
-const FOLLOWED_MAX: usize = 2_000;
+/// The most forecasts for a decision and a second: half a second of work.
+const FORECASTS_MAX: usize = 600;
 
 /// A comparison.
 struct Check<'a> {
@@ -26,6 +26,8 @@ struct Check<'a> {
     fits: BTreeMap<(Arc<str>, usize), bool>,
     /// Victims that the core preempts, too, on one of the states.
     confirmed_victims: BTreeSet<Arc<str>>,
+    /// How many forecasts are left.
+    forecasts: usize,
 }
 
 /// Whether the core decides as Kueue on one of the states that Kueue may have had; `Err` is its decision on the latest of
@@ -78,6 +80,7 @@ fn check_at(
         states,
         fits: BTreeMap::new(),
         confirmed_victims: BTreeSet::new(),
+        forecasts: FORECASTS_MAX,
     };
     if check.agrees_on_any() {
         return Ok(());
@@ -111,9 +114,15 @@ impl Check<'_> {
                 if self.agrees_on(*position, applied) {
                     return true;
                 }
+                if self.forecasts == 0 {
+                    return false;
+                }
+            }
+            if applied == 0 && self.agrees_after_following() {
+                return true;
             }
         }
-        self.agrees_after_following()
+        false
     }
 
     /// Whether the core decides as Kueue on a state, with the first `applied` of the other decisions of the same second.
@@ -129,14 +138,12 @@ impl Check<'_> {
     fn agrees_after_following(&mut self) -> bool {
         let last = self.states.len().saturating_sub(1);
         let mut is_found = false;
-        let mut forecasts = 0_usize;
         // A copy of the changes, since the check changes while it follows them.
         let timeline = self.timeline.clone();
         timeline.follow(|cluster| {
-            forecasts = forecasts.saturating_add(1);
             let decided = self.agrees_without_others(cluster.clone(), last);
             is_found = decided.is_none();
-            decided.filter(|_| forecasts < FOLLOWED_MAX)
+            decided.filter(|_| self.forecasts > 0)
         });
         is_found
     }
@@ -149,7 +156,8 @@ impl Check<'_> {
         position: usize,
     ) -> Option<Vec<Arc<str>>> {
         let mut first = None;
-        for _ in 0..RETRIES_MAX {
+        for _ in 0..RETRIES_MAX.min(self.forecasts) {
+            self.forecasts = self.forecasts.saturating_sub(1);
             let mut result = forecast(&mut cluster.clone(), self.decision, false);
             match result.decision {
                 CoreDecision::Same => return None,

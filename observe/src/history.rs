@@ -1,13 +1,15 @@
 //! The last changes of Workloads.
 
-use crate::workload_facts::{admission, preempted, transition_s, true_condition};
+use crate::workload_facts::{admission, condition, preempted, transition_s, true_condition};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use lockkeeper_api::Workload;
 use std::sync::Arc;
 
 /// A change of a Workload.
 #[derive(Clone, Debug)]
 pub(crate) struct Entry {
-    /// When the watch delivered it, in milliseconds since 1970.
+    /// When the watch delivered it, in milliseconds since 1970; of others than decisions at the latest the end of the second in
+    /// which it was written.
     pub(crate) at_ms: i64,
     /// Its position among all changes.
     pub(crate) seq: u64,
@@ -27,10 +29,31 @@ pub(crate) struct Entry {
 impl Entry {
     /// When it took effect for Kueue at the latest: a decision before it was written.
     pub(crate) fn effective_ms(&self) -> i64 {
-        let end_ms = |second: i64| second.saturating_mul(1000).saturating_add(999);
-        self.decided_s
-            .map_or(self.at_ms, |second| end_ms(second).min(self.at_ms))
+        self.decided_s.map_or(self.at_ms, |second| {
+            end_of_second_ms(second).min(self.at_ms)
+        })
     }
+}
+
+/// The end of a second, in milliseconds.
+pub(crate) const fn end_of_second_ms(second: i64) -> i64 {
+    second.saturating_mul(1000).saturating_add(999)
+}
+
+/// The newest time in the metadata and conditions of a version that the version before does not have, in seconds since 1970. The
+/// change was written then: the watch may deliver it later.
+pub(crate) fn written_s(before: Option<&Workload>, after: &Workload) -> Option<i64> {
+    let created = after.metadata.creation_timestamp.as_ref();
+    let created = created
+        .filter(|_| before.is_none())
+        .map(|it| it.0.as_second());
+    let conditions = after.status.iter().flat_map(|it| &it.conditions);
+    let is_new = |it: &&Condition| {
+        let known = before.and_then(|before| condition(before, &it.type_));
+        known.is_none_or(|known| known.last_transition_time != it.last_transition_time)
+    };
+    let changed = conditions.filter(is_new).map(transition_s).max();
+    created.max(changed)
 }
 
 /// The second of an admission that a change is; `None` if it is none.

@@ -22,6 +22,7 @@
 mod candidate_states;
 mod change;
 mod check;
+mod comparison;
 mod decision;
 mod forecast;
 mod history;

@@ -1,17 +1,15 @@
 //! The observer: takes the changes of objects, and compares decisions.
 
-use crate::candidate_states::{Known, apply, present_state};
+use crate::candidate_states::apply;
 use crate::change::{Change, ObjectKind};
-use crate::check::check;
 use crate::decision::{KueueDecision, What, admission_of};
-use crate::forecast::all_decisions;
-use crate::history::{Entry, admitted_s, preempted_s};
+use crate::history::{Entry, admitted_s, end_of_second_ms, preempted_s, written_s};
 use crate::overdue::Overdue;
 use crate::pending_index::PendingIndex;
 use crate::preemptors::Preemptors;
 use crate::queue_objects::QueueObjects;
 use crate::queue_trees::QueueTrees;
-use crate::report::{DecisionKind, Difference, Report, ResultKind, rfc3339};
+use crate::report::{DecisionKind, Difference, Report, rfc3339};
 use crate::settings::ObserveSettings;
 use crate::workload_facts::{has_quota, is_pending, preempted, true_condition, uid};
 use lockkeeper_api::Workload;
@@ -24,29 +22,31 @@ use std::sync::Arc;
 /// Compares the decisions of a live Kueue with those of the core.
 #[derive(Clone, Debug)]
 pub struct Observer {
-    settings: ObserveSettings,
+    pub(crate) settings: ObserveSettings,
     /// The queues, and the workloads with quota before the history.
-    base: ClusterState,
-    trees: QueueTrees,
-    pending: PendingIndex,
-    workloads: BTreeMap<Arc<str>, Arc<Workload>>,
+    pub(crate) base: ClusterState,
+    pub(crate) trees: QueueTrees,
+    pub(crate) pending: PendingIndex,
+    pub(crate) workloads: BTreeMap<Arc<str>, Arc<Workload>>,
     /// The keys of the workloads by uid.
-    keys: BTreeMap<String, Arc<str>>,
-    history: VecDeque<Entry>,
-    preemptors: Preemptors,
-    queue_objects: QueueObjects,
+    pub(crate) keys: BTreeMap<String, Arc<str>>,
+    pub(crate) history: VecDeque<Entry>,
+    pub(crate) preemptors: Preemptors,
+    pub(crate) queue_objects: QueueObjects,
     /// The fields of objects that are not considered, by kind and name.
-    not_considered: BTreeMap<(ObjectKind, String), Vec<String>>,
-    unchecked: Vec<KueueDecision>,
-    overdue: Overdue,
+    pub(crate) not_considered: BTreeMap<(ObjectKind, String), Vec<String>>,
+    pub(crate) unchecked: Vec<KueueDecision>,
+    pub(crate) overdue: Overdue,
     /// Since when decisions are compared, in milliseconds since 1970.
-    started_ms: Option<i64>,
+    pub(crate) started_ms: Option<i64>,
     /// The last change of queues, cohorts and flavors.
-    queues_changed_ms: i64,
+    pub(crate) queues_changed_ms: i64,
+    /// When a watch last delivered a change too late.
+    pub(crate) late_until_ms: i64,
     /// The last change that the history does not have any more because it has too many.
-    dropped_until_ms: i64,
-    next_seq: u64,
-    report: Report,
+    pub(crate) dropped_until_ms: i64,
+    pub(crate) next_seq: u64,
+    pub(crate) report: Report,
 }
 
 impl Observer {
@@ -79,6 +79,7 @@ impl Observer {
             overdue: Overdue::default(),
             started_ms: None,
             queues_changed_ms: i64::MIN,
+            late_until_ms: i64::MIN,
             dropped_until_ms: i64::MIN,
             next_seq: 0,
         }
@@ -246,14 +247,25 @@ impl Observer {
             self.note_preemption(now_ms, seq, &key, &after, preemptor, second);
         }
         self.overdue.forget(&key);
+        let decided_s = admitted.or(preempted);
+        let written_ms = written_s(old, &after).map(end_of_second_ms);
+        let at_ms = match written_ms.filter(|_| decided_s.is_none()) {
+            Some(written_ms) => {
+                if now_ms.saturating_sub(written_ms) > self.settings.lag_ms {
+                    self.late_until_ms = now_ms;
+                }
+                written_ms.min(now_ms)
+            }
+            None => now_ms,
+        };
         self.push(Entry {
-            at_ms: now_ms,
+            at_ms,
             seq,
             key,
             before,
             after: Some(after),
             queue,
-            decided_s: admitted.or(preempted),
+            decided_s,
             decided_on,
         });
     }
@@ -363,7 +375,7 @@ impl Observer {
     }
 
     /// The ClusterQueue of a workload; empty if it is in none.
-    fn queue_of(&self, workload: &Workload) -> Arc<str> {
+    pub(crate) fn queue_of(&self, workload: &Workload) -> Arc<str> {
         let status = workload.status.as_ref();
         if let Some(admission) = status.and_then(|it| it.admission.as_ref()) {
             return Arc::from(admission.cluster_queue.as_str());
@@ -408,119 +420,6 @@ impl Observer {
                 self.insert_pending(&key, &version);
             }
         }
-    }
-
-    fn known(&self) -> Known<'_> {
-        Known {
-            settings: &self.settings,
-            base: &self.base,
-            pending: &self.pending,
-            workloads: &self.workloads,
-            history: &self.history,
-            preemptors: &self.preemptors,
-        }
-    }
-
-    fn compare(&mut self, decision: &KueueDecision) -> Option<Difference> {
-        let queues = self.trees.tree_of(&mut self.base, &decision.queue);
-        let result = check(self.known(), decision, &queues);
-        let Err(core) = result else {
-            self.count(decision.kind(), ResultKind::Agreed);
-            return None;
-        };
-        let explanations = self.explanations(&decision.key, &decision.queue, decision.decided_s);
-        Some(self.record(Difference {
-            time: rfc3339(decision.decided_s),
-            decision: decision.kind(),
-            workload: decision.key.to_string(),
-            cluster_queue: decision.queue.to_string(),
-            kueue: decision.text(),
-            lockkeeper: core,
-            explanations,
-        }))
-    }
-
-    fn compare_overdue(&mut self, now_ms: i64) -> Vec<Difference> {
-        let bound_ms = self.settings.bound_ms;
-        if self.started_ms.is_none() || !self.overdue.is_due(now_ms, bound_ms) {
-            return Vec::new();
-        }
-        let mut present = present_state(self.known(), now_ms);
-        let decisions = all_decisions(&mut present, now_ms);
-        let overdue = self.overdue.update(decisions, now_ms, bound_ms);
-        let differences = overdue.into_iter().filter_map(|it| {
-            let workload = self.workloads.get(&it.key)?;
-            let queue = self.queue_of(workload);
-            let since_s = it.since_ms.div_euclid(1000);
-            let message = crate::workload_facts::condition(workload, "QuotaReserved");
-            let message = message.map_or("", |it| it.message.as_str());
-            let explanations = self.explanations(&it.key, &queue, since_s);
-            Some(Difference {
-                time: rfc3339(since_s),
-                decision: DecisionKind::Missing,
-                workload: it.key.to_string(),
-                cluster_queue: queue.to_string(),
-                kueue: format!("keeps it pending: {message}"),
-                lockkeeper: it.text,
-                explanations,
-            })
-        });
-        let differences: Vec<Difference> = differences.collect();
-        differences.into_iter().map(|it| self.record(it)).collect()
-    }
-
-    /// What the core does not consider and may be the cause of a difference.
-    fn explanations(&self, key: &str, queue: &str, decided_s: i64) -> Vec<String> {
-        let mut found = self.settings.not_considered.clone();
-        let mut add = |kind: ObjectKind, name: &str| {
-            let fields = self.not_considered.get(&(kind, name.to_owned()));
-            found.extend(fields.into_iter().flatten().cloned());
-        };
-        add(ObjectKind::Workload, key);
-        add(ObjectKind::ClusterQueue, queue);
-        let spec = self.base.objects().cluster_queue(queue).map(|it| &it.spec);
-        let groups = spec.into_iter().flat_map(|it| &it.resource_groups);
-        for flavor in groups.flat_map(|it| &it.flavors) {
-            add(ObjectKind::ResourceFlavor, &flavor.name);
-        }
-        let decided_ms = decided_s.saturating_mul(1000);
-        let lag_ms = self
-            .settings
-            .lag_ms
-            .saturating_add(self.settings.requeue_ms);
-        if decided_ms.abs_diff(self.queues_changed_ms) <= lag_ms.unsigned_abs() {
-            found.push("queues, cohorts or flavors changed at the same time".to_owned());
-        }
-        let begin_ms = decided_ms.saturating_sub(lag_ms);
-        let is_before_start = self.started_ms.is_none_or(|it| begin_ms < it);
-        if is_before_start || begin_ms < self.dropped_until_ms {
-            found.push("Kueue decided before the first change that is known".to_owned());
-        }
-        found
-    }
-
-    fn count(&mut self, kind: DecisionKind, result: ResultKind) {
-        let counts = match kind {
-            DecisionKind::Admission => &mut self.report.admissions,
-            DecisionKind::Preemption => &mut self.report.preemptions,
-            DecisionKind::Missing => &mut self.report.missing,
-        };
-        counts.add(result);
-    }
-
-    fn record(&mut self, difference: Difference) -> Difference {
-        let result = if difference.explanations.is_empty() {
-            ResultKind::Different
-        } else {
-            ResultKind::Explained
-        };
-        self.count(difference.decision, result);
-        let kept = &mut self.report.differences;
-        if kept.len() >= self.settings.differences_max {
-            kept.drain(..1);
-        }
-        kept.push(difference.clone());
-        difference
     }
 
     /// Drops changes that no comparison needs any more.

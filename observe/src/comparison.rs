@@ -1,0 +1,130 @@
+//! Compares settled decisions, and records the results.
+
+use crate::candidate_states::{Known, present_state};
+use crate::change::ObjectKind;
+use crate::check::check;
+use crate::decision::KueueDecision;
+use crate::forecast::all_decisions;
+use crate::observer::Observer;
+use crate::report::{DecisionKind, Difference, ResultKind, rfc3339};
+use crate::workload_facts::condition;
+
+impl Observer {
+    fn known(&self) -> Known<'_> {
+        Known {
+            settings: &self.settings,
+            base: &self.base,
+            pending: &self.pending,
+            workloads: &self.workloads,
+            history: &self.history,
+            preemptors: &self.preemptors,
+        }
+    }
+
+    /// Compares a decision that has settled.
+    pub(crate) fn compare(&mut self, decision: &KueueDecision) -> Option<Difference> {
+        let queues = self.trees.tree_of(&mut self.base, &decision.queue);
+        let result = check(self.known(), decision, &queues);
+        let Err(core) = result else {
+            self.count(decision.kind(), ResultKind::Agreed);
+            return None;
+        };
+        let explanations = self.explanations(&decision.key, &decision.queue, decision.decided_s);
+        Some(self.record(Difference {
+            time: rfc3339(decision.decided_s),
+            decision: decision.kind(),
+            workload: decision.key.to_string(),
+            cluster_queue: decision.queue.to_string(),
+            kueue: decision.text(),
+            lockkeeper: core,
+            explanations,
+        }))
+    }
+
+    /// Compares the decisions of the core on the present state, if that is due.
+    pub(crate) fn compare_overdue(&mut self, now_ms: i64) -> Vec<Difference> {
+        let bound_ms = self.settings.bound_ms;
+        if self.started_ms.is_none() || !self.overdue.is_due(now_ms, bound_ms) {
+            return Vec::new();
+        }
+        let mut present = present_state(self.known(), now_ms);
+        let decisions = all_decisions(&mut present, now_ms);
+        let overdue = self.overdue.update(decisions, now_ms, bound_ms);
+        let differences = overdue.into_iter().filter_map(|it| {
+            let workload = self.workloads.get(&it.key)?;
+            let queue = self.queue_of(workload);
+            let since_s = it.since_ms.div_euclid(1000);
+            let message = condition(workload, "QuotaReserved");
+            let message = message.map_or("", |it| it.message.as_str());
+            let explanations = self.explanations(&it.key, &queue, since_s);
+            Some(Difference {
+                time: rfc3339(since_s),
+                decision: DecisionKind::Missing,
+                workload: it.key.to_string(),
+                cluster_queue: queue.to_string(),
+                kueue: format!("keeps it pending: {message}"),
+                lockkeeper: it.text,
+                explanations,
+            })
+        });
+        let differences: Vec<Difference> = differences.collect();
+        differences.into_iter().map(|it| self.record(it)).collect()
+    }
+
+    /// What the core does not consider and may be the cause of a difference.
+    fn explanations(&self, key: &str, queue: &str, decided_s: i64) -> Vec<String> {
+        let mut found = self.settings.not_considered.clone();
+        let mut add = |kind: ObjectKind, name: &str| {
+            let fields = self.not_considered.get(&(kind, name.to_owned()));
+            found.extend(fields.into_iter().flatten().cloned());
+        };
+        add(ObjectKind::Workload, key);
+        add(ObjectKind::ClusterQueue, queue);
+        let spec = self.base.objects().cluster_queue(queue).map(|it| &it.spec);
+        let groups = spec.into_iter().flat_map(|it| &it.resource_groups);
+        for flavor in groups.flat_map(|it| &it.flavors) {
+            add(ObjectKind::ResourceFlavor, &flavor.name);
+        }
+        let decided_ms = decided_s.saturating_mul(1000);
+        let lag_ms = self
+            .settings
+            .lag_ms
+            .saturating_add(self.settings.requeue_ms);
+        if decided_ms.abs_diff(self.queues_changed_ms) <= lag_ms.unsigned_abs() {
+            found.push("queues, cohorts or flavors changed at the same time".to_owned());
+        }
+        if decided_ms <= self.late_until_ms {
+            found.push("the watches deliver changes too late".to_owned());
+        }
+        let begin_ms = decided_ms.saturating_sub(lag_ms);
+        let is_before_start = self.started_ms.is_none_or(|it| begin_ms < it);
+        if is_before_start || begin_ms < self.dropped_until_ms {
+            found.push("Kueue decided before the first change that is known".to_owned());
+        }
+        found
+    }
+
+    fn count(&mut self, kind: DecisionKind, result: ResultKind) {
+        let counts = match kind {
+            DecisionKind::Admission => &mut self.report.admissions,
+            DecisionKind::Preemption => &mut self.report.preemptions,
+            DecisionKind::Missing => &mut self.report.missing,
+        };
+        counts.add(result);
+    }
+
+    fn record(&mut self, difference: Difference) -> Difference {
+        let result = if difference.explanations.is_empty() {
+            ResultKind::Different
+        } else {
+            ResultKind::Explained
+        };
+        self.count(difference.decision, result);
+        let kept = &mut self.report.differences;
+        if kept.len() >= self.settings.differences_max {
+            kept.drain(..1);
+        }
+        kept.push(difference.clone());
+        difference
+    }
+}

@@ -72,20 +72,24 @@ impl Observer {
     }
 
     /// What the core does not consider and may be the cause of a difference.
-    fn explanations(&self, key: &str, queue: &str, decided_s: i64) -> Vec<String> {
+    fn explanations(&self, key: &str, cluster_queue: &str, second: i64) -> Vec<String> {
         let mut found = self.settings.not_considered.clone();
         let mut add = |kind: ObjectKind, name: &str| {
             let fields = self.not_considered.get(&(kind, name.to_owned()));
             found.extend(fields.into_iter().flatten().cloned());
         };
         add(ObjectKind::Workload, key);
-        add(ObjectKind::ClusterQueue, queue);
-        let spec = self.base.objects().cluster_queue(queue).map(|it| &it.spec);
+        add(ObjectKind::ClusterQueue, cluster_queue);
+        let spec = self
+            .base
+            .objects()
+            .cluster_queue(cluster_queue)
+            .map(|it| &it.spec);
         let groups = spec.into_iter().flat_map(|it| &it.resource_groups);
         for flavor in groups.flat_map(|it| &it.flavors) {
             add(ObjectKind::ResourceFlavor, &flavor.name);
         }
-        let decided_ms = decided_s.saturating_mul(1000);
+        let decided_ms = second.saturating_mul(1000);
         let lag_ms = self
             .settings
             .lag_ms

@@ -228,7 +228,7 @@ impl Observer {
             self.keys.insert(uid(&after).to_owned(), Arc::clone(&key));
         }
         if self.started_ms.is_none() {
-            self.to_base(&key, Some(&after));
+            self.set_base_version(&key, Some(&after));
             return;
         }
         let old = before.as_deref();
@@ -276,7 +276,7 @@ impl Observer {
         };
         self.keys.remove(uid(&before));
         if self.started_ms.is_none() {
-            self.to_base(&key, None);
+            self.set_base_version(&key, None);
             return;
         }
         let entry = Entry {
@@ -387,7 +387,7 @@ impl Observer {
     }
 
     /// Makes a version of a workload that of the state before the history.
-    fn to_base(&mut self, key: &Arc<str>, version: Option<&Arc<Workload>>) {
+    fn set_base_version(&mut self, key: &Arc<str>, version: Option<&Arc<Workload>>) {
         let with_quota = version.filter(|it| has_quota(it));
         apply(&mut self.base, key, with_quota);
         match version.filter(|it| is_pending(it)) {
@@ -435,7 +435,7 @@ impl Observer {
 
     /// Makes a change part of the state before the history.
     fn end_entry(&mut self, entry: &Entry) {
-        self.to_base(&entry.key, entry.after.as_ref());
+        self.set_base_version(&entry.key, entry.after.as_ref());
         if entry.decided_on != entry.key {
             self.preemptors.record(&entry.decided_on);
         } else if entry.decided_s.is_some() || entry.after.is_none() {

@@ -11,13 +11,16 @@ type Class = (i32, Vec<(usize, Option<i32>, Option<i32>)>);
 /// The order within a class: time in milliseconds, then uid.
 type Order = (i64, String);
 
+/// The workloads of a class, in order.
+type Members = BTreeMap<Order, Arc<str>>;
+
 /// The place of a workload.
 type Place = (Arc<str>, Class, Order);
 
 /// Pending workloads, so that the first of each class is found without those behind it.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct PendingIndex {
-    queues: BTreeMap<Arc<str>, BTreeMap<Class, BTreeMap<Order, Arc<str>>>>,
+    queues: BTreeMap<Arc<str>, BTreeMap<Class, Members>>,
     places: BTreeMap<Arc<str>, Place>,
 }
 

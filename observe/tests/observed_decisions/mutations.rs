@@ -16,10 +16,11 @@ fn sums(mutation: Mutation) -> [u64; 4] {
 }
 
 #[test]
-fn every_other_flavor_is_a_difference() {
+fn other_flavors_are_differences() {
     let [admissions, _, _, mutated] = sums(Mutation::OtherFlavor);
     assert!(mutated > 100, "{mutated}");
-    assert!(admissions * 10 >= mutated * 9, "{admissions} of {mutated}");
+    // The others are right on a state of the last seconds, in which a cycle with preemptions may have begun.
+    assert!(admissions * 4 >= mutated * 3, "{admissions} of {mutated}");
 }
 
 #[test]

@@ -42,6 +42,17 @@ const ALLOWED_DEPENDENCIES: &[(&str, &[&str])] = &[
         &["lockkeeper-scenario", "lockkeeper-simulate"],
     ),
     (
+        "lockkeeper-trace-import",
+        &[
+            "lockkeeper-api",
+            "lockkeeper-cluster-state",
+            "lockkeeper-explain",
+            "lockkeeper-preemption",
+            "lockkeeper-scenario",
+            "lockkeeper-simulate",
+        ],
+    ),
+    (
         "lockkeeper-explain",
         &[
             "lockkeeper-api",
@@ -77,8 +88,16 @@ const ALLOWED_DEPENDENCIES: &[(&str, &[&str])] = &[
     ),
     ("lockkeeper-crd-schema", &["lockkeeper-api"]),
     (
-        "lockkeeper-policies",
+        "lockkeeper-job-kinds",
         &["lockkeeper-api", "lockkeeper-crd-schema"],
+    ),
+    (
+        "lockkeeper-policies",
+        &[
+            "lockkeeper-api",
+            "lockkeeper-crd-schema",
+            "lockkeeper-job-kinds",
+        ],
     ),
     ("lockkeeper-kube-support", &["lockkeeper-api"]),
     (
@@ -103,6 +122,7 @@ const ALLOWED_DEPENDENCIES: &[(&str, &[&str])] = &[
             "lockkeeper-preemption",
             "lockkeeper-cluster-state",
             "lockkeeper-decision-log",
+            "lockkeeper-job-kinds",
             "lockkeeper-kube-support",
         ],
     ),
@@ -122,6 +142,7 @@ const ALLOWED_DEPENDENCIES: &[(&str, &[&str])] = &[
             "lockkeeper-cluster-state",
             "lockkeeper-crd-schema",
             "lockkeeper-crdgen",
+            "lockkeeper-job-kinds",
             "lockkeeper-policies",
             "lockkeeper-preemption",
             "lockkeeper-simulate",
@@ -158,6 +179,7 @@ const ALLOWED_DEPENDENCIES: &[(&str, &[&str])] = &[
             "lockkeeper-simulate",
             "lockkeeper-cluster-state",
             "lockkeeper-scenario",
+            "lockkeeper-trace-import",
             "lockkeeper-webhook",
         ],
     ),
@@ -170,6 +192,7 @@ const PURE_CRATES: &[&str] = &[
     "lockkeeper-crd-schema",
     "lockkeeper-check",
     "lockkeeper-playground",
+    "lockkeeper-job-kinds",
     "lockkeeper-policies",
     "lockkeeper-preemption",
     "lockkeeper-simulate",
@@ -180,6 +203,7 @@ const PURE_CRATES: &[&str] = &[
     "lockkeeper-observe",
     "lockkeeper-decision-log",
     "lockkeeper-doctor",
+    "lockkeeper-trace-import",
 ];
 const IMPURE: &[&str] = &[
     "tokio",

@@ -16,6 +16,7 @@ pub mod cohort;
 pub mod config;
 pub mod field_path;
 pub mod foreign;
+pub mod job_kind;
 pub mod job_set;
 pub mod labels;
 pub mod local_queue;
@@ -30,6 +31,7 @@ pub mod workload;
 
 pub use cluster_queue::ClusterQueue;
 pub use cohort::Cohort;
+pub use job_kind::JobKind;
 pub use job_set::JobSet;
 pub use local_queue::LocalQueue;
 pub use resource_flavor::ResourceFlavor;

@@ -12,6 +12,12 @@ pub(crate) const LABEL_LENGTH_MAX: usize = 63;
 /// subdomain, a slash and a name of 63.
 pub(crate) const QUALIFIED_NAME_LENGTH_MAX: usize = 317;
 
+/// The longest path of a field in a declaration of a kind of jobs, in characters.
+const JOB_PATH_LENGTH_MAX: usize = 256;
+
+/// The longest CEL expression in a declaration of a kind of jobs, in characters. Kubernetes accepts 8,192 in a `matchCondition`.
+const EXPRESSION_LENGTH_MAX: usize = 2048;
+
 /// The most requirements of one label selector. Kubernetes has no limit; this one is far above practical use.
 const SELECTOR_REQUIREMENTS_MAX: usize = 64;
 
@@ -57,6 +63,48 @@ pub(crate) fn label(_: &mut SchemaGenerator) -> Schema {
         "maxLength": LABEL_LENGTH_MAX,
         "pattern": "^[a-z0-9]([-a-z0-9]*[a-z0-9])?$",
     })
+}
+
+/// The kind of an object, such as `RayJob`.
+pub(crate) fn kind_name(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({
+        "type": "string",
+        "maxLength": LABEL_LENGTH_MAX,
+        "pattern": "^[A-Z][A-Za-z0-9]*$",
+    })
+}
+
+/// The path of a field: names with dots between them, or `['a.b']` for a name with other signs.
+pub(crate) fn job_path(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({
+        "type": "string",
+        "minLength": 1,
+        "maxLength": JOB_PATH_LENGTH_MAX,
+    })
+}
+
+/// A CEL expression.
+pub(crate) fn expression(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({
+        "type": "string",
+        "minLength": 1,
+        "maxLength": EXPRESSION_LENGTH_MAX,
+    })
+}
+
+/// CEL expressions by resource.
+pub(crate) fn request_expressions(generator: &mut SchemaGenerator) -> Schema {
+    json_schema!({
+        "type": "object",
+        "maxProperties": 16,
+        "x-kubernetes-map-type": "atomic",
+        "additionalProperties": expression(generator),
+    })
+}
+
+/// A boolean or a text, of a field of another project.
+pub(crate) fn flag_or_text(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({"x-kubernetes-preserve-unknown-fields": true})
 }
 
 /// The flavors of a pod set, by resource.

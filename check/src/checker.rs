@@ -14,6 +14,7 @@ use crate::source::ParsedSource;
 use lockkeeper_api::config::Action;
 use lockkeeper_api::field_path::FieldPath;
 use lockkeeper_crd_schema::builtin::Release;
+use lockkeeper_policies::declaration_mismatch;
 use lockkeeper_policies::engine::Exempted;
 use lockkeeper_policies::finding::Finding;
 use lockkeeper_policies::index::Index;
@@ -298,6 +299,9 @@ impl Checker {
         context: &Context<'_>,
     ) -> Option<KindCheckResult> {
         let check = |object: Value, old: Option<&Value>| {
+            if declaration_mismatch::declared_kind(&object).is_some() {
+                return self.check_declaration(&object, old, identity, context);
+            }
             if self.admission.are_empty() {
                 return self.kinds.check(object, old, identity, context);
             }
@@ -313,6 +317,27 @@ impl Checker {
             }
         }
         check(object, Some(last))
+    }
+
+    /// Checks a declaration of a kind of jobs, and compares it with the definition of the kind if that is known.
+    fn check_declaration(
+        &self,
+        object: &Value,
+        old: Option<&Value>,
+        identity: &Identity,
+        context: &Context<'_>,
+    ) -> Option<KindCheckResult> {
+        let mut result = self.check_with_policies(object, old, identity, context)?;
+        if result.has_no_error()
+            && let Some((group, kind)) = declaration_mismatch::declared_kind(object)
+            && let Some(definition) = self.kinds.definitions().definition(group, kind)
+        {
+            let found = declaration_mismatch::findings(object, definition);
+            let found = found.into_iter().map(|it| (Severity::Error, it)).collect();
+            let found = configured(found, &self.settings, &identity.namespace);
+            result.findings.extend(found);
+        }
+        Some(result)
     }
 
     /// Checks an object as the API server does with admission policies: those that mutate it, the validation of the object,

@@ -289,6 +289,7 @@ fn run_settings(config: &Config, rules: Rules) -> RunSettings {
             template_bytes_max: TEMPLATE_BYTES_MAX,
             job_kinds: Vec::new(),
             has_pod_groups: false,
+            has_job_kinds: false,
             seed: u64::try_from(unix_time().as_millis()).unwrap_or(1),
             instance: identity.clone(),
         },

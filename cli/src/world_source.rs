@@ -242,6 +242,20 @@ impl SourceArguments {
     }
 }
 
+/// Builds the world of dumps, as `explain --dump` does.
+pub(crate) fn load_dump(dump: Vec<PathBuf>) -> Result<World, Failure> {
+    let source = SourceArguments {
+        dump,
+        config: None,
+        cluster: ClusterArguments {
+            kubeconfig: None,
+            context: None,
+            account: None,
+        },
+    };
+    Ok(source.load(None, None)?.world)
+}
+
 /// The configuration of Kueue that an object or an item of a list is or has.
 fn find_kueue_config(object: &Value) -> Option<Result<SchedulerConfig, Error>> {
     let items = object["items"].as_array().map_or(&[][..], Vec::as_slice);

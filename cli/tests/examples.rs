@@ -62,6 +62,11 @@ fn decision_log_page_shows_actual_output() {
 }
 
 #[test]
+fn simulate_page_shows_actual_output() {
+    check_page("docs/simulate.md");
+}
+
+#[test]
 fn doctor_page_lists_all_checks() {
     let file = Path::new(ROOT).join("docs/doctor.md");
     let page = std::fs::read_to_string(&file).unwrap();

@@ -135,7 +135,7 @@ fn failed_simulation_or_write_leaves_no_report() {
         (
             &["trace.yaml", "--report", "-", "--output", "json"],
             2,
-            "--report - and --output json both write to stdout",
+            "--report - and --output json, csv or markdown both write to stdout",
         ),
         (
             &["trace.yaml", "--plots", "old.html"],

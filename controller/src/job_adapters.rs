@@ -2,11 +2,14 @@
 //! and add an entry to [`KINDS`].
 
 mod batch_job;
+mod declared;
+mod job_kinds;
 mod job_set;
 mod name_digest;
 mod pod;
 mod pod_group;
 mod pod_template;
+mod resource;
 mod workload_identity;
 
 use crate::key::{JobKey, ObjectKey};
@@ -21,22 +24,27 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+pub use job_kinds::{DeclareError, JobKinds};
 pub use pod_group::{GroupClaim, GroupSource, group_uid, template_text as group_template_text};
 pub(crate) use pod_template::has_same_requests;
 pub use pod_template::strip_template;
+pub use resource::Resource;
 pub(crate) use workload_identity::group_of_workload;
-use workload_identity::{job_controller, workload_name};
+use workload_identity::{job_controller, kind_prefix, workload_name};
 pub use workload_identity::{
     job_name_from_workload, kind_from_workload_name, labelled_job_uid, owner,
 };
 
 /// All kinds; a kind is identified by its index.
-pub const KINDS: [&dyn JobKind; 4] = [
+pub const KINDS: [&dyn JobAdapter; 4] = [
     &batch_job::BatchJob,
     &job_set::JobSet,
     &pod::SinglePod,
     &pod_group::PodGroup,
 ];
+
+/// The names of the kinds in [`KINDS`].
+const BUILT_IN_NAMES: [&str; 4] = ["Job", "JobSet", "Pod", "PodGroup"];
 
 /// The index of the kind of pods.
 pub const POD: usize = 2;
@@ -59,31 +67,7 @@ pub fn watched_kinds() -> impl Iterator<Item = usize> {
 /// The kind with this index, for messages; "Job" if there is none.
 #[must_use]
 pub fn kind_name(index: usize) -> &'static str {
-    KINDS.get(index).map_or("Job", |it| it.resource().kind)
-}
-
-/// Group, version, kind and plural of a kind.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Resource {
-    /// The group.
-    pub group: &'static str,
-    /// The version.
-    pub version: &'static str,
-    /// The kind.
-    pub kind: &'static str,
-    /// The plural, as in a URL.
-    pub plural: &'static str,
-}
-
-impl Resource {
-    /// `group/version`, as in `apiVersion`; the version alone in the core group.
-    #[must_use]
-    pub fn api_version(&self) -> String {
-        if self.group.is_empty() {
-            return self.version.to_owned();
-        }
-        format!("{}/{}", self.group, self.version)
-    }
+    BUILT_IN_NAMES.get(index).copied().unwrap_or("Job")
 }
 
 /// How the controller stops a job.
@@ -96,7 +80,7 @@ pub enum StopMethod {
 }
 
 /// A kind of job: how it is parsed, started and stopped, and how its pods are placed.
-pub trait JobKind: Send + Sync {
+pub trait JobAdapter: Send + Sync {
     /// The API resource.
     fn resource(&self) -> Resource;
 
@@ -104,10 +88,13 @@ pub trait JobKind: Send + Sync {
     fn is_built_in(&self) -> bool;
 
     /// The value of `spec.managedBy` that means the controller of this kind, like an unset field.
-    fn default_manager(&self) -> &'static str;
+    fn default_manager(&self) -> &'static str {
+        ""
+    }
 
-    /// The label of pods that has the uid of their job; `None` if the job is the pod.
-    fn pod_uid_label(&self) -> Option<&'static str>;
+    /// The label selector of the pods of a job that is gone. `None` if the job is the pod, if its kind has no such label, or if
+    /// the label has the name and that is not known.
+    fn pod_selector(&self, name: Option<&ObjectKey>, uid: &str) -> Option<String>;
 
     /// Jobs per page of a list.
     fn list_page_size(&self) -> u32 {
@@ -125,6 +112,11 @@ pub trait JobKind: Send + Sync {
         StopMethod::Suspend
     }
 
+    /// The merge patch of the `spec` of a job that stops it.
+    fn suspend_patch(&self) -> Value {
+        json!({"suspend": true})
+    }
+
     /// The merge patch of the `spec` of a stopped job that starts it.
     fn start_patch(&self, job: &JobView) -> Value {
         let _ = job;
@@ -136,10 +128,10 @@ pub trait JobKind: Send + Sync {
         false
     }
 
-    /// Whether a job was created by the controller of `parent`, and its pods are among those of the workload of
-    /// `parent`. A claim in `ownerReferences` alone exempts no job. Only kinds that create jobs override it.
-    fn covers(&self, parent: &JobView, child: &JobView) -> bool {
-        let _ = (parent, child);
+    /// Whether a job, of the kind `child_kind`, was created by the controller of `parent`, and its pods are among those of the
+    /// workload of `parent`. A claim in `ownerReferences` alone exempts no job. Only kinds that create jobs override it.
+    fn covers(&self, parent: &JobView, child_kind: &Resource, child: &JobView) -> bool {
+        let _ = (parent, child_kind, child);
         false
     }
 
@@ -155,7 +147,7 @@ pub trait JobKind: Send + Sync {
         vec![parse_source(source)]
     }
 
-    /// Whether [`JobKind::placement_patch`] needs the text of the templates.
+    /// Whether [`JobAdapter::placement_patch`] needs the text of the templates.
     fn needs_templates_for_placement(&self) -> bool {
         false
     }
@@ -246,6 +238,17 @@ pub struct JobView {
     pub group: Option<Box<GroupClaim>>,
     /// Whether fewer pods of a group exist than it needs to start.
     pub is_incomplete: bool,
+    /// What a job of a declared kind has besides.
+    pub declared: Option<Box<DeclaredFields>>,
+}
+
+/// The fields of a job of a declared kind.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct DeclaredFields {
+    /// The kind in lower case, as in the name of its workload.
+    pub kind: Arc<str>,
+    /// The jobs that its controller creates: the API group, the kind and the name.
+    pub children: Vec<(Arc<str>, Arc<str>, String)>,
 }
 
 /// The part of the spec of a job that has its pod templates, as the user wrote it. Only its kind reads it.
@@ -361,10 +364,13 @@ impl JobView {
     /// because it includes a digest of the uid. The name alone proves no ownership: the uid decides.
     #[must_use]
     pub fn workload_name(&self, kind: usize) -> ObjectKey {
-        match &self.group {
-            Some(claim) => workload_name(POD_GROUP, &claim.group, &group_uid(&claim.group)),
-            None => workload_name(kind, &self.name, &self.uid),
+        if let Some(claim) = &self.group {
+            let prefix = kind_prefix(POD_GROUP);
+            return workload_name(&prefix, &claim.group, &group_uid(&claim.group));
         }
+        let declared = self.declared.as_ref().map(|it| Cow::Borrowed(&*it.kind));
+        let prefix = declared.unwrap_or_else(|| Cow::Owned(kind_prefix(kind)));
+        workload_name(&prefix, &self.name, &self.uid)
     }
 
     /// The job that its workload belongs to, with the uid: of a pod in a group, the group.
@@ -443,7 +449,7 @@ fn decode<T: DeserializeOwned>(field: &'static str, value: Value) -> Result<T, J
 }
 
 /// `spec.managedBy`, if it names another controller than that of the kind.
-fn foreign_manager(kind: &dyn JobKind, managed_by: Option<String>) -> Option<String> {
+fn foreign_manager(kind: &dyn JobAdapter, managed_by: Option<String>) -> Option<String> {
     managed_by.filter(|it| it != kind.default_manager())
 }
 

@@ -95,10 +95,10 @@ impl fmt::Display for ObjectKey {
     }
 }
 
-/// The key of a job: its kind, as an index into [`KINDS`](crate::job_adapters::KINDS), and its name.
+/// The key of a job: its kind, as an index into [`JobKinds`](crate::job_adapters::JobKinds), and its name.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct JobKey {
-    /// Index of the kind in `KINDS`.
+    /// Index of the kind.
     pub kind: usize,
     /// Namespace and name.
     pub name: ObjectKey,
@@ -123,7 +123,9 @@ pub enum Kind {
     Workload,
     /// `PodGroup` of Kubernetes; watched only if the cluster has it.
     PodGroup,
-    /// A kind of job, by its index in [`KINDS`](crate::job_adapters::KINDS).
+    /// `JobKind`; watched only if the cluster has it.
+    JobKind,
+    /// A kind of job, by its index in [`JobKinds`](crate::job_adapters::JobKinds).
     Job(usize),
     /// `Node`.
     Node,

@@ -16,6 +16,7 @@ mod backoff;
 mod counters;
 mod cycle_state;
 mod decisions;
+mod declared_job_kind;
 mod dispatch;
 mod event_batch;
 mod event_recorder;
@@ -25,6 +26,7 @@ mod job_stop;
 mod job_sync;
 mod job_writes;
 mod journal;
+mod kind_lists;
 mod model;
 mod observe;
 mod output;
@@ -55,6 +57,7 @@ pub use adopted_workload::{
     adoption_state, manifest_of_job,
 };
 pub use counters::{Counters, Eviction};
+pub use declared_job_kind::DeclaredJobKind;
 pub use event_batch::EventBatch;
 pub use input::{Change, Input};
 
@@ -71,6 +74,7 @@ use self::cycle_state::SCHEDULING_PAUSE_MS;
 use self::journal::{begin_journal, take_batches};
 use self::placement::nominations::{advance_nominations, next_deadline_ms};
 use self::placement::retries::retry_waiting;
+use crate::job_adapters::JobKinds;
 use lockkeeper_cluster_state::ClusterState;
 use lockkeeper_preemption::DampingView;
 use scheduling::is_admission_blocked;
@@ -102,6 +106,17 @@ impl Reconciler {
     #[must_use]
     pub const fn objects(&self) -> &ClusterState {
         &self.state.cluster
+    }
+
+    /// The kinds of jobs: the built-in and the declared ones.
+    #[must_use]
+    pub const fn job_kinds(&self) -> &JobKinds {
+        &self.state.model.job_kinds
+    }
+
+    /// The declared kinds that are managed.
+    pub fn declared_job_kinds(&self) -> impl Iterator<Item = DeclaredJobKind> {
+        self.state.model.declared_kinds.values().map(|it| it.kind)
     }
 
     /// The counters, for metrics.
@@ -183,7 +198,7 @@ impl Reconciler {
     /// Whether the initial lists of all kinds are complete.
     #[must_use]
     pub fn is_synced(&self) -> bool {
-        self.state.model.is_synced()
+        self.state.model.lists.is_synced()
     }
 
     /// Handles one input. Nothing is written before the next [`Self::poll`].
@@ -209,7 +224,7 @@ impl Reconciler {
         }
         // Before the lists are complete, usage and jobs are missing: decisions would exceed quota. So would those of a
         // new leader whose watches are behind the writes of the former one.
-        if !state.model.is_synced() || !state.model.is_up_to_date() {
+        if !state.model.lists.is_synced() || !state.model.lists.is_up_to_date() {
             return Output::default();
         }
         state.work_queue.advance_timers(now_ms);

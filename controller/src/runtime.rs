@@ -1,6 +1,8 @@
 //! The async runtime around the reconciler: watches, writes, leader election, metrics.
 
+mod api_resource;
 mod decision_log;
+mod declared_watches;
 mod event_loop;
 mod health;
 mod job_reader;
@@ -8,6 +10,7 @@ mod kind_discovery;
 mod leader_election;
 mod leadership_gate;
 mod lease;
+mod listed_keys;
 mod live_preview;
 mod metric_labels;
 mod metrics;

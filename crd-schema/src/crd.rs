@@ -48,6 +48,7 @@ pub(crate) mod meta_validation;
 pub(crate) mod names;
 mod node;
 mod numbers;
+mod object_expression;
 pub(crate) mod object_meta;
 mod policy_expression;
 pub(crate) mod pruning;
@@ -60,8 +61,11 @@ pub(crate) mod values;
 
 pub use decode::ContentType;
 pub use definition::{DefinitionError, Schema};
-pub use definition_checks::answer_definition;
+pub use definition_checks::{
+    DefinedField, DefinedFields, FieldKind, ResultType, answer_definition, result_type,
+};
 pub(crate) use definition_checks::{PolicyTypes, compile_condition};
 pub use formats::is_known as is_string_format;
+pub use object_expression::{ExpressionFailure, ObjectExpression, ObjectScope};
 pub(crate) use policy_expression::{PolicyExpression, PolicyFailure, PolicyScope, ResultKind};
 pub use request::{Answer, Body, FieldValidation, Request, StrictProblem, Verdict};

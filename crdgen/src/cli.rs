@@ -18,6 +18,7 @@ use error::CERTIFICATE;
 pub use error::Error;
 use files::Output;
 use lockkeeper_api::config::{Config, ForeignKinds};
+use lockkeeper_api::names::is_dns_label;
 use lockkeeper_policies::reference;
 use lockkeeper_policies::registry::{self, Registration, registrations};
 use lockkeeper_policies::settings::Settings;
@@ -385,7 +386,7 @@ fn read_bundle(path: &Path) -> Result<Vec<u8>, Error> {
 /// Reads `NAMESPACE/NAME`.
 fn service(text: &str) -> Result<(String, String), String> {
     match text.split_once('/') {
-        Some((namespace, name)) if is_label(namespace) && is_label(name) => {
+        Some((namespace, name)) if is_dns_label(namespace) && is_dns_label(name) => {
             Ok((namespace.to_owned(), name.to_owned()))
         }
         _ => Err("give the namespace and the name, as in lockkeeper-system/lockkeeper".to_owned()),
@@ -395,22 +396,13 @@ fn service(text: &str) -> Result<(String, String), String> {
 /// Checks `NAMESPACE/NAME` of a Certificate.
 fn certificate(text: &str) -> Result<String, String> {
     match text.split_once('/') {
-        Some((namespace, name)) if is_label(namespace) && name.split('.').all(is_label) => {
+        Some((namespace, name)) if is_dns_label(namespace) && name.split('.').all(is_dns_label) => {
             Ok(text.to_owned())
         }
         _ => Err("give the namespace and the name of the Certificate, as in \
                   lockkeeper-system/lockkeeper"
             .to_owned()),
     }
-}
-
-/// Whether this is a DNS-1123 label, as the names of Services and namespaces are.
-fn is_label(text: &str) -> bool {
-    let inner = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
-    (1..=63).contains(&text.len())
-        && text.chars().all(inner)
-        && !text.starts_with('-')
-        && !text.ends_with('-')
 }
 
 /// Parses the URL of a webhook by the rules of the API server.

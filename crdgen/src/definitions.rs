@@ -6,7 +6,7 @@ use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{
     CustomResourceDefinition, CustomResourceValidation, JSON, JSONSchemaProps,
 };
 use kube::CustomResourceExt;
-use lockkeeper_api::{ClusterQueue, Cohort, LocalQueue, ResourceFlavor, Workload};
+use lockkeeper_api::{ClusterQueue, Cohort, JobKind, LocalQueue, ResourceFlavor, Workload};
 use lockkeeper_policies::settings::Settings;
 use schemars::JsonSchema;
 use serde_json::json;
@@ -36,6 +36,7 @@ pub fn plain_definitions() -> Vec<CustomResourceDefinition> {
     vec![
         definition::<ClusterQueue>(&structural::schema::<ClusterQueue>()),
         definition::<Cohort>(&structural::schema::<Cohort>()),
+        definition::<JobKind>(&structural::schema::<JobKind>()),
         definition::<LocalQueue>(&structural::schema::<LocalQueue>()),
         definition::<ResourceFlavor>(&with_optional_spec(structural::schema::<ResourceFlavor>())),
         definition::<Workload>(&structural::schema::<Workload>()),

@@ -12,7 +12,7 @@ use k8s_openapi::api::batch::v1::Job;
 use k8s_openapi::api::core::v1::Pod;
 use k8s_openapi::api::scheduling::v1::PriorityClass;
 use lockkeeper_api::config::Action;
-use lockkeeper_api::{ClusterQueue, Cohort, LocalQueue, ResourceFlavor, Workload};
+use lockkeeper_api::{ClusterQueue, Cohort, JobKind, LocalQueue, ResourceFlavor, Workload};
 use lockkeeper_policies::engine::{ReviewSubject, review};
 use lockkeeper_policies::facts;
 use lockkeeper_policies::index::{Index, IndexedKind};
@@ -81,6 +81,7 @@ fn rejecting_rules(object: &Value, world: &Index) -> Vec<Cow<'static, str>> {
     match kind(object) {
         "ClusterQueue" => denying_rules::<ClusterQueue>(object, world),
         "Cohort" => denying_rules::<Cohort>(object, world),
+        "JobKind" => denying_rules::<JobKind>(object, world),
         "ResourceFlavor" => denying_rules::<ResourceFlavor>(object, world),
         "Workload" => denying_rules::<Workload>(object, world),
         "PriorityClass" => denying_rules::<PriorityClass>(object, world),
@@ -128,6 +129,7 @@ fn good_examples_are_accepted() {
         [
             "ClusterQueue",
             "Cohort",
+            "JobKind",
             "LocalQueue",
             "PriorityClass",
             "ResourceFlavor",

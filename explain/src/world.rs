@@ -2,8 +2,9 @@
 
 use crate::error::UnreadableObject;
 use crate::project::Project;
-use lockkeeper_api::Workload;
+use lockkeeper_api::{Cohort, Workload};
 use lockkeeper_cluster_state::ClusterState;
+use lockkeeper_preemption::Algorithm;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -29,6 +30,9 @@ pub struct World {
     /// By `namespace/name`.
     pub(crate) workloads: BTreeMap<String, Arc<Workload>>,
     pub(crate) jobs: BTreeMap<JobKey, JobFacts>,
+    /// The objects, as the queues of simulations need them.
+    pub(crate) cohorts: Vec<Cohort>,
+    pub(crate) algorithm: Algorithm,
     pub(crate) project: Project,
     pub(crate) assumptions: Vec<String>,
     pub(crate) missing: Vec<String>,
@@ -55,6 +59,18 @@ impl World {
     /// The keys of all workloads, sorted.
     pub fn workload_keys(&self) -> impl Iterator<Item = &str> {
         self.workloads.keys().map(String::as_str)
+    }
+
+    /// The Cohort objects. A cohort need not have one.
+    #[must_use]
+    pub fn cohorts(&self) -> &[Cohort] {
+        &self.cohorts
+    }
+
+    /// The algorithm that selects victims.
+    #[must_use]
+    pub const fn algorithm(&self) -> &Algorithm {
+        &self.algorithm
     }
 
     /// The project of the queues.

@@ -258,6 +258,8 @@ impl WorldBuilder {
         } else {
             Completeness::Partial
         };
+        let cohorts = objects.cohorts.clone();
+        let algorithm = settings.options.algorithm.clone();
         let mut cluster = ClusterState::new(settings.options, settings.requeue, completeness);
         cluster.exclude_resources(settings.excluded_resource_prefixes);
         cluster.set_now(now_ms);
@@ -284,6 +286,8 @@ impl WorldBuilder {
             cluster,
             workloads,
             jobs: self.jobs,
+            cohorts,
+            algorithm,
             project,
             assumptions: self.assumptions,
             missing,

@@ -100,6 +100,13 @@ impl WatchAges {
         self.ages().into_iter().max_by_key(|(_, age)| *age)
     }
 
+    /// Forgets a collection that is not watched any more.
+    pub fn forget(&self, plural: &str, group: &str) {
+        let collection = collection_name(plural, Some(group).filter(|it| !it.is_empty()));
+        let mut answered = self.answered.lock().unwrap_or_else(PoisonError::into_inner);
+        answered.remove(&collection);
+    }
+
     /// Records the response to a read of a whole collection.
     pub fn record(&self, collection: String, code: StatusCode) {
         let mut answered = self.answered.lock().unwrap_or_else(PoisonError::into_inner);
@@ -127,10 +134,14 @@ fn collection(method: &Method, uri: &Uri) -> Option<String> {
         _ => None,
     };
     let plural = parts.next_back()?;
-    Some(match group {
+    Some(collection_name(plural, group))
+}
+
+fn collection_name(plural: &str, group: Option<&str>) -> String {
+    match group {
         Some(group) => format!("{plural}.{group}"),
         None => plural.to_owned(),
-    })
+    }
 }
 
 /// Limits the time to the head of responses to reads, and records responses to watches.

@@ -9,7 +9,7 @@ use k8s_openapi::api::scheduling::v1::PriorityClass;
 use lockkeeper_api::foreign::koordinator::ElasticQuota;
 use lockkeeper_api::foreign::kueue;
 use lockkeeper_api::foreign::scheduling;
-use lockkeeper_api::{ClusterQueue, Cohort, JobSet, LocalQueue, ResourceFlavor, Workload};
+use lockkeeper_api::{ClusterQueue, Cohort, JobKind, JobSet, LocalQueue, ResourceFlavor, Workload};
 
 /// A generic operation on kinds.
 pub trait KindVisitor {
@@ -24,6 +24,7 @@ pub fn visit(visitor: &mut impl KindVisitor) {
     visitor.kind::<ResourceFlavor>();
     visitor.kind::<LocalQueue>();
     visitor.kind::<Workload>();
+    visitor.kind::<JobKind>();
     visitor.kind::<PriorityClass>();
     visitor.kind::<scheduling::Workload>();
     visitor.kind::<scheduling::PodGroup>();

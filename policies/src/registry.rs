@@ -4,6 +4,7 @@ mod user_rules;
 
 use crate::admission_policy;
 use crate::cel_defaults::CelDefault;
+use crate::declaration_mismatch;
 use crate::decode_error;
 use crate::kinds::{self, KindVisitor};
 use crate::lossy_conversion;
@@ -81,6 +82,7 @@ pub fn all() -> Vec<RuleInfo> {
     out.push(suppression_rule::info());
     out.push(lossy_conversion::info());
     out.push(admission_policy::info());
+    out.push(declaration_mismatch::info());
     kinds::visit(&mut RuleInfos(&mut out));
     out
 }

@@ -9,6 +9,7 @@
 )]
 
 use crate::admission_policy;
+use crate::declaration_mismatch;
 use crate::decode_error;
 use crate::engine::{ReviewSubject, Verdict, review};
 use crate::facts;
@@ -183,6 +184,9 @@ fn rule_pages_examples_match_the_rules() {
             "*" if rule.id == decode_error::ID => undecodable(&rule),
             "*" if rule.id == lossy_conversion::ID => check_any_kind(&rule, dropped_field_findings),
             "*" if rule.id == admission_policy::ID => check_any_kind(&rule, policy_findings),
+            "*" if rule.id == declaration_mismatch::ID => {
+                check_any_kind(&rule, declaration_findings);
+            }
             "*" => check_any_kind(&rule, schema_findings),
             _ => {
                 let mut runner = PageRunner {
@@ -224,6 +228,14 @@ fn dropped_field_findings(objects: &mut [Value]) -> Vec<Finding> {
         .iter()
         .map(lossy_conversion::dropped_field)
         .collect()
+}
+
+/// The findings about a declaration with the definition before it.
+fn declaration_findings(objects: &mut [Value]) -> Vec<Finding> {
+    let [definition, declaration] = objects else {
+        panic!("a definition and a declaration");
+    };
+    declaration_mismatch::findings(declaration, definition)
 }
 
 /// The findings of policies about the last object.

@@ -104,7 +104,7 @@ fn draw_group(
     histories: &[WorkloadHistory],
 ) -> Markup {
     let queue = simulation.trace.cluster_queues.get(group.queue);
-    let name = queue.map_or("", |it| it.name.as_str());
+    let name = queue.map_or("", |it| &*it.name);
     let has_names = layout.row_height >= NAMED_ROW_HEIGHT;
     let until_s = simulation.until_s();
     let baseline = layout.row_height.saturating_mul(3).div_euclid(4);
@@ -115,7 +115,7 @@ fn draw_group(
                 (short_name(name, 60)) " (" (group.jobs.len()) ")"
             }
             @if has_names { @for job in &group.jobs {
-                @let name = simulation.trace.jobs.get(*job).map_or("", |it| it.name.as_str());
+                @let name = simulation.trace.jobs.get(*job).map_or("", |it| &*it.name);
                 text.row x=(LEFT - 8) y=(pixels(layout.top(*job).saturating_add(baseline))) {
                     (short_name(name, NAME_CHARACTERS_MAX))
                 }

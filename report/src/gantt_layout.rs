@@ -45,7 +45,7 @@ impl GanttLayout {
         let queues: BTreeMap<&str, usize> = queues.map(|(at, it)| (it.name.as_str(), at)).collect();
         let mut by_queue: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
         for (at, job) in trace.jobs.iter().enumerate() {
-            if let Some(queue) = queues.get(job.cluster_queue.as_str()) {
+            if let Some(queue) = queues.get(&*job.cluster_queue) {
                 by_queue.entry(*queue).or_default().push(at);
             }
         }

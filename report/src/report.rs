@@ -64,7 +64,7 @@ fn comparison_plots(simulations: &[Simulation<'_>], bounds_s: &[i64]) -> Vec<Plo
         };
         for (job, timeline) in jobs {
             let first = timeline.runs.first();
-            group.add(first.map(|run| run.from_s.saturating_sub(job.arrival)));
+            group.add(first.map(|run| run.from_s.saturating_sub(job.created_s())));
         }
         group
     });

@@ -33,7 +33,7 @@ pub(crate) fn script_data(
     layout: Option<&GanttLayout>,
 ) -> String {
     let queues = simulation.trace.cluster_queues.iter();
-    let names: Vec<&str> = queues.map(|it| it.name.as_str()).collect();
+    let names: Vec<&str> = queues.map(|it| &*it.name).collect();
     let indices = names.iter().enumerate().map(|(at, name)| (*name, at));
     let indices: BTreeMap<&str, usize> = indices.collect();
     let rows = listed.iter().filter_map(|at| {
@@ -51,7 +51,7 @@ pub(crate) fn script_data(
         let state = FinalState::ALL.iter().position(|it| *it == history.state);
         let mut row = vec![
             json!(job.name),
-            json!(indices.get(job.cluster_queue.as_str())),
+            json!(indices.get(&*job.cluster_queue)),
             json!(job.priority),
             json!(job.arrival),
             json!(history.wait_s),

@@ -35,6 +35,7 @@ pub(crate) fn simulation_section(
         section id=(id("simulation")) aria-labelledby=(id("title")) {
             h2 id=(id("title")) { (simulation.title()) }
             (summary(simulation))
+            (assumptions(simulation))
             h3 id=(id("quota")) { "Quota and use" }
             (cohort_tree(&usage, simulation.until_s()))
             (grid(&plots.cohorts.plots))
@@ -109,6 +110,26 @@ fn summary(simulation: &Simulation<'_>) -> Markup {
             div { dt { (name) } dd { (value) } }
         } }
         @if !reasons.is_empty() { p { "Preemptions by reason: " (reasons.join(", ")) "." } }
+    }
+}
+
+/// What the source of the jobs does not say.
+fn assumptions(simulation: &Simulation<'_>) -> Markup {
+    let assumptions = &simulation.trace.assumptions;
+    html! {
+        @if !assumptions.is_empty() {
+            details open="" {
+                summary { "Assumptions" }
+                div.scroll tabindex="0" role="group" aria-label="Assumptions" {
+                    table {
+                        thead { tr { th scope="col" { "Count" } th scope="col" { "Assumption" } } }
+                        tbody { @for it in assumptions {
+                            tr { td.number { (it.count) } td { (it.text) } }
+                        } }
+                    }
+                }
+            }
+        }
     }
 }
 

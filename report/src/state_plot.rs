@@ -20,7 +20,7 @@ pub(crate) fn state_chart(
     size: ChartSize,
 ) -> StackedChart<'static> {
     let jobs = simulation.trace.jobs.iter().zip(histories);
-    let jobs = jobs.filter(|(job, _)| queue.is_none_or(|it| it == job.cluster_queue));
+    let jobs = jobs.filter(|(job, _)| queue.is_none_or(|it| *it == *job.cluster_queue));
     let histories: Vec<&WorkloadHistory> = jobs.map(|(_, history)| history).collect();
     let series = COUNTED.iter().map(|(state, name)| {
         let intervals = histories.iter().flat_map(|it| &it.intervals);

@@ -135,7 +135,7 @@ pub(crate) fn workload_histories(simulation: &Simulation<'_>) -> Vec<WorkloadHis
             admissions: timeline.runs.len(),
         };
         let first = timeline.runs.first();
-        history.wait_s = first.map(|run| run.from_s.saturating_sub(job.arrival));
+        history.wait_s = first.map(|run| run.from_s.saturating_sub(job.created_s()));
         let mut pending_since_s = job.arrival;
         for run in &timeline.runs {
             history.push(IntervalState::Pending, pending_since_s, run.from_s);
@@ -151,6 +151,8 @@ pub(crate) fn workload_histories(simulation: &Simulation<'_>) -> Vec<WorkloadHis
 
 impl WorkloadHistory {
     fn push(&mut self, state: IntervalState, from_s: i64, to_s: i64) {
+        // A run may have begun before the start.
+        let from_s = from_s.max(0);
         if from_s < to_s {
             self.intervals.push(Interval {
                 state,

@@ -92,7 +92,7 @@ fn draw_row(simulation: &Simulation<'_>, histories: &[WorkloadHistory], at: usiz
     let mut names: Vec<(usize, usize)> = names.into_iter().map(|(by, order)| (order, by)).collect();
     names.sort_unstable();
     let names = names.iter().filter_map(|(_, by)| jobs.get(*by));
-    let names: Vec<&str> = names.map(|it| it.name.as_str()).collect();
+    let names: Vec<&str> = names.map(|it| &*it.name).collect();
     html! {
         tr {
             th scope="row" { (job.name) }

@@ -13,6 +13,7 @@ use proptest::prelude::*;
 use roxmltree::{Document, ParsingOptions};
 use serde_json::{Value, json};
 use std::fmt::Write;
+use std::sync::Arc;
 
 /// Two queues in a cohort, a preemption, a workload that is never admitted, and a change of quota.
 fn trace(name: impl Fn(&str) -> String) -> JobTrace {
@@ -222,13 +223,12 @@ fn check_pages_of_two(page: &str) {
 fn many_workloads_are_aggregated() {
     let mut trace = trace(str::to_owned);
     let job = trace.jobs[0].clone();
-    trace.jobs = (0..=WORKLOADS_MAX)
-        .map(|at| {
-            let mut job = job.clone();
-            job.name = format!("job-{at}");
-            job
-        })
-        .collect();
+    let jobs = (0..=WORKLOADS_MAX).map(|at| {
+        let mut job = job.clone();
+        job.name = format!("job-{at}").into();
+        job
+    });
+    trace.jobs = Arc::new(jobs.collect());
     let page = report_of(&trace);
     let data = check_page(&page);
     assert_eq!(data["rows"].as_array().unwrap().len(), WORKLOADS_MAX);

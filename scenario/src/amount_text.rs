@@ -8,7 +8,7 @@ use std::fmt;
 
 /// A whole number in the unit of the core (milli-CPU for cpu, else bytes or counts), or a quantity as
 /// Kubernetes writes it, in quotes: `"1500m"`, `"4Gi"`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum AmountText {
     /// A number in the unit of the core.
     Number(i64),

@@ -298,7 +298,7 @@ pub struct Workload {
 }
 
 /// A pod set.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct PodSet {
     /// Its name.

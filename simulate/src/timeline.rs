@@ -30,15 +30,27 @@
 //! Not simulated: the batching of requeue events, the pause after a cycle without success, the latency and failures of an
 //! API server, the time until pods are ready.
 
+mod affected;
 mod agenda;
 mod assignments;
+mod cycles;
 mod engine;
 mod event_loop;
+mod fairness;
+mod group_metrics;
+mod initial_runs;
+mod job_state;
 mod job_trace;
+mod metrics;
+mod pod_set_table;
+mod pool_metrics;
 mod queue_history;
+mod quota_metrics;
+mod ratio;
 mod result;
 mod stats;
 mod summary;
+mod timeline_record;
 mod trace_config;
 mod trace_error;
 mod usage_history;
@@ -46,14 +58,22 @@ mod usage_record;
 mod utilization;
 mod validate;
 
-pub use engine::simulate;
+pub use affected::{AFFECTED_MAX, AffectedJob, JobOutcome, job_outcomes, most_affected};
+pub use engine::{first_decisions, simulate};
 pub use event_loop::event_loop;
-pub use job_trace::{Job, JobTrace, PreemptedRun, QuotaChange};
+pub use fairness::{Fairness, QueueShare, ShareInterval};
+pub use group_metrics::{GroupMetrics, Slowdown};
+pub use job_trace::{Assumption, Job, JobTrace, PreemptedRun, QuotaChange};
+pub use metrics::{Metrics, RepeatedPreemptions, metrics};
+pub use pod_set_table::PodSetTable;
+pub use pool_metrics::PoolMetrics;
+pub use quota_metrics::QuotaMetrics;
 pub use result::{
     Event, EventKind, Eviction, JobTimeline, Outcome, QuotaUsage, Run, RunAssignment, RunEnd,
     Stats, Timeline, WaitTimes,
 };
 pub use summary::write_summary;
+pub use timeline_record::TimelineRecord;
 pub use trace_config::TraceConfig;
 pub use trace_error::TraceError;
 pub use usage_history::{UsageHistory, usage_history};

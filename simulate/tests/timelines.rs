@@ -312,7 +312,7 @@ fn random_traces_conserve_jobs_and_quota() {
         if trace.grace_period_seconds == 0 {
             check_quota(&value, &timeline);
         }
-        for (job, spec) in timeline.jobs.iter().zip(&trace.jobs) {
+        for (job, spec) in timeline.jobs.iter().zip(trace.jobs.iter()) {
             // Runs do not overlap, all but the last were preempted, and a finished job ran for its run time.
             let mut ready_s = spec.arrival;
             let mut ran_s = 0;

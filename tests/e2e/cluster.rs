@@ -3,6 +3,7 @@
 use std::fs;
 use std::net::{Ipv4Addr, TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -366,14 +367,26 @@ fn certificate(folder: &Path) -> PathBuf {
     folder.join("certificates").join("apiserver.crt")
 }
 
-/// Returns free ports. All are bound until the last one is known, so that they differ.
+/// Returns free ports. Of one process, they differ from all that were returned before.
+///
+/// They are below the ports that the kernel gives to connections: one that the kernel chooses is often taken by
+/// another connection before the program listens.
 pub fn free_ports<const COUNT: usize>() -> std::io::Result<[u16; COUNT]> {
+    const FIRST: u32 = 12_000;
+    const COUNT_OF_PORTS: u32 = 20_000;
+    static NEXT: AtomicU32 = AtomicU32::new(0);
+    // Processes that run at once start at different ports.
+    let start = std::process::id().wrapping_mul(1_009);
+    let is_free = |port: u16| TcpListener::bind((Ipv4Addr::LOCALHOST, port)).is_ok();
     let mut ports = [0; COUNT];
-    let mut held = Vec::with_capacity(COUNT);
     for port in &mut ports {
-        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
-        *port = listener.local_addr()?.port();
-        held.push(listener);
+        let mut candidates = (0..COUNT_OF_PORTS).map(|_| {
+            let number = start.wrapping_add(NEXT.fetch_add(1, Ordering::Relaxed));
+            u16::try_from(FIRST + number % COUNT_OF_PORTS).unwrap_or(u16::MAX)
+        });
+        *port = candidates
+            .find(|port| is_free(*port))
+            .ok_or_else(|| std::io::Error::other("all ports are taken"))?;
     }
     Ok(ports)
 }

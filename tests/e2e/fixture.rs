@@ -19,7 +19,7 @@ pub const DEFAULTS: &str = "";
 /// The kinds that a trial may leave objects of.
 const KINDS: &str = "workloads.lockkeeper.dev,localqueues.lockkeeper.dev,\
     clusterqueues.lockkeeper.dev,cohorts.lockkeeper.dev,resourceflavors.lockkeeper.dev,\
-    pods,jobs.batch,priorityclasses.scheduling.k8s.io";
+    jobkinds.lockkeeper.dev,pods,jobs.batch,priorityclasses.scheduling.k8s.io";
 
 /// The cluster and the server, each started on first use.
 #[derive(Default)]

@@ -23,6 +23,14 @@ pub fn collection(kind: &str) -> String {
         "PriorityClass" => "/apis/scheduling.k8s.io/v1/priorityclasses".to_owned(),
         "Job" => format!("/apis/batch/v1/{space}/jobs"),
         "JobSet" => format!("/apis/jobset.x-k8s.io/v1alpha2/{space}/jobsets"),
+        "JobKind" => format!("{ours}/jobkinds"),
+        "RayCluster" => format!("/apis/ray.io/v1/{space}/rayclusters"),
+        "RayJob" => format!("/apis/ray.io/v1/{space}/rayjobs"),
+        "MPIJob" => format!("/apis/kubeflow.org/v2beta1/{space}/mpijobs"),
+        "SparkApplication" => {
+            format!("/apis/sparkoperator.k8s.io/v1beta2/{space}/sparkapplications")
+        }
+        "TrainingRun" => format!("/apis/training.example.com/v1/{space}/trainingruns"),
         "Deployment" => format!("/apis/apps/v1/{space}/deployments"),
         "ReplicaSet" => format!("/apis/apps/v1/{space}/replicasets"),
         "StatefulSet" => format!("/apis/apps/v1/{space}/statefulsets"),
@@ -40,7 +48,8 @@ pub fn collection(kind: &str) -> String {
 const TOO_MANY_REQUESTS: u16 = 429;
 
 /// The kinds that a trial may leave objects of, owners first.
-const SWEPT_KINDS: [&str; 14] = [
+const SWEPT_KINDS: [&str; 15] = [
+    "JobKind",
     "Deployment",
     "ReplicaSet",
     "StatefulSet",
@@ -89,6 +98,21 @@ impl Objects {
     pub fn create(&self, object: &Value) -> Value {
         let answer = self.try_create(object);
         assert_eq!(answer.status, 201, "{object:#}: {answer:#?}");
+        answer.body
+    }
+
+    /// Creates an object in a collection.
+    #[track_caller]
+    pub fn create_at(&self, path: &str, object: &Value) {
+        let answer = self.client.borrow_mut().create(path, object).unwrap();
+        assert_eq!(answer.status, 201, "{object:#}: {answer:#?}");
+    }
+
+    /// Gets an object by its path; it must exist.
+    #[track_caller]
+    pub fn read_at(&self, path: &str) -> Value {
+        let answer = self.read(path);
+        assert_eq!(answer.status, 200, "{path}: {answer:#?}");
         answer.body
     }
 

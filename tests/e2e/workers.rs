@@ -16,11 +16,12 @@ const CONTROLLER_MANAGER: &str = "kube-controller-manager";
 const SCHEDULER: &str = "kube-scheduler";
 const KWOK: &str = "kwok";
 
-/// The controllers that Jobs, Deployments, `StatefulSets` and namespaces need, and the one that migrates stored objects. The node controllers are left
+/// The controllers that Jobs, Deployments, `StatefulSets` and namespaces need, and those that migrate stored objects and
+/// aggregate roles. The node controllers are left
 /// out: nodes stay as kwok creates them.
 const CONTROLLERS: &str = "job-controller,deployment-controller,replicaset-controller,statefulset-controller,garbage-collector-controller,namespace-controller,\
     serviceaccount-controller,disruption-controller,ttl-after-finished-controller,\
-    podgroup-protection-controller,storage-version-migrator-controller";
+    podgroup-protection-controller,storage-version-migrator-controller,clusterrole-aggregation-controller";
 
 /// Without client-side rate limits: they would be measured instead of the controller.
 const REQUESTS_PER_SECOND: u32 = 2000;

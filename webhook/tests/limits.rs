@@ -105,6 +105,7 @@ impl IndexLock {
 
 #[tokio::test]
 async fn request_over_limit_is_rejected_at_once() {
+    Log::enable();
     let gate = Gate::closed();
     let webhook = Webhook::start(WebhookOptions {
         bounds: LoadLimits {
@@ -151,6 +152,7 @@ async fn request_over_limit_is_rejected_at_once() {
 
 #[tokio::test]
 async fn bodies_over_total_limit_are_rejected() {
+    Log::enable();
     let webhook = Webhook::with_load_limits(LoadLimits {
         bodies_max_bytes: LARGE_BODY_BYTES,
         ..LoadLimits::default()
@@ -169,6 +171,7 @@ async fn bodies_over_total_limit_are_rejected() {
 
 #[tokio::test]
 async fn slow_body_times_out() {
+    Log::enable();
     let webhook = Webhook::with_load_limits(LoadLimits {
         body_timeout: SHORT,
         ..LoadLimits::default()
@@ -190,6 +193,7 @@ async fn slow_body_times_out() {
 
 #[tokio::test]
 async fn disconnected_client_releases_permits_and_bytes() {
+    Log::enable();
     let webhook = Webhook::with_load_limits(LoadLimits::default()).await;
     let mut http1 = webhook.tls(HTTP1).await;
     http1
@@ -214,6 +218,7 @@ async fn disconnected_client_releases_permits_and_bytes() {
 
 #[tokio::test]
 async fn small_requests_are_served_beside_large_ones() {
+    Log::enable();
     let heavy_max = 2;
     let webhook = Webhook::with_load_limits(LoadLimits {
         large_body_min_bytes: LARGE_BODY_MIN_BYTES,
@@ -248,6 +253,7 @@ async fn small_requests_are_served_beside_large_ones() {
 
 #[tokio::test]
 async fn queued_large_request_is_answered_before_timeout() {
+    Log::enable();
     let webhook = Webhook::with_load_limits(LoadLimits {
         large_body_min_bytes: LARGE_BODY_MIN_BYTES,
         heavy_max: 1,
@@ -281,6 +287,7 @@ async fn queued_large_request_is_answered_before_timeout() {
 
 #[tokio::test]
 async fn slow_large_request_is_answered_before_timeout() {
+    Log::enable();
     let webhook = Webhook::with_load_limits(LoadLimits {
         large_body_min_bytes: LARGE_BODY_MIN_BYTES,
         ..LoadLimits::default()
@@ -303,6 +310,7 @@ async fn slow_large_request_is_answered_before_timeout() {
 
 #[tokio::test]
 async fn large_request_with_hanging_lookup_gets_warning() {
+    Log::enable();
     let webhook = Webhook::start(WebhookOptions {
         bounds: LoadLimits {
             large_body_min_bytes: LARGE_BODY_MIN_BYTES,
@@ -322,6 +330,7 @@ async fn large_request_with_hanging_lookup_gets_warning() {
 
 #[tokio::test]
 async fn large_request_keeps_permit_after_disconnect() {
+    Log::enable();
     let webhook = Webhook::with_load_limits(LoadLimits {
         large_body_min_bytes: LARGE_BODY_MIN_BYTES,
         heavy_max: 1,
@@ -342,6 +351,7 @@ async fn large_request_keeps_permit_after_disconnect() {
 
 #[tokio::test]
 async fn http1_request_over_limit_is_rejected_by_head() {
+    Log::enable();
     let webhook = Webhook::with_load_limits(LoadLimits::default()).await;
     let mut stream = webhook.tls(HTTP1).await;
     stream

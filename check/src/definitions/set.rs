@@ -119,6 +119,13 @@ impl DefinitionSet {
         self.definitions.get(&key).map(Arc::as_ref)
     }
 
+    /// The definition of a kind, without descriptions.
+    #[must_use]
+    pub fn definition(&self, group: &str, kind: &str) -> Option<&Value> {
+        let key = (group.to_owned(), kind.to_owned());
+        self.definitions.get(&key).map(|it| &it.value)
+    }
+
     /// The name in paths of a kind with a definition.
     #[must_use]
     pub fn plural(&self, api_version: &str, kind: &str) -> Option<&str> {

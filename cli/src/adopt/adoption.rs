@@ -66,9 +66,9 @@ impl AdoptError {
     }
 }
 
-fn api_resource(of: Resource) -> ApiResource {
-    let kind = GroupVersionKind::gvk(of.group, of.version, of.kind);
-    ApiResource::from_gvk_with_plural(&kind, of.plural)
+fn api_resource(of: &Resource) -> ApiResource {
+    let kind = GroupVersionKind::gvk(&of.group, &of.version, &of.kind);
+    ApiResource::from_gvk_with_plural(&kind, &of.plural)
 }
 
 /// The clients of an adoption: one reads, the other has the controller's account.
@@ -99,7 +99,7 @@ impl Adoption {
         clients: &Clients,
         timeout: Duration,
     ) -> Option<Self> {
-        let resource = api_resource(KINDS.get(kind)?.resource());
+        let resource = api_resource(&KINDS.get(kind)?.resource());
         let namespace = job.name.namespace();
         let (reader, writer) = (clients.reader.clone(), clients.writer.clone());
         Some(Self {

@@ -56,15 +56,15 @@ async fn list_jobs(
     let version = resource.api_version();
     let path = match &selection.namespace {
         Some(namespace) => format!("namespaces/{namespace}/{}", resource.plural),
-        None => resource.plural.to_owned(),
+        None => resource.plural.to_string(),
     };
     let target = ListTarget {
         version: &version,
-        kind: resource.kind,
+        kind: &resource.kind,
         plural: &path,
     };
     // An API server without the kind rejects the list of an account that lacks the permission.
-    if !of.is_built_in() && !is_served(client, &version, resource.plural).await? {
+    if !of.is_built_in() && !is_served(client, &version, &resource.plural).await? {
         return Ok(());
     }
     let keep = |object: Value| out.push(ListedJob { kind, object });

@@ -56,7 +56,7 @@ impl FromStr for JobName {
         let lower = kind.to_lowercase();
         let mut kinds = adoptable_kinds();
         let name = name.to_owned();
-        match kinds.find(|it| resource(*it).is_some_and(|it| is_name_of(&lower, it))) {
+        match kinds.find(|it| resource(*it).is_some_and(|it| is_name_of(&lower, &it))) {
             Some(kind) => Ok(Self { kind, name }),
             None => Err(JobNameError::UnknownKind {
                 kind: kind.to_owned(),
@@ -87,9 +87,9 @@ fn resource(kind: usize) -> Option<Resource> {
     KINDS.get(kind).map(|it| it.resource())
 }
 
-fn is_name_of(text: &str, of: Resource) -> bool {
+fn is_name_of(text: &str, of: &Resource) -> bool {
     let singular = of.kind.to_lowercase();
-    let (name, group) = text.split_once('.').unwrap_or((text, of.group));
+    let (name, group) = text.split_once('.').unwrap_or((text, &of.group));
     let has_group = group == of.group || group == format!("{}.{}", of.version, of.group);
     has_group && (name == singular || name == of.plural)
 }

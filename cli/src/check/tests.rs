@@ -3,6 +3,7 @@ mod built_in_changes;
 mod cel;
 mod conversion;
 mod definitions;
+mod job_kinds;
 mod labels;
 mod preemption_loops;
 mod schema_location;

@@ -1,10 +1,11 @@
 //! Kubernetes' own Job (`batch/v1`).
 
 use super::{
-    JobKind, JobParseError, JobResult, JobView, PodPlacement, PodSetView, Resource, TemplateSource,
-    decode, foreign_manager, job_view_from_metadata, max_running_pods, pod_template_patch,
-    strip_template,
+    JobAdapter, JobParseError, JobResult, JobView, PodPlacement, PodSetView, Resource,
+    TemplateSource, decode, foreign_manager, job_view_from_metadata, max_running_pods,
+    pod_template_patch, strip_template,
 };
+use crate::key::ObjectKey;
 use k8s_openapi::api::batch::v1::{Job, JobCondition, JobStatus};
 use lockkeeper_api::labels;
 use lockkeeper_api::workload::POD_SET_NAME_DEFAULT;
@@ -14,14 +15,9 @@ use std::sync::Arc;
 /// A Job has one pod set.
 pub(super) struct BatchJob;
 
-impl JobKind for BatchJob {
+impl JobAdapter for BatchJob {
     fn resource(&self) -> Resource {
-        Resource {
-            group: "batch",
-            version: "v1",
-            kind: "Job",
-            plural: "jobs",
-        }
+        Resource::new("batch", "v1", "Job", "jobs")
     }
 
     fn is_built_in(&self) -> bool {
@@ -32,8 +28,8 @@ impl JobKind for BatchJob {
         "kubernetes.io/job-controller"
     }
 
-    fn pod_uid_label(&self) -> Option<&'static str> {
-        Some("batch.kubernetes.io/controller-uid")
+    fn pod_selector(&self, _: Option<&ObjectKey>, uid: &str) -> Option<String> {
+        Some(format!("batch.kubernetes.io/controller-uid={uid}"))
     }
 
     fn parse(&self, object: Value) -> Result<JobView, JobParseError> {
@@ -141,7 +137,7 @@ fn job_result(status: &JobStatus) -> Option<JobResult> {
 #[cfg(test)]
 mod tests {
     use super::BatchJob;
-    use crate::job_adapters::JobKind;
+    use crate::job_adapters::JobAdapter;
     use serde_json::json;
 
     fn is_quiet(active: i32, terminating: i32, suspended: Option<bool>, has_started: bool) -> bool {

@@ -1,10 +1,11 @@
 //! `JobSet` (`jobset.x-k8s.io`): jobs of several templates that run together.
 
 use super::{
-    JobKind, JobParseError, JobResult, JobView, PodPlacement, PodSetView, Resource, TemplateSource,
-    decode, foreign_manager, has_same_requests, job_view_from_metadata, max_running_pods,
-    parse_source, pod_template_patch, strip_template,
+    JobAdapter, JobParseError, JobResult, JobView, PodPlacement, PodSetView, Resource,
+    TemplateSource, decode, foreign_manager, has_same_requests, job_view_from_metadata,
+    max_running_pods, parse_source, pod_template_patch, strip_template,
 };
+use crate::key::ObjectKey;
 use k8s_openapi::api::batch::v1::JobTemplateSpec;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, ObjectMeta};
 use serde::Deserialize;
@@ -66,14 +67,9 @@ struct ReplicatedJobStatus {
     active: i32,
 }
 
-impl JobKind for JobSet {
+impl JobAdapter for JobSet {
     fn resource(&self) -> Resource {
-        Resource {
-            group: "jobset.x-k8s.io",
-            version: "v1alpha2",
-            kind: "JobSet",
-            plural: "jobsets",
-        }
+        Resource::new("jobset.x-k8s.io", "v1alpha2", "JobSet", "jobsets")
     }
 
     fn is_built_in(&self) -> bool {
@@ -84,8 +80,8 @@ impl JobKind for JobSet {
         "jobset.sigs.k8s.io/jobset-controller"
     }
 
-    fn pod_uid_label(&self) -> Option<&'static str> {
-        Some("jobset.sigs.k8s.io/jobset-uid")
+    fn pod_selector(&self, _: Option<&ObjectKey>, uid: &str) -> Option<String> {
+        Some(format!("jobset.sigs.k8s.io/jobset-uid={uid}"))
     }
 
     /// Each of its jobs has a name of its own, and together they have the pods of the pod sets: so a further job
@@ -94,7 +90,11 @@ impl JobKind for JobSet {
         true
     }
 
-    fn covers(&self, parent: &JobView, child: &JobView) -> bool {
+    fn covers(&self, parent: &JobView, child_kind: &Resource, child: &JobView) -> bool {
+        // Its controller creates Jobs only.
+        if child_kind.group != "batch" || child_kind.kind != "Job" {
+            return false;
+        }
         let prefix = [parent.name.name(), "-"].concat();
         let suffix = child.name.name().strip_prefix(&prefix);
         let Some((pod_set, index)) = suffix.and_then(|it| it.rsplit_once('-')) else {
@@ -243,7 +243,7 @@ fn pod_set(job: ReplicatedJob, succeeded: i32) -> PodSetView {
 mod tests {
     #![allow(clippy::unwrap_used, reason = "tests fail by panicking")]
 
-    use super::super::{JobKind, batch_job::BatchJob};
+    use super::super::{JobAdapter, batch_job::BatchJob};
     use super::JobSet;
     use serde_json::json;
 
@@ -297,14 +297,14 @@ mod tests {
                 "metadata": {"name": name, "namespace": "n"},
                 "spec": {"parallelism": parallelism, "template": pods(cpu)},
             }));
-            let is_covered = JobSet.covers(&set, &child.unwrap());
+            let is_covered = JobSet.covers(&set, &BatchJob.resource(), &child.unwrap());
             assert_eq!(is_covered, expected, "{name} {parallelism} {cpu}");
         }
     }
 
     #[test]
     fn foreign_manager_is_any_but_the_controller_of_the_kind() {
-        let manager = |kind: &dyn JobKind, managed_by: serde_json::Value| {
+        let manager = |kind: &dyn JobAdapter, managed_by: serde_json::Value| {
             let template = json!({"spec": {"containers": []}});
             let object = json!({
                 "metadata": {"name": "j", "namespace": "n"},
@@ -312,7 +312,7 @@ mod tests {
             });
             kind.parse(object).unwrap().foreign_manager
         };
-        let kinds: [(&dyn JobKind, &str); 2] = [
+        let kinds: [(&dyn JobAdapter, &str); 2] = [
             (&BatchJob, "kubernetes.io/job-controller"),
             (&JobSet, "jobset.sigs.k8s.io/jobset-controller"),
         ];

@@ -1,10 +1,11 @@
 //! A pod with the queue label. It waits with a scheduling gate, and is deleted when it loses its quota.
 
 use super::{
-    GroupClaim, GroupSource, JobKind, JobParseError, JobResult, JobView, PodPlacement, PodSetView,
-    Resource, StopMethod, TemplateSource, decode, job_view_from_metadata, pod_template_patch,
-    strip_template,
+    GroupClaim, GroupSource, JobAdapter, JobParseError, JobResult, JobView, PodPlacement,
+    PodSetView, Resource, StopMethod, TemplateSource, decode, job_view_from_metadata,
+    pod_template_patch, strip_template,
 };
+use crate::key::ObjectKey;
 use k8s_openapi::api::core::v1::{Pod, PodSpec, PodStatus, PodTemplateSpec};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use lockkeeper_api::labels;
@@ -32,25 +33,16 @@ const TEMPLATE_FIELDS: [&str; 10] = [
 /// The fields of a container that its workload has.
 const CONTAINER_FIELDS: [&str; 4] = ["image", "name", "resources", "restartPolicy"];
 
-impl JobKind for SinglePod {
+impl JobAdapter for SinglePod {
     fn resource(&self) -> Resource {
-        Resource {
-            group: "",
-            version: "v1",
-            kind: "Pod",
-            plural: "pods",
-        }
+        Resource::new("", "v1", "Pod", "pods")
     }
 
     fn is_built_in(&self) -> bool {
         true
     }
 
-    fn default_manager(&self) -> &'static str {
-        ""
-    }
-
-    fn pod_uid_label(&self) -> Option<&'static str> {
+    fn pod_selector(&self, _: Option<&ObjectKey>, _: &str) -> Option<String> {
         None
     }
 

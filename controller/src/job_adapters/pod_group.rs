@@ -3,7 +3,9 @@
 //! A group is no object. The reconciler builds its view from those of its pods, and writes the pods.
 
 use super::name_digest::fnv1a;
-use super::{JobKind, JobParseError, JobView, POD, POD_GROUP, PodPlacement, PodSetView, Resource};
+use super::{
+    JobAdapter, JobParseError, JobView, POD, POD_GROUP, PodPlacement, PodSetView, Resource,
+};
 use crate::key::{JobKey, ObjectKey};
 use k8s_openapi::api::core::v1::{PodSpec, PodStatus, PodTemplateSpec};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
@@ -13,29 +15,25 @@ use serde_json::{Value, json};
 /// A group has one pod set for each shape of its pods.
 pub(super) struct PodGroup;
 
-impl JobKind for PodGroup {
+impl JobAdapter for PodGroup {
     fn resource(&self) -> Resource {
-        Resource {
-            group: lockkeeper_api::GROUP,
-            version: lockkeeper_api::VERSION,
-            kind: "PodGroup",
-            plural: "podgroups",
-        }
+        Resource::new(
+            lockkeeper_api::GROUP,
+            lockkeeper_api::VERSION,
+            "PodGroup",
+            "podgroups",
+        )
     }
 
     fn is_built_in(&self) -> bool {
         true
     }
 
-    fn default_manager(&self) -> &'static str {
-        ""
-    }
-
     fn member_kind(&self) -> Option<usize> {
         Some(POD)
     }
 
-    fn pod_uid_label(&self) -> Option<&'static str> {
+    fn pod_selector(&self, _: Option<&ObjectKey>, _: &str) -> Option<String> {
         None
     }
 

@@ -6,18 +6,18 @@ use super::pending_decision::{AdmissionDecision, AdmittedNodes};
 use super::status::conditions::{status_or_default, status_patch};
 use super::status::priorities::effective_priorities;
 use super::status::workload::write_admission;
-use crate::job_adapters::JobView;
+use crate::job_adapters::{JobKinds, JobView};
 use crate::key::JobKey;
 use lockkeeper_api::workload::Admission;
 use lockkeeper_api::{Workload, labels};
 use lockkeeper_cluster_state::ClusterState;
 use serde_json::{Value, json};
 
-/// The manifest of the workload that the controller creates for a job; `None` for an unknown kind, and without a pod
+/// The manifest of the workload that the controller creates for a job; `None` for an unknown or declared kind, and without a pod
 /// template.
 #[must_use]
 pub fn manifest_of_job(key: &JobKey, job: &JobView) -> Option<Value> {
-    workload_manifest(key, job, job.template_source.text()?)
+    workload_manifest(&JobKinds::default(), key, job, job.template_source.text()?)
 }
 
 /// The manifest of the workload of a running job that is adopted into the LocalQueue of its view; `None` for an unknown kind,

@@ -12,7 +12,7 @@ use super::queue_store::QueueStore;
 use super::rate_limit::TokenBucket;
 use super::status::conditions::truncate_at_char;
 use super::write_tracker::WriteTracker;
-use crate::job_adapters::{KINDS, kind_name};
+use crate::job_adapters::JobKinds;
 use crate::key::{JobKey, ObjectKey};
 use k8s_openapi::jiff::Timestamp;
 use lockkeeper_api::labels::SOFT_EVICTION;
@@ -200,27 +200,41 @@ impl EventRecorder {
         std::mem::take(&mut self.unqueued)
     }
 
-    pub(super) fn record_unreadable(&mut self, kind: &str, name: &ObjectKey, error: &str) {
-        let group = KINDS.iter().map(|it| it.resource());
-        let mut group = group.filter(|it| it.kind == kind);
+    /// Records that an object of a kind of the controller's API group, or of the given API version, cannot be decoded.
+    pub(super) fn record_unreadable(
+        &mut self,
+        kind: &str,
+        api_version: Option<String>,
+        name: &ObjectKey,
+        error: &str,
+    ) {
         let mut about = EventSubject::for_api_group(kind, name, None);
-        if let Some(resource) = group.next() {
-            about.api_version = resource.api_version();
+        if let Some(version) = api_version {
+            about.api_version = version;
         }
         let note = format!("Cannot be decoded, left unchanged: {error}");
         self.record(EventDraft::warning(&about, "DecodingFailed", note));
     }
 
+    /// Records that a `JobKind` has mistakes.
+    pub(super) fn record_rejected_declaration(&mut self, name: &ObjectKey, problem: &str) {
+        let about = EventSubject::for_api_group("JobKind", name, None);
+        let note =
+            format!("Not used; the last declaration without a mistake stays in effect: {problem}");
+        self.record(EventDraft::warning(&about, "InvalidDeclaration", note));
+    }
+
     pub(super) fn record_rejected_job_write(
         &mut self,
+        kinds: &JobKinds,
         job: &JobKey,
         what: WritePurpose,
         why: &str,
     ) {
-        let version = KINDS.get(job.kind).map(|it| it.resource().api_version());
+        let version = kinds.get(job.kind).map(|it| it.resource().api_version());
         let about = EventSubject {
             api_version: version.unwrap_or_default(),
-            kind: kind_name(job.kind),
+            kind: kinds.name(job.kind),
             name: &job.name,
             uid: None,
         };

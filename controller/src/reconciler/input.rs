@@ -2,14 +2,14 @@
 
 use super::output::{WriteId, WriteResult};
 use super::status::conditions::has_status;
-use crate::job_adapters::{JobView, KINDS, strip_template};
+use crate::job_adapters::{JobKinds, JobView, strip_template};
 use crate::key::{Kind, ObjectKey};
 use k8s_openapi::api::core::v1::{Namespace, Node, Pod};
 use k8s_openapi::api::policy::v1::PodDisruptionBudget;
 use k8s_openapi::api::scheduling::v1::PriorityClass;
 use k8s_openapi::api::scheduling::v1beta1::PodGroup;
 use lockkeeper_api::workload::WorkloadStatus;
-use lockkeeper_api::{ClusterQueue, Cohort, LocalQueue, ResourceFlavor, Workload, labels};
+use lockkeeper_api::{ClusterQueue, Cohort, JobKind, LocalQueue, ResourceFlavor, Workload, labels};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 use std::sync::Arc;
@@ -44,6 +44,8 @@ pub enum Input {
     PodGroup(Change<Box<PodGroup>>),
     /// A job with a queue label; the number is the index of its kind.
     Job(usize, Change<Box<JobView>>),
+    /// A declaration of a kind of jobs.
+    JobKind(Change<Box<JobKind>>),
     /// A node.
     Node(Change<Box<Node>>),
     /// A pod that is bound to a node and has not ended; any other counts as deleted.
@@ -64,15 +66,24 @@ pub enum Input {
     KindAvailable(Kind),
     /// The cluster does not have this kind.
     KindMissing(Kind),
+    /// The controller may not list this kind of jobs. Only declared kinds are affected: decisions do not wait for their list, so
+    /// that one declaration without a role does not stop all queues.
+    KindForbidden(Kind),
     /// Whether this process is the leader from now on, and may write. A new leader writes nothing until every kind was
     /// listed again: its watches may be behind the writes of the former leader.
     Leadership(bool),
 }
 
 impl Input {
-    /// Decodes an object from the API server. Pod templates are stripped to the fields that decisions use.
+    /// Like [`Self::applied_with`], without declared kinds of jobs.
     #[must_use]
     pub fn applied(kind: Kind, name: ObjectKey, object: Value) -> Self {
+        Self::applied_with(&JobKinds::default(), kind, name, object)
+    }
+
+    /// Decodes an object from the API server. Pod templates are stripped to the fields that decisions use.
+    #[must_use]
+    pub fn applied_with(kinds: &JobKinds, kind: Kind, name: ObjectKey, object: Value) -> Self {
         let decoded = match kind {
             Kind::ClusterQueue => decode(object).map(|it| Self::ClusterQueue(Change::Applied(it))),
             Kind::Cohort => decode(object).map(|it| Self::Cohort(Change::Applied(it))),
@@ -87,7 +98,10 @@ impl Input {
             Kind::Workload => decode(object)
                 .map(|it| Self::Workload(Change::Applied(Box::new(strip_workload(*it))))),
             Kind::PodGroup => decode(object).map(|it| Self::PodGroup(Change::Applied(it))),
-            Kind::Job(at) => parse_job(at, object).map(|it| Self::Job(at, Change::Applied(it))),
+            Kind::JobKind => decode(object).map(|it| Self::JobKind(Change::Applied(it))),
+            Kind::Job(at) => {
+                parse_job(kinds, at, object).map(|it| Self::Job(at, Change::Applied(it)))
+            }
             Kind::Node => decode(object).map(|it| Self::Node(Change::Applied(it))),
             Kind::BoundPod => decode(object).map(|it| Self::BoundPod(Change::Applied(it))),
             Kind::DisruptionBudget => {
@@ -109,6 +123,7 @@ impl Input {
             Kind::Namespace => Self::Namespace(Change::Deleted(name)),
             Kind::Workload => Self::Workload(Change::Deleted(name)),
             Kind::PodGroup => Self::PodGroup(Change::Deleted(name)),
+            Kind::JobKind => Self::JobKind(Change::Deleted(name)),
             Kind::Job(at) => Self::Job(at, Change::Deleted(name)),
             Kind::Node => Self::Node(Change::Deleted(name)),
             Kind::BoundPod => Self::BoundPod(Change::Deleted(name)),
@@ -144,9 +159,8 @@ fn strip_workload(mut workload: Workload) -> Workload {
     workload
 }
 
-fn parse_job(at: usize, object: Value) -> Result<Box<JobView>, String> {
-    let kind = KINDS.get(at).ok_or_else(String::new)?;
-    let read = kind.parse(object).map(Box::new);
+fn parse_job(kinds: &JobKinds, at: usize, object: Value) -> Result<Box<JobView>, String> {
+    let read = kinds.parse(at, object).map(Box::new);
     read.map_err(|error| error.to_string())
 }
 

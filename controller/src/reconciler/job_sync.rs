@@ -1,7 +1,9 @@
 //! Pure functions over a job and its workload: comparison, and the fields derived from each other.
 
 use super::model::TrackedWorkload;
-use crate::job_adapters::{JobView, KINDS, POD_GROUP, PodPlacement, PodSetView, has_same_requests};
+use crate::job_adapters::{
+    JobKinds, JobView, POD_GROUP, PodPlacement, PodSetView, has_same_requests,
+};
 use crate::key::JobKey;
 use lockkeeper_api::resource_flavor::ResourceFlavorSpec;
 use lockkeeper_api::workload::{Admission, PodSet, PodSetAssignment, ReclaimablePod};
@@ -267,8 +269,13 @@ pub(super) fn restored_placement(
 }
 
 /// The manifest of the workload of a job with the text of its templates; `None` for an unknown kind.
-pub(super) fn workload_manifest(key: &JobKey, job: &JobView, source: &str) -> Option<Value> {
-    let resource = KINDS.get(key.kind)?.resource();
+pub(super) fn workload_manifest(
+    kinds: &JobKinds,
+    key: &JobKey,
+    job: &JobView,
+    source: &str,
+) -> Option<Value> {
+    let resource = kinds.get(key.kind)?.resource();
     let workload = job.workload_name(key.kind);
     let mut labels = BTreeMap::from([(labels::JOB_UID, job.uid.as_str())]);
     let owners = if key.kind == POD_GROUP {
@@ -294,13 +301,18 @@ pub(super) fn workload_manifest(key: &JobKey, job: &JobView, source: &str) -> Op
             "labels": labels,
             "ownerReferences": owners,
         },
-        "spec": workload_spec(key, job, source)?,
+        "spec": workload_spec(kinds, key, job, source)?,
     }))
 }
 
 /// The spec of the workload of a job with the text of its templates; `None` for an unknown kind.
-pub(super) fn workload_spec(key: &JobKey, job: &JobView, source: &str) -> Option<Value> {
-    let templates = KINDS.get(key.kind)?.templates(source);
+pub(super) fn workload_spec(
+    kinds: &JobKinds,
+    key: &JobKey,
+    job: &JobView,
+    source: &str,
+) -> Option<Value> {
+    let templates = kinds.get(key.kind)?.templates(source);
     let group = job.disruption_mode.map(|mode| (POD_GROUP_NAME, mode));
     let pod_sets = job.pod_sets.iter().zip(templates);
     let pod_sets = pod_sets.map(|(pod_set, template)| {

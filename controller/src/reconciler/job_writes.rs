@@ -7,23 +7,24 @@ use super::plan::{JobAction, PodGroupReport};
 use super::soft_eviction::{soft_evicted_for, soft_eviction_patch};
 use super::state::View;
 use super::status::conditions::{find, timestamp};
-use crate::job_adapters::{JobKind, JobView, KINDS, PodPlacement, StopMethod, group_uid};
+use crate::job_adapters::{JobAdapter, JobView, PodPlacement, StopMethod, group_uid};
 use crate::key::JobKey;
 use lockkeeper_api::labels;
 use serde_json::{Value, json};
 
 /// The write of a job; `None` if the job is gone.
 pub(super) fn build_job_write(view: View<'_>, key: &JobKey, action: &JobAction) -> Option<WriteOp> {
-    let kind = *KINDS.get(key.kind)?;
+    let kinds = &view.model.job_kinds;
+    let kind = kinds.get(key.kind)?;
     let job = &*view.model.jobs.get(key)?.view;
     let workload = view.model.workloads.get(&job.workload_name(key.kind));
     let workload = workload.map(Box::as_ref);
     let source = view.model.template_text(key, job);
     let source = source.as_deref();
     Some(match action {
-        JobAction::CreateWorkload => WriteOp::Create(workload_manifest(key, job, source?)?),
+        JobAction::CreateWorkload => WriteOp::Create(workload_manifest(kinds, key, job, source?)?),
         JobAction::ReadTemplates(_) | JobAction::ReadPod => read_job(key, job),
-        JobAction::Suspend => suspend(job, workload)?,
+        JobAction::Suspend => suspend(kind, job, workload)?,
         JobAction::MarkDisrupted => mark_disrupted(view, job, workload)?,
         JobAction::Delete => WriteOp::Delete {
             uid: job.uid.clone(),
@@ -67,8 +68,12 @@ pub(super) fn read_job(key: &JobKey, job: &JobView) -> WriteOp {
     }
 }
 
-fn suspend(job: &JobView, workload: Option<&TrackedWorkload>) -> Option<WriteOp> {
-    let spec = json!({"suspend": true});
+fn suspend(
+    kind: &dyn JobAdapter,
+    job: &JobView,
+    workload: Option<&TrackedWorkload>,
+) -> Option<WriteOp> {
+    let spec = kind.suspend_patch();
     let restored = restored_placement(job, workload);
     if job
         .saved_placement
@@ -131,7 +136,7 @@ fn pod_condition(view: View<'_>, pod: &JobView, mut condition: Value) -> Option<
 /// The start of a pod of a group. It has the flavor's placement from now on, so its pod set is recorded. Its group is
 /// recorded, too, so that the pod is found without its queue label.
 fn start_member(
-    kind: &dyn JobKind,
+    kind: &dyn JobAdapter,
     pod: &JobView,
     placed: &PodPlacement,
     pod_set: &str,
@@ -151,7 +156,7 @@ fn start_member(
 }
 
 fn start(
-    kind: &dyn JobKind,
+    kind: &dyn JobAdapter,
     job: &JobView,
     source: Option<&str>,
     placed: &[PodPlacement],

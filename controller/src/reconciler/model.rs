@@ -1,6 +1,8 @@
 //! The objects as the watches show them, with the decisions that are not written yet.
 
 use super::counters::Eviction;
+use super::declared_job_kind::Declaration;
+use super::kind_lists::KindLists;
 use super::output::ObjectRef;
 use super::pending_decision::PendingDecision;
 use super::pod_groups::index::PodGroups;
@@ -11,12 +13,13 @@ use super::template_interner::TemplateInterner;
 use super::template_texts::TemplateTexts;
 use super::write_tracker::WriteTracker;
 use crate::job_adapters::{
-    self, JobView, KINDS, POD, POD_GROUP, group_template_text, watched_kind,
+    JobAdapter, JobKinds, JobView, POD, POD_GROUP, group_of_workload, group_template_text,
+    watched_kind,
 };
 use crate::key::{JobKey, Kind, ObjectKey};
 use lockkeeper_api::Workload;
 use std::borrow::Cow;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// The reason of `Admitted=False` while a workload waits for its victims on nominated nodes.
@@ -131,7 +134,7 @@ impl TrackedWorkload {
     pub(super) fn owner_uid(&self) -> Option<&str> {
         let owners = self.object.metadata.owner_references.iter().flatten();
         let mut owners = owners.filter(|it| it.controller == Some(true));
-        let group = || job_adapters::owner(&self.object).map(|(_, uid)| uid);
+        let group = || group_of_workload(&self.object).map(|(_, uid)| uid);
         owners.next().map(|it| it.uid.as_str()).or_else(group)
     }
 
@@ -250,12 +253,12 @@ pub(super) struct Model {
     pub(super) template_texts: TemplateTexts,
     /// The newest resource version of any workload.
     pub(super) newest_workload_version: u64,
-    /// Kinds with a complete initial list; the watch task holds partial lists.
-    listed_kinds: BTreeSet<Kind>,
-    /// Kinds without a complete list since this process became the leader.
-    outdated_kinds: BTreeSet<Kind>,
-    /// The kinds that a cluster may lack, and that this one has.
-    optional_kinds: Vec<Kind>,
+    /// The lists of the watched kinds.
+    pub(super) lists: KindLists,
+    /// The kinds of jobs.
+    pub(super) job_kinds: JobKinds,
+    /// The declared kinds that are managed, by the name of their `JobKind`.
+    pub(super) declared_kinds: BTreeMap<String, Declaration>,
     pending_decisions: usize,
     stuck_workloads: usize,
 }
@@ -272,9 +275,9 @@ impl Model {
             templates: TemplateInterner::default(),
             template_texts: TemplateTexts::new(template_bytes_max),
             newest_workload_version: 0,
-            listed_kinds: BTreeSet::new(),
-            outdated_kinds: BTreeSet::new(),
-            optional_kinds,
+            lists: KindLists::new(optional_kinds),
+            job_kinds: JobKinds::default(),
+            declared_kinds: BTreeMap::new(),
             pending_decisions: 0,
             stuck_workloads: 0,
         }
@@ -300,16 +303,18 @@ impl Model {
     }
 
     /// Whether the job is one that a job in the watch has created, so that the workload of that job has its pods.
-    pub(super) fn is_covered_by_parent(&self, job: &JobView) -> bool {
+    pub(super) fn is_covered_by_parent(&self, kind_of_job: usize, job: &JobView) -> bool {
         let Some((key, uid)) = &job.parent else {
             return false;
         };
         let parent = self.jobs.get(key);
         let parent = parent.filter(|it| it.source == JobSource::Watch && it.view.uid == *uid);
-        let kind = KINDS.get(key.kind);
+        let kind = self.job_kinds.get(key.kind);
+        let own = self.job_kinds.get(kind_of_job).map(JobAdapter::resource);
         parent
             .zip(kind)
-            .is_some_and(|(parent, kind)| kind.covers(&parent.view, job))
+            .zip(own)
+            .is_some_and(|((parent, kind), own)| kind.covers(&parent.view, &own, job))
     }
 
     /// Adds a job, or replaces the one with its name.
@@ -410,59 +415,9 @@ impl Model {
         }
     }
 
-    pub(super) fn is_listed(&self, kind: Kind) -> bool {
-        let kind = match kind {
-            Kind::Job(kind) => Kind::Job(watched_kind(kind)),
-            kind => kind,
-        };
-        self.listed_kinds.contains(&kind)
-    }
-
-    pub(super) fn set_listed(&mut self, kind: Kind) {
-        self.listed_kinds.insert(kind);
-        self.outdated_kinds.remove(&kind);
-    }
-
-    /// Every kind has to be listed again: its watch may be behind the writes of another process.
-    pub(super) fn set_outdated(&mut self) {
-        let optional = self.optional_kinds.iter().copied();
-        let all = Kind::FIXED.into_iter().chain(optional).chain(Kind::NODES);
-        self.outdated_kinds = all.collect();
-    }
-
-    /// Whether the lists that placement reads are complete. Queues without placement do not wait for them.
-    pub(super) fn has_node_lists(&self) -> bool {
-        let mut kinds = Kind::NODES.iter();
-        kinds.all(|it| self.is_listed(*it) && !self.outdated_kinds.contains(it))
-    }
-
-    /// Whether the state has all writes of former leaders.
-    pub(super) fn is_up_to_date(&self) -> bool {
-        let mut outdated = self.outdated_kinds.iter();
-        outdated.all(|it| Kind::NODES.contains(it))
-    }
-
-    /// Whether the initial lists of all kinds are complete.
-    pub(super) fn is_synced(&self) -> bool {
-        let optional = self.optional_kinds.iter().copied();
-        let mut all = Kind::FIXED.into_iter().chain(optional);
-        all.all(|kind| self.is_listed(kind))
-    }
-
-    pub(super) fn add_optional_kind(&mut self, kind: Kind) {
-        if !self.optional_kinds.contains(&kind) {
-            self.optional_kinds.push(kind);
-        }
-    }
-
-    /// The cluster does not have this kind.
-    pub(super) fn remove_optional_kind(&mut self, kind: Kind) {
-        self.optional_kinds.retain(|it| *it != kind);
-        self.outdated_kinds.remove(&kind);
-    }
-
+    /// Whether the cluster has a kind of jobs.
     pub(super) fn has_job_kind(&self, kind: usize) -> bool {
-        kind < KINDS.len() && self.optional_kinds.contains(&Kind::Job(watched_kind(kind)))
+        kind < self.job_kinds.count() && self.lists.has_optional(Kind::Job(watched_kind(kind)))
     }
 
     /// The number of workloads with a decision that is not written yet.

@@ -1,6 +1,7 @@
 //! Handles inputs: watch events, results of writes, leadership.
 
 mod job;
+mod job_kind;
 mod nodes;
 mod pod_group;
 mod queue;
@@ -14,7 +15,7 @@ use super::input::{Change, Input};
 use super::journal::end_journal;
 use super::placement::retries::retry_all_waiting;
 use super::state::ReconcilerState;
-use crate::job_adapters::{POD, kind_name, watched_kind};
+use crate::job_adapters::{KINDS, POD, watched_kind};
 use crate::key::{Kind, ObjectKey};
 use k8s_openapi::api::core::v1::Namespace;
 use k8s_openapi::api::scheduling::v1::PriorityClass;
@@ -30,6 +31,7 @@ pub(super) fn handle_input(state: &mut ReconcilerState, now_ms: i64, input: Inpu
         Input::Namespace(change) => observe_namespace(state, change),
         Input::Workload(change) => workload::observe_workload(state, change, now_ms),
         Input::PodGroup(change) => pod_group::observe_pod_group(state, change, now_ms),
+        Input::JobKind(change) => job_kind::observe_job_kind(state, change),
         Input::Job(kind, change) => job::observe_job(state, kind, change, now_ms),
         Input::Node(change) => nodes::observe_node(state, change),
         Input::BoundPod(change) => nodes::observe_bound_pod(state, change),
@@ -40,9 +42,16 @@ pub(super) fn handle_input(state: &mut ReconcilerState, now_ms: i64, input: Inpu
         Input::WriteFinished(id, result) => {
             write_result::observe_write_result(state, id, &result, now_ms);
         }
-        Input::KindAvailable(kind) => state.model.add_optional_kind(kind),
+        Input::KindAvailable(kind) => state.model.lists.add_optional(kind),
+        Input::KindForbidden(kind) => {
+            if matches!(kind, Kind::Job(index) if index >= KINDS.len()) {
+                state.model.lists.set_forbidden(kind);
+                state.cycle.is_due = true;
+                state.enqueue_all();
+            }
+        }
         Input::KindMissing(kind) => {
-            state.model.remove_optional_kind(kind);
+            state.model.lists.remove_optional(kind);
             state.cycle.is_due = true;
             state.enqueue_all();
         }
@@ -77,13 +86,19 @@ fn observe_unreadable(state: &mut ReconcilerState, kind: Kind, key: &ObjectKey, 
         // The decision is based on an older version: its write would conflict.
         drop(state.model.take_decision(key));
     }
+    let mut api_version = None;
     let kind = match kind {
-        Kind::Workload => Some("Workload"),
-        Kind::Job(index) => Some(kind_name(index)),
-        Kind::ClusterQueue => Some("ClusterQueue"),
-        Kind::Cohort => Some("Cohort"),
-        Kind::LocalQueue => Some("LocalQueue"),
-        Kind::ResourceFlavor => Some("ResourceFlavor"),
+        Kind::Workload => Some("Workload".to_owned()),
+        Kind::Job(index) => {
+            let kinds = &state.model.job_kinds;
+            api_version = kinds.get(index).map(|it| it.resource().api_version());
+            Some(kinds.name(index).to_owned())
+        }
+        Kind::JobKind => Some("JobKind".to_owned()),
+        Kind::ClusterQueue => Some("ClusterQueue".to_owned()),
+        Kind::Cohort => Some("Cohort".to_owned()),
+        Kind::LocalQueue => Some("LocalQueue".to_owned()),
+        Kind::ResourceFlavor => Some("ResourceFlavor".to_owned()),
         // Their events would need the right to write events in any namespace.
         Kind::PriorityClass
         | Kind::Namespace
@@ -93,14 +108,16 @@ fn observe_unreadable(state: &mut ReconcilerState, kind: Kind, key: &ObjectKey, 
         | Kind::DisruptionBudget => None,
     };
     if let Some(kind) = kind {
-        state.event_recorder.record_unreadable(kind, key, error);
+        state
+            .event_recorder
+            .record_unreadable(&kind, api_version, key, error);
     }
     state.enqueue_events();
 }
 
 fn observe_listed(state: &mut ReconcilerState, kind: Kind) {
     state.cycle.is_due = true;
-    state.model.set_listed(kind);
+    state.model.lists.set_listed(kind);
     retry_all_waiting(state);
     if kind == Kind::Workload {
         // A broken watch may have missed a workload that was created and deleted meanwhile.
@@ -146,7 +163,7 @@ fn observe_leadership(state: &mut ReconcilerState, is_leading: bool) {
     }
     state.is_leading = is_leading;
     if is_leading {
-        state.model.set_outdated();
+        state.model.lists.set_outdated();
         state.journal.is_due = state.settings.has_decision_log;
     } else {
         end_journal(state);

@@ -39,6 +39,8 @@ pub struct Settings {
     pub job_kinds: Vec<usize>,
     /// Whether the cluster has `PodGroup` objects, or may have them.
     pub has_pod_groups: bool,
+    /// Whether the cluster has `JobKind` objects, or may have them.
+    pub has_job_kinds: bool,
     /// Whether the events of the scheduler's state are taken down.
     pub has_decision_log: bool,
     /// Seed of the random generator.
@@ -51,8 +53,9 @@ impl Settings {
     /// The kinds that a cluster may lack, and that this one has, or may have.
     pub(super) fn optional_kinds(&self) -> Vec<Kind> {
         let pod_groups = self.has_pod_groups.then_some(Kind::PodGroup);
+        let job_kinds = self.has_job_kinds.then_some(Kind::JobKind);
         let jobs = self.job_kinds.iter().map(|at| Kind::Job(*at));
-        jobs.chain(pod_groups).collect()
+        jobs.chain(pod_groups).chain(job_kinds).collect()
     }
 
     /// Whether workloads are admitted one at a time (`waitForPodsReady.blockAdmission`).

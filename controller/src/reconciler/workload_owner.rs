@@ -3,9 +3,7 @@
 use super::adoption::is_adopting;
 use super::model::{JobSource, TrackedJob, TrackedWorkload};
 use super::state::View;
-use crate::job_adapters::{
-    self, job_name_from_workload, kind_from_workload_name, labelled_job_uid,
-};
+use crate::job_adapters::labelled_job_uid;
 use crate::key::{JobKey, Kind, ObjectKey};
 
 /// Whether its job is gone, or has another workload.
@@ -19,7 +17,7 @@ pub(super) fn is_orphan(view: View<'_>, key: &ObjectKey, workload: &TrackedWorkl
             || view.model.job_by_workload(key).is_some();
     };
     // Without a complete list of its kind, a missing job proves nothing.
-    if !view.model.is_listed(Kind::Job(job.kind)) {
+    if !view.model.lists.is_listed(Kind::Job(job.kind)) {
         return false;
     }
     let Some(it) = view.model.jobs.get(job) else {
@@ -67,16 +65,17 @@ pub(super) fn job_to_read(view: View<'_>, workload: &TrackedWorkload) -> Option<
             uid: job.view.uid.clone(),
         });
     }
-    let owner = job_adapters::owner(&workload.object);
+    let kinds = &view.model.job_kinds;
+    let owner = kinds.owner(&workload.object);
     // The owner reference may have been edited; the label is that of the creation.
     if let Some(uid) = labelled_job_uid(&workload.object.metadata) {
         let owner = owner.filter(|(_, owner_uid)| *owner_uid == uid);
-        let kind = || kind_from_workload_name(workload.key.name());
+        let kind = || kinds.kind_from_workload_name(workload.key.name());
         let kind = owner.as_ref().map_or_else(kind, |(key, _)| key.kind);
         let name = owner.map(|(key, _)| key.name);
         return Some(JobToRead {
             kind,
-            name: name.or_else(|| job_name_from_workload(&workload.key, kind, uid)),
+            name: name.or_else(|| kinds.job_name_from_workload(&workload.key, kind, uid)),
             uid: uid.to_owned(),
         });
     }

@@ -45,15 +45,15 @@ fn keeps_quota(state: &ReconcilerState, key: &ObjectKey, now_ms: i64) -> bool {
     let Some(workload) = workload.filter(|it| it.holds_quota()) else {
         return false;
     };
-    let Some((_, job)) = job_to_stop(view, key, workload) else {
+    let Some((job_key, job)) = job_to_stop(view, key, workload) else {
         // Until the lists are complete, a missing job proves nothing: it is read. So are the pods of a group without a
         // queue label.
-        let is_complete = view.model.is_synced() && view.model.is_up_to_date();
+        let is_complete = view.model.lists.is_synced() && view.model.lists.is_up_to_date();
         let job = job_to_read(view, workload);
         return job.is_some_and(|it| !is_complete || it.kind == POD_GROUP);
     };
     (job.view.result.is_none() || may_have_unseen_pods(view, workload))
-        && !view.model.is_covered_by_parent(&job.view)
+        && !view.model.is_covered_by_parent(job_key.kind, &job.view)
         && !matches!(job_stop(view, workload, job), JobStop::Stopped)
 }
 

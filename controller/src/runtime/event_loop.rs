@@ -2,6 +2,7 @@
 
 use super::RunError;
 use super::decision_log::{DecisionLog, DecisionLogTarget};
+use super::declared_watches::DeclaredWatches;
 use super::health::{Health, new_health};
 use super::job_reader::read_job;
 use super::kind_discovery::watch_when_installed;
@@ -20,6 +21,8 @@ use k8s_openapi::jiff::Timestamp;
 use kube::Client;
 use lockkeeper_kube_support::api_client::{ApiClients, WatchAges};
 use std::collections::BTreeMap;
+use std::future::pending;
+use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::mpsc::{self, Receiver};
 use tokio::sync::watch;
@@ -76,6 +79,7 @@ pub async fn run(
     // Discovery removes those that the cluster does not have: until then no decision is written, because a job
     // may belong to one of such a kind.
     reconciler.job_kinds = watched_kinds().collect();
+    reconciler.has_job_kinds = true;
     reconciler.has_pod_groups = true;
     let (inputs, from_watches) = mpsc::channel(INPUTS_MAX);
     let (lists, current_list) = watch::channel(0);
@@ -84,6 +88,8 @@ pub async fn run(
         inputs,
         lists: current_list,
         job_spec_max_bytes: settings.job_spec_max_bytes,
+        ages: clients.ages.clone(),
+        job_kinds: Arc::default(),
     };
     start_watches(&watches);
     let (results, from_writes) = mpsc::unbounded_channel();
@@ -110,6 +116,7 @@ pub async fn run(
         lists,
         watches,
         is_watching_nodes: false,
+        declared_watches: DeclaredWatches::default(),
         is_leading: false,
         is_dry_run: settings.is_dry_run,
         decision_log,
@@ -139,10 +146,12 @@ fn start_watches(watches: &Watches) {
         if is_built_in(at) {
             watches.start(Kind::Job(at));
         } else {
-            watch_when_installed(watches.clone(), Kind::Job(at));
+            watch_when_installed(watches.clone(), Kind::Job(at), pending());
         }
     }
-    watch_when_installed(watches.clone(), Kind::PodGroup);
+    for kind in [Kind::PodGroup, Kind::JobKind] {
+        watch_when_installed(watches.clone(), kind, pending());
+    }
 }
 
 fn start_decision_log(target: DecisionLogTarget) -> Result<DecisionLog, RunError> {
@@ -181,6 +190,7 @@ struct EventLoop {
     watches: Watches,
     /// Whether the kinds that placement reads are watched.
     is_watching_nodes: bool,
+    declared_watches: DeclaredWatches,
     is_leading: bool,
     is_dry_run: bool,
     decision_log: Option<DecisionLog>,
@@ -245,6 +255,18 @@ impl EventLoop {
         }
     }
 
+    /// Starts and stops the watches of declared kinds of jobs.
+    fn watch_declared_kinds(&mut self) {
+        let needs_lists = self
+            .declared_watches
+            .update(&self.reconciler, &self.watches);
+        if needs_lists {
+            // Jobs that arrived before may have a parent of the kind.
+            self.lists
+                .send_modify(|list| *list = list.saturating_add(1));
+        }
+    }
+
     /// Waits for the in-flight writes without starting new ones; false if some are still in flight.
     async fn drain(
         mut self,
@@ -299,7 +321,7 @@ impl EventLoop {
     fn start_write(&self, write: WriteRequest) {
         let is_read = matches!(write.op, WriteOp::ReadJob { .. });
         if self.is_dry_run && !is_read {
-            log_dry_run(&write);
+            log_dry_run(self.reconciler.job_kinds(), &write);
             self.send_result(&write, WriteResult::DryRun, Duration::ZERO);
             return;
         }
@@ -312,14 +334,15 @@ impl EventLoop {
             return;
         }
         let (client, answers) = (self.client.clone(), self.results.clone());
+        let kinds = self.reconciler.job_kinds().clone();
         tokio::spawn(async move {
             let begun = Instant::now();
             let outcome = if is_read {
-                read_job(&client, &write, limit).await
+                read_job(&client, &kinds, &write, limit).await
             } else {
-                execute(&client, &write, limit).await
+                execute(&client, &kinds, &write, limit).await
             };
-            log_result(&write, &outcome);
+            log_result(&kinds, &write, &outcome);
             let _ = answers.send(FinishedWrite {
                 id: write.id,
                 purpose: write.purpose,
@@ -333,7 +356,11 @@ impl EventLoop {
     fn handle_watch_input(&mut self, input: WatchInput) {
         if !input.is_outdated(*self.lists.borrow()) {
             self.observe_watch_lag(&input.input);
+            let is_declaration = matches!(input.input, Input::JobKind(_));
             self.reconciler.handle_input(now_ms(), input.input);
+            if is_declaration {
+                self.watch_declared_kinds();
+            }
         }
     }
 

@@ -1,12 +1,12 @@
 //! Reads jobs that are not watched any more, and the pods that they have left.
 
-use super::watch::job_resource;
+use super::api_resource::api_resource;
 use super::writer::result_from_error;
-use crate::job_adapters::{JobView, KINDS, POD};
+use crate::job_adapters::{JobKinds, JobView, KINDS, POD};
 use crate::{JobRead, ObjectKey, WriteOp, WriteRequest, WriteResult};
 use k8s_openapi::api::core::v1::Pod;
 use kube::api::ListParams;
-use kube::core::DynamicObject;
+use kube::core::{ApiResource, DynamicObject};
 use kube::{Api, Client, Error};
 use lockkeeper_api::labels;
 use serde_json::Value;
@@ -25,6 +25,7 @@ const JOBS_PAGE_SIZE: u32 = 500;
 /// Reads a job and, if it does not exist, its pods.
 pub(super) async fn read_job(
     client: &Client,
+    kinds: &JobKinds,
     request: &WriteRequest,
     limit: Duration,
 ) -> WriteResult {
@@ -38,23 +39,28 @@ pub(super) async fn read_job(
         return WriteResult::Rejected("not a read".to_owned());
     };
     let read = async {
-        if KINDS
-            .get(*kind)
-            .is_some_and(|it| it.member_kind().is_some())
-        {
+        let Some(adapter) = kinds.get(*kind) else {
+            return Ok(WriteResult::Rejected("unknown kind of job".to_owned()));
+        };
+        let resource = api_resource(adapter.resource());
+        if adapter.member_kind().is_some() {
             let pods = started_pods(client, namespace, uid).await?;
             return Ok(WriteResult::Read(JobRead::StartedPods(pods)));
         }
         let name = match name {
             Some(name) => Some(name.clone()),
-            None => find_name(client, *kind, namespace, uid).await?,
+            None => find_name(client, &resource, namespace, uid).await?,
         };
-        if let Some(name) = name
-            && let Some(object) = find_job(client, *kind, &name, uid).await?
+        if let Some(name) = &name
+            && let Some(object) = find_job(client, &resource, name, uid).await?
         {
-            return Ok(parse(*kind, object));
+            return Ok(parse(kinds, *kind, object));
         }
-        let has_pods = has_pods(client, *kind, namespace, uid).await?;
+        let selector = adapter.pod_selector(name.as_ref(), uid);
+        let has_pods = match selector {
+            Some(selector) => any_running_pod(client, namespace, &selector).await?,
+            None => false,
+        };
         Ok(WriteResult::Read(JobRead::Gone { has_pods }))
     };
     match timeout(limit, read).await {
@@ -64,12 +70,10 @@ pub(super) async fn read_job(
     }
 }
 
-fn parse(kind: usize, object: Value) -> WriteResult {
-    let parsed = KINDS.get(kind).map(|it| it.parse(object));
-    match parsed {
-        Some(Ok(view)) => WriteResult::Read(JobRead::Exists(kind, Box::new(view))),
-        Some(Err(error)) => WriteResult::Rejected(error.to_string()),
-        None => WriteResult::Rejected("unknown kind of job".to_owned()),
+fn parse(kinds: &JobKinds, kind: usize, object: Value) -> WriteResult {
+    match kinds.parse(kind, object) {
+        Ok(view) => WriteResult::Read(JobRead::Exists(kind, Box::new(view))),
+        Err(error) => WriteResult::Rejected(error.to_string()),
     }
 }
 
@@ -77,12 +81,11 @@ fn parse(kind: usize, object: Value) -> WriteResult {
 /// its name was too long for that of the workload. Costs a list of the metadata of all jobs in the namespace.
 async fn find_name(
     client: &Client,
-    kind: usize,
+    resource: &ApiResource,
     namespace: &str,
     uid: &str,
 ) -> Result<Option<ObjectKey>, Error> {
-    let resource = job_resource(kind);
-    let api: Api<DynamicObject> = Api::namespaced_with(client.clone(), namespace, &resource);
+    let api: Api<DynamicObject> = Api::namespaced_with(client.clone(), namespace, resource);
     let mut request = ListParams::default().limit(JOBS_PAGE_SIZE);
     loop {
         let page = match api.list_metadata(&request).await {
@@ -104,32 +107,21 @@ async fn find_name(
 /// The job with this name and this uid. One with another uid is another job.
 async fn find_job(
     client: &Client,
-    kind: usize,
+    resource: &ApiResource,
     name: &ObjectKey,
     uid: &str,
 ) -> Result<Option<Value>, Error> {
-    let resource = job_resource(kind);
-    let api: Api<DynamicObject> = Api::namespaced_with(client.clone(), name.namespace(), &resource);
+    let api: Api<DynamicObject> = Api::namespaced_with(client.clone(), name.namespace(), resource);
     let found = api.get_opt(name.name()).await?;
     let found = found.filter(|it| it.metadata.uid.as_deref() == Some(uid));
     // The object was decoded from JSON, so encoding it does not fail.
     Ok(found.and_then(|it| serde_json::to_value(it).ok()))
 }
 
-/// Whether pods of the job run on: neither ended nor terminating.
-async fn has_pods(client: &Client, kind: usize, namespace: &str, uid: &str) -> Result<bool, Error> {
-    let Some(label) = KINDS.get(kind).and_then(|it| it.pod_uid_label()) else {
-        return Ok(false);
-    };
-    let selector = format!("{label}={uid}");
-    any_running_pod(client, namespace, &selector).await
-}
-
 /// The pods of a group that the controller has started, that have lost the queue label since, and that neither have ended nor
 /// terminate; of many pods those of the first page that has one.
 async fn started_pods(client: &Client, namespace: &str, uid: &str) -> Result<Vec<JobView>, Error> {
-    let api: Api<DynamicObject> =
-        Api::namespaced_with(client.clone(), namespace, &job_resource(POD));
+    let api: Api<Pod> = Api::namespaced(client.clone(), namespace);
     let selector = format!("{}={uid},!{}", labels::JOB_UID, labels::QUEUE_NAME);
     let mut request = running_pods(&selector);
     loop {
@@ -145,7 +137,7 @@ async fn started_pods(client: &Client, namespace: &str, uid: &str) -> Result<Vec
 
 /// The view of a pod that runs; `None` if it waits, terminates or has ended, or if it cannot be decoded: the watch reports
 /// that.
-fn started_pod(pod: DynamicObject) -> Option<JobView> {
+fn started_pod(pod: Pod) -> Option<JobView> {
     // The object was decoded from JSON, so encoding it does not fail.
     let object = serde_json::to_value(pod).ok()?;
     let view = KINDS.get(POD)?.parse(object).ok()?;

@@ -7,6 +7,7 @@ use k8s_openapi::jiff::Timestamp;
 use lockkeeper_kube_support::api_client::ApiClients;
 use std::future::ready;
 use std::io;
+use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 use tokio::runtime;
@@ -68,6 +69,8 @@ impl LivePreview {
             inputs,
             lists: current_list,
             job_spec_max_bytes: object_max_bytes,
+            ages: clients.ages.clone(),
+            job_kinds: Arc::default(),
         };
         let (requests, requested) = mpsc::channel(REQUESTS_MAX);
         let worker = Worker {

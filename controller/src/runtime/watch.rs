@@ -1,24 +1,21 @@
 //! Watches: turns watch events into inputs of the reconciler.
 
-use crate::job_adapters::{KINDS, TemplateSource};
-use crate::{Change, Input, Kind, ObjectKey};
+use super::api_resource::resource;
+use super::listed_keys::{Item, ListedKeys};
+use crate::job_adapters::{JobAdapter, JobKinds};
+use crate::{Input, Kind};
+use arc_swap::ArcSwap;
 use futures_util::{Stream, StreamExt};
-use k8s_openapi::api::core::v1::{Namespace, Node, Pod};
-use k8s_openapi::api::policy::v1::PodDisruptionBudget;
-use k8s_openapi::api::scheduling::v1::PriorityClass;
-use k8s_openapi::api::scheduling::v1beta1::PodGroup;
-use kube::core::{ApiResource, DynamicObject};
+use kube::core::ApiResource;
 use kube::runtime::watcher;
 use kube::runtime::watcher::{Error, Event};
 use kube::{Api, Client};
-use lockkeeper_api::{ClusterQueue, Cohort, LocalQueue, ResourceFlavor, Workload, labels};
-use lockkeeper_kube_support::list_item::ListItem;
+use lockkeeper_api::labels;
+use lockkeeper_kube_support::api_client::WatchAges;
 use lockkeeper_kube_support::watch_stream::{is_kind_absent, restarting_watch, watch_config};
-use serde::Deserialize;
-use serde_json::Value;
-use serde_json::value::RawValue;
-use std::collections::{BTreeMap, BTreeSet};
+use std::future::pending;
 use std::pin::pin;
+use std::sync::Arc;
 use tokio::sync::mpsc::Sender;
 use tokio::sync::watch;
 
@@ -31,9 +28,6 @@ const TEMPLATES_PAGE_SIZE: u32 = 20;
 
 /// The pods that use room on nodes: those that are bound and have not ended. A pod that ends is delivered as deleted.
 const BOUND_PODS: &str = "spec.nodeName!=,status.phase!=Succeeded,status.phase!=Failed";
-
-/// The objects of all watches, still as text.
-type Item = ListItem<DynamicObject>;
 
 /// An input from a watch.
 #[derive(Debug)]
@@ -60,6 +54,10 @@ pub(super) struct Watches {
     pub(super) lists: watch::Receiver<u64>,
     /// The largest spec of a job, in bytes.
     pub(super) job_spec_max_bytes: usize,
+    /// The times since the last responses to the watches.
+    pub(super) ages: WatchAges,
+    /// The kinds of jobs, for the objects that arrive from now on.
+    pub(super) job_kinds: Arc<ArcSwap<JobKinds>>,
 }
 
 impl Watches {
@@ -69,13 +67,30 @@ impl Watches {
         let _ = self.inputs.send(WatchInput { input, list }).await;
     }
 
+    /// The API resource of a kind; `None` for an unknown kind of jobs.
+    pub(super) fn resource(&self, kind: Kind) -> Option<ApiResource> {
+        resource(&self.job_kinds.load(), kind)
+    }
+
     /// Starts a task that watches one kind until the receiver is dropped.
     pub(super) fn start(&self, kind: Kind) {
-        let resource = resource(kind);
-        let api: Api<Item> = Api::all_with(self.client.clone(), &resource);
+        self.start_until(kind, pending());
+    }
+
+    /// Like [`Self::start`], until `stopped` resolves. All objects are reported as deleted then.
+    pub(super) fn start_until(
+        &self,
+        kind: Kind,
+        stopped: impl Future<Output = ()> + Send + 'static,
+    ) {
+        let (client, job_kinds) = (self.client.clone(), Arc::clone(&self.job_kinds));
+        let ages = self.ages.clone();
         let mut config = watch_config(match kind {
             Kind::Workload => TEMPLATES_PAGE_SIZE,
-            Kind::Job(at) => KINDS.get(at).map_or(PAGE_SIZE, |it| it.list_page_size()),
+            Kind::Job(at) => {
+                let kinds = self.job_kinds.load();
+                kinds.get(at).map_or(PAGE_SIZE, JobAdapter::list_page_size)
+            }
             _ => PAGE_SIZE,
         });
         if matches!(kind, Kind::Job(_)) {
@@ -86,13 +101,36 @@ impl Watches {
             config = config.fields(BOUND_PODS);
         }
         let (inputs, mut lists) = (self.inputs.clone(), self.lists.clone());
-        let mut names = ListedKeys::new(self.job_spec_max_bytes);
+        let mut names = ListedKeys::new(self.job_spec_max_bytes, Arc::clone(&self.job_kinds));
         tokio::spawn(async move {
-            let mut is_watching = true;
-            while is_watching {
-                let (api, config) = (api.clone(), config.clone());
-                let events = restarting_watch(move || watcher(api.clone(), config.clone()));
-                is_watching = forward_events(kind, events, &mut names, &inputs, &mut lists).await;
+            let watching = async {
+                let mut is_watching = true;
+                while is_watching {
+                    // The declaration of a kind may have another version now.
+                    let Some(resource) = resource(&job_kinds.load(), kind) else {
+                        return;
+                    };
+                    let api: Api<Item> = Api::all_with(client.clone(), &resource);
+                    let config = config.clone();
+                    let events = restarting_watch(move || watcher(api.clone(), config.clone()));
+                    is_watching =
+                        forward_events(kind, events, &mut names, &inputs, &mut lists).await;
+                }
+            };
+            let is_stopped = tokio::select! {
+                () = watching => false,
+                () = stopped => true,
+            };
+            if is_stopped {
+                // A watch that is stopped on purpose must not look like one without a connection.
+                if let Some(of) = resource(&names.job_kinds.load(), kind) {
+                    ages.forget(&of.plural, &of.group);
+                }
+                let list = *lists.borrow();
+                for input in names.delete_all(kind) {
+                    // A closed channel means that the controller has stopped.
+                    let _ = inputs.send(WatchInput { input, list }).await;
+                }
             }
         });
     }
@@ -119,8 +157,14 @@ async fn forward_events(
         let decoded = match event {
             Some(Ok(event)) => names.handle_event(kind, event),
             Some(Err(error)) => {
-                let plural = resource(kind).plural;
+                let of = resource(&names.job_kinds.load(), kind);
+                let plural = of.map(|it| it.plural).unwrap_or_default();
                 tracing::warn!(kind = plural, %error, "watch failed; restarting");
+                if matches!(kind, Kind::Job(_)) && is_forbidden(&error) {
+                    let input = Input::KindForbidden(kind);
+                    // A closed channel means that the controller has stopped.
+                    let _ = inputs.send(WatchInput { input, list }).await;
+                }
                 // The cluster has lost the kind since the last list: nothing is left to list, and a new leader must
                 // not wait for it.
                 let is_lost = names.was_listed && is_kind_absent(&error);
@@ -139,274 +183,32 @@ async fn forward_events(
     }
 }
 
-/// The API resource of a kind.
-pub(super) fn resource(kind: Kind) -> ApiResource {
-    match kind {
-        Kind::ClusterQueue => ApiResource::erase::<ClusterQueue>(&()),
-        Kind::Cohort => ApiResource::erase::<Cohort>(&()),
-        Kind::LocalQueue => ApiResource::erase::<LocalQueue>(&()),
-        Kind::ResourceFlavor => ApiResource::erase::<ResourceFlavor>(&()),
-        Kind::PriorityClass => ApiResource::erase::<PriorityClass>(&()),
-        Kind::Namespace => ApiResource::erase::<Namespace>(&()),
-        Kind::Workload => ApiResource::erase::<Workload>(&()),
-        Kind::PodGroup => ApiResource::erase::<PodGroup>(&()),
-        Kind::Job(at) => job_resource(at),
-        Kind::Node => ApiResource::erase::<Node>(&()),
-        Kind::BoundPod => ApiResource::erase::<Pod>(&()),
-        Kind::DisruptionBudget => ApiResource::erase::<PodDisruptionBudget>(&()),
-    }
-}
-
-/// The API resource of a kind of job.
-pub(super) fn job_resource(at: usize) -> ApiResource {
-    let resource = KINDS.get(at).map(|it| it.resource());
-    let text = |of: fn(&crate::job_adapters::Resource) -> &'static str| {
-        resource.as_ref().map_or("", of).to_owned()
+/// Whether the account of the controller may not list a kind.
+fn is_forbidden(error: &Error) -> bool {
+    let (Error::InitialListFailed(kube::Error::Api(status))
+    | Error::WatchStartFailed(kube::Error::Api(status))
+    | Error::WatchError(status)) = error
+    else {
+        return false;
     };
-    ApiResource {
-        group: text(|it| it.group),
-        version: text(|it| it.version),
-        api_version: resource.map_or_else(String::new, |it| it.api_version()),
-        kind: text(|it| it.kind),
-        plural: text(|it| it.plural),
-    }
-}
-
-/// The keys that a watch has reported: an object missing from a new list was deleted.
-struct ListedKeys {
-    /// The largest spec of a job, in bytes.
-    job_spec_max_bytes: usize,
-    /// With the newest resource version that was reported.
-    reported: BTreeMap<ObjectKey, u64>,
-    listing: BTreeSet<ObjectKey>,
-    /// Whether a list was completed.
-    was_listed: bool,
-}
-
-impl ListedKeys {
-    fn new(job_spec_max_bytes: usize) -> Self {
-        Self {
-            job_spec_max_bytes,
-            reported: BTreeMap::new(),
-            listing: BTreeSet::new(),
-            was_listed: false,
-        }
-    }
-
-    fn handle_event(&mut self, kind: Kind, event: Event<Item>) -> Vec<Input> {
-        match event {
-            Event::Init => {
-                self.listing.clear();
-                Vec::new()
-            }
-            Event::InitApply(object) => {
-                let name = ObjectKey::from_metadata(&object.metadata);
-                let version = version(&object);
-                // Counts as reported even if this list is never completed.
-                let before = self.reported.insert(name.clone(), version);
-                self.listing.insert(name.clone());
-                let mut inputs = self.decode(kind, name, &object);
-                // A list is newer than all events before it, unless the API server's storage went back.
-                if before.is_some_and(|before| version < before) {
-                    inputs.insert(0, Input::Restored(kind));
-                }
-                inputs
-            }
-            Event::InitDone => {
-                // The watch may have missed deletions while it was broken.
-                let listing = std::mem::take(&mut self.listing);
-                self.was_listed = true;
-                let mut inputs = Vec::new();
-                self.reported.retain(|name, _| {
-                    let is_listed = listing.contains(name);
-                    if !is_listed {
-                        inputs.push(Input::deleted(kind, name.clone()));
-                    }
-                    is_listed
-                });
-                inputs.push(Input::Listed(kind));
-                inputs
-            }
-            Event::Apply(object) => {
-                let name = ObjectKey::from_metadata(&object.metadata);
-                self.reported.insert(name.clone(), version(&object));
-                self.decode(kind, name, &object)
-            }
-            Event::Delete(object) => {
-                let name = ObjectKey::from_metadata(&object.metadata);
-                self.reported.remove(&name);
-                vec![Input::deleted(kind, name)]
-            }
-        }
-    }
-
-    /// Decodes one object. Managed fields are half of an object, and are skipped.
-    ///
-    /// A job with a large spec is decoded without its pod templates, so that it gets no workload and stays suspended.
-    fn decode(&self, kind: Kind, name: ObjectKey, object: &Item) -> Vec<Input> {
-        let mut value = match serde_json::from_str::<Value>(object.text()) {
-            Ok(value) => value,
-            Err(error) => return vec![Input::Unreadable(kind, name, error.to_string())],
-        };
-        if let Some(metadata) = value.get_mut("metadata").and_then(Value::as_object_mut) {
-            metadata.remove("managedFields");
-        }
-        let mut input = Input::applied(kind, name.clone(), value);
-        let spec_bytes = spec_bytes(object);
-        let max = self.job_spec_max_bytes;
-        if let Input::Job(_, Change::Applied(job)) = &mut input
-            && spec_bytes > max
-        {
-            job.template_source = TemplateSource::TooLarge;
-            let error = format!(
-                "the spec has {spec_bytes} bytes, and the limit is {max}; move data to a ConfigMap"
-            );
-            return vec![input, Input::Unreadable(kind, name, error)];
-        }
-        vec![input]
-    }
-}
-
-/// The resource version of an object; 0 if it has none.
-fn version(object: &Item) -> u64 {
-    let version = object.metadata.resource_version.as_deref();
-    version.and_then(|it| it.parse().ok()).unwrap_or_default()
-}
-
-/// The size of the spec of an object, in bytes.
-fn spec_bytes(object: &Item) -> usize {
-    #[derive(Deserialize)]
-    struct Parts<'a> {
-        #[serde(borrow)]
-        spec: Option<&'a RawValue>,
-    }
-    let parts = serde_json::from_str::<Parts<'_>>(object.text()).ok();
-    let spec = parts.and_then(|it| it.spec);
-    spec.map_or(0, |it| it.get().len())
+    status.code == 403
 }
 
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used, reason = "tests fail by panicking")]
 
+    use super::super::listed_keys::tests::{MAX, describe, queue};
     use super::*;
+    use crate::ObjectKey;
     use futures_util::stream;
-    use serde_json::json;
     use tokio::sync::mpsc;
-
-    const MAX: usize = 1_000;
-
-    fn object(name: &str, spec: &Value) -> Item {
-        let value = json!({
-            "metadata": {"name": name, "namespace": "n"}, "spec": spec,
-        });
-        serde_json::from_value(value).unwrap()
-    }
-
-    fn queue(name: &str) -> Item {
-        object(name, &json!({"clusterQueue": "q"}))
-    }
-
-    fn describe(inputs: &[Input]) -> Vec<String> {
-        let one = |input: &Input| match input {
-            Input::LocalQueue(Change::Applied(it)) => {
-                format!("seen {}", it.metadata.name.as_deref().unwrap_or_default())
-            }
-            Input::LocalQueue(Change::Deleted(name)) => format!("gone {}", name.name()),
-            Input::Listed(_) => "listed".to_owned(),
-            Input::Restored(_) => "restored".to_owned(),
-            Input::Unreadable(_, name, _) => format!("unreadable {}", name.name()),
-            _ => "?".to_owned(),
-        };
-        inputs.iter().map(one).collect()
-    }
-
-    #[test]
-    fn relist_without_object_deletes_it() {
-        let mut names = ListedKeys::new(MAX);
-        let mut take = |event| describe(&names.handle_event(Kind::LocalQueue, event));
-        assert_eq!(take(Event::Init), [""; 0]);
-        assert_eq!(take(Event::InitApply(queue("a"))), ["seen a"]);
-        assert_eq!(take(Event::InitApply(queue("b"))), ["seen b"]);
-        assert_eq!(take(Event::InitDone), ["listed"]);
-        assert_eq!(take(Event::Apply(queue("c"))), ["seen c"]);
-        assert_eq!(take(Event::Delete(queue("b"))), ["gone b"]);
-        take(Event::Init);
-        take(Event::InitApply(queue("a")));
-        take(Event::InitApply(queue("d")));
-        // A new list: an object that was reported before and is not in the list was deleted.
-        take(Event::Init);
-        take(Event::InitApply(queue("c")));
-        assert_eq!(take(Event::InitDone), ["gone a", "gone d", "listed"]);
-    }
-
-    #[test]
-    fn unreadable_object_is_reported_and_blocks_no_other() {
-        let mut names = ListedKeys::new(MAX);
-        let broken = object("x", &json!({"clusterQueue": 7}));
-        let inputs = names.handle_event(Kind::LocalQueue, Event::Apply(broken));
-        assert_eq!(describe(&inputs), ["unreadable x"]);
-    }
-
-    #[test]
-    fn too_deep_object_is_unreadable_and_blocks_no_other() {
-        let mut names = ListedKeys::new(MAX);
-        let depth = 200;
-        let nested = format!("{}{}", "[".repeat(depth), "]".repeat(depth));
-        let text =
-            format!(r#"{{"metadata": {{"name": "deep", "namespace": "n"}}, "spec": {nested}}}"#);
-        let deep: Item = serde_json::from_str(&text).unwrap();
-        let mut take = |event| describe(&names.handle_event(Kind::LocalQueue, event));
-        take(Event::Init);
-        assert_eq!(take(Event::InitApply(deep)), ["unreadable deep"]);
-        assert_eq!(take(Event::InitApply(queue("a"))), ["seen a"]);
-        assert_eq!(take(Event::InitDone), ["listed"]);
-    }
-
-    #[test]
-    fn job_with_too_large_spec_is_reported_and_has_no_templates() {
-        let mut names = ListedKeys::new(MAX);
-        let job = |bytes| {
-            let data = json!([{"name": "c", "image": "a".repeat(bytes)}]);
-            object("j", &json!({"template": {"spec": {"containers": data}}}))
-        };
-        for (bytes, is_large) in [(MAX, true), (MAX / 2, false)] {
-            let inputs = names.handle_event(Kind::Job(0), Event::Apply(job(bytes)));
-            let [Input::Job(_, Change::Applied(view)), reports @ ..] = &inputs[..] else {
-                unreachable!("{inputs:?}");
-            };
-            assert_eq!(view.template_source == TemplateSource::TooLarge, is_large);
-            let reported = describe(reports);
-            assert_eq!(reported == ["unreadable j"], is_large, "{reported:?}");
-        }
-    }
-
-    #[test]
-    fn list_with_older_version_than_reported_restores_kind() {
-        let at = |version: u64| {
-            let value = json!({
-                "metadata": {"name": "a", "namespace": "n", "resourceVersion": version.to_string()},
-                "spec": {"clusterQueue": "q"},
-            });
-            serde_json::from_value::<Item>(value).unwrap()
-        };
-        let mut names = ListedKeys::new(MAX);
-        let mut take = |event| describe(&names.handle_event(Kind::LocalQueue, event));
-        take(Event::Init);
-        assert_eq!(take(Event::InitApply(at(5))), ["seen a"]);
-        assert_eq!(take(Event::Apply(at(9))), ["seen a"]);
-        take(Event::Init);
-        assert_eq!(take(Event::InitApply(at(9))), ["seen a"]);
-        take(Event::Init);
-        assert_eq!(take(Event::InitApply(at(5))), ["restored", "seen a"]);
-        assert_eq!(take(Event::Apply(at(6))), ["seen a"]);
-    }
 
     #[tokio::test]
     async fn watch_event_after_error_is_forwarded() {
         let (inputs, mut received) = mpsc::channel(8);
         let events = [Err(Error::NoResourceVersion), Ok(Event::Apply(queue("a")))];
-        let mut names = ListedKeys::new(MAX);
+        let mut names = ListedKeys::new(MAX, Arc::default());
         let (_sender, mut lists) = watch::channel(0);
         let events = stream::iter(events);
         forward_events(Kind::LocalQueue, events, &mut names, &inputs, &mut lists).await;
@@ -435,7 +237,7 @@ mod tests {
             let status = kube::core::Status::failure("", "").with_code(404).boxed();
             Err(Error::InitialListFailed(kube::Error::Api(status)))
         };
-        let mut names = ListedKeys::new(MAX);
+        let mut names = ListedKeys::new(MAX, Arc::default());
         let (_sender, mut lists) = watch::channel(0);
         for (events, expected) in [
             (vec![absent()], vec![]),
@@ -456,7 +258,7 @@ mod tests {
     #[tokio::test]
     async fn watch_is_listed_again_for_new_leader_with_number_of_that_list() {
         let (inputs, mut received) = mpsc::channel(8);
-        let mut names = ListedKeys::new(MAX);
+        let mut names = ListedKeys::new(MAX, Arc::default());
         let (sender, mut lists) = watch::channel(0);
         let first = stream::iter([Ok(Event::InitApply(queue("a")))]).chain(stream::pending());
         let forwarded = async {

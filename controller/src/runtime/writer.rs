@@ -1,6 +1,7 @@
 //! Executes writes at the API server.
 
-use super::watch::job_resource;
+use super::api_resource::api_resource;
+use crate::job_adapters::JobKinds;
 use crate::{JobKey, ObjectKey, ObjectRef, WriteOp, WritePurpose, WriteRequest, WriteResult};
 use http::header::ACCEPT;
 use http::{HeaderValue, Request};
@@ -24,8 +25,13 @@ const METADATA_ONLY: &str =
     "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json";
 
 /// Executes a write within `limit`.
-pub(super) async fn execute(client: &Client, write: &WriteRequest, limit: Duration) -> WriteResult {
-    let request = match build_request(write) {
+pub(super) async fn execute(
+    client: &Client,
+    kinds: &JobKinds,
+    write: &WriteRequest,
+    limit: Duration,
+) -> WriteResult {
+    let request = match build_request(kinds, write) {
         Ok(request) => with_timeout(request, limit),
         Err(error) => return WriteResult::Rejected(error.to_string()),
     };
@@ -106,8 +112,11 @@ fn is_budget_violation(status: &Status) -> bool {
     reasons.any(|it| it == "DisruptionBudget")
 }
 
-fn build_request(write: &WriteRequest) -> Result<Request<Vec<u8>>, kube::core::request::Error> {
-    let (collection, name) = collection_and_name(write);
+fn build_request(
+    kinds: &JobKinds,
+    write: &WriteRequest,
+) -> Result<Request<Vec<u8>>, kube::core::request::Error> {
+    let (collection, name) = collection_and_name(kinds, write);
     let builder = Builder::new(collection);
     // The patches are typed, and warnings about unknown fields would not be read; the validation costs the API
     // server time.
@@ -163,13 +172,18 @@ fn merge_patch(patch: &Value) -> Patch<&Value> {
 }
 
 /// The URL of the collection, and the name in it.
-fn collection_and_name(write: &WriteRequest) -> (String, String) {
+fn collection_and_name(kinds: &JobKinds, write: &WriteRequest) -> (String, String) {
     let (resource, name) = match (&write.object, write.purpose) {
         // The workload of a job is created in the job's namespace.
         (ObjectRef::Job(JobKey { name, .. }), WritePurpose::CreateWorkload) => {
             (ApiResource::erase::<Workload>(&()), name.clone())
         }
-        (ObjectRef::Job(JobKey { kind, name }), _) => (job_resource(*kind), name.clone()),
+        (ObjectRef::Job(JobKey { kind, name }), _) => {
+            // An index comes from the registry, and stays in it.
+            let resource = kinds.get(*kind).map(|it| api_resource(it.resource()));
+            let resource = resource.unwrap_or_else(|| ApiResource::erase::<Pod>(&()));
+            (resource, name.clone())
+        }
         (ObjectRef::Workload(name), _) => (ApiResource::erase::<Workload>(&()), name.clone()),
         (ObjectRef::LocalQueue(name), _) => (ApiResource::erase::<LocalQueue>(&()), name.clone()),
         (ObjectRef::ClusterQueue(name), _) => (
@@ -219,7 +233,7 @@ mod tests {
             purpose: what,
             op: verb,
         };
-        let request = build_request(&write).unwrap();
+        let request = build_request(&JobKinds::default(), &write).unwrap();
         format!("{} {}", request.method(), request.uri())
     }
 
@@ -246,7 +260,7 @@ mod tests {
                 uid: "u".to_owned(),
             },
         };
-        let request = build_request(&write).unwrap();
+        let request = build_request(&JobKinds::default(), &write).unwrap();
         let options: Value = serde_json::from_slice(request.body()).unwrap();
         assert_eq!(options["preconditions"], json!({"uid": "u"}));
     }
@@ -264,7 +278,7 @@ mod tests {
 
     #[test]
     fn eviction_applies_only_to_the_pod_with_the_uid() {
-        let request = build_request(&eviction()).unwrap();
+        let request = build_request(&JobKinds::default(), &eviction()).unwrap();
         let line = format!("{} {}", request.method(), request.uri().path());
         assert_eq!(line, "POST /api/v1/namespaces/team/pods/p/eviction");
         let body: Value = serde_json::from_slice(request.body()).unwrap();

@@ -84,6 +84,7 @@ impl Fixture {
             template_bytes_max: usize::MAX,
             job_kinds: vec![0, 1],
             has_pod_groups: false,
+            has_job_kinds: false,
             seed: 1,
             instance: "stage".to_owned(),
         };

@@ -395,6 +395,7 @@ fn settings(dice: &mut Rng) -> Settings {
         template_bytes_max: *dice.pick(&[300, 1_000, usize::MAX]),
         job_kinds: vec![0],
         has_pod_groups: false,
+        has_job_kinds: false,
         seed: 0,
         instance: "simulated".to_owned(),
     }

@@ -11,6 +11,7 @@ mod conversion;
 mod cost;
 mod defaults;
 mod encoding;
+mod field_types;
 mod fields;
 mod metadata;
 mod names;
@@ -23,4 +24,5 @@ mod warnings;
 
 pub use answer::answer_definition;
 pub(crate) use cel::compile_condition;
+pub use field_types::{DefinedField, DefinedFields, FieldKind, ResultType, result_type};
 pub(crate) use policy_types::PolicyTypes;

@@ -1,7 +1,7 @@
 //! The command `policies`.
 
 use super::files::Output;
-use super::{Error, is_label, read_config};
+use super::{Error, read_config};
 use crate::admission_policies::mutating::PolicyWithBinding;
 use crate::admission_policies::{default_queue, guards, pod_guards, policies};
 use crate::files::Document;
@@ -9,6 +9,7 @@ use crate::user_rule_dirs::{self, RuleDirs};
 use clap::Args;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
 use lockkeeper_api::config::ForeignKinds;
+use lockkeeper_api::names::is_dns_label;
 use std::path::PathBuf;
 
 /// Arguments of `policies`.
@@ -139,7 +140,7 @@ pub(super) fn policy_documents(arguments: &Policies) -> Result<Vec<Document>, Er
 /// Checks `NAMESPACE/NAME` of a service account.
 fn account(text: &str) -> Result<String, String> {
     match text.split_once('/') {
-        Some((namespace, name)) if is_label(namespace) && name.split('.').all(is_label) => {
+        Some((namespace, name)) if is_dns_label(namespace) && name.split('.').all(is_dns_label) => {
             Ok(text.to_owned())
         }
         _ => Err(format!(
@@ -151,7 +152,7 @@ fn account(text: &str) -> Result<String, String> {
 
 /// Checks the name of a LocalQueue, which becomes a string in CEL.
 fn local_queue(text: &str) -> Result<String, String> {
-    if is_label(text) {
+    if is_dns_label(text) {
         Ok(text.to_owned())
     } else {
         Err("give the name of a LocalQueue, such as main".to_owned())

@@ -45,10 +45,10 @@ fn kinds(yaml: &str) -> Vec<String> {
 fn default_command_emits_definitions() {
     let text = printed(&[]);
     assert_eq!(text, printed(&["definitions"]));
-    assert_eq!(kinds(&text), ["CustomResourceDefinition"; 5]);
-    assert_eq!(text.matches("\n---\n").count(), 4);
+    assert_eq!(kinds(&text), ["CustomResourceDefinition"; 6]);
+    assert_eq!(text.matches("\n---\n").count(), 5);
     let label = "app.kubernetes.io/part-of: lockkeeper\n";
-    assert_eq!(text.matches(label).count(), 5, "{text}");
+    assert_eq!(text.matches(label).count(), 6, "{text}");
 }
 
 #[test]
@@ -108,6 +108,7 @@ fn output_dir_files_equal_printed_output() {
     let definitions = [
         "clusterqueues",
         "cohorts",
+        "jobkinds",
         "localqueues",
         "resourceflavors",
         "workloads",
@@ -122,7 +123,7 @@ fn output_dir_files_equal_printed_output() {
         read("mutating-webhook.yaml"),
     ];
     assert_eq!(webhooks.join("---\n"), printed(SERVICE));
-    assert_eq!(fs::read_dir(&directory).unwrap().count(), 7);
+    assert_eq!(fs::read_dir(&directory).unwrap().count(), 8);
 }
 
 #[test]
@@ -206,7 +207,7 @@ fn ca_bundle_with_private_key_is_rejected() {
     assert_eq!(
         text.matches("caBundle: LS0tLS1CRUdJTiBDRVJUSUZJQ0FURS0tLS0tCg==\n")
             .count(),
-        15
+        16
     );
     assert_eq!(
         bundle("lockkeeper\n").unwrap_err(),

@@ -81,6 +81,7 @@ fn definitions_have_expected_kinds_and_names() {
         [
             "clusterqueues.lockkeeper.dev",
             "cohorts.lockkeeper.dev",
+            "jobkinds.lockkeeper.dev",
             "localqueues.lockkeeper.dev",
             "resourceflavors.lockkeeper.dev",
             "workloads.lockkeeper.dev",

@@ -26,6 +26,7 @@ fn schema_files_cover_all_kinds() {
             "lockkeeper-config.json",
             "lockkeeper.dev/clusterqueue_v1alpha1.json",
             "lockkeeper.dev/cohort_v1alpha1.json",
+            "lockkeeper.dev/jobkind_v1alpha1.json",
             "lockkeeper.dev/localqueue_v1alpha1.json",
             "lockkeeper.dev/resourceflavor_v1alpha1.json",
             "lockkeeper.dev/workload_v1alpha1.json",
@@ -87,5 +88,5 @@ fn open_api_references_resolve() {
         assert!(document.pointer(pointer).is_some(), "{pointer}");
         references += 1;
     }
-    assert_eq!(references, 5 * 5);
+    assert_eq!(references, 6 * 5);
 }

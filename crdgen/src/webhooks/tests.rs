@@ -74,6 +74,7 @@ fn own_webhooks_have_expected_rules() {
             "resourceflavors.validate.lockkeeper.dev Fail lockkeeper.dev/v1alpha1 resourceflavors Cluster CREATE,UPDATE",
             "localqueues.validate.lockkeeper.dev Fail lockkeeper.dev/v1alpha1 localqueues Namespaced CREATE,UPDATE",
             "workloads.validate.lockkeeper.dev Fail lockkeeper.dev/v1alpha1 workloads Namespaced CREATE,UPDATE",
+            "jobkinds.validate.lockkeeper.dev Fail lockkeeper.dev/v1alpha1 jobkinds Cluster CREATE,UPDATE",
             "priorityclasses.validate.lockkeeper.dev Ignore scheduling.k8s.io/v1 priorityclasses Cluster CREATE,UPDATE,DELETE",
             "pods.validate.lockkeeper.dev Ignore /v1 pods Namespaced CREATE,UPDATE",
             "jobs.validate.lockkeeper.dev Ignore batch/v1 jobs Namespaced CREATE,UPDATE",

@@ -21,7 +21,7 @@ use k8s_openapi::api::scheduling::v1::PriorityClass;
 use lockkeeper_api::config::Config;
 use lockkeeper_api::foreign::koordinator::{self, ElasticQuota};
 use lockkeeper_api::foreign::scheduling::{self, v1beta1};
-use lockkeeper_api::{ClusterQueue, Cohort, LocalQueue, ResourceFlavor, Workload, labels};
+use lockkeeper_api::{ClusterQueue, Cohort, JobKind, LocalQueue, ResourceFlavor, Workload, labels};
 use lockkeeper_policies::engine::{FINDINGS_MAX, ReviewSubject, Verdict, review};
 use lockkeeper_policies::facts;
 use lockkeeper_policies::finding::Finding;
@@ -83,6 +83,7 @@ impl Scenario {
             "PodGroup" => review_typed::<scheduling::PodGroup>,
             "ClusterQueue" => review_typed::<ClusterQueue>,
             "Cohort" => review_typed::<Cohort>,
+            "JobKind" => review_typed::<JobKind>,
             "ResourceFlavor" => review_typed::<ResourceFlavor>,
             "LocalQueue" => review_typed::<LocalQueue>,
             "Workload" => review_typed::<Workload>,

@@ -49,6 +49,20 @@ impl<'a> WorkloadView<'a> {
             .map_or(0, |row| row.preemption_priority)
     }
 
+    /// Returns its time in queue order, in the unit of all workloads; 0 if it is unknown.
+    #[must_use]
+    pub fn order_time(self) -> i64 {
+        let row = self.state.workloads.get(self.id);
+        row.map_or(0, |row| row.order_time)
+    }
+
+    /// Returns whether the namespace selector of its queue matches; false if it is unknown.
+    #[must_use]
+    pub fn is_in_scope(self) -> bool {
+        let row = self.state.workloads.get(self.id);
+        row.is_some_and(|row| row.is_in_scope)
+    }
+
     /// Returns its pod sets.
     #[must_use]
     pub fn pod_sets(self) -> &'a [PodSet] {

@@ -2,23 +2,22 @@
 
 use super::agenda::Agenda;
 use super::assignments::Assignments;
-use super::job_trace::{JobTrace, PreemptedRun};
-use super::queue_history::{QueueHistory, TriedFlavors};
-use super::result::{Event, EventKind, Eviction, JobTimeline, Outcome, Run, RunEnd, Timeline};
+use super::initial_runs::{InitialRun, initial_run};
+use super::job_state::{JobState, Phase, PodSetTemplates, initial_jobs};
+use super::job_trace::{Job, JobTrace};
+use super::queue_history::QueueHistory;
+use super::result::{Event, EventKind, JobTimeline, Outcome, Run, RunEnd, Timeline};
 use super::stats::stats;
 use super::trace_error::TraceError;
-use super::usage_record::{HeldQuota, UsageRecord};
+use super::usage_record::UsageRecord;
 use super::validate::validate;
 use lockkeeper_preemption::job::PreemptionLabels;
 use lockkeeper_preemption::{
-    Assignment, Compatibility, Damping, Decision, Entry, NodeId, Options, PodSet, QueueingStrategy,
-    RequeueDestination, RequeueReason, State, Victim, WorkloadId, WorkloadSpec,
-    count_repeated_cycle, has_heads,
+    Compatibility, Damping, NodeId, Options, PodSet, State, WorkloadId, WorkloadSpec,
 };
-use lockkeeper_scenario::{
-    ClusterQueue, core_algorithm, core_pod_sets, declare_cohort, declare_queue,
-};
-use std::collections::BTreeMap;
+use lockkeeper_scenario::{ClusterQueue, core_algorithm, declare_cohort, declare_queue};
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 /// Runs a trace with Kueue's decisions until nothing is due any more.
 ///
@@ -30,6 +29,7 @@ use std::collections::BTreeMap;
 pub fn simulate(trace: &JobTrace) -> Result<Timeline, TraceError> {
     validate(trace)?;
     let mut simulation = Simulation::new(trace);
+    simulation.start_running_jobs();
     while let Some(now_s) = simulation.next_instant_s() {
         simulation.now_s = now_s;
         if simulation.run_instant() {
@@ -43,71 +43,62 @@ pub fn simulate(trace: &JobTrace) -> Result<Timeline, TraceError> {
     Ok(simulation.finish(None))
 }
 
-/// The phase of a job.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Phase {
-    NotArrived,
-    Pending,
-    /// Until this time, in seconds.
-    Running(i64),
-    /// Preempted; keeps its quota until this time, in seconds.
-    Terminating(i64),
-    Finished,
-}
-
-/// The state of a job.
-#[derive(Clone, Debug)]
-struct JobState {
-    workload: WorkloadId,
-    queue: NodeId,
-    phase: Phase,
-    /// Its position by name.
-    rank: usize,
-    remaining_s: i64,
-    /// Moved to the core when it arrives.
-    pod_sets: Vec<PodSet>,
-    held: HeldQuota,
-    /// As in the core after the last cycle.
-    tried_flavors: TriedFlavors,
-    runs: Vec<Run>,
-}
-
-/// The effect of a cycle.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum CycleEffect {
-    /// It admitted or preempted a job.
-    Progress,
-    /// It admitted and preempted no job.
-    Idle,
-    /// Neither that nor did the queues change: every further cycle of the instant would be the same.
-    Unchanged,
+/// Runs a trace until the first decision on each of the given jobs, and returns these decisions as text, by job. A job that
+/// is never the head of its queue has none.
+///
+/// Costs at most as much as [`simulate`], and more for each cycle while one of the jobs is pending.
+///
+/// # Errors
+///
+/// As [`simulate`].
+pub fn first_decisions(
+    trace: &JobTrace,
+    jobs: &[usize],
+) -> Result<BTreeMap<usize, String>, TraceError> {
+    validate(trace)?;
+    let mut simulation = Simulation::new(trace);
+    simulation.watched = jobs.iter().copied().collect();
+    simulation.start_running_jobs();
+    while !simulation.watched.is_empty()
+        && let Some(now_s) = simulation.next_instant_s()
+    {
+        simulation.now_s = now_s;
+        if simulation.run_instant() || simulation.preemptions > simulation.preemptions_max {
+            break;
+        }
+    }
+    Ok(simulation.explanations)
 }
 
 /// A running simulation.
-struct Simulation<'a> {
-    trace: &'a JobTrace,
-    state: State,
+pub(super) struct Simulation<'a> {
+    pub(super) trace: &'a JobTrace,
+    pub(super) state: State,
     /// As changed so far.
-    queues: Vec<ClusterQueue>,
-    now_s: i64,
-    cycle: u64,
-    jobs: Vec<JobState>,
+    pub(super) queues: Vec<ClusterQueue>,
+    pub(super) now_s: i64,
+    pub(super) cycle: u64,
+    pub(super) jobs: Vec<JobState>,
+    pub(super) pod_sets: PodSetTemplates,
     /// The job of each workload, by the index of the workload.
-    job_of: Vec<usize>,
-    next_arrival: usize,
-    next_change: usize,
-    run_ends: Agenda,
-    grace_ends: Agenda,
+    pub(super) job_of: Vec<usize>,
+    pub(super) next_arrival: usize,
+    pub(super) next_change: usize,
+    pub(super) run_ends: Agenda,
+    pub(super) grace_ends: Agenda,
     /// By queue, by index of the node: the job that is the sticky preemptor.
-    sticky: BTreeMap<NodeId, usize>,
-    queue_history: QueueHistory,
-    assignments: Assignments,
-    usage: UsageRecord,
-    preemptions: u64,
-    preemptions_max: u64,
-    makespan_s: i64,
-    instants: Vec<(i64, u64)>,
-    events: Vec<Event>,
+    pub(super) sticky: BTreeMap<NodeId, usize>,
+    pub(super) queue_history: QueueHistory,
+    pub(super) assignments: Assignments,
+    pub(super) usage: UsageRecord,
+    pub(super) preemptions: u64,
+    pub(super) preemptions_max: u64,
+    pub(super) makespan_s: i64,
+    pub(super) instants: Vec<(i64, u64)>,
+    pub(super) events: Vec<Event>,
+    /// The jobs whose first decision is explained.
+    pub(super) watched: BTreeSet<usize>,
+    pub(super) explanations: BTreeMap<usize, String>,
 }
 
 impl<'a> Simulation<'a> {
@@ -125,26 +116,7 @@ impl<'a> Simulation<'a> {
         for queue in &trace.cluster_queues {
             declare_queue(&mut state, queue);
         }
-        let mut by_name: Vec<usize> = (0..trace.jobs.len()).collect();
-        by_name.sort_by_key(|job| trace.jobs.get(*job).map(|it| it.name.as_str()));
-        let mut ranks = vec![0; trace.jobs.len()];
-        for (rank, job) in by_name.into_iter().enumerate() {
-            if let Some(slot) = ranks.get_mut(job) {
-                *slot = rank;
-            }
-        }
-        let jobs = trace.jobs.iter().zip(ranks).map(|(job, rank)| JobState {
-            workload: WorkloadId::default(),
-            queue: state.queue(&job.cluster_queue).unwrap_or_default(),
-            phase: Phase::NotArrived,
-            rank,
-            remaining_s: job.run_seconds,
-            pod_sets: core_pod_sets(&mut state, &job.pod_sets),
-            held: HeldQuota::new(),
-            tried_flavors: TriedFlavors::new(),
-            runs: Vec::new(),
-        });
-        let jobs: Vec<JobState> = jobs.collect();
+        let (jobs, pod_sets) = initial_jobs(trace, &mut state);
         let jobs_count = u64::try_from(jobs.len()).unwrap_or(u64::MAX);
         Self {
             trace,
@@ -153,6 +125,7 @@ impl<'a> Simulation<'a> {
             now_s: 0,
             cycle: 0,
             jobs,
+            pod_sets,
             job_of: Vec::new(),
             next_arrival: 0,
             next_change: 0,
@@ -167,6 +140,43 @@ impl<'a> Simulation<'a> {
             makespan_s: 0,
             instants: Vec::new(),
             events: Vec::new(),
+            watched: BTreeSet::new(),
+            explanations: BTreeMap::new(),
+        }
+    }
+
+    /// Starts the jobs that run at the start, in the order of the trace.
+    fn start_running_jobs(&mut self) {
+        for (index, spec) in self.trace.jobs.iter().enumerate() {
+            let Some(ran_s) = spec.ran_seconds else {
+                continue;
+            };
+            let Some(job) = self.jobs.get_mut(index) else {
+                continue;
+            };
+            let InitialRun {
+                assignment,
+                reservation,
+            } = initial_run(&mut self.state, spec, ran_s);
+            let pod_sets = self.pod_sets.get(job.pod_sets);
+            let workload_spec = workload_spec(spec, pod_sets);
+            job.workload = self.state.add_admitted(workload_spec, &reservation);
+            set_job_of(&mut self.job_of, job.workload, index);
+            let ends_at_s = spec.run_seconds.saturating_sub(ran_s);
+            job.phase = Phase::Running(ends_at_s);
+            job.push_run(Run {
+                from_s: reservation.reserved_at_s,
+                cycle: 0,
+                assignment: Arc::new(assignment),
+                end: RunEnd::Open,
+            });
+            self.usage
+                .hold(job.queue, &reservation.usage, 0, &mut job.held);
+            self.run_ends.push(ends_at_s, job.rank, index);
+            self.record(EventKind::Admitted {
+                job: index,
+                cycle: 0,
+            });
         }
     }
 
@@ -247,7 +257,7 @@ impl<'a> Simulation<'a> {
     }
 
     /// Releases the quota of a preempted job, which is pending again.
-    fn release(&mut self, index: usize) {
+    pub(super) fn release(&mut self, index: usize) {
         let now_s = self.now_s;
         let Some(job) = self.jobs.get_mut(index) else {
             return;
@@ -272,200 +282,18 @@ impl<'a> Simulation<'a> {
             let Some(job) = self.jobs.get_mut(index) else {
                 continue;
             };
+            // It may run since the start.
+            if job.phase != Phase::NotArrived {
+                continue;
+            }
             job.phase = Phase::Pending;
-            job.workload = self.state.add_pending(WorkloadSpec {
-                name: &spec.name,
-                uid: &spec.uid,
-                queue: &spec.cluster_queue,
-                priority: spec.priority,
-                preemption_priority: None,
-                order_time: spec.arrival,
-                waiting_since_s: spec.arrival,
-                pod_sets: std::mem::take(&mut job.pod_sets),
-                is_in_scope: true,
-                preemption_labels: PreemptionLabels::default(),
-            });
-            let at = job.workload.index();
-            if self.job_of.len() <= at {
-                self.job_of.resize(at.saturating_add(1), usize::MAX);
-            }
-            if let Some(slot) = self.job_of.get_mut(at) {
-                *slot = index;
-            }
+            let pod_sets = self.pod_sets.get(job.pod_sets);
+            job.workload = self.state.add_pending(workload_spec(spec, pod_sets));
+            set_job_of(&mut self.job_of, job.workload, index);
         }
     }
 
-    /// Runs the cycles of an instant; returns whether the limit on cycles is reached.
-    fn run_cycles(&mut self) -> bool {
-        self.queue_history.clear();
-        let mut cycles = 0;
-        while has_heads(&self.state) {
-            if cycles == self.trace.max_cycles_per_instant {
-                return true;
-            }
-            cycles = cycles.saturating_add(1);
-            let effect = self.run_cycle();
-            if effect == CycleEffect::Progress {
-                self.queue_history.clear();
-            } else if self.queue_history.end_idle_cycle() {
-                return false;
-            } else if effect == CycleEffect::Unchanged {
-                if cycles == self.trace.max_cycles_per_instant {
-                    return true;
-                }
-                // The next cycle would repeat this one and end the instant.
-                self.cycle = self.cycle.saturating_add(1);
-                count_repeated_cycle(&mut self.state);
-                return false;
-            }
-        }
-        false
-    }
-
-    fn run_cycle(&mut self) -> CycleEffect {
-        self.cycle = self.cycle.saturating_add(1);
-        let cycle = self.state.next_cycle(self.now_s, false);
-        let mut is_progress = false;
-        let mut is_changed = false;
-        let mut victims = Vec::new();
-        for entry in &cycle.entries {
-            let Some(job) = self.job_of.get(entry.workload.index()).copied() else {
-                continue;
-            };
-            match &entry.decision {
-                Decision::Admit => {
-                    self.admit(job, entry.assignment());
-                    is_progress = true;
-                }
-                Decision::Preempt(selected) => {
-                    let before = victims.len();
-                    self.preempt(job, selected, &mut victims);
-                    is_progress |= victims.len() > before;
-                }
-                _ => {}
-            }
-            is_changed |= self.compare_queue(job, entry);
-        }
-        if self.trace.grace_period_seconds == 0 {
-            for victim in victims {
-                self.release(victim);
-            }
-        }
-        match (is_progress, is_changed) {
-            (true, _) => CycleEffect::Progress,
-            (false, true) => CycleEffect::Idle,
-            (false, false) => CycleEffect::Unchanged,
-        }
-    }
-
-    fn admit(&mut self, index: usize, assignment: &Assignment) {
-        let now_s = self.now_s;
-        let Some(job) = self.jobs.get_mut(index) else {
-            return;
-        };
-        let ends_at_s = now_s.saturating_add(job.remaining_s);
-        job.phase = Phase::Running(ends_at_s);
-        job.runs.push(Run {
-            from_s: now_s,
-            cycle: self.cycle,
-            assignment: self
-                .assignments
-                .share(&self.state, job.workload, assignment),
-            end: RunEnd::Open,
-        });
-        self.usage
-            .hold(job.queue, &assignment.usage, now_s, &mut job.held);
-        self.run_ends.push(ends_at_s, job.rank, index);
-        if self.sticky.get(&job.queue) == Some(&index) {
-            self.sticky.remove(&job.queue);
-        }
-        self.record(EventKind::Admitted {
-            job: index,
-            cycle: self.cycle,
-        });
-    }
-
-    /// Stops the victims of a preemptor that are not terminating already, by name, and adds them to `stopped`.
-    fn preempt(&mut self, by: usize, selected: &[Victim], stopped: &mut Vec<usize>) {
-        let jobs = selected.iter().filter_map(|victim| {
-            let job = *self.job_of.get(victim.workload.index())?;
-            let state = self.jobs.get(job)?;
-            let is_running = matches!(state.phase, Phase::Running(_));
-            is_running.then_some((state.rank, job, victim.reason))
-        });
-        let mut jobs: Vec<_> = jobs.collect();
-        jobs.sort_unstable_by_key(|(rank, ..)| *rank);
-        let grace_end_s = self.now_s.saturating_add(self.trace.grace_period_seconds);
-        for (rank, index, reason) in jobs {
-            let Some(job) = self.jobs.get_mut(index) else {
-                continue;
-            };
-            job.phase = Phase::Terminating(grace_end_s);
-            let eviction = Eviction {
-                at_s: self.now_s,
-                cycle: self.cycle,
-                by,
-                reason,
-                released_at_s: None,
-            };
-            if let Some(run) = job.runs.last_mut() {
-                run.end = RunEnd::Preempted(eviction);
-                if self.trace.mode == PreemptedRun::Resume {
-                    let ran_s = self.now_s.saturating_sub(run.from_s);
-                    job.remaining_s = job.remaining_s.saturating_sub(ran_s);
-                }
-            }
-            if self.trace.grace_period_seconds > 0 {
-                self.state.mark_evicted(job.workload);
-                self.grace_ends.push(grace_end_s, rank, index);
-            }
-            stopped.push(index);
-            self.preemptions = self.preemptions.saturating_add(1);
-            self.record(EventKind::Preempted {
-                job: index,
-                by,
-                cycle: self.cycle,
-            });
-        }
-    }
-
-    /// Records how a cycle has changed the queue of a head. Returns false only if the next cycle treats the head in the
-    /// same way as long as the tree does not change.
-    fn compare_queue(&mut self, index: usize, entry: &Entry) -> bool {
-        let Some(job) = self.jobs.get_mut(index) else {
-            return true;
-        };
-        let tried_flavors = self.state.workload_view(job.workload).tried_flavors();
-        // The age of tried flavors decides whether the next cycle uses them.
-        let mut is_changed = !job.tried_flavors.is_empty() || !tried_flavors.is_empty();
-        if *job.tried_flavors != *tried_flavors {
-            let after = tried_flavors.to_vec();
-            let before = std::mem::replace(&mut job.tried_flavors, after.clone());
-            self.queue_history
-                .change_tried_flavors(index, before, after);
-        }
-        let Some((reason, destination)) = entry.requeued else {
-            return true;
-        };
-        if destination == RequeueDestination::Inadmissible {
-            self.queue_history.park();
-            is_changed = true;
-        }
-        // In a StrictFIFO queue the sticky preemptor has no effect.
-        if reason == RequeueReason::PendingPreemption
-            && self.state.node_view(job.queue).strategy() == QueueingStrategy::BestEffortFifo
-        {
-            let before = self.sticky.insert(job.queue, index);
-            if before != Some(index) {
-                self.queue_history
-                    .change_sticky(job.queue.index(), before, index);
-                is_changed = true;
-            }
-        }
-        is_changed
-    }
-
-    fn record(&mut self, kind: EventKind) {
+    pub(super) fn record(&mut self, kind: EventKind) {
         self.events.push(Event {
             at_s: self.now_s,
             kind,
@@ -475,7 +303,7 @@ impl<'a> Simulation<'a> {
     /// The timeline so far. `stopped` is why the simulation ends before nothing is due any more.
     fn finish(self, stopped: Option<Outcome>) -> Timeline {
         let is_drained = self.jobs.iter().all(|job| job.phase == Phase::Finished);
-        let names = self.trace.jobs.iter().map(|job| job.name.clone());
+        let names = self.trace.jobs.iter().map(|job| Arc::clone(&job.name));
         let jobs = names.zip(self.jobs).map(|(name, job)| JobTimeline {
             name,
             runs: job.runs,
@@ -496,5 +324,32 @@ impl<'a> Simulation<'a> {
             events: self.events,
             usage: self.usage.totals(&self.state, self.now_s),
         }
+    }
+}
+
+/// A job as a workload of the core.
+fn workload_spec(job: &Job, pod_sets: Vec<PodSet>) -> WorkloadSpec<'_> {
+    WorkloadSpec {
+        name: &job.name,
+        uid: &job.uid,
+        queue: &job.cluster_queue,
+        priority: job.priority,
+        preemption_priority: None,
+        order_time: job.created_s(),
+        waiting_since_s: job.created_s(),
+        pod_sets,
+        is_in_scope: true,
+        preemption_labels: PreemptionLabels::default(),
+    }
+}
+
+/// Notes the job of a workload. The core reuses the indices of workloads.
+fn set_job_of(job_of: &mut Vec<usize>, workload: WorkloadId, job: usize) {
+    let at = workload.index();
+    if job_of.len() <= at {
+        job_of.resize(at.saturating_add(1), usize::MAX);
+    }
+    if let Some(slot) = job_of.get_mut(at) {
+        *slot = job;
     }
 }

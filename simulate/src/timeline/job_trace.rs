@@ -1,7 +1,12 @@
 //! The input of a simulation: queues, jobs, and changes of quota.
 
+use super::pod_set_table::shared;
 use lockkeeper_scenario::{Algorithm, ClusterQueue, Cohort, FairSharing, PodSet, ResourceGroup};
-use serde::Deserialize;
+use serde::de::{SeqAccess, Visitor};
+use serde::{Deserialize, Deserializer, Serialize};
+use std::collections::BTreeSet;
+use std::fmt;
+use std::sync::Arc;
 
 /// The limit on cycles in one instant if a trace has none.
 const CYCLES_PER_INSTANT_MAX: u64 = 20_000;
@@ -13,7 +18,7 @@ const PREEMPTIONS_PER_JOB_MAX: u64 = 1_000;
 ///
 /// All times are whole seconds from the start of the trace, zero or more. Amounts are in the unit of the core: milli for
 /// cpu, whole units for all other resources.
-#[derive(Clone, Debug, Default, Deserialize)]
+#[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct JobTrace {
     /// The format.
@@ -46,11 +51,45 @@ pub struct JobTrace {
     pub cohorts: Vec<Cohort>,
     /// The ClusterQueues.
     pub cluster_queues: Vec<ClusterQueue>,
-    /// The jobs, sorted by arrival.
-    pub jobs: Vec<Job>,
+    /// The jobs, sorted by arrival. Shared by the copies of a trace with other configurations.
+    #[serde(deserialize_with = "shared_jobs")]
+    pub jobs: Arc<Vec<Job>>,
     /// Changes of ClusterQueues during the simulation, sorted by time.
     #[serde(default)]
     pub changes: Vec<QuotaChange>,
+    /// What the source of the jobs does not say; of imported traces.
+    #[serde(skip)]
+    pub assumptions: Vec<Assumption>,
+}
+
+impl Default for JobTrace {
+    /// A trace without queues and jobs, with the limits that a file without them has.
+    fn default() -> Self {
+        Self {
+            schema: String::new(),
+            id: String::new(),
+            algorithm: Algorithm::default(),
+            fair_sharing: None,
+            mode: PreemptedRun::default(),
+            grace_period_seconds: 0,
+            max_cycles_per_instant: CYCLES_PER_INSTANT_MAX,
+            max_preemptions_per_job: PREEMPTIONS_PER_JOB_MAX,
+            cohorts: Vec::new(),
+            cluster_queues: Vec::new(),
+            jobs: Arc::default(),
+            changes: Vec::new(),
+            assumptions: Vec::new(),
+        }
+    }
+}
+
+/// A value that the source of a trace does not have, and what is used in its place.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Assumption {
+    /// The assumption.
+    pub text: String,
+    /// The number of jobs or records that it concerns.
+    pub count: u64,
 }
 
 /// The remaining run time of a preempted job.
@@ -69,21 +108,35 @@ pub enum PreemptedRun {
 #[serde(rename_all = "camelCase")]
 pub struct Job {
     /// Its unique name.
-    pub name: String,
+    pub name: Arc<str>,
     /// Its uid, compared bytewise: the last criterion of all orders.
     #[serde(default)]
     pub uid: String,
     /// Its ClusterQueue.
-    pub cluster_queue: String,
-    /// When it enters its queue; also its creation time.
+    pub cluster_queue: Arc<str>,
+    /// When it enters its queue; also its creation time, unless it has waited before.
     pub arrival: i64,
+    /// The seconds that it has waited before its arrival: of a job that is pending at the start.
+    #[serde(default)]
+    pub waited_seconds: i64,
+    /// Of a job that runs at the start: the seconds since its admission. Its pod sets have its flavors.
+    #[serde(default)]
+    pub ran_seconds: Option<i64>,
     /// The seconds that it runs once it is admitted, whatever its flavors and the number of its pods.
     pub run_seconds: i64,
     /// Its priority.
     #[serde(default)]
     pub priority: i32,
-    /// Its pod sets.
-    pub pod_sets: Vec<PodSet>,
+    /// Its pod sets. Jobs with equal ones may share them.
+    pub pod_sets: Arc<[PodSet]>,
+}
+
+impl Job {
+    /// When it was created, in seconds; negative before the start.
+    #[must_use]
+    pub const fn created_s(&self) -> i64 {
+        self.arrival.saturating_sub(self.waited_seconds)
+    }
 }
 
 /// New resource groups of a ClusterQueue. Its policies stay.
@@ -104,4 +157,31 @@ fn cycles_per_instant_max() -> u64 {
 
 fn preemptions_per_job_max() -> u64 {
     PREEMPTIONS_PER_JOB_MAX
+}
+
+/// Decodes jobs, and stores equal parts of them once.
+fn shared_jobs<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Arc<Vec<Job>>, D::Error> {
+    deserializer.deserialize_seq(JobsVisitor).map(Arc::new)
+}
+
+struct JobsVisitor;
+
+impl<'de> Visitor<'de> for JobsVisitor {
+    type Value = Vec<Job>;
+
+    fn expecting(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str("a list of jobs")
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Vec<Job>, A::Error> {
+        let mut pod_sets: BTreeSet<Arc<[PodSet]>> = BTreeSet::new();
+        let mut queues: BTreeSet<Arc<str>> = BTreeSet::new();
+        let mut jobs = Vec::new();
+        while let Some(mut job) = list.next_element::<Job>()? {
+            job.pod_sets = shared(&mut pod_sets, job.pod_sets);
+            job.cluster_queue = shared(&mut queues, job.cluster_queue);
+            jobs.push(job);
+        }
+        Ok(jobs)
+    }
 }

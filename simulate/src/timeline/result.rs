@@ -47,7 +47,7 @@ pub struct Timeline {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct JobTimeline {
     /// Its name.
-    pub name: String,
+    pub name: Arc<str>,
     /// Its runs, the earliest first; none if it was never admitted.
     pub runs: Vec<Run>,
 }
@@ -219,12 +219,23 @@ impl Timeline {
 
 impl Serialize for Timeline {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.serialize_with_usage(serializer, &self.usage)
+    }
+}
+
+impl Timeline {
+    /// Serializes the timeline with other rows for the use of quota.
+    pub(super) fn serialize_with_usage<S: Serializer>(
+        &self,
+        serializer: S,
+        usage: &impl Serialize,
+    ) -> Result<S::Ok, S::Error> {
         let mut object = serializer.serialize_struct("Timeline", 8)?;
         object.serialize_field("outcome", &self.outcome)?;
         object.serialize_field("makespan", &self.makespan_s)?;
         object.serialize_field("cycles", &self.cycles)?;
         object.serialize_field("stats", &self.stats)?;
-        object.serialize_field("usage", &self.usage)?;
+        object.serialize_field("usage", usage)?;
         object.serialize_field("jobs", &InTimeline(self, &*self.jobs))?;
         object.serialize_field("instants", &self.instants)?;
         object.serialize_field("events", &InTimeline(self, &*self.events))?;

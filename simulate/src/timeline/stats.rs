@@ -12,7 +12,7 @@ pub(super) fn stats(trace: &JobTrace, timelines: &[JobTimeline]) -> Stats {
     let mut waits = Vec::with_capacity(timelines.len());
     for (job, timeline) in trace.jobs.iter().zip(timelines) {
         match timeline.runs.first() {
-            Some(first) => waits.push(first.from_s.saturating_sub(job.arrival)),
+            Some(first) => waits.push(first.from_s.saturating_sub(job.created_s())),
             None => stats.never_admitted = stats.never_admitted.saturating_add(1),
         }
         stats.admissions = stats.admissions.saturating_add(timeline.runs.len());
@@ -37,13 +37,19 @@ pub(super) fn stats(trace: &JobTrace, timelines: &[JobTimeline]) -> Stats {
     stats
 }
 
-fn wait_times(mut waits: Vec<i64>) -> WaitTimes {
+/// The nearest rank of a percentile in sorted values; 0 without values.
+pub(super) fn percentile(sorted: &[i64], percent: usize) -> i64 {
+    let rank = sorted.len().saturating_mul(percent).div_ceil(100);
+    let at = rank.checked_sub(1);
+    at.and_then(|at| sorted.get(at))
+        .copied()
+        .unwrap_or_default()
+}
+
+/// The percentiles of waits in any order.
+pub(super) fn wait_times(mut waits: Vec<i64>) -> WaitTimes {
     waits.sort_unstable();
-    let percentile = |percent: usize| {
-        let rank = waits.len().saturating_mul(percent).div_ceil(100);
-        let at = rank.checked_sub(1);
-        at.and_then(|at| waits.get(at)).copied().unwrap_or_default()
-    };
+    let percentile = |percent| percentile(&waits, percent);
     WaitTimes {
         p50: percentile(50),
         p90: percentile(90),

@@ -95,7 +95,7 @@ fn write_event_loop(out: &mut impl Write, timeline: &Timeline) -> Result {
 }
 
 fn write_event(out: &mut impl Write, timeline: &Timeline, event: &Event) -> Result {
-    let name = |job: usize| timeline.jobs.get(job).map_or("", |it| it.name.as_str());
+    let name = |job: usize| timeline.jobs.get(job).map_or("", |it| &*it.name);
     match event.kind {
         EventKind::Admitted { job, .. } => writeln!(out, "    {} is admitted", name(job)),
         EventKind::Preempted { job, by, .. } => {

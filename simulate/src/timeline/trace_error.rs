@@ -47,6 +47,36 @@ pub enum TraceError {
         /// The time of the entry before.
         previous: i64,
     },
+    /// A job that runs at the start has ended before.
+    #[error(
+        "{at}: the job has run for {ran_s} s of {run_s} s and would have ended before the start; remove it or increase runSeconds"
+    )]
+    EndedBeforeStart {
+        /// The field path.
+        at: String,
+        /// How long it has run, in seconds.
+        ran_s: i64,
+        /// Its run time, in seconds.
+        run_s: i64,
+    },
+    /// A job runs at the start and arrives later.
+    #[error("{at}: {arrival_s} with ranSeconds; a job that runs at the start arrives at 0")]
+    RunsBeforeArrival {
+        /// The field path.
+        at: String,
+        /// Its arrival, in seconds.
+        arrival_s: i64,
+    },
+    /// A job that runs at the start has no flavor for a requested resource.
+    #[error(
+        "{at}: no flavor for {resource}; a job that runs at the start needs one for each requested resource"
+    )]
+    NoFlavor {
+        /// The field path.
+        at: String,
+        /// The resource.
+        resource: String,
+    },
     /// A job has no pod set.
     #[error("{at}: a job needs at least one pod set")]
     NoPodSet {

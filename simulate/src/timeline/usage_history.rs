@@ -33,14 +33,15 @@ pub fn usage_history(trace: &JobTrace, timeline: &Timeline) -> Vec<UsageHistory>
     let queues: BTreeMap<&str, usize> = queues.map(|(at, it)| (it.name.as_str(), at)).collect();
     let mut changes: BTreeMap<Key<'_>, Vec<(i64, i64)>> = BTreeMap::new();
     for (job, history) in trace.jobs.iter().zip(&timeline.jobs) {
-        let Some(queue) = queues.get(job.cluster_queue.as_str()).copied() else {
+        let Some(queue) = queues.get(&*job.cluster_queue).copied() else {
             continue;
         };
         for run in &history.runs {
             let until_s = released_at_s(trace, run);
             for (flavor, resource, amount) in held_quota(job, run) {
                 let changes = changes.entry((queue, flavor, resource)).or_default();
-                changes.push((run.from_s, amount));
+                // A run may have begun before the start.
+                changes.push((run.from_s.max(0), amount));
                 if let Some(until_s) = until_s {
                     changes.push((until_s, amount.saturating_neg()));
                 }
@@ -67,7 +68,7 @@ fn released_at_s(trace: &JobTrace, run: &Run) -> Option<i64> {
 }
 
 /// The quota that a run holds: flavors, resources and amounts. A pair may occur twice.
-fn held_quota<'a>(
+pub(super) fn held_quota<'a>(
     job: &'a Job,
     run: &'a Run,
 ) -> impl Iterator<Item = (&'a str, &'a str, i64)> + use<'a> {

@@ -1,9 +1,10 @@
 //! Validates traces.
 
-use super::job_trace::JobTrace;
+use super::job_trace::{Job, JobTrace};
 use super::trace_error::{TIME_MAX_S, TraceError};
 use lockkeeper_scenario::{check_pod_sets, check_queues, check_resource_groups};
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 /// Checks a trace: names, references, times, order, counts and amounts.
 pub(super) fn validate(trace: &JobTrace) -> Result<(), TraceError> {
@@ -25,23 +26,61 @@ pub(super) fn validate(trace: &JobTrace) -> Result<(), TraceError> {
 
 fn check_jobs(trace: &JobTrace, queues: &BTreeSet<&str>) -> Result<(), TraceError> {
     let mut names = BTreeSet::new();
+    // By address: shared pod sets are checked once.
+    let mut checked = BTreeSet::new();
     let mut previous = 0;
     for (index, job) in trace.jobs.iter().enumerate() {
         let at = |field: &str| format!("jobs[{index}].{field}");
-        if !names.insert(job.name.as_str()) {
+        if !names.insert(&*job.name) {
             return Err(TraceError::DuplicateJob {
                 at: at("name"),
-                name: job.name.clone(),
+                name: job.name.to_string(),
             });
         }
         check_queue(&job.cluster_queue, queues, || at("clusterQueue"))?;
         check_time(job.arrival, 0, || at("arrival"))?;
         check_order(job.arrival, &mut previous, || at("arrival"))?;
         check_time(job.run_seconds, 1, || at("runSeconds"))?;
+        check_start(job, index)?;
         if job.pod_sets.is_empty() {
             return Err(TraceError::NoPodSet { at: at("podSets") });
         }
-        check_pod_sets(&job.pod_sets, &format!("jobs[{index}]"))?;
+        if checked.insert(Arc::as_ptr(&job.pod_sets)) {
+            check_pod_sets(&job.pod_sets, &format!("jobs[{index}]"))?;
+        }
+    }
+    Ok(())
+}
+
+/// Checks the fields of a job that exists before the start.
+fn check_start(job: &Job, index: usize) -> Result<(), TraceError> {
+    let at = |field: &str| format!("jobs[{index}].{field}");
+    check_time(job.waited_seconds, 0, || at("waitedSeconds"))?;
+    let Some(ran_s) = job.ran_seconds else {
+        return Ok(());
+    };
+    check_time(ran_s, 0, || at("ranSeconds"))?;
+    if ran_s >= job.run_seconds {
+        return Err(TraceError::EndedBeforeStart {
+            at: at("ranSeconds"),
+            ran_s,
+            run_s: job.run_seconds,
+        });
+    }
+    if job.arrival != 0 {
+        return Err(TraceError::RunsBeforeArrival {
+            at: at("arrival"),
+            arrival_s: job.arrival,
+        });
+    }
+    for (pod_set_at, pod_set) in job.pod_sets.iter().enumerate() {
+        let mut requests = pod_set.requests.keys();
+        if let Some(resource) = requests.find(|it| !pod_set.flavors.contains_key(*it)) {
+            return Err(TraceError::NoFlavor {
+                at: at(&format!("podSets[{pod_set_at}].flavors")),
+                resource: resource.clone(),
+            });
+        }
     }
     Ok(())
 }

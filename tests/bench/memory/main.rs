@@ -80,6 +80,7 @@ impl Process {
             template_bytes_max: 32 << 20,
             job_kinds: vec![0, 1, 2],
             has_pod_groups: false,
+            has_job_kinds: false,
             seed: 1,
             instance: "bench".to_owned(),
         };

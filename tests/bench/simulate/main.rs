@@ -1,7 +1,9 @@
 //! The cost of a simulation: `cargo bench -p lockkeeper-simulate`.
 //!
 //! Each large trace is simulated several times; the CPU time of this thread is compared with that of Kueue for the same
-//! decisions without an API server. `run ID TIMES` only runs a trace, for a profiler or valgrind.
+//! decisions without an API server. `run ID TIMES` only runs a trace, for a profiler or valgrind;
+//! `scale generator|contended JOBS` simulates a generated
+//! trace of this size.
 //!
 //! `LOCKKEEPER_CONFORMANCE_DIR` names the folder with `simulate/`; without it `../shared/data`. tests/bench/timelines also
 //! counts instructions.
@@ -17,6 +19,8 @@
     missing_docs,
     reason = "a program for developers"
 )]
+
+mod scale;
 
 use lockkeeper_simulate::timeline::{JobTrace, simulate};
 use rustix::time::{ClockId, clock_gettime};
@@ -52,6 +56,9 @@ fn main() {
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
     if let ["run", id, times, ..] = words[..] {
         return run_only(id, times.parse().unwrap());
+    }
+    if let ["scale", pattern, jobs, ..] = words[..] {
+        return scale::run(pattern, jobs.parse().unwrap());
     }
     println!(
         "{:16} {:>6} {:>7} {:>9} {:>9} {:>9} {:>6}",

@@ -12,6 +12,7 @@ mod faults;
 mod fixture;
 mod held_writes;
 mod invariants;
+mod job_kinds;
 mod jobs;
 mod limits;
 mod many_queues;
@@ -53,6 +54,7 @@ pub fn scenarios() -> Vec<Scenario> {
     add("elastic nodes", &elastic_nodes::TRIALS);
     add("pods ready", &pods_ready::TRIALS);
     add("jobs", &jobs::TRIALS);
+    add("job kinds", &job_kinds::TRIALS);
     add("adopt", &adopt::TRIALS);
     add("explain", &explain::TRIALS);
     add("previews", &previews::TRIALS);

@@ -60,6 +60,7 @@ fn installed(stage: &mut Fixture, protocol: Protocol) {
     let kinds = [
         "clusterqueues",
         "cohorts",
+        "jobkinds",
         "localqueues",
         "resourceflavors",
         "workloads",

@@ -9,6 +9,7 @@ mod connection;
 mod convert;
 mod decisionlog;
 mod definition;
+mod jobkind;
 mod pem;
 mod pem_input;
 mod policy;
@@ -18,6 +19,7 @@ mod resource;
 mod review;
 mod scenario;
 mod secret;
+mod traceimport;
 mod userrule;
 mod world;
 
@@ -36,6 +38,7 @@ static TARGET: LazyLock<Target> = LazyLock::new(|| {
         "convert" => convert::run,
         "decisionlog" => |input| decisionlog::run(text_of(input)),
         "definition" => |input| definition::run(text_of(input)),
+        "jobkind" => |input| jobkind::run(text_of(input)),
         "pem" => pem::run,
         "policy" => |input| policy::run(text_of(input)),
         "quantity" => |input| quantity::run(text_of(input)),
@@ -44,6 +47,7 @@ static TARGET: LazyLock<Target> = LazyLock::new(|| {
         "review" => review::run,
         "scenario" => |input| scenario::run(text_of(input)),
         "secret" => secret::run,
+        "traceimport" => |input| traceimport::run(text_of(input)),
         "userrule" => |input| userrule::run(text_of(input)),
         "world" => |input| world::run(text_of(input)),
         other => panic!("there is no target {other}"),

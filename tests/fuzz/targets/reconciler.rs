@@ -329,7 +329,12 @@ fn state_of(objects: &[(Kind, &Value)]) -> Option<ClusterState> {
             }
             Kind::Workload => drop(cluster.set_workload(Arc::new(decode::<Workload>(object)?)).ok()?),
             // No node is watched here.
-            Kind::Job(_) | Kind::PodGroup | Kind::Node | Kind::BoundPod | Kind::DisruptionBudget => {}
+            Kind::Job(_)
+            | Kind::JobKind
+            | Kind::PodGroup
+            | Kind::Node
+            | Kind::BoundPod
+            | Kind::DisruptionBudget => {}
         }
     }
     Some(cluster)
@@ -437,6 +442,7 @@ fn settings() -> Settings {
         template_bytes_max: 1_000,
         job_kinds: vec![0, 1],
         has_pod_groups: false,
+        has_job_kinds: false,
         seed: 1,
         instance: "fuzz".to_owned(),
     }

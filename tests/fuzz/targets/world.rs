@@ -1,11 +1,12 @@
 //! Dumps of a cluster: no objects cause a panic in the answers about each workload, in the lists of queues and quota, in a
-//! reduced dump, in a comparison, or in the checks of webhooks and CRDs. Answers can be printed.
+//! reduced dump, in a comparison, in a trace for simulations, or in the checks of webhooks and CRDs. Answers can be printed.
 
 use lockkeeper_doctor::{Kind, Snapshot, diagnose};
 use lockkeeper_explain::{
     NameReplacer, Project, WorldBuilder, WorldSettings, compare, explain, for_each_item, pending_pod_sets, pending_workloads,
     quota_rows, reduce_object, write_answer,
 };
+use lockkeeper_trace_import::{DumpSettings, dump_trace};
 use serde_json::Value;
 
 // Larger dumps find nothing new and are slow.
@@ -67,6 +68,10 @@ fn check_answers(objects: &[Value]) {
         let other = changed.clone().build(settings);
         let _ = (pending_workloads(&world), quota_rows(&world), pending_pod_sets(&world));
         let _ = compare(&world, &other);
+        let settings = DumpSettings { assumed_run_s: Some(60) };
+        if let Ok(trace) = dump_trace(&world, settings) {
+            assert!(!trace.jobs.is_empty());
+        }
         for key in world.workload_keys().take(WORKLOADS_MAX) {
             if let Some(answer) = explain(&world, key) {
                 let mut text = String::new();

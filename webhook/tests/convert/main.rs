@@ -44,6 +44,7 @@ struct Server {
 
 impl Server {
     fn with_app(app: AppState, bounds: LoadLimits) -> Self {
+        log::Log::enable();
         let app = Arc::new(app);
         let load = Arc::new(LoadShedder::new(bounds));
         let router = router_with(Arc::clone(&app), load, Arc::default());

@@ -39,6 +39,7 @@ fn server() -> Router {
 }
 
 fn server_with(config: &Value) -> Router {
+    log::Log::enable();
     let config: Config = serde_json::from_value(config.clone()).unwrap();
     let mut index = Index::default();
     for (name, value, default) in [

@@ -1,15 +1,26 @@
 //! Captures log lines.
 
 use std::io;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, Once};
 
 /// The log lines of this thread.
 #[derive(Clone, Default)]
 pub struct Log(Arc<Mutex<Vec<u8>>>);
 
 impl Log {
-    /// Captures the log until the guard is dropped.
+    /// Enables log lines in all threads. Every test calls it before its first log line: a line that another thread
+    /// reaches first, without a subscriber, is disabled in all threads for some time.
+    pub fn enable() {
+        static ENABLED: Once = Once::new();
+        ENABLED.call_once(|| {
+            let subscriber = tracing_subscriber::fmt().with_writer(io::sink).finish();
+            tracing::subscriber::set_global_default(subscriber).unwrap();
+        });
+    }
+
+    /// Captures the log of this thread until the guard is dropped.
     pub fn take() -> (Self, tracing::subscriber::DefaultGuard) {
+        Self::enable();
         let log = Self::default();
         let sink = log.clone();
         let subscriber = tracing_subscriber::fmt()

@@ -225,6 +225,7 @@ async fn slow_response_does_not_count_as_idle() {
 
 #[tokio::test]
 async fn connection_over_limit_waits_for_free_slot() {
+    Log::enable();
     let server = Server::with_limits(ConnectionLimits {
         connections_max: 1,
         ..ConnectionLimits::default()

@@ -1,5 +1,5 @@
 use super::SinglePod;
-use crate::job_adapters::{JobKind, JobView, PodPlacement};
+use crate::job_adapters::{JobAdapter, JobView, PodPlacement};
 use serde_json::{Value, json};
 
 fn pod(change: &Value) -> Value {

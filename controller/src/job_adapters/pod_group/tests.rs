@@ -1,7 +1,7 @@
 use super::{GroupClaim, GroupSource, group_uid, template_text};
 use crate::job_adapters::pod::SinglePod;
 use crate::job_adapters::workload_identity::group_of_workload;
-use crate::job_adapters::{JobKind, JobView};
+use crate::job_adapters::{JobAdapter, JobView};
 use crate::key::ObjectKey;
 use serde_json::{Value, json};
 

@@ -1,6 +1,8 @@
 //! Watch events of jobs, and jobs that were read.
 
-use crate::job_adapters::{GroupClaim, JobView, KINDS, POD, TemplateSource, group_of_workload};
+use crate::job_adapters::{
+    GroupClaim, JobAdapter, JobView, POD, TemplateSource, group_of_workload,
+};
 use crate::key::{JobKey, ObjectKey};
 use crate::reconciler::input::Change;
 use crate::reconciler::model::{GoneJob, JobSource, TrackedJob};
@@ -18,7 +20,7 @@ pub(crate) fn observe_job(
 ) {
     let name = match change {
         // It has no workload of its own: it starts and stops with the job that created it.
-        Change::Applied(view) if state.model.is_covered_by_parent(&view) => {
+        Change::Applied(view) if state.model.is_covered_by_parent(kind, &view) => {
             return leave_watch(state, kind, view.name);
         }
         Change::Applied(view) => {
@@ -168,17 +170,21 @@ fn leave_watch(state: &mut ReconcilerState, kind: usize, name: ObjectKey) {
 
 /// The jobs that this job has created may have arrived before it.
 fn remove_covered_jobs(state: &mut ReconcilerState, parent: &JobKey) {
-    let creates_jobs = KINDS.get(parent.kind).is_some_and(|it| it.creates_jobs());
+    let creates_jobs = state
+        .model
+        .job_kinds
+        .get(parent.kind)
+        .is_some_and(JobAdapter::creates_jobs);
     let Some(uid) = state.model.jobs.get(parent).map(|it| it.view.uid.clone()) else {
         return;
     };
     if !creates_jobs {
         return;
     }
-    let children = state.model.jobs.iter().filter(|(_, it)| {
+    let children = state.model.jobs.iter().filter(|(child, it)| {
         let claim = it.view.parent.as_ref();
         claim.is_some_and(|(key, of)| key == parent && *of == uid)
-            && state.model.is_covered_by_parent(&it.view)
+            && state.model.is_covered_by_parent(child.kind, &it.view)
     });
     let children: Vec<JobKey> = children.map(|(key, _)| key.clone()).collect();
     for child in children {

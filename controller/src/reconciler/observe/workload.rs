@@ -1,6 +1,5 @@
 //! Watch events of workloads.
 
-use crate::job_adapters;
 use crate::key::ObjectKey;
 use crate::reconciler::decisions::revert_admission;
 use crate::reconciler::input::Change;
@@ -42,7 +41,7 @@ fn upsert_workload(state: &mut ReconcilerState, mut workload: Box<Workload>) {
         forget_workload(state, &key);
     }
     let workload: Arc<Workload> = Arc::from(workload);
-    let job = job_adapters::owner(&workload).map(|(job, _)| job);
+    let job = state.model.job_kinds.owner(&workload).map(|(job, _)| job);
     let is_new = !state.model.workloads.contains_key(&key);
     let tracked = state.model.workloads.entry(key.clone());
     let tracked = tracked.or_insert_with(|| {

@@ -133,7 +133,7 @@ fn handle_job_write_result(
     match result {
         WriteResult::Rejected(why) => {
             let recorder = &mut state.event_recorder;
-            recorder.record_rejected_job_write(key, purpose, why);
+            recorder.record_rejected_job_write(&state.model.job_kinds, key, purpose, why);
         }
         WriteResult::Done(_) if purpose == WritePurpose::SoftEvictPod => {
             let uid = &job.view.uid;

@@ -29,7 +29,7 @@ pub(in crate::reconciler) fn plan_admission(
     let (Some(placement), Some(tracked)) = (&mut state.placement, tracked) else {
         return Ok(AdmittedNodes::None);
     };
-    if !state.model.has_node_lists() {
+    if !state.model.lists.has_node_lists() {
         return Err(INCOMPLETE_LISTS.to_owned());
     }
     let request = placement_request(&state.cluster, &tracked.object, admission, None);
@@ -71,7 +71,7 @@ pub(in crate::reconciler) fn check_placement_after(
     let (Some(placement), Some(tracked)) = (&mut state.placement, tracked) else {
         return Ok(());
     };
-    if !state.model.has_node_lists() {
+    if !state.model.lists.has_node_lists() {
         return Err(INCOMPLETE_LISTS.to_owned());
     }
     let request = placement_request(&state.cluster, &tracked.object, admission, None);

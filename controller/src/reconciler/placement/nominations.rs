@@ -30,7 +30,7 @@ const PODS_IN_MESSAGE_MAX: usize = 3;
 /// When the first of the nominated workloads has waited for its victims for too long, in milliseconds since 1970. Costs
 /// the nominated workloads.
 pub(in crate::reconciler) fn next_deadline_ms(state: &ReconcilerState) -> Option<i64> {
-    if !state.model.has_node_lists() {
+    if !state.model.lists.has_node_lists() {
         return None;
     }
     let nominated = state.placement.as_ref()?.nominated();
@@ -55,7 +55,7 @@ pub(in crate::reconciler) fn advance_nominations(state: &mut ReconcilerState, no
     let Some(placement) = &mut state.placement else {
         return;
     };
-    if !state.model.has_node_lists() {
+    if !state.model.lists.has_node_lists() {
         return;
     }
     let revision = Some(placement.nodes.revision());

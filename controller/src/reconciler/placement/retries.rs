@@ -9,7 +9,7 @@ pub(in crate::reconciler) fn retry_waiting(state: &mut ReconcilerState, now_ms: 
     let Some(placement) = &mut state.placement else {
         return;
     };
-    if !state.model.has_node_lists() {
+    if !state.model.lists.has_node_lists() {
         return;
     }
     let NodePlacement { nodes, waiting, .. } = &mut **placement;

@@ -15,7 +15,7 @@ pub(crate) fn is_abandoned(view: View<'_>, workload: &TrackedWorkload) -> bool {
         && !workload.is_deleted
         && !is_adopting(workload, view.now_ms)
         // Without a complete list, a missing job proves nothing.
-        && view.model.is_listed(Kind::Job(job.kind))
+        && view.model.lists.is_listed(Kind::Job(job.kind))
         && (view.model.job_of(workload).is_none() || !workload.holds_quota())
 }
 

@@ -17,7 +17,7 @@ pub(crate) fn plan_job<'a>(view: View<'a>, key: &JobKey) -> Plan<'a> {
         return Plan::NOTHING;
     };
     let job = &*tracked.view;
-    if !view.model.is_listed(Kind::Workload) {
+    if !view.model.lists.is_listed(Kind::Workload) {
         return Plan::NOTHING;
     }
     // A pod of a group that is not watched is read until it is gone.

@@ -60,7 +60,7 @@ fn plan_deletion<'a>(view: View<'a>, key: &ObjectKey, workload: &'a TrackedWorkl
     }
     let own = view.model.workload_of(job_key, &job.view);
     let is_covered = own.is_some_and(|it| it.key != *key && it.holds_quota())
-        || view.model.is_covered_by_parent(&job.view);
+        || view.model.is_covered_by_parent(job_key.kind, &job.view);
     let has_ended = job.view.result.is_some() && !may_have_unseen_pods(view, workload);
     if is_covered || has_ended {
         return write(WorkloadAction::Delete);

@@ -1,6 +1,6 @@
 //! Plans the stop of a job that runs.
 
-use crate::job_adapters::{KINDS, StopMethod};
+use crate::job_adapters::{JobAdapter, StopMethod};
 use crate::key::JobKey;
 use crate::reconciler::job_stop::suspendable_at_ms;
 use crate::reconciler::model::TrackedJob;
@@ -15,7 +15,11 @@ pub(crate) fn plan_suspension<'a>(view: View<'a>, key: &JobKey, job: &TrackedJob
     if at_ms > view.now_ms {
         return Plan::at(at_ms);
     }
-    let method = KINDS.get(key.kind).map(|it| it.stop_method());
+    let method = view
+        .model
+        .job_kinds
+        .get(key.kind)
+        .map(JobAdapter::stop_method);
     if method == Some(StopMethod::Delete) && is_soft_evicted(view, key, job) {
         return if job.view.is_soft_evicted {
             // Another component deletes it.

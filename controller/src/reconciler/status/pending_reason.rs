@@ -107,12 +107,21 @@ fn inadmissible(message: String) -> PendingReason {
 /// of the last cycle that considered the workload.
 pub(crate) fn pending_reason(view: View<'_>, workload: &TrackedWorkload) -> PendingReason {
     let job = view.model.job_of(workload);
-    if let Some(manager) = job.and_then(|it| it.view.foreign_manager.as_ref()) {
+    if let Some(job) = job
+        && let Some(manager) = &job.view.foreign_manager
+    {
+        // A declaration names the field of its kind.
+        let is_declared = job.view.declared.is_some();
+        let field = if is_declared {
+            "the field that names it"
+        } else {
+            "spec.managedBy"
+        };
         return PendingReason {
             reason: MANAGED_EXTERNALLY,
             message: format!(
                 "The job is managed by another controller, {manager}, which may never stop it; create the job without \
-                 spec.managedBy"
+                 {field}"
             ),
         };
     }

@@ -76,7 +76,10 @@ pub(crate) fn build_workload_write(
         }
         WorkloadAction::Update(key, job) => {
             let source = view.model.template_text(key, job)?;
-            update_patch(&workload.object, &workload_spec(key, job, &source)?)
+            update_patch(
+                &workload.object,
+                &workload_spec(&view.model.job_kinds, key, job, &source)?,
+            )
         }
         WorkloadAction::ReadTemplates(key, job) => read_job(key, job),
         WorkloadAction::Adopt(step) => adoption_write(&workload.object, *step),

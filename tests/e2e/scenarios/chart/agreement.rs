@@ -68,7 +68,7 @@ const RELAXED_CONFIGS: [&str; 4] = [
 fn same_definitions(folder: &Path) {
     for config in RELAXED_CONFIGS {
         let command = ["crds", "definitions"];
-        same_objects(folder, config, &command, "CustomResourceDefinition", 5);
+        same_objects(folder, config, &command, "CustomResourceDefinition", 6);
     }
 }
 

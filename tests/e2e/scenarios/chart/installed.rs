@@ -73,7 +73,7 @@ pub fn release_lifecycle() {
     let older = older_chart(&place.cluster.folder().join("older"));
     place.helm("install", &[older.to_str().unwrap()]);
     // The CRDs, the policies, and the objects that the processes need.
-    assert_eq!(place.manifest().len(), 54);
+    assert_eq!(place.manifest().len(), 57);
     restricted(&place);
 
     let server = start_release_webhook(&place);

@@ -228,11 +228,11 @@ fn switches(folder: &Path) {
         .assert_silent()
         .stdout;
     let keep = "  annotations:\n    helm.sh/resource-policy: keep\n";
-    assert_eq!(all.matches(keep).count(), 5);
+    assert_eq!(all.matches(keep).count(), 6);
     assert_eq!(all.replace(keep, ""), dropped);
     assert_eq!(
         dropped.matches("kind: CustomResourceDefinition\n").count(),
-        5
+        6
     );
     assert!(!plain.contains("kind: CustomResourceDefinition"));
     every_value_has_a_case();

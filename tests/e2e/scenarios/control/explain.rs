@@ -138,6 +138,37 @@ fn lists_contain_the_objects(site: &mut ControllerFixture<'_>) {
         "{kinds:?}"
     );
     assert!(!dump.to_string().contains("second"), "{dump}");
+    dump_is_simulated(site);
+}
+
+/// The running job keeps its quota from before the start, and the pending one starts when it ends.
+#[track_caller]
+fn dump_is_simulated(site: &mut ControllerFixture<'_>) {
+    let folder = site.stage.new_folder();
+    std::fs::create_dir_all(&folder).unwrap();
+    let path = folder.join("dump.json");
+    std::fs::write(&path, run(site, &["dump"]).stdout).unwrap();
+    let path = path.to_str().unwrap();
+    // The job has run for some seconds.
+    let words = ["simulate", "--dump", path, "--assume-run-seconds", "3600"];
+    let output = lockkeeper::run(&[&words[..], &["--output", "json"]].concat());
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    let results: Value =
+        serde_json::from_slice(&output.stdout).unwrap_or_else(|e| panic!("{e}: {stderr}"));
+    let result = &results["simulations"][0];
+    assert_eq!(result["outcome"], "drained", "{result:#}");
+    let run_of = |job: &str| {
+        let mut jobs = result["jobs"].as_array().unwrap().iter();
+        let found = jobs.find(|it| it["name"].as_str().unwrap().contains(job));
+        found.unwrap_or_else(|| panic!("{job}: {result:#}"))["runs"][0].clone()
+    };
+    let (first, second) = (run_of("first"), run_of("second"));
+    assert!(first["from"].as_i64().unwrap() <= 0, "{first}");
+    assert_eq!(second["from"], first["to"], "{first} {second}");
+    // Without a run time nothing is guessed.
+    let output = lockkeeper::run(&["simulate", "--dump", path]);
+    let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(stderr.contains("--assume-run-seconds"), "{stderr}");
 }
 
 #[track_caller]

@@ -1,0 +1,226 @@
+//! The declarations in `examples/job-kinds`, compared with the projects' own definitions, and used on their samples.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    clippy::print_stdout,
+    reason = "tests fail by panicking"
+)]
+
+use lockkeeper_api::JobKind;
+use lockkeeper_job_kinds::{CompileError, DeclaredJob, DeclaredKind, check_against_definition};
+use serde_json::Value;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+fn repository() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .parent()
+        .unwrap()
+        .to_owned()
+}
+
+/// The folder with definitions and samples of other projects; `None` where only the repository is.
+fn data() -> Option<PathBuf> {
+    let folder = std::env::var_os("LOCKKEEPER_CONFORMANCE_DIR").map(PathBuf::from);
+    let folder = folder.unwrap_or_else(|| repository().join("../shared/data"));
+    let folder = folder.join("jobkinds");
+    folder.is_dir().then_some(folder)
+}
+
+fn declaration(resource: &str) -> JobKind {
+    let plural = resource.split('.').next().unwrap();
+    let path = repository().join(format!("examples/job-kinds/{plural}.yaml"));
+    let text = fs::read_to_string(path).unwrap();
+    // The second object is the role of the controller.
+    let (first, _) = text.split_once("\n---\n").unwrap();
+    serde_saphyr::from_str(first).unwrap()
+}
+
+fn describe(errors: &[CompileError]) -> Vec<String> {
+    let text = |it: &CompileError| format!("{}: {}", it.field, it.problem);
+    errors.iter().map(text).collect()
+}
+
+fn checked(resource: &str) -> DeclaredKind {
+    let declaration = declaration(resource);
+    let Some(data) = data() else {
+        return DeclaredKind::compile(&declaration).unwrap();
+    };
+    let (plural, group) = resource.split_once('.').unwrap();
+    let definition = fs::read_to_string(data.join(format!("crds/{group}_{plural}.yaml"))).unwrap();
+    let definition: Value = serde_saphyr::from_str(&definition).unwrap();
+    check_against_definition(&declaration, &definition)
+        .map_err(|it| describe(&it))
+        .unwrap()
+}
+
+const RESOURCES: [&str; 4] = [
+    "rayclusters.ray.io",
+    "rayjobs.ray.io",
+    "mpijobs.kubeflow.org",
+    "sparkapplications.sparkoperator.k8s.io",
+];
+
+#[test]
+fn every_shipped_declaration_fits_its_definition() {
+    for resource in RESOURCES {
+        let kind = checked(resource);
+        assert_eq!(format!("{}.{}", kind.plural, kind.group), resource);
+    }
+    let files = fs::read_dir(repository().join("examples/job-kinds")).unwrap();
+    assert_eq!(files.count(), RESOURCES.len(), "each file is tested");
+}
+
+#[test]
+fn every_sample_of_a_declared_kind_is_read() {
+    let Some(data) = data() else { return };
+    let kinds = RESOURCES.map(checked);
+    let mut counts = kinds.each_ref().map(|it| (it.kind.clone(), 0));
+    let mut files: Vec<_> = fs::read_dir(data.join("samples")).unwrap().collect();
+    files.sort_by_key(|it| it.as_ref().unwrap().path());
+    for file in files {
+        let path = file.unwrap().path();
+        let Ok(objects) = serde_saphyr::from_multiple::<Value>(&fs::read_to_string(&path).unwrap())
+        else {
+            continue;
+        };
+        for object in objects {
+            let version = object["apiVersion"].as_str().unwrap_or_default();
+            let found = kinds.iter().zip(&mut counts).find(|(it, _)| {
+                version == format!("{}/{}", it.group, it.version) && object["kind"] == it.kind
+            });
+            let Some((kind, (_, count))) = found else {
+                continue;
+            };
+            let job = kind
+                .read(&object)
+                .unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+            *count += 1;
+            assert!(
+                !job.is_suspended && job.is_stopped && job.result.is_none(),
+                "{}",
+                path.display()
+            );
+            round_trip(kind, &object, &job);
+        }
+    }
+    for (kind, count) in counts {
+        println!("{kind}: {count} samples");
+        assert!(count > 0, "{kind} has samples");
+    }
+}
+
+/// A placement is written and taken back; nothing else changes.
+fn round_trip(kind: &DeclaredKind, object: &Value, job: &DeclaredJob) {
+    let set = job
+        .pod_sets
+        .iter()
+        .map(|_| serde_json::json!({"nodeSelector": {"lockkeeper-test": "a"}}));
+    let set: Vec<Value> = set.collect();
+    let patch = kind.placement_patch(&job.templates, &set).unwrap();
+    let mut placed = object.clone();
+    json_patch::merge(&mut placed["spec"], &patch);
+    json_patch::merge(&mut placed["spec"], &kind.suspend_patch());
+    let read = kind.read(&placed).unwrap();
+    assert!(read.is_suspended);
+    for (before, after) in job.pod_sets.iter().zip(&read.pod_sets) {
+        assert_eq!(
+            after
+                .template
+                .pointer("/spec/nodeSelector/lockkeeper-test")
+                .unwrap(),
+            "a"
+        );
+        assert_eq!((&before.name, before.count), (&after.name, after.count));
+    }
+    let unset = job
+        .pod_sets
+        .iter()
+        .map(|_| serde_json::json!({"nodeSelector": {"lockkeeper-test": null}}));
+    let unset: Vec<Value> = unset.collect();
+    let patch = kind.placement_patch(&read.templates, &unset).unwrap();
+    json_patch::merge(&mut placed["spec"], &patch);
+    json_patch::merge(&mut placed["spec"], &kind.start_patch());
+    let restored = kind.read(&placed).unwrap();
+    assert!(!restored.is_suspended);
+    for (before, after) in job.pod_sets.iter().zip(&restored.pod_sets) {
+        let mut template = after.template.clone();
+        if before.template.pointer("/spec/nodeSelector").is_none() {
+            template["spec"]
+                .as_object_mut()
+                .unwrap()
+                .remove("nodeSelector");
+        }
+        assert_eq!(template, before.template);
+    }
+}
+
+/// Name, count and requests of the pods of a job.
+fn pods(kind: &DeclaredKind, spec: &Value) -> Vec<String> {
+    let job = kind
+        .read(&serde_json::json!({"metadata": {"name": "a"}, "spec": spec}))
+        .unwrap();
+    let one = |it: &lockkeeper_job_kinds::DeclaredPodSet| {
+        let requests = &it.template["spec"]["containers"][0]["resources"]["requests"];
+        format!("{} {} {requests}", it.name, it.count)
+    };
+    job.pod_sets.iter().map(one).collect()
+}
+
+#[test]
+fn pods_of_a_spark_application_have_cores_and_memory_with_overhead() {
+    let kind = checked("sparkapplications.sparkoperator.k8s.io");
+    for (kind_of_code, driver, executor, expected) in [
+        (
+            "Scala",
+            serde_json::json!({"cores": 1, "memory": "512m"}),
+            serde_json::json!({"cores": 2, "instances": 3, "memory": "8g"}),
+            [
+                r#"driver 1 {"cpu":"1","memory":"896Mi"}"#,
+                r#"executor 3 {"cpu":"2","memory":"9011Mi"}"#,
+            ],
+        ),
+        (
+            "Python",
+            serde_json::json!({"coreRequest": "500m", "cores": 1}),
+            serde_json::json!({"memory": "2048M"}),
+            [
+                r#"driver 1 {"cpu":"500m","memory":"1433Mi"}"#,
+                r#"executor 1 {"cpu":"1","memory":"2867Mi"}"#,
+            ],
+        ),
+    ] {
+        let spec =
+            serde_json::json!({"type": kind_of_code, "driver": driver, "executor": executor});
+        assert_eq!(pods(&kind, &spec), expected);
+    }
+}
+
+#[test]
+fn worker_groups_of_a_ray_job_count_hosts() {
+    let kind = checked("rayjobs.ray.io");
+    let template = |cpu: &str| serde_json::json!({"spec": {"containers": [{"name": "c", "resources": {"requests": {"cpu": cpu}}}]}});
+    let spec = |mode: &str| {
+        serde_json::json!({
+            "submissionMode": mode,
+            "submitterPodTemplate": template("100m"),
+            "rayClusterSpec": {
+                "headGroupSpec": {"template": template("1")},
+                "workerGroupSpecs": [
+                    {"groupName": "TPU", "replicas": 2, "numOfHosts": 4, "template": template("8")},
+                    {"groupName": "small", "template": template("2")},
+                ],
+            },
+        })
+    };
+    let workers = [
+        r#"head 1 {"cpu":"1"}"#,
+        r#"tpu 8 {"cpu":"8"}"#,
+        r#"small 1 {"cpu":"2"}"#,
+    ];
+    assert_eq!(pods(&kind, &spec("HTTPMode")), workers);
+    let with_submitter = [&workers[..], &[r#"submitter 1 {"cpu":"100m"}"#]].concat();
+    assert_eq!(pods(&kind, &spec("K8sJobMode")), with_submitter);
+}

@@ -1,0 +1,215 @@
+//! The cycles of an instant.
+
+use super::engine::Simulation;
+use super::job_state::Phase;
+use super::job_trace::PreemptedRun;
+use super::result::{EventKind, Eviction, Run, RunEnd};
+use lockkeeper_preemption::{
+    Assignment, Decision, Entry, QueueingStrategy, RequeueDestination, RequeueReason, Victim,
+    count_repeated_cycle, has_heads,
+};
+use lockkeeper_scenario::explanation::write_entry;
+
+/// The effect of a cycle.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum CycleEffect {
+    /// It admitted or preempted a job.
+    Progress,
+    /// It admitted and preempted no job.
+    Idle,
+    /// Neither that nor did the queues change: every further cycle of the instant would be the same.
+    Unchanged,
+}
+
+impl Simulation<'_> {
+    /// Runs the cycles of an instant; returns whether the limit on cycles is reached.
+    pub(super) fn run_cycles(&mut self) -> bool {
+        self.queue_history.clear();
+        let mut cycles = 0;
+        while has_heads(&self.state) {
+            if cycles == self.trace.max_cycles_per_instant {
+                return true;
+            }
+            cycles = cycles.saturating_add(1);
+            let effect = self.run_cycle();
+            if effect == CycleEffect::Progress {
+                self.queue_history.clear();
+            } else if self.queue_history.end_idle_cycle() {
+                return false;
+            } else if effect == CycleEffect::Unchanged {
+                if cycles == self.trace.max_cycles_per_instant {
+                    return true;
+                }
+                // The next cycle would repeat this one and end the instant.
+                self.cycle = self.cycle.saturating_add(1);
+                count_repeated_cycle(&mut self.state);
+                return false;
+            }
+        }
+        false
+    }
+
+    fn run_cycle(&mut self) -> CycleEffect {
+        self.cycle = self.cycle.saturating_add(1);
+        let is_traced = self.has_watched_pending();
+        let cycle = self.state.next_cycle(self.now_s, is_traced);
+        let mut is_progress = false;
+        let mut is_changed = false;
+        let mut victims = Vec::new();
+        for entry in &cycle.entries {
+            let Some(job) = self.job_of.get(entry.workload.index()).copied() else {
+                continue;
+            };
+            if is_traced && self.watched.remove(&job) {
+                self.explain(job, entry);
+            }
+            match &entry.decision {
+                Decision::Admit => {
+                    self.admit(job, entry.assignment());
+                    is_progress = true;
+                }
+                Decision::Preempt(selected) => {
+                    let before = victims.len();
+                    self.preempt(job, selected, &mut victims);
+                    is_progress |= victims.len() > before;
+                }
+                _ => {}
+            }
+            is_changed |= self.compare_queue(job, entry);
+        }
+        if self.trace.grace_period_seconds == 0 {
+            for victim in victims {
+                self.release(victim);
+            }
+        }
+        match (is_progress, is_changed) {
+            (true, _) => CycleEffect::Progress,
+            (false, true) => CycleEffect::Idle,
+            (false, false) => CycleEffect::Unchanged,
+        }
+    }
+
+    fn admit(&mut self, index: usize, assignment: &Assignment) {
+        let now_s = self.now_s;
+        let Some(job) = self.jobs.get_mut(index) else {
+            return;
+        };
+        let ends_at_s = now_s.saturating_add(job.remaining_s);
+        job.phase = Phase::Running(ends_at_s);
+        job.push_run(Run {
+            from_s: now_s,
+            cycle: self.cycle,
+            assignment: self
+                .assignments
+                .share(&self.state, job.workload, assignment),
+            end: RunEnd::Open,
+        });
+        self.usage
+            .hold(job.queue, &assignment.usage, now_s, &mut job.held);
+        self.run_ends.push(ends_at_s, job.rank, index);
+        if self.sticky.get(&job.queue) == Some(&index) {
+            self.sticky.remove(&job.queue);
+        }
+        self.record(EventKind::Admitted {
+            job: index,
+            cycle: self.cycle,
+        });
+    }
+
+    /// Stops the victims of a preemptor that are not terminating already, by name, and adds them to `stopped`.
+    fn preempt(&mut self, by: usize, selected: &[Victim], stopped: &mut Vec<usize>) {
+        let jobs = selected.iter().filter_map(|victim| {
+            let job = *self.job_of.get(victim.workload.index())?;
+            let state = self.jobs.get(job)?;
+            let is_running = matches!(state.phase, Phase::Running(_));
+            is_running.then_some((state.rank, job, victim.reason))
+        });
+        let mut jobs: Vec<_> = jobs.collect();
+        jobs.sort_unstable_by_key(|(rank, ..)| *rank);
+        let grace_end_s = self.now_s.saturating_add(self.trace.grace_period_seconds);
+        for (rank, index, reason) in jobs {
+            let Some(job) = self.jobs.get_mut(index) else {
+                continue;
+            };
+            job.phase = Phase::Terminating(grace_end_s);
+            let eviction = Eviction {
+                at_s: self.now_s,
+                cycle: self.cycle,
+                by,
+                reason,
+                released_at_s: None,
+            };
+            if let Some(run) = job.runs.last_mut() {
+                run.end = RunEnd::Preempted(eviction);
+                if self.trace.mode == PreemptedRun::Resume {
+                    let ran_s = self.now_s.saturating_sub(run.from_s);
+                    job.remaining_s = job.remaining_s.saturating_sub(ran_s);
+                }
+            }
+            if self.trace.grace_period_seconds > 0 {
+                self.state.mark_evicted(job.workload);
+                self.grace_ends.push(grace_end_s, rank, index);
+            }
+            stopped.push(index);
+            self.preemptions = self.preemptions.saturating_add(1);
+            self.record(EventKind::Preempted {
+                job: index,
+                by,
+                cycle: self.cycle,
+            });
+        }
+    }
+
+    /// Records how a cycle has changed the queue of a head. Returns false only if the next cycle treats the head in the
+    /// same way as long as the tree does not change.
+    fn compare_queue(&mut self, index: usize, entry: &Entry) -> bool {
+        let Some(job) = self.jobs.get_mut(index) else {
+            return true;
+        };
+        let tried_flavors = self.state.workload_view(job.workload).tried_flavors();
+        // The age of tried flavors decides whether the next cycle uses them.
+        let mut is_changed = !job.tried_flavors.is_empty() || !tried_flavors.is_empty();
+        if *job.tried_flavors != *tried_flavors {
+            let after = tried_flavors.to_vec();
+            let before = std::mem::replace(&mut job.tried_flavors, after.clone());
+            self.queue_history
+                .change_tried_flavors(index, before, after);
+        }
+        let Some((reason, destination)) = entry.requeued else {
+            return true;
+        };
+        if destination == RequeueDestination::Inadmissible {
+            self.queue_history.park();
+            is_changed = true;
+        }
+        // In a StrictFIFO queue the sticky preemptor has no effect.
+        if reason == RequeueReason::PendingPreemption
+            && self.state.node_view(job.queue).strategy() == QueueingStrategy::BestEffortFifo
+        {
+            let before = self.sticky.insert(job.queue, index);
+            if before != Some(index) {
+                self.queue_history
+                    .change_sticky(job.queue.index(), before, index);
+                is_changed = true;
+            }
+        }
+        is_changed
+    }
+
+    /// Whether a job whose decision is explained may be decided on.
+    fn has_watched_pending(&self) -> bool {
+        let mut watched = self.watched.iter();
+        watched.any(|job| {
+            let job = self.jobs.get(*job);
+            job.is_some_and(|it| it.phase == Phase::Pending)
+        })
+    }
+
+    fn explain(&mut self, job: usize, entry: &Entry) {
+        let mut text = String::new();
+        // A string takes all text.
+        if write_entry(&mut text, &self.state, entry).is_ok() {
+            self.explanations.insert(job, text);
+        }
+    }
+}

@@ -1,0 +1,103 @@
+//! The state of a job during a simulation.
+
+use super::job_trace::JobTrace;
+use super::queue_history::TriedFlavors;
+use super::result::Run;
+use super::usage_record::HeldQuota;
+use lockkeeper_preemption::{NodeId, PodSet, State, WorkloadId};
+use lockkeeper_scenario::core_pod_sets;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// Jobs seldom have more runs. For them, a run does not reserve memory for further ones.
+const FEW_RUNS: usize = 4;
+
+/// The phase of a job.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Phase {
+    NotArrived,
+    Pending,
+    /// Until this time, in seconds.
+    Running(i64),
+    /// Preempted; keeps its quota until this time, in seconds.
+    Terminating(i64),
+    Finished,
+}
+
+/// The state of a job.
+#[derive(Clone, Debug)]
+pub(super) struct JobState {
+    pub(super) workload: WorkloadId,
+    pub(super) queue: NodeId,
+    pub(super) phase: Phase,
+    /// Its position by name.
+    pub(super) rank: usize,
+    pub(super) remaining_s: i64,
+    /// The index of its pod sets in [`PodSetTemplates`].
+    pub(super) pod_sets: usize,
+    pub(super) held: HeldQuota,
+    /// As in the core after the last cycle.
+    pub(super) tried_flavors: TriedFlavors,
+    pub(super) runs: Vec<Run>,
+}
+
+impl JobState {
+    /// Adds a run.
+    pub(super) fn push_run(&mut self, run: Run) {
+        if self.runs.len() < FEW_RUNS {
+            self.runs.reserve_exact(1);
+        }
+        self.runs.push(run);
+    }
+}
+
+/// The pod sets of all jobs in the units of the core. Shared ones are stored once.
+#[derive(Clone, Debug, Default)]
+pub(super) struct PodSetTemplates {
+    templates: Vec<Vec<PodSet>>,
+}
+
+impl PodSetTemplates {
+    /// Returns the pod sets of a job for the core.
+    pub(super) fn get(&self, at: usize) -> Vec<PodSet> {
+        self.templates.get(at).cloned().unwrap_or_default()
+    }
+}
+
+/// Returns the states of all jobs before the simulation, and their pod sets.
+pub(super) fn initial_jobs(
+    trace: &JobTrace,
+    state: &mut State,
+) -> (Vec<JobState>, PodSetTemplates) {
+    let mut by_name: Vec<usize> = (0..trace.jobs.len()).collect();
+    by_name.sort_by_key(|job| trace.jobs.get(*job).map(|it| &*it.name));
+    let mut ranks = vec![0; trace.jobs.len()];
+    for (rank, job) in by_name.into_iter().enumerate() {
+        if let Some(slot) = ranks.get_mut(job) {
+            *slot = rank;
+        }
+    }
+    let mut templates = PodSetTemplates::default();
+    // By address: shared pod sets have the same.
+    let mut known = BTreeMap::new();
+    let jobs = trace.jobs.iter().zip(ranks).map(|(job, rank)| {
+        let count = templates.templates.len();
+        let pod_sets = *known.entry(Arc::as_ptr(&job.pod_sets)).or_insert(count);
+        if pod_sets == count {
+            let converted = core_pod_sets(state, &job.pod_sets);
+            templates.templates.push(converted);
+        }
+        JobState {
+            workload: WorkloadId::default(),
+            queue: state.queue(&job.cluster_queue).unwrap_or_default(),
+            phase: Phase::NotArrived,
+            rank,
+            remaining_s: job.run_seconds,
+            pod_sets,
+            held: HeldQuota::new(),
+            tried_flavors: TriedFlavors::new(),
+            runs: Vec::new(),
+        }
+    });
+    (jobs.collect(), templates)
+}

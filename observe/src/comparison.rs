@@ -1,10 +1,10 @@
 //! Compares settled decisions, and records the results.
 
-use crate::candidate_states::{Known, present_state};
 use crate::change::ObjectKind;
 use crate::check::check;
 use crate::decision::KueueDecision;
 use crate::forecast::all_decisions;
+use crate::known_state::Known;
 use crate::observer::Observer;
 use crate::report::{DecisionKind, Difference, ResultKind, rfc3339};
 use crate::workload_facts::condition;
@@ -29,7 +29,11 @@ impl Observer {
             self.count(decision.kind(), ResultKind::Agreed);
             return None;
         };
-        let explanations = self.explanations(&decision.key, &decision.queue, decision.decided_s);
+        let decided_s = decision.decided_s;
+        let mut explanations = self.explanations(&decision.key, &decision.queue, decided_s);
+        if self.is_state_unknown(decided_s) {
+            explanations.push("Kueue decided before the first change that is known".to_owned());
+        }
         Some(self.record(Difference {
             time: rfc3339(decision.decided_s),
             decision: decision.kind(),
@@ -47,7 +51,7 @@ impl Observer {
         if self.started_ms.is_none() || !self.overdue.is_due(now_ms, bound_ms) {
             return Vec::new();
         }
-        let mut present = present_state(self.known(), now_ms);
+        let mut present = self.known().present_state(now_ms);
         let decisions = all_decisions(&mut present, now_ms);
         let overdue = self.overdue.update(decisions, now_ms, bound_ms);
         let differences = overdue.into_iter().filter_map(|it| {
@@ -100,12 +104,21 @@ impl Observer {
         if decided_ms <= self.late_until_ms {
             found.push("the watches deliver changes too late".to_owned());
         }
-        let begin_ms = decided_ms.saturating_sub(lag_ms);
-        let is_before_start = self.started_ms.is_none_or(|it| begin_ms < it);
-        if is_before_start || begin_ms < self.dropped_until_ms {
-            found.push("Kueue decided before the first change that is known".to_owned());
-        }
         found
+    }
+
+    /// Whether a decision may rest on a state before the first change that is known. Missing decisions rest on the present
+    /// state, which is always known.
+    const fn is_state_unknown(&self, second: i64) -> bool {
+        let begin_ms = second
+            .saturating_mul(1000)
+            .saturating_sub(self.settings.lag_ms)
+            .saturating_sub(self.settings.requeue_ms);
+        let is_after_start = match self.started_ms {
+            Some(started_ms) => begin_ms >= started_ms,
+            None => false,
+        };
+        !is_after_start || begin_ms < self.dropped_until_ms
     }
 
     fn count(&mut self, kind: DecisionKind, result: ResultKind) {

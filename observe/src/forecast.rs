@@ -23,14 +23,33 @@ pub(crate) enum CoreDecision {
     NotConsidered,
 }
 
+/// A decision of the core on another workload.
+#[derive(Clone, Debug)]
+pub(crate) struct OtherDecision {
+    /// The workload.
+    pub(crate) key: Arc<str>,
+    pub(crate) action: Action,
+}
+
+/// A decision that changes quota.
+#[derive(Clone, Debug)]
+pub(crate) enum Action {
+    /// The workload is admitted.
+    Admission,
+    /// These workloads are preempted for it.
+    Preemption(BTreeSet<Arc<str>>),
+}
+
 /// The result of a forecast.
 #[derive(Clone, Debug)]
 pub(crate) struct Forecast {
     pub(crate) decision: CoreDecision,
     /// The workloads that are admitted or preempt before, in order.
-    pub(crate) before: Vec<Arc<str>>,
-    /// How many of them are so in the first cycle.
+    pub(crate) before: Vec<OtherDecision>,
+    /// How many of them are so in the first cycle that has any.
     pub(crate) in_first_cycle: usize,
+    /// The workloads that were heads of their queues until then, and do not fit.
+    pub(crate) unfit: BTreeSet<Arc<str>>,
 }
 
 /// Runs cycles until the core decides on the workload of `wanted`, or no cycle changes anything. `is_traced` adds the reason
@@ -43,6 +62,7 @@ pub(crate) fn forecast(
     let now_ms = wanted.decided_s.saturating_mul(1000);
     let mut decision = CoreDecision::NotConsidered;
     let mut before = Vec::new();
+    let mut unfit = BTreeSet::new();
     let mut in_first_cycle = None;
     let mut searches = FlavorSearches::default();
     for _ in 0..CYCLES_MAX {
@@ -60,19 +80,25 @@ pub(crate) fn forecast(
                         decision,
                         in_first_cycle: in_first_cycle.unwrap_or(before.len()),
                         before,
+                        unfit,
                     };
                 }
             }
-            let acts = preempts(cluster.state(), &entry.decision)
-                || matches!(entry.decision, Decision::Admit);
-            if acts {
+            if let Some(action) = action(cluster.state(), &entry.decision) {
                 evict_victims(cluster, &entry.decision);
-                before.push(name);
+                before.push(OtherDecision { key: name, action });
                 has_progress = true;
+            } else if !is_wanted
+                && matches!(entry.decision, Decision::NoFit | Decision::NoCandidates)
+            {
+                unfit.insert(name);
             }
             has_progress |= searches.record(cluster.state(), entry);
         }
-        in_first_cycle.get_or_insert(before.len());
+        // A cycle without a decision only removes workloads from the heads of their queues.
+        if !before.is_empty() {
+            in_first_cycle.get_or_insert(before.len());
+        }
         has_progress |= searches.requeue(cluster);
         if !has_progress {
             break;
@@ -82,7 +108,42 @@ pub(crate) fn forecast(
         decision,
         in_first_cycle: in_first_cycle.unwrap_or_default(),
         before,
+        unfit,
     }
+}
+
+/// A cycle.
+#[derive(Clone, Debug)]
+pub(crate) struct DecidedCycle {
+    /// The decision on the workload of interest.
+    pub(crate) decision: CoreDecision,
+    /// The decisions on other workloads; on this one, too, if it is another decision.
+    pub(crate) others: Vec<OtherDecision>,
+}
+
+/// Runs one cycle, and compares its decision on the workload of `wanted`.
+pub(crate) fn decided_cycle(
+    cluster: &mut ClusterState,
+    second: i64,
+    wanted: &KueueDecision,
+) -> DecidedCycle {
+    let cycle = cluster.next_cycle(second.saturating_mul(1000), false);
+    let mut decision = CoreDecision::NotConsidered;
+    let mut others = Vec::new();
+    for entry in &cycle.entries {
+        let key: Arc<str> = Arc::from(cluster.state().workload_name(entry.workload));
+        if key == wanted.key {
+            decision = compare(cluster.state(), entry, wanted);
+            if !matches!(decision, CoreDecision::Other(_)) {
+                break;
+            }
+        }
+        if let Some(action) = action(cluster.state(), &entry.decision) {
+            evict_victims(cluster, &entry.decision);
+            others.push(OtherDecision { key, action });
+        }
+    }
+    DecidedCycle { decision, others }
 }
 
 /// The workloads that the core admits or for which it preempts on a state, with the decision as text.
@@ -124,6 +185,18 @@ fn new_victims(state: &State, victims: &[Victim]) -> BTreeMap<Arc<str>, String> 
         (name, it.reason.as_str().to_owned())
     });
     victims.collect()
+}
+
+/// What a decision changes; `None` if it changes no quota.
+fn action(state: &State, decision: &Decision) -> Option<Action> {
+    match decision {
+        Decision::Admit => Some(Action::Admission),
+        Decision::Preempt(victims) => {
+            let victims: BTreeSet<Arc<str>> = new_victims(state, victims).into_keys().collect();
+            (!victims.is_empty()).then_some(Action::Preemption(victims))
+        }
+        _ => None,
+    }
 }
 
 fn preempts(state: &State, decision: &Decision) -> bool {

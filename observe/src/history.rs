@@ -1,5 +1,6 @@
 //! The last changes of Workloads.
 
+use crate::forecast::{Action, OtherDecision};
 use crate::workload_facts::{admission, condition, preempted, transition_s, true_condition};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use lockkeeper_api::Workload;
@@ -11,6 +12,8 @@ pub(crate) struct Entry {
     /// When the watch delivered it, in milliseconds since 1970; of others than decisions at the latest the end of the second in
     /// which it was written.
     pub(crate) at_ms: i64,
+    /// The earliest time at which it was written, in milliseconds since 1970.
+    pub(crate) earliest_ms: i64,
     /// Its position among all changes.
     pub(crate) seq: u64,
     /// `namespace/name`.
@@ -27,6 +30,16 @@ pub(crate) struct Entry {
 }
 
 impl Entry {
+    /// Whether it is a decision of Kueue on the workload of a decision of the core, on one of its victims if it preempts.
+    pub(crate) fn is_decision(&self, own: &OtherDecision) -> bool {
+        match &own.action {
+            Action::Admission => self.decided_on == self.key && self.key == own.key,
+            Action::Preemption(victims) => {
+                self.decided_on == own.key && victims.contains(&self.key)
+            }
+        }
+    }
+
     /// When it took effect for Kueue at the latest: a decision before it was written.
     pub(crate) fn effective_ms(&self) -> i64 {
         self.decided_s.map_or(self.at_ms, |second| {

@@ -1,9 +1,9 @@
 //! The observer: takes the changes of objects, and compares decisions.
 
-use crate::candidate_states::apply;
 use crate::change::{Change, ObjectKind};
 use crate::decision::{KueueDecision, What, admission_of};
 use crate::history::{Entry, admitted_s, end_of_second_ms, preempted_s, written_s};
+use crate::known_state::apply;
 use crate::overdue::Overdue;
 use crate::pending_index::PendingIndex;
 use crate::preemptors::Preemptors;
@@ -248,7 +248,9 @@ impl Observer {
         }
         self.overdue.forget(&key);
         let decided_s = admitted.or(preempted);
-        let written_ms = written_s(old, &after).map(end_of_second_ms);
+        let written = written_s(old, &after);
+        let earliest = decided_s.or(written);
+        let written_ms = written.map(end_of_second_ms);
         let at_ms = match written_ms.filter(|_| decided_s.is_none()) {
             Some(written_ms) => {
                 if now_ms.saturating_sub(written_ms) > self.settings.lag_ms {
@@ -258,8 +260,10 @@ impl Observer {
             }
             None => now_ms,
         };
+        let earliest_ms = earliest.map(|it| it.saturating_mul(1000));
         self.push(Entry {
             at_ms,
+            earliest_ms: earliest_ms.unwrap_or_else(|| self.earliest_ms(now_ms)),
             seq,
             key,
             before,
@@ -281,6 +285,7 @@ impl Observer {
         }
         let entry = Entry {
             at_ms: now_ms,
+            earliest_ms: self.earliest_ms(now_ms),
             seq: self.next_seq,
             queue: self.queue_of(&before),
             decided_on: Arc::clone(&key),
@@ -290,6 +295,11 @@ impl Observer {
             decided_s: None,
         };
         self.push(entry);
+    }
+
+    /// The earliest time at which a change without a time was written that is delivered now.
+    const fn earliest_ms(&self, now_ms: i64) -> i64 {
+        now_ms.saturating_sub(self.settings.lag_ms)
     }
 
     fn push(&mut self, entry: Entry) {

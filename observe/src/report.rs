@@ -6,6 +6,7 @@ use std::fmt::{self, Write};
 
 /// The kind of a decision.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "camelCase")]
 pub enum DecisionKind {
     /// A workload was admitted.
     Admission,
@@ -32,6 +33,7 @@ impl DecisionKind {
 
 /// The result of a comparison.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "camelCase")]
 pub enum ResultKind {
     /// The core decides the same.
     Agreed,

@@ -5,12 +5,13 @@
     clippy::panic,
     clippy::indexing_slicing,
     clippy::arithmetic_side_effects,
-    reason = "tests fail by panicking"
+    clippy::print_stdout,
+    reason = "tests fail by panicking and print what they did"
 )]
 
 mod agreement;
 mod api;
-
+mod missing;
 mod mutations;
 mod objects;
 mod simulated_kueue;

@@ -2,11 +2,11 @@
 
 use crate::simulated_kueue::{Mutation, Outcome, simulate};
 
-/// The sums of many worlds: differences of admissions, of preemptions and missing decisions, and mutated decisions.
-fn sums(mutation: Mutation) -> [u64; 4] {
+/// The sums of some worlds: differences of admissions, of preemptions and missing decisions, and mutated decisions.
+fn sums(mutation: Mutation, seeds: u64) -> [u64; 4] {
     let mut sums = [0; 4];
-    for seed in 0..8 {
-        let Outcome { report, mutated } = simulate(seed, 120, mutation);
+    for seed in 1..=seeds {
+        let Outcome { report, mutated } = simulate(seed, mutation);
         sums[0] += report.admissions.different;
         sums[1] += report.preemptions.different;
         sums[2] += report.missing.different;
@@ -15,37 +15,42 @@ fn sums(mutation: Mutation) -> [u64; 4] {
     sums
 }
 
+/// Nine of ten. The others are right on a state that Kueue may have had.
+#[track_caller]
+fn assert_found(different: u64, mutated: u64) {
+    assert!(different * 10 >= mutated * 9, "{different} of {mutated}");
+}
+
 #[test]
 fn other_flavors_are_differences() {
-    let [admissions, _, _, mutated] = sums(Mutation::OtherFlavor);
-    assert!(mutated > 100, "{mutated}");
-    // The others are right on a state of the last seconds, in which a cycle with preemptions may have begun.
-    assert!(admissions * 4 >= mutated * 3, "{admissions} of {mutated}");
+    let [admissions, _, _, mutated] = sums(Mutation::OtherFlavor, 1);
+    assert!(mutated > 80, "{mutated}");
+    assert_found(admissions, mutated);
 }
 
 #[test]
 fn other_victims_are_differences() {
-    let [_, preemptions, _, mutated] = sums(Mutation::OtherVictim);
+    let [_, preemptions, _, mutated] = sums(Mutation::OtherVictim, 3);
     assert!(mutated > 20, "{mutated}");
-    assert!(preemptions * 2 >= mutated, "{preemptions} of {mutated}");
+    assert_found(preemptions, mutated);
 }
 
 #[test]
 fn other_reasons_are_differences() {
-    let [_, preemptions, _, mutated] = sums(Mutation::OtherReason);
+    let [_, preemptions, _, mutated] = sums(Mutation::OtherReason, 3);
     assert!(mutated > 20, "{mutated}");
-    assert!(preemptions * 2 >= mutated, "{preemptions} of {mutated}");
+    assert_found(preemptions, mutated);
 }
 
 #[test]
 fn other_order_is_found() {
-    let [admissions, ..] = sums(Mutation::LowestPriorityFirst);
+    let [admissions, ..] = sums(Mutation::LowestPriorityFirst, 3);
     assert!(admissions >= 8, "{admissions}");
 }
 
 #[test]
 fn queue_without_decisions_is_found() {
-    let [_, _, missing, mutated] = sums(Mutation::IdleQueue);
+    let [_, _, missing, mutated] = sums(Mutation::IdleQueue, 3);
     assert!(mutated > 0);
     assert!(missing >= 4, "{missing} of {mutated}");
 }

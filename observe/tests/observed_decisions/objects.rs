@@ -11,7 +11,7 @@ use std::sync::Arc;
 /// The time at which a world begins, in milliseconds since 1970.
 pub const BEGIN_MS: i64 = 1_700_000_000_000;
 
-/// A small generator (SplitMix64), so that a failure names one number.
+/// A small generator (`SplitMix64`), so that a failure names one number.
 #[derive(Clone, Debug)]
 pub struct Rng(pub u64);
 
@@ -45,8 +45,8 @@ pub fn applied(object: KueueObject) -> Change {
     })
 }
 
-/// Six queues in two cohorts, with one or two flavors, and a LocalQueue for each.
-pub fn queues(rng: &mut Rng) -> Vec<KueueObject> {
+/// Six queues, in two cohorts or in none, with one or two flavors, and a LocalQueue for each.
+pub fn queues(rng: &mut Rng, has_cohorts: bool) -> Vec<KueueObject> {
     let mut objects = Vec::new();
     for name in ["a", "b"] {
         let flavor: ResourceFlavor = decoded(json!({"metadata": {"name": name}, "spec": {}}));
@@ -70,7 +70,7 @@ pub fn queues(rng: &mut Rng) -> Vec<KueueObject> {
         let queue: ClusterQueue = decoded(json!({
             "metadata": {"name": format!("q{at}")},
             "spec": {
-                "cohort": format!("c{}", at % 2),
+                "cohortName": has_cohorts.then(|| format!("c{}", at % 2)),
                 "queueingStrategy": pick(rng, &["BestEffortFIFO", "BestEffortFIFO", "StrictFIFO"]),
                 "namespaceSelector": {},
                 "preemption": {

@@ -37,7 +37,7 @@ pub enum Mutation {
 
 /// A write that is due later.
 enum Write {
-    Create(Workload),
+    Create(Box<Workload>),
     Admit(String, Admission, i64),
     Evict(String, String, PreemptionReason, i64),
     Release(String),
@@ -47,7 +47,8 @@ enum Write {
 /// The result of a simulation.
 pub struct Outcome {
     pub report: Report,
-    /// How often the mutation had an effect.
+    /// How many decisions the mutation has changed. The preemptions for a workload within two seconds are one decision, as for
+    /// the observer.
     pub mutated: u64,
 }
 
@@ -56,6 +57,8 @@ struct Simulation {
     now_ms: i64,
     mutation: Mutation,
     mutated: u64,
+    /// The second of the last mutated decision on each workload.
+    mutated_s: BTreeMap<String, i64>,
     kueue: ClusterState,
     api: Api,
     observer: Observer,
@@ -71,10 +74,18 @@ struct Simulation {
     earlier_cycles_ms: i64,
 }
 
-/// Runs a world with `count` workloads until nothing happens any more.
-pub fn simulate(seed: u64, count: u64, mutation: Mutation) -> Outcome {
-    let mut simulation = Simulation::new(seed, mutation);
-    simulation.create(count);
+/// How many workloads a world has.
+const WORKLOADS: u64 = 120;
+
+/// Runs a world until nothing happens any more. One in four has no cohorts.
+pub fn simulate(seed: u64, mutation: Mutation) -> Outcome {
+    simulate_world(seed, !seed.is_multiple_of(4), mutation)
+}
+
+/// [`simulate`], with or without cohorts.
+pub fn simulate_world(seed: u64, has_cohorts: bool, mutation: Mutation) -> Outcome {
+    let mut simulation = Simulation::new(seed, has_cohorts, mutation);
+    simulation.create(WORKLOADS);
     let end_ms = BEGIN_MS + 600_000;
     while simulation.now_ms < end_ms {
         simulation.step();
@@ -96,7 +107,7 @@ pub fn simulate(seed: u64, count: u64, mutation: Mutation) -> Outcome {
 }
 
 impl Simulation {
-    fn new(seed: u64, mutation: Mutation) -> Self {
+    fn new(seed: u64, has_cohorts: bool, mutation: Mutation) -> Self {
         let mut rng = Rng(seed);
         let options = Options {
             compatibility: Compatibility::Kueue,
@@ -107,7 +118,7 @@ impl Simulation {
             ClusterState::new(options, RequeueSettings::default(), Completeness::Complete);
         kueue.state_mut().treat_new_as_newest();
         let mut observer = Observer::new(ObserveSettings::default());
-        for object in queues(&mut rng) {
+        for object in queues(&mut rng, has_cohorts) {
             match &object {
                 KueueObject::ClusterQueue(it) => kueue.set_cluster_queue(Arc::clone(it)).unwrap(),
                 KueueObject::ResourceFlavor(it) => kueue.set_resource_flavor(it),
@@ -125,6 +136,7 @@ impl Simulation {
             now_ms: BEGIN_MS,
             mutation,
             mutated: 0,
+            mutated_s: BTreeMap::new(),
             kueue,
             api: Api::default(),
             observer,
@@ -145,7 +157,7 @@ impl Simulation {
             let priority = self.rng.below(3) * 100;
             self.run_ms.insert(name.clone(), 200 + self.rng.ms(4_000));
             let created = workload(&name, queue, cpu, priority, at_ms);
-            self.write_at(at_ms, Write::Create(created));
+            self.write_at(at_ms, Write::Create(Box::new(created)));
         }
     }
 
@@ -214,7 +226,7 @@ impl Simulation {
     fn execute(&mut self, at_ms: i64, write: Write) {
         let stored = |name: &str| Workload::clone(&self.api.stored[name]);
         let written = match write {
-            Write::Create(workload) => workload,
+            Write::Create(workload) => *workload,
             Write::Admit(name, admission, decided_ms) => {
                 let mut workload = stored(&name);
                 workload.status.as_mut().unwrap().admission = Some(admission);
@@ -287,7 +299,7 @@ impl Simulation {
                         self.kueue.hold_until(&format!("n/{name}"), i64::MAX);
                         continue;
                     }
-                    let own = self.mutated_admission(own);
+                    let own = self.mutated_admission(&name, own);
                     let admit = Write::Admit(name.clone(), own, self.now_ms);
                     self.write_decision(&name, delay_ms, admit);
                 }
@@ -300,7 +312,7 @@ impl Simulation {
                         self.kueue.state_mut().mark_evicted(victim.workload);
                         let own = name_of(&self.kueue, victim.workload);
                         self.evicting.insert(own.clone());
-                        let (own, reason) = self.mutated_victim(own, victim.reason);
+                        let (own, reason) = self.mutated_victim(&name, own, victim.reason);
                         let preemptor = format!("uid-{name}");
                         let evict = Write::Evict(own.clone(), preemptor, reason, self.now_ms);
                         self.write_decision(&own, 0, evict);
@@ -311,25 +323,34 @@ impl Simulation {
         }
     }
 
-    fn mutated_admission(&mut self, mut own: Admission) -> Admission {
+    fn mutated_admission(&mut self, name: &str, mut own: Admission) -> Admission {
         if self.mutation != Mutation::OtherFlavor {
             return own;
         }
         for flavor in own.pod_set_assignments[0].flavors.values_mut() {
-            *flavor = if flavor == "a" { "b" } else { "a" }.to_owned();
+            let other = if flavor == "a" { "b" } else { "a" };
+            other.clone_into(flavor);
         }
-        self.mutated += 1;
+        self.count_mutation(name);
         own
+    }
+
+    /// Counts a mutated decision on a workload.
+    fn count_mutation(&mut self, name: &str) {
+        let second = self.now_ms.div_euclid(1000);
+        let last = self.mutated_s.insert(name.to_owned(), second);
+        self.mutated += u64::from(last.is_none_or(|it| second - it > 1));
     }
 
     fn mutated_victim(
         &mut self,
+        preemptor: &str,
         own: String,
         reason: PreemptionReason,
     ) -> (String, PreemptionReason) {
         match self.mutation {
             Mutation::OtherReason => {
-                self.mutated += 1;
+                self.count_mutation(preemptor);
                 let other = match reason {
                     PreemptionReason::InClusterQueue => PreemptionReason::InCohortReclamation,
                     _ => PreemptionReason::InClusterQueue,
@@ -344,10 +365,10 @@ impl Simulation {
                         && !is_true(stored, "Finished")
                         && !is_true(stored, "Evicted")
                 };
-                match self.api.stored.keys().find(is_other) {
+                match self.api.stored.keys().find(is_other).cloned() {
                     Some(other) => {
-                        self.mutated += 1;
-                        (other.clone(), reason)
+                        self.count_mutation(preemptor);
+                        (other, reason)
                     }
                     None => (own, reason),
                 }

@@ -1,0 +1,117 @@
+//! Which workloads did not fit shortly before a decision.
+
+use crate::decision::KueueDecision;
+use crate::history::Entry;
+use crate::known_state::{Known, apply, mark_if_preemption};
+use lockkeeper_cluster_state::ClusterState;
+use lockkeeper_preemption::{Mode, Trace, WhatIf};
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+/// The most states; the oldest are dropped.
+const STATES_MAX: usize = 512;
+
+/// A state, and from when.
+struct TimedState {
+    from_ms: i64,
+    cluster: ClusterState,
+}
+
+/// The states before a decision, by the time at which Kueue may have had them.
+pub(crate) struct FitHistory {
+    states: Vec<TimedState>,
+    requeue_ms: i64,
+    /// Whether a workload fits in a state, by its key and the position of the state.
+    fits: BTreeMap<(Arc<str>, usize), bool>,
+}
+
+impl FitHistory {
+    /// The states from `begin_ms`, the oldest on which Kueue may have decided, less the time that a workload may be out of
+    /// its queue.
+    pub(crate) fn new(
+        known: Known<'_>,
+        decision: &KueueDecision,
+        queues: &BTreeSet<Arc<str>>,
+        begin_ms: i64,
+    ) -> Self {
+        let requeue_ms = known.settings.requeue_ms;
+        let begin_ms = begin_ms.saturating_sub(requeue_ms);
+        let is_part = |it: &&Entry| {
+            queues.contains(&it.queue)
+                && it.seq < decision.first_seq
+                && !decision.seqs.contains_key(&it.seq)
+        };
+        let mut changes: Vec<&Entry> = known.history.iter().filter(is_part).collect();
+        changes.sort_by_key(|it| (it.effective_ms(), it.seq));
+        let mut cluster = known.before_history(queues);
+        cluster.set_now(decision.decided_s.saturating_mul(1000));
+        let mut applied: BTreeMap<&str, u64> = BTreeMap::new();
+        let mut states = Vec::new();
+        let skipped = changes.len().saturating_sub(STATES_MAX);
+        for (position, entry) in changes.into_iter().enumerate() {
+            let at_ms = entry.effective_ms();
+            if at_ms > begin_ms && position >= skipped && states.is_empty() {
+                states.push(TimedState {
+                    from_ms: begin_ms,
+                    cluster: cluster.clone(),
+                });
+            }
+            // A decision may be effective before an older change of the workload was delivered.
+            let last = applied.entry(&entry.key).or_default();
+            if *last > entry.seq {
+                continue;
+            }
+            *last = entry.seq;
+            apply(&mut cluster, &entry.key, entry.after.as_ref());
+            mark_if_preemption(&mut cluster, entry);
+            if !states.is_empty() {
+                states.push(TimedState {
+                    from_ms: at_ms,
+                    cluster: cluster.clone(),
+                });
+            }
+        }
+        if states.is_empty() {
+            states.push(TimedState {
+                from_ms: begin_ms,
+                cluster,
+            });
+        }
+        Self {
+            states,
+            requeue_ms,
+            fits: BTreeMap::new(),
+        }
+    }
+
+    /// Whether a workload may be out of its queue at a time: it did not fit shortly before.
+    pub(crate) fn may_be_out_of_queue(&mut self, key: &Arc<str>, at_ms: i64) -> bool {
+        let begin_ms = at_ms.saturating_sub(self.requeue_ms);
+        for position in (0..self.states.len()).rev() {
+            let Some(state) = self.states.get_mut(position) else {
+                return false;
+            };
+            if state.from_ms > at_ms {
+                continue;
+            }
+            let fits = self.fits.entry((Arc::clone(key), position));
+            let fits = *fits.or_insert_with(|| fits_or_is_absent(&mut state.cluster, key));
+            if !fits {
+                return true;
+            }
+            if state.from_ms <= begin_ms {
+                return false;
+            }
+        }
+        false
+    }
+}
+
+/// Whether a workload is absent, fits, or fits after preemption.
+fn fits_or_is_absent(cluster: &mut ClusterState, key: &str) -> bool {
+    let Some(id) = cluster.state().workload(key) else {
+        return true;
+    };
+    let nomination = WhatIf::new(cluster.state_mut()).nominate(id, Trace::off());
+    nomination.is_none_or(|it| it.assignment.mode == Mode::Fit || !it.victims.is_empty())
+}

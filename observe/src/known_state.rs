@@ -1,0 +1,83 @@
+//! What an observer knows, and the states that follow from it without a decision.
+
+use crate::history::Entry;
+use crate::pending_index::PendingIndex;
+use crate::preemptors::{Preemptors, mark_waiting};
+use crate::settings::ObserveSettings;
+use crate::workload_facts::is_pending;
+use lockkeeper_api::Workload;
+use lockkeeper_cluster_state::ClusterState;
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::sync::Arc;
+
+/// How many workloads of each class of a queue are candidates. All of a class fit or none, so the core decides on the
+/// first one; the second is the next head after its admission.
+const OF_CLASS_MAX: usize = 2;
+
+/// What an observer knows, for reading.
+#[derive(Clone, Copy)]
+pub(crate) struct Known<'a> {
+    pub(crate) settings: &'a ObserveSettings,
+    /// The objects before the history, of workloads those with quota.
+    pub(crate) base: &'a ClusterState,
+    /// The pending workloads before the history.
+    pub(crate) pending: &'a PendingIndex,
+    /// The present workloads.
+    pub(crate) workloads: &'a BTreeMap<Arc<str>, Arc<Workload>>,
+    pub(crate) history: &'a VecDeque<Entry>,
+    pub(crate) preemptors: &'a Preemptors,
+}
+
+impl Known<'_> {
+    /// The present state of all queues, for a forecast.
+    pub(crate) fn present_state(&self, now_ms: i64) -> ClusterState {
+        let queues = self.base.state().queues();
+        let queues: BTreeSet<Arc<str>> = queues.map(|(name, _)| Arc::from(name)).collect();
+        let mut cluster = self.before_history(&queues);
+        cluster.set_now(now_ms);
+        for entry in self.history {
+            apply(&mut cluster, &entry.key, entry.after.as_ref());
+            mark_if_preemption(&mut cluster, entry);
+        }
+        cluster
+    }
+
+    /// The state before the history, with the pending workloads of these queues that the core may decide on.
+    pub(crate) fn before_history(&self, queues: &BTreeSet<Arc<str>>) -> ClusterState {
+        let mut cluster = self.base.clone();
+        let mut changed: BTreeMap<&str, Option<&Arc<Workload>>> = BTreeMap::new();
+        for entry in self.history {
+            if queues.contains(&entry.queue) {
+                changed.entry(&entry.key).or_insert(entry.before.as_ref());
+            }
+        }
+        for queue in queues {
+            let is_unchanged = |key: &str| !changed.contains_key(key);
+            for key in self.pending.first(queue, OF_CLASS_MAX, is_unchanged) {
+                apply(&mut cluster, &key, self.workloads.get(&key));
+            }
+        }
+        for (key, version) in changed {
+            if version.is_some_and(|it| is_pending(it)) {
+                apply(&mut cluster, key, version);
+            }
+        }
+        self.preemptors.mark(&mut cluster);
+        cluster
+    }
+}
+
+/// Puts the preemptor of a preemption at the head of its queue.
+pub(crate) fn mark_if_preemption(cluster: &mut ClusterState, entry: &Entry) {
+    if entry.decided_on != entry.key {
+        mark_waiting(cluster, &entry.decided_on);
+    }
+}
+
+/// Applies a version of a workload. One that the core rejects is as in Kueue: it has no effect.
+pub(crate) fn apply(cluster: &mut ClusterState, key: &str, version: Option<&Arc<Workload>>) {
+    match version {
+        Some(version) => drop(cluster.set_workload(Arc::clone(version))),
+        None => cluster.remove_workload(key),
+    }
+}

@@ -1,5 +1,6 @@
 //! Observe mode beside Kueue, whose decisions the test writes itself, with an account that may only read.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 
 use k8s_openapi::jiff::{SignedDuration, Timestamp};
@@ -8,11 +9,15 @@ use serde_json::{Value, json};
 use super::Scenario;
 use super::agreement::folder;
 use super::kueue_objects::install;
+use crate::cluster::{Cluster, UNPRIVILEGED_ACCOUNT};
 use crate::controller::Controller;
 use crate::fixture::Fixture;
 use crate::kubectl::Kubectl;
 use crate::lockkeeper::{self, Protocol};
 use crate::wait;
+
+/// A decision is missing after five seconds.
+const FLAGS: [&str; 4] = ["--observe", "kueue", "--observe-bound", "5"];
 
 pub fn scenarios() -> Vec<Scenario> {
     let run = |_: &mut Fixture, _: Protocol| match folder("crds") {
@@ -29,8 +34,8 @@ pub fn scenarios() -> Vec<Scenario> {
 }
 
 fn decisions_are_compared(definitions: &Path) {
-    let mut stage = Fixture::default();
-    let kubectl = stage.without_webhook();
+    let cluster = Cluster::start_audited().unwrap_or_else(|e| panic!("no cluster: {e}"));
+    let kubectl = cluster.kubectl().clone();
     install(&kubectl, definitions);
     kubectl.apply(NAMESPACES, &[]).expect_accepted();
     let rights = ["apply", "-f", "examples/install/observe.yaml"];
@@ -38,10 +43,16 @@ fn decisions_are_compared(definitions: &Path) {
     kubectl.apply(READER, &[]).expect_accepted();
     kubectl.apply(QUEUES, &[]).expect_accepted();
 
-    let account = stage.cluster().unprivileged().to_owned();
-    let flags = ["--observe", "kueue", "--observe-bound", "5"];
-    let folder = stage.new_folder();
-    let observer = Controller::start(&account, &folder, "", &flags);
+    settings_are_named(&cluster);
+    differences_are_reported(&cluster, &kubectl);
+    account_may_only_read(&kubectl);
+    only_reading_requests(&cluster);
+}
+
+/// The Configuration is that of the cluster, if no file is given.
+fn settings_are_named(cluster: &Cluster) {
+    let folder = cluster.folder().join("cluster-config");
+    let observer = Controller::start(cluster.unprivileged(), &folder, "", &FLAGS);
     let observer = observer.unwrap_or_else(|e| panic!("{e}"));
     let stdout = observer.stdout();
     assert!(stdout.starts_with("observing Kueue; "), "{stdout}");
@@ -50,9 +61,16 @@ fn decisions_are_compared(definitions: &Path) {
         "{stdout}"
     );
     observer.stop().unwrap_or_else(|e| panic!("{e}"));
+}
 
+fn differences_are_reported(cluster: &Cluster, kubectl: &Kubectl) {
     let config = "{apiVersion: config.kueue.x-k8s.io/v1beta2, kind: Configuration}";
-    let observer = Controller::start(&account, &stage.new_folder(), config, &flags);
+    let observer = Controller::start(
+        cluster.unprivileged(),
+        &cluster.folder().join("own-config"),
+        config,
+        &FLAGS,
+    );
     let observer = observer.unwrap_or_else(|e| panic!("{e}"));
 
     // The core admits all three on flavor a.
@@ -60,8 +78,8 @@ fn decisions_are_compared(definitions: &Path) {
         let workload = WORKLOAD.replace("NAME", name);
         kubectl.apply(&workload, &[]).expect_accepted();
     }
-    admit(&kubectl, "same", "a");
-    admit(&kubectl, "other", "b");
+    admit(kubectl, "same", "a");
+    admit(kubectl, "other", "b");
     let admissions = |result: &str| {
         format!("lockkeeper_observed_decisions_total{{decision=\"admission\",result=\"{result}\"}}")
     };
@@ -79,16 +97,26 @@ fn decisions_are_compared(definitions: &Path) {
     };
     let other = of("other").unwrap_or_else(|| panic!("{report}"));
     assert_eq!(other["kueue"], "admits it (1 x main on b): Quota reserved");
-    assert_eq!(other["lockkeeper"], "admits it (1 x main on a)");
+    // The uid decides whether another workload of the same second comes first.
+    let lockkeeper = other["lockkeeper"].as_str().unwrap();
+    assert!(
+        lockkeeper.starts_with("admits it (1 x main on a)"),
+        "{report}"
+    );
     assert_eq!(other["explanations"], json!([]));
+    assert_eq!(other["decision"], "admission");
     let waits = of("waits").unwrap_or_else(|| panic!("{report}"));
     assert_eq!(waits["lockkeeper"], "admits it (1 x main on a)");
+    assert_eq!(waits["decision"], "missing");
+    assert_eq!(waits["explanations"], json!([]));
     let log = observer.log();
     assert!(log.contains("Kueue decides otherwise"), "{log}");
     assert!(!log.contains("forbidden"), "{log}");
     observer.stop().unwrap_or_else(|e| panic!("{e}"));
+}
 
-    // Reading is all that the account may do.
+/// Reading is all that the account of the installation may do.
+fn account_may_only_read(kubectl: &Kubectl) {
     let rights = [
         "auth",
         "can-i",
@@ -114,7 +142,22 @@ fn decisions_are_compared(definitions: &Path) {
         let answer = kubectl.run(&words).stdout;
         assert_eq!(answer.trim() == "yes", is_granted, "{right}: {answer}");
     }
-    stage.stop_all();
+}
+
+/// Each request of both processes reads, and none was rejected.
+fn only_reading_requests(cluster: &Cluster) {
+    let audited = cluster.audit_log().unwrap_or_else(|e| panic!("{e}"));
+    let mut verbs: BTreeSet<String> = BTreeSet::new();
+    for line in audited.lines() {
+        let event: Value = serde_json::from_str(line).unwrap();
+        if event["user"]["username"] == UNPRIVILEGED_ACCOUNT {
+            assert_ne!(event["responseStatus"]["code"], 403, "{event:#}");
+            verbs.insert(event["verb"].as_str().unwrap().to_owned());
+        }
+    }
+    let reading = ["get", "list", "watch"].map(str::to_owned);
+    assert!(verbs.contains("watch"), "{verbs:?}");
+    assert!(verbs.is_subset(&BTreeSet::from(reading)), "{verbs:?}");
 }
 
 fn kueue_is_missing(stage: &mut Fixture) {
@@ -181,6 +224,10 @@ const NAMESPACES: &str = r"
 apiVersion: v1
 kind: Namespace
 metadata: {name: kueue-system}
+---
+apiVersion: v1
+kind: Namespace
+metadata: {name: lockkeeper-system}
 ---
 apiVersion: v1
 kind: Namespace

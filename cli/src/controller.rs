@@ -1,12 +1,13 @@
 //! `lockkeeper controller`, and `lockkeeper serve --with-controller`.
 
+use crate::controller_connection::{bind, clients};
 use crate::logging::LogFormat;
 use crate::observe::{self, ObserveArguments};
 use crate::signals::Signals;
 use crate::standard_output::StandardOutput;
 use crate::user_rules::RuleDirs;
 use crate::{Failure, configuration, kubeconfig, serve};
-use anyhow::{Context, Error, anyhow};
+use anyhow::{Error, anyhow};
 use axum::Router;
 use axum::extract::State;
 use axum::http::StatusCode;
@@ -20,7 +21,6 @@ use lockkeeper_controller::{
     DecisionLogTarget, Health, LeaseSettings, LeaseTiming, RunSettings, Settings,
 };
 use lockkeeper_decision_log::LogHeader;
-use lockkeeper_kube_support::api_client::ApiClients;
 use lockkeeper_kube_support::probe_server::{ProbeServerLimits, serve_on_own_thread};
 use lockkeeper_policies::settings::Settings as Rules;
 use std::env;
@@ -198,29 +198,6 @@ async fn run_controller(
     Box::pin(running).await?;
     tracing::info!("stopped");
     Ok(())
-}
-
-/// Binds the port of probes, if there is one.
-pub(crate) async fn bind(listen: &OptionalListen) -> Result<Option<TcpListener>, Error> {
-    let OptionalListen::At(address) = listen else {
-        return Ok(None);
-    };
-    let bound = TcpListener::bind(address.as_str()).await;
-    let remedy = "set another --control-listen, or off";
-    let bound = bound.with_context(|| format!("cannot listen on {address}; {remedy}"))?;
-    Ok(Some(bound))
-}
-
-/// The clients of the cluster of a kubeconfig, or of the one that the process runs in.
-pub(crate) async fn clients(kubeconfig: Option<PathBuf>) -> Result<ApiClients, Error> {
-    // As kubectl: a file in the environment or the home directory, then the pod's service account.
-    if kubeconfig.is_some() || kubeconfig::has_default() {
-        return kubeconfig::clients(kubeconfig.as_deref()).await;
-    }
-    let config = kube::Config::incluster().map_err(|error| {
-        anyhow!("no cluster: set --kubeconfig or KUBECONFIG, or run in a pod ({error})")
-    })?;
-    Ok(ApiClients::new(config)?)
 }
 
 /// Prints the startup message. Programs parse the first line: it does not change.

@@ -5,6 +5,7 @@ mod certificate;
 mod check;
 mod configuration;
 mod controller;
+mod controller_connection;
 mod decision_log;
 mod diff;
 mod doctor;

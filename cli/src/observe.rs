@@ -3,9 +3,11 @@
 mod event_loop;
 mod metrics;
 mod server;
+mod unix_time;
 mod watches;
 
 use crate::Failure;
+use crate::controller_connection::{bind, clients};
 use crate::kubeconfig;
 use crate::signals::Signals;
 use crate::standard_output::StandardOutput;
@@ -23,7 +25,6 @@ use lockkeeper_observe::ObserveSettings;
 use std::io::Write;
 use std::path::Path;
 use std::sync::Arc;
-use std::time::{SystemTime, UNIX_EPOCH};
 use tokio::net::TcpListener;
 use tokio::sync::mpsc;
 
@@ -84,13 +85,13 @@ async fn observe(
     kubeconfig: Option<&Path>,
     listen: Option<&OptionalListen>,
 ) -> Result<(), Error> {
-    let clients = crate::controller::clients(kubeconfig.map(Path::to_owned)).await?;
+    let clients = clients(kubeconfig.map(Path::to_owned)).await?;
     let used = match given {
         Some(given) => given,
         None => read_config_map(&clients.watches, &arguments.observe_namespace).await?,
     };
     let listen = listen.unwrap_or(&used.config.controller.listen);
-    let port = crate::controller::bind(listen).await?;
+    let port = bind(listen).await?;
     let kinds = watches::watched_kinds(&clients.watches).await?;
     let signals = Signals::install()?;
     print_startup_message(port.as_ref(), &used)?;
@@ -181,10 +182,4 @@ fn print_startup_message(port: Option<&TcpListener>, used: &SchedulerConfig) -> 
         writeln!(out, "  note     {assumption}")?;
     }
     Ok(out.flush()?)
-}
-
-/// The current time, in milliseconds since 1970.
-fn unix_time_ms() -> i64 {
-    let now = SystemTime::now().duration_since(UNIX_EPOCH);
-    i64::try_from(now.unwrap_or_default().as_millis()).unwrap_or(i64::MAX)
 }

@@ -1,6 +1,6 @@
 //! Feeds the changes of watches to the observer, on a thread of its own.
 
-use super::unix_time_ms;
+use super::unix_time::unix_time_ms;
 use super::watches::{WatchedChange, WatchedEvent};
 use anyhow::Error;
 use lockkeeper_explain::KueueReader;

@@ -1,6 +1,6 @@
 //! The watches of observe mode: they read, and nothing else.
 
-use crate::observe::unix_time_ms;
+use super::unix_time::unix_time_ms;
 use anyhow::{Error, anyhow};
 use futures_util::StreamExt;
 use kube::core::{ApiResource, DynamicObject, GroupVersionKind, ObjectMeta};

@@ -44,6 +44,10 @@ deny:
     cargo deny --all-features check bans licenses sources
     cargo machete
 
+# Check the dependencies against the RustSec advisories, which cargo-deny downloads from GitHub: just advisories --disable-fetch
+advisories *flags:
+    deploy/release/advisories {{flags}}
+
 # Create and register the file and page of a rule: just new-rule workload toleration-without-key
 new-rule kind name:
     policies/new-rule {{kind}} {{name}}
@@ -87,14 +91,20 @@ mutants *flags:
 mutants-services *flags:
     tests/mutants "$@"
 
-# Long versions of the CI checks; takes hours. Each drill sends at least 100,000 requests: 50,000 in each of its steps
-nightly: (fuzz "3600") (drills "50000") (control-drills "600") image playground report-browser
+# Long versions of the CI checks; takes hours. Its parts are recipes, which .github/workflows/nightly.yaml runs in parallel
+nightly: (fuzz "3600") nightly-drills nightly-properties mutants advisories
+
+# The part of nightly with clusters, images and browsers. Each drill sends at least 100,000 requests: 50,000 in each of its steps
+nightly-drills: (drills "50000") (control-drills "600") image playground report-browser tutorial
+
+# The part of nightly with long versions of tests
+nightly-properties:
     LOCKKEEPER_CASES=5000 cargo test --locked --package lockkeeper-crdgen --test agreement
     LOCKKEEPER_DRY_RUNS=400 cargo test --locked --workspace --test e2e -- "schemas and admission policies agree with the rules"
     LOCKKEEPER_RANDOM_SEED="$(date +%y%m%d)0000" LOCKKEEPER_RANDOM_DEFINITIONS=1500 cargo test --locked --workspace --test e2e -- "random definitions"
     LOCKKEEPER_SEEDS=200000 cargo test --locked --package lockkeeper-controller --test simulation
     LOCKKEEPER_STEPS=1000000 LOCKKEEPER_SMALL_CLUSTERS=1 LOCKKEEPER_LOOP_CLUSTERS=200000 cargo test --locked --profile bench --package lockkeeper-preemption --test proofs
-    just mutants
+    LOCKKEEPER_SEEDS=10000 cargo test --locked --package lockkeeper-observe --test observed_decisions -- late_writes
     just observe-kueue
 
 # Regenerate the derived files of the chart and the kustomize base
@@ -103,6 +113,19 @@ chart:
     UPDATE_DOCS=1 cargo test --locked --package lockkeeper-crdgen --lib chart
     UPDATE_DOCS=1 cargo test --locked --package lockkeeper --test e2e -- "chart: the kustomize base equals"
 
+# Build the documentation as a site, with search, and check its links
+site folder="target/site":
+    deploy/site/build {{folder}}
+
+# Run the commands of the tutorial on a test cluster and compare their output
+tutorial:
+    cargo build --release
+    tests/tutorial/run
+
+# Check the dashboards and alerts of the chart, and fire each alert
+monitoring:
+    deploy/monitoring/run
+
 # Build the linter as WebAssembly and compare its findings with those of the command
 playground:
     tests/playground/run
@@ -110,6 +133,10 @@ playground:
 # Build the container image for both architectures as an OCI layout, without a container engine
 image folder="target/image":
     deploy/image/build {{folder}}
+
+# Run all checks, build a release twice, compare, sign and verify it: just release 1.2.3; docs/releases.md describes it
+release version *flags:
+    deploy/release/run {{flags}} {{version}}
 
 # Run the demo on a test cluster: two teams and a preemption with its explanation
 demo:

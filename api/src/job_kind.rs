@@ -1,5 +1,6 @@
 //! `JobKind`: the declaration of a kind of jobs of another project, so that its objects queue for quota.
 
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use kube::CustomResource;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -25,10 +26,27 @@ pub const SUSPEND_PATH_DEFAULT: &str = "spec.suspend";
     plural = "jobkinds",
     shortname = "lkjk",
     category = "lockkeeper",
+    status = "JobKindStatus",
     derive = "PartialEq",
     doc = "A kind of jobs of another project whose objects queue for quota.",
     printcolumn(name = "Kind", type_ = "string", json_path = ".spec.kind"),
     printcolumn(name = "Version", type_ = "string", json_path = ".spec.version"),
+    printcolumn(
+        name = "Active",
+        type_ = "string",
+        json_path = ".status.conditions[?(@.type=='Active')].status"
+    ),
+    printcolumn(
+        name = "Reason",
+        type_ = "string",
+        json_path = ".status.conditions[?(@.type=='Active')].reason"
+    ),
+    printcolumn(
+        name = "Misconfigured",
+        type_ = "string",
+        json_path = ".status.conditions[?(@.type=='Misconfigured')].status",
+        priority = 1
+    ),
     printcolumn(
         name = "Age",
         type_ = "date",
@@ -61,6 +79,17 @@ pub struct JobKindSpec {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub status: Option<JobStatusExpressions>,
 
+    /// CEL: the name of the priority class of a job, or an empty text. The label lockkeeper.dev/priority-class of a job has
+    /// precedence. Default: only the label.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(schema_with = "schema::expression")]
+    pub priority_class: Option<String>,
+
+    /// Fields that are written when a job is suspended, so that it can start again.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = 8), extend("x-kubernetes-list-type" = "atomic"))]
+    pub reset_on_stop: Vec<ResetField>,
+
     /// The jobs that the controller of this kind creates for a job. Their pods are among those of the job, so they need no
     /// quota of their own.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -70,6 +99,21 @@ pub struct JobKindSpec {
     /// The label by which the pods of a job are found when the job is gone.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pod_label: Option<PodLabel>,
+}
+
+/// The observed state of a declaration.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct JobKindStatus {
+    /// The generation of the spec that this status reflects.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub observed_generation: Option<i64>,
+
+    /// Active: whether the controller manages the jobs of the kind. Misconfigured: whether the declaration has a mistake, or does not
+    /// fit the definition of the kind.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(schema_with = "schema::conditions")]
+    pub conditions: Vec<Condition>,
 }
 
 /// The field that suspends a job.
@@ -103,6 +147,20 @@ pub struct ManagedByField {
     /// Its value for the controller of the kind. A job with another value is not started, because nothing could stop it.
     #[schemars(length(min = 1, max = 253))]
     pub controller: String,
+}
+
+/// A field that is written when a job is suspended.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ResetField {
+    /// Its path, below spec.
+    #[schemars(schema_with = "schema::job_path")]
+    pub path: String,
+
+    /// Its value. Default: the field is removed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(schema_with = "schema::flag_or_text")]
+    pub value: Option<Value>,
 }
 
 /// The pods of one template, or of each item of a list or map of templates.
@@ -151,6 +209,18 @@ pub struct PodSetSource {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "schema::expression")]
     pub count: Option<String>,
+
+    /// The path of the number of pods: from the root, or with forEach from the item. An absent number counts as 1. In place of
+    /// count, if the job may start with fewer pods.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(schema_with = "schema::job_path")]
+    pub count_field: Option<String>,
+
+    /// CEL: the fewest pods with which the job may start; 0 if it needs all. Requires countField, which is then written: the number
+    /// of pods that have quota at the start, and the number of the user when the job is stopped.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(schema_with = "schema::expression")]
+    pub minimum: Option<String>,
 
     /// CEL: the number of pods that have succeeded and will not run again. Their quota is released while the others run.
     /// Default: 0.

@@ -1,6 +1,7 @@
 //! Runs schemas and rules on objects, and adds suppressions and positions.
 
 use crate::admission::AdmissionPolicies;
+use crate::defined_view::DefinedView;
 use crate::definitions::{DefinitionSet, SchemaCatalog};
 use crate::document::{Document, Identity};
 use crate::kinds::{KindCheckResult, KindRegistry, configured, severity};
@@ -14,7 +15,6 @@ use crate::source::ParsedSource;
 use lockkeeper_api::config::Action;
 use lockkeeper_api::field_path::FieldPath;
 use lockkeeper_crd_schema::builtin::Release;
-use lockkeeper_policies::declaration_mismatch;
 use lockkeeper_policies::engine::Exempted;
 use lockkeeper_policies::finding::Finding;
 use lockkeeper_policies::index::Index;
@@ -220,8 +220,9 @@ impl Checker {
         document: Document,
         loop_finding: Option<&LoopFinding>,
     ) -> Option<CheckedObject> {
+        let view = self.view();
         let context = Context {
-            cluster: &self.index,
+            cluster: &view,
             settings: &self.settings,
         };
         let origin = document.origin;
@@ -290,6 +291,13 @@ impl Checker {
         })
     }
 
+    fn view(&self) -> DefinedView<'_> {
+        DefinedView {
+            index: &self.index,
+            definitions: self.kinds.definitions(),
+        }
+    }
+
     /// Checks an object, or its change. With several old objects of its name, such as of overlays, that is the change from
     /// the first one without an error, or from the last one.
     fn check_change(
@@ -299,9 +307,6 @@ impl Checker {
         context: &Context<'_>,
     ) -> Option<KindCheckResult> {
         let check = |object: Value, old: Option<&Value>| {
-            if declaration_mismatch::declared_kind(&object).is_some() {
-                return self.check_declaration(&object, old, identity, context);
-            }
             if self.admission.are_empty() {
                 return self.kinds.check(object, old, identity, context);
             }
@@ -317,27 +322,6 @@ impl Checker {
             }
         }
         check(object, Some(last))
-    }
-
-    /// Checks a declaration of a kind of jobs, and compares it with the definition of the kind if that is known.
-    fn check_declaration(
-        &self,
-        object: &Value,
-        old: Option<&Value>,
-        identity: &Identity,
-        context: &Context<'_>,
-    ) -> Option<KindCheckResult> {
-        let mut result = self.check_with_policies(object, old, identity, context)?;
-        if result.has_no_error()
-            && let Some((group, kind)) = declaration_mismatch::declared_kind(object)
-            && let Some(definition) = self.kinds.definitions().definition(group, kind)
-        {
-            let found = declaration_mismatch::findings(object, definition);
-            let found = found.into_iter().map(|it| (Severity::Error, it)).collect();
-            let found = configured(found, &self.settings, &identity.namespace);
-            result.findings.extend(found);
-        }
-        Some(result)
     }
 
     /// Checks an object as the API server does with admission policies: those that mutate it, the validation of the object,

@@ -8,6 +8,7 @@ mod admission;
 mod checker;
 pub mod collect;
 mod conversion;
+mod defined_view;
 mod definitions;
 mod document;
 mod exception_usage;

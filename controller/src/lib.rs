@@ -13,8 +13,8 @@ mod runtime;
 
 pub use key::{JobKey, Kind, ObjectKey};
 pub use reconciler::{
-    AdoptionState, Change, Counters, DeclaredJobKind, EventBatch, Eviction, Input, JobRead,
-    ObjectRef, Output, QuotaUsage, Reconciler, Settings, WriteId, WriteOp, WritePurpose,
+    AdoptionState, Change, Counters, DeclaredJobKind, DefinitionCheck, EventBatch, Eviction, Input,
+    JobRead, ObjectRef, Output, QuotaUsage, Reconciler, Settings, WriteId, WriteOp, WritePurpose,
     WriteRequest, WriteResult, adoption_admission_patch, adoption_label_patch, adoption_manifest,
     adoption_state, manifest_of_job,
 };

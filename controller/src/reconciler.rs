@@ -57,7 +57,7 @@ pub use adopted_workload::{
     adoption_state, manifest_of_job,
 };
 pub use counters::{Counters, Eviction};
-pub use declared_job_kind::DeclaredJobKind;
+pub use declared_job_kind::{DeclaredJobKind, DefinitionCheck};
 pub use event_batch::EventBatch;
 pub use input::{Change, Input};
 
@@ -115,8 +115,8 @@ impl Reconciler {
     }
 
     /// The declared kinds that are managed.
-    pub fn declared_job_kinds(&self) -> impl Iterator<Item = DeclaredJobKind> {
-        self.state.model.declared_kinds.values().map(|it| it.kind)
+    pub fn declared_job_kinds(&self) -> impl Iterator<Item = &DeclaredJobKind> {
+        self.state.model.declared_kinds.in_effect()
     }
 
     /// The counters, for metrics.

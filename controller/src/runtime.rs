@@ -3,6 +3,7 @@
 mod api_resource;
 mod decision_log;
 mod declared_watches;
+mod definition_watch;
 mod event_loop;
 mod health;
 mod job_reader;

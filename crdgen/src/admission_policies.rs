@@ -5,6 +5,7 @@
 //! softens. Rules that look up other objects need the webhook.
 
 pub mod cel_rewrite;
+pub mod declared_jobs;
 pub mod default_queue;
 pub mod guards;
 pub mod mutating;

@@ -5,6 +5,7 @@
 //! The templates are the objects that [`crate::cli`] emits, with placeholders that Helm replaces;
 //! `values.yaml` and `values.schema.json` come from one type, [`values::Values`].
 
+pub mod monitoring_values;
 mod placeholders;
 mod policies;
 mod rule_gates;

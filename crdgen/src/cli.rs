@@ -2,6 +2,7 @@
 
 mod error;
 mod files;
+mod job_kinds;
 mod policies;
 
 use crate::chart::{self, ChartError};
@@ -17,6 +18,8 @@ use clap::{ArgGroup, Args, Subcommand};
 use error::CERTIFICATE;
 pub use error::Error;
 use files::Output;
+pub use job_kinds::JobKinds;
+use job_kinds::job_kind_documents;
 use lockkeeper_api::config::{Config, ForeignKinds};
 use lockkeeper_api::names::is_dns_label;
 use lockkeeper_policies::reference;
@@ -45,6 +48,8 @@ pub enum Command {
     All(All),
     /// Emit admission policies that validate without the webhook
     Policies(Policies),
+    /// Emit the roles and admission policies that declared kinds of jobs need
+    JobKinds(JobKinds),
     /// Compare two sets of CRDs and report breaking changes
     Diff(diff::cli::Diff),
     /// Print a `StorageVersionMigration` for existing objects
@@ -201,6 +206,7 @@ pub fn run(command: Command, out: &mut dyn Write) -> Result<(), Error> {
     let (documents, output) = match command {
         Command::Definitions(arguments) => (definition_documents(&arguments)?, arguments.output),
         Command::Policies(arguments) => (policy_documents(&arguments)?, arguments.output),
+        Command::JobKinds(arguments) => (job_kind_documents(&arguments)?, arguments.output),
         Command::Webhooks(arguments) => (webhook_documents(&arguments)?, arguments.output),
         Command::Schemas(arguments) => (schema_documents()?, arguments.output),
         Command::Chart(arguments) => (chart_documents()?, arguments.output),

@@ -29,6 +29,9 @@ use std::path::{Path, PathBuf};
 /// Rules that find nothing until the administrator sets a cap.
 const NEED_SETTINGS: &[&str] = &["WL002", "WL003"];
 
+/// The rule that compares with a definition of another project: the examples install none. A trial on the API server does.
+const NEEDS_DEFINITION: &str = "JK002";
+
 /// Examples of what the types reject, besides the one that is named after the rule.
 const UNDECODABLE: &[&str] = &["misspelt-enum-value", "quantity-out-of-range"];
 
@@ -164,7 +167,7 @@ fn create_rules_have_bad_examples() {
         })
         .filter(|rule| rule.operations.contains(&Operation::Create))
         .map(|rule| rule.id.to_owned())
-        .filter(|id| !NEED_SETTINGS.contains(&id.as_str()))
+        .filter(|id| !NEED_SETTINGS.contains(&id.as_str()) && id != NEEDS_DEFINITION)
         .collect();
     assert_eq!(shown, expected);
 }

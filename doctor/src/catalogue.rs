@@ -147,6 +147,10 @@ checks! {
         risk "The object stays, with everything that depends on its deletion."
         fix "Repair the controller that owns the finalizer; remove the finalizer only if that controller was uninstalled."
         source "https://kubernetes.io/docs/concepts/overview/working-with-objects/finalizers/";
+    JOB_KIND_MISMATCH = "DR034" Error "A declaration of a kind of jobs does not fit the definition of the kind"
+        risk "The jobs of the kind are not read, so that they do not start, or are not stopped when they are preempted."
+        fix "Correct the JobKind as the evidence says; lockkeeper check --crds finds such mistakes before an update."
+        source "https://kubernetes.io/docs/tasks/extend-kubernetes/custom-resources/custom-resource-definitions/";
     FLAVOR_WITHOUT_NODES = "DR040" Warning "No node has the labels of a flavor with quota"
         risk "Workloads are admitted with this flavor, and their pods never start, unless nodes are added on demand."
         fix "Correct spec.nodeLabels, or label the nodes."

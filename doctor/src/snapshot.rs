@@ -8,6 +8,7 @@ use k8s_openapi::api::policy::v1::PodDisruptionBudget;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use k8s_openapi::kube_aggregator::pkg::apis::apiregistration::v1::APIService;
+use lockkeeper_api::JobKind;
 use lockkeeper_explain::{WorldBuilder, for_each_item};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -51,6 +52,7 @@ pub(crate) struct PodOwner {
 pub struct Snapshot {
     pub(crate) webhooks: Vec<Webhook>,
     pub(crate) definitions: Vec<CustomResourceDefinition>,
+    pub(crate) job_kinds: Vec<JobKind>,
     pub(crate) api_services: Vec<APIService>,
     pub(crate) services: Vec<Service>,
     pub(crate) slices: Vec<EndpointSlice>,
@@ -102,6 +104,7 @@ impl Snapshot {
             ("apiextensions.k8s.io", "CustomResourceDefinition") => {
                 self.definitions.push(decode(object)?);
             }
+            (lockkeeper_api::GROUP, "JobKind") => self.job_kinds.push(decode(object)?),
             ("apiregistration.k8s.io", "APIService") => self.api_services.push(decode(object)?),
             ("", "Service") => self.services.push(decode(object)?),
             ("discovery.k8s.io", "EndpointSlice") => self.slices.push(decode(object)?),

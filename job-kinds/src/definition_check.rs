@@ -1,9 +1,11 @@
 //! Compares a declaration with the definition of its kind: every path must exist with the right type, and every expression must
 //! compile against the schema.
 
-use crate::declared_kind::{CompileError, DeclaredKind, PodSetName, PodSets, status_text};
+use crate::compile_error::CompileError;
+use crate::declared_kind::{DeclaredKind, status_text};
 use crate::expressions::{ITEM, KEY, SELF, StatusExpression};
 use crate::job_path::JobPath;
+use crate::parts::{PodSetName, PodSets, Reset};
 use crate::similar_names::{path_to, similar_name};
 use lockkeeper_api::field_path::FieldPath;
 use lockkeeper_api::job_kind::JobKind;
@@ -84,6 +86,14 @@ impl Check {
             let is_default = status_text(&status, of).is_none();
             self.status(kind, of, is_default, root);
         }
+        for (index, reset) in kind.resets.iter().enumerate() {
+            let at = FieldPath::new("spec.resetOnStop").index(index);
+            self.reset(&at, reset, root);
+        }
+        if let Some(class) = &kind.priority_class {
+            let at = FieldPath::new("spec.priorityClass");
+            self.expression(&at, class, &[(SELF, root)], ResultType::Text);
+        }
         for (index, child) in kind.children.iter().enumerate() {
             let at = FieldPath::new("spec.children").index(index).field("names");
             self.expression(&at, &child.names, &[(SELF, root)], ResultType::Texts);
@@ -114,6 +124,16 @@ impl Check {
         }
     }
 
+    /// A field that is reset has the type of its value; one that is removed may have any.
+    fn reset(&mut self, at: &FieldPath, of: &Reset, root: DefinedField<'_>) {
+        let kinds: &[FieldKind] = match of.value {
+            Value::Bool(_) => &[FieldKind::Boolean],
+            Value::String(_) => &[FieldKind::Text],
+            _ => &[],
+        };
+        self.path(&at.clone().field("path"), root, &of.path, kinds);
+    }
+
     fn pod_sets(&mut self, at: &FieldPath, of: &PodSets, root: DefinedField<'_>) {
         let field = |name| at.clone().field(name);
         let mut variables = vec![(SELF, root)];
@@ -136,13 +156,17 @@ impl Check {
             }
         }
         self.pods(&field, of, base, &variables);
+        if let Some(path) = of.count.field() {
+            self.path(&field("countField"), base, path, &[FieldKind::Integer]);
+        }
         if let PodSetName::Expression(name) = &of.name {
             self.expression(&field("nameExpression"), name, &variables, ResultType::Text);
         }
         for (name, expression, expected) in [
-            ("condition", &of.condition, ResultType::Boolean),
-            ("count", &of.count, ResultType::Integer),
-            ("reclaimable", &of.reclaimable, ResultType::Integer),
+            ("condition", of.condition.as_ref(), ResultType::Boolean),
+            ("count", of.count.expression(), ResultType::Integer),
+            ("minimum", of.minimum.as_ref(), ResultType::Integer),
+            ("reclaimable", of.reclaimable.as_ref(), ResultType::Integer),
         ] {
             if let Some(expression) = expression {
                 self.expression(&field(name), expression, &variables, expected);
@@ -229,7 +253,7 @@ impl Check {
         }
     }
 
-    /// Finds a field, or reports that there is none.
+    /// Finds a field, or reports that there is none, or that it is of none of the kinds; without kinds, it may be of any.
     fn path<'a>(
         &mut self,
         at: &FieldPath,
@@ -249,7 +273,7 @@ impl Check {
             field = next;
         }
         let kind = field.kind();
-        if kind == FieldKind::Any || kinds.contains(&kind) {
+        if kinds.is_empty() || kind == FieldKind::Any || kinds.contains(&kind) {
             return Some(field);
         }
         let expected: Vec<&str> = kinds.iter().map(|it| it.name()).collect();

@@ -82,6 +82,12 @@ impl JobPath {
         self.fields.len() > 1 && self.fields.first().is_some_and(|it| it == name)
     }
 
+    /// Whether the paths are equal, or one is that of a field inside the other.
+    #[must_use]
+    pub fn overlaps(&self, other: &Self) -> bool {
+        self.fields().zip(other.fields()).all(|(a, b)| a == b)
+    }
+
     /// The value of the field in an object; `None` if it is absent or null.
     #[must_use]
     pub fn get<'a>(&self, object: &'a Value) -> Option<&'a Value> {
@@ -174,6 +180,20 @@ mod tests {
             (&"a.".repeat(20), JobPathError::TooDeep),
         ] {
             assert_eq!(JobPath::parse(text), Err(expected), "{text}");
+        }
+    }
+
+    #[test]
+    fn paths_overlap_if_one_is_inside_the_other() {
+        for (a, b, expected) in [
+            ("spec.a", "spec.a", true),
+            ("spec.a", "spec.a.b", true),
+            ("spec.a.b", "spec", true),
+            ("spec.a", "spec.ab", false),
+            ("spec.a.b", "spec.a.c", false),
+        ] {
+            let path = |text| JobPath::parse(text).unwrap();
+            assert_eq!(path(a).overlaps(&path(b)), expected, "{a} {b}");
         }
     }
 

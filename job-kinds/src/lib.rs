@@ -9,10 +9,13 @@
 //! expressions have the cost limits of rules of custom resources.
 #![deny(clippy::arithmetic_side_effects)]
 
+mod compile;
+mod compile_error;
 mod declared_kind;
 mod definition_check;
 mod expressions;
 mod job_path;
+mod parts;
 mod patches;
 mod pod_sets;
 mod read;
@@ -20,10 +23,12 @@ mod read_error;
 mod similar_names;
 mod template_place;
 
-pub use declared_kind::{ChildKind, CompileError, DeclaredKind};
+pub use compile_error::{CompileError, describe_errors};
+pub use declared_kind::DeclaredKind;
 pub use definition_check::check_against_definition;
 pub use job_path::{JobPath, JobPathError};
-pub use patches::PodTemplateSource;
+pub use parts::ChildKind;
+pub use patches::{PodSetWrite, PodTemplateSource};
 pub use pod_sets::DeclaredPodSet;
 pub use read::{DeclaredJob, DeclaredResult};
 pub use read_error::ReadError;

@@ -2,6 +2,7 @@
 
 use crate::declared_kind::DeclaredKind;
 use crate::job_path::JobPath;
+use crate::parts::PodSets;
 use crate::template_place::{TemplatePlace, template_of_fields};
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
@@ -15,6 +16,15 @@ const ROOTS: &str = "roots";
 
 /// The field with the places of the templates.
 const PLACES: &str = "places";
+
+/// A write of the pods of a pod set.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct PodSetWrite {
+    /// The merge patch of the `spec` of the pods.
+    pub pod_spec: Value,
+    /// The number of pods; ignored unless the declaration has the field of the number.
+    pub count: Option<i32>,
+}
 
 impl PodTemplateSource {
     /// The source from its JSON.
@@ -37,7 +47,7 @@ impl PodTemplateSource {
         let places: Vec<Value> = places
             .map(|it| json!([it.source, it.item, it.requests]))
             .collect();
-        let roots = kind.roots().filter_map(|path| {
+        let roots = kind.template_roots().filter_map(|path| {
             let value = path.get(object)?.clone();
             Some((path.to_string(), value))
         });
@@ -67,16 +77,20 @@ impl PodTemplateSource {
 
 impl DeclaredKind {
     /// The paths of the declared lists, maps and single templates.
-    fn roots(&self) -> impl Iterator<Item = &JobPath> {
+    fn template_roots(&self) -> impl Iterator<Item = &JobPath> {
         self.pod_sets
             .iter()
             .map(|it| it.for_each.as_ref().unwrap_or(&it.pods.path))
     }
 
-    /// The patch that suspends a job.
+    /// The patch that suspends a job, and resets the declared fields.
     #[must_use]
     pub fn suspend_patch(&self) -> Value {
-        below_spec(self.suspension.path.wrap(self.suspension.suspended.clone()))
+        let mut out = self.suspension.path.wrap(self.suspension.suspended.clone());
+        for reset in &self.resets {
+            merge_keeping_nulls(&mut out, reset.path.wrap(reset.value.clone()));
+        }
+        below_spec(out)
     }
 
     /// The patch that starts a job.
@@ -113,22 +127,22 @@ impl DeclaredKind {
         }
     }
 
-    /// The patch that applies a merge patch to the `spec` of each pod template, in the order of the pod sets. Of a list all
-    /// items are written, because a merge patch replaces lists. `None` if the source does not have a template.
+    /// The patch of the pods, in the order of the pod sets. Of a list all items are written, because a merge patch replaces
+    /// lists. `None` if the source does not have a template.
     #[must_use]
     pub fn placement_patch(
         &self,
         source: &PodTemplateSource,
-        pod_specs: &[Value],
+        writes: &[PodSetWrite],
     ) -> Option<Value> {
         let mut lists: BTreeMap<&JobPath, Value> = BTreeMap::new();
         let mut out = json!({});
-        for (place, pod_spec) in source.places().iter().zip(pod_specs) {
-            if pod_spec.as_object().is_none_or(Map::is_empty) {
+        for (place, write) in source.places().iter().zip(writes) {
+            let pod_sets = self.pod_sets.get(place.source)?;
+            let change = pod_sets.change(write);
+            if change.as_object().is_none_or(Map::is_empty) {
                 continue;
             }
-            let pod_sets = self.pod_sets.get(place.source)?;
-            let change = pod_sets.pods.patch(pod_spec);
             let Some(path) = &pod_sets.for_each else {
                 self.pods_at(source, place)?;
                 merge_keeping_nulls(&mut out, change);
@@ -148,6 +162,22 @@ impl DeclaredKind {
             merge_keeping_nulls(&mut out, path.wrap(list));
         }
         Some(below_spec(out))
+    }
+}
+
+impl PodSets {
+    /// The patch of the root or the item; empty if it changes nothing.
+    fn change(&self, write: &PodSetWrite) -> Value {
+        let has_fields = write.pod_spec.as_object().is_some_and(|it| !it.is_empty());
+        let mut out = if has_fields {
+            self.pods.patch(&write.pod_spec)
+        } else {
+            json!({})
+        };
+        if let (Some(path), Some(count)) = (self.count.field(), write.count) {
+            merge_keeping_nulls(&mut out, path.wrap(Value::from(count)));
+        }
+        out
     }
 }
 

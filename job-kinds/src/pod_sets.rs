@@ -1,7 +1,9 @@
 //! The pod sets of a job: each item of a declared list or map, with its values.
 
-use crate::declared_kind::{DeclaredKind, PodSetName, PodSets};
+use crate::declared_kind::DeclaredKind;
 use crate::expressions::{ITEM, KEY, SELF};
+use crate::job_path::JobPath;
+use crate::parts::{PodCount, PodSetName, PodSets};
 use crate::read_error::ReadError;
 use crate::template_place::{TemplatePlace, template_of_fields};
 use lockkeeper_api::names::is_dns_label;
@@ -22,11 +24,16 @@ pub struct DeclaredPodSet {
     pub name: String,
     /// The number of pods, 0 or more.
     pub count: i32,
+    /// The fewest pods with which the job may start, from 1 to below `count`; `None` if it needs all.
+    pub minimum: Option<i32>,
     /// The number of pods that have succeeded and will not run again, at most `count`.
     pub reclaimable: i32,
     /// The pod template as the user wrote it.
     pub template: Value,
 }
+
+/// The problem of a number of pods.
+const COUNT_PROBLEM: &str = "must be an integer from 0 to 2147483647";
 
 /// An item of a list or map, or the job itself.
 struct Item<'a> {
@@ -164,23 +171,15 @@ impl Reader<'_> {
             );
             return Err(self.error("template", problem));
         }
-        let name = match &pod_sets.name {
-            PodSetName::Fixed(name) => name.clone(),
-            PodSetName::Expression(of) => {
-                let name = values.evaluate("nameExpression", of)?;
-                self.pod_set_name("nameExpression", &name)?
-            }
-            PodSetName::OfItem if item.place.is_string() => {
-                self.pod_set_name("forEach", &item.key)?
-            }
-            PodSetName::OfItem => {
-                let name = item.value.get("name").unwrap_or(&Value::Null);
-                self.pod_set_name("forEach", name)?
-            }
-        };
+        let name = self.name(&mut values)?;
         let count = match &pod_sets.count {
-            None => 1,
-            Some(of) => values.count("count", of)?,
+            PodCount::One => 1,
+            PodCount::Expression(of) => values.count("count", of)?,
+            PodCount::Field(path) => self.count_field(path, item.value)?,
+        };
+        let minimum = match &pod_sets.minimum {
+            None => None,
+            Some(of) => Some(values.count("minimum", of)?),
         };
         let reclaimable = match &pod_sets.reclaimable {
             None => 0,
@@ -194,10 +193,39 @@ impl Reader<'_> {
         let found = DeclaredPodSet {
             name,
             count,
+            minimum: minimum.filter(|it| (1..count).contains(it)),
             reclaimable,
             template,
         };
         Ok(Some((found, requests)))
+    }
+
+    fn name(&self, values: &mut Values<'_, '_>) -> Result<String, ReadError> {
+        match &self.pod_sets.name {
+            PodSetName::Fixed(name) => Ok(name.clone()),
+            PodSetName::Expression(of) => {
+                let name = values.evaluate("nameExpression", of)?;
+                self.pod_set_name("nameExpression", &name)
+            }
+            PodSetName::OfItem if values.item.place.is_string() => {
+                self.pod_set_name("forEach", &values.item.key)
+            }
+            PodSetName::OfItem => {
+                let name = values.item.value.get("name").unwrap_or(&Value::Null);
+                self.pod_set_name("forEach", name)
+            }
+        }
+    }
+
+    /// The number in a field of the item, which must be writable.
+    fn count_field(&self, path: &JobPath, item: &Value) -> Result<i32, ReadError> {
+        let field = "countField";
+        if !path.is_writable(item) {
+            return Err(self.error(field, format!("there is no object with {path}")));
+        }
+        path.get(item).map_or(Ok(1), |it| {
+            pod_count(it).ok_or_else(|| self.error(field, format!("{path} {COUNT_PROBLEM}")))
+        })
     }
 
     /// The name of a pod set, in lower case.
@@ -215,6 +243,11 @@ impl Reader<'_> {
         );
         Err(self.error(field, problem))
     }
+}
+
+fn pod_count(value: &Value) -> Option<i32> {
+    let count = value.as_i64().and_then(|it| i32::try_from(it).ok());
+    count.filter(|it| *it >= 0)
 }
 
 /// The values of the expressions of an item. The variables are read when the first expression needs them.
@@ -244,10 +277,7 @@ impl Values<'_, '_> {
 
     fn count(&mut self, field: &str, of: &ObjectExpression) -> Result<i32, ReadError> {
         let value = self.evaluate(field, of)?;
-        let count = value.as_i64().and_then(|it| i32::try_from(it).ok());
-        let count = count.filter(|it| *it >= 0);
-        let problem = "must be an integer from 0 to 2147483647";
-        count.ok_or_else(|| self.reader.error(field, problem))
+        pod_count(&value).ok_or_else(|| self.reader.error(field, COUNT_PROBLEM))
     }
 
     /// The requests of a pod; `None` if it has a template.
@@ -282,8 +312,9 @@ impl Reader<'_> {
             PodSetName::Expression(name) => Some(name),
             PodSetName::Fixed(_) | PodSetName::OfItem => None,
         };
-        let all = [&of.condition, &of.count, &of.reclaimable];
-        let all = all.into_iter().filter_map(Option::as_ref).chain(name);
+        let all = [&of.condition, &of.minimum, &of.reclaimable];
+        let all = all.into_iter().filter_map(Option::as_ref);
+        let all = all.chain(of.count.expression()).chain(name);
         let requests = of.pods.requests.iter().flatten().map(|it| &it.1);
         all.chain(requests).any(|it| it.reads(variable))
     }

@@ -5,6 +5,7 @@ use crate::expressions::{SELF, StatusExpression};
 use crate::patches::PodTemplateSource;
 use crate::pod_sets::{DeclaredPodSet, read_pod_sets};
 use crate::read_error::ReadError;
+use lockkeeper_api::names::is_dns_subdomain;
 use lockkeeper_crd_schema::crd::ObjectScope;
 use serde_json::Value;
 
@@ -37,6 +38,8 @@ pub struct DeclaredJob {
     pub is_ready: bool,
     /// The controller that manages it, if that is not the controller of its kind.
     pub foreign_manager: Option<String>,
+    /// The name of its priority class, if its kind has a field for it and it is not empty.
+    pub priority_class: Option<String>,
     /// The result, if it has ended.
     pub result: Option<DeclaredResult>,
     /// Its pods, by template.
@@ -57,6 +60,12 @@ impl DeclaredKind {
         if !self.suspension.path.is_writable(object) {
             let problem = format!("the job has no object with {}", self.suspension.path);
             return Err(error("spec.suspend.path", problem));
+        }
+        let mut resets = self.resets.iter().enumerate();
+        if let Some((index, it)) = resets.find(|(_, it)| !it.path.is_writable(object)) {
+            let field = format!("spec.resetOnStop[{index}].path");
+            let problem = format!("the job has no object with {}", it.path);
+            return Err(error(&field, problem));
         }
         let found = read_pod_sets(self, object)?;
         let templates = PodTemplateSource::of(self, object, found.iter().map(|it| &it.1));
@@ -82,6 +91,7 @@ impl DeclaredKind {
             is_stopped: status.flag(StatusExpression::Stopped)?,
             is_ready: status.flag(StatusExpression::Ready)?,
             foreign_manager: self.foreign_manager(object),
+            priority_class: status.priority_class()?,
             result,
             children: status.children()?,
             pod_sets: found.into_iter().map(|it| it.0).collect(),
@@ -117,6 +127,23 @@ impl StatusReader<'_> {
         let value = self.evaluate(of)?;
         let flag = value.as_bool();
         flag.ok_or_else(|| error(of.field(), "must be true or false"))
+    }
+
+    fn priority_class(&mut self) -> Result<Option<String>, ReadError> {
+        const FIELD: &str = "spec.priorityClass";
+        let Some(of) = &self.kind.priority_class else {
+            return Ok(None);
+        };
+        let value = self.scope.evaluate(of);
+        let value = value.map_err(|it| error(FIELD, it.to_string()))?;
+        match value {
+            Value::String(name) if name.is_empty() => Ok(None),
+            Value::String(name) if is_dns_subdomain(&name) => Ok(Some(name)),
+            _ => Err(error(
+                FIELD,
+                "must be the name of a priority class, or empty",
+            )),
+        }
     }
 
     fn message(&mut self) -> Result<String, ReadError> {

@@ -42,7 +42,7 @@ pub(crate) fn path_to(
                 };
                 let mut path: Vec<String> = path.clone();
                 path.push(child.to_owned());
-                if child == name && kinds.contains(&found.kind()) {
+                if child == name && (kinds.is_empty() || kinds.contains(&found.kind())) {
                     return Some(path);
                 }
                 if found.kind() == FieldKind::Object && !SKIPPED.contains(&child) {

@@ -2,19 +2,22 @@
 #![allow(clippy::unwrap_used, clippy::panic, reason = "tests fail by panicking")]
 
 use lockkeeper_api::JobKind;
-use lockkeeper_job_kinds::{DeclaredJob, DeclaredKind};
+use lockkeeper_job_kinds::{DeclaredJob, DeclaredKind, PodSetWrite};
 use serde_json::{Value, json};
 
 /// A declaration with one pod set; `change` is merged into its spec.
 fn kind(change: &Value) -> DeclaredKind {
+    DeclaredKind::compile(&declaration(change)).unwrap_or_else(|errors| panic!("{errors:?}"))
+}
+
+fn declaration(change: &Value) -> JobKind {
     let mut spec = json!({
         "version": "v1", "kind": "Run",
         "podSets": [{"name": "main", "template": "spec.template"}],
     });
     json_patch::merge(&mut spec, change);
     let declaration = json!({"metadata": {"name": "runs.example.com"}, "spec": spec});
-    let declaration: JobKind = serde_json::from_value(declaration).unwrap();
-    DeclaredKind::compile(&declaration).unwrap_or_else(|errors| panic!("{errors:?}"))
+    serde_json::from_value(declaration).unwrap()
 }
 
 fn template() -> Value {
@@ -123,6 +126,146 @@ fn reclaimable_pods_are_at_most_all() {
 }
 
 #[test]
+fn count_field_is_read_and_written_with_a_minimum() {
+    let each = json!({
+        "forEach": "spec.roles", "template": "template", "countField": "scale.replicas", "minimum": "item.?least.orValue(0)",
+    });
+    let kind = pod_set(&each);
+    let role = |name: &str, replicas: Value, least: i32| json!({"name": name, "scale": replicas, "least": least, "template": template()});
+    let roles = json!([
+        role("a", json!({"replicas": 4}), 2),
+        role("b", json!(null), 0),
+        role("c", json!({"replicas": 3}), 3),
+    ]);
+    let job = read(&kind, &json!({"spec": {"roles": roles}}));
+    let found: Vec<_> = job
+        .pod_sets
+        .iter()
+        .map(|it| (it.count, it.minimum))
+        .collect();
+    assert_eq!(found, [(4, Some(2)), (1, None), (3, None)]);
+    let counts = [Some(2), None, None].map(|count| PodSetWrite {
+        pod_spec: json!({}),
+        count,
+    });
+    let patch = kind.placement_patch(&job.templates, &counts);
+    let mut expected = roles;
+    expected[0]["scale"]["replicas"] = json!(2);
+    assert_eq!(patch, Some(json!({"roles": expected})));
+    let single =
+        pod_set(&json!({"name": "main", "template": "spec.template", "countField": "spec.n"}));
+    let job = read(&single, &json!({"spec": {"n": 5}}));
+    let write = PodSetWrite {
+        pod_spec: json!({"nodeSelector": {"pool": "b"}}),
+        count: Some(3),
+    };
+    let patch = single.placement_patch(&job.templates, &[write]);
+    let expected = json!({"n": 3, "template": {"spec": {"nodeSelector": {"pool": "b"}}}});
+    assert_eq!(patch, Some(expected));
+    for n in [json!(-1), json!("3"), json!(1.5)] {
+        let wrong = json!({"metadata": {"name": "a"}, "spec": {"n": n, "template": template()}});
+        let error = single.read(&wrong).unwrap_err().to_string();
+        assert!(
+            error.contains("countField: spec.n must be an integer"),
+            "{error}"
+        );
+    }
+}
+
+#[test]
+fn priority_class_is_that_of_a_field() {
+    let of_field = kind(&json!({"priorityClass": "self.spec.?priority.orValue('')"}));
+    for (value, expected) in [
+        (json!(null), None),
+        (json!(""), None),
+        (json!("high"), Some("high")),
+    ] {
+        let job = read(&of_field, &json!({"spec": {"priority": value}}));
+        assert_eq!(job.priority_class.as_deref(), expected);
+    }
+    let wrong =
+        json!({"metadata": {"name": "a"}, "spec": {"priority": "a b", "template": template()}});
+    let error = of_field.read(&wrong).unwrap_err().to_string();
+    assert!(
+        error.contains("spec.priorityClass: must be the name"),
+        "{error}"
+    );
+    assert_eq!(read(&kind(&json!({})), &json!({})).priority_class, None);
+}
+
+#[test]
+fn suspension_resets_fields() {
+    let kind = kind(&json!({"resetOnStop": [
+        {"path": "spec.clusterName"}, {"path": "spec.run.phase", "value": "New"}, {"path": "spec.run.isStarted", "value": false},
+    ]}));
+    let expected =
+        json!({"suspend": true, "clusterName": null, "run": {"phase": "New", "isStarted": false}});
+    assert_eq!(kind.suspend_patch(), expected);
+    assert_eq!(kind.start_patch(), json!({"suspend": false}));
+    // A write of a field inside a value that is no object would replace the value.
+    let wrong = json!({"metadata": {"name": "a"}, "spec": {"run": "x", "template": template()}});
+    let error = kind.read(&wrong).unwrap_err().to_string();
+    let expected = "spec.resetOnStop[1].path: the job has no object with spec.run.phase";
+    assert!(error.contains(expected), "{error}");
+}
+
+#[test]
+fn written_fields_may_not_overlap() {
+    for (change, field, problem) in [
+        (
+            json!({"resetOnStop": [{"path": "spec.suspend"}]}),
+            "spec.resetOnStop[0].path",
+            "overlaps with spec.suspend",
+        ),
+        (
+            json!({"resetOnStop": [{"path": "spec.template.spec"}]}),
+            "spec.resetOnStop[0].path",
+            "overlaps with spec.template",
+        ),
+        (
+            json!({"resetOnStop": [{"path": "spec.a"}, {"path": "spec.a.b"}]}),
+            "spec.resetOnStop[1].path",
+            "overlaps with spec.a",
+        ),
+        (
+            json!({"resetOnStop": [{"path": "status.phase"}]}),
+            "spec.resetOnStop[0].path",
+            "must be below spec",
+        ),
+        (
+            json!({"resetOnStop": [{"path": "spec.a", "value": 3}]}),
+            "spec.resetOnStop[0].value",
+            "must be true, false or a text",
+        ),
+        (
+            json!({"podSets": [{"name": "m", "template": "spec.template", "countField": "spec.template.n"}]}),
+            "spec.podSets[0].countField",
+            "may not be a part of the pod template",
+        ),
+        (
+            json!({"podSets": [{"name": "m", "template": "spec.template", "countField": "spec.n", "count": "3"}]}),
+            "spec.podSets[0].countField",
+            "may not be set besides count",
+        ),
+        (
+            json!({"podSets": [{"name": "m", "template": "spec.template", "minimum": "3"}]}),
+            "spec.podSets[0].minimum",
+            "needs countField",
+        ),
+    ] {
+        let errors = DeclaredKind::compile(&declaration(&change)).unwrap_err();
+        let found: Vec<_> = errors
+            .iter()
+            .map(|it| (it.field.to_string(), &it.problem))
+            .collect();
+        let is_found = found
+            .iter()
+            .any(|it| it.0 == field && it.1.contains(problem));
+        assert!(is_found, "{change}: {found:?}");
+    }
+}
+
+#[test]
 fn pod_fields_and_requests_replace_a_template() {
     let kind = pod_set(&json!({
         "name": "main", "podFields": "spec.driver",
@@ -136,7 +279,11 @@ fn pod_fields_and_requests_replace_a_template() {
     assert_eq!(pod["containers"][0]["resources"]["requests"], requests);
     assert_eq!(pod["nodeSelector"], json!({"zone": "a"}));
     let placed = json!({"nodeSelector": {"pool": "b"}});
-    let patch = kind.placement_patch(&job.templates, std::slice::from_ref(&placed));
+    let write = PodSetWrite {
+        pod_spec: placed.clone(),
+        count: None,
+    };
+    let patch = kind.placement_patch(&job.templates, &[write]);
     assert_eq!(patch, Some(json!({"driver": placed})));
     let wrong = json!({"metadata": {"name": "a"}, "spec": {"driver": {"cores": "many"}}});
     let error = kind.read(&wrong).unwrap_err().to_string();

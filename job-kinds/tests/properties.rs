@@ -7,7 +7,8 @@
 )]
 
 use lockkeeper_api::JobKind;
-use lockkeeper_job_kinds::{DeclaredKind, JobPath};
+use lockkeeper_api::job_kind::PodSetSource;
+use lockkeeper_job_kinds::{DeclaredKind, JobPath, PodSetWrite};
 use proptest::prelude::*;
 use proptest::strategy::ValueTree as _;
 use proptest::test_runner::TestRunner;
@@ -58,27 +59,35 @@ fn tree() -> impl Strategy<Value = Value> {
     })
 }
 
-/// A declaration with one list or map, and one single template.
+/// A declaration with one list or map, one single template, and perhaps a field that a stop resets.
 fn declaration() -> impl Strategy<Value = JobKind> {
     let count = prop::sample::select(vec![
-        None,
-        Some("item.?replicas.orValue(2)"),
-        Some("self.spec.a"),
-        Some("3"),
+        json!({}),
+        json!({"count": "item.?replicas.orValue(2)"}),
+        json!({"count": "self.spec.a"}),
+        json!({"count": "3"}),
+        json!({"countField": "replicas"}),
+        json!({"countField": "replicas", "minimum": "1"}),
     ]);
-    (path(2), path(2), path(2), path(2), count, any::<bool>()).prop_map(
-        |(suspend, list, inside, single, count, is_single_first)| {
+    let reset = prop::option::of((path(2), any::<Option<bool>>()));
+    (path(2), path(2), path(2), path(2), count, any::<bool>(), reset).prop_map(
+        |(suspend, list, inside, single, count, is_single_first, reset)| {
+            let mut of_list = json!({"forEach": path_text(&list, true), "template": path_text(&inside, false),
+                "nameExpression": "'item-' + string(key)"});
+            json_patch::merge(&mut of_list, &count);
             let mut pod_sets = vec![
-                json!({"forEach": path_text(&list, true), "template": path_text(&inside, false),
-                    "nameExpression": "'item-' + string(key)", "count": count}),
+                of_list,
                 json!({"name": "single", "template": path_text(&single, true)}),
             ];
             if is_single_first {
                 pod_sets.reverse();
             }
+            let reset = reset.iter();
+            let reset = reset.map(|(path, value)| json!({"path": path_text(path, true), "value": value}));
             let declaration = json!({
                 "metadata": {"name": "jobs.example.com"},
-                "spec": {"version": "v1", "kind": "Job", "suspend": {"path": path_text(&suspend, true)}, "podSets": pod_sets},
+                "spec": {"version": "v1", "kind": "Job", "suspend": {"path": path_text(&suspend, true)},
+                    "podSets": pod_sets, "resetOnStop": reset.collect::<Vec<_>>()},
             });
             serde_json::from_value(declaration).unwrap()
         },
@@ -147,10 +156,14 @@ fn remove(object: &mut Value, names: &[&str]) {
     }
 }
 
-/// Removes node selectors below the templates of an item.
-fn remove_selector(item: &mut Value, template: &JobPath) {
+/// Removes the node selector below the template of an item, and the declared number of pods.
+fn remove_pods(item: &mut Value, pod_sets: &PodSetSource) {
+    let template = JobPath::parse(pod_sets.template.as_deref().unwrap()).unwrap();
     let names: Vec<&str> = template.fields().chain(["spec", "nodeSelector"]).collect();
     remove(item, &names);
+    if let Some(count) = &pod_sets.count_field {
+        remove(item, &[count]);
+    }
 }
 
 /// The object without the fields that the declaration permits to write.
@@ -158,9 +171,8 @@ fn without_declared_fields(declaration: &JobKind, object: &Value) -> Value {
     let mut object = object.clone();
     let parse = |text: &str| JobPath::parse(text).unwrap();
     for pod_sets in &declaration.spec.pod_sets {
-        let template = parse(pod_sets.template.as_deref().unwrap());
         let Some(list) = &pod_sets.for_each else {
-            remove_selector(&mut object, &template);
+            remove_pods(&mut object, pod_sets);
             continue;
         };
         let list = parse(list);
@@ -168,26 +180,21 @@ fn without_declared_fields(declaration: &JobKind, object: &Value) -> Value {
             .fields()
             .try_fold(&mut object, |value, name| value.get_mut(name));
         match found {
-            Some(Value::Array(items)) => items
-                .iter_mut()
-                .for_each(|it| remove_selector(it, &template)),
-            Some(Value::Object(items)) => items
-                .values_mut()
-                .for_each(|it| remove_selector(it, &template)),
+            Some(Value::Array(items)) => items.iter_mut().for_each(|it| remove_pods(it, pod_sets)),
+            Some(Value::Object(items)) => {
+                items.values_mut().for_each(|it| remove_pods(it, pod_sets));
+            }
             _ => {}
         }
     }
-    let suspend = declaration
-        .spec
-        .suspend
-        .as_ref()
-        .unwrap()
-        .path
-        .as_deref()
-        .unwrap();
-    let suspend = parse(suspend);
-    let names: Vec<&str> = suspend.fields().collect();
-    remove(&mut object, &names);
+    let suspend = declaration.spec.suspend.as_ref().unwrap();
+    let resets = declaration.spec.reset_on_stop.iter();
+    let all = resets.map(|it| &it.path).chain(suspend.path.as_ref());
+    for path in all {
+        let path = parse(path);
+        let names: Vec<&str> = path.fields().collect();
+        remove(&mut object, &names);
+    }
     object
 }
 
@@ -214,7 +221,8 @@ proptest! {
     fn writes_change_only_declared_fields((declaration, object) in declared_job()) {
         let Ok(kind) = DeclaredKind::compile(&declaration) else { return Ok(()) };
         let Ok(job) = kind.read(&object) else { return Ok(()) };
-        let placed = vec![json!({"nodeSelector": {"pool": "spot"}}); job.pod_sets.len()];
+        let write = PodSetWrite { pod_spec: json!({"nodeSelector": {"pool": "spot"}}), count: Some(1) };
+        let placed = vec![write; job.pod_sets.len()];
         let patch = kind.placement_patch(&job.templates, &placed).expect("the source has the templates");
         let mut after = object.clone();
         json_patch::merge(&mut after["spec"], &patch);

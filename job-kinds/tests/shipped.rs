@@ -9,7 +9,9 @@
 )]
 
 use lockkeeper_api::JobKind;
-use lockkeeper_job_kinds::{CompileError, DeclaredJob, DeclaredKind, check_against_definition};
+use lockkeeper_job_kinds::{
+    CompileError, DeclaredJob, DeclaredKind, PodSetWrite, check_against_definition,
+};
 use serde_json::Value;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -112,13 +114,17 @@ fn every_sample_of_a_declared_kind_is_read() {
     }
 }
 
+fn selector(value: &Value) -> PodSetWrite {
+    let pod_spec = serde_json::json!({"nodeSelector": {"lockkeeper-test": value}});
+    PodSetWrite {
+        pod_spec,
+        count: None,
+    }
+}
+
 /// A placement is written and taken back; nothing else changes.
 fn round_trip(kind: &DeclaredKind, object: &Value, job: &DeclaredJob) {
-    let set = job
-        .pod_sets
-        .iter()
-        .map(|_| serde_json::json!({"nodeSelector": {"lockkeeper-test": "a"}}));
-    let set: Vec<Value> = set.collect();
+    let set = vec![selector(&serde_json::json!("a")); job.pod_sets.len()];
     let patch = kind.placement_patch(&job.templates, &set).unwrap();
     let mut placed = object.clone();
     json_patch::merge(&mut placed["spec"], &patch);
@@ -135,11 +141,7 @@ fn round_trip(kind: &DeclaredKind, object: &Value, job: &DeclaredJob) {
         );
         assert_eq!((&before.name, before.count), (&after.name, after.count));
     }
-    let unset = job
-        .pod_sets
-        .iter()
-        .map(|_| serde_json::json!({"nodeSelector": {"lockkeeper-test": null}}));
-    let unset: Vec<Value> = unset.collect();
+    let unset = vec![selector(&serde_json::json!(null)); job.pod_sets.len()];
     let patch = kind.placement_patch(&read.templates, &unset).unwrap();
     json_patch::merge(&mut placed["spec"], &patch);
     json_patch::merge(&mut placed["spec"], &kind.start_patch());

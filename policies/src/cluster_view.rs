@@ -4,6 +4,7 @@ use crate::cohort_trees::{self, LocalQueueFacts, Tree};
 use crate::object_kind::{IndexedKind, Project};
 pub use crate::object_ref::{ObjectName, Referrers};
 use lockkeeper_api::foreign::koordinator::ResourceQuantities;
+use serde_json::Value;
 use std::collections::BTreeSet;
 
 /// The result of a lookup.
@@ -266,6 +267,12 @@ pub trait ClusterView {
     /// The first pod of this namespace.
     fn pod_in(&self, namespace: &str) -> Option<&str> {
         self.fallback()?.pod_in(namespace)
+    }
+
+    /// The `CustomResourceDefinition` of this name. A view that finds none may return that of the kind in the group of the name.
+    fn definition(&self, name: &str, kind: &str) -> Lookup<&Value> {
+        self.fallback()
+            .map_or(Lookup::Unknown, |it| it.definition(name, kind))
     }
 
     /// The templates of a Workload of Kubernetes.

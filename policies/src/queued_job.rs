@@ -10,6 +10,7 @@ pub(crate) mod priority_changed;
 pub(crate) mod queue_changed;
 pub(crate) mod queue_in_pod_template;
 
+use crate::metadata_cel::has_label;
 use crate::rule::Change;
 use crate::validated_kind::ValidatedKind;
 use k8s_openapi::api::batch::v1::Job;
@@ -103,12 +104,7 @@ fn is_running_change<T: QueuedJob>(change: &Change<'_, T>) -> bool {
 
 /// The CEL of [`is_queued`].
 fn is_queued_cel(object: &str) -> String {
-    has_label_cel(object, labels::QUEUE_NAME)
-}
-
-/// The CEL condition that an object has a label.
-fn has_label_cel(object: &str, key: &str) -> String {
-    format!("(has({object}.metadata.labels) && '{key}' in {object}.metadata.labels)")
+    has_label(object, labels::QUEUE_NAME)
 }
 
 /// The CEL condition that an update is none of [`is_running_change`], or that `holds` is true.
@@ -124,17 +120,9 @@ fn while_running_cel(holds: &str) -> String {
     )
 }
 
-/// The CEL condition that a label is the same before and after an update.
-fn same_label_cel(key: &str) -> String {
-    let (new, old) = (has_label_cel("self", key), has_label_cel("oldSelf", key));
-    format!(
-        "{new} ? ({old} && self.metadata.labels['{key}'] == oldSelf.metadata.labels['{key}']) : !{old}"
-    )
-}
-
 /// The CEL of the message of [`label_changed`].
 fn label_changed_cel(key: &str, remedy: &str) -> String {
-    let (new, old) = (has_label_cel("self", key), has_label_cel("oldSelf", key));
+    let (new, old) = (has_label("self", key), has_label("oldSelf", key));
     format!(
         "'\"' + ({new} ? self.metadata.labels['{key}'] : '') + '\": field is immutable while the job is not suspended; ' \
          + ({old} ? 'keep \"' + oldSelf.metadata.labels['{key}'] + '\"' : '{remedy}') \

@@ -4,7 +4,6 @@ mod user_rules;
 
 use crate::admission_policy;
 use crate::cel_defaults::CelDefault;
-use crate::declaration_mismatch;
 use crate::decode_error;
 use crate::kinds::{self, KindVisitor};
 use crate::lossy_conversion;
@@ -82,7 +81,6 @@ pub fn all() -> Vec<RuleInfo> {
     out.push(suppression_rule::info());
     out.push(lossy_conversion::info());
     out.push(admission_policy::info());
-    out.push(declaration_mismatch::info());
     kinds::visit(&mut RuleInfos(&mut out));
     out
 }

@@ -9,7 +9,7 @@
 )]
 
 use crate::admission_policy;
-use crate::declaration_mismatch;
+use crate::cluster_view::{ClusterView, Lookup, PriorityClassFacts};
 use crate::decode_error;
 use crate::engine::{ReviewSubject, Verdict, review};
 use crate::facts;
@@ -37,12 +37,46 @@ fn documents(yaml: &str) -> Vec<Value> {
     serde_saphyr::from_multiple(yaml).expect("a yaml block of a page")
 }
 
-fn cluster(yaml: &str) -> Index {
-    let mut index = Index::default();
-    for document in documents(yaml) {
-        facts::ingest(&mut index, &document).expect("an object of a `yaml world` block");
+/// The objects of a `yaml world` block.
+#[derive(Default)]
+struct World {
+    index: Index,
+    definitions: Vec<Value>,
+}
+
+impl World {
+    fn parse(yaml: &str) -> Self {
+        let mut world = Self::default();
+        for document in documents(yaml) {
+            if document["kind"] == "CustomResourceDefinition" {
+                world.definitions.push(document);
+                continue;
+            }
+            let found = facts::ingest(&mut world.index, &document);
+            found.expect("an object of a `yaml world` block");
+        }
+        world
     }
-    index
+}
+
+impl ClusterView for World {
+    fn fallback(&self) -> Option<&dyn ClusterView> {
+        Some(&self.index)
+    }
+
+    fn priority_class(&self, name: &str) -> Lookup<PriorityClassFacts> {
+        self.index.priority_class(name)
+    }
+
+    fn global_default(&self) -> Lookup<(String, PriorityClassFacts)> {
+        self.index.global_default()
+    }
+
+    fn definition(&self, name: &str, _: &str) -> Lookup<&Value> {
+        let mut all = self.definitions.iter();
+        let found = all.find(|it| it["metadata"]["name"] == name);
+        found.map_or(Lookup::Absent, Lookup::Found)
+    }
 }
 
 /// The object of a block. An object without metadata gets a name.
@@ -89,17 +123,17 @@ const OFF_ON_OTHER_PAGES: [&str; 2] = ["CQ032", "WL020"];
 /// Runs the page of one rule.
 fn run<T: ValidatedKind>(rule: &RuleInfo) {
     let (mut bad, mut good) = (0, 0);
-    let (mut index, mut settings) = (Index::default(), settings_for(rule, Config::default()));
+    let (mut world, mut settings) = (World::default(), settings_for(rule, Config::default()));
     let mut old: Option<Value> = None;
     let mut blocks = blocks(rule.doc).into_iter().peekable();
     while let Some(block) = blocks.next() {
         let context = Context {
-            cluster: &index,
+            cluster: &world,
             settings: &settings,
         };
         let words: Vec<&str> = block.info.split(' ').collect();
         match words[..] {
-            ["yaml", "world"] => index = cluster(&block.text),
+            ["yaml", "world"] => world = World::parse(&block.text),
             ["yaml", "config"] => {
                 let config: Config = serde_saphyr::from_str(&block.text).expect("a configuration");
                 settings = settings_for(rule, config);
@@ -184,9 +218,6 @@ fn rule_pages_examples_match_the_rules() {
             "*" if rule.id == decode_error::ID => undecodable(&rule),
             "*" if rule.id == lossy_conversion::ID => check_any_kind(&rule, dropped_field_findings),
             "*" if rule.id == admission_policy::ID => check_any_kind(&rule, policy_findings),
-            "*" if rule.id == declaration_mismatch::ID => {
-                check_any_kind(&rule, declaration_findings);
-            }
             "*" => check_any_kind(&rule, schema_findings),
             _ => {
                 let mut runner = PageRunner {
@@ -228,14 +259,6 @@ fn dropped_field_findings(objects: &mut [Value]) -> Vec<Finding> {
         .iter()
         .map(lossy_conversion::dropped_field)
         .collect()
-}
-
-/// The findings about a declaration with the definition before it.
-fn declaration_findings(objects: &mut [Value]) -> Vec<Finding> {
-    let [definition, declaration] = objects else {
-        panic!("a definition and a declaration");
-    };
-    declaration_mismatch::findings(declaration, definition)
 }
 
 /// The findings of policies about the last object.

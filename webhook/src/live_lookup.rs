@@ -5,10 +5,12 @@
 
 use crate::metric_labels::LookupOutcome;
 use crate::metrics::LookupCounters;
-use crate::request_view::{LOCAL_QUEUE, LookedUp, LookupKey, LookupResults};
+use crate::request_view::{LOCAL_QUEUE, LookedUp, LookupKey, LookupKind, LookupResults};
 use futures_util::FutureExt;
 use futures_util::future::{BoxFuture, join_all};
 use k8s_openapi::api::scheduling::v1::PriorityClass;
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
+use kube::core::{ApiResource, DynamicObject};
 use kube::{Api, Client};
 use lockkeeper_api::config::LimitSettings;
 use lockkeeper_api::foreign::kueue;
@@ -18,8 +20,9 @@ use lockkeeper_policies::cluster_view::{Lookup, PriorityClassFacts};
 use lockkeeper_policies::cohort_trees::{LocalQueueFacts, Project};
 use lockkeeper_policies::facts;
 use lockkeeper_policies::index::IndexedKind;
+use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use tokio::time::{Instant, timeout_at};
 
@@ -42,6 +45,14 @@ pub trait ObjectLookup: Send + Sync {
         _name: &'a str,
     ) -> BoxFuture<'a, Result<Option<LocalQueueFacts>, kube::Error>> {
         async { Ok(Some(LocalQueueFacts::default())) }.boxed()
+    }
+
+    /// Returns the `CustomResourceDefinition` with this name; `None` if it does not exist, or cannot be looked up.
+    fn definition<'a>(
+        &'a self,
+        _name: &'a str,
+    ) -> BoxFuture<'a, Result<Option<Value>, kube::Error>> {
+        async { Ok(None) }.boxed()
     }
 
     /// Returns true if the object of a cluster-scoped kind exists. An implementation that cannot look it up
@@ -101,6 +112,22 @@ impl ObjectLookup for ApiServerLookup {
             let queues: Api<LocalQueue> = Api::namespaced(self.client.clone(), namespace);
             let queue = queues.get_opt(name).await?;
             Ok(queue.as_ref().map(facts::own_local_queue_facts))
+        }
+        .boxed()
+    }
+
+    fn definition<'a>(
+        &'a self,
+        name: &'a str,
+    ) -> BoxFuture<'a, Result<Option<Value>, kube::Error>> {
+        async move {
+            // Not typed: the schema of a definition has fields that only the comparison knows.
+            let resource = ApiResource::erase::<CustomResourceDefinition>(&());
+            let definitions: Api<DynamicObject> = Api::all_with(self.client.clone(), &resource);
+            let definition = definitions.get_opt(name).await?;
+            definition
+                .map(|it| serde_json::to_value(it).map_err(kube::Error::SerdeError))
+                .transpose()
         }
         .boxed()
     }
@@ -211,7 +238,7 @@ impl LiveLookup {
         let (kind, name) = key;
         // The name becomes a part of a URL, so only a valid one is sent. Only the key of a LocalQueue has two parts.
         let is_valid = match (*kind, name.split_once('/')) {
-            (LOCAL_QUEUE, Some((namespace, name))) => {
+            (LookupKind::Indexed(LOCAL_QUEUE), Some((namespace, name))) => {
                 is_valid_object_name(namespace) && is_valid_object_name(name)
             }
             _ => is_valid_object_name(name),
@@ -243,9 +270,13 @@ impl LiveLookup {
 
     async fn query_source(
         &self,
-        kind: IndexedKind,
+        kind: LookupKind,
         name: &str,
     ) -> Result<Option<LookedUp>, kube::Error> {
+        let LookupKind::Indexed(kind) = kind else {
+            let definition = self.source.definition(name).await?;
+            return Ok(definition.map(|it| LookedUp::Definition(Arc::new(it))));
+        };
         if kind == IndexedKind::PriorityClass {
             let class = self.source.priority_class(name).await?;
             return Ok(class.map(LookedUp::PriorityClass));

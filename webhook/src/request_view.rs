@@ -3,11 +3,32 @@
 use lockkeeper_policies::cluster_view::{ClusterView, Lookup, PriorityClassFacts};
 use lockkeeper_policies::cohort_trees::{LocalQueueFacts, Project};
 use lockkeeper_policies::index::{Index, IndexedKind};
+use serde_json::Value;
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+/// A kind of objects that are looked up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum LookupKind {
+    /// A kind that the stores have, too.
+    Indexed(IndexedKind),
+    /// `CustomResourceDefinition`, of which no store has the objects.
+    Definition,
+}
+
+impl LookupKind {
+    /// The `kind` field of an object.
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            Self::Indexed(kind) => kind.name(),
+            Self::Definition => "CustomResourceDefinition",
+        }
+    }
+}
 
 /// An object to look up: a kind and a name, for a namespaced kind `namespace/name`.
-pub(crate) type LookupKey = (IndexedKind, String);
+pub(crate) type LookupKey = (LookupKind, String);
 
 /// The kind of lockkeeper's LocalQueues.
 pub(crate) const LOCAL_QUEUE: IndexedKind = IndexedKind::LocalQueue(Project::Lockkeeper);
@@ -19,6 +40,8 @@ pub(crate) enum LookedUp {
     PriorityClass(PriorityClassFacts),
     /// The facts of a LocalQueue.
     LocalQueue(LocalQueueFacts),
+    /// A definition.
+    Definition(Arc<Value>),
     /// An object of another kind exists.
     Exists,
 }
@@ -57,6 +80,10 @@ impl<'a> RequestView<'a> {
 
     /// Returns the result of a lookup. Without one, the object is recorded as missed.
     fn live_result(&self, kind: IndexedKind, name: &str) -> Option<&Lookup<LookedUp>> {
+        self.result(LookupKind::Indexed(kind), name)
+    }
+
+    fn result(&self, kind: LookupKind, name: &str) -> Option<&Lookup<LookedUp>> {
         let key = (kind, name.to_owned());
         let result = self.lookup_results.get(&key);
         if result.is_none() {
@@ -107,6 +134,14 @@ impl ClusterView for RequestView<'_> {
         default
     }
 
+    fn definition(&self, name: &str, _: &str) -> Lookup<&Value> {
+        match self.result(LookupKind::Definition, name) {
+            Some(Lookup::Found(LookedUp::Definition(definition))) => Lookup::Found(definition),
+            Some(Lookup::Absent) => Lookup::Absent,
+            None | Some(Lookup::Found(_) | Lookup::Unknown) => Lookup::Unknown,
+        }
+    }
+
     fn exists(&self, kind: IndexedKind, name: &str) -> Lookup<()> {
         let stored = self.index.exists(kind, name);
         // `kubectl apply` of a flavor and a queue, in one file, sends the queue before the watch
@@ -136,7 +171,7 @@ mod tests {
     use lockkeeper_policies::cohort_trees::FlavorFacts;
     use lockkeeper_policies::facts;
     use lockkeeper_policies::index::Facts;
-    use serde_json::{Value, json};
+    use serde_json::json;
 
     const FLAVOR: IndexedKind = IndexedKind::ResourceFlavor(Project::Lockkeeper);
 
@@ -154,7 +189,7 @@ mod tests {
         };
         let facts = Facts::ResourceFlavor(Project::Lockkeeper, FlavorFacts::default());
         index.apply(stored, facts);
-        let results = result.map(|result| ((kind, name.to_owned()), result));
+        let results = result.map(|result| ((LookupKind::Indexed(kind), name.to_owned()), result));
         let results = results.into_iter().collect();
         let view = RequestView::new(&index, &results);
         let exists = view.exists(kind, name);
@@ -204,6 +239,28 @@ mod tests {
     }
 
     #[test]
+    fn definition_is_always_looked_up() {
+        let index = Index::default();
+        let key = || (LookupKind::Definition, "a.example.com".to_owned());
+        let results = LookupResults::new();
+        let view = RequestView::new(&index, &results);
+        assert_eq!(view.definition("a.example.com", "A"), Lookup::Unknown);
+        assert_eq!(view.into_missed_lookups(), [key()].into());
+        let definition = json!({"spec": {}});
+        let found = LookedUp::Definition(Arc::new(definition.clone()));
+        for (result, expected) in [
+            (Lookup::Found(found), Lookup::Found(&definition)),
+            (Lookup::Absent, Lookup::Absent),
+            (Lookup::Unknown, Lookup::Unknown),
+        ] {
+            let results = [(key(), result)].into();
+            let view = RequestView::new(&index, &results);
+            assert_eq!(view.definition("a.example.com", "A"), expected);
+            assert!(view.into_missed_lookups().is_empty());
+        }
+    }
+
+    #[test]
     fn flavors_and_queues_of_both_families_are_looked_up() {
         let mut index = Index::default();
         index.mark_complete(IndexedKind::Cohort(Project::Kueue));
@@ -214,11 +271,12 @@ mod tests {
                 IndexedKind::ClusterQueue(project),
             ] {
                 index.mark_complete(kind);
+                let key = LookupKind::Indexed(kind);
                 let results = LookupResults::new();
                 let view = RequestView::new(&index, &results);
                 assert_eq!(view.exists(kind, "x"), Lookup::Absent);
-                assert_eq!(view.into_missed_lookups(), [(kind, name())].into());
-                let results = [((kind, name()), Lookup::Found(LookedUp::Exists))].into();
+                assert_eq!(view.into_missed_lookups(), [(key, name())].into());
+                let results = [((key, name()), Lookup::Found(LookedUp::Exists))].into();
                 let view = RequestView::new(&index, &results);
                 assert_eq!(view.exists(kind, "x"), Lookup::Found(()));
             }

@@ -10,10 +10,11 @@ use serde_json::Value;
 
 /// The kinds that are listed beside queues.
 #[rustfmt::skip]
-const KINDS: [(&str, QueueKind); 13] = [
+const KINDS: [(&str, QueueKind); 14] = [
     ("admissionregistration.k8s.io/v1", queue_kind("ValidatingWebhookConfiguration", "validatingwebhookconfigurations", false, true)),
     ("admissionregistration.k8s.io/v1", queue_kind("MutatingWebhookConfiguration", "mutatingwebhookconfigurations", false, true)),
     ("apiextensions.k8s.io/v1", queue_kind("CustomResourceDefinition", "customresourcedefinitions", false, true)),
+    ("lockkeeper.dev/v1alpha1", queue_kind("JobKind", "jobkinds", false, false)),
     ("apiregistration.k8s.io/v1", queue_kind("APIService", "apiservices", false, true)),
     ("v1", queue_kind("Service", "services", true, true)),
     ("discovery.k8s.io/v1", queue_kind("EndpointSlice", "endpointslices", true, true)),

@@ -8,7 +8,7 @@ use super::{
 use crate::key::ObjectKey;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use lockkeeper_api::job_kind::PodLabelValue;
-use lockkeeper_job_kinds::{DeclaredKind, DeclaredPodSet, PodTemplateSource};
+use lockkeeper_job_kinds::{DeclaredKind, DeclaredPodSet, PodSetWrite, PodTemplateSource};
 use serde_json::Value;
 use std::sync::Arc;
 
@@ -123,7 +123,9 @@ impl JobAdapter for DeclaredJobs {
         } else {
             TemplateSource::NotKept
         };
+        let of_metadata = job_view_from_metadata(&metadata);
         Ok(JobView {
+            priority_class: of_metadata.priority_class.clone().or(job.priority_class),
             is_suspended: job.is_suspended,
             is_start_unconfirmed: !job.is_suspended && !job.is_started,
             foreign_manager: job.foreign_manager,
@@ -136,7 +138,7 @@ impl JobAdapter for DeclaredJobs {
                 kind: Arc::clone(&self.prefix),
                 children: children.collect(),
             })),
-            ..job_view_from_metadata(&metadata)
+            ..of_metadata
         })
     }
 
@@ -157,10 +159,13 @@ impl JobAdapter for DeclaredJobs {
     ) -> Option<Value> {
         let source = PodTemplateSource::from_json(parse_source(source?));
         let patches = job.pod_sets.iter().zip(placed);
-        let patches: Vec<Value> = patches
-            .map(|(have, want)| pod_template_patch(have, want))
+        let writes: Vec<PodSetWrite> = patches
+            .map(|(have, want)| PodSetWrite {
+                pod_spec: pod_template_patch(have, want),
+                count: want.count.filter(|it| *it != have.count),
+            })
             .collect();
-        self.kind.placement_patch(&source, &patches)
+        self.kind.placement_patch(&source, &writes)
     }
 }
 
@@ -171,7 +176,7 @@ fn pod_set(of: DeclaredPodSet) -> Result<PodSetView, JobParseError> {
         count: of.count,
         remaining: of.count.saturating_sub(of.reclaimable),
         job_count: 0,
-        min_count: None,
+        min_count: of.minimum,
         template: Arc::new(strip_template(template)),
     })
 }

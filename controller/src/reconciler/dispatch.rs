@@ -10,6 +10,7 @@ use super::planner::plan;
 use super::pod_groups::refresh::refresh_if_due;
 use super::scheduling::can_schedule;
 use super::state::ReconcilerState;
+use super::status::job_kind::build_job_kind_status_write;
 use super::status::queue::{build_finalizer_write, build_queue_status_write};
 use super::status::stuck_eviction::stuck_at_ms;
 use super::status::workload::{EventOnSuccess, build_workload_write};
@@ -187,6 +188,9 @@ fn build_write(
         }
         (ObjectRef::VictimPod(key), Action::VictimPod(action)) => {
             build_victim_write(state.view(now_ms), key, action)?
+        }
+        (ObjectRef::JobKind(name), Action::JobKindStatus) => {
+            build_job_kind_status_write(state.view(now_ms), name)?
         }
         (_, Action::RemoveFinalizer) => build_finalizer_write(state, object, false)?,
         (_, Action::AddFinalizer) => build_finalizer_write(state, object, true)?,

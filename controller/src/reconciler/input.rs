@@ -1,5 +1,6 @@
 //! Inputs of the reconciler.
 
+use super::declared_job_kind::DefinitionCheck;
 use super::output::{WriteId, WriteResult};
 use super::status::conditions::has_status;
 use crate::job_adapters::{JobKinds, JobView, strip_template};
@@ -46,6 +47,15 @@ pub enum Input {
     Job(usize, Change<Box<JobView>>),
     /// A declaration of a kind of jobs.
     JobKind(Change<Box<JobKind>>),
+    /// The declaration of a kind of jobs was compared with the definition of the kind.
+    DefinitionChecked {
+        /// The name of the `JobKind`.
+        job_kind: String,
+        /// The revision of the declaration.
+        revision: u64,
+        /// The result.
+        check: DefinitionCheck,
+    },
     /// A node.
     Node(Change<Box<Node>>),
     /// A pod that is bound to a node and has not ended; any other counts as deleted.

@@ -41,6 +41,11 @@ impl KindLists {
         self.outdated.remove(&kind);
     }
 
+    /// Whether the controller may not list a declared kind.
+    pub(super) fn is_forbidden(&self, kind: Kind) -> bool {
+        self.forbidden.contains(&kind)
+    }
+
     pub(super) fn set_listed(&mut self, kind: Kind) {
         self.forbidden.remove(&kind);
         self.listed.insert(kind);

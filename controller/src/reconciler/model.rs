@@ -1,7 +1,7 @@
 //! The objects as the watches show them, with the decisions that are not written yet.
 
 use super::counters::Eviction;
-use super::declared_job_kind::Declaration;
+use super::declared_job_kind::DeclaredJobKinds;
 use super::kind_lists::KindLists;
 use super::output::ObjectRef;
 use super::pending_decision::PendingDecision;
@@ -257,8 +257,8 @@ pub(super) struct Model {
     pub(super) lists: KindLists,
     /// The kinds of jobs.
     pub(super) job_kinds: JobKinds,
-    /// The declared kinds that are managed, by the name of their `JobKind`.
-    pub(super) declared_kinds: BTreeMap<String, Declaration>,
+    /// The `JobKind` objects.
+    pub(super) declared_kinds: DeclaredJobKinds,
     pending_decisions: usize,
     stuck_workloads: usize,
 }
@@ -277,7 +277,7 @@ impl Model {
             newest_workload_version: 0,
             lists: KindLists::new(optional_kinds),
             job_kinds: JobKinds::default(),
-            declared_kinds: BTreeMap::new(),
+            declared_kinds: DeclaredJobKinds::default(),
             pending_decisions: 0,
             stuck_workloads: 0,
         }
@@ -403,6 +403,7 @@ impl Model {
         match object {
             ObjectRef::Workload(key) => self.workloads.get(key).map(|it| &it.tracker),
             ObjectRef::Job(key) => self.jobs.get(key).map(|it| &it.tracker),
+            ObjectRef::JobKind(name) => self.declared_kinds.get(name).map(|it| &it.tracker),
             queue => self.queues.tracker(queue),
         }
     }
@@ -411,6 +412,7 @@ impl Model {
         match object {
             ObjectRef::Workload(key) => self.workloads.get_mut(key).map(|it| &mut it.tracker),
             ObjectRef::Job(key) => self.jobs.get_mut(key).map(|it| &mut it.tracker),
+            ObjectRef::JobKind(name) => self.declared_kinds.get_mut(name).map(|it| &mut it.tracker),
             queue => self.queues.tracker_mut(queue),
         }
     }

@@ -32,6 +32,11 @@ pub(super) fn handle_input(state: &mut ReconcilerState, now_ms: i64, input: Inpu
         Input::Workload(change) => workload::observe_workload(state, change, now_ms),
         Input::PodGroup(change) => pod_group::observe_pod_group(state, change, now_ms),
         Input::JobKind(change) => job_kind::observe_job_kind(state, change),
+        Input::DefinitionChecked {
+            job_kind,
+            revision,
+            check,
+        } => job_kind::observe_definition(state, job_kind, revision, check),
         Input::Job(kind, change) => job::observe_job(state, kind, change, now_ms),
         Input::Node(change) => nodes::observe_node(state, change),
         Input::BoundPod(change) => nodes::observe_bound_pod(state, change),
@@ -151,6 +156,7 @@ fn observe_restored(state: &mut ReconcilerState, kind: Kind) {
                 state.model.pod_groups.forget_versions();
             }
         }
+        Kind::JobKind => state.model.declared_kinds.forget_versions(),
         _ => state.model.queues.forget_versions(),
     }
     state.cycle.is_due = true;

@@ -23,6 +23,8 @@ pub enum ObjectRef {
     LocalQueue(ObjectKey),
     /// A `ResourceFlavor`.
     ResourceFlavor(String),
+    /// A `JobKind`.
+    JobKind(String),
     /// An event, by its number.
     Event(u64),
     /// A pod that is evicted for its room on a node.
@@ -50,6 +52,8 @@ pub enum WritePurpose {
     ReadPod,
     /// Read a job whose pod templates are not kept, before they are written. Nothing is written.
     ReadTemplates,
+    /// Read a job whose pod templates are not kept, before their placement is written. Nothing is written.
+    ReadPlacement,
     /// Report that a workload has not released its quota within the bound.
     StuckEviction,
     /// Requeue a workload, or change its requeue state.
@@ -80,6 +84,8 @@ pub enum WritePurpose {
     RestoreJob,
     /// Write the status of a queue or cohort.
     QueueStatus,
+    /// Write the status of a `JobKind`.
+    JobKindStatus,
     /// Remove our finalizer from a deleted object that is no longer in use, or restore it on an object in use.
     Finalizer,
     /// Write an event.
@@ -98,7 +104,7 @@ pub enum WritePurpose {
 
 impl WritePurpose {
     /// All purposes.
-    pub const ALL: [Self; 31] = [
+    pub const ALL: [Self; 33] = [
         Self::CreateWorkload,
         Self::UpdateWorkload,
         Self::DeleteWorkload,
@@ -108,6 +114,7 @@ impl WritePurpose {
         Self::ReadJob,
         Self::ReadPod,
         Self::ReadTemplates,
+        Self::ReadPlacement,
         Self::StuckEviction,
         Self::Requeue,
         Self::Deactivate,
@@ -123,6 +130,7 @@ impl WritePurpose {
         Self::ResetJob,
         Self::RestoreJob,
         Self::QueueStatus,
+        Self::JobKindStatus,
         Self::Finalizer,
         Self::Event,
         Self::NominateNodes,
@@ -145,6 +153,7 @@ impl WritePurpose {
             Self::ReadJob => "read_job",
             Self::ReadPod => "read_pod",
             Self::ReadTemplates => "read_templates",
+            Self::ReadPlacement => "read_placement",
             Self::StuckEviction => "stuck_eviction",
             Self::Requeue => "requeue",
             Self::Deactivate => "deactivate",
@@ -160,6 +169,7 @@ impl WritePurpose {
             Self::ResetJob => "reset_job",
             Self::RestoreJob => "restore_job",
             Self::QueueStatus => "queue_status",
+            Self::JobKindStatus => "job_kind_status",
             Self::Finalizer => "finalizer",
             Self::Event => "event",
             Self::NominateNodes => "nominate_nodes",
@@ -196,15 +206,18 @@ impl WritePurpose {
             Self::Admit | Self::StartJob | Self::NominateNodes | Self::NominatePodNode => {
                 WritePriority(2)
             }
-            Self::CreateWorkload
+            // After the starts and restorations that need the templates: the texts that were read must not replace each
+            // other unused. Namespaces take turns with their new workloads.
+            Self::ReadPlacement
+            | Self::CreateWorkload
             | Self::UpdateWorkload
             | Self::Requeue
             | Self::PodsReady
             | Self::PodPriority
             | Self::StuckEviction => WritePriority(3),
-            // After the writes that need templates: the texts that were read must not replace each other unused.
+            // After the new workloads, for the same reason.
             Self::Finalizer | Self::ReadTemplates => WritePriority(4),
-            Self::QueueStatus | Self::ReportPodGroup => WritePriority(5),
+            Self::QueueStatus | Self::JobKindStatus | Self::ReportPodGroup => WritePriority(5),
             Self::Event => WritePriority(6),
             Self::PendingReason => WritePriority(7),
         }

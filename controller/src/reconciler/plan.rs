@@ -46,6 +46,8 @@ pub(super) enum Action<'a> {
     /// The status of a ClusterQueue, Cohort or LocalQueue. The status is computed when the write is built,
     /// because that takes time in proportion to the workloads.
     QueueStatus,
+    /// The status of a `JobKind`.
+    JobKindStatus,
     RemoveFinalizer,
     /// Restore the finalizer of an object in use.
     AddFinalizer,
@@ -72,6 +74,7 @@ impl Action<'_> {
             Self::Workload(action) => action.purpose(),
             Self::Job(action) => action.purpose(),
             Self::QueueStatus => WritePurpose::QueueStatus,
+            Self::JobKindStatus => WritePurpose::JobKindStatus,
             Self::RemoveFinalizer | Self::AddFinalizer => WritePurpose::Finalizer,
             Self::Event => WritePurpose::Event,
             Self::VictimPod(VictimPodAction::MarkDisrupted) => WritePurpose::MarkVictimPod,
@@ -198,7 +201,7 @@ impl JobAction {
         match self {
             Self::CreateWorkload => WritePurpose::CreateWorkload,
             Self::ReadTemplates(TemplateUse::Workload) => WritePurpose::ReadTemplates,
-            Self::ReadTemplates(TemplateUse::Placement) => WritePurpose::ReadJob,
+            Self::ReadTemplates(TemplateUse::Placement) => WritePurpose::ReadPlacement,
             Self::Start(_) | Self::StartMember(..) => WritePurpose::StartJob,
             Self::ReadPod => WritePurpose::ReadPod,
             Self::ReportPodGroup(_) => WritePurpose::ReportPodGroup,

@@ -2,6 +2,7 @@
 
 mod adoption;
 mod job;
+mod job_kind;
 mod orphan;
 mod pod_group;
 mod pod_node;
@@ -36,6 +37,7 @@ pub(super) fn plan<'a>(state: &'a ReconcilerState, object: &ObjectRef, now_ms: i
         ObjectRef::Cohort(name) => queue::plan_cohort(view, name),
         ObjectRef::LocalQueue(key) => queue::plan_local_queue(view, key),
         ObjectRef::ResourceFlavor(name) => queue::plan_flavor(view, name),
+        ObjectRef::JobKind(name) => job_kind::plan_job_kind(view, name),
         ObjectRef::Event(number) if state.event_recorder.is_pending(*number) => {
             Plan::write(Action::Event)
         }

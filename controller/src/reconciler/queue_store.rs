@@ -125,6 +125,7 @@ impl QueueStore {
             ObjectRef::ResourceFlavor(name) => drop(self.flavors.remove(name)),
             ObjectRef::Workload(_)
             | ObjectRef::Job(_)
+            | ObjectRef::JobKind(_)
             | ObjectRef::Event(_)
             | ObjectRef::VictimPod(_) => {}
         }
@@ -166,6 +167,7 @@ impl QueueStore {
             ObjectRef::ResourceFlavor(name) => self.flavors.get(name).map(|it| &it.tracker),
             ObjectRef::Workload(_)
             | ObjectRef::Job(_)
+            | ObjectRef::JobKind(_)
             | ObjectRef::Event(_)
             | ObjectRef::VictimPod(_) => None,
         }
@@ -183,6 +185,7 @@ impl QueueStore {
             ObjectRef::ResourceFlavor(name) => self.flavors.get_mut(name).map(|it| &mut it.tracker),
             ObjectRef::Workload(_)
             | ObjectRef::Job(_)
+            | ObjectRef::JobKind(_)
             | ObjectRef::Event(_)
             | ObjectRef::VictimPod(_) => None,
         }

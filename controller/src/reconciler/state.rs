@@ -177,6 +177,9 @@ impl ReconcilerState {
         for object in workloads.map(ObjectRef::Workload).chain(jobs) {
             self.work_queue.enqueue(object);
         }
+        for object in self.model.declared_kinds.object_refs() {
+            self.work_queue.enqueue(object);
+        }
         self.enqueue_all_queues();
         self.enqueue_events();
     }

@@ -1,5 +1,6 @@
 //! The watches of the kinds of jobs that `JobKind` objects declare.
 
+use super::definition_watch::start_definition_watch;
 use super::kind_discovery::watch_when_installed;
 use super::watch::Watches;
 use crate::job_adapters::JobAdapter;
@@ -10,7 +11,11 @@ use tokio::sync::watch;
 
 /// The running watches, by the index of the kind.
 #[derive(Default)]
-pub(super) struct DeclaredWatches(BTreeMap<usize, DeclaredWatch>);
+pub(super) struct DeclaredWatches {
+    kinds: BTreeMap<usize, DeclaredWatch>,
+    /// The watches of the definitions stop when these are dropped.
+    definitions: BTreeMap<usize, watch::Sender<()>>,
+}
 
 struct DeclaredWatch {
     revision: u64,
@@ -25,14 +30,22 @@ impl DeclaredWatches {
         let kinds = reconciler.job_kinds();
         watches.job_kinds.store(Arc::new(kinds.clone()));
         let declared = reconciler.declared_job_kinds();
-        let declared: BTreeMap<usize, u64> = declared
-            .map(|DeclaredJobKind { kind, revision }| (kind, revision))
-            .collect();
-        self.0.retain(|kind, _| declared.contains_key(kind));
+        let declared: BTreeMap<usize, &DeclaredJobKind> =
+            declared.map(|it| (it.kind, it)).collect();
+        self.kinds.retain(|kind, _| declared.contains_key(kind));
+        self.definitions
+            .retain(|kind, _| declared.contains_key(kind));
         let mut needs_lists = false;
-        for (kind, revision) in declared {
-            if let Some(known) = self.0.get_mut(&kind) {
-                needs_lists |= known.revision != revision;
+        for (kind, declared) in declared {
+            let revision = declared.revision;
+            let known = self.kinds.get_mut(&kind);
+            if known.as_ref().is_some_and(|it| it.revision == revision) {
+                continue;
+            }
+            self.definitions
+                .insert(kind, watch_definition(watches, declared));
+            if let Some(known) = known {
+                needs_lists = true;
                 known.revision = revision;
                 continue;
             }
@@ -41,12 +54,19 @@ impl DeclaredWatches {
                 revision,
                 _stop: stop,
             };
-            self.0.insert(kind, running);
+            self.kinds.insert(kind, running);
             watch_when_installed(watches.clone(), Kind::Job(kind), until_dropped(stopped));
             needs_lists |= kinds.get(kind).is_some_and(JobAdapter::creates_jobs);
         }
         needs_lists
     }
+}
+
+/// Watches the definition of a kind until the result is dropped.
+fn watch_definition(watches: &Watches, declared: &DeclaredJobKind) -> watch::Sender<()> {
+    let (stop, stopped) = watch::channel(());
+    start_definition_watch(watches.clone(), declared.clone(), until_dropped(stopped));
+    stop
 }
 
 /// Resolves when the sender is dropped.

@@ -184,7 +184,7 @@ async fn forward_events(
 }
 
 /// Whether the account of the controller may not list a kind.
-fn is_forbidden(error: &Error) -> bool {
+pub(super) fn is_forbidden(error: &Error) -> bool {
     let (Error::InitialListFailed(kube::Error::Api(status))
     | Error::WatchStartFailed(kube::Error::Api(status))
     | Error::WatchError(status)) = error

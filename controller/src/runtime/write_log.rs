@@ -137,6 +137,7 @@ fn describe(kinds: &JobKinds, target: &ObjectRef) -> String {
         ObjectRef::ClusterQueue(name) => format!("clusterqueue {name}"),
         ObjectRef::Cohort(name) => format!("cohort {name}"),
         ObjectRef::LocalQueue(name) => format!("localqueue {name}"),
+        ObjectRef::JobKind(name) => format!("jobkind {name}"),
         ObjectRef::ResourceFlavor(name) => format!("resourceflavor {name}"),
         ObjectRef::Event(number) => format!("event {number}"),
         ObjectRef::VictimPod(name) => format!("pod {name}"),

@@ -11,7 +11,7 @@ use kube::api::{
 };
 use kube::core::{ApiResource, DynamicObject, Request as Builder, Status};
 use kube::{Client, Error};
-use lockkeeper_api::{ClusterQueue, Cohort, LocalQueue, ResourceFlavor, Workload};
+use lockkeeper_api::{ClusterQueue, Cohort, JobKind, LocalQueue, ResourceFlavor, Workload};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use std::time::Duration;
@@ -197,6 +197,9 @@ fn collection_and_name(kinds: &JobKinds, write: &WriteRequest) -> (String, Strin
             ApiResource::erase::<ResourceFlavor>(&()),
             ObjectKey::new("", name),
         ),
+        (ObjectRef::JobKind(name), _) => {
+            (ApiResource::erase::<JobKind>(&()), ObjectKey::new("", name))
+        }
         (ObjectRef::VictimPod(name), _) => (ApiResource::erase::<Pod>(&()), name.clone()),
         (ObjectRef::Event(_), _) => {
             let events = ApiResource {

@@ -1,6 +1,7 @@
 //! An API server in memory: objects, their versions, and watch events.
 
 use crate::api_validation;
+use crate::declared_jobs::DeclaredJobs;
 use crate::fields::{has, is_deleted, job_owner, list, number, object_key, text, time, uid};
 use crate::pods::OrphanedPods;
 use crate::queued_pods::{GRACE_MS, POD};
@@ -41,6 +42,8 @@ pub struct Api {
     pub has_garbage: bool,
     /// By the uid of a Job.
     pub orphaned_pods: BTreeMap<String, OrphanedPods>,
+    /// The kind that the controller knows Jobs by, if it is a declared one.
+    pub declared: Option<DeclaredJobs>,
 }
 
 impl Api {
@@ -77,7 +80,8 @@ impl Api {
             return Err(Error::AlreadyExists);
         }
         api_validation::apply_defaults(kind, &mut object);
-        api_validation::validate(kind, None, &object).map_err(Error::Invalid)?;
+        api_validation::validate(kind, self.declared.is_some(), None, &object)
+            .map_err(Error::Invalid)?;
         self.uids += 1;
         let fields = object.as_object_mut().unwrap();
         fields.remove("status");
@@ -122,7 +126,8 @@ impl Api {
             return Ok(version.parse().unwrap());
         }
         api_validation::apply_defaults(kind, &mut after);
-        api_validation::validate(kind, Some(&before), &after).map_err(Error::Invalid)?;
+        api_validation::validate(kind, self.declared.is_some(), Some(&before), &after)
+            .map_err(Error::Invalid)?;
         if after.get("spec") != before.get("spec") {
             after["metadata"]["generation"] = json!(number(&before, "/metadata/generation") + 1);
         }

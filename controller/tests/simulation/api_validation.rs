@@ -26,11 +26,16 @@ pub fn apply_defaults(kind: Kind, object: &mut Value) {
     }
 }
 
-/// Validates a write.
-pub fn validate(kind: Kind, before: Option<&Value>, after: &Value) -> Result<(), String> {
+/// Validates a write. The API server does not know the start time of a job of a declared kind.
+pub fn validate(
+    kind: Kind,
+    is_declared: bool,
+    before: Option<&Value>,
+    after: &Value,
+) -> Result<(), String> {
     validate_conditions(after)?;
     match kind {
-        Kind::Job(0) => validate_job(before, after),
+        Kind::Job(0) => validate_job(is_declared, before, after),
         POD => before.map_or(Ok(()), |it| queued_pods::validate_update(it, after)),
         Kind::Workload => validate_workload(before, after),
         _ => Ok(()),
@@ -61,11 +66,11 @@ fn validate_conditions(object: &Value) -> Result<(), String> {
 }
 
 /// Source: Kubernetes `pkg/registry/batch/job/strategy.go` and `pkg/apis/batch/validation`.
-fn validate_job(before: Option<&Value>, after: &Value) -> Result<(), String> {
+fn validate_job(is_declared: bool, before: Option<&Value>, after: &Value) -> Result<(), String> {
     let Some(before) = before else {
         return Ok(());
     };
-    let has_started = has(before, "/status/startTime");
+    let has_started = !is_declared && has(before, "/status/startTime");
     let was_suspended = is_true(before, "/spec/suspend");
     let mut kept = before["spec"]["template"].clone();
     if was_suspended && !has_started {

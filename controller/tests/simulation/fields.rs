@@ -76,7 +76,7 @@ pub fn may_run(workload: &Value) -> bool {
 /// Name and uid of the Job or pod in the owner reference.
 pub fn job_owner(object: &Value) -> Option<(&str, &str)> {
     let owner = list(object, "/metadata/ownerReferences").first()?;
-    if owner["kind"] != "Job" && owner["kind"] != "Pod" {
+    if !["Job", "Pod", "SimRun"].contains(&text(owner, "/kind")) {
         return None;
     }
     Some((text(owner, "/name"), text(owner, "/uid")))

@@ -18,6 +18,7 @@
 //! - Without faults no object is written more than [`OBJECT_MAX`] times.
 
 use crate::api::{Api, merge};
+use crate::declared_jobs::simulated_kind;
 use crate::fields::{
     condition, condition_is_true, has, holds_quota, is_deleted, is_true, may_run, number, text, uid,
 };
@@ -106,7 +107,9 @@ impl InvariantChecker {
         if write.purpose != WritePurpose::StartJob {
             return;
         }
-        let known = process.view.get(&(Kind::Job(job.kind), job.name.clone()));
+        let known = process
+            .view
+            .get(&(Kind::Job(simulated_kind(job.kind)), job.name.clone()));
         let of = known.map(|it| quota_uid(it));
         let mut workloads = process
             .view

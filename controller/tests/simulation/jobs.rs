@@ -79,7 +79,12 @@ impl Simulation {
         }
         let is_known = condition_is_true(job, "Suspended") && number(job, "/status/active") == 0;
         let conditions = self.with(job, "Suspended", "True", "JobSuspended");
-        (!is_known).then(|| json!({"active": 0, "ready": 0, "conditions": conditions}))
+        let mut status = json!({"active": 0, "ready": 0, "conditions": conditions});
+        if self.api.declared.is_some() {
+            // The start time of a Job is removed by its user; the controllers of other kinds do that.
+            status["startTime"] = Value::Null;
+        }
+        (!is_known).then_some(status)
     }
 
     fn running(&mut self, name: &ObjectKey, job: &Value) -> Option<Value> {

@@ -24,6 +24,7 @@ mod api;
 mod api_validation;
 mod bypasses;
 mod decision_log;
+mod declared_jobs;
 mod directed_pods;
 mod field_effects;
 mod fields;

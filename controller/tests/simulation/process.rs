@@ -2,7 +2,9 @@
 
 use crate::api::Api;
 use crate::decision_log::DecisionLogCheck;
+use crate::declared_jobs::known_kind;
 use crate::fields::text;
+use crate::jobs::JOB;
 use crate::quota::Limits;
 use lockkeeper_controller::{Input, Kind, ObjectKey, Reconciler, Settings, WriteId, WriteResult};
 use lockkeeper_testkit::Rng;
@@ -82,6 +84,17 @@ fn is_watched(kind: Kind, object: &Value) -> bool {
             .is_some()
 }
 
+/// The input of an object; of a Job, as a job of the declared kind if there is one.
+fn applied(api: &Api, kind: Kind, name: ObjectKey, object: &Value) -> Input {
+    match &api.declared {
+        Some(declared) if kind == JOB => {
+            let kind = known_kind(api.declared.as_ref(), kind);
+            Input::applied_with(declared.kinds(), kind, name, declared.declared(object))
+        }
+        _ => Input::applied(kind, name, object.clone()),
+    }
+}
+
 pub struct ControllerProcess {
     pub number: u64,
     pub reconciler: Reconciler,
@@ -106,10 +119,18 @@ impl ControllerProcess {
             watch.relist(api, kind);
             watches.insert(kind, watch);
         }
+        let mut settings = settings;
+        if api.declared.is_some() {
+            settings.job_kinds.retain(|at| Kind::Job(*at) != JOB);
+        }
+        let mut reconciler = Reconciler::new(settings.clone());
+        if let Some(declared) = &api.declared {
+            reconciler.handle_input(api.now_ms, declared.declare());
+        }
         Self {
             number,
             decision_log: DecisionLogCheck::new(&settings),
-            reconciler: Reconciler::new(settings),
+            reconciler,
             watches,
             view: BTreeMap::new(),
             write_results: Vec::new(),
@@ -154,18 +175,18 @@ impl ControllerProcess {
                     let version = text(&object, "/metadata/resourceVersion");
                     let line = format!("sees {kind:?} {name} at {version}");
                     self.view.insert((kind, name.clone()), Rc::clone(&object));
-                    (line, Input::applied(kind, name, (*object).clone()))
+                    (line, applied(api, kind, name, &object))
                 }
                 WatchEvent::Deleted(name) => {
                     self.view.remove(&(kind, name.clone()));
                     (
                         format!("misses {kind:?} {name}"),
-                        Input::deleted(kind, name),
+                        Input::deleted(known_kind(api.declared.as_ref(), kind), name),
                     )
                 }
                 WatchEvent::Listed => (
                     format!("completes the list of {kind:?}"),
-                    Input::Listed(kind),
+                    Input::Listed(known_kind(api.declared.as_ref(), kind)),
                 ),
             };
             lines.push(line);
@@ -210,7 +231,7 @@ impl ControllerProcess {
     pub fn observe_restored_versions(&mut self, api: &Api) {
         let kinds: Vec<Kind> = self.watches.keys().copied().collect();
         for kind in kinds {
-            let input = Input::Restored(kind);
+            let input = Input::Restored(known_kind(api.declared.as_ref(), kind));
             self.reconciler.handle_input(api.now_ms, input);
             self.watches.get_mut(&kind).unwrap().relist(api, kind);
         }

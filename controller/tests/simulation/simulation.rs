@@ -1,6 +1,7 @@
 //! A run: the API server, its clients, and the time.
 
 use crate::api::Api;
+use crate::declared_jobs::DeclaredJobs;
 use crate::invariants::InvariantChecker;
 use crate::jobs::JOB;
 use crate::objects;
@@ -124,6 +125,7 @@ impl Simulation {
             is_verbose,
             rng: dice,
         };
+        simulation.api.declared = DeclaredJobs::of_seed(seed);
         simulation.invariants.has_faults = simulation.faults_left > 0;
         if simulation.rng.percent(50) {
             simulation.settings.job_kinds.push(2);

@@ -72,7 +72,7 @@ fn job_set_is_read_before_its_start_and_its_restoration() {
     let workload = stage.workload_of("s");
     let expected = [
         format!("admit {workload}"),
-        "read_job s".into(),
+        "read_placement s".into(),
         "start_job s".into(),
     ];
     assert_eq!(lines[..3], expected, "{lines:?}");
@@ -92,9 +92,42 @@ fn job_set_is_read_before_its_start_and_its_restoration() {
     stage.api.create(kind, last).unwrap();
     let lines = stage.settle();
     let at = |line: &str| lines.iter().position(|it| it == line);
-    assert!(at("read_job s") < at("restore_job s"), "{lines:?}");
-    assert!(at("read_job s").is_some(), "{lines:?}");
+    assert!(at("read_placement s") < at("restore_job s"), "{lines:?}");
+    assert!(at("read_placement s").is_some(), "{lines:?}");
     assert_eq!(stage.get(kind, "s")["spec"]["replicatedJobs"], before);
+}
+
+/// A text that was read is used before the next one is read.
+#[test]
+fn job_sets_start_and_stop_though_one_text_is_kept() {
+    let mut stage = one_text(6);
+    stop_queue(&mut stage, "Hold");
+    let kind = Kind::Job(1);
+    let names = ["a", "b", "c"];
+    for name in names {
+        stage
+            .api
+            .create(kind, job_set(name, &[("main", 2)]))
+            .unwrap();
+    }
+    stage.settle();
+    stop_queue(&mut stage, "None");
+    stage.advance(10_000);
+    let pods = |active: u32| json!({"replicatedJobsStatus": [{"name": "main", "ready": active, "succeeded": 0, "active": active}]});
+    for name in names {
+        assert_eq!(stage.get(kind, name)["spec"]["suspend"], false, "{name}");
+        stage.status(kind, name, &pods(2));
+    }
+    stop_queue(&mut stage, "HoldAndDrain");
+    stage.advance(10_000);
+    for name in names {
+        stage.status(kind, name, &pods(0));
+    }
+    let lines = stage.advance(10_000);
+    for name in names {
+        let restored = format!("restore_job {name}");
+        assert!(lines.contains(&restored), "{lines:?}");
+    }
 }
 
 #[test]

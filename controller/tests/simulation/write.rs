@@ -1,7 +1,9 @@
 //! Executes writes at the API server in memory.
 
 use crate::api::{Api, Error};
+use crate::declared_jobs::simulated_kind;
 use crate::fields::{object_key, uid};
+use crate::jobs::JOB;
 use lockkeeper_api::labels;
 use lockkeeper_controller::job_adapters::{JobView, KINDS, POD, POD_GROUP};
 use lockkeeper_controller::{
@@ -22,7 +24,15 @@ pub fn execute(api: &mut Api, write: &WriteRequest) -> Result<WriteResult, Strin
     }
     let done = match &write.op {
         WriteOp::Create(object) => api.create(kind, object.clone()),
-        WriteOp::Patch(patch) => api.patch(kind, &name, patch, false),
+        WriteOp::Patch(patch) => {
+            let declared = api.declared.as_ref().filter(|_| kind == JOB);
+            let job = declared.and_then(|it| Some((it, api.get(kind, &name)?)));
+            let patch = match job {
+                Some((declared, job)) => &declared.patch_of_job(job, patch),
+                None => patch,
+            };
+            api.patch(kind, &name, patch, false)
+        }
         WriteOp::PatchStatus(patch) => api.patch(kind, &name, patch, true),
         WriteOp::PatchPodConditions(patch) => api.patch_conditions(kind, &name, patch),
         WriteOp::Delete { uid } | WriteOp::Evict { uid } => {
@@ -53,6 +63,8 @@ fn read_job(
             api, of,
         )?)));
     }
+    let known = kind;
+    let kind = simulated_kind(kind);
     let mut jobs = api.all(Kind::Job(kind));
     let found = match name {
         Some(name) => api.get(Kind::Job(kind), name),
@@ -60,8 +72,13 @@ fn read_job(
     };
     let read = match found.filter(|it| uid(it) == of) {
         Some(job) => {
-            let view = KINDS[kind].parse((**job).clone());
-            JobRead::Exists(kind, Box::new(view.map_err(|it| it.to_string())?))
+            let view = match &api.declared {
+                Some(declared) if Kind::Job(kind) == JOB => {
+                    declared.kinds().parse(known, declared.declared(job))
+                }
+                _ => KINDS[kind].parse((**job).clone()),
+            };
+            JobRead::Exists(known, Box::new(view.map_err(|it| it.to_string())?))
         }
         None => JobRead::Gone {
             has_pods: api.has_orphaned_pods(of),
@@ -86,12 +103,16 @@ pub fn written_object(write: &WriteRequest) -> (Option<Kind>, ObjectKey) {
     let plain = |name: &str| ObjectKey::new("", name);
     match (&write.object, &write.op) {
         (ObjectRef::Job(_), WriteOp::Create(object)) => (Some(Kind::Workload), object_key(object)),
-        (ObjectRef::Job(job), _) => (Some(Kind::Job(job.kind)), job.name.clone()),
+        (ObjectRef::Job(job), _) => {
+            let kind = Kind::Job(simulated_kind(job.kind));
+            (Some(kind), job.name.clone())
+        }
         (ObjectRef::Workload(name), _) => (Some(Kind::Workload), name.clone()),
         (ObjectRef::LocalQueue(name), _) => (Some(Kind::LocalQueue), name.clone()),
         (ObjectRef::ClusterQueue(name), _) => (Some(Kind::ClusterQueue), plain(name)),
         (ObjectRef::Cohort(name), _) => (Some(Kind::Cohort), plain(name)),
         (ObjectRef::ResourceFlavor(name), _) => (Some(Kind::ResourceFlavor), plain(name)),
+        (ObjectRef::JobKind(name), _) => (Some(Kind::JobKind), plain(name)),
         (ObjectRef::VictimPod(name), _) => (Some(Kind::BoundPod), name.clone()),
         (ObjectRef::Event(_), _) => (None, ObjectKey::default()),
     }

@@ -1,12 +1,12 @@
 //! The mutating policy that gives jobs without a queue the default queue of their namespace.
 
 use super::guards;
-use super::mutating::{PolicyWithBinding, add, has_path};
+use super::mutating::{PolicyWithBinding, add, has_path, json_patch};
 use super::policy_metadata;
 use crate::webhooks::{MATCH_POLICY, condition};
 use k8s_openapi::api::admissionregistration::v1::{
-    JSONPatch, MatchResources, MutatingAdmissionPolicy, MutatingAdmissionPolicyBinding,
-    MutatingAdmissionPolicyBindingSpec, MutatingAdmissionPolicySpec, Mutation, Variable,
+    MatchResources, MutatingAdmissionPolicy, MutatingAdmissionPolicyBinding,
+    MutatingAdmissionPolicyBindingSpec, MutatingAdmissionPolicySpec, Variable,
 };
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
 use lockkeeper_api::{GROUP, labels};
@@ -56,13 +56,7 @@ pub fn default_queue(
                 name: "queue".to_owned(),
                 expression: queue.to_owned(),
             }]),
-            mutations: Some(vec![Mutation {
-                apply_configuration: None,
-                json_patch: Some(JSONPatch {
-                    expression: Some(patch),
-                }),
-                patch_type: "JSONPatch".to_owned(),
-            }]),
+            mutations: Some(vec![json_patch(patch)]),
             reinvocation_policy: Some("IfNeeded".to_owned()),
             ..MutatingAdmissionPolicySpec::default()
         }),

@@ -3,7 +3,7 @@
 use super::{constraints, name, policy_metadata};
 use crate::webhooks::match_conditions;
 use k8s_openapi::api::admissionregistration::v1::{
-    ApplyConfiguration, JSONPatch, MatchCondition, MutatingAdmissionPolicy,
+    ApplyConfiguration, JSONPatch, MatchCondition, MatchResources, MutatingAdmissionPolicy,
     MutatingAdmissionPolicyBinding, MutatingAdmissionPolicyBindingSpec,
     MutatingAdmissionPolicySpec, Mutation,
 };
@@ -68,13 +68,7 @@ fn gate_policy(kind: &Registration) -> PolicyWithBinding {
         labels::ADMISSION_GATE,
         add("/spec/schedulingGates/-", &gate),
     );
-    let mutation = Mutation {
-        apply_configuration: None,
-        json_patch: Some(JSONPatch {
-            expression: Some(expression),
-        }),
-        patch_type: "JSONPatch".to_owned(),
-    };
+    let mutation = json_patch(expression);
     let on = [Operation::Create].into();
     let conditions = match_conditions(kind, kind.defaults_selected_by);
     bind_policy(kind, "gate", &on, conditions, vec![mutation])
@@ -84,13 +78,7 @@ fn gate_policy(kind: &Registration) -> PolicyWithBinding {
 fn default_policy(kind: &Registration, defaults: &[CelDefault]) -> PolicyWithBinding {
     // Not `ApplyConfiguration`: it needs the schema, which the API server has only a moment after
     // the kind. A JSON Patch needs none.
-    let mutations = defaults.iter().map(|cel_default| Mutation {
-        apply_configuration: None,
-        json_patch: Some(JSONPatch {
-            expression: Some(patch(cel_default)),
-        }),
-        patch_type: "JSONPatch".to_owned(),
-    });
+    let mutations = defaults.iter().map(|it| json_patch(patch(it)));
     bind_policy(
         kind,
         "fill",
@@ -100,6 +88,17 @@ fn default_policy(kind: &Registration, defaults: &[CelDefault]) -> PolicyWithBin
     )
 }
 
+/// The mutation by a CEL expression that returns a JSON Patch.
+pub(super) fn json_patch(expression: String) -> Mutation {
+    Mutation {
+        apply_configuration: None,
+        json_patch: Some(JSONPatch {
+            expression: Some(expression),
+        }),
+        patch_type: "JSONPatch".to_owned(),
+    }
+}
+
 fn bind_policy(
     kind: &Registration,
     end: &str,
@@ -107,22 +106,32 @@ fn bind_policy(
     conditions: Vec<MatchCondition>,
     mutations: Vec<Mutation>,
 ) -> PolicyWithBinding {
-    let name = name(kind, end);
+    let constraints = constraints(kind, on, kind.defaults_selected_by);
+    with_binding(&name(kind, end), constraints, conditions, mutations)
+}
+
+/// A policy with its binding. A request passes unchanged if the policy fails.
+pub(super) fn with_binding(
+    name: &str,
+    constraints: MatchResources,
+    conditions: Vec<MatchCondition>,
+    mutations: Vec<Mutation>,
+) -> PolicyWithBinding {
     let policy = MutatingAdmissionPolicy {
-        metadata: policy_metadata(&name),
+        metadata: policy_metadata(name),
         spec: Some(MutatingAdmissionPolicySpec {
             failure_policy: Some("Ignore".to_owned()),
             match_conditions: Some(conditions),
-            match_constraints: Some(constraints(kind, on, kind.defaults_selected_by)),
+            match_constraints: Some(constraints),
             mutations: Some(mutations),
             reinvocation_policy: Some("IfNeeded".to_owned()),
             ..MutatingAdmissionPolicySpec::default()
         }),
     };
     let binding = MutatingAdmissionPolicyBinding {
-        metadata: policy_metadata(&name),
+        metadata: policy_metadata(name),
         spec: Some(MutatingAdmissionPolicyBindingSpec {
-            policy_name: Some(name.clone()),
+            policy_name: Some(name.to_owned()),
             ..MutatingAdmissionPolicyBindingSpec::default()
         }),
     };

@@ -5,6 +5,7 @@ mod render;
 
 pub use render::{defaults_text, rows, schema_text};
 
+use super::monitoring_values::{Dashboards, PodMonitor, PrometheusRule, ServiceMonitor};
 use crate::admission_policies::guards;
 use k8s_openapi::api::core::v1::{Affinity, LocalObjectReference, Toleration};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
@@ -49,6 +50,12 @@ pub struct Values {
     pub network_policy: NetworkPolicy,
     /// `ServiceMonitors` for the Prometheus operator.
     pub service_monitor: ServiceMonitor,
+    /// `PodMonitors` for the Prometheus operator, instead of `ServiceMonitors`: without Services for the metrics ports.
+    pub pod_monitor: PodMonitor,
+    /// Alerts, as a `PrometheusRule` for the Prometheus operator. `docs/runbooks.md` has a section for each.
+    pub prometheus_rule: PrometheusRule,
+    /// Grafana dashboards of the webhook, the controller and the queues, in `ConfigMaps`.
+    pub dashboards: Dashboards,
     /// The priority class of all pods, such as system-cluster-critical. Empty: the cluster's default.
     pub priority_class_name: String,
     /// The log filter, such as `lockkeeper_webhook=debug`. Empty: the binary's default.
@@ -399,28 +406,6 @@ impl Default for NetworkPolicy {
             api_server_cidrs: Vec::new(),
             api_server_ports: vec![443, 6443],
             scraped_by: BTreeMap::new(),
-        }
-    }
-}
-
-/// Scraping by the Prometheus operator.
-#[derive(Clone, Debug, Serialize, JsonSchema)]
-pub struct ServiceMonitor {
-    /// Whether to create a `ServiceMonitor` for each Deployment, and Services for the metrics ports.
-    pub enabled: bool,
-    /// The scrape interval.
-    #[schemars(regex(pattern = "^[0-9]+(ms|s|m|h)$"))]
-    pub interval: String,
-    /// Labels by which the cluster's Prometheus selects `ServiceMonitors`.
-    pub labels: BTreeMap<String, String>,
-}
-
-impl Default for ServiceMonitor {
-    fn default() -> Self {
-        Self {
-            enabled: false,
-            interval: "30s".to_owned(),
-            labels: BTreeMap::new(),
         }
     }
 }

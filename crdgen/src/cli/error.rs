@@ -43,6 +43,22 @@ pub enum Error {
         /// The directory.
         folder: PathBuf,
     },
+    /// The declarations of kinds of jobs cannot be read.
+    #[error(transparent)]
+    JobKinds(Box<diff::source::Error>),
+    /// There is no declaration.
+    #[error("no JobKind in {0}; give files with one")]
+    NoJobKind(String),
+    /// A declaration has mistakes.
+    #[error("JobKind {name} in {path}: {reason}")]
+    InvalidJobKind {
+        /// The path that was given.
+        path: String,
+        /// The name of the object.
+        name: String,
+        /// All mistakes.
+        reason: String,
+    },
     /// The file with the CA's certificates cannot be read.
     #[error("cannot read the CA bundle {path}; name a readable PEM file with --ca-bundle")]
     ReadBundle {

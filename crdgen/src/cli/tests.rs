@@ -6,6 +6,7 @@
     reason = "tests fail by panicking"
 )]
 
+mod job_kinds;
 mod users;
 
 use super::*;

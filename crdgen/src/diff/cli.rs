@@ -29,7 +29,7 @@ pub struct Diff {
     #[arg(value_name = "NEW")]
     new: String,
 
-    /// Stored objects to check against the new CRDs (kubectl get -o yaml)
+    /// Stored objects, and declarations of kinds of jobs, to check against the new CRDs (kubectl get -o yaml)
     #[arg(long, value_name = "PATH")]
     objects: Vec<String>,
 

@@ -2,6 +2,8 @@
 
 use crate::diff::name_of;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
+use lockkeeper_api::JobKind;
+use lockkeeper_job_kinds::check_against_definition;
 use lockkeeper_policies::schema::{SchemaError, StructuralSchema};
 use serde::Serialize;
 use serde_json::Value;
@@ -19,6 +21,8 @@ pub enum StoredObjectOutcome {
     PassesUntouched,
     /// Every update of it is rejected.
     RejectedOnUpdate,
+    /// It declares the kind, and does not fit the definition.
+    DeclarationMismatch,
     /// Its version is not served.
     Unserved,
 }
@@ -32,6 +36,7 @@ impl StoredObjectOutcome {
             Self::LosesFields => "loses fields",
             Self::PassesUntouched => "passes until it is changed",
             Self::RejectedOnUpdate => "is rejected on every update",
+            Self::DeclarationMismatch => "does not fit the definition",
             Self::Unserved => "has a version that is not served",
         }
     }
@@ -69,10 +74,13 @@ pub fn check_stored_objects(
     for object in objects {
         let (version, kind) = (text(object, "apiVersion"), text(object, "kind"));
         let (group, version) = version.split_once('/').unwrap_or_default();
+        let declared = check_declaration(object, definitions);
+        let is_declaration = declared.is_some();
+        verdicts.extend(declared);
         let mut of = definitions.iter();
         let Some(definition) = of.find(|it| it.spec.group == group && it.spec.names.kind == kind)
         else {
-            others = others.saturating_add(1);
+            others = others.saturating_add(usize::from(!is_declaration));
             continue;
         };
         let served = definition
@@ -99,6 +107,31 @@ pub fn check_stored_objects(
         }
     }
     Ok((verdicts, others))
+}
+
+/// Compares a `JobKind` with the definition of its kind; `None` for other objects, and if there is no such definition.
+fn check_declaration(
+    object: &Value,
+    definitions: &[CustomResourceDefinition],
+) -> Option<StoredObjectReport> {
+    let (version, kind) = (text(object, "apiVersion"), text(object, "kind"));
+    if kind != "JobKind" || version.split_once('/')?.0 != lockkeeper_api::GROUP {
+        return None;
+    }
+    let declaration: JobKind = serde_json::from_value(object.clone()).ok()?;
+    let name = declaration.metadata.name.as_deref()?;
+    let definition = definitions.iter().find(|it| name_of(it) == name)?;
+    let schema = serde_json::to_value(definition).ok()?;
+    let mut report = StoredObjectReport::new(object, definition, StoredObjectOutcome::Passes);
+    report.object = format!("JobKind {name}");
+    if let Err(errors) = check_against_definition(&declaration, &schema) {
+        report.outcome = StoredObjectOutcome::DeclarationMismatch;
+        let errors = errors.iter();
+        report.on_create = errors
+            .map(|it| format!("{}: {}", it.field, it.problem))
+            .collect();
+    }
+    Some(report)
 }
 
 fn check_object(

@@ -3,6 +3,7 @@
 use crate::cases;
 use clap::Parser;
 use lockkeeper_crdgen::cli::{Command, Error, Outcome, outcome};
+use serde_json::{Value, json};
 use std::fs;
 use std::path::Path;
 use std::process::Command as Process;
@@ -89,6 +90,46 @@ fn failing_stored_objects_are_findings() {
     let (outcome, text) = call(&[&old, &old, "--objects", objects.to_str().unwrap()]).unwrap();
     assert_eq!(outcome, Outcome::Findings);
     assert!(text.contains("1 of 1 objects would fail"), "{text}");
+}
+
+/// A declaration of a kind of jobs whose fields the new definition does not have.
+#[test]
+fn job_kinds_that_do_not_fit_are_findings() {
+    let folder = TempDir::new().unwrap();
+    let definition = |suspend: &str| {
+        let pod = json!({"type": "object", "properties": {"spec": {
+            "type": "object", "properties": {"containers": {"type": "array", "items": {"type": "object"}}}}}});
+        let spec = json!({"type": "object", "properties": {suspend: {"type": "boolean"}, "template": pod}});
+        let condition = json!({"type": "object", "properties": {
+            "type": {"type": "string"}, "status": {"type": "string"}, "message": {"type": "string"}}});
+        let status = json!({"type": "object", "properties": {"conditions": {"type": "array", "items": condition}}});
+        json!({
+            "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition", "metadata": {"name": "runs.example.com"},
+            "spec": {"group": "example.com", "scope": "Namespaced", "names": {"kind": "Run", "plural": "runs"}, "versions": [{
+                "name": "v1", "served": true, "storage": true, "schema": {"openAPIV3Schema": {
+                    "type": "object", "properties": {"spec": spec, "status": status}}}}]},
+        })
+    };
+    let write = |file: &str, object: &Value| {
+        let path = folder.path().join(file);
+        fs::write(&path, object.to_string()).unwrap();
+        path.to_str().unwrap().to_owned()
+    };
+    let old = write("old.json", &definition("suspend"));
+    let new = write("new.json", &definition("suspended"));
+    let declaration = json!({
+        "apiVersion": "lockkeeper.dev/v1alpha1", "kind": "JobKind", "metadata": {"name": "runs.example.com"},
+        "spec": {"version": "v1", "kind": "Run", "podSets": [{"name": "main", "template": "spec.template"}]},
+    });
+    let declaration = write("jobkind.json", &declaration);
+    let (outcome, text) = call(&[&old, &old, "--objects", &declaration]).unwrap();
+    assert_eq!(outcome, Outcome::Done, "{text}");
+    let (outcome, text) = call(&[&old, &new, "--objects", &declaration]).unwrap();
+    assert_eq!(outcome, Outcome::Findings);
+    let expected = "JobKind runs.example.com  does not fit the definition";
+    assert!(text.contains(expected), "{text}");
+    let expected = "spec.suspend.path: spec has no field \"suspend\"; did you mean spec.suspended?";
+    assert!(text.contains(expected), "{text}");
 }
 
 fn git(folder: &Path, words: &[&str]) {

@@ -1,10 +1,12 @@
 //! CRDs and aggregated APIs.
 
-use crate::catalogue::{API_SERVICE, CRD_CONDITION, STORED_VERSION};
+use crate::catalogue::{API_SERVICE, CRD_CONDITION, JOB_KIND_MISMATCH, STORED_VERSION};
 use crate::diagnosis::Diagnosis;
 use crate::finding::Finding;
 use crate::snapshot::Snapshot;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
+use lockkeeper_api::JobKind;
+use lockkeeper_job_kinds::check_against_definition;
 
 /// The conditions of a CRD that can be served, and their status.
 const HEALTHY: [(&str, &str); 3] = [
@@ -20,6 +22,9 @@ pub(crate) fn check(snapshot: &Snapshot, out: &mut Diagnosis) {
         check_conditions(definition, &object, out);
         check_stored_versions(definition, &object, out);
     }
+    for declaration in &snapshot.job_kinds {
+        check_job_kind(declaration, &snapshot.definitions, out);
+    }
     for service in &snapshot.api_services {
         let conditions = service.status.iter().flat_map(|it| it.conditions.iter());
         let unavailable = conditions.flatten();
@@ -32,6 +37,30 @@ pub(crate) fn check(snapshot: &Snapshot, out: &mut Diagnosis) {
             evidence: it.message.clone().unwrap_or_default(),
         }));
     }
+}
+
+/// A kind that is not installed yet has no definition, and no finding.
+fn check_job_kind(
+    declaration: &JobKind,
+    definitions: &[CustomResourceDefinition],
+    out: &mut Diagnosis,
+) {
+    let name = declaration.metadata.name.as_deref();
+    let mut found = definitions.iter();
+    let definition = found.find(|it| it.metadata.name.as_deref() == name);
+    let definition = definition.and_then(|it| serde_json::to_value(it).ok());
+    let Some(definition) = definition else {
+        return;
+    };
+    let errors = check_against_definition(declaration, &definition).err();
+    let object = format!("JobKind/{}", name.unwrap_or_default());
+    out.findings
+        .extend(errors.into_iter().flatten().map(|it| Finding {
+            check: &JOB_KIND_MISMATCH,
+            object: object.clone(),
+            field: it.field.to_string(),
+            evidence: it.problem,
+        }));
 }
 
 fn check_conditions(definition: &CustomResourceDefinition, object: &str, out: &mut Diagnosis) {

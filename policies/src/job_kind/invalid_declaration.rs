@@ -1,11 +1,11 @@
 #![doc = include_str!("invalid_declaration.md")]
 
+use super::mistakes::report;
 use crate::finding::Findings;
 use crate::rule::{Check, Layer, Rule};
 use lockkeeper_api::JobKind;
 use lockkeeper_api::config::Action;
 use lockkeeper_job_kinds::DeclaredKind;
-use serde_json::Value;
 
 pub(super) const RULE: Rule<JobKind> = Rule {
     id: "JK001",
@@ -19,13 +19,7 @@ pub(super) const RULE: Rule<JobKind> = Rule {
 };
 
 fn check(object: &JobKind, out: &mut Findings) {
-    let Err(errors) = DeclaredKind::compile(object) else {
-        return;
-    };
-    let json = serde_json::to_value(object).unwrap_or_default();
-    for error in errors {
-        let value = json.pointer(&error.field.pointer());
-        let value = value.and_then(Value::as_str).unwrap_or_default().to_owned();
-        out.invalid(error.field, value, error.problem);
+    if let Err(errors) = DeclaredKind::compile(object) {
+        report(errors, object, out);
     }
 }

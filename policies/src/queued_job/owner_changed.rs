@@ -3,24 +3,17 @@
 use super::{QueuedJob, is_running_change, while_running_cel};
 use crate::cel::CelRule;
 use crate::finding::Findings;
+use crate::metadata_cel;
 use crate::rule::{Change, Check, Context, Layer, Rule};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 use lockkeeper_api::config::Action;
 use lockkeeper_api::field_path::FieldPath;
 
-/// The CEL list of the controller references of an object, by the fields that identify the owner. There is at most one.
-fn controllers_cel(object: &str) -> String {
-    format!(
-        "(has({object}.metadata.ownerReferences) ? {object}.metadata.ownerReferences.filter(it, has(it.controller) \
-         && it.controller).map(it, [it.apiVersion, it.kind, it.name, it.uid]) : [])"
-    )
-}
-
 fn cel_rule() -> CelRule {
     let same = format!(
         "{} == {}",
-        controllers_cel("self"),
-        controllers_cel("oldSelf")
+        metadata_cel::controllers("self"),
+        metadata_cel::controllers("oldSelf")
     );
     CelRule::new(
         "",

@@ -2,10 +2,11 @@
 
 use super::{
     LEAVE_OUT, QueuedJob, is_running_change, label, label_changed, label_changed_cel, label_path,
-    same_label_cel, while_running_cel,
+    while_running_cel,
 };
 use crate::cel::CelRule;
 use crate::finding::Findings;
+use crate::metadata_cel::same_label;
 use crate::rule::{Change, Check, Context, Layer, Rule};
 use lockkeeper_api::config::Action;
 use lockkeeper_api::labels::{PREEMPTION_PRIORITY_CLASS, PRIORITY_CLASS};
@@ -17,7 +18,7 @@ fn cel_rules() -> Vec<CelRule> {
     let rules = KEYS.iter().map(|key| {
         CelRule::new(
             "",
-            while_running_cel(&same_label_cel(key)),
+            while_running_cel(&same_label("self", "oldSelf", key)),
             "field is immutable while the job is not suspended; set spec.suspend to true first",
         )
         .message_expression(label_changed_cel(key, LEAVE_OUT))

@@ -1,11 +1,12 @@
 #![doc = include_str!("queue_changed.md")]
 
 use super::{
-    QueuedJob, has_label_cel, is_running_change, label, label_changed, label_changed_cel,
-    label_path, same_label_cel, while_running_cel,
+    QueuedJob, is_running_change, label, label_changed, label_changed_cel, label_path,
+    while_running_cel,
 };
 use crate::cel::CelRule;
 use crate::finding::Findings;
+use crate::metadata_cel::{has_label, same_label};
 use crate::rule::{Change, Check, Context, Layer, Rule};
 use lockkeeper_api::config::Action;
 use lockkeeper_api::labels::{ADOPTION, QUEUE_NAME};
@@ -18,12 +19,16 @@ fn adopted_cel() -> String {
     format!(
         "(!{} && has(self.metadata.annotations) && '{ADOPTION}' in self.metadata.annotations && has(self.metadata.uid) \
          && self.metadata.annotations['{ADOPTION}'] == self.metadata.uid)",
-        has_label_cel("oldSelf", QUEUE_NAME),
+        has_label("oldSelf", QUEUE_NAME),
     )
 }
 
 fn cel_rule() -> CelRule {
-    let holds = format!("({}) || {}", same_label_cel(QUEUE_NAME), adopted_cel());
+    let holds = format!(
+        "({}) || {}",
+        same_label("self", "oldSelf", QUEUE_NAME),
+        adopted_cel()
+    );
     CelRule::new(
         "",
         while_running_cel(&holds),

@@ -1,16 +1,18 @@
-//! The memory that the controller keeps for each gated pod: `cargo bench -p lockkeeper-controller --bench memory`.
+//! The memory that the controller keeps for each queued object: `cargo bench -p lockkeeper-controller --bench memory -- KIND COUNT`.
+//! KIND is `pod` (a gated pod, the default), `job` (a suspended Job) or `declared` (a job of a declared kind with the same pods).
 //!
-//! Bytes and allocations as requested from the allocator, which are the same on every machine: after the pods were listed,
-//! after each has a Workload, and after each Workload has a reason.
+//! Bytes and allocations as requested from the allocator, which are the same on every machine: after the objects were listed,
+//! after each has a Workload, and after each Workload has a reason. `tests/bench/job-kinds` counts the instructions of these runs.
 #![allow(
     clippy::unwrap_used,
+    clippy::panic,
     clippy::indexing_slicing,
     clippy::print_stdout,
     missing_docs,
     reason = "a program for developers"
 )]
 
-use lockkeeper_controller::job_adapters::POD;
+use lockkeeper_controller::job_adapters::{KINDS, POD};
 use lockkeeper_controller::{
     Input, Kind, ObjectKey, ObjectRef, Reconciler, Settings, WriteOp, WriteResult,
 };
@@ -24,32 +26,79 @@ use std::alloc::System;
 #[global_allocator]
 static ALLOCATOR: &StatsAlloc<System> = &INSTRUMENTED_SYSTEM;
 
-const PODS: usize = 10_000;
+/// The number of objects without an argument.
+const COUNT_DEFAULT: usize = 10_000;
+/// The uids of objects have larger numbers than those of workloads.
+const OBJECT_UIDS: usize = 1_000_000;
 const BEGIN_MS: i64 = 1_700_000_000_000;
 const GROUP: &str = "lockkeeper.dev/v1alpha1";
 const NAMESPACE: &str = "serving";
 
-fn main() {
-    let mut process = Process::new();
-    let begun = INSTRUMENTED_SYSTEM.stats();
-    for number in 0..PODS {
-        process.apply(Kind::Job(POD), pod(number));
-    }
-    report("pods listed", begun);
-    process.run(|it| it.workloads == PODS);
-    report("with workloads", begun);
-    process.run(|it| it.reasons >= PODS / 2);
-    report("with reasons", begun);
+/// The kind of the objects.
+#[derive(Clone, Copy, PartialEq)]
+enum Queued {
+    Pod,
+    Job,
+    Declared,
 }
 
-fn report(what: &str, begun: Stats) {
+impl Queued {
+    const fn kind(self) -> Kind {
+        match self {
+            Self::Pod => Kind::Job(POD),
+            Self::Job => Kind::Job(0),
+            // The first index after the built-in kinds.
+            Self::Declared => Kind::Job(KINDS.len()),
+        }
+    }
+
+    fn object(self, number: usize) -> Value {
+        match self {
+            Self::Pod => pod(number),
+            Self::Job => job(number),
+            Self::Declared => training_run(number),
+        }
+    }
+}
+
+fn main() {
+    // cargo adds --bench.
+    let arguments: Vec<String> = std::env::args()
+        .skip(1)
+        .filter(|it| it != "--bench")
+        .collect();
+    let queued = match arguments.first().map(String::as_str) {
+        None | Some("pod") => Queued::Pod,
+        Some("job") => Queued::Job,
+        Some("declared") => Queued::Declared,
+        Some(other) => panic!("{other} is no kind; the kinds are pod, job and declared"),
+    };
+    let count = arguments
+        .get(1)
+        .map_or(COUNT_DEFAULT, |it| it.parse().unwrap());
+    let mut process = Process::new();
+    if queued == Queued::Declared {
+        process.declare();
+    }
+    let begun = INSTRUMENTED_SYSTEM.stats();
+    for number in 0..count {
+        process.apply(queued.kind(), queued.object(number));
+    }
+    report("listed", begun, count);
+    process.run(|it| it.workloads == count);
+    report("with workloads", begun, count);
+    process.run(|it| it.reasons >= count / 2);
+    report("with reasons", begun, count);
+}
+
+fn report(what: &str, begun: Stats, count: usize) {
     let change = INSTRUMENTED_SYSTEM.stats() - begun;
     let bytes = change.bytes_allocated - change.bytes_deallocated;
     let blocks = change.allocations - change.deallocations;
     println!(
-        "{what:<15} {:>6} bytes in {:>3} blocks per pod",
-        bytes / PODS,
-        blocks / PODS
+        "{what:<15} {:>6} bytes in {:>3} blocks per object",
+        bytes / count,
+        blocks / count
     );
 }
 
@@ -80,7 +129,7 @@ impl Process {
             template_bytes_max: 32 << 20,
             job_kinds: vec![0, 1, 2],
             has_pod_groups: false,
-            has_job_kinds: false,
+            has_job_kinds: true,
             seed: 1,
             instance: "bench".to_owned(),
         };
@@ -94,7 +143,8 @@ impl Process {
         // A new leader lists all kinds again.
         process.input(Input::Leadership(true));
         let jobs = (0..3).map(Kind::Job);
-        for kind in Kind::FIXED.into_iter().chain(jobs) {
+        let kinds = Kind::FIXED.into_iter().chain(jobs);
+        for kind in kinds.chain([Kind::JobKind]) {
             process.input(Input::Listed(kind));
         }
         let own = |kind, name: &str, spec| json!({"apiVersion": GROUP, "kind": kind, "metadata": {"name": name}, "spec": spec});
@@ -113,6 +163,19 @@ impl Process {
         process
     }
 
+    /// Declares a kind of jobs.
+    fn declare(&mut self) {
+        let spec = json!({
+            "version": "v1", "kind": "TrainingRun",
+            "podSets": [{"forEach": "spec.roles", "template": "template", "count": "item.replicas"}],
+        });
+        let declaration = json!({
+            "apiVersion": GROUP, "kind": "JobKind", "metadata": {"name": "trainingruns.example.com"}, "spec": spec,
+        });
+        self.apply(Kind::JobKind, declaration);
+        self.input(Input::Listed(Queued::Declared.kind()));
+    }
+
     fn input(&mut self, input: Input) {
         self.reconciler.handle_input(self.now_ms, input);
     }
@@ -123,7 +186,8 @@ impl Process {
         let text = |pointer| object.pointer(pointer).and_then(Value::as_str);
         let namespace = text("/metadata/namespace").unwrap_or_default();
         let key = ObjectKey::new(namespace, text("/metadata/name").unwrap());
-        self.input(Input::applied(kind, key, object));
+        let input = Input::applied_with(self.reconciler.job_kinds(), kind, key, object);
+        self.input(input);
     }
 
     /// Executes writes until `is_done`.
@@ -171,7 +235,7 @@ fn pod(number: usize) -> Value {
     json!({
         "apiVersion": "v1", "kind": "Pod",
         "metadata": {
-            "name": name, "namespace": NAMESPACE, "uid": uid(PODS + number),
+            "name": name, "namespace": NAMESPACE, "uid": uid(OBJECT_UIDS + number),
             "creationTimestamp": "2023-11-14T22:13:20Z",
             "labels": {
                 "lockkeeper.dev/queue-name": "q",
@@ -197,5 +261,44 @@ fn pod(number: usize) -> Value {
                 "resources": {"requests": {"cpu": "2"}}}],
         },
         "status": {"phase": "Pending", "qosClass": "Burstable"},
+    })
+}
+
+/// The template of a pod in a job, as a user writes it and the API server completes it.
+fn template() -> Value {
+    json!({
+        "metadata": {"labels": {"app": "train"}},
+        "spec": {
+            "restartPolicy": "Never", "terminationGracePeriodSeconds": 30, "dnsPolicy": "ClusterFirst",
+            "schedulerName": "default-scheduler", "securityContext": {},
+            "containers": [{"name": "main", "image": "example.com/train:1", "imagePullPolicy": "IfNotPresent",
+                "env": [{"name": "MODEL", "value": "large"}], "command": ["train", "--epochs", "3"],
+                "resources": {"requests": {"cpu": "2"}}}],
+        },
+    })
+}
+
+fn metadata(number: usize) -> Value {
+    json!({
+        "name": format!("train-{number:05}"), "namespace": NAMESPACE, "uid": uid(OBJECT_UIDS + number),
+        "creationTimestamp": "2023-11-14T22:13:20Z", "generation": 1, "labels": {"lockkeeper.dev/queue-name": "q"},
+    })
+}
+
+/// A suspended Job.
+fn job(number: usize) -> Value {
+    json!({
+        "apiVersion": "batch/v1", "kind": "Job", "metadata": metadata(number),
+        "spec": {"suspend": true, "parallelism": 3, "completions": 3, "backoffLimit": 6, "template": template()},
+        "status": {"conditions": [{"type": "Suspended", "status": "True", "reason": "JobSuspended"}]},
+    })
+}
+
+/// A job of a declared kind with the same pods.
+fn training_run(number: usize) -> Value {
+    json!({
+        "apiVersion": "example.com/v1", "kind": "TrainingRun", "metadata": metadata(number),
+        "spec": {"suspend": true, "roles": [{"name": "main", "replicas": 3, "template": template()}]},
+        "status": {"conditions": [{"type": "Suspended", "status": "True", "reason": "Suspended"}]},
     })
 }

@@ -273,10 +273,15 @@ fn rules(
     comparison.report("rules")
 }
 
-/// The rules that only `check` evaluates.
+/// The rule that compares with a definition: the webhook reads it from a cluster, which this server does not have. The trial
+/// "a declaration is compared with its definition" has one.
+const NEEDS_CLUSTER: &str = "JK002";
+
+/// The rules that only `check` evaluates here.
 fn check_only_rules() -> BTreeSet<String> {
     let all = registry::all().into_iter();
-    let alone = all.filter(|rule| matches!(rule.layers, [Layer::Check]));
+    let alone =
+        all.filter(|rule| matches!(rule.layers, [Layer::Check]) || rule.id == NEEDS_CLUSTER);
     alone.map(|it| it.id.to_owned()).collect()
 }
 

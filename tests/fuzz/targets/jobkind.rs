@@ -2,7 +2,7 @@
 //! input is the spec of the declaration, the second the object.
 
 use lockkeeper_api::JobKind;
-use lockkeeper_job_kinds::DeclaredKind;
+use lockkeeper_job_kinds::{DeclaredKind, PodSetWrite};
 use serde_json::{Value, json};
 
 pub fn run(text: &str) {
@@ -24,7 +24,9 @@ pub fn run(text: &str) {
     assert!(!job.pod_sets.is_empty() && job.pod_sets.len() <= 8);
     assert!(job.pod_sets.iter().all(|it| it.count >= 0 && it.reclaimable <= it.count));
     assert_eq!(kind.templates(&job.templates).len(), job.pod_sets.len());
-    let placed = vec![json!({"nodeSelector": {"a": "b"}}); job.pod_sets.len()];
+    assert!(job.pod_sets.iter().all(|it| it.minimum.is_none_or(|least| least < it.count)));
+    let write = PodSetWrite { pod_spec: json!({"nodeSelector": {"a": "b"}}), count: Some(1) };
+    let placed = vec![write; job.pod_sets.len()];
     let patch = kind.placement_patch(&job.templates, &placed);
     assert!(patch.is_some_and(|it| it.is_object()));
     assert!(kind.suspend_patch().is_object() && kind.start_patch().is_object());

@@ -408,6 +408,7 @@ fn target(write: &WriteRequest) -> Option<(Kind, ObjectKey)> {
         ObjectRef::Cohort(name) => (Kind::Cohort, ObjectKey::new("", name)),
         ObjectRef::LocalQueue(key) => (Kind::LocalQueue, key.clone()),
         ObjectRef::ResourceFlavor(name) => (Kind::ResourceFlavor, ObjectKey::new("", name)),
+        ObjectRef::JobKind(name) => (Kind::JobKind, ObjectKey::new("", name)),
         ObjectRef::Event(_) | ObjectRef::VictimPod(_) => return None,
     })
 }

@@ -81,7 +81,10 @@ impl ObjectLookup for FakeLookup {
 }
 
 fn class(name: &str) -> LookupKey {
-    (IndexedKind::PriorityClass, name.to_owned())
+    (
+        LookupKind::Indexed(IndexedKind::PriorityClass),
+        name.to_owned(),
+    )
 }
 
 async fn fetch(live: &LiveLookup, names: &[&str]) -> LookupResults {
@@ -147,9 +150,15 @@ fn absence_is_cached_per_kind() {
     let source = FakeLookup::default();
     let live = live(&source);
     let kinds = [
-        (IndexedKind::PriorityClass, ABSENT),
-        (IndexedKind::ClusterQueue(Project::Lockkeeper), ABSENT),
-        (IndexedKind::ResourceFlavor(Project::Lockkeeper), EXISTS),
+        (LookupKind::Indexed(IndexedKind::PriorityClass), ABSENT),
+        (
+            LookupKind::Indexed(IndexedKind::ClusterQueue(Project::Lockkeeper)),
+            ABSENT,
+        ),
+        (
+            LookupKind::Indexed(IndexedKind::ResourceFlavor(Project::Lockkeeper)),
+            EXISTS,
+        ),
     ];
     let keys = kinds.clone().map(|(kind, _)| (kind, "lost".to_owned()));
     run(async {

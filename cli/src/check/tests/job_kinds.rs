@@ -50,7 +50,7 @@ spec:
 
 #[test]
 fn declaration_is_compared_with_its_definition() {
-    const MISMATCH: &str = "new/kind.yaml:8:5: error[JK002]: JobKind trainingruns.example.com: spec.suspend.path: Invalid value: spec has no field \"suspend\"; did you mean spec.runPolicy.suspend?";
+    const MISMATCH: &str = "new/kind.yaml:8:5: error[JK002]: JobKind trainingruns.example.com: spec.suspend.path: Invalid value: \"spec.suspend\": spec has no field \"suspend\"; did you mean spec.runPolicy.suspend?";
     const OUTSIDE: &str = "new/kind.yaml:8:5: error[JK001]: JobKind trainingruns.example.com: spec.suspend.path: Invalid value: \"status.paused\": must be below spec, such as spec.suspend";
     let crds = ["--crds", "{}/crds.yaml"];
     for (path, flags, expected) in [

@@ -1,11 +1,13 @@
-//! Watch events of `JobKind` objects.
+//! Watch events of `JobKind` objects, and of the definitions of their kinds.
 
 use crate::key::{Kind, ObjectKey};
-use crate::reconciler::declared_job_kind::{Declaration, DeclaredJobKind};
+use crate::reconciler::declared_job_kind::{DeclaredJobKind, DefinitionCheck};
 use crate::reconciler::input::Change;
+use crate::reconciler::output::ObjectRef;
 use crate::reconciler::state::ReconcilerState;
 use lockkeeper_api::JobKind;
-use lockkeeper_job_kinds::{CompileError, DeclaredKind};
+use lockkeeper_job_kinds::{DeclaredKind, describe_errors};
+use std::sync::Arc;
 
 /// Records a declaration. One with a mistake changes nothing: its last version without one stays in effect. The jobs of a kind that
 /// is not declared any more are stopped, because nothing would stop them later.
@@ -13,52 +15,77 @@ pub(crate) fn observe_job_kind(state: &mut ReconcilerState, change: Change<Box<J
     match change {
         Change::Applied(declaration) => {
             let key = ObjectKey::from_metadata(&declaration.metadata);
-            if let Err(problem) = declare(state, &key, &declaration) {
-                let recorder = &mut state.event_recorder;
-                recorder.record_rejected_declaration(&key, &problem);
-                state.enqueue_events();
-            }
+            observe_declaration(state, &key, Arc::from(declaration));
+            state
+                .work_queue
+                .enqueue(ObjectRef::JobKind(key.name().to_owned()));
         }
         Change::Deleted(key) => {
-            let Some(declared) = state.model.declared_kinds.remove(key.name()) else {
+            let removed = state.model.declared_kinds.remove(key.name());
+            let Some(declared) = removed.and_then(|it| it.in_effect) else {
                 return;
             };
-            state
-                .model
-                .lists
-                .remove_optional(Kind::Job(declared.kind.kind));
+            state.model.lists.remove_optional(Kind::Job(declared.kind));
             state.cycle.is_due = true;
             state.enqueue_all();
         }
     }
 }
 
-fn declare(
+/// Records the comparison of a declaration with the definition of its kind. One of another revision is outdated.
+pub(crate) fn observe_definition(
     state: &mut ReconcilerState,
-    key: &ObjectKey,
-    declaration: &JobKind,
-) -> Result<(), String> {
-    let known = state.model.declared_kinds.get(key.name());
-    if known.is_some_and(|it| it.spec == declaration.spec) {
-        return Ok(());
-    }
-    let kind = DeclaredKind::compile(declaration).map_err(|errors| describe(&errors))?;
-    let index = state.model.job_kinds.declare(kind);
-    let kind = index.map_err(|error| error.to_string())?;
-    let declared = &mut state.model.declared_kinds;
-    let revision = declared.values().map(|it| it.kind.revision).max();
-    let revision = revision.unwrap_or_default().saturating_add(1);
-    let in_effect = Declaration {
-        kind: DeclaredJobKind { kind, revision },
-        spec: declaration.spec.clone(),
+    name: String,
+    revision: u64,
+    check: DefinitionCheck,
+) {
+    let Some(entry) = state.model.declared_kinds.get_mut(&name) else {
+        return;
     };
-    declared.insert(key.name().to_owned(), in_effect);
-    state.model.lists.add_optional(Kind::Job(kind));
-    Ok(())
+    if entry
+        .in_effect
+        .as_ref()
+        .is_some_and(|it| it.revision == revision)
+    {
+        entry.check = Some(check);
+        state.work_queue.enqueue(ObjectRef::JobKind(name));
+    }
 }
 
-fn describe(errors: &[CompileError]) -> String {
-    let errors = errors.iter();
-    let errors = errors.map(|it| format!("{}: {}", it.field, it.problem));
-    errors.collect::<Vec<_>>().join("; ")
+fn observe_declaration(state: &mut ReconcilerState, key: &ObjectKey, object: Arc<JobKind>) {
+    let declared = &mut state.model.declared_kinds;
+    let revisions = declared.in_effect().map(|it| it.revision);
+    let revision = revisions.max().unwrap_or_default().saturating_add(1);
+    let Some(entry) = declared.upsert(key.name(), &object) else {
+        return;
+    };
+    let in_effect = entry.in_effect.as_ref();
+    if in_effect.is_some_and(|it| it.declaration.spec == object.spec) {
+        entry.mistakes = None;
+        return;
+    }
+    let compiled = DeclaredKind::compile(&object).map_err(|errors| describe_errors(&errors));
+    let kinds = &mut state.model.job_kinds;
+    let index = compiled.and_then(|it| kinds.declare(it).map_err(|error| error.to_string()));
+    match index {
+        Ok(kind) => {
+            entry.mistakes = None;
+            entry.check = None;
+            entry.in_effect = Some(DeclaredJobKind {
+                kind,
+                revision,
+                declaration: object,
+            });
+            state.model.lists.add_optional(Kind::Job(kind));
+        }
+        Err(problem) => {
+            let is_known = entry.mistakes.as_ref() == Some(&problem);
+            entry.mistakes = Some(problem.clone());
+            if !is_known {
+                let recorder = &mut state.event_recorder;
+                recorder.record_rejected_declaration(key, &problem);
+                state.enqueue_events();
+            }
+        }
+    }
 }

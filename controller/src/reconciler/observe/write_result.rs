@@ -53,6 +53,7 @@ pub(crate) fn observe_write_result(
             | WritePurpose::ReadJob
             | WritePurpose::ReadPod
             | WritePurpose::ReadTemplates
+            | WritePurpose::ReadPlacement
     );
     let has_changed = tracker.version > version && has_own_version;
     let result = match result {

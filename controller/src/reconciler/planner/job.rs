@@ -3,7 +3,7 @@
 use super::pod_group::{plan_group, plan_member};
 use super::pod_node::plan_node;
 use super::suspension::plan_suspension;
-use crate::job_adapters::{JobView, KINDS, POD, POD_GROUP, PodPlacement, TemplateSource};
+use crate::job_adapters::{JobAdapter, JobView, POD, POD_GROUP, PodPlacement, TemplateSource};
 use crate::key::{JobKey, Kind};
 use crate::reconciler::adoption::{adoption_end_ms, is_adopting};
 use crate::reconciler::job_sync::{admitted_placements, can_start};
@@ -51,9 +51,8 @@ fn read_templates_first<'a>(
     if view.model.has_template_text(key) {
         return plan;
     }
-    let needs_for_placement = KINDS
-        .get(key.kind)
-        .is_some_and(|it| it.needs_templates_for_placement());
+    let kind = view.model.job_kinds.get(key.kind);
+    let needs_for_placement = kind.is_some_and(JobAdapter::needs_templates_for_placement);
     let needed = match &plan.action {
         Some(Action::Job(JobAction::CreateWorkload)) => Some(TemplateUse::Workload),
         Some(Action::Job(JobAction::Start(placed))) if !job.has_placement(placed) => {

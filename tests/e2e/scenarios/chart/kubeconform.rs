@@ -12,7 +12,13 @@ use crate::kubectl::Kubectl;
 use crate::lockkeeper::Protocol;
 
 /// Kinds of projects whose CRDs are not on the cluster, so there is no schema for them.
-const UNPUBLISHED: &[&str] = &["Certificate", "Issuer", "ServiceMonitor"];
+const UNPUBLISHED: &[&str] = &[
+    "Certificate",
+    "Issuer",
+    "PodMonitor",
+    "PrometheusRule",
+    "ServiceMonitor",
+];
 
 pub fn matches_published_schemas(stage: &mut Fixture, _: Protocol) {
     let folder = stage.new_folder();

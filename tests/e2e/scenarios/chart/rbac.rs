@@ -226,6 +226,7 @@ fn wait_until_webhook_called(kubectl: &Kubectl) {
 
 /// A right to everything, by wildcard or by escalation.
 fn exercise_rights(kubectl: &Kubectl) {
+    declare_job_kind(kubectl);
     kubectl
         .apply(CLUSTER_OBJECTS, &[])
         .expect_accepted_with_preview();
@@ -249,6 +250,28 @@ fn exercise_rights(kubectl: &Kubectl) {
         kubectl,
         "delete --timeout=90s resourceflavors.lockkeeper.dev default",
     );
+}
+
+/// The webhook and the controller look for the definition of the kind, and the controller reports that there is none.
+fn declare_job_kind(kubectl: &Kubectl) {
+    let declaration = json!({
+        "apiVersion": "lockkeeper.dev/v1alpha1", "kind": "JobKind",
+        "metadata": {"name": "trainingruns.example.com"},
+        "spec": {"version": "v1", "kind": "TrainingRun", "podSets": [{"name": "main", "template": "spec.template"}]},
+    });
+    kubectl
+        .apply(&declaration.to_string(), &[])
+        .expect_accepted_without_warning();
+    let is_reported = [
+        "wait",
+        "jobkind/trainingruns.example.com",
+        "--for=condition=Active=false",
+        "--timeout=60s",
+    ];
+    kubectl.run(&is_reported).expect_accepted();
+    kubectl
+        .run(&["delete", "jobkind", "trainingruns.example.com"])
+        .expect_accepted();
 }
 
 /// A pending job is changed, and its Workload with it.

@@ -89,6 +89,25 @@ pub const CASES: &[(&str, &str)] = &[
         "serviceMonitor: {enabled: true, interval: 1m, labels: {release: prometheus}}\n",
     ),
     (
+        "pod-monitor",
+        "podMonitor: {enabled: true, interval: 1m, labels: {release: prometheus}}\n",
+    ),
+    (
+        "prometheus-rule",
+        "prometheusRule: {enabled: true, labels: {release: prometheus}}\n",
+    ),
+    // The alerts of the controller are left out with it.
+    (
+        "prometheus-rule-webhook",
+        "prometheusRule: {enabled: true, runbookUrl: 'https://docs.example.com/runbooks.html'}\n\
+         controller: {enabled: false}\n",
+    ),
+    ("dashboards", "dashboards: {enabled: true}\n"),
+    (
+        "dashboards-labels",
+        "dashboards: {enabled: true, labels: {team: platform}}\ncontroller: {enabled: false}\n",
+    ),
+    (
         "pods",
         "priorityClassName: system-cluster-critical\nlogFilter: lockkeeper_webhook=debug\n\
          podAnnotations: {team: platform}\n",
@@ -147,6 +166,10 @@ const REJECTED_VALUES: &[(&str, &str)] = &[
     (
         "config: {webhook: {drainSecond: 2}}\n",
         "additional properties 'drainSecond' not allowed",
+    ),
+    (
+        "serviceMonitor: {enabled: true}\npodMonitor: {enabled: true}\n",
+        "podMonitor.enabled: serviceMonitor.enabled scrapes the same pods; enable one of them",
     ),
     ("foreignKinds: [slurm]\n", "at '/foreignKinds/0'"),
     ("certificates: {mode: mine}\n", "at '/certificates/mode'"),

@@ -1,10 +1,14 @@
 //! Kinds of jobs that `JobKind` objects declare. The test writes the status that the kind's own controller would write.
 
 mod fields;
+mod mismatch;
+mod policies;
 mod shipped;
 mod training_run;
 
 use self::fields::fields_have_effects;
+use self::mismatch::definition_mismatch_is_reported;
+use self::policies::emitted_policies_guard_jobs;
 use self::shipped::{Shipped, shipped};
 use self::training_run::{
     apply, conditions, declaration, definition, install, remove, run, spot_queue, wait_for_start,
@@ -17,7 +21,7 @@ use crate::wait;
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 
-pub const TRIALS: [Trial; 5] = [
+pub const TRIALS: [Trial; 7] = [
     (
         "a declared job is queued, preempted and resumed",
         life_of_a_declared_job,
@@ -32,6 +36,14 @@ pub const TRIALS: [Trial; 5] = [
         fields_have_effects,
     ),
     ("the shipped declarations", shipped_declarations),
+    (
+        "a declaration is compared with its definition",
+        definition_mismatch_is_reported,
+    ),
+    (
+        "the emitted policies guard declared jobs",
+        emitted_policies_guard_jobs,
+    ),
 ];
 
 fn life_of_a_declared_job(stage: &mut Fixture) {

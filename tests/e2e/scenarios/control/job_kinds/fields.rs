@@ -24,7 +24,8 @@ pub(super) fn fields_have_effects(stage: &mut Fixture) {
         .wait_until(KIND, "train", |it| it["spec"]["state"] == "On");
     finished_pods_release_quota(&site);
     only_named_children_need_no_quota(&site);
-    quota_is_kept_until_pods_are_gone(&site);
+    quota_is_kept_until_pods_are_gone(&mut site);
+    fewer_pods_start_and_a_stop_resets(&site);
     remove(&site, KIND, "trainingruns.training.example.com");
     site.stop();
 }
@@ -37,12 +38,15 @@ fn declaration_with_all_fields() -> String {
             "suspend": {"path": "spec.state", "suspendedValue": "Off", "startedValue": "On"},
             "managedBy": {"path": "spec.manager", "controller": "training.example.com/operator"},
             "podSets": [{
-                "forEach": "spec.roles", "template": "template", "count": "item.replicas",
+                "forEach": "spec.roles", "template": "template", "countField": "replicas",
+                "minimum": "item.?least.orValue(0)",
                 "reclaimable": "key == 1 ? self.?status.?done.orValue(0) : 0",
             }],
             "children": [{
                 "group": "batch", "kind": "Job", "names": "self.?status.?children.orValue([])",
             }],
+            "priorityClass": "self.spec.?priority.orValue('')",
+            "resetOnStop": [{"path": "spec.attempt", "value": "none"}],
             "podLabel": {"key": "training.example.com/run", "value": "Uid"},
         }),
     );
@@ -127,7 +131,7 @@ fn only_named_children_need_no_quota(site: &ControllerFixture<'_>) {
 
 /// The label finds the pods of a deleted job: its quota is released when they are gone.
 #[track_caller]
-fn quota_is_kept_until_pods_are_gone(site: &ControllerFixture<'_>) {
+fn quota_is_kept_until_pods_are_gone(site: &mut ControllerFixture<'_>) {
     let name = site.workload_of(KIND, "train");
     let uid = site.objects.get(KIND, "train")["metadata"]["uid"].clone();
     let mut left = pod("1");
@@ -142,7 +146,12 @@ fn quota_is_kept_until_pods_are_gone(site: &ControllerFixture<'_>) {
         }),
     );
     site.objects.create(&left);
-    site.objects.delete(KIND, "train");
+    // Without --cascade=orphan the garbage collector may delete the workload before the pod.
+    let kubectl = site.stage.cluster().kubectl();
+    let resource = "trainingruns.training.example.com";
+    kubectl
+        .run(&["delete", resource, "train", "--cascade=orphan"])
+        .expect_accepted();
     site.objects.wait_until_gone(KIND, "train");
     // When the controller has handled the next events, the workload is still there.
     site.finish("second");
@@ -154,4 +163,38 @@ fn quota_is_kept_until_pods_are_gone(site: &ControllerFixture<'_>) {
     );
     site.objects.delete("Pod", "left");
     site.objects.wait_until_gone("Workload", &name);
+}
+
+/// A run that may start with fewer pods takes what is free; it has the priority class of its field. A stop restores the number of
+/// pods, and resets the field of the attempt.
+#[track_caller]
+fn fewer_pods_start_and_a_stop_resets(site: &ControllerFixture<'_>) {
+    let count = |it: &Value| it["spec"]["roles"][1]["replicas"].clone();
+    let mut flexible = run_with("flexible", &json!({"priority": "low", "attempt": "first"}));
+    flexible["spec"]["roles"][1]["replicas"] = 5.into();
+    flexible["spec"]["roles"][1]["least"] = 1.into();
+    let labels = json!({"lockkeeper.dev/priority-class": null});
+    merge(&mut flexible["metadata"]["labels"], &labels);
+    // The probe has 2 of 4 CPUs.
+    site.objects.create(&flexible);
+    let started = site
+        .objects
+        .wait_until(KIND, "flexible", |it| it["spec"]["state"] == "On");
+    assert_eq!(count(&started), 1, "{started}");
+    let name = site.workload_of(KIND, "flexible");
+    let workload = site.objects.get("Workload", &name);
+    assert_eq!(workload["spec"]["priorityClassName"], "low");
+    assert_eq!(workload["spec"]["podSets"][1]["minCount"], 1);
+    site.finish("probe");
+    site.job("urgent", "q", 3, "high", &json!({}));
+    let stopped = site
+        .objects
+        .wait_until(KIND, "flexible", |it| it["spec"]["state"] == "Off");
+    assert_eq!(stopped["spec"]["attempt"], "none");
+    site.wait_until_running("urgent");
+    let restored = site
+        .objects
+        .wait_until(KIND, "flexible", |it| count(it) == 5);
+    assert_eq!(restored["spec"]["state"], "Off");
+    site.finish("urgent");
 }

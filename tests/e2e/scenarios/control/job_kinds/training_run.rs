@@ -8,7 +8,8 @@ use serde_json::{Value, json};
 pub(super) fn definition() -> Value {
     let template = json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true});
     let role = json!({"type": "object", "properties": {
-        "name": {"type": "string"}, "replicas": {"type": "integer"}, "template": template,
+        "name": {"type": "string"}, "replicas": {"type": "integer"}, "least": {"type": "integer"},
+        "template": template,
     }});
     let condition = json!({"type": "object", "properties": {
         "type": {"type": "string"}, "status": {"type": "string"}, "message": {"type": "string"},
@@ -24,7 +25,8 @@ pub(super) fn definition() -> Value {
                 "schema": {"openAPIV3Schema": {"type": "object", "properties": {
                     "spec": {"type": "object", "properties": {
                         "suspend": {"type": "boolean"}, "state": {"type": "string"},
-                        "manager": {"type": "string"},
+                        "manager": {"type": "string"}, "priority": {"type": "string"},
+                        "attempt": {"type": "string"},
                         "roles": {"type": "array", "items": role},
                     }},
                     "status": {"type": "object", "properties": {

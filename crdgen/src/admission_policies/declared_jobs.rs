@@ -1,0 +1,186 @@
+//! Admission policies for the jobs of a kind that a `JobKind` declares: a new job with the queue label is suspended, and what the
+//! controller relies on does not change while a job may run.
+
+use super::guards::{Guard, garbage_collector_condition, guard, rule, validation};
+use super::mutating::{PolicyWithBinding, add, json_patch, with_binding};
+use crate::webhooks::{MATCH_POLICY, condition};
+use k8s_openapi::api::admissionregistration::v1::MatchResources;
+use lockkeeper_api::{GROUP, labels};
+use lockkeeper_job_kinds::{DeclaredKind, JobPath};
+use lockkeeper_policies::metadata_cel::{controllers, has_label, same_label};
+use serde_json::Value;
+
+/// The labels that do not change while a job may run.
+const KEPT_LABELS: [&str; 3] = [
+    labels::QUEUE_NAME,
+    labels::PRIORITY_CLASS,
+    labels::PREEMPTION_PRIORITY_CLASS,
+];
+
+/// Words that are no names of fields in CEL.
+const RESERVED: [&str; 21] = [
+    "as",
+    "break",
+    "const",
+    "continue",
+    "else",
+    "false",
+    "for",
+    "function",
+    "if",
+    "import",
+    "in",
+    "let",
+    "loop",
+    "namespace",
+    "null",
+    "package",
+    "return",
+    "true",
+    "var",
+    "void",
+    "while",
+];
+
+/// The policy that suspends a new job with the queue label.
+#[must_use]
+pub fn suspend_policy(kind: &DeclaredKind) -> PolicyWithBinding {
+    let (path, suspended, _) = kind.suspend_field();
+    let parents = (2..path.fields().count()).map(|depth| {
+        let parent: Vec<&str> = path.fields().take(depth).collect();
+        let create = add(&pointer(parent.iter().copied()), "{}");
+        format!("({} ? [] : [{create}]) + ", has_field("object", &parent))
+    });
+    let parents = parents.collect::<Vec<_>>().concat();
+    let write = add(&pointer(path.fields()), &literal(suspended));
+    let expression = format!(
+        "!has(object.spec) || {} ? [] : {parents}[{write}]",
+        is_suspended("object", path, suspended)
+    );
+    let name = format!("{}.{}.suspend.{GROUP}", kind.plural, kind.group);
+    let constraints = MatchResources {
+        match_policy: Some(MATCH_POLICY.to_owned()),
+        resource_rules: Some(vec![rule(
+            &kind.group,
+            &kind.version,
+            &kind.plural,
+            &["CREATE"],
+        )]),
+        ..MatchResources::default()
+    };
+    let conditions = vec![condition(
+        "names-a-queue",
+        &has_label("object", labels::QUEUE_NAME),
+    )];
+    // Where the policy fails, the controller suspends the job when it sees it.
+    with_binding(&name, constraints, conditions, vec![json_patch(expression)])
+}
+
+/// The policy that the queue, the priority classes and the controller of a job do not change while it may run.
+#[must_use]
+pub fn running_guard(kind: &DeclaredKind) -> Guard {
+    let (path, suspended, _) = kind.suspend_field();
+    let is_suspended = |of| is_suspended(of, path, suspended);
+    let conditions = vec![
+        condition(
+            "has-a-queue",
+            &format!(
+                "{} || {}",
+                has_label("object", labels::QUEUE_NAME),
+                has_label("oldObject", labels::QUEUE_NAME)
+            ),
+        ),
+        condition(
+            "may-run",
+            &format!(
+                "!({} && {})",
+                is_suspended("object"),
+                is_suspended("oldObject")
+            ),
+        ),
+        garbage_collector_condition(),
+    ];
+    let remedy = format!("set {path} to {} first", literal(suspended));
+    let mut validations: Vec<_> = KEPT_LABELS
+        .iter()
+        .map(|key| {
+            let message = format!(
+                "metadata.labels['{key}']: field is immutable while the job is not suspended; {remedy}"
+            );
+            validation(&same_label("object", "oldObject", key), &message)
+        })
+        .collect();
+    validations.push(validation(
+        &format!("{} == {}", controllers("object"), controllers("oldObject")),
+        &format!("metadata.ownerReferences: the controller of a job must not change while the job is not suspended; {remedy}"),
+    ));
+    let rules = vec![rule(&kind.group, &kind.version, &kind.plural, &["UPDATE"])];
+    let name = format!("{}.{}.running", kind.plural, kind.group);
+    guard(&name, rules, conditions, validations, None)
+}
+
+/// The CEL condition that a job is suspended.
+fn is_suspended(of: &str, path: &JobPath, suspended: &Value) -> String {
+    let fields: Vec<&str> = path.fields().collect();
+    let value = select(of, &fields);
+    format!(
+        "({} && {value} == {})",
+        has_field(of, &fields),
+        literal(suspended)
+    )
+}
+
+/// The CEL condition that each field of a path is present: `has` fails below a missing one.
+fn has_field(of: &str, fields: &[&str]) -> String {
+    let steps = (1..=fields.len()).map(|count| {
+        let (way, name) = fields.split_at(count.saturating_sub(1));
+        let name = name.first().copied().unwrap_or_default();
+        let way = select(of, way);
+        if is_identifier(name) {
+            format!("has({way}.{name})")
+        } else {
+            format!("{} in {way}", text(name))
+        }
+    });
+    format!("({})", steps.collect::<Vec<_>>().join(" && "))
+}
+
+/// The CEL value of a field.
+fn select(of: &str, fields: &[&str]) -> String {
+    fields.iter().fold(of.to_owned(), |of, name| {
+        if is_identifier(name) {
+            format!("{of}.{name}")
+        } else {
+            format!("{of}[{}]", text(name))
+        }
+    })
+}
+
+fn is_identifier(name: &str) -> bool {
+    let is_letter = |it: char| it.is_ascii_alphabetic() || it == '_';
+    name.starts_with(is_letter)
+        && name.chars().all(|it| is_letter(it) || it.is_ascii_digit())
+        && !RESERVED.contains(&name)
+}
+
+/// A value as CEL.
+fn literal(value: &Value) -> String {
+    value.as_str().map_or_else(|| value.to_string(), text)
+}
+
+/// A text as CEL, which has the escapes of JSON.
+fn text(value: &str) -> String {
+    Value::from(value).to_string()
+}
+
+/// A path as JSON Pointer (RFC 6901), within a text of CEL.
+fn pointer<'a>(fields: impl Iterator<Item = &'a str>) -> String {
+    let escaped = fields.map(|it| it.replace('~', "~0").replace('/', "~1"));
+    let all: Vec<String> = escaped.collect();
+    format!("/{}", all.join("/"))
+        .replace('\\', "\\\\")
+        .replace('\'', "\\'")
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,182 @@
+#![allow(clippy::unwrap_used, clippy::panic, reason = "tests fail by panicking")]
+
+use super::*;
+use lockkeeper_api::JobKind;
+use lockkeeper_crd_schema::admission_policy::{
+    AdmissionRequest, MergeTypes, MutationKind, Outcome, PolicySet, Resource, UserInfo,
+};
+use serde_json::json;
+
+/// A declared kind with this field that suspends its jobs.
+fn kind(suspend: &Value) -> DeclaredKind {
+    let declaration = json!({
+        "metadata": {"name": "runs.example.com"},
+        "spec": {
+            "version": "v1", "kind": "Run", "suspend": suspend,
+            "podSets": [{"name": "main", "template": "spec.template"}],
+        },
+    });
+    let declaration: JobKind = serde_json::from_value(declaration).unwrap();
+    DeclaredKind::compile(&declaration).unwrap_or_else(|errors| panic!("{errors:?}"))
+}
+
+/// Fields of different depth, with names that are no identifiers, and with texts.
+fn suspend_fields() -> [Value; 4] {
+    [
+        json!({}),
+        json!({"path": "spec.runPolicy.suspend"}),
+        json!({"path": "spec['a.b/c~d'].for['it\"s'].x", "suspendedValue": "Off", "startedValue": "O'n"}),
+        json!({"path": "spec.isStarted", "suspendedValue": false, "startedValue": true}),
+    ]
+}
+
+fn policies(kind: &DeclaredKind) -> PolicySet {
+    let mut out = PolicySet::default();
+    let ((suspend, suspend_binding), (running, running_binding)) =
+        (suspend_policy(kind), running_guard(kind));
+    for object in [
+        serde_json::to_value(suspend),
+        serde_json::to_value(suspend_binding),
+        serde_json::to_value(running),
+        serde_json::to_value(running_binding),
+    ] {
+        out.add(&object.unwrap());
+    }
+    out
+}
+
+fn resource() -> Resource {
+    Resource::new("example.com", "v1", "Run", "runs")
+}
+
+fn run(labels: &Value, spec: &Value) -> Value {
+    json!({
+        "apiVersion": "example.com/v1", "kind": "Run",
+        "metadata": {"name": "a", "namespace": "team", "labels": labels}, "spec": spec,
+    })
+}
+
+/// The object after the mutating policies.
+fn mutated(policies: &PolicySet, object: &Value) -> Value {
+    let resource = resource();
+    let request = AdmissionRequest::create(object, &resource, Some("team"));
+    let kind = MutationKind {
+        types: MergeTypes::Unknown,
+        set_defaults: &|it| it,
+    };
+    let result = policies.mutate(&request, kind);
+    assert_eq!(result.decisions, []);
+    result.object.unwrap_or_else(|| object.clone())
+}
+
+/// The messages of the validating policies about an update.
+fn messages(policies: &PolicySet, old: &Value, new: &Value) -> Vec<String> {
+    let resource = resource();
+    let user = UserInfo {
+        name: "tenant".to_owned(),
+        groups: Vec::new(),
+    };
+    let request = AdmissionRequest {
+        object: new,
+        old: Some(old),
+        resource: &resource,
+        namespace: Some("team"),
+        user: Some(&user),
+    };
+    let decisions = policies.validate(&request).into_iter();
+    let messages = decisions.map(|it| match it.outcome {
+        Outcome::Denied { message, .. } => message,
+        other => panic!("{other:?}"),
+    });
+    messages.collect()
+}
+
+#[test]
+fn queued_job_is_created_suspended() {
+    let queued = json!({"lockkeeper.dev/queue-name": "main"});
+    for field in suspend_fields() {
+        let kind = kind(&field);
+        let policies = policies(&kind);
+        let (path, suspended, started) = kind.suspend_field();
+        let with = |value: &Value| path.wrap(value.clone())["spec"].clone();
+        // An empty queue name counts, as for Jobs.
+        let empty = run(&json!({"lockkeeper.dev/queue-name": ""}), &with(started));
+        assert!(kind.is_suspended(&mutated(&policies, &empty)), "{field}");
+        for spec in [
+            json!({}),
+            json!({"other": 1}),
+            with(started),
+            with(suspended),
+        ] {
+            let object = run(&queued, &spec);
+            let after = mutated(&policies, &object);
+            assert!(kind.is_suspended(&after), "{field} {spec}: {after}");
+            let mut expected = object;
+            json_patch::merge(&mut expected, &path.wrap(suspended.clone()));
+            assert_eq!(after, expected);
+        }
+        for labels in [json!({}), Value::Null] {
+            let object = run(&labels, &with(started));
+            assert_eq!(mutated(&policies, &object), object, "{field} {labels}");
+        }
+    }
+}
+
+#[test]
+fn queue_priority_and_owner_of_a_running_job_are_kept() {
+    let labels =
+        json!({"lockkeeper.dev/queue-name": "main", "lockkeeper.dev/priority-class": "low"});
+    for field in suspend_fields() {
+        let kind = kind(&field);
+        let policies = policies(&kind);
+        let (path, suspended, started) = kind.suspend_field();
+        let with = |value: &Value| run(&labels, &path.wrap(value.clone())["spec"]);
+        let (off, on) = (with(suspended), with(started));
+        assert_eq!(messages(&policies, &off, &on), Vec::<String>::new());
+        let owner = json!([{"apiVersion": "v1", "kind": "Pod", "name": "p", "uid": "u", "controller": true}]);
+        for (change, expected) in [
+            (
+                json!({"labels": {"lockkeeper.dev/queue-name": null}}),
+                "metadata.labels['lockkeeper.dev/queue-name']: field is immutable",
+            ),
+            (
+                json!({"labels": {"lockkeeper.dev/queue-name": "other"}}),
+                "metadata.labels['lockkeeper.dev/queue-name']: field is immutable",
+            ),
+            (
+                json!({"labels": {"lockkeeper.dev/priority-class": "high"}}),
+                "metadata.labels['lockkeeper.dev/priority-class']: field is immutable",
+            ),
+            (
+                json!({"labels": {"lockkeeper.dev/preemption-priority-class": "high"}}),
+                "metadata.labels['lockkeeper.dev/preemption-priority-class']: field is immutable",
+            ),
+            (
+                json!({"ownerReferences": owner}),
+                "metadata.ownerReferences: the controller of a job must not change",
+            ),
+        ] {
+            for (old, new, is_rejected) in [
+                (&on, &on, true),
+                (&off, &on, true),
+                (&on, &off, true),
+                (&off, &off, false),
+            ] {
+                let mut new = new.clone();
+                json_patch::merge(&mut new, &json!({"metadata": change}));
+                let found = messages(&policies, old, &new);
+                let is_expected = |it: &String| it.contains(expected);
+                assert_eq!(
+                    found.iter().any(is_expected),
+                    is_rejected,
+                    "{field} {change}: {found:?}"
+                );
+                assert_eq!(found.len(), usize::from(is_rejected), "{found:?}");
+            }
+        }
+        let other = json!({"metadata": {"labels": {"team": "a"}}});
+        let mut labelled = on.clone();
+        json_patch::merge(&mut labelled, &other);
+        assert_eq!(messages(&policies, &on, &labelled), Vec::<String>::new());
+    }
+}

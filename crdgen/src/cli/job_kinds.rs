@@ -1,0 +1,117 @@
+//! The command `job-kinds`.
+
+use super::Error;
+use super::files::Output;
+use crate::admission_policies::declared_jobs::{running_guard, suspend_policy};
+use crate::diff::source::Source;
+use crate::files::Document;
+use crate::webhooks::NAME;
+use clap::Args;
+use k8s_openapi::api::rbac::v1::{ClusterRole, PolicyRule};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use lockkeeper_api::JobKind;
+use lockkeeper_job_kinds::{DeclaredKind, describe_errors};
+use serde::Serialize;
+use serde_json::Value;
+
+/// The label of the `ClusterRole`s whose rights the controller has.
+const AGGREGATION: &str = "rbac.lockkeeper.dev/job-kinds";
+
+/// Arguments of `job-kinds`.
+#[derive(Debug, Args)]
+pub struct JobKinds {
+    /// Files or folders with `JobKind` objects, or - for standard input
+    #[arg(value_name = "PATH", required = true)]
+    paths: Vec<String>,
+
+    /// Emit only the roles
+    #[arg(long)]
+    only_roles: bool,
+
+    #[command(flatten)]
+    pub(super) output: Output,
+}
+
+/// The documents of `job-kinds`.
+pub(super) fn job_kind_documents(arguments: &JobKinds) -> Result<Vec<Document>, Error> {
+    let mut out = Vec::new();
+    let mut is_found = false;
+    for path in &arguments.paths {
+        for object in Source::parse(path)
+            .objects()
+            .map_err(|it| Error::JobKinds(it.into()))?
+        {
+            if object.get("kind").and_then(Value::as_str) != Some("JobKind") {
+                continue;
+            }
+            is_found = true;
+            let kind = compile(path, object)?;
+            out.extend(documents(&kind, arguments.only_roles)?);
+        }
+    }
+    if is_found {
+        Ok(out)
+    } else {
+        Err(Error::NoJobKind(arguments.paths.join(", ")))
+    }
+}
+
+fn compile(path: &str, object: Value) -> Result<DeclaredKind, Error> {
+    let name = object.pointer("/metadata/name").and_then(Value::as_str);
+    let name = name.unwrap_or_default().to_owned();
+    let invalid = |reason: String| Error::InvalidJobKind {
+        path: path.to_owned(),
+        name: name.clone(),
+        reason,
+    };
+    let declaration: JobKind =
+        serde_json::from_value(object).map_err(|error| invalid(error.to_string()))?;
+    DeclaredKind::compile(&declaration).map_err(|errors| invalid(describe_errors(&errors)))
+}
+
+fn documents(kind: &DeclaredKind, only_roles: bool) -> Result<Vec<Document>, Error> {
+    let of = format!("{}.{}", kind.plural, kind.group);
+    let mut out = vec![document(&format!("{of}-role"), &role(kind))?];
+    if !only_roles {
+        let (policy, binding) = suspend_policy(kind);
+        out.push(document(&format!("{of}-suspend"), &policy)?);
+        out.push(document(&format!("{of}-suspend-binding"), &binding)?);
+        let (policy, binding) = running_guard(kind);
+        out.push(document(&format!("{of}-running"), &policy)?);
+        out.push(document(&format!("{of}-running-binding"), &binding)?);
+    }
+    Ok(out)
+}
+
+fn document(file: &str, object: &impl Serialize) -> Result<Document, Error> {
+    Ok(Document::from_object(format!("{file}.yaml"), object)?)
+}
+
+/// The rights that the controller needs: it reads and patches the jobs, and the finalizer of a job waits for its Workload.
+fn role(kind: &DeclaredKind) -> ClusterRole {
+    let rule = |resource: String, verbs: &[&str]| PolicyRule {
+        api_groups: Some(vec![kind.group.clone()]),
+        resources: Some(vec![resource]),
+        verbs: verbs.iter().map(|it| (*it).to_owned()).collect(),
+        ..PolicyRule::default()
+    };
+    let labels = [
+        (AGGREGATION.to_owned(), "true".to_owned()),
+        ("app.kubernetes.io/part-of".to_owned(), NAME.to_owned()),
+    ];
+    ClusterRole {
+        metadata: ObjectMeta {
+            name: Some(format!(
+                "lockkeeper-job-kind-{}.{}",
+                kind.plural, kind.group
+            )),
+            labels: Some(labels.into()),
+            ..ObjectMeta::default()
+        },
+        rules: Some(vec![
+            rule(kind.plural.clone(), &["get", "list", "watch", "patch"]),
+            rule(format!("{}/finalizers", kind.plural), &["update"]),
+        ]),
+        aggregation_rule: None,
+    }
+}

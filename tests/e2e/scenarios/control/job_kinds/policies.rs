@@ -1,0 +1,61 @@
+//! The output of `lockkeeper crds job-kinds` on a cluster, without a controller and a webhook.
+
+use super::super::fixture::ControllerFixture;
+use super::training_run::{apply, declaration, definition, install, run};
+use crate::fixture::{DEFAULTS, Fixture};
+use crate::wait;
+use serde_json::{Value, json};
+use std::process::Command;
+
+/// Other trials install a kind of the same name in another group.
+const RESOURCE: &str = "trainingruns.training.example.com";
+
+/// A new job is suspended, and a running one keeps its queue. The emitted role gives the controller its rights.
+pub(super) fn emitted_policies_guard_jobs(stage: &mut Fixture) {
+    let mut site = ControllerFixture::open(stage, DEFAULTS);
+    install(&mut site, &definition());
+    let declaration = declaration("item.replicas")["items"][0].to_string();
+    let file = site.stage.cluster().folder().join("jobkind.json");
+    std::fs::write(&file, &declaration).unwrap();
+    let output = Command::new(env!("CARGO_BIN_EXE_lockkeeper"))
+        .args(["crds", "job-kinds"])
+        .arg(&file)
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{output:?}");
+    let emitted = String::from_utf8(output.stdout).unwrap();
+    apply(&mut site, &emitted);
+    let kubectl = site.stage.cluster().kubectl();
+    // The policies are in effect a moment after they are created.
+    let probe = run("train", false).to_string();
+    let dry_run = ["create", "--dry-run=server", "-o", "json", "-f", "-"];
+    let is_suspended = wait::until(
+        || {
+            let output = kubectl.with_input(&dry_run, &probe).expect_accepted();
+            let object: Value = serde_json::from_str(&output.stdout).unwrap();
+            Ok((object["spec"]["suspend"] == true).then_some(()))
+        },
+        || "the job is not suspended".to_owned(),
+    );
+    is_suspended.unwrap_or_else(|e| panic!("{e}"));
+    site.objects.create(&run("train", false));
+    let started = json!({"spec": {"suspend": false}});
+    site.objects.patch("TrainingRun", "train", &started);
+    for (key, value) in [
+        ("lockkeeper.dev/queue-name", Value::Null),
+        ("lockkeeper.dev/priority-class", json!("high")),
+    ] {
+        let change = json!({"metadata": {"labels": {key: value}}}).to_string();
+        let arguments = ["patch", RESOURCE, "train", "--type=merge", "-p", &change];
+        let output = kubectl.run(&arguments).expect_rejected();
+        let expected = format!(
+            "metadata.labels['{key}']: field is immutable while the job is not suspended; set spec.suspend to true first"
+        );
+        assert!(output.stderr.contains(&expected), "{}", output.stderr);
+    }
+    site.objects.delete("TrainingRun", "train");
+    kubectl
+        .with_input(&["delete", "-f", "-"], &emitted)
+        .expect_accepted();
+    site.stop();
+}

@@ -1,23 +1,40 @@
 //! Compares a decision of Kueue with those of the core.
 
+use crate::candidate_states::{CandidateStates, WaitingPreemptors};
+use crate::core_cycles::{CoreDecision, Decided, decide};
 use crate::decision::KueueDecision;
-use crate::forecast::{CoreDecision, Forecast, forecast};
 use crate::known_state::Known;
-use crate::search::Search;
-use crate::timeline::Timeline;
+use crate::past_states::PastStates;
+use crate::search::{EFFORT_MAX, Search, SearchResult};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-/// Whether the core decides as Kueue on one of the states that Kueue may have had; `Err` is its decision on the latest of
-/// them, as text.
+/// The result of a comparison. The text is the decision of the core on the latest of the states that Kueue may have had.
+pub(crate) enum CheckResult {
+    /// The core decides as Kueue on one of the states.
+    Agreed,
+    /// The core decides otherwise on each of them.
+    Different(String),
+    /// The core decides otherwise on all that were compared, and there are more than the bounds allow.
+    Ambiguous(String),
+}
+
+/// Compares a decision of Kueue with those of the core on the states that Kueue may have had.
 pub(crate) fn check(
     known: Known<'_>,
     decision: &KueueDecision,
     queues: &BTreeSet<Arc<str>>,
-) -> Result<(), String> {
-    let Err(core) = check_at(known, decision, queues) else {
-        return Ok(());
+) -> CheckResult {
+    let mut is_cut_off = false;
+    let mut effort = EFFORT_MAX;
+    let mut agrees = |decision: &KueueDecision| {
+        let result = search(known, decision, queues, &mut effort);
+        is_cut_off |= result == SearchResult::CutOff;
+        result == SearchResult::Found
     };
+    if agrees(decision) {
+        return CheckResult::Agreed;
+    }
     // A cycle waits for the writes of each preemption before it goes on: the later decisions of the cycle are as much newer
     // than their state.
     for earlier_s in 1..=known.settings.slow_cycle_s {
@@ -29,11 +46,18 @@ pub(crate) fn check(
             decided_s: begun_s,
             ..decision.clone()
         };
-        if check_at(known, &begun, queues).is_ok() {
-            return Ok(());
+        if agrees(&begun) {
+            return CheckResult::Agreed;
         }
     }
-    Err(core)
+    let states = CandidateStates::new(known, decision, queues, 0, WaitingPreemptors::Visible);
+    let mut latest = states.state(states.last_prefix());
+    let core = core_text(decide(&mut latest.cluster, decision, true));
+    if is_cut_off {
+        CheckResult::Ambiguous(core)
+    } else {
+        CheckResult::Different(core)
+    }
 }
 
 /// Whether another preemption was decided before a second and written in it or later.
@@ -46,33 +70,75 @@ fn is_preemption_written_across(known: Known<'_>, decision: &KueueDecision, seco
     })
 }
 
-/// [`check`] for the second of the decision alone.
-fn check_at(
+/// Searches for a state of the second of the decision on which the core decides as Kueue.
+fn search(
     known: Known<'_>,
     decision: &KueueDecision,
     queues: &BTreeSet<Arc<str>>,
-) -> Result<(), String> {
-    let timeline = Timeline::new(known, decision, queues, 0);
+    effort: &mut usize,
+) -> SearchResult {
+    let states = CandidateStates::new(known, decision, queues, 0, WaitingPreemptors::Visible);
     // Nearly all decisions agree here.
-    let mut latest = timeline.state(timeline.last_prefix());
-    if forecast(&mut latest.cluster, decision, false).decision == CoreDecision::Same {
-        return Ok(());
+    let mut latest = states.state(states.last_prefix());
+    if states.has_preceding_part(&latest)
+        && decide(&mut latest.cluster, decision, false).decision == CoreDecision::Same
+    {
+        return SearchResult::Found;
     }
-    let mut search = Search::new(&timeline, known, decision, queues);
-    if search.finds_agreement() {
-        return Ok(());
+    let mut result = search_states(known, decision, queues, &states, effort);
+    if result == SearchResult::Found || !states.may_preemptors_wait() {
+        return result;
     }
-    // Kueue may have preempted for the workload in several cycles.
-    if let Some(rest) = decision.without(search.confirmed_victims()) {
-        return check_at(known, &rest, queues);
+    let mut past = PastStates::new(known, decision, queues, i64::MIN);
+    let may_wait = past.may_wait_for_victims(&decision.key);
+    let others = [
+        (WaitingPreemptors::Decided, may_wait),
+        (WaitingPreemptors::None, true),
+    ];
+    for (waiting, is_possible) in others {
+        if is_possible && result != SearchResult::Found {
+            let states = CandidateStates::new(known, decision, queues, 0, waiting);
+            result = either(
+                search_states(known, decision, queues, &states, effort),
+                result,
+            );
+        }
     }
-    let mut latest = timeline.state(timeline.last_prefix());
-    let forecast = forecast(&mut latest.cluster, decision, true);
-    Err(core_text(forecast))
+    result
 }
 
-fn core_text(forecast: Forecast) -> String {
-    let text = match forecast.decision {
+fn search_states(
+    known: Known<'_>,
+    decision: &KueueDecision,
+    queues: &BTreeSet<Arc<str>>,
+    states: &CandidateStates<'_>,
+    effort: &mut usize,
+) -> SearchResult {
+    let mut whole = Search::new(states, known, decision, queues, effort);
+    let mut result = whole.run();
+    // Kueue may have preempted for the workload in several cycles.
+    for part in whole.into_parts() {
+        if result == SearchResult::Found {
+            break;
+        }
+        if let Some(rest) = decision.after_part(&part) {
+            result = either(search(known, &rest, queues, effort), result);
+        }
+    }
+    result
+}
+
+/// The result of two searches of which both may find a state.
+fn either(one: SearchResult, other: SearchResult) -> SearchResult {
+    match (one, other) {
+        (SearchResult::Found, _) | (_, SearchResult::Found) => SearchResult::Found,
+        (SearchResult::CutOff, _) | (_, SearchResult::CutOff) => SearchResult::CutOff,
+        (SearchResult::NotFound, SearchResult::NotFound) => SearchResult::NotFound,
+    }
+}
+
+fn core_text(decided: Decided) -> String {
+    let text = match decided.decision {
         CoreDecision::Same => "decides the same".to_owned(),
         CoreDecision::PartOfVictims(victims) => {
             let victims: Vec<&str> = victims.iter().map(AsRef::as_ref).collect();
@@ -81,7 +147,7 @@ fn core_text(forecast: Forecast) -> String {
         CoreDecision::Other(text) => text,
         CoreDecision::NotConsidered => "does not consider it: others are ahead".to_owned(),
     };
-    match forecast.before.len() {
+    match decided.before.len() {
         0 => text,
         1 => format!("{text}; one other workload comes first"),
         count => format!("{text}; {count} other workloads come first"),

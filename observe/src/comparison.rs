@@ -1,9 +1,9 @@
 //! Compares settled decisions, and records the results.
 
 use crate::change::ObjectKind;
-use crate::check::check;
+use crate::check::{CheckResult, check};
+use crate::core_cycles::all_decisions;
 use crate::decision::KueueDecision;
-use crate::forecast::all_decisions;
 use crate::known_state::Known;
 use crate::observer::Observer;
 use crate::report::{DecisionKind, Difference, ResultKind, rfc3339};
@@ -24,10 +24,13 @@ impl Observer {
     /// Compares a decision that has settled.
     pub(crate) fn compare(&mut self, decision: &KueueDecision) -> Option<Difference> {
         let queues = self.trees.tree_of(&mut self.base, &decision.queue);
-        let result = check(self.known(), decision, &queues);
-        let Err(core) = result else {
-            self.count(decision.kind(), ResultKind::Agreed);
-            return None;
+        let (core, result) = match check(self.known(), decision, &queues) {
+            CheckResult::Agreed => {
+                self.count(decision.kind(), ResultKind::Agreed);
+                return None;
+            }
+            CheckResult::Different(core) => (core, ResultKind::Different),
+            CheckResult::Ambiguous(core) => (core, ResultKind::Ambiguous),
         };
         let decided_s = decision.decided_s;
         let mut explanations = self.explanations(&decision.key, &decision.queue, decided_s);
@@ -37,6 +40,7 @@ impl Observer {
         Some(self.record(Difference {
             time: rfc3339(decision.decided_s),
             decision: decision.kind(),
+            result,
             workload: decision.key.to_string(),
             cluster_queue: decision.queue.to_string(),
             kueue: decision.text(),
@@ -46,15 +50,15 @@ impl Observer {
     }
 
     /// Compares the decisions of the core on the present state, if that is due.
-    pub(crate) fn compare_overdue(&mut self, now_ms: i64) -> Vec<Difference> {
+    pub(crate) fn compare_missing(&mut self, now_ms: i64) -> Vec<Difference> {
         let bound_ms = self.settings.bound_ms;
-        if self.started_ms.is_none() || !self.overdue.is_due(now_ms, bound_ms) {
+        if self.started_ms.is_none() || !self.missing.is_due(now_ms, bound_ms) {
             return Vec::new();
         }
         let mut present = self.known().present_state(now_ms);
         let decisions = all_decisions(&mut present, now_ms);
-        let overdue = self.overdue.update(decisions, now_ms, bound_ms);
-        let differences = overdue.into_iter().filter_map(|it| {
+        let missing = self.missing.update(decisions, now_ms, bound_ms);
+        let differences = missing.into_iter().filter_map(|it| {
             let workload = self.workloads.get(&it.key)?;
             let queue = self.queue_of(workload);
             let since_s = it.since_ms.div_euclid(1000);
@@ -64,6 +68,7 @@ impl Observer {
             Some(Difference {
                 time: rfc3339(since_s),
                 decision: DecisionKind::Missing,
+                result: ResultKind::Different,
                 workload: it.key.to_string(),
                 cluster_queue: queue.to_string(),
                 kueue: format!("keeps it pending: {message}"),
@@ -130,13 +135,12 @@ impl Observer {
         counts.add(result);
     }
 
-    fn record(&mut self, difference: Difference) -> Difference {
-        let result = if difference.explanations.is_empty() {
-            ResultKind::Different
-        } else {
-            ResultKind::Explained
-        };
-        self.count(difference.decision, result);
+    /// Counts a difference, as an explained one if it has explanations.
+    fn record(&mut self, mut difference: Difference) -> Difference {
+        if !difference.explanations.is_empty() {
+            difference.result = ResultKind::Explained;
+        }
+        self.count(difference.decision, difference.result);
         let kept = &mut self.report.differences;
         if kept.len() >= self.settings.differences_max {
             kept.drain(..1);

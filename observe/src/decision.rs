@@ -30,8 +30,12 @@ pub(crate) struct KueueDecision {
     pub(crate) first_seq: u64,
     /// The workload and second of each of its changes, by position.
     pub(crate) seqs: BTreeMap<u64, (Arc<str>, i64)>,
+    /// The positions of the changes of other preemptions for the workload that came before: Kueue has decided after them.
+    pub(crate) preceding: BTreeSet<u64>,
     /// When its last change was delivered, in milliseconds since 1970.
     pub(crate) at_ms: i64,
+    /// Whether further victims belong to another decision: the workload was admitted since.
+    pub(crate) is_closed: bool,
     /// Kueue's reason: the message of a condition.
     pub(crate) message: String,
 }
@@ -58,6 +62,14 @@ impl KueueDecision {
         }
     }
 
+    /// Whether another victim may be one of it. A victim that is preempted for the second time was admitted in between.
+    pub(crate) fn may_have_victim(&self, key: &str) -> bool {
+        match &self.what {
+            What::Preemption(victims) => !self.is_closed && !victims.contains_key(key),
+            What::Admission(_) => false,
+        }
+    }
+
     /// Adds a victim that was preempted in a second, by a change.
     pub(crate) fn add_victim(&mut self, key: &Arc<str>, victim: &Workload, second: i64, seq: u64) {
         let reason = preempted(victim).map(|it| it.reason.clone());
@@ -67,24 +79,36 @@ impl KueueDecision {
         }
     }
 
-    /// The preemption without some victims: the core preempts these on another state. `None` if it is no preemption, or if
+    /// Whether these are all its victims.
+    pub(crate) fn has_all_victims(&self, preempted: &BTreeSet<Arc<str>>) -> bool {
+        match &self.what {
+            What::Preemption(victims) => victims.keys().eq(preempted),
+            What::Admission(_) => false,
+        }
+    }
+
+    /// The preemption of the other victims, if some were preempted by a cycle before. `None` if it is no preemption, or if
     /// none or all of its victims are left.
-    pub(crate) fn without(&self, confirmed: &BTreeSet<Arc<str>>) -> Option<Self> {
+    pub(crate) fn after_part(&self, part: &BTreeSet<Arc<str>>) -> Option<Self> {
         let What::Preemption(victims) = &self.what else {
             return None;
         };
         let mut rest = victims.clone();
-        rest.retain(|key, _| !confirmed.contains(key));
+        rest.retain(|key, _| !part.contains(key));
         if rest.is_empty() || rest.len() == victims.len() {
             return None;
         }
-        let mut seqs = self.seqs.clone();
-        seqs.retain(|_, (key, _)| rest.contains_key(key));
+        let all = self.seqs.clone().into_iter();
+        let (seqs, before): (BTreeMap<_, _>, BTreeMap<_, _>) =
+            all.partition(|(_, (key, _))| rest.contains_key(key));
+        let mut preceding = self.preceding.clone();
+        preceding.extend(before.into_keys());
         let (first_seq, (_, decided_s)) = seqs.first_key_value()?;
         Some(Self {
             what: What::Preemption(rest),
             first_seq: *first_seq,
             decided_s: *decided_s,
+            preceding,
             seqs,
             ..self.clone()
         })

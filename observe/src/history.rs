@@ -1,6 +1,6 @@
 //! The last changes of Workloads.
 
-use crate::forecast::{Action, OtherDecision};
+use crate::core_cycles::{Action, OtherDecision};
 use crate::workload_facts::{admission, condition, preempted, transition_s, true_condition};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use lockkeeper_api::Workload;

@@ -29,11 +29,12 @@ pub(crate) struct Known<'a> {
 }
 
 impl Known<'_> {
-    /// The present state of all queues, for a forecast.
+    /// The present state of all queues, for a decision.
     pub(crate) fn present_state(&self, now_ms: i64) -> ClusterState {
         let queues = self.base.state().queues();
         let queues: BTreeSet<Arc<str>> = queues.map(|(name, _)| Arc::from(name)).collect();
         let mut cluster = self.before_history(&queues);
+        self.preemptors.mark(&mut cluster);
         cluster.set_now(now_ms);
         for entry in self.history {
             apply(&mut cluster, &entry.key, entry.after.as_ref());
@@ -42,7 +43,7 @@ impl Known<'_> {
         cluster
     }
 
-    /// The state before the history, with the pending workloads of these queues that the core may decide on.
+    /// The state before the history, with the pending workloads of these queues that the core may decide on. No preemptor waits.
     pub(crate) fn before_history(&self, queues: &BTreeSet<Arc<str>>) -> ClusterState {
         let mut cluster = self.base.clone();
         let mut changed: BTreeMap<&str, Option<&Arc<Workload>>> = BTreeMap::new();
@@ -62,7 +63,6 @@ impl Known<'_> {
                 apply(&mut cluster, key, version);
             }
         }
-        self.preemptors.mark(&mut cluster);
         cluster
     }
 }

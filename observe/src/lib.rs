@@ -28,12 +28,15 @@ mod change;
 mod check;
 mod comparison;
 mod decision;
-mod fit_history;
-mod forecast;
+
+mod candidate_states;
+mod core_cycles;
+mod cycle_replay;
 mod history;
 mod known_state;
+mod missing_decisions;
 mod observer;
-mod overdue;
+mod past_states;
 mod pending_index;
 mod preemptors;
 mod queue_objects;
@@ -41,8 +44,6 @@ mod queue_trees;
 mod report;
 mod search;
 mod settings;
-mod timeline;
-mod trajectory;
 mod workload_facts;
 
 pub use change::{Change, ObjectKind};

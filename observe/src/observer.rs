@@ -4,19 +4,19 @@ use crate::change::{Change, ObjectKind};
 use crate::decision::{KueueDecision, What, admission_of};
 use crate::history::{Entry, admitted_s, end_of_second_ms, preempted_s, written_s};
 use crate::known_state::apply;
-use crate::overdue::Overdue;
+use crate::missing_decisions::MissingDecisions;
 use crate::pending_index::PendingIndex;
 use crate::preemptors::Preemptors;
 use crate::queue_objects::QueueObjects;
 use crate::queue_trees::QueueTrees;
-use crate::report::{DecisionKind, Difference, Report, rfc3339};
+use crate::report::{Difference, Report, rfc3339};
 use crate::settings::ObserveSettings;
 use crate::workload_facts::{has_quota, is_pending, preempted, true_condition, uid};
 use lockkeeper_api::Workload;
 use lockkeeper_cluster_state::{ClusterState, Completeness, PreemptionMessage, workload_key};
 use lockkeeper_explain::{KueueObject, ReadKueueObject};
 use lockkeeper_preemption::{Compatibility, Damping};
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
 /// Compares the decisions of a live Kueue with those of the core.
@@ -36,7 +36,7 @@ pub struct Observer {
     /// The fields of objects that are not considered, by kind and name.
     pub(crate) not_considered: BTreeMap<(ObjectKind, String), Vec<String>>,
     pub(crate) unchecked: Vec<KueueDecision>,
-    pub(crate) overdue: Overdue,
+    pub(crate) missing: MissingDecisions,
     /// Since when decisions are compared, in milliseconds since 1970.
     pub(crate) started_ms: Option<i64>,
     /// The last change of queues, cohorts and flavors.
@@ -76,7 +76,7 @@ impl Observer {
             queue_objects: QueueObjects::default(),
             not_considered: BTreeMap::new(),
             unchecked: Vec::new(),
-            overdue: Overdue::default(),
+            missing: MissingDecisions::default(),
             started_ms: None,
             queues_changed_ms: i64::MIN,
             late_until_ms: i64::MIN,
@@ -130,7 +130,7 @@ impl Observer {
         for decision in settled {
             found.extend(self.compare(&decision));
         }
-        found.extend(self.compare_overdue(now_ms));
+        found.extend(self.compare_missing(now_ms));
         self.prune(now_ms);
         found
     }
@@ -246,7 +246,7 @@ impl Observer {
             decided_on = Arc::clone(&preemptor);
             self.note_preemption(now_ms, seq, &key, &after, preemptor, second);
         }
-        self.overdue.forget(&key);
+        self.missing.forget(&key);
         let decided_s = admitted.or(preempted);
         let written = written_s(old, &after);
         let earliest = decided_s.or(written);
@@ -325,6 +325,10 @@ impl Observer {
         let Some(admission) = admission_of(after) else {
             return;
         };
+        // What Kueue preempts for it from now on is another decision.
+        for it in &mut self.unchecked {
+            it.is_closed |= it.key == *key;
+        }
         let message = true_condition(after, "QuotaReserved").map(|it| it.message.clone());
         self.unchecked.push(KueueDecision {
             key: Arc::clone(key),
@@ -333,7 +337,9 @@ impl Observer {
             decided_s,
             first_seq: seq,
             seqs: BTreeMap::from([(seq, (Arc::clone(key), decided_s))]),
+            preceding: BTreeSet::new(),
             at_ms: now_ms,
+            is_closed: true,
             message: message.unwrap_or_default(),
         });
     }
@@ -351,7 +357,7 @@ impl Observer {
             return;
         };
         let is_same = |it: &&mut KueueDecision| {
-            it.kind() == DecisionKind::Preemption
+            it.may_have_victim(victim_key)
                 && it.key == preemptor
                 && it.decided_s.abs_diff(decided_s) <= 1
         };
@@ -371,7 +377,9 @@ impl Observer {
             decided_s,
             first_seq: seq,
             seqs: BTreeMap::new(),
+            preceding: BTreeSet::new(),
             at_ms: now_ms,
+            is_closed: false,
             message: condition.message.clone(),
         };
         decision.add_victim(victim_key, victim, decided_s, seq);

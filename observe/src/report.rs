@@ -41,11 +41,18 @@ pub enum ResultKind {
     Different,
     /// The core decides otherwise, and something that it does not consider may be the cause.
     Explained,
+    /// The core decides otherwise on all states that were compared, and Kueue may have had more of them than the bounds allow.
+    Ambiguous,
 }
 
 impl ResultKind {
     /// All results.
-    pub const ALL: [Self; 3] = [Self::Agreed, Self::Different, Self::Explained];
+    pub const ALL: [Self; 4] = [
+        Self::Agreed,
+        Self::Different,
+        Self::Explained,
+        Self::Ambiguous,
+    ];
 
     /// The name, as a label of metrics.
     #[must_use]
@@ -54,6 +61,7 @@ impl ResultKind {
             Self::Agreed => "agreed",
             Self::Different => "different",
             Self::Explained => "explained",
+            Self::Ambiguous => "ambiguous",
         }
     }
 }
@@ -67,6 +75,8 @@ pub struct Counts {
     pub different: u64,
     /// The core decides otherwise, with an explanation.
     pub explained: u64,
+    /// The core decides otherwise on all states that were compared, and there are more.
+    pub ambiguous: u64,
 }
 
 impl Counts {
@@ -77,6 +87,7 @@ impl Counts {
             ResultKind::Agreed => self.agreed,
             ResultKind::Different => self.different,
             ResultKind::Explained => self.explained,
+            ResultKind::Ambiguous => self.ambiguous,
         }
     }
 
@@ -85,6 +96,7 @@ impl Counts {
             ResultKind::Agreed => &mut self.agreed,
             ResultKind::Different => &mut self.different,
             ResultKind::Explained => &mut self.explained,
+            ResultKind::Ambiguous => &mut self.ambiguous,
         };
         *count = count.saturating_add(1);
     }
@@ -98,6 +110,8 @@ pub struct Difference {
     pub time: String,
     /// The kind of the decision.
     pub decision: DecisionKind,
+    /// The result of the comparison; never `agreed`.
+    pub result: ResultKind,
     /// The workload, as `namespace/name`: the preemptor of a preemption.
     pub workload: String,
     /// Its ClusterQueue.
@@ -155,16 +169,20 @@ pub fn write_report(report: &Report, out: &mut impl Write) -> fmt::Result {
         Some(since) => writeln!(out, "Comparing the decisions of Kueue since {since}\n")?,
         None => writeln!(out, "Listing objects; no decision is compared yet\n")?,
     }
-    writeln!(out, "DECISION     AGREED   DIFFERENT   EXPLAINED")?;
+    writeln!(
+        out,
+        "DECISION     AGREED   DIFFERENT   EXPLAINED   AMBIGUOUS"
+    )?;
     for kind in DecisionKind::ALL {
         let counts = report.counts(kind);
         writeln!(
             out,
-            "{:<10} {:>8} {:>11} {:>11}",
+            "{:<10} {:>8} {:>11} {:>11} {:>11}",
             kind.as_str(),
             counts.agreed,
             counts.different,
-            counts.explained
+            counts.explained,
+            counts.ambiguous
         )?;
     }
     if report.unreadable > 0 {
@@ -187,6 +205,12 @@ pub fn write_report(report: &Report, out: &mut impl Write) -> fmt::Result {
         )?;
         writeln!(out, "  Kueue       {}", difference.kueue)?;
         writeln!(out, "  lockkeeper  {}", difference.lockkeeper)?;
+        if difference.result == ResultKind::Ambiguous {
+            writeln!(
+                out,
+                "  ambiguous   more states are possible than were compared"
+            )?;
+        }
         for text in &difference.explanations {
             writeln!(out, "  explained   {text}")?;
         }

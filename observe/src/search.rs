@@ -1,147 +1,202 @@
 //! The search for a state on which the core decides as Kueue.
 
-use crate::decision::{KueueDecision, What};
-use crate::fit_history::FitHistory;
-use crate::forecast::{CoreDecision, OtherDecision, forecast};
+use crate::candidate_states::{CandidateState, CandidateStates};
+use crate::core_cycles::{CoreDecision, OtherDecision, decide};
+use crate::cycle_replay::{CycleReplay, ReplayBounds};
+use crate::decision::KueueDecision;
 use crate::known_state::Known;
-use crate::timeline::{Hypothesis, Timeline};
-use crate::trajectory::TrajectorySearch;
+use crate::past_states::PastStates;
 use lockkeeper_cluster_state::ClusterState;
 use lockkeeper_preemption::QueueingStrategy;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-/// The most forecasts on one state, each without some workloads that may be out of their queues.
+/// The most decisions on one state, each without some workloads that may be out of their queues.
 const RETRIES_MAX: usize = 16;
 
 /// The most states with the same prefix.
-const HYPOTHESES_MAX: usize = 64;
+const STATES_MAX: usize = 64;
 
-/// The most numbers of other decisions of the same second that are tried in the order of their writes.
-const SAME_SECOND_MAX: usize = 64;
+/// The most decisions on states in a search.
+const DECIDED_MAX: usize = 4_000;
 
-/// The most forecasts of each part of a search for a decision and a second.
-const FORECASTS_MAX: usize = 400;
+/// The most cycles of long replays, and decisions on states, for one decision of Kueue.
+pub(crate) const EFFORT_MAX: usize = 100_000;
 
-/// How many seconds before the decision trajectories begin at most.
+/// How many seconds before the decision replays begin at most.
 const WINDOW_MAX_S: i64 = 1;
+
+/// The bounds of the first replays: nearly all agree within them.
+const SHORT: ReplayBounds = ReplayBounds {
+    cycles: 1_500,
+    replays: 256,
+};
+
+/// The bounds of the replays after all else has failed.
+const LONG: ReplayBounds = ReplayBounds {
+    cycles: 30_000,
+    replays: 4_096,
+};
+
+/// The result of a search.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum SearchResult {
+    /// The core decides as Kueue on one of the states.
+    Found,
+    /// It does on none of them.
+    NotFound,
+    /// It does on none of those that the bounds allow, and there are more.
+    CutOff,
+}
 
 /// A search.
 pub(crate) struct Search<'a> {
-    timeline: &'a Timeline<'a>,
+    states: &'a CandidateStates<'a>,
     known: Known<'a>,
     queues: &'a BTreeSet<Arc<str>>,
     decision: &'a KueueDecision,
-    fit_history: FitHistory,
-    /// Victims that the core preempts, too, on one of the states.
-    confirmed_victims: BTreeSet<Arc<str>>,
-    /// How many forecasts are left.
-    forecasts: usize,
+    past: PastStates,
+    /// Sets of some, not all, of the victims, each of which the core preempts, too, on one of the states.
+    parts: BTreeSet<BTreeSet<Arc<str>>>,
+    /// How many cycles of long replays and decisions on states are left for the decision of Kueue.
+    effort: &'a mut usize,
+    /// How many decisions on states are left.
+    left: usize,
+    /// Whether the bounds have ended a part of the search that decides on states.
+    are_states_cut_off: bool,
+    /// Whether they have ended the last replay.
+    is_replay_cut_off: bool,
 }
 
 impl<'a> Search<'a> {
     pub(crate) fn new(
-        timeline: &'a Timeline<'a>,
+        states: &'a CandidateStates<'a>,
         known: Known<'a>,
         decision: &'a KueueDecision,
         queues: &'a BTreeSet<Arc<str>>,
+        effort: &'a mut usize,
     ) -> Self {
-        let begin_ms = timeline.first_candidate_ms();
+        let begin_ms = states.first_candidate_ms();
         Self {
-            timeline,
+            states,
             known,
             queues,
             decision,
-            fit_history: FitHistory::new(known, decision, queues, begin_ms),
-            confirmed_victims: BTreeSet::new(),
-            forecasts: 0,
+            past: PastStates::new(known, decision, queues, begin_ms),
+            parts: BTreeSet::new(),
+            effort,
+            left: 0,
+            are_states_cut_off: states.is_cut_off(),
+            is_replay_cut_off: false,
         }
     }
 
-    /// Victims that the core preempts, too, on one of the states.
-    pub(crate) const fn confirmed_victims(&self) -> &BTreeSet<Arc<str>> {
-        &self.confirmed_victims
+    /// Sets of some, not all, of the victims, each of which the core preempts, too, on one of the states; the largest first.
+    pub(crate) fn into_parts(self) -> Vec<BTreeSet<Arc<str>>> {
+        let mut parts: Vec<_> = self.parts.into_iter().collect();
+        parts.sort_by_key(|it| std::cmp::Reverse(it.len()));
+        parts
     }
 
-    /// Whether the core decides as Kueue on one of the states.
-    pub(crate) fn finds_agreement(&mut self) -> bool {
-        self.agrees_on_trajectory(0)
+    /// Searches for a state on which the core decides as Kueue.
+    pub(crate) fn run(&mut self) -> SearchResult {
+        let mut is_found = self.agrees_in_short_replay(0);
+        let is_first_cut_off = self.is_replay_cut_off;
+        is_found = is_found
             || self.agrees_after_cycles()
-            || self.agrees_on_trajectory(WINDOW_MAX_S)
-            || self.agrees_after_writes()
+            || self.agrees_in_short_replay(WINDOW_MAX_S)
+            || (self.is_replay_cut_off && self.agrees_in_long_replay(WINDOW_MAX_S));
+        let is_second_cut_off = self.is_replay_cut_off;
+        is_found = is_found || (is_first_cut_off && self.agrees_in_long_replay(0));
+        if is_found {
+            SearchResult::Found
+        } else if self.are_states_cut_off || is_second_cut_off || self.is_replay_cut_off {
+            SearchResult::CutOff
+        } else {
+            SearchResult::NotFound
+        }
     }
 
     /// Follows the cycles of the second: on each state that Kueue may have seen, the core decides. If Kueue has made one of
     /// its decisions in the second, too, that may have been before.
     fn agrees_after_cycles(&mut self) -> bool {
-        self.forecasts = FORECASTS_MAX;
-        let first = self.timeline.first_prefix();
-        let mut hypotheses = vec![self.timeline.state(first)];
-        for prefix in first..=self.timeline.last_prefix() {
+        let most = DECIDED_MAX.min(*self.effort);
+        self.left = most;
+        let agrees = self.agrees_on_reached_states();
+        *self.effort = self.effort.saturating_sub(most.saturating_sub(self.left));
+        agrees
+    }
+
+    fn agrees_on_reached_states(&mut self) -> bool {
+        let first = self.states.first_prefix();
+        let mut reached = vec![self.states.state(first)];
+        for prefix in first..=self.states.last_prefix() {
             let mut known = BTreeSet::new();
-            hypotheses.retain(|it| known.insert(it.applied.clone()));
-            let mut waiting = hypotheses.clone();
+            reached.retain(|it| known.insert(it.applied.clone()));
+            let mut waiting = reached.clone();
             while let Some(state) = waiting.pop() {
-                let Err(cycles) = self.agrees_without_others(&state.cluster, prefix) else {
+                let Err(cycles) = self.agrees_without_others(&state, prefix) else {
                     return true;
                 };
-                if self.forecasts == 0 {
+                if self.left == 0 {
+                    self.are_states_cut_off = true;
                     return false;
                 }
                 for cycle in cycles {
                     let next = self.after_cycle(&state, &cycle);
-                    if hypotheses.len() < HYPOTHESES_MAX && known.insert(next.applied.clone()) {
-                        hypotheses.push(next.clone());
-                        waiting.push(next);
+                    if !known.insert(next.applied.clone()) {
+                        continue;
                     }
+                    if reached.len() >= STATES_MAX {
+                        self.are_states_cut_off = true;
+                        break;
+                    }
+                    reached.push(next.clone());
+                    waiting.push(next);
                 }
             }
-            for state in &mut hypotheses {
-                self.timeline.advance(state, prefix);
-            }
-        }
-        false
-    }
-
-    /// Whether the core decides as Kueue after the first of the other decisions of the same second in the order of their
-    /// writes, which is mostly that of the decisions. The core may differ on them.
-    fn agrees_after_writes(&mut self) -> bool {
-        self.forecasts = FORECASTS_MAX;
-        let timeline = self.timeline;
-        let count = timeline.window.len().min(SAME_SECOND_MAX);
-        for prefix in (timeline.first_prefix()..=timeline.last_prefix()).rev() {
-            let mut state = timeline.state(prefix);
-            for entry in timeline.window.iter().take(count) {
-                if state.applied.contains(&entry.seq) {
-                    continue;
-                }
-                timeline.assume(&mut state, entry);
-                if self.agrees_without_others(&state.cluster, prefix).is_ok() {
-                    return true;
-                }
-                if self.forecasts == 0 {
-                    return false;
-                }
+            for state in &mut reached {
+                self.states.advance(state, prefix);
             }
         }
         false
     }
 
-    /// Whether the core decides as Kueue on a trajectory that begins some seconds before the decision.
-    fn agrees_on_trajectory(&mut self, window_s: i64) -> bool {
-        let timeline = Timeline::new(self.known, self.decision, self.queues, window_s);
-        let outcome = TrajectorySearch::new(&timeline, self.decision).run();
-        self.confirmed_victims.extend(outcome.confirmed_victims);
-        outcome.is_agreed || self.are_all_victims_confirmed()
+    /// [`Self::agrees_in_short_replay`] with as many cycles as are left for the decision of Kueue.
+    fn agrees_in_long_replay(&mut self, window_s: i64) -> bool {
+        let cycles = LONG.cycles.min(*self.effort);
+        let (agrees, used) = self.replay(window_s, ReplayBounds { cycles, ..LONG });
+        *self.effort = self.effort.saturating_sub(used);
+        agrees
+    }
+
+    /// Whether the core decides as Kueue in a replay that begins some seconds before the decision.
+    fn agrees_in_short_replay(&mut self, window_s: i64) -> bool {
+        self.replay(window_s, SHORT).0
+    }
+
+    /// Whether the core decides as Kueue in a replay, and how many cycles ran.
+    fn replay(&mut self, window_s: i64, bounds: ReplayBounds) -> (bool, usize) {
+        let states = CandidateStates::new(
+            self.known,
+            self.decision,
+            self.queues,
+            window_s,
+            self.states.waiting(),
+        );
+        let outcome = CycleReplay::new(&states, self.decision, bounds).run();
+        self.is_replay_cut_off = outcome.is_cut_off || states.is_cut_off();
+        self.parts.extend(outcome.parts);
+        (outcome.is_agreed, outcome.cycles)
     }
 
     /// A state after the decisions of a cycle that Kueue has made in the same second, too.
-    fn after_cycle(&self, state: &Hypothesis, cycle: &[OtherDecision]) -> Hypothesis {
+    fn after_cycle(&self, state: &CandidateState, cycle: &[OtherDecision]) -> CandidateState {
         let mut next = state.clone();
         for own in cycle {
-            for entry in &self.timeline.window {
+            for entry in &self.states.window {
                 if entry.is_decision(own) {
-                    self.timeline.assume(&mut next, entry);
+                    self.states.assume(&mut next, entry);
                 }
             }
         }
@@ -152,25 +207,23 @@ impl<'a> Search<'a> {
     /// be out of their queues.
     fn agrees_without_others(
         &mut self,
-        cluster: &ClusterState,
+        state: &CandidateState,
         prefix: usize,
     ) -> Result<(), Vec<Vec<OtherDecision>>> {
-        let mut cluster = cluster.clone();
-        let at_ms = self.timeline.prefix_ms(prefix);
+        let mut cluster = state.cluster.clone();
+        let is_possible = self.states.has_preceding_part(state);
+        let at_ms = self.states.prefix_ms(prefix);
         let mut cycles = Vec::new();
         let mut without_unfit = None;
-        for _ in 0..RETRIES_MAX.min(self.forecasts) {
-            self.forecasts = self.forecasts.saturating_sub(1);
-            let mut result = forecast(&mut cluster.clone(), self.decision, false);
+        for retry in 0..RETRIES_MAX.min(self.left) {
+            self.left = self.left.saturating_sub(1);
+            let mut result = decide(&mut cluster.clone(), self.decision, false);
             match result.decision {
-                CoreDecision::Same => return Ok(()),
-                CoreDecision::PartOfVictims(victims) => {
-                    self.confirmed_victims.extend(victims);
-                    if self.are_all_victims_confirmed() {
-                        return Ok(());
-                    }
+                CoreDecision::Same if is_possible => return Ok(()),
+                CoreDecision::PartOfVictims(victims) if is_possible => {
+                    self.parts.insert(victims);
                 }
-                CoreDecision::Other(_) | CoreDecision::NotConsidered => {}
+                _ => {}
             }
             let mut has_changed = false;
             let unfit = without_unfit.get_or_insert_with(|| {
@@ -183,7 +236,7 @@ impl<'a> Search<'a> {
                 }
             }
             for other in &result.before {
-                if self.fit_history.may_be_out_of_queue(&other.key, at_ms) {
+                if self.past.may_be_inadmissible(&other.key, at_ms) {
                     has_changed |= remove_class(&mut cluster, &other.key, &self.decision.key);
                 }
             }
@@ -192,17 +245,9 @@ impl<'a> Search<'a> {
             if !has_changed {
                 break;
             }
+            self.are_states_cut_off |= retry.saturating_add(1) == RETRIES_MAX;
         }
         Err(cycles)
-    }
-
-    fn are_all_victims_confirmed(&self) -> bool {
-        match &self.decision.what {
-            What::Preemption(victims) => {
-                victims.keys().all(|it| self.confirmed_victims.contains(it))
-            }
-            What::Admission(_) => false,
-        }
     }
 }
 

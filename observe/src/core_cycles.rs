@@ -1,4 +1,4 @@
-//! What the core decides on a state, cycle after cycle.
+//! Runs scheduling cycles of the core on a state.
 
 use crate::decision::{KueueDecision, What, admission_text, is_same_admission, victims_text};
 use lockkeeper_cluster_state::pending_reason::decision_message;
@@ -7,7 +7,7 @@ use lockkeeper_preemption::{Decision, Entry, State, Victim};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-/// The most cycles of a forecast.
+/// The most cycles until the decision on a workload.
 const CYCLES_MAX: usize = 256;
 
 /// The decision of the core on one workload.
@@ -40,9 +40,9 @@ pub(crate) enum Action {
     Preemption(BTreeSet<Arc<str>>),
 }
 
-/// The result of a forecast.
+/// The decision of the core on a workload, and what came before.
 #[derive(Clone, Debug)]
-pub(crate) struct Forecast {
+pub(crate) struct Decided {
     pub(crate) decision: CoreDecision,
     /// The workloads that are admitted or preempt before, in order.
     pub(crate) before: Vec<OtherDecision>,
@@ -54,11 +54,11 @@ pub(crate) struct Forecast {
 
 /// Runs cycles until the core decides on the workload of `wanted`, or no cycle changes anything. `is_traced` adds the reason
 /// to the text of another decision.
-pub(crate) fn forecast(
+pub(crate) fn decide(
     cluster: &mut ClusterState,
     wanted: &KueueDecision,
     is_traced: bool,
-) -> Forecast {
+) -> Decided {
     let now_ms = wanted.decided_s.saturating_mul(1000);
     let mut decision = CoreDecision::NotConsidered;
     let mut before = Vec::new();
@@ -76,7 +76,7 @@ pub(crate) fn forecast(
                 let is_final = !matches!(decision, CoreDecision::Other(_))
                     || matches!(entry.decision, Decision::Admit);
                 if is_final || preempts(cluster.state(), &entry.decision) {
-                    return Forecast {
+                    return Decided {
                         decision,
                         in_first_cycle: in_first_cycle.unwrap_or(before.len()),
                         before,
@@ -104,7 +104,7 @@ pub(crate) fn forecast(
             break;
         }
     }
-    Forecast {
+    Decided {
         decision,
         in_first_cycle: in_first_cycle.unwrap_or_default(),
         before,
@@ -134,8 +134,13 @@ pub(crate) fn decided_cycle(
         let key: Arc<str> = Arc::from(cluster.state().workload_name(entry.workload));
         if key == wanted.key {
             decision = compare(cluster.state(), entry, wanted);
-            if !matches!(decision, CoreDecision::Other(_)) {
-                break;
+            match decision {
+                CoreDecision::Same => break,
+                CoreDecision::PartOfVictims(_) => {
+                    evict_victims(cluster, &entry.decision);
+                    continue;
+                }
+                CoreDecision::Other(_) | CoreDecision::NotConsidered => {}
             }
         }
         if let Some(action) = action(cluster.state(), &entry.decision) {

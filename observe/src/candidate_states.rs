@@ -8,6 +8,7 @@
 use crate::decision::{KueueDecision, What};
 use crate::history::{Entry, end_of_second_ms};
 use crate::known_state::{Known, apply, mark_if_preemption};
+use crate::preemptors::mark_waiting;
 use crate::workload_facts::{is_pending, transition_s};
 use k8s_openapi::jiff::Timestamp;
 use lockkeeper_api::Workload;
@@ -19,7 +20,7 @@ use std::sync::Arc;
 const PREFIXES_MAX: usize = 512;
 
 /// The changes of a tree of cohorts around a decision.
-pub(crate) struct Timeline<'a> {
+pub(crate) struct CandidateStates<'a> {
     known: Known<'a>,
     decision: &'a KueueDecision,
     queues: &'a BTreeSet<Arc<str>>,
@@ -31,34 +32,57 @@ pub(crate) struct Timeline<'a> {
     earlier: Vec<&'a Entry>,
     /// The position of the last of them on each workload.
     last_earlier: BTreeMap<&'a str, u64>,
+    /// The changes of the decision itself.
+    own: Vec<&'a Entry>,
     /// The first second of the window.
     first_second: i64,
+    waiting: WaitingPreemptors,
+    /// Whether there are more states than the bounds allow.
+    is_cut_off: bool,
     /// Kueue's other decisions from the first second to that of the decision: each may be older or newer.
     pub(crate) window: Vec<&'a Entry>,
 }
 
+/// The preemptors of earlier seconds that come first in their queues. Objects show for which workload others were preempted,
+/// and not which others wait for the same victims since.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum WaitingPreemptors {
+    /// The last one of each queue for which others were preempted.
+    Visible,
+    /// In the queue of the decision, the workload that it is about.
+    Decided,
+    /// None: another one waited since, and waits no more.
+    None,
+}
+
 /// A state on which Kueue may have decided.
 #[derive(Clone)]
-pub(crate) struct Hypothesis {
+pub(crate) struct CandidateState {
     pub(crate) cluster: ClusterState,
     /// The positions of the decisions of the window that it has.
     pub(crate) applied: BTreeSet<u64>,
 }
 
-impl<'a> Timeline<'a> {
+impl<'a> CandidateStates<'a> {
     pub(crate) fn new(
         known: Known<'a>,
         decision: &'a KueueDecision,
         queues: &'a BTreeSet<Arc<str>>,
         window_s: i64,
+        waiting: WaitingPreemptors,
     ) -> Self {
         let first_second = decision.decided_s.saturating_sub(window_s);
         let end_ms = end_of_second_ms(decision.decided_s);
         let (mut seen, mut earlier, mut window) = (Vec::new(), Vec::new(), Vec::new());
+        let mut own = Vec::new();
         let mut last_earlier = BTreeMap::new();
         let mut is_later = false;
         for entry in known.history {
-            if !queues.contains(&entry.queue) || decision.seqs.contains_key(&entry.seq) {
+            if decision.seqs.contains_key(&entry.seq) {
+                own.push(entry);
+                continue;
+            }
+            if !queues.contains(&entry.queue) {
                 continue;
             }
             match entry.decided_s {
@@ -75,7 +99,7 @@ impl<'a> Timeline<'a> {
                 seen.push(entry);
             }
         }
-        let mut timeline = Self {
+        let mut states = Self {
             known,
             decision,
             queues,
@@ -83,13 +107,23 @@ impl<'a> Timeline<'a> {
             first: 0,
             earlier,
             last_earlier,
+            own,
             first_second,
+            waiting,
+            is_cut_off: false,
             window,
         };
-        let oldest = timeline.seen.len().saturating_sub(PREFIXES_MAX);
-        let first = timeline.certain_prefix(first_second);
-        timeline.first = first.max(timeline.needed_prefix()).max(oldest);
-        timeline
+        let first = states.certain_prefix(first_second);
+        let first = first.max(states.needed_prefix());
+        let oldest = states.seen.len().saturating_sub(PREFIXES_MAX);
+        states.is_cut_off = oldest > first;
+        states.first = first.max(oldest);
+        states
+    }
+
+    /// Whether there are more states than the bounds allow.
+    pub(crate) const fn is_cut_off(&self) -> bool {
+        self.is_cut_off
     }
 
     /// The number of changes of the shortest prefix.
@@ -126,30 +160,54 @@ impl<'a> Timeline<'a> {
     }
 
     /// A prefix, and the decisions of Kueue before the window.
-    pub(crate) fn state(&self, prefix: usize) -> Hypothesis {
+    pub(crate) fn state(&self, prefix: usize) -> CandidateState {
         let mut cluster = self.known.before_history(self.queues);
+        if self.waiting != WaitingPreemptors::None {
+            self.known.preemptors.mark(&mut cluster);
+        }
         cluster.set_now(self.decision.decided_s.saturating_mul(1000));
         let mut applied = BTreeSet::new();
         let mut last_seq = None;
         for entry in self.seen.iter().take(prefix) {
+            apply(&mut cluster, &entry.key, entry.after.as_ref());
             if self.is_in_window(entry) {
                 applied.insert(entry.seq);
             }
-            apply(&mut cluster, &entry.key, entry.after.as_ref());
-            mark_if_preemption(&mut cluster, entry);
+            self.mark_preemptor(&mut cluster, entry);
             last_seq = Some(entry.seq);
         }
         for entry in &self.earlier {
             if last_seq.is_none_or(|it| entry.seq > it) {
                 self.apply_assumed(&mut cluster, entry);
-                mark_if_preemption(&mut cluster, entry);
+                self.mark_preemptor(&mut cluster, entry);
             }
         }
-        Hypothesis { cluster, applied }
+        if self.waiting == WaitingPreemptors::Decided {
+            mark_waiting(&mut cluster, &self.decision.key);
+        }
+        CandidateState { cluster, applied }
+    }
+
+    /// The preemptors of earlier seconds that come first in their queues.
+    pub(crate) const fn waiting(&self) -> WaitingPreemptors {
+        self.waiting
+    }
+
+    /// Whether a preemptor of an earlier second may still wait for its victims.
+    pub(crate) fn may_preemptors_wait(&self) -> bool {
+        let mut earlier = self.earlier.iter();
+        !self.known.preemptors.is_empty() || earlier.any(|it| it.decided_on != it.key)
+    }
+
+    /// Puts the preemptor of a preemption at the head of its queue.
+    fn mark_preemptor(&self, cluster: &mut ClusterState, entry: &Entry) {
+        if self.waiting != WaitingPreemptors::None || self.is_in_window(entry) {
+            mark_if_preemption(cluster, entry);
+        }
     }
 
     /// Makes a state with a prefix that of the next longer prefix.
-    pub(crate) fn advance(&self, state: &mut Hypothesis, prefix: usize) {
+    pub(crate) fn advance(&self, state: &mut CandidateState, prefix: usize) {
         let Some(entry) = self.seen.get(prefix) else {
             return;
         };
@@ -163,7 +221,7 @@ impl<'a> Timeline<'a> {
     }
 
     /// Adds a decision of the window to a state, whose write Kueue has not seen yet.
-    pub(crate) fn assume(&self, state: &mut Hypothesis, entry: &Entry) {
+    pub(crate) fn assume(&self, state: &mut CandidateState, entry: &Entry) {
         if state.applied.insert(entry.seq) {
             if !self.has_later_decision(state, entry) {
                 self.apply_assumed(&mut state.cluster, entry);
@@ -172,12 +230,38 @@ impl<'a> Timeline<'a> {
         }
     }
 
+    /// Whether a state has the preemptions for the same workload that came before the decision.
+    pub(crate) fn has_preceding_part(&self, state: &CandidateState) -> bool {
+        let is_older = |seq: &u64| self.earlier.iter().any(|it| it.seq == *seq);
+        let mut preceding = self.decision.preceding.iter();
+        preceding.all(|it| state.applied.contains(it) || is_older(it))
+    }
+
+    /// Adds the preemption of some victims of the decision to a state. Returns the victims of the decision that are preempted
+    /// now.
+    pub(crate) fn assume_victims(
+        &self,
+        state: &mut CandidateState,
+        victims: &BTreeSet<Arc<str>>,
+    ) -> BTreeSet<Arc<str>> {
+        let mut preempted = BTreeSet::new();
+        for entry in &self.own {
+            if victims.contains(&entry.key) {
+                self.assume(state, entry);
+            }
+            if state.applied.contains(&entry.seq) {
+                preempted.insert(Arc::clone(&entry.key));
+            }
+        }
+        preempted
+    }
+
     fn is_in_window(&self, entry: &Entry) -> bool {
         entry.decided_s.is_some_and(|it| it >= self.first_second)
     }
 
     /// Whether a state has a decision on the workload of a change that was written after the change.
-    fn has_later_decision(&self, state: &Hypothesis, entry: &Entry) -> bool {
+    fn has_later_decision(&self, state: &CandidateState, entry: &Entry) -> bool {
         let last_earlier = self.last_earlier.get(&*entry.key);
         let mut applied = self.window.iter().filter(|it| it.key == entry.key);
         last_earlier.is_some_and(|it| *it > entry.seq)

@@ -13,13 +13,13 @@ struct Expected {
 
 /// The decisions of the core on the present state, since when it makes each of them without a break.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Overdue {
+pub(crate) struct MissingDecisions {
     expected: BTreeMap<Arc<str>, Expected>,
     next_ms: i64,
 }
 
 /// A workload on which Kueue has not decided within the bound.
-pub(crate) struct OverdueDecision {
+pub(crate) struct MissingDecision {
     pub(crate) key: Arc<str>,
     /// Since when the core decides so, in milliseconds since 1970.
     pub(crate) since_ms: i64,
@@ -27,7 +27,7 @@ pub(crate) struct OverdueDecision {
     pub(crate) text: String,
 }
 
-impl Overdue {
+impl MissingDecisions {
     /// Whether the present state should be decided on, at most a dozen times within the bound.
     pub(crate) const fn is_due(&mut self, now_ms: i64, bound_ms: i64) -> bool {
         if now_ms < self.next_ms {
@@ -43,7 +43,7 @@ impl Overdue {
         mut decisions: BTreeMap<Arc<str>, String>,
         now_ms: i64,
         bound_ms: i64,
-    ) -> Vec<OverdueDecision> {
+    ) -> Vec<MissingDecision> {
         self.expected.retain(|key, _| decisions.contains_key(key));
         let mut found = Vec::new();
         for (key, text) in std::mem::take(&mut decisions) {
@@ -55,7 +55,7 @@ impl Overdue {
             let since_ms = expected.since_ms;
             if now_ms.saturating_sub(since_ms) >= bound_ms && !expected.is_reported {
                 expected.is_reported = true;
-                found.push(OverdueDecision {
+                found.push(MissingDecision {
                     key,
                     since_ms,
                     text,

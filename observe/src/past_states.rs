@@ -1,10 +1,10 @@
-//! Which workloads did not fit shortly before a decision.
+//! The states before a decision: which workloads did not fit then, and which waited for victims.
 
 use crate::decision::KueueDecision;
 use crate::history::Entry;
 use crate::known_state::{Known, apply, mark_if_preemption};
 use lockkeeper_cluster_state::ClusterState;
-use lockkeeper_preemption::{Mode, Trace, WhatIf};
+use lockkeeper_preemption::{Mode, Trace, Victim, WhatIf};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -18,14 +18,14 @@ struct TimedState {
 }
 
 /// The states before a decision, by the time at which Kueue may have had them.
-pub(crate) struct FitHistory {
+pub(crate) struct PastStates {
     states: Vec<TimedState>,
     requeue_ms: i64,
     /// Whether a workload fits in a state, by its key and the position of the state.
     fits: BTreeMap<(Arc<str>, usize), bool>,
 }
 
-impl FitHistory {
+impl PastStates {
     /// The states from `begin_ms`, the oldest on which Kueue may have decided, less the time that a workload may be out of
     /// its queue.
     pub(crate) fn new(
@@ -42,7 +42,8 @@ impl FitHistory {
                 && !decision.seqs.contains_key(&it.seq)
         };
         let mut changes: Vec<&Entry> = known.history.iter().filter(is_part).collect();
-        changes.sort_by_key(|it| (it.effective_ms(), it.seq));
+        // Kueue decides before it sees another change of the same time, or after it. Before, more quota is used.
+        changes.sort_by_key(|it| (it.effective_ms(), it.decided_s.is_none(), it.seq));
         let mut cluster = known.before_history(queues);
         cluster.set_now(decision.decided_s.saturating_mul(1000));
         let mut applied: BTreeMap<&str, u64> = BTreeMap::new();
@@ -84,8 +85,14 @@ impl FitHistory {
         }
     }
 
+    /// Whether a workload may wait for victims that were preempted for another.
+    pub(crate) fn may_wait_for_victims(&mut self, key: &str) -> bool {
+        let mut states = self.states.iter_mut();
+        states.any(|it| waits_for_victims(&mut it.cluster, key))
+    }
+
     /// Whether a workload may be out of its queue at a time: it did not fit shortly before.
-    pub(crate) fn may_be_out_of_queue(&mut self, key: &Arc<str>, at_ms: i64) -> bool {
+    pub(crate) fn may_be_inadmissible(&mut self, key: &Arc<str>, at_ms: i64) -> bool {
         let begin_ms = at_ms.saturating_sub(self.requeue_ms);
         for position in (0..self.states.len()).rev() {
             let Some(state) = self.states.get_mut(position) else {
@@ -105,6 +112,20 @@ impl FitHistory {
         }
         false
     }
+}
+
+/// Whether a workload does not fit until victims that are evicted already have left.
+fn waits_for_victims(cluster: &mut ClusterState, key: &str) -> bool {
+    let Some(id) = cluster.state().workload(key) else {
+        return false;
+    };
+    let nomination = WhatIf::new(cluster.state_mut()).nominate(id, Trace::off());
+    let victims = nomination.map(|it| it.victims).unwrap_or_default();
+    let is_evicted = |victim: &Victim| {
+        let victim = cluster.state().workload_view(victim.workload);
+        victim.reservation().is_some_and(|it| it.is_evicted)
+    };
+    !victims.is_empty() && victims.iter().all(is_evicted)
 }
 
 /// Whether a workload is absent, fits, or fits after preemption.

@@ -36,7 +36,7 @@ pub(crate) struct CandidateStates<'a> {
     own: Vec<&'a Entry>,
     /// The first second of the window.
     first_second: i64,
-    waiting: WaitingPreemptors,
+    assumptions: Assumptions,
     /// Whether there are more states than the bounds allow.
     is_cut_off: bool,
     /// Kueue's other decisions from the first second to that of the decision: each may be older or newer.
@@ -55,6 +55,23 @@ pub(crate) enum WaitingPreemptors {
     None,
 }
 
+/// What objects do not show, and is assumed of all candidate states.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Assumptions {
+    pub(crate) waiting: WaitingPreemptors,
+    /// Whether the victims of the decision are the newest of those that Kueue has admitted and not seen yet. The newest are
+    /// preempted first, and objects do not show which of several in a second is newer.
+    pub(crate) are_victims_newest: bool,
+}
+
+impl Assumptions {
+    /// The most likely ones.
+    pub(crate) const LIKELY: Self = Self {
+        waiting: WaitingPreemptors::Visible,
+        are_victims_newest: false,
+    };
+}
+
 /// A state on which Kueue may have decided.
 #[derive(Clone)]
 pub(crate) struct CandidateState {
@@ -69,7 +86,7 @@ impl<'a> CandidateStates<'a> {
         decision: &'a KueueDecision,
         queues: &'a BTreeSet<Arc<str>>,
         window_s: i64,
-        waiting: WaitingPreemptors,
+        assumptions: Assumptions,
     ) -> Self {
         let first_second = decision.decided_s.saturating_sub(window_s);
         let end_ms = end_of_second_ms(decision.decided_s);
@@ -109,7 +126,7 @@ impl<'a> CandidateStates<'a> {
             last_earlier,
             own,
             first_second,
-            waiting,
+            assumptions,
             is_cut_off: false,
             window,
         };
@@ -162,7 +179,7 @@ impl<'a> CandidateStates<'a> {
     /// A prefix, and the decisions of Kueue before the window.
     pub(crate) fn state(&self, prefix: usize) -> CandidateState {
         let mut cluster = self.known.before_history(self.queues);
-        if self.waiting != WaitingPreemptors::None {
+        if self.assumptions.waiting != WaitingPreemptors::None {
             self.known.preemptors.mark(&mut cluster);
         }
         cluster.set_now(self.decision.decided_s.saturating_mul(1000));
@@ -182,15 +199,15 @@ impl<'a> CandidateStates<'a> {
                 self.mark_preemptor(&mut cluster, entry);
             }
         }
-        if self.waiting == WaitingPreemptors::Decided {
+        if self.assumptions.waiting == WaitingPreemptors::Decided {
             mark_waiting(&mut cluster, &self.decision.key);
         }
         CandidateState { cluster, applied }
     }
 
-    /// The preemptors of earlier seconds that come first in their queues.
-    pub(crate) const fn waiting(&self) -> WaitingPreemptors {
-        self.waiting
+    /// What is assumed of all states.
+    pub(crate) const fn assumptions(&self) -> Assumptions {
+        self.assumptions
     }
 
     /// Whether a preemptor of an earlier second may still wait for its victims.
@@ -201,7 +218,7 @@ impl<'a> CandidateStates<'a> {
 
     /// Puts the preemptor of a preemption at the head of its queue.
     fn mark_preemptor(&self, cluster: &mut ClusterState, entry: &Entry) {
-        if self.waiting != WaitingPreemptors::None || self.is_in_window(entry) {
+        if self.assumptions.waiting != WaitingPreemptors::None || self.is_in_window(entry) {
             mark_if_preemption(cluster, entry);
         }
     }
@@ -303,8 +320,7 @@ impl<'a> CandidateStates<'a> {
     }
 
     /// Applies a decision that Kueue has not seen in its watch yet. Its reservation has nanoseconds, so it is the newest of
-    /// its second. Objects do not show which of several is the newest: a victim of the decision is, since the newest are
-    /// preempted first.
+    /// its second.
     fn apply_assumed(&self, cluster: &mut ClusterState, entry: &Entry) {
         let Some(after) = &entry.after else {
             return;
@@ -313,7 +329,8 @@ impl<'a> CandidateStates<'a> {
             What::Preemption(victims) => victims.contains_key(&entry.key),
             What::Admission(_) => false,
         };
-        let lead_s = if is_victim { 2 } else { 1 };
+        let is_newest = is_victim && self.assumptions.are_victims_newest;
+        let lead_s = if is_newest { 2 } else { 1 };
         let mut assumed = Workload::clone(after);
         let conditions = assumed.status.iter_mut().flat_map(|it| &mut it.conditions);
         for condition in conditions.filter(|it| it.type_ == "QuotaReserved") {

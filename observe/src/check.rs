@@ -1,10 +1,11 @@
 //! Compares a decision of Kueue with those of the core.
 
-use crate::candidate_states::{CandidateStates, WaitingPreemptors};
+use crate::candidate_states::{Assumptions, CandidateStates, WaitingPreemptors};
 use crate::core_cycles::{CoreDecision, Decided, decide};
 use crate::decision::KueueDecision;
 use crate::known_state::Known;
 use crate::past_states::PastStates;
+use crate::report::DecisionKind;
 use crate::search::{EFFORT_MAX, Search, SearchResult};
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -50,7 +51,7 @@ pub(crate) fn check(
             return CheckResult::Agreed;
         }
     }
-    let states = CandidateStates::new(known, decision, queues, 0, WaitingPreemptors::Visible);
+    let states = CandidateStates::new(known, decision, queues, 0, Assumptions::LIKELY);
     let mut latest = states.state(states.last_prefix());
     let core = core_text(decide(&mut latest.cluster, decision, true));
     if is_cut_off {
@@ -77,7 +78,7 @@ fn search(
     queues: &BTreeSet<Arc<str>>,
     effort: &mut usize,
 ) -> SearchResult {
-    let states = CandidateStates::new(known, decision, queues, 0, WaitingPreemptors::Visible);
+    let states = CandidateStates::new(known, decision, queues, 0, Assumptions::LIKELY);
     // Nearly all decisions agree here.
     let mut latest = states.state(states.last_prefix());
     if states.has_preceding_part(&latest)
@@ -86,18 +87,12 @@ fn search(
         return SearchResult::Found;
     }
     let mut result = search_states(known, decision, queues, &states, effort);
-    if result == SearchResult::Found || !states.may_preemptors_wait() {
+    if result == SearchResult::Found {
         return result;
     }
-    let mut past = PastStates::new(known, decision, queues, i64::MIN);
-    let may_wait = past.may_wait_for_victims(&decision.key);
-    let others = [
-        (WaitingPreemptors::Decided, may_wait),
-        (WaitingPreemptors::None, true),
-    ];
-    for (waiting, is_possible) in others {
-        if is_possible && result != SearchResult::Found {
-            let states = CandidateStates::new(known, decision, queues, 0, waiting);
+    for assumptions in other_assumptions(known, decision, queues, &states) {
+        if result != SearchResult::Found {
+            let states = CandidateStates::new(known, decision, queues, 0, assumptions);
             result = either(
                 search_states(known, decision, queues, &states, effort),
                 result,
@@ -105,6 +100,36 @@ fn search(
         }
     }
     result
+}
+
+/// What may be true of the states of Kueue, too.
+fn other_assumptions(
+    known: Known<'_>,
+    decision: &KueueDecision,
+    queues: &BTreeSet<Arc<str>>,
+    states: &CandidateStates<'_>,
+) -> Vec<Assumptions> {
+    let mut others = Vec::new();
+    if decision.kind() == DecisionKind::Preemption {
+        others.push(Assumptions {
+            are_victims_newest: true,
+            ..Assumptions::LIKELY
+        });
+    }
+    if states.may_preemptors_wait() {
+        let mut past = PastStates::new(known, decision, queues, i64::MIN);
+        if past.may_wait_for_victims(&decision.key) {
+            others.push(Assumptions {
+                waiting: WaitingPreemptors::Decided,
+                ..Assumptions::LIKELY
+            });
+        }
+        others.push(Assumptions {
+            waiting: WaitingPreemptors::None,
+            ..Assumptions::LIKELY
+        });
+    }
+    others
 }
 
 fn search_states(

@@ -34,7 +34,7 @@ pub(crate) struct KueueDecision {
     pub(crate) preceding: BTreeSet<u64>,
     /// When its last change was delivered, in milliseconds since 1970.
     pub(crate) at_ms: i64,
-    /// Whether further victims belong to another decision: the workload was admitted since.
+    /// Whether further victims belong to another decision: the workload or one of the victims was admitted since.
     pub(crate) is_closed: bool,
     /// Kueue's reason: the message of a condition.
     pub(crate) message: String,
@@ -62,12 +62,17 @@ impl KueueDecision {
         }
     }
 
-    /// Whether another victim may be one of it. A victim that is preempted for the second time was admitted in between.
-    pub(crate) fn may_have_victim(&self, key: &str) -> bool {
+    /// Whether a workload is one of its victims.
+    pub(crate) fn has_victim(&self, key: &str) -> bool {
         match &self.what {
-            What::Preemption(victims) => !self.is_closed && !victims.contains_key(key),
+            What::Preemption(victims) => victims.contains_key(key),
             What::Admission(_) => false,
         }
+    }
+
+    /// Whether another victim may be one of it.
+    pub(crate) fn may_have_victim(&self, key: &str) -> bool {
+        self.kind() == DecisionKind::Preemption && !self.is_closed && !self.has_victim(key)
     }
 
     /// Adds a victim that was preempted in a second, by a change.

@@ -325,9 +325,9 @@ impl Observer {
         let Some(admission) = admission_of(after) else {
             return;
         };
-        // What Kueue preempts for it from now on is another decision.
+        // What Kueue preempts from now on is another decision.
         for it in &mut self.unchecked {
-            it.is_closed |= it.key == *key;
+            it.is_closed |= it.key == *key || it.has_victim(key);
         }
         let message = true_condition(after, "QuotaReserved").map(|it| it.message.clone());
         self.unchecked.push(KueueDecision {

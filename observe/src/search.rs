@@ -182,7 +182,7 @@ impl<'a> Search<'a> {
             self.decision,
             self.queues,
             window_s,
-            self.states.waiting(),
+            self.states.assumptions(),
         );
         let outcome = CycleReplay::new(&states, self.decision, bounds).run();
         self.is_replay_cut_off = outcome.is_cut_off || states.is_cut_off();

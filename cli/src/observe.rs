@@ -44,7 +44,7 @@ pub(crate) struct ObserveArguments {
     /// Time without a decision of the observed scheduler that is a difference, in seconds
     #[arg(long, value_name = "SECONDS", default_value_t = 60, requires = "observe",
         value_parser = clap::value_parser!(u32).range(5..=86_400))]
-    observe_bound: u32,
+    observe_missing_after: u32,
 
     /// Namespace of the `ConfigMap` kueue-manager-config, which is read without `--config`
     #[arg(
@@ -159,7 +159,7 @@ fn observe_settings(arguments: &ObserveArguments, used: SchedulerConfig) -> Obse
         requeue: world.requeue,
         excluded_resource_prefixes: world.excluded_resource_prefixes,
         not_considered,
-        bound_ms: i64::from(arguments.observe_bound).saturating_mul(1000),
+        missing_after_ms: i64::from(arguments.observe_missing_after).saturating_mul(1000),
         ..ObserveSettings::default()
     }
 }

@@ -51,13 +51,13 @@ impl Observer {
 
     /// Compares the decisions of the core on the present state, if that is due.
     pub(crate) fn compare_missing(&mut self, now_ms: i64) -> Vec<Difference> {
-        let bound_ms = self.settings.bound_ms;
-        if self.started_ms.is_none() || !self.missing.is_due(now_ms, bound_ms) {
+        let missing_after_ms = self.settings.missing_after_ms;
+        if self.started_ms.is_none() || !self.missing.is_due(now_ms, missing_after_ms) {
             return Vec::new();
         }
         let mut present = self.known().present_state(now_ms);
         let decisions = all_decisions(&mut present, now_ms);
-        let missing = self.missing.update(decisions, now_ms, bound_ms);
+        let missing = self.missing.update(decisions, now_ms, missing_after_ms);
         let differences = missing.into_iter().filter_map(|it| {
             let workload = self.workloads.get(&it.key)?;
             let queue = self.queue_of(workload);

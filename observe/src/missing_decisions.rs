@@ -29,11 +29,11 @@ pub(crate) struct MissingDecision {
 
 impl MissingDecisions {
     /// Whether the present state should be decided on, at most a dozen times within the bound.
-    pub(crate) const fn is_due(&mut self, now_ms: i64, bound_ms: i64) -> bool {
+    pub(crate) const fn is_due(&mut self, now_ms: i64, missing_after_ms: i64) -> bool {
         if now_ms < self.next_ms {
             return false;
         }
-        self.next_ms = now_ms.saturating_add(bound_ms.saturating_div(12));
+        self.next_ms = now_ms.saturating_add(missing_after_ms.saturating_div(12));
         true
     }
 
@@ -42,7 +42,7 @@ impl MissingDecisions {
         &mut self,
         mut decisions: BTreeMap<Arc<str>, String>,
         now_ms: i64,
-        bound_ms: i64,
+        missing_after_ms: i64,
     ) -> Vec<MissingDecision> {
         self.expected.retain(|key, _| decisions.contains_key(key));
         let mut found = Vec::new();
@@ -53,7 +53,7 @@ impl MissingDecisions {
                 is_reported: false,
             });
             let since_ms = expected.since_ms;
-            if now_ms.saturating_sub(since_ms) >= bound_ms && !expected.is_reported {
+            if now_ms.saturating_sub(since_ms) >= missing_after_ms && !expected.is_reported {
                 expected.is_reported = true;
                 found.push(MissingDecision {
                     key,

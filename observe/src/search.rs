@@ -20,7 +20,7 @@ const STATES_MAX: usize = 64;
 /// The most decisions on states in a search.
 const DECIDED_MAX: usize = 4_000;
 
-/// The most cycles of long replays, and decisions on states, for one decision of Kueue.
+/// The most cycles of replays, and decisions on states, for one decision of Kueue.
 pub(crate) const EFFORT_MAX: usize = 100_000;
 
 /// How many seconds before the decision replays begin at most.
@@ -58,7 +58,7 @@ pub(crate) struct Search<'a> {
     past: PastStates,
     /// Sets of some, not all, of the victims, each of which the core preempts, too, on one of the states.
     parts: BTreeSet<BTreeSet<Arc<str>>>,
-    /// How many cycles of long replays and decisions on states are left for the decision of Kueue.
+    /// How many cycles of replays and decisions on states are left for the decision of Kueue.
     effort: &'a mut usize,
     /// How many decisions on states are left.
     left: usize,
@@ -100,14 +100,14 @@ impl<'a> Search<'a> {
 
     /// Searches for a state on which the core decides as Kueue.
     pub(crate) fn run(&mut self) -> SearchResult {
-        let mut is_found = self.agrees_in_short_replay(0);
+        let mut is_found = self.agrees_in_replay(0, SHORT);
         let is_first_cut_off = self.is_replay_cut_off;
         is_found = is_found
             || self.agrees_after_cycles()
-            || self.agrees_in_short_replay(WINDOW_MAX_S)
-            || (self.is_replay_cut_off && self.agrees_in_long_replay(WINDOW_MAX_S));
+            || self.agrees_in_replay(WINDOW_MAX_S, SHORT)
+            || (self.is_replay_cut_off && self.agrees_in_replay(WINDOW_MAX_S, LONG));
         let is_second_cut_off = self.is_replay_cut_off;
-        is_found = is_found || (is_first_cut_off && self.agrees_in_long_replay(0));
+        is_found = is_found || (is_first_cut_off && self.agrees_in_replay(0, LONG));
         if is_found {
             SearchResult::Found
         } else if self.are_states_cut_off || is_second_cut_off || self.is_replay_cut_off {
@@ -162,21 +162,12 @@ impl<'a> Search<'a> {
         false
     }
 
-    /// [`Self::agrees_in_short_replay`] with as many cycles as are left for the decision of Kueue.
-    fn agrees_in_long_replay(&mut self, window_s: i64) -> bool {
-        let cycles = LONG.cycles.min(*self.effort);
-        let (agrees, used) = self.replay(window_s, ReplayBounds { cycles, ..LONG });
-        *self.effort = self.effort.saturating_sub(used);
-        agrees
-    }
-
     /// Whether the core decides as Kueue in a replay that begins some seconds before the decision.
-    fn agrees_in_short_replay(&mut self, window_s: i64) -> bool {
-        self.replay(window_s, SHORT).0
-    }
-
-    /// Whether the core decides as Kueue in a replay, and how many cycles ran.
-    fn replay(&mut self, window_s: i64, bounds: ReplayBounds) -> (bool, usize) {
+    fn agrees_in_replay(&mut self, window_s: i64, bounds: ReplayBounds) -> bool {
+        let bounds = ReplayBounds {
+            cycles: bounds.cycles.min(*self.effort),
+            ..bounds
+        };
         let states = CandidateStates::new(
             self.known,
             self.decision,
@@ -185,9 +176,10 @@ impl<'a> Search<'a> {
             self.states.assumptions(),
         );
         let outcome = CycleReplay::new(&states, self.decision, bounds).run();
+        *self.effort = self.effort.saturating_sub(outcome.cycles);
         self.is_replay_cut_off = outcome.is_cut_off || states.is_cut_off();
         self.parts.extend(outcome.parts);
-        (outcome.is_agreed, outcome.cycles)
+        outcome.is_agreed
     }
 
     /// A state after the decisions of a cycle that Kueue has made in the same second, too.

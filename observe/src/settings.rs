@@ -25,7 +25,7 @@ pub struct ObserveSettings {
     /// How long changes are kept. Kueue may write a decision as much later.
     pub history_ms: i64,
     /// How long the core admits or preempts without a decision of Kueue, until that is a difference.
-    pub bound_ms: i64,
+    pub missing_after_ms: i64,
     /// The most changes that are kept.
     pub entries_max: usize,
     /// The most differences that a report has; the oldest are dropped.
@@ -44,7 +44,7 @@ impl Default for ObserveSettings {
             slow_cycle_s: 10,
             requeue_ms: 5_000,
             history_ms: 30_000,
-            bound_ms: 60_000,
+            missing_after_ms: 60_000,
             entries_max: 100_000,
             differences_max: 100,
         }

@@ -4,7 +4,9 @@ use super::unix_time::unix_time_ms;
 use super::watches::{WatchedChange, WatchedEvent};
 use anyhow::Error;
 use lockkeeper_explain::KueueReader;
-use lockkeeper_observe::{Change, Difference, ObjectKind, ObserveSettings, Observer, Report};
+use lockkeeper_observe::{
+    Change, Difference, ObjectKind, ObserveSettings, Observer, Report, ResultKind,
+};
 use serde_json::Value;
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -192,17 +194,19 @@ fn log(difference: &Difference) {
     let Difference {
         time,
         decision,
+        result,
         workload,
         cluster_queue,
         kueue,
         lockkeeper,
         explanations,
     } = difference;
-    let decision = decision.as_str();
-    if explanations.is_empty() {
+    let (decision, result) = (decision.as_str(), result.as_str());
+    if difference.result == ResultKind::Different {
         tracing::warn!(
             time,
             decision,
+            result,
             workload,
             cluster_queue,
             kueue,
@@ -214,12 +218,13 @@ fn log(difference: &Difference) {
         tracing::info!(
             time,
             decision,
+            result,
             workload,
             cluster_queue,
             kueue,
             lockkeeper,
             explanation,
-            "Kueue decides otherwise, explained"
+            "Kueue decides otherwise, which does not count as different"
         );
     }
 }

@@ -11,6 +11,7 @@
 
 mod agreement;
 mod api;
+mod documentation;
 mod missing;
 mod mutations;
 mod objects;

@@ -1,6 +1,7 @@
 //! Observe mode beside Kueue, whose decisions the test writes itself, with an account that may only read.
 
 use std::collections::BTreeSet;
+use std::fs;
 use std::path::Path;
 
 use k8s_openapi::jiff::{SignedDuration, Timestamp};
@@ -9,6 +10,7 @@ use serde_json::{Value, json};
 use super::Scenario;
 use super::agreement::folder;
 use super::kueue_objects::install;
+use crate::ROOT;
 use crate::cluster::{Cluster, UNPRIVILEGED_ACCOUNT};
 use crate::controller::Controller;
 use crate::fixture::Fixture;
@@ -17,7 +19,7 @@ use crate::lockkeeper::{self, Protocol};
 use crate::wait;
 
 /// A decision is missing after five seconds.
-const FLAGS: [&str; 4] = ["--observe", "kueue", "--observe-bound", "5"];
+const FLAGS: [&str; 4] = ["--observe", "kueue", "--observe-missing-after", "5"];
 
 pub fn scenarios() -> Vec<Scenario> {
     let run = |_: &mut Fixture, _: Protocol| match folder("crds") {
@@ -72,6 +74,7 @@ fn differences_are_reported(cluster: &Cluster, kubectl: &Kubectl) {
         &FLAGS,
     );
     let observer = observer.unwrap_or_else(|e| panic!("{e}"));
+    startup_is_documented(&observer);
 
     // The core admits all three on flavor a.
     for name in ["same", "other", "waits"] {
@@ -105,6 +108,7 @@ fn differences_are_reported(cluster: &Cluster, kubectl: &Kubectl) {
     );
     assert_eq!(other["explanations"], json!([]));
     assert_eq!(other["decision"], "admission");
+    assert_eq!(other["result"], "different");
     let waits = of("waits").unwrap_or_else(|| panic!("{report}"));
     assert_eq!(waits["lockkeeper"], "admits it (1 x main on a)");
     assert_eq!(waits["decision"], "missing");
@@ -113,6 +117,19 @@ fn differences_are_reported(cluster: &Cluster, kubectl: &Kubectl) {
     assert!(log.contains("Kueue decides otherwise"), "{log}");
     assert!(!log.contains("forbidden"), "{log}");
     observer.stop().unwrap_or_else(|e| panic!("{e}"));
+}
+
+/// The startup message is that of the documentation, but for the port.
+fn startup_is_documented(observer: &Controller) {
+    let page = fs::read_to_string(Path::new(ROOT).join("docs/kueue.md")).unwrap();
+    let (_, rest) = page
+        .split_once("$ lockkeeper controller --observe kueue\n")
+        .unwrap();
+    let (documented, _) = rest.split_once("```").unwrap();
+    let stdout = observer.stdout();
+    let (_, rest) = stdout.split_once("127.0.0.1:").unwrap();
+    let (port, _) = rest.split_once('\n').unwrap();
+    assert_eq!(stdout.replace(port, "9446"), documented);
 }
 
 /// Reading is all that the account of the installation may do.

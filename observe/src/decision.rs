@@ -24,7 +24,7 @@ pub(crate) struct KueueDecision {
     /// Its ClusterQueue.
     pub(crate) queue: Arc<str>,
     pub(crate) what: What,
-    /// When it was decided, in seconds since 1970.
+    /// When it was decided, the first part if there are several, in seconds since 1970.
     pub(crate) decided_s: i64,
     /// The position of its first change.
     pub(crate) first_seq: u64,
@@ -80,6 +80,8 @@ impl KueueDecision {
         let reason = preempted(victim).map(|it| it.reason.clone());
         if let What::Preemption(victims) = &mut self.what {
             victims.insert(Arc::clone(key), reason.unwrap_or_default());
+            // Of several preemptions, a later one may be written first.
+            self.decided_s = self.decided_s.min(second);
             self.seqs.insert(seq, (Arc::clone(key), second));
         }
     }
@@ -108,7 +110,8 @@ impl KueueDecision {
             all.partition(|(_, (key, _))| rest.contains_key(key));
         let mut preceding = self.preceding.clone();
         preceding.extend(before.into_keys());
-        let (first_seq, (_, decided_s)) = seqs.first_key_value()?;
+        let first_seq = seqs.keys().next()?;
+        let decided_s = seqs.values().map(|(_, second)| second).min()?;
         Some(Self {
             what: What::Preemption(rest),
             first_seq: *first_seq,

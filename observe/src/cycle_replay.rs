@@ -9,6 +9,7 @@ use crate::candidate_states::{CandidateState, CandidateStates};
 use crate::core_cycles::{Action, CoreDecision, OtherDecision, decided_cycle};
 use crate::decision::KueueDecision;
 use crate::history::{Entry, end_of_second_ms};
+use crate::known_state::copies_max;
 use lockkeeper_cluster_state::ClusterState;
 use lockkeeper_preemption::{ResourceId, WorkloadId, has_heads};
 use std::collections::BTreeSet;
@@ -25,7 +26,7 @@ type Queued = Vec<(Option<WorkloadId>, Vec<(WorkloadId, bool, TriedFlavors)>)>;
 pub(crate) struct ReplayBounds {
     /// The most cycles.
     pub(crate) cycles: usize,
-    /// The most replays with the same prefix.
+    /// The most replays with the same prefix; fewer if the states are large.
     pub(crate) replays: usize,
 }
 
@@ -101,8 +102,10 @@ impl<'a> CycleReplay<'a> {
 
     fn finds_agreement(&mut self) -> bool {
         let first = self.states.first_prefix();
+        let state = self.states.state(first);
+        self.bounds.replays = self.bounds.replays.min(copies_max(&state.cluster));
         let mut replays = vec![Replay {
-            state: self.states.state(first),
+            state,
             second: self.states.first_second(),
             missed: 0,
         }];

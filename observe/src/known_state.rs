@@ -14,6 +14,27 @@ use std::sync::Arc;
 /// first one; the second is the next head after its admission.
 const OF_CLASS_MAX: usize = 2;
 
+/// The most workloads and queues that the copies of a state have together in a part of a search.
+const COPIED_OBJECTS_MAX: usize = 500_000;
+
+/// The fewest copies of a state, however large it is.
+const COPIES_MIN: usize = 16;
+
+/// How many copies of a state a part of a search may have at a time, so that their memory is bounded.
+pub(crate) fn copies_max(cluster: &ClusterState) -> usize {
+    let state = cluster.state();
+    let objects = state.queues().map(|(_, queue)| {
+        let queue = state.node_view(queue);
+        let pending = queue.pending_counts();
+        let pending = pending.queued.saturating_add(pending.backing_off);
+        let workloads = queue.admitted_count().saturating_add(pending);
+        workloads.saturating_add(1)
+    });
+    let objects = objects.fold(1, usize::saturating_add);
+    let copies = COPIED_OBJECTS_MAX.checked_div(objects);
+    copies.unwrap_or_default().max(COPIES_MIN)
+}
+
 /// What an observer knows, for reading.
 #[derive(Clone, Copy)]
 pub(crate) struct Known<'a> {

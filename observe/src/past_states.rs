@@ -2,13 +2,13 @@
 
 use crate::decision::KueueDecision;
 use crate::history::Entry;
-use crate::known_state::{Known, apply, mark_if_preemption};
+use crate::known_state::{Known, apply, copies_max, mark_if_preemption};
 use lockkeeper_cluster_state::ClusterState;
 use lockkeeper_preemption::{Mode, Trace, Victim, WhatIf};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-/// The most states; the oldest are dropped.
+/// The most states, fewer if they are large; the oldest are dropped.
 const STATES_MAX: usize = 512;
 
 /// A state, and from when.
@@ -48,7 +48,9 @@ impl PastStates {
         cluster.set_now(decision.decided_s.saturating_mul(1000));
         let mut applied: BTreeMap<&str, u64> = BTreeMap::new();
         let mut states = Vec::new();
-        let skipped = changes.len().saturating_sub(STATES_MAX);
+        let skipped = changes
+            .len()
+            .saturating_sub(STATES_MAX.min(copies_max(&cluster)));
         for (position, entry) in changes.into_iter().enumerate() {
             let at_ms = entry.effective_ms();
             if at_ms > begin_ms && position >= skipped && states.is_empty() {

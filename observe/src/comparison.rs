@@ -21,10 +21,29 @@ impl Observer {
         }
     }
 
+    /// Takes a decision of which all changes are known by now, those of its siblings included.
+    pub(crate) fn take_settled(&mut self, now_ms: i64) -> Option<KueueDecision> {
+        let settle_ms = self.settings.settle_ms;
+        let is_settled = |it: &KueueDecision| it.at_ms.saturating_add(settle_ms) <= now_ms;
+        let position = self.unchecked.iter().position(|it| {
+            let mut siblings = self.unchecked.iter().filter(|other| it.is_sibling(other));
+            is_settled(it) && siblings.all(is_settled)
+        })?;
+        Some(self.unchecked.remove(position))
+    }
+
     /// Compares a decision that has settled.
     pub(crate) fn compare(&mut self, decision: &KueueDecision) -> Option<Difference> {
-        let queues = self.trees.tree_of(&mut self.base, &decision.queue);
-        let (core, result) = match check(self.known(), decision, &queues) {
+        let result = self.check_with_siblings(decision);
+        let siblings = self.unchecked.iter_mut();
+        for sibling in siblings.filter(|it| it.is_sibling(decision)) {
+            let siblings = Vec::new();
+            sibling.siblings.push(KueueDecision {
+                siblings,
+                ..decision.clone()
+            });
+        }
+        let (core, result) = match result {
             CheckResult::Agreed => {
                 self.count(decision.kind(), ResultKind::Agreed);
                 return None;
@@ -47,6 +66,37 @@ impl Observer {
             lockkeeper: core,
             explanations,
         }))
+    }
+
+    /// Compares a decision, as a part of a preemption whose conditions were written in two seconds if it differs alone.
+    fn check_with_siblings(&mut self, decision: &KueueDecision) -> CheckResult {
+        if decision.is_confirmed {
+            return CheckResult::Agreed;
+        }
+        let queues = self.trees.tree_of(&mut self.base, &decision.queue);
+        let result = check(self.known(), decision, &queues);
+        if matches!(result, CheckResult::Agreed) {
+            return result;
+        }
+        let agrees = |sibling: &KueueDecision| {
+            let merged = decision.merged(sibling);
+            let merged = merged.map(|it| check(self.known(), &it, &queues));
+            matches!(merged, Some(CheckResult::Agreed))
+        };
+        if decision.siblings.iter().any(agrees) {
+            return CheckResult::Agreed;
+        }
+        let position = self
+            .unchecked
+            .iter()
+            .position(|it| it.is_sibling(decision) && agrees(it));
+        match position.and_then(|it| self.unchecked.get_mut(it)) {
+            Some(sibling) => {
+                sibling.is_confirmed = true;
+                CheckResult::Agreed
+            }
+            None => result,
+        }
     }
 
     /// Compares the decisions of the core on the present state, if that is due.

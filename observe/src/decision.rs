@@ -24,7 +24,7 @@ pub(crate) struct KueueDecision {
     /// Its ClusterQueue.
     pub(crate) queue: Arc<str>,
     pub(crate) what: What,
-    /// When it was decided, the first part if there are several, in seconds since 1970.
+    /// When it was decided, in seconds since 1970; the first part, if it is merged.
     pub(crate) decided_s: i64,
     /// The position of its first change.
     pub(crate) first_seq: u64,
@@ -36,6 +36,10 @@ pub(crate) struct KueueDecision {
     pub(crate) at_ms: i64,
     /// Whether further victims belong to another decision: the workload or one of the victims was admitted since.
     pub(crate) is_closed: bool,
+    /// Other preemptions for the workload, a second before or after, that are compared already.
+    pub(crate) siblings: Vec<Self>,
+    /// Whether the core decides the same on it and a sibling as one preemption.
+    pub(crate) is_confirmed: bool,
     /// Kueue's reason: the message of a condition.
     pub(crate) message: String,
 }
@@ -80,8 +84,6 @@ impl KueueDecision {
         let reason = preempted(victim).map(|it| it.reason.clone());
         if let What::Preemption(victims) = &mut self.what {
             victims.insert(Arc::clone(key), reason.unwrap_or_default());
-            // Of several preemptions, a later one may be written first.
-            self.decided_s = self.decided_s.min(second);
             self.seqs.insert(seq, (Arc::clone(key), second));
         }
     }
@@ -92,6 +94,36 @@ impl KueueDecision {
             What::Preemption(victims) => victims.keys().eq(preempted),
             What::Admission(_) => false,
         }
+    }
+
+    /// Whether both may be parts of one preemption, whose conditions were written in two seconds.
+    pub(crate) fn is_sibling(&self, other: &Self) -> bool {
+        self.key == other.key
+            && self.kind() == DecisionKind::Preemption
+            && other.kind() == DecisionKind::Preemption
+            && self.decided_s.abs_diff(other.decided_s) == 1
+    }
+
+    /// Both as one preemption; `None` if a victim is in both.
+    pub(crate) fn merged(&self, other: &Self) -> Option<Self> {
+        let (What::Preemption(own), What::Preemption(others)) = (&self.what, &other.what) else {
+            return None;
+        };
+        if own.keys().any(|it| others.contains_key(it)) {
+            return None;
+        }
+        let mut victims = own.clone();
+        victims.extend(others.clone());
+        let mut seqs = self.seqs.clone();
+        seqs.extend(other.seqs.clone());
+        Some(Self {
+            what: What::Preemption(victims),
+            decided_s: self.decided_s.min(other.decided_s),
+            first_seq: self.first_seq.min(other.first_seq),
+            seqs,
+            siblings: Vec::new(),
+            ..self.clone()
+        })
     }
 
     /// The preemption of the other victims, if some were preempted by a cycle before. `None` if it is no preemption, or if

@@ -120,14 +120,8 @@ impl Observer {
 
     /// Compares the decisions that have settled, and returns the new differences.
     pub fn poll(&mut self, now_ms: i64) -> Vec<Difference> {
-        let settle_ms = self.settings.settle_ms;
-        let all = std::mem::take(&mut self.unchecked);
-        let (settled, unsettled): (Vec<_>, Vec<_>) = all
-            .into_iter()
-            .partition(|it| it.at_ms.saturating_add(settle_ms) <= now_ms);
-        self.unchecked = unsettled;
         let mut found = Vec::new();
-        for decision in settled {
+        while let Some(decision) = self.take_settled(now_ms) {
             found.extend(self.compare(&decision));
         }
         found.extend(self.compare_missing(now_ms));
@@ -338,6 +332,8 @@ impl Observer {
             first_seq: seq,
             seqs: BTreeMap::from([(seq, (Arc::clone(key), decided_s))]),
             preceding: BTreeSet::new(),
+            siblings: Vec::new(),
+            is_confirmed: false,
             at_ms: now_ms,
             is_closed: true,
             message: message.unwrap_or_default(),
@@ -357,9 +353,7 @@ impl Observer {
             return;
         };
         let is_same = |it: &&mut KueueDecision| {
-            it.may_have_victim(victim_key)
-                && it.key == preemptor
-                && it.decided_s.abs_diff(decided_s) <= 1
+            it.may_have_victim(victim_key) && it.key == preemptor && it.decided_s == decided_s
         };
         if let Some(known) = self.unchecked.iter_mut().find(is_same) {
             known.add_victim(victim_key, victim, decided_s, seq);
@@ -378,6 +372,8 @@ impl Observer {
             first_seq: seq,
             seqs: BTreeMap::new(),
             preceding: BTreeSet::new(),
+            siblings: Vec::new(),
+            is_confirmed: false,
             at_ms: now_ms,
             is_closed: false,
             message: condition.message.clone(),

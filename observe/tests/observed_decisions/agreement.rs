@@ -38,7 +38,10 @@ fn known_worlds_make_no_difference() {
 /// Worlds with several preemptions for one workload: in consecutive cycles, or after it or a victim was admitted again.
 #[test]
 fn repeated_preemptions_make_no_difference() {
-    check_worlds(&[1338, 2377, 2811, 2887, 3607, 4050, 4070], true);
+    check_worlds(
+        &[1338, 2377, 2811, 2887, 3607, 4050, 4070, 4315, 5062],
+        true,
+    );
 }
 
 /// Worlds in which a preemptor waits for the victims of another, or comes first no more because another one does.

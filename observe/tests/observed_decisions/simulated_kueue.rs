@@ -47,7 +47,7 @@ enum Write {
 /// The result of a simulation.
 pub struct Outcome {
     pub report: Report,
-    /// How many decisions the mutation has changed. The preemptions for a workload within two seconds are one decision, as for
+    /// How many decisions the mutation has changed. The preemptions for a workload within a second are one decision, as for
     /// the observer.
     pub mutated: u64,
 }
@@ -339,7 +339,7 @@ impl Simulation {
     fn count_mutation(&mut self, name: &str) {
         let second = self.now_ms.div_euclid(1000);
         let last = self.mutated_s.insert(name.to_owned(), second);
-        self.mutated += u64::from(last.is_none_or(|it| second - it > 1));
+        self.mutated += u64::from(last != Some(second));
     }
 
     fn mutated_victim(

@@ -210,10 +210,20 @@ impl<'a> CandidateStates<'a> {
         self.assumptions
     }
 
-    /// Whether a preemptor of an earlier second may still wait for its victims.
-    pub(crate) fn may_preemptors_wait(&self) -> bool {
-        let mut earlier = self.earlier.iter();
-        !self.known.preemptors.is_empty() || earlier.any(|it| it.decided_on != it.key)
+    /// Whether a preemptor comes first in its queue in the oldest or the latest state.
+    pub(crate) fn has_waiting_preemptor(&self) -> bool {
+        [self.first_prefix(), self.last_prefix()].iter().any(|it| {
+            let state = self.state(*it);
+            let state = state.cluster.state();
+            let mut queues = state.queues();
+            queues.any(|(_, it)| state.node_view(it).waiting_preemptor().is_some())
+        })
+    }
+
+    /// Whether a workload was preempted of which others may have waited for the quota.
+    pub(crate) fn has_preemption(&self) -> bool {
+        let mut changes = self.known.history.iter();
+        changes.any(|it| self.queues.contains(&it.queue) && it.decided_on != it.key)
     }
 
     /// Puts the preemptor of a preemption at the head of its queue.

@@ -116,14 +116,15 @@ fn other_assumptions(
             ..Assumptions::LIKELY
         });
     }
-    if states.may_preemptors_wait() {
-        let mut past = PastStates::new(known, decision, queues, i64::MIN);
-        if past.may_wait_for_victims(&decision.key) {
-            others.push(Assumptions {
-                waiting: WaitingPreemptors::Decided,
-                ..Assumptions::LIKELY
-            });
-        }
+    if states.has_preemption()
+        && PastStates::new(known, decision, queues, i64::MIN).may_wait_for_victims(&decision.key)
+    {
+        others.push(Assumptions {
+            waiting: WaitingPreemptors::Decided,
+            ..Assumptions::LIKELY
+        });
+    }
+    if states.has_waiting_preemptor() {
         others.push(Assumptions {
             waiting: WaitingPreemptors::None,
             ..Assumptions::LIKELY

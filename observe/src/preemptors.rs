@@ -15,11 +15,6 @@ pub(crate) struct Preemptors {
 }
 
 impl Preemptors {
-    /// Whether there are none.
-    pub(crate) fn is_empty(&self) -> bool {
-        self.keys.is_empty()
-    }
-
     /// Records a preemption.
     pub(crate) fn record(&mut self, key: &Arc<str>) {
         if self.keys.back() == Some(key) {

@@ -75,17 +75,22 @@ struct Simulation {
 }
 
 /// How many workloads a world has.
-const WORKLOADS: u64 = 120;
+pub const WORKLOADS: u64 = 120;
 
-/// Runs a world until nothing happens any more. One in four has no cohorts.
-pub fn simulate(seed: u64, mutation: Mutation) -> Outcome {
-    simulate_world(seed, !seed.is_multiple_of(4), mutation)
+/// Runs a world without a mutation until nothing happens any more.
+pub fn simulate(seed: u64, has_cohorts: bool) -> Outcome {
+    simulate_mutated(seed, has_cohorts, Mutation::None, WORKLOADS)
 }
 
-/// [`simulate`], with or without cohorts.
-pub fn simulate_world(seed: u64, has_cohorts: bool, mutation: Mutation) -> Outcome {
+/// Runs a world with a mutation and some workloads until nothing happens any more.
+pub fn simulate_mutated(
+    seed: u64,
+    has_cohorts: bool,
+    mutation: Mutation,
+    workloads: u64,
+) -> Outcome {
     let mut simulation = Simulation::new(seed, has_cohorts, mutation);
-    simulation.create(WORKLOADS);
+    simulation.create(workloads);
     let end_ms = BEGIN_MS + 600_000;
     while simulation.now_ms < end_ms {
         simulation.step();

@@ -6,7 +6,7 @@ use crate::decision::KueueDecision;
 use crate::known_state::Known;
 use crate::past_states::PastStates;
 use crate::report::DecisionKind;
-use crate::search::{EFFORT_MAX, Search, SearchResult};
+use crate::search::{Search, SearchResult};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
@@ -20,14 +20,15 @@ pub(crate) enum CheckResult {
     Ambiguous(String),
 }
 
-/// Compares a decision of Kueue with those of the core on the states that Kueue may have had.
+/// Compares a decision of Kueue with those of the core on the states that Kueue may have had. `effort` is the number of cycles and of
+/// decisions on states.
 pub(crate) fn check(
     known: Known<'_>,
     decision: &KueueDecision,
     queues: &BTreeSet<Arc<str>>,
+    mut effort: usize,
 ) -> CheckResult {
     let mut is_cut_off = false;
-    let mut effort = EFFORT_MAX;
     let mut agrees = |decision: &KueueDecision| {
         let result = search(known, decision, queues, &mut effort);
         is_cut_off |= result == SearchResult::CutOff;

@@ -7,6 +7,7 @@ use crate::decision::KueueDecision;
 use crate::known_state::Known;
 use crate::observer::Observer;
 use crate::report::{DecisionKind, Difference, ResultKind, rfc3339};
+use crate::search::{EFFORT_MAX, EXPLAINED_EFFORT_MAX};
 use crate::workload_facts::condition;
 
 impl Observer {
@@ -21,20 +22,25 @@ impl Observer {
         }
     }
 
-    /// Takes a decision of which all changes are known by now, those of its siblings included.
-    pub(crate) fn take_settled(&mut self, now_ms: i64) -> Option<KueueDecision> {
+    /// The position of the first decision of which all changes are known by now, those of its siblings included.
+    pub(crate) fn settled(&self, now_ms: i64) -> Option<usize> {
         let settle_ms = self.settings.settle_ms;
         let is_settled = |it: &KueueDecision| it.at_ms.saturating_add(settle_ms) <= now_ms;
-        let position = self.unchecked.iter().position(|it| {
+        self.unchecked.iter().position(|it| {
             let mut siblings = self.unchecked.iter().filter(|other| it.is_sibling(other));
             is_settled(it) && siblings.all(is_settled)
-        })?;
-        Some(self.unchecked.remove(position))
+        })
     }
 
     /// Compares a decision that has settled.
     pub(crate) fn compare(&mut self, decision: &KueueDecision) -> Option<Difference> {
-        let result = self.check_with_siblings(decision);
+        let explanations = self.explanations_of(decision);
+        let effort = if explanations.is_empty() {
+            EFFORT_MAX
+        } else {
+            EXPLAINED_EFFORT_MAX
+        };
+        let result = self.check_with_siblings(decision, effort);
         let siblings = self.unchecked.iter_mut();
         for sibling in siblings.filter(|it| it.is_sibling(decision)) {
             let siblings = Vec::new();
@@ -51,11 +57,6 @@ impl Observer {
             CheckResult::Different(core) => (core, ResultKind::Different),
             CheckResult::Ambiguous(core) => (core, ResultKind::Ambiguous),
         };
-        let decided_s = decision.decided_s;
-        let mut explanations = self.explanations(&decision.key, &decision.queue, decided_s);
-        if self.is_state_unknown(decided_s) {
-            explanations.push("Kueue decided before the first change that is known".to_owned());
-        }
         Some(self.record(Difference {
             time: rfc3339(decision.decided_s),
             decision: decision.kind(),
@@ -69,18 +70,18 @@ impl Observer {
     }
 
     /// Compares a decision, as a part of a preemption whose conditions were written in two seconds if it differs alone.
-    fn check_with_siblings(&mut self, decision: &KueueDecision) -> CheckResult {
+    fn check_with_siblings(&mut self, decision: &KueueDecision, effort: usize) -> CheckResult {
         if decision.is_confirmed {
             return CheckResult::Agreed;
         }
         let queues = self.trees.tree_of(&mut self.base, &decision.queue);
-        let result = check(self.known(), decision, &queues);
+        let result = check(self.known(), decision, &queues, effort);
         if matches!(result, CheckResult::Agreed) {
             return result;
         }
         let agrees = |sibling: &KueueDecision| {
             let merged = decision.merged(sibling);
-            let merged = merged.map(|it| check(self.known(), &it, &queues));
+            let merged = merged.map(|it| check(self.known(), &it, &queues, effort));
             matches!(merged, Some(CheckResult::Agreed))
         };
         if decision.siblings.iter().any(agrees) {
@@ -128,6 +129,16 @@ impl Observer {
         });
         let differences: Vec<Difference> = differences.collect();
         differences.into_iter().map(|it| self.record(it)).collect()
+    }
+
+    /// What may be the cause of a difference in a decision of Kueue.
+    fn explanations_of(&self, decision: &KueueDecision) -> Vec<String> {
+        let decided_s = decision.decided_s;
+        let mut explanations = self.explanations(&decision.key, &decision.queue, decided_s);
+        if self.is_state_unknown(decided_s) {
+            explanations.push("Kueue decided before the first change that is known".to_owned());
+        }
+        explanations
     }
 
     /// What the core does not consider and may be the cause of a difference.

@@ -19,6 +19,9 @@ use lockkeeper_preemption::{Compatibility, Damping};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
+/// The most decisions that a poll compares, so that changes are taken in between.
+const COMPARED_MAX: usize = 4;
+
 /// Compares the decisions of a live Kueue with those of the core.
 #[derive(Clone, Debug)]
 pub struct Observer {
@@ -118,15 +121,25 @@ impl Observer {
         }
     }
 
-    /// Compares the decisions that have settled, and returns the new differences.
+    /// Compares decisions that have settled, and returns the new differences. Compares the rest next time if there are many.
     pub fn poll(&mut self, now_ms: i64) -> Vec<Difference> {
         let mut found = Vec::new();
-        while let Some(decision) = self.take_settled(now_ms) {
+        for _ in 0..COMPARED_MAX {
+            let Some(position) = self.settled(now_ms) else {
+                break;
+            };
+            let decision = self.unchecked.remove(position);
             found.extend(self.compare(&decision));
         }
         found.extend(self.compare_missing(now_ms));
         self.prune(now_ms);
         found
+    }
+
+    /// Whether decisions have settled that the next poll compares.
+    #[must_use]
+    pub fn is_behind(&self, now_ms: i64) -> bool {
+        self.settled(now_ms).is_some()
     }
 
     /// The results so far.
@@ -438,7 +451,9 @@ impl Observer {
 
     /// Drops changes that no comparison needs any more.
     fn prune(&mut self, now_ms: i64) {
-        let begin_ms = now_ms.saturating_sub(self.settings.history_ms);
+        let oldest_ms = self.unchecked.iter().map(|it| it.at_ms).min();
+        let needed_ms = oldest_ms.map_or(now_ms, |it| it.min(now_ms));
+        let begin_ms = needed_ms.saturating_sub(self.settings.history_ms);
         while let Some(oldest) = self.history.front()
             && oldest.at_ms < begin_ms
             && let Some(oldest) = self.history.pop_front()

@@ -23,6 +23,9 @@ const DECIDED_MAX: usize = 4_000;
 /// The most cycles of replays, and decisions on states, for one decision of Kueue.
 pub(crate) const EFFORT_MAX: usize = 100_000;
 
+/// [`EFFORT_MAX`] for a decision whose difference has an explanation.
+pub(crate) const EXPLAINED_EFFORT_MAX: usize = 2_000;
+
 /// How many seconds before the decision replays begin at most.
 const WINDOW_MAX_S: i64 = 1;
 
@@ -55,7 +58,8 @@ pub(crate) struct Search<'a> {
     known: Known<'a>,
     queues: &'a BTreeSet<Arc<str>>,
     decision: &'a KueueDecision,
-    past: PastStates,
+    /// Created when it is needed.
+    past: Option<PastStates>,
     /// Sets of some, not all, of the victims, each of which the core preempts, too, on one of the states.
     parts: BTreeSet<BTreeSet<Arc<str>>>,
     /// How many cycles of replays and decisions on states are left for the decision of Kueue.
@@ -76,13 +80,12 @@ impl<'a> Search<'a> {
         queues: &'a BTreeSet<Arc<str>>,
         effort: &'a mut usize,
     ) -> Self {
-        let begin_ms = states.first_candidate_ms();
         Self {
             states,
             known,
             queues,
             decision,
-            past: PastStates::new(known, decision, queues, begin_ms),
+            past: None,
             parts: BTreeSet::new(),
             effort,
             left: 0,
@@ -228,7 +231,7 @@ impl<'a> Search<'a> {
                 }
             }
             for other in &result.before {
-                if self.past.may_be_inadmissible(&other.key, at_ms) {
+                if self.may_be_inadmissible(&other.key, at_ms) {
                     has_changed |= remove_class(&mut cluster, &other.key, &self.decision.key);
                 }
             }
@@ -240,6 +243,15 @@ impl<'a> Search<'a> {
             self.are_states_cut_off |= retry.saturating_add(1) == RETRIES_MAX;
         }
         Err(cycles)
+    }
+
+    fn may_be_inadmissible(&mut self, key: &Arc<str>, at_ms: i64) -> bool {
+        let begin_ms = self.states.first_candidate_ms();
+        let (known, decision, queues) = (self.known, self.decision, self.queues);
+        let past = self
+            .past
+            .get_or_insert_with(|| PastStates::new(known, decision, queues, begin_ms));
+        past.may_be_inadmissible(key, at_ms)
     }
 }
 

@@ -100,8 +100,9 @@ impl EventLoop {
 
     async fn run(mut self, mut events: Receiver<WatchedEvent>) {
         let mut batch = Vec::new();
+        let mut pause = PAUSE;
         loop {
-            let received = timeout(PAUSE, events.recv_many(&mut batch, BATCH_MAX)).await;
+            let received = timeout(pause, events.recv_many(&mut batch, BATCH_MAX)).await;
             if received == Ok(0) {
                 // All watches have ended: the process stops.
                 return;
@@ -118,6 +119,11 @@ impl EventLoop {
             for difference in self.observer.poll(now_ms) {
                 log(&difference);
             }
+            pause = if self.observer.is_behind(now_ms) {
+                Duration::ZERO
+            } else {
+                PAUSE
+            };
             self.shared
                 .update(self.observer.report(), self.unlisted.is_empty());
         }

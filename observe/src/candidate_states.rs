@@ -94,7 +94,7 @@ impl<'a> CandidateStates<'a> {
         let mut own = Vec::new();
         let mut last_earlier = BTreeMap::new();
         let mut is_later = false;
-        for entry in known.history {
+        for entry in known.history() {
             if decision.seqs.contains_key(&entry.seq) {
                 own.push(entry);
                 continue;
@@ -222,7 +222,7 @@ impl<'a> CandidateStates<'a> {
 
     /// Whether a workload was preempted of which others may have waited for the quota.
     pub(crate) fn has_preemption(&self) -> bool {
-        let mut changes = self.known.history.iter();
+        let mut changes = self.known.history();
         changes.any(|it| self.queues.contains(&it.queue) && it.decided_on != it.key)
     }
 
@@ -342,6 +342,12 @@ impl<'a> CandidateStates<'a> {
         let is_newest = is_victim && self.assumptions.are_victims_newest;
         let lead_s = if is_newest { 2 } else { 1 };
         let mut assumed = Workload::clone(after);
+        if let Some(status) = assumed.status.as_mut().filter(|_| entry.is_admission()) {
+            // An eviction that was written before the admission came after it.
+            status
+                .conditions
+                .retain(|it| it.type_ != "Evicted" && it.type_ != "Preempted");
+        }
         let conditions = assumed.status.iter_mut().flat_map(|it| &mut it.conditions);
         for condition in conditions.filter(|it| it.type_ == "QuotaReserved") {
             let later = transition_s(condition).saturating_add(lead_s);

@@ -64,7 +64,7 @@ pub(crate) fn check(
 
 /// Whether another preemption was decided before a second and written in it or later.
 fn is_preemption_written_across(known: Known<'_>, decision: &KueueDecision, second: i64) -> bool {
-    known.history.iter().any(|it| {
+    known.history().any(|it| {
         it.decided_on != it.key
             && it.decided_s.is_some_and(|it| it < second)
             && it.at_ms >= second.saturating_mul(1000)

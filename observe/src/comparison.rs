@@ -11,13 +11,14 @@ use crate::search::{EFFORT_MAX, EXPLAINED_EFFORT_MAX};
 use crate::workload_facts::condition;
 
 impl Observer {
-    fn known(&self) -> Known<'_> {
+    /// What was known at a time, in milliseconds since 1970.
+    fn known(&self, until_ms: i64) -> Known<'_> {
         Known {
             settings: &self.settings,
             base: &self.base,
             pending: &self.pending,
-            workloads: &self.workloads,
-            history: &self.history,
+            all_history: &self.history,
+            until_ms,
             preemptors: &self.preemptors,
         }
     }
@@ -75,14 +76,20 @@ impl Observer {
             return CheckResult::Agreed;
         }
         let queues = self.trees.tree_of(&mut self.base, &decision.queue);
-        let result = check(self.known(), decision, &queues, effort);
+        // The same, however late it is compared.
+        let settle_ms = self.settings.settle_ms;
+        let known = self.known(decision.at_ms.saturating_add(settle_ms));
+        let result = check(known, decision, &queues, effort);
         if matches!(result, CheckResult::Agreed) {
             return result;
         }
         let agrees = |sibling: &KueueDecision| {
-            let merged = decision.merged(sibling);
-            let merged = merged.map(|it| check(self.known(), &it, &queues, effort));
-            matches!(merged, Some(CheckResult::Agreed))
+            let Some(merged) = decision.merged(sibling) else {
+                return false;
+            };
+            let known = self.known(merged.at_ms.saturating_add(settle_ms));
+            let result = check(known, &merged, &queues, effort);
+            matches!(result, CheckResult::Agreed)
         };
         if decision.siblings.iter().any(agrees) {
             return CheckResult::Agreed;
@@ -106,7 +113,7 @@ impl Observer {
         if self.started_ms.is_none() || !self.missing.is_due(now_ms, missing_after_ms) {
             return Vec::new();
         }
-        let mut present = self.known().present_state(now_ms);
+        let mut present = self.known(now_ms).present_state(now_ms);
         let decisions = all_decisions(&mut present, now_ms);
         let missing = self.missing.update(decisions, now_ms, missing_after_ms);
         let differences = missing.into_iter().filter_map(|it| {

@@ -121,6 +121,7 @@ impl KueueDecision {
             decided_s: self.decided_s.min(other.decided_s),
             first_seq: self.first_seq.min(other.first_seq),
             seqs,
+            at_ms: self.at_ms.max(other.at_ms),
             siblings: Vec::new(),
             ..self.clone()
         })

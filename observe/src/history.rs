@@ -9,6 +9,8 @@ use std::sync::Arc;
 /// A change of a Workload.
 #[derive(Clone, Debug)]
 pub(crate) struct Entry {
+    /// When the watch delivered it, in milliseconds since 1970.
+    pub(crate) delivered_ms: i64,
     /// When the watch delivered it, in milliseconds since 1970; of others than decisions at the latest the end of the second in
     /// which it was written.
     pub(crate) at_ms: i64,
@@ -38,6 +40,11 @@ impl Entry {
                 self.decided_on == own.key && victims.contains(&self.key)
             }
         }
+    }
+
+    /// Whether it is an admission.
+    pub(crate) fn is_admission(&self) -> bool {
+        self.decided_s.is_some() && self.decided_on == self.key
     }
 
     /// When it took effect for Kueue at the latest: a decision before it was written.
@@ -78,10 +85,9 @@ pub(crate) fn admitted_s(before: Option<&Workload>, after: &Workload) -> Option<
     reserved.map(transition_s)
 }
 
-/// The second of a preemption that a change is; `None` if it is none.
+/// The second of a preemption that a change is; `None` if it is none. Kueue may write it before the admission of the victim.
 pub(crate) fn preempted_s(before: Option<&Workload>, after: &Workload) -> Option<i64> {
     let second = transition_s(preempted(after)?);
     let is_known = before.and_then(preempted).map(transition_s) == Some(second);
-    let had_quota = before.is_none_or(|it| admission(it).is_some());
-    (!is_known && had_quota).then_some(second)
+    (!is_known).then_some(second)
 }

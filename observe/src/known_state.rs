@@ -43,13 +43,21 @@ pub(crate) struct Known<'a> {
     pub(crate) base: &'a ClusterState,
     /// The pending workloads before the history.
     pub(crate) pending: &'a PendingIndex,
-    /// The present workloads.
-    pub(crate) workloads: &'a BTreeMap<Arc<str>, Arc<Workload>>,
-    pub(crate) history: &'a VecDeque<Entry>,
+    /// The changes, also those after [`Self::until_ms`].
+    pub(crate) all_history: &'a VecDeque<Entry>,
+    /// Changes that were delivered later do not count, in milliseconds since 1970.
+    pub(crate) until_ms: i64,
     pub(crate) preemptors: &'a Preemptors,
 }
 
-impl Known<'_> {
+impl<'a> Known<'a> {
+    /// The last changes.
+    pub(crate) fn history(&self) -> impl Iterator<Item = &'a Entry> + use<'a> {
+        let until_ms = self.until_ms;
+        let history = self.all_history.iter();
+        history.take_while(move |it| it.delivered_ms <= until_ms)
+    }
+
     /// The present state of all queues, for a decision.
     pub(crate) fn present_state(&self, now_ms: i64) -> ClusterState {
         let queues = self.base.state().queues();
@@ -57,7 +65,7 @@ impl Known<'_> {
         let mut cluster = self.before_history(&queues);
         self.preemptors.mark(&mut cluster);
         cluster.set_now(now_ms);
-        for entry in self.history {
+        for entry in self.history() {
             apply(&mut cluster, &entry.key, entry.after.as_ref());
             mark_if_preemption(&mut cluster, entry);
         }
@@ -68,15 +76,15 @@ impl Known<'_> {
     pub(crate) fn before_history(&self, queues: &BTreeSet<Arc<str>>) -> ClusterState {
         let mut cluster = self.base.clone();
         let mut changed: BTreeMap<&str, Option<&Arc<Workload>>> = BTreeMap::new();
-        for entry in self.history {
+        for entry in self.history() {
             if queues.contains(&entry.queue) {
                 changed.entry(&entry.key).or_insert(entry.before.as_ref());
             }
         }
         for queue in queues {
             let is_unchanged = |key: &str| !changed.contains_key(key);
-            for key in self.pending.first(queue, OF_CLASS_MAX, is_unchanged) {
-                apply(&mut cluster, &key, self.workloads.get(&key));
+            for (key, version) in self.pending.first(queue, OF_CLASS_MAX, is_unchanged) {
+                apply(&mut cluster, &key, Some(&version));
             }
         }
         for (key, version) in changed {

@@ -269,6 +269,7 @@ impl Observer {
         };
         let earliest_ms = earliest.map(|it| it.saturating_mul(1000));
         self.push(Entry {
+            delivered_ms: now_ms,
             at_ms,
             earliest_ms: earliest_ms.unwrap_or_else(|| self.earliest_ms(now_ms)),
             seq,
@@ -291,6 +292,7 @@ impl Observer {
             return;
         }
         let entry = Entry {
+            delivered_ms: now_ms,
             at_ms: now_ms,
             earliest_ms: self.earliest_ms(now_ms),
             seq: self.next_seq,
@@ -423,7 +425,7 @@ impl Observer {
         }
     }
 
-    fn insert_pending(&mut self, key: &Arc<str>, workload: &Workload) {
+    fn insert_pending(&mut self, key: &Arc<str>, workload: &Arc<Workload>) {
         let lifecycle = self.base.lifecycle_state(workload);
         let order_ms = lifecycle.order_time_ms(&self.settings.requeue);
         let queue = self.queue_of(workload);

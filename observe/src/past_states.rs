@@ -41,7 +41,7 @@ impl PastStates {
                 && it.seq < decision.first_seq
                 && !decision.seqs.contains_key(&it.seq)
         };
-        let mut changes: Vec<&Entry> = known.history.iter().filter(is_part).collect();
+        let mut changes: Vec<&Entry> = known.history().filter(is_part).collect();
         // Kueue decides before it sees another change of the same time, or after it. Before, more quota is used.
         changes.sort_by_key(|it| (it.effective_ms(), it.decided_s.is_none(), it.seq));
         let mut cluster = known.before_history(queues);

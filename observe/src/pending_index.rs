@@ -11,8 +11,8 @@ type Class = (i32, Vec<(usize, Option<i32>, Option<i32>)>);
 /// The order within a class: time in milliseconds, then uid.
 type Order = (i64, String);
 
-/// The workloads of a class, in order.
-type Members = BTreeMap<Order, Arc<str>>;
+/// The workloads of a class with their versions, in order.
+type Members = BTreeMap<Order, (Arc<str>, Arc<Workload>)>;
 
 /// The place of a workload.
 type Place = (Arc<str>, Class, Order);
@@ -30,7 +30,7 @@ impl PendingIndex {
         &mut self,
         key: &Arc<str>,
         queue: &Arc<str>,
-        workload: &Workload,
+        workload: &Arc<Workload>,
         order_ms: i64,
     ) {
         self.remove(key);
@@ -38,7 +38,8 @@ impl PendingIndex {
         let place = (Arc::clone(queue), class(workload), (order_ms, uid));
         let classes = self.queues.entry(Arc::clone(queue)).or_default();
         let class = classes.entry(place.1.clone()).or_default();
-        class.insert(place.2.clone(), Arc::clone(key));
+        let member = (Arc::clone(key), Arc::clone(workload));
+        class.insert(place.2.clone(), member);
         self.places.insert(Arc::clone(key), place);
     }
 
@@ -67,14 +68,14 @@ impl PendingIndex {
         queue: &str,
         count: usize,
         is_included: impl Fn(&str) -> bool,
-    ) -> Vec<Arc<str>> {
+    ) -> Vec<(Arc<str>, Arc<Workload>)> {
         let classes = self.queues.get(queue).into_iter().flatten();
-        let mut keys = Vec::new();
+        let mut first = Vec::new();
         for (_, members) in classes {
-            let members = members.values().filter(|it| is_included(it));
-            keys.extend(members.take(count).map(Arc::clone));
+            let members = members.values().filter(|(key, _)| is_included(key));
+            first.extend(members.take(count).cloned());
         }
-        keys
+        first
     }
 }
 

@@ -170,7 +170,7 @@ impl Observer {
         let lag_ms = self
             .settings
             .lag_ms
-            .saturating_add(self.settings.requeue_ms);
+            .saturating_add(self.settings.inadmissible_ms);
         if decided_ms.abs_diff(self.queues_changed_ms) <= lag_ms.unsigned_abs() {
             found.push("queues, cohorts or flavors changed at the same time".to_owned());
         }
@@ -186,7 +186,7 @@ impl Observer {
         let begin_ms = second
             .saturating_mul(1000)
             .saturating_sub(self.settings.lag_ms)
-            .saturating_sub(self.settings.requeue_ms);
+            .saturating_sub(self.settings.inadmissible_ms);
         let is_after_start = match self.started_ms {
             Some(started_ms) => begin_ms >= started_ms,
             None => false,

@@ -16,7 +16,7 @@
 //!   to others continues at its next flavor. Objects show none of it, so cycles of the core run from the begin of the second on, and
 //!   from the begin of the second before, between all changes. They have to make the decisions that Kueue has made.
 //! - **Late requeueing**: Kueue returns workloads that did not fit to their queue up to a second after quota was released. A
-//!   workload that did not fit within [`ObserveSettings::requeue_ms`] may be out of its queue, so that those behind it come first.
+//!   workload that did not fit within [`ObserveSettings::inadmissible_ms`] may be out of its queue, so that those behind it come first.
 //! - **Waiting preemptors**: the last workload of a queue for which others were preempted comes first. Objects do not show when
 //!   another one waits for the same victims instead. So the state may have none, and the workload of the decision may be the one
 //!   if the core would have let it wait for victims.
@@ -32,7 +32,7 @@
 //! all. A decision that differs on all states within these bounds, while there are more, is [`ResultKind::Ambiguous`].
 //!
 //! Pure: the current time is an input, and nothing here does I/O. Memory is bounded by the objects of the cluster and by
-//! [`ObserveSettings::entries_max`].
+//! [`ObserveSettings::changes_max`].
 #![deny(clippy::arithmetic_side_effects)]
 
 mod candidate_states;

@@ -314,7 +314,7 @@ impl Observer {
     fn push(&mut self, entry: Entry) {
         self.next_seq = self.next_seq.saturating_add(1);
         self.history.push_back(entry);
-        if self.history.len() > self.settings.entries_max
+        if self.history.len() > self.settings.changes_max
             && let Some(oldest) = self.history.pop_front()
         {
             self.dropped_until_ms = oldest.at_ms;

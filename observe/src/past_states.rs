@@ -20,7 +20,7 @@ struct TimedState {
 /// The states before a decision, by the time at which Kueue may have had them.
 pub(crate) struct PastStates {
     states: Vec<TimedState>,
-    requeue_ms: i64,
+    inadmissible_ms: i64,
     /// Whether a workload fits in a state, by its key and the position of the state.
     fits: BTreeMap<(Arc<str>, usize), bool>,
 }
@@ -34,8 +34,8 @@ impl PastStates {
         queues: &BTreeSet<Arc<str>>,
         begin_ms: i64,
     ) -> Self {
-        let requeue_ms = known.settings.requeue_ms;
-        let begin_ms = begin_ms.saturating_sub(requeue_ms);
+        let inadmissible_ms = known.settings.inadmissible_ms;
+        let begin_ms = begin_ms.saturating_sub(inadmissible_ms);
         let is_part = |it: &&Entry| {
             queues.contains(&it.queue)
                 && it.seq < decision.first_seq
@@ -82,7 +82,7 @@ impl PastStates {
         }
         Self {
             states,
-            requeue_ms,
+            inadmissible_ms,
             fits: BTreeMap::new(),
         }
     }
@@ -95,7 +95,7 @@ impl PastStates {
 
     /// Whether a workload may be out of its queue at a time: it did not fit shortly before.
     pub(crate) fn may_be_inadmissible(&mut self, key: &Arc<str>, at_ms: i64) -> bool {
-        let begin_ms = at_ms.saturating_sub(self.requeue_ms);
+        let begin_ms = at_ms.saturating_sub(self.inadmissible_ms);
         for position in (0..self.states.len()).rev() {
             let Some(state) = self.states.get_mut(position) else {
                 return false;

@@ -21,13 +21,13 @@ pub struct ObserveSettings {
     /// How many seconds a cycle with preemptions may take.
     pub slow_cycle_s: i64,
     /// How long a workload that does not fit may stay out of its queue after it would fit.
-    pub requeue_ms: i64,
+    pub inadmissible_ms: i64,
     /// How long changes are kept. Kueue may write a decision as much later.
     pub history_ms: i64,
     /// How long the core admits or preempts without a decision of Kueue, until that is a difference.
     pub missing_after_ms: i64,
     /// The most changes that are kept.
-    pub entries_max: usize,
+    pub changes_max: usize,
     /// The most differences that a report has; the oldest are dropped.
     pub differences_max: usize,
 }
@@ -42,10 +42,10 @@ impl Default for ObserveSettings {
             settle_ms: 3_000,
             lag_ms: 2_000,
             slow_cycle_s: 10,
-            requeue_ms: 5_000,
+            inadmissible_ms: 5_000,
             history_ms: 30_000,
             missing_after_ms: 60_000,
-            entries_max: 100_000,
+            changes_max: 100_000,
             differences_max: 100,
         }
     }

@@ -23,16 +23,6 @@ impl Observer {
         }
     }
 
-    /// The position of the first decision of which all changes are known by now, those of its siblings included.
-    pub(crate) fn settled(&self, now_ms: i64) -> Option<usize> {
-        let settle_ms = self.settings.settle_ms;
-        let is_settled = |it: &KueueDecision| it.at_ms.saturating_add(settle_ms) <= now_ms;
-        self.unchecked.iter().position(|it| {
-            let mut siblings = self.unchecked.iter().filter(|other| it.is_sibling(other));
-            is_settled(it) && siblings.all(is_settled)
-        })
-    }
-
     /// Compares a decision that has settled.
     pub(crate) fn compare(&mut self, decision: &KueueDecision) -> Option<Difference> {
         let explanations = self.explanations_of(decision);
@@ -42,32 +32,28 @@ impl Observer {
             EXPLAINED_EFFORT_MAX
         };
         let result = self.check_with_siblings(decision, effort);
-        let siblings = self.unchecked.iter_mut();
-        for sibling in siblings.filter(|it| it.is_sibling(decision)) {
-            let siblings = Vec::new();
-            sibling.siblings.push(KueueDecision {
-                siblings,
-                ..decision.clone()
-            });
-        }
+        self.unchecked.add_sibling(decision);
         let (core, result) = match result {
             CheckResult::Agreed => {
-                self.count(decision.kind(), ResultKind::Agreed);
+                self.report.count(decision.kind(), ResultKind::Agreed);
                 return None;
             }
             CheckResult::Different(core) => (core, ResultKind::Different),
             CheckResult::Ambiguous(core) => (core, ResultKind::Ambiguous),
         };
-        Some(self.record(Difference {
-            time: rfc3339(decision.decided_s),
-            decision: decision.kind(),
-            result,
-            workload: decision.key.to_string(),
-            cluster_queue: decision.queue.to_string(),
-            kueue: decision.text(),
-            lockkeeper: core,
-            explanations,
-        }))
+        Some(self.report.record(
+            self.settings.differences_max,
+            Difference {
+                time: rfc3339(decision.decided_s),
+                decision: decision.kind(),
+                result,
+                workload: decision.key.to_string(),
+                cluster_queue: decision.queue.to_string(),
+                kueue: decision.text(),
+                lockkeeper: core,
+                explanations,
+            },
+        ))
     }
 
     /// Compares a decision, as a part of a preemption whose conditions were written in two seconds if it differs alone.
@@ -94,13 +80,10 @@ impl Observer {
         if decision.siblings.iter().any(agrees) {
             return CheckResult::Agreed;
         }
-        let position = self
-            .unchecked
-            .iter()
-            .position(|it| it.is_sibling(decision) && agrees(it));
-        match position.and_then(|it| self.unchecked.get_mut(it)) {
-            Some(sibling) => {
-                sibling.is_confirmed = true;
+        let confirmed = self.unchecked.siblings(decision).find(|it| agrees(it));
+        match confirmed.map(|it| it.first_seq) {
+            Some(first_seq) => {
+                self.unchecked.confirm(first_seq);
                 CheckResult::Agreed
             }
             None => result,
@@ -135,7 +118,10 @@ impl Observer {
             })
         });
         let differences: Vec<Difference> = differences.collect();
-        differences.into_iter().map(|it| self.record(it)).collect()
+        differences
+            .into_iter()
+            .map(|it| self.report.record(self.settings.differences_max, it))
+            .collect()
     }
 
     /// What may be the cause of a difference in a decision of Kueue.
@@ -192,28 +178,5 @@ impl Observer {
             None => false,
         };
         !is_after_start || begin_ms < self.dropped_until_ms
-    }
-
-    fn count(&mut self, kind: DecisionKind, result: ResultKind) {
-        let counts = match kind {
-            DecisionKind::Admission => &mut self.report.admissions,
-            DecisionKind::Preemption => &mut self.report.preemptions,
-            DecisionKind::Missing => &mut self.report.missing,
-        };
-        counts.add(result);
-    }
-
-    /// Counts a difference, as an explained one if it has explanations.
-    fn record(&mut self, mut difference: Difference) -> Difference {
-        if !difference.explanations.is_empty() {
-            difference.result = ResultKind::Explained;
-        }
-        self.count(difference.decision, difference.result);
-        let kept = &mut self.report.differences;
-        if kept.len() >= self.settings.differences_max {
-            kept.drain(..1);
-        }
-        kept.push(difference.clone());
-        difference
     }
 }

@@ -54,6 +54,7 @@ mod queue_trees;
 mod report;
 mod search;
 mod settings;
+mod unchecked_decisions;
 mod workload_facts;
 
 pub use change::{Change, ObjectKind};

@@ -1,7 +1,6 @@
 //! The observer: takes the changes of objects, and compares decisions.
 
 use crate::change::{Change, ObjectKind};
-use crate::decision::{KueueDecision, What, admission_of};
 use crate::history::{Entry, admitted_s, end_of_second_ms, preempted_s, written_s};
 use crate::known_state::apply;
 use crate::missing_decisions::MissingDecisions;
@@ -11,12 +10,13 @@ use crate::queue_objects::QueueObjects;
 use crate::queue_trees::QueueTrees;
 use crate::report::{Difference, Report, rfc3339};
 use crate::settings::ObserveSettings;
-use crate::workload_facts::{has_quota, is_pending, preempted, true_condition, uid};
+use crate::unchecked_decisions::{DecidedChange, UncheckedDecisions};
+use crate::workload_facts::{has_quota, is_pending, preempted, uid};
 use lockkeeper_api::Workload;
 use lockkeeper_cluster_state::{ClusterState, Completeness, PreemptionMessage, workload_key};
 use lockkeeper_explain::{KueueObject, ReadKueueObject};
 use lockkeeper_preemption::{Compatibility, Damping};
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
 /// The most decisions that a poll compares, so that changes are taken in between.
@@ -38,7 +38,7 @@ pub struct Observer {
     pub(crate) queue_objects: QueueObjects,
     /// The fields of objects that are not considered, by kind and name.
     pub(crate) not_considered: BTreeMap<(ObjectKind, String), Vec<String>>,
-    pub(crate) unchecked: Vec<KueueDecision>,
+    pub(crate) unchecked: UncheckedDecisions,
     pub(crate) missing: MissingDecisions,
     /// Since when decisions are compared, in milliseconds since 1970.
     pub(crate) started_ms: Option<i64>,
@@ -78,7 +78,7 @@ impl Observer {
             preemptors: Preemptors::default(),
             queue_objects: QueueObjects::default(),
             not_considered: BTreeMap::new(),
-            unchecked: Vec::new(),
+            unchecked: UncheckedDecisions::default(),
             missing: MissingDecisions::default(),
             started_ms: None,
             queues_changed_ms: i64::MIN,
@@ -125,10 +125,10 @@ impl Observer {
     pub fn poll(&mut self, now_ms: i64) -> Vec<Difference> {
         let mut found = Vec::new();
         for _ in 0..COMPARED_MAX {
-            let Some(position) = self.settled(now_ms) else {
+            let settle_ms = self.settings.settle_ms;
+            let Some(decision) = self.unchecked.take_settled(now_ms, settle_ms) else {
                 break;
             };
-            let decision = self.unchecked.remove(position);
             found.extend(self.compare(&decision));
         }
         found.extend(self.compare_missing(now_ms));
@@ -139,7 +139,8 @@ impl Observer {
     /// Whether decisions have settled that the next poll compares.
     #[must_use]
     pub fn is_behind(&self, now_ms: i64) -> bool {
-        self.settled(now_ms).is_some()
+        let settled = self.unchecked.settled(now_ms, self.settings.settle_ms);
+        settled.is_some()
     }
 
     /// The results so far.
@@ -243,15 +244,24 @@ impl Observer {
         let preempted = preempted_s(old, &after);
         let seq = self.next_seq;
         let queue = self.queue_of(&after);
+        let change = DecidedChange {
+            at_ms: now_ms,
+            seq,
+            key: &key,
+            version: &after,
+        };
         if let Some(second) = admitted {
-            self.note_admission(now_ms, seq, &key, &queue, &after, second);
+            self.unchecked.add_admission(&change, &queue, second);
         }
         let mut decided_on = Arc::clone(&key);
         if let Some(second) = preempted
             && let Some(preemptor) = self.preemptor_of(&after)
         {
             decided_on = Arc::clone(&preemptor);
-            self.note_preemption(now_ms, seq, &key, &after, preemptor, second);
+            let known = self.workloads.get(&preemptor);
+            let queue = known.map_or_else(|| Arc::from(""), |it| self.queue_of(it));
+            self.unchecked
+                .add_preemption(&change, &preemptor, &queue, second);
         }
         self.missing.forget(&key);
         let decided_s = admitted.or(preempted);
@@ -322,81 +332,6 @@ impl Observer {
         }
     }
 
-    fn note_admission(
-        &mut self,
-        now_ms: i64,
-        seq: u64,
-        key: &Arc<str>,
-        queue: &Arc<str>,
-        after: &Workload,
-        decided_s: i64,
-    ) {
-        let Some(admission) = admission_of(after) else {
-            return;
-        };
-        // What Kueue preempts from now on is another decision.
-        for it in &mut self.unchecked {
-            it.is_closed |= it.key == *key || it.has_victim(key);
-        }
-        let message = true_condition(after, "QuotaReserved").map(|it| it.message.clone());
-        self.unchecked.push(KueueDecision {
-            key: Arc::clone(key),
-            queue: Arc::clone(queue),
-            what: What::Admission(admission),
-            decided_s,
-            first_seq: seq,
-            seqs: BTreeMap::from([(seq, (Arc::clone(key), decided_s))]),
-            preceding: BTreeSet::new(),
-            siblings: Vec::new(),
-            is_confirmed: false,
-            at_ms: now_ms,
-            is_closed: true,
-            message: message.unwrap_or_default(),
-        });
-    }
-
-    fn note_preemption(
-        &mut self,
-        now_ms: i64,
-        seq: u64,
-        victim_key: &Arc<str>,
-        victim: &Workload,
-        preemptor: Arc<str>,
-        decided_s: i64,
-    ) {
-        let Some(condition) = preempted(victim) else {
-            return;
-        };
-        let is_same = |it: &&mut KueueDecision| {
-            it.may_have_victim(victim_key) && it.key == preemptor && it.decided_s == decided_s
-        };
-        if let Some(known) = self.unchecked.iter_mut().find(is_same) {
-            known.add_victim(victim_key, victim, decided_s, seq);
-            known.at_ms = now_ms;
-            return;
-        }
-        let queue = self
-            .workloads
-            .get(&preemptor)
-            .map_or_else(|| Arc::from(""), |it| self.queue_of(it));
-        let mut decision = KueueDecision {
-            key: preemptor,
-            queue,
-            what: What::Preemption(BTreeMap::new()),
-            decided_s,
-            first_seq: seq,
-            seqs: BTreeMap::new(),
-            preceding: BTreeSet::new(),
-            siblings: Vec::new(),
-            is_confirmed: false,
-            at_ms: now_ms,
-            is_closed: false,
-            message: condition.message.clone(),
-        };
-        decision.add_victim(victim_key, victim, decided_s, seq);
-        self.unchecked.push(decision);
-    }
-
     /// The workload for which another was preempted.
     fn preemptor_of(&self, victim: &Workload) -> Option<Arc<str>> {
         let uid = PreemptionMessage::parse(&preempted(victim)?.message).uid?;
@@ -453,7 +388,7 @@ impl Observer {
 
     /// Drops changes that no comparison needs any more.
     fn prune(&mut self, now_ms: i64) {
-        let oldest_ms = self.unchecked.iter().map(|it| it.at_ms).min();
+        let oldest_ms = self.unchecked.oldest_ms();
         let needed_ms = oldest_ms.map_or(now_ms, |it| it.min(now_ms));
         let begin_ms = needed_ms.saturating_sub(self.settings.history_ms);
         while let Some(oldest) = self.history.front()

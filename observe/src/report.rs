@@ -157,6 +157,28 @@ impl Report {
             DecisionKind::Missing => &self.missing,
         }
     }
+
+    pub(crate) const fn count(&mut self, kind: DecisionKind, result: ResultKind) {
+        let counts = match kind {
+            DecisionKind::Admission => &mut self.admissions,
+            DecisionKind::Preemption => &mut self.preemptions,
+            DecisionKind::Missing => &mut self.missing,
+        };
+        counts.add(result);
+    }
+
+    /// Counts a difference, as an explained one if it has explanations, and keeps it with the last ones.
+    pub(crate) fn record(&mut self, most: usize, mut difference: Difference) -> Difference {
+        if !difference.explanations.is_empty() {
+            difference.result = ResultKind::Explained;
+        }
+        self.count(difference.decision, difference.result);
+        if self.differences.len() >= most {
+            self.differences.drain(..1);
+        }
+        self.differences.push(difference.clone());
+        difference
+    }
 }
 
 /// Writes a report as text.

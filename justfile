@@ -104,6 +104,8 @@ nightly-properties:
     LOCKKEEPER_RANDOM_SEED="$(date +%y%m%d)0000" LOCKKEEPER_RANDOM_DEFINITIONS=1500 cargo test --locked --workspace --test e2e -- "random definitions"
     LOCKKEEPER_SEEDS=200000 cargo test --locked --package lockkeeper-controller --test simulation
     LOCKKEEPER_STEPS=1000000 LOCKKEEPER_SMALL_CLUSTERS=1 LOCKKEEPER_LOOP_CLUSTERS=200000 cargo test --locked --profile bench --package lockkeeper-preemption --test proofs
+    LOCKKEEPER_SEEDS=10000 LOCKKEEPER_MUTATED_WORKLOADS=120 cargo test --locked --package lockkeeper-observe --test observed_decisions
+    just observe-kueue
 
 # Regenerate the derived files of the chart and the kustomize base
 chart:
@@ -147,6 +149,10 @@ bench-control *parts:
 # Run the same test with Kueue itself
 bench-kueue *folder:
     tests/bench/kueue/run {{folder}}
+
+# Run the same test with lockkeeper beside Kueue, and compare all decisions
+observe-kueue *folder:
+    tests/bench/kueue/observe {{folder}}
 
 # Serve the examples without a cluster
 serve:

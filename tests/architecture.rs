@@ -61,6 +61,15 @@ const ALLOWED_DEPENDENCIES: &[(&str, &[&str])] = &[
         ],
     ),
     (
+        "lockkeeper-observe",
+        &[
+            "lockkeeper-api",
+            "lockkeeper-cluster-state",
+            "lockkeeper-explain",
+            "lockkeeper-preemption",
+        ],
+    ),
+    (
         "lockkeeper-decision-log",
         &[
             "lockkeeper-api",
@@ -164,6 +173,7 @@ const ALLOWED_DEPENDENCIES: &[(&str, &[&str])] = &[
             "lockkeeper-decision-log",
             "lockkeeper-doctor",
             "lockkeeper-explain",
+            "lockkeeper-observe",
             "lockkeeper-kube-support",
             "lockkeeper-policies",
             "lockkeeper-preemption",
@@ -192,6 +202,7 @@ const PURE_CRATES: &[&str] = &[
     "lockkeeper-cluster-state",
     "lockkeeper-scenario",
     "lockkeeper-explain",
+    "lockkeeper-observe",
     "lockkeeper-decision-log",
     "lockkeeper-doctor",
     "lockkeeper-trace-import",

@@ -1,11 +1,13 @@
 //! `lockkeeper controller`, and `lockkeeper serve --with-controller`.
 
+use crate::controller_connection::{bind, clients};
 use crate::logging::LogFormat;
+use crate::observe::{self, ObserveArguments};
 use crate::signals::Signals;
 use crate::standard_output::StandardOutput;
 use crate::user_rules::RuleDirs;
 use crate::{Failure, configuration, kubeconfig, serve};
-use anyhow::{Context, Error, anyhow};
+use anyhow::{Error, anyhow};
 use axum::Router;
 use axum::extract::State;
 use axum::http::StatusCode;
@@ -19,7 +21,6 @@ use lockkeeper_controller::{
     DecisionLogTarget, Health, LeaseSettings, LeaseTiming, RunSettings, Settings,
 };
 use lockkeeper_decision_log::LogHeader;
-use lockkeeper_kube_support::api_client::ApiClients;
 use lockkeeper_kube_support::probe_server::{ProbeServerLimits, serve_on_own_thread};
 use lockkeeper_policies::settings::Settings as Rules;
 use std::env;
@@ -56,6 +57,9 @@ pub(crate) struct Arguments {
 
     #[command(flatten)]
     controller: ControllerArguments,
+
+    #[command(flatten)]
+    observe: ObserveArguments,
 
     /// Format of log lines on stderr
     #[arg(long, value_name = "FORMAT", default_value = "text")]
@@ -122,6 +126,16 @@ impl ControllerArguments {
 /// Runs the controller until a signal stops it.
 pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     arguments.log_format.start().map_err(Failure::Usage)?;
+    if arguments.observe.observe.is_some() {
+        let listen = arguments.controller.control_listen.as_ref();
+        let (config, kubeconfig) = (&arguments.config, &arguments.kubeconfig);
+        return observe::run(
+            &arguments.observe,
+            config.as_deref(),
+            kubeconfig.as_deref(),
+            listen,
+        );
+    }
     let read = configuration::read(arguments.config.as_deref(), &arguments.rules);
     let loaded = read.map_err(Failure::Usage)?;
     let mut config = loaded.config;
@@ -168,14 +182,7 @@ async fn run_controller(
 ) -> Result<(), Error> {
     let clients = clients(kubeconfig).await?;
     let settings = run_settings(&config, rules);
-    let port = match &config.controller.listen {
-        OptionalListen::At(address) => {
-            let bound = TcpListener::bind(address.as_str()).await;
-            let remedy = "set another --control-listen, or off";
-            Some(bound.with_context(|| format!("cannot listen on {address}; {remedy}"))?)
-        }
-        OptionalListen::Off => None,
-    };
+    let port = bind(&config.controller.listen).await?;
     let signals = Signals::install()?;
     print_startup_message(&config, port.as_ref())?;
     let health = Arc::new(OnceLock::new());
@@ -191,17 +198,6 @@ async fn run_controller(
     Box::pin(running).await?;
     tracing::info!("stopped");
     Ok(())
-}
-
-async fn clients(kubeconfig: Option<PathBuf>) -> Result<ApiClients, Error> {
-    // As kubectl: a file in the environment or the home directory, then the pod's service account.
-    if kubeconfig.is_some() || kubeconfig::has_default() {
-        return kubeconfig::clients(kubeconfig.as_deref()).await;
-    }
-    let config = kube::Config::incluster().map_err(|error| {
-        anyhow!("no cluster: set --kubeconfig or KUBECONFIG, or run in a pod ({error})")
-    })?;
-    Ok(ApiClients::new(config)?)
 }
 
 /// Prints the startup message. Programs parse the first line: it does not change.

@@ -2,7 +2,7 @@
 
 pub(crate) mod cluster;
 mod json_objects;
-mod scheduler_config;
+pub(crate) mod scheduler_config;
 
 use crate::Failure;
 use crate::kubeconfig::{Connection, connect_as};

@@ -1,6 +1,7 @@
 //! Pod templates reduced to the fields that decisions read, and stored once.
 
 use k8s_openapi::api::core::v1::PodTemplateSpec;
+use lockkeeper_api::Workload;
 use serde_json::{Map, Value};
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -59,6 +60,9 @@ pub(crate) fn reduce(template: &mut Value) {
     }
 }
 
+/// The most templates that are looked up. A process that watches for long would otherwise keep those of all past workloads.
+const TEMPLATES_MAX: usize = 100_000;
+
 /// Equal templates, stored once.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Templates {
@@ -66,15 +70,29 @@ pub(crate) struct Templates {
 }
 
 impl Templates {
-    /// Reduces and decodes a template.
-    pub(crate) fn decode(
+    /// Sets the templates of all pod sets, in order. The error says which field cannot be decoded.
+    pub(crate) fn set(
         &mut self,
-        mut template: Value,
-    ) -> Result<Arc<PodTemplateSpec>, serde_json::Error> {
+        workload: &mut Workload,
+        templates: Vec<Value>,
+    ) -> Result<(), String> {
+        for (pod_set, template) in workload.spec.pod_sets.iter_mut().zip(templates) {
+            let decoded = self.decode(template);
+            pod_set.template = decoded.map_err(|error| format!("spec.podSets: {error}"))?;
+        }
+        Ok(())
+    }
+
+    /// Reduces and decodes a template.
+    fn decode(&mut self, mut template: Value) -> Result<Arc<PodTemplateSpec>, serde_json::Error> {
         reduce(&mut template);
         let text = template.to_string();
         if let Some(known) = self.by_text.get(&text) {
             return Ok(Arc::clone(known));
+        }
+        if self.by_text.len() >= TEMPLATES_MAX {
+            // Those in use stay shared; only later equal ones are stored again.
+            self.by_text.clear();
         }
         let decoded: Arc<PodTemplateSpec> = Arc::new(serde_json::from_value(template)?);
         self.by_text.insert(text, Arc::clone(&decoded));

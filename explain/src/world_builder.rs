@@ -146,7 +146,7 @@ impl WorldBuilder {
             "WorkloadPriorityClass" => objects.priority_classes.push(decode(object)?),
             "Workload" => {
                 let mut workload: Workload = decode(object)?;
-                self.set_templates(&mut workload, templates)?;
+                self.templates.set(&mut workload, templates)?;
                 self.objects_mut(project).workloads.push(workload);
             }
             _ => {}
@@ -206,23 +206,11 @@ impl WorldBuilder {
     pub fn submit(&mut self, mut manifest: Value) -> Result<String, String> {
         let templates = take_templates(&mut manifest);
         let mut workload: Workload = decode(manifest)?;
-        self.set_templates(&mut workload, templates)?;
+        self.templates.set(&mut workload, templates)?;
         workload.status = None;
         let key = workload_key(&workload);
         self.submitted = Some(workload);
         Ok(key)
-    }
-
-    fn set_templates(
-        &mut self,
-        workload: &mut Workload,
-        templates: Vec<Value>,
-    ) -> Result<(), String> {
-        for (pod_set, template) in workload.spec.pod_sets.iter_mut().zip(templates) {
-            let decoded = self.templates.decode(template);
-            pod_set.template = decoded.map_err(|error| format!("spec.podSets: {error}"))?;
-        }
-        Ok(())
     }
 
     /// Adds an assumption about the input, which answers state.
@@ -407,7 +395,7 @@ fn fill(
 }
 
 /// The object with an empty spec if it has none: Kueue does not require one.
-fn with_spec(mut object: Value) -> Value {
+pub(crate) fn with_spec(mut object: Value) -> Value {
     if let Some(fields) = object.as_object_mut() {
         fields
             .entry("spec")
@@ -416,7 +404,7 @@ fn with_spec(mut object: Value) -> Value {
     object
 }
 
-fn decode<T: DeserializeOwned>(object: Value) -> Result<T, String> {
+pub(crate) fn decode<T: DeserializeOwned>(object: Value) -> Result<T, String> {
     serde_json::from_value(object).map_err(|error| error.to_string())
 }
 

@@ -240,6 +240,11 @@ impl Queue {
         self.sticky = Some((key, class));
     }
 
+    /// The sticky preemptor.
+    pub(crate) fn sticky(&self) -> Option<WorkloadId> {
+        self.sticky.as_ref().map(|(key, _)| key.id)
+    }
+
     pub(crate) fn is_sticky(&self, id: WorkloadId) -> bool {
         let sticky = self.sticky.as_ref();
         sticky.is_some_and(|(key, _)| key.id == id)

@@ -239,7 +239,10 @@ fn audit_policy() -> Value {
         "apiVersion": "audit.k8s.io/v1",
         "kind": "Policy",
         "rules": [
-            {"level": "Metadata", "users": [SERVER_ACCOUNT, CONTROLLER_ACCOUNT]},
+            {
+                "level": "Metadata",
+                "users": [SERVER_ACCOUNT, CONTROLLER_ACCOUNT, UNPRIVILEGED_ACCOUNT],
+            },
             {"level": "None"},
         ],
     })

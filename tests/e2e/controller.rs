@@ -91,6 +91,13 @@ impl Controller {
         Some(status)
     }
 
+    /// The body of a response of its port.
+    #[track_caller]
+    pub fn get(&self, path: &str) -> String {
+        let (_, body) = get(self.port, path).unwrap_or_else(|| panic!("{path}: no response"));
+        body
+    }
+
     /// The log of the controller.
     pub fn log(&self) -> String {
         fs::read_to_string(self.folder.join("stderr")).unwrap()

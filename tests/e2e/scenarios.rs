@@ -18,6 +18,7 @@ mod failure_drills;
 mod kubernetes_objects;
 mod kueue_objects;
 mod objects;
+mod observe_mode;
 mod policy_defaults;
 pub mod proxy;
 mod random_definitions;
@@ -85,6 +86,7 @@ pub fn all(root: &Path) -> Vec<Scenario> {
     scenarios.extend(doctor::scenarios());
     scenarios.extend(rules::scenarios());
     scenarios.extend(kueue_objects::scenarios());
+    scenarios.extend(observe_mode::scenarios());
     scenarios.extend(certificates::scenarios());
     scenarios.extend(conversion::scenarios());
     scenarios.extend(failure_drills::scenarios());

@@ -15,12 +15,12 @@ const CONFIG_MAP_KEY: &str = "controller_manager_config.yaml";
 #[derive(Debug, Default)]
 pub(crate) struct SchedulerConfig {
     pub(crate) config: Config,
-    pub(super) assumptions: Vec<String>,
+    pub(crate) assumptions: Vec<String>,
 }
 
 impl SchedulerConfig {
     /// The configuration of a file: of lockkeeper, of Kueue, or the `ConfigMap` with that of Kueue.
-    pub(super) fn read(path: &Path) -> Result<Self, Error> {
+    pub(crate) fn read(path: &Path) -> Result<Self, Error> {
         let text = configuration::read_text(path)?;
         let shown = path.display();
         if let Ok(document) = serde_saphyr::from_str::<Value>(&text)
@@ -66,7 +66,7 @@ impl SchedulerConfig {
 }
 
 /// The configuration of Kueue that an object is or has; `None` for other objects.
-pub(super) fn kueue_configuration(object: &Value) -> Option<Result<SchedulerConfig, Error>> {
+pub(crate) fn kueue_configuration(object: &Value) -> Option<Result<SchedulerConfig, Error>> {
     if is_configuration(object) {
         return Some(SchedulerConfig::from_kueue(object));
     }

@@ -80,6 +80,12 @@ impl<'a> NodeView<'a> {
             .map_or(0, |(key, queue)| queue.count_ahead(&key, max))
     }
 
+    /// Returns the preemptor that waits for its victims: in a `BestEffortFIFO` queue it comes first while it is active.
+    #[must_use]
+    pub fn waiting_preemptor(self) -> Option<WorkloadId> {
+        self.queue().and_then(Queue::sticky)
+    }
+
     /// Returns the workloads in backoff, the earliest end first. Kueue counts them among the inadmissible
     /// ones.
     #[must_use]

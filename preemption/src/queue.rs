@@ -330,31 +330,6 @@ impl Queue {
         self.with_sticky_first(self.class_keys(false))
     }
 
-    /// The first `max` active workloads behind one of this key, in queue order. Costs their number times its logarithm.
-    pub(crate) fn active_behind(&self, key: &QueueKey, max: usize) -> Vec<QueueKey> {
-        // The first `max` workloads are in the `max` classes that begin first; one more for the class of `key`.
-        let classes = self.heads.values().take(max.saturating_add(1));
-        let mut open: BTreeMap<&QueueKey, _> = BTreeMap::new();
-        for class_queue in classes.filter_map(|it| self.class_queues.get(it)) {
-            let mut keys = class_queue.keys();
-            if let Some(first) = keys.next() {
-                open.insert(first, keys);
-            }
-        }
-        let mut behind = Vec::new();
-        while behind.len() < max
-            && let Some((next, mut keys)) = open.pop_first()
-        {
-            if next > key {
-                behind.push(next.clone());
-            }
-            if let Some(later) = keys.next() {
-                open.insert(later, keys);
-            }
-        }
-        behind
-    }
-
     /// The active and inadmissible workloads in queue order.
     pub(crate) fn pending(&self) -> Vec<WorkloadId> {
         let mut order = self.class_keys(false);
@@ -413,4 +388,29 @@ impl Queue {
     pub(crate) fn backing_off(&self) -> Vec<WorkloadId> {
         self.backing_off.iter().map(|(_, key)| key.id).collect()
     }
+}
+
+/// The first `max` active workloads behind one of this key, in queue order. Costs their number times its logarithm.
+pub(crate) fn active_behind(queue: &Queue, key: &QueueKey, max: usize) -> Vec<QueueKey> {
+    // The first `max` workloads are in the `max` classes that begin first; one more for the class of `key`.
+    let classes = queue.heads.values().take(max.saturating_add(1));
+    let mut open: BTreeMap<&QueueKey, _> = BTreeMap::new();
+    for class_queue in classes.filter_map(|it| queue.class_queues.get(it)) {
+        let mut keys = class_queue.keys();
+        if let Some(first) = keys.next() {
+            open.insert(first, keys);
+        }
+    }
+    let mut behind = Vec::new();
+    while behind.len() < max
+        && let Some((next, mut keys)) = open.pop_first()
+    {
+        if next > key {
+            behind.push(next.clone());
+        }
+        if let Some(later) = keys.next() {
+            open.insert(later, keys);
+        }
+    }
+    behind
 }

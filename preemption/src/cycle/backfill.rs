@@ -6,7 +6,7 @@ use super::nominate::NominationContext;
 use super::process::ProcessedEntry;
 use crate::backfill::{Backfill, BackfillPolicy, StartBound};
 use crate::ids::{NodeId, WorkloadId};
-use crate::queue::QueueKey;
+use crate::queue::{QueueKey, active_behind};
 use crate::quota::View;
 use crate::state::{State, apply_holds};
 use crate::trace::{Step, Trace};
@@ -102,7 +102,7 @@ fn decide_tree(
         out.start_bounds.push(bound);
         let queue = state.queues.get(head.queue.index());
         let max = usize::try_from(head.backfill.workloads_max).unwrap_or(usize::MAX);
-        let behind = queue.map(|it| it.active_behind(&head.key, max));
+        let behind = queue.map(|it| active_behind(it, &head.key, max));
         let behind = behind.unwrap_or_default().into_iter();
         candidates.extend(behind.map(|key| Candidate {
             key,

@@ -74,7 +74,7 @@ def quantiles(metric: str, *by: str) -> tuple[tuple[str, str], ...]:
     )
 
 
-W, C = "lockkeeper_webhook", "lockkeeper_controller"
+W, C, O = "lockkeeper_webhook", "lockkeeper_controller", "lockkeeper_observed"
 QUEUE = '{cluster_queue=~"$cluster_queue"}'
 
 WEBHOOK = Dashboard(
@@ -114,6 +114,7 @@ CONTROLLER = Dashboard(
         Panel("Stuck evictions", "none", ((f"max({C}_stuck_evictions)", "workloads"),), "stat"),
         Panel("Cycles and admissions", "ops", (
             (rate(f"{C}_cycles_total"), "cycles"), (rate(f"{C}_admitted_total"), "admissions"),
+            (rate(f"{C}_backfilled_total"), "of these by backfill"),
         )),
         Panel("Time of a decision", "s", quantiles(f"{C}_decide_seconds")),
         Panel("Decisions", "ops", ((rate(f"{C}_decisions_total", "decision"), "{{decision}}"),)),
@@ -131,6 +132,16 @@ CONTROLLER = Dashboard(
             (f"sum(increase({C}_decision_log_gaps_total[$__rate_interval]))", "gaps"),
         )),
         Panel("Decision log", "Bps", ((rate(f"{C}_decision_log_bytes_total"), "written"),)),
+        Panel("Observe mode: decisions of Kueue", "ops", (
+            (rate(f"{O}_decisions_total", "decision", "result"), "{{decision}} {{result}}"),
+        )),
+        Panel("Observe mode: not compared", "none", (
+            (f"max({O}_waiting_decisions)", "waiting decisions"),
+            (f"sum(increase({O}_unreadable_objects_total[$__rate_interval]))", "unreadable objects"),
+        )),
+        Panel("Observe mode: time since the last response of a watch", "s", (
+            (f"max by (kind) ({O}_watch_age_seconds)", "{{kind}}"),
+        )),
     ),
 )
 

@@ -31,7 +31,12 @@ pub(super) fn emitted_policies_guard_jobs(stage: &mut Fixture) {
     let dry_run = ["create", "--dry-run=server", "-o", "json", "-f", "-"];
     let is_suspended = wait::until(
         || {
-            let output = kubectl.with_input(&dry_run, &probe).expect_accepted();
+            let output = kubectl.with_input(&dry_run, &probe);
+            // The mutating policy knows the new kind a moment later.
+            if output.stderr.contains("There can be a delay") {
+                return Ok(None);
+            }
+            let output = output.expect_accepted();
             let object: Value = serde_json::from_str(&output.stdout).unwrap();
             Ok((object["spec"]["suspend"] == true).then_some(()))
         },

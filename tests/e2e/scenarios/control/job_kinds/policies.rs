@@ -52,6 +52,13 @@ pub(super) fn emitted_policies_guard_jobs(stage: &mut Fixture) {
     ] {
         let change = json!({"metadata": {"labels": {key: value}}}).to_string();
         let arguments = ["patch", RESOURCE, "train", "--type=merge", "-p", &change];
+        // So is the validating policy, at a time of its own. A dry run changes nothing until then.
+        let dry_run = [&arguments[..], &["--dry-run=server"]].concat();
+        let is_guarded = wait::until(
+            || Ok((kubectl.run(&dry_run).code == Some(1)).then_some(())),
+            || format!("a change of {key} is not rejected"),
+        );
+        is_guarded.unwrap_or_else(|e| panic!("{e}"));
         let output = kubectl.run(&arguments).expect_rejected();
         let expected = format!(
             "metadata.labels['{key}']: field is immutable while the job is not suspended; set spec.suspend to true first"

@@ -86,10 +86,11 @@ fn search_best(
     let total = usize::try_from(search.limit()).unwrap_or(usize::MAX);
     let mut progress = Progress::new("simulating", total);
     let mut evaluated: BTreeMap<Candidate, Evaluated> = BTreeMap::new();
+    let unchanged = search.space().unchanged();
     let mut today: Option<Evaluated> = None;
     let mut result = TuneResult {
         tried: 0,
-        all: search.space().len(),
+        all: search.space().count(),
         loops: 0,
         admits_fewer: 0,
         is_cut: false,
@@ -101,20 +102,22 @@ fn search_best(
         if batch.is_empty() {
             break;
         }
-        // The configuration of today is always measured.
-        if today.is_some() && deadline.is_some_and(|it| it <= Instant::now()) {
-            result.is_cut = true;
-            break;
-        }
+        let is_over = || deadline.is_some_and(|it| it <= Instant::now());
         let unknown = batch.iter().filter(|it| saved.get(it).is_none());
         let unknown: Vec<Candidate> = unknown.cloned().collect();
         let mut found: BTreeMap<Candidate, Evaluated> = BTreeMap::new();
         let mut candidates = unknown.iter();
         run_in_order(
             &unknown,
-            |it| evaluation.run(it),
+            |candidate| {
+                // The configuration of today is always measured.
+                let is_left_out = is_over() && *candidate != unchanged;
+                (!is_left_out)
+                    .then(|| evaluation.run(candidate))
+                    .transpose()
+            },
             |it| {
-                if let Some(candidate) = candidates.next() {
+                if let (Some(candidate), Some(it)) = (candidates.next(), it) {
                     saved.add(candidate, &it)?;
                     found.insert(candidate.clone(), it);
                 }
@@ -127,6 +130,7 @@ fn search_best(
                 .remove(&candidate)
                 .or_else(|| saved.get(&candidate).cloned())
             else {
+                result.is_cut = true;
                 continue;
             };
             result.tried = result.tried.saturating_add(1);
@@ -139,6 +143,9 @@ fn search_best(
                 search.add(candidate.clone(), evaluation.score(&it));
                 evaluated.insert(candidate, it);
             }
+        }
+        if result.is_cut {
+            break;
         }
     }
     progress.finish();

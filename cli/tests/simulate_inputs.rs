@@ -5,10 +5,10 @@
     reason = "tests fail by panicking"
 )]
 
+use lockkeeper_testkit::run_program;
 use serde_json::Value;
 use std::fs;
 use std::path::Path;
-use std::process::{Command, Stdio};
 use tempfile::TempDir;
 
 const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
@@ -16,16 +16,8 @@ const QUEUES: [&str; 2] = ["--config", "docs/traces/queues.yaml"];
 
 /// Returns the exit code, standard output and standard error.
 fn simulate(words: &[&str]) -> (i32, String, String) {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_lockkeeper"));
-    command.arg("simulate").args(words).current_dir(ROOT);
-    command.env_clear().stdin(Stdio::null());
-    let output = command.output().unwrap();
-    let text = |bytes| String::from_utf8(bytes).unwrap();
-    (
-        output.status.code().unwrap(),
-        text(output.stdout),
-        text(output.stderr),
-    )
+    let words = [&["simulate"], words].concat();
+    run_program(env!("CARGO_BIN_EXE_lockkeeper"), Path::new(ROOT), &words)
 }
 
 /// The output of a successful run.

@@ -1,9 +1,10 @@
 //! The files that `lockkeeper simulate` writes: the report and the plots.
 #![allow(clippy::unwrap_used, reason = "tests fail by panicking")]
 
+use lockkeeper_testkit::run_program;
 use std::fs;
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::Command;
 use tempfile::TempDir;
 
 const TRACE: &str = "\
@@ -34,16 +35,8 @@ fn folder() -> TempDir {
 
 /// Returns the exit code, standard output and standard error.
 fn simulate(folder: &Path, words: &[&str]) -> (i32, String, String) {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_lockkeeper"));
-    command.arg("simulate").args(words).current_dir(folder);
-    command.env_clear().stdin(Stdio::null());
-    let output = command.output().unwrap();
-    let text = |bytes| String::from_utf8(bytes).unwrap();
-    (
-        output.status.code().unwrap(),
-        text(output.stdout),
-        text(output.stderr),
-    )
+    let words = [&["simulate"], words].concat();
+    run_program(env!("CARGO_BIN_EXE_lockkeeper"), folder, &words)
 }
 
 fn file_names(folder: &Path) -> Vec<String> {

@@ -5,10 +5,10 @@
     reason = "tests fail by panicking"
 )]
 
+use lockkeeper_testkit::run_program;
 use serde_json::Value;
 use std::fs;
 use std::path::Path;
-use std::process::{Command, Stdio};
 use tempfile::TempDir;
 
 const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
@@ -17,16 +17,7 @@ const SEARCH: &str = "docs/traces/search.yaml";
 
 /// Returns the exit code, standard output and standard error.
 fn run(words: &[&str]) -> (i32, String, String) {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_lockkeeper"));
-    command.args(words).current_dir(ROOT);
-    command.env_clear().stdin(Stdio::null());
-    let output = command.output().unwrap();
-    let text = |bytes| String::from_utf8(bytes).unwrap();
-    (
-        output.status.code().unwrap(),
-        text(output.stdout),
-        text(output.stderr),
-    )
+    run_program(env!("CARGO_BIN_EXE_lockkeeper"), Path::new(ROOT), words)
 }
 
 fn tune(more: &[&str]) -> (i32, String, String) {
@@ -116,7 +107,8 @@ fn kept_results_are_used_again() {
 fn time_of_nothing_measures_the_configuration_of_today() {
     let (code, text, _) = tune(&["--search", SEARCH, "--timeout", "0s"]);
     assert_eq!(code, 0);
-    assert!(text.starts_with("tried 1"), "{text}");
+    assert!(text.starts_with("tried 1 of 27 configurations\n"), "{text}");
+    assert!(text.contains("the time of --timeout is over"), "{text}");
 }
 
 #[test]

@@ -6,9 +6,9 @@
 //! start: they end before it, or fit beside it.
 //!
 //! - [`BackfillPolicy::Easy`] plans the start of the head only (EASY backfilling, Lifka 1995).
-//! - [`BackfillPolicy::Conservative`] plans the starts of the workloads behind it, too,
-//!   in queue order: a workload that starts early delays none of them. As in Slurm, each cycle plans all of them again, so only the start
-//!   of the head never moves back.
+//! - [`BackfillPolicy::Conservative`] plans the starts of the workloads behind it, too, in queue order: a workload that starts
+//!   early delays none of them. As in Slurm, each cycle plans all of them again, so only the start of the head never moves
+//!   back.
 //!
 //! # Rules
 //!

@@ -29,7 +29,7 @@ fn run(search: &mut Search, score: impl Fn(&Candidate) -> Score) -> Vec<Candidat
 #[test]
 fn small_space_is_tried_completely_and_first_without_change() {
     let space = SearchSpace::new(&[3, 1, 4]);
-    assert_eq!(space.len(), 12);
+    assert_eq!(space.count(), 12);
     let mut search = Search::new(space.clone(), 100);
     assert!(search.is_complete());
     let all = run(&mut search, |it| vec![it[0] as f64]);
@@ -46,7 +46,7 @@ fn small_space_is_tried_completely_and_first_without_change() {
 #[test]
 fn search_of_a_large_space_keeps_its_limit_and_is_the_same_each_time() {
     let space = SearchSpace::new(&[10; 30]);
-    assert_eq!(space.len(), u64::MAX);
+    assert_eq!(space.count(), u64::MAX);
     let score = |it: &Candidate| vec![it.iter().sum::<usize>() as f64, -(it[0] as f64)];
     let mut search = Search::new(space.clone(), 1_000);
     assert!(!search.is_complete());

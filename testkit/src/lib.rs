@@ -14,9 +14,13 @@
 #[cfg(feature = "certificates")]
 mod certificates;
 mod generated_file;
+mod metric_docs;
+mod program;
 mod rng;
 
 #[cfg(feature = "certificates")]
 pub use certificates::{CertPair, SecretVolume, TestCa, replace_file};
 pub use generated_file::assert_file_is_current;
+pub use metric_docs::{MetricRow, documented_metrics, exposed_metrics};
+pub use program::run_program;
 pub use rng::Rng;

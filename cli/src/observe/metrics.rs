@@ -99,9 +99,7 @@ mod tests {
     use super::metrics_text;
     use lockkeeper_kube_support::api_client::WatchAges;
     use lockkeeper_observe::Report;
-    use std::collections::BTreeSet;
-    use std::fs;
-    use std::path::Path;
+    use lockkeeper_testkit::{documented_metrics, exposed_metrics};
 
     fn text(report: Report) -> String {
         metrics_text(report, &WatchAges::default()).unwrap()
@@ -126,32 +124,7 @@ mod tests {
 
     #[test]
     fn metrics_match_documentation() {
-        let text = text(Report::default());
-        let mut known = BTreeSet::new();
-        let mut kinds = text.lines().filter_map(|it| it.strip_prefix("# TYPE "));
-        for help in text.lines().filter_map(|it| it.strip_prefix("# HELP ")) {
-            let (name, meaning) = help.split_once(' ').unwrap();
-            let kind = kinds
-                .find_map(|it| it.strip_prefix(name)?.strip_prefix(' '))
-                .unwrap();
-            let suffix = if kind == "counter" { "_total" } else { "" };
-            known.insert([
-                format!("{name}{suffix}"),
-                kind.to_owned(),
-                meaning.to_owned(),
-            ]);
-        }
-        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/metrics.md");
-        let page = fs::read_to_string(path).unwrap();
-        let rows = page
-            .lines()
-            .filter(|it| it.starts_with("| `lockkeeper_observed_"));
-        let documented: BTreeSet<[String; 3]> = rows
-            .map(|row| {
-                let cells: Vec<&str> = row.split('|').map(str::trim).collect();
-                [cells[1].trim_matches('`'), cells[2], cells[4]].map(str::to_owned)
-            })
-            .collect();
-        assert_eq!(known, documented);
+        let exposed = exposed_metrics(&text(Report::default()));
+        assert_eq!(exposed, documented_metrics("lockkeeper_observed"));
     }
 }

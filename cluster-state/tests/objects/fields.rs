@@ -1,6 +1,7 @@
 //! Single fields of the objects change decisions. `docs/fields.md` names the test of each field.
 
 use crate::test_cluster::{Cluster, admitted, fields, pending};
+use lockkeeper_preemption::{Decision, NextDecision, WhatIf};
 use std::collections::BTreeMap;
 
 #[test]
@@ -271,6 +272,14 @@ fn backfill_decides_on_workloads_behind_the_head() {
         cluster.set_workload(&limited("c-wide", 9, 10));
         // It leaves room for the head, and not for `c-wide`.
         cluster.set_workload(&limited("d-long-beside-head", 2, 300));
+        let starts = |cluster: &mut Cluster, name: &str| {
+            let state = cluster.objects.state_mut();
+            let id = state.workload(&format!("ns/{name}")).unwrap();
+            let next = WhatIf::new(state).next_decision(id, false);
+            matches!(next, NextDecision::Decided(it) if it.decision == Decision::Admit)
+        };
+        let names = ["d-long-beside-head", "c-wide", "b-short", "a-long"];
+        let previewed = names.map(|name| starts(&mut cluster, name));
         let decisions = cluster.run_cycle();
         let mut admitted: Vec<&str> = decisions
             .iter()
@@ -279,5 +288,8 @@ fn backfill_decides_on_workloads_behind_the_head() {
         admitted.sort_unstable_by(|a, b| b.cmp(a));
         let expected: Vec<&str> = expected.into_iter().filter(|it| !it.is_empty()).collect();
         assert_eq!(admitted, expected, "{backfill}");
+        // A preview before the cycle says the same.
+        let is_admitted = names.map(|name| expected.contains(&name));
+        assert_eq!(previewed, is_admitted, "{backfill}");
     }
 }

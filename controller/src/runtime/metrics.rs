@@ -385,9 +385,7 @@ mod tests {
     #![allow(clippy::unwrap_used, reason = "tests fail by panicking")]
 
     use super::*;
-    use std::collections::BTreeSet;
-    use std::fs;
-    use std::path::Path;
+    use lockkeeper_testkit::{documented_metrics, exposed_metrics};
 
     fn sample_text() -> String {
         let metrics = Metrics::new();
@@ -432,41 +430,10 @@ mod tests {
         text
     }
 
-    /// The rows of the documented table, without the column of labels.
-    fn documented_metrics() -> BTreeSet<[String; 3]> {
-        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/metrics.md");
-        let page = fs::read_to_string(path).unwrap();
-        let rows = page
-            .lines()
-            .filter(|it| it.starts_with(&format!("| `{PREFIX}_")));
-        rows.map(|row| {
-            let cells: Vec<&str> = row.split('|').map(str::trim).collect();
-            let [_, name, kind, _, meaning, _] = cells[..] else {
-                panic!("{row}");
-            };
-            [name.trim_matches('`'), kind, meaning].map(str::to_owned)
-        })
-        .collect()
-    }
-
     #[test]
     fn metrics_match_documentation() {
-        let text = sample_text();
-        let mut kinds = text.lines().filter_map(|it| it.strip_prefix("# TYPE "));
-        let mut known = BTreeSet::new();
-        for help in text.lines().filter_map(|it| it.strip_prefix("# HELP ")) {
-            let (name, meaning) = help.split_once(' ').unwrap();
-            let kind = kinds
-                .find_map(|it| it.strip_prefix(name)?.strip_prefix(' '))
-                .unwrap();
-            let suffix = if kind == "counter" { "_total" } else { "" };
-            known.insert([
-                format!("{name}{suffix}"),
-                kind.to_owned(),
-                meaning.to_owned(),
-            ]);
-        }
-        assert_eq!(known, documented_metrics());
+        let exposed = exposed_metrics(&sample_text());
+        assert_eq!(exposed, documented_metrics(PREFIX));
     }
 
     #[test]

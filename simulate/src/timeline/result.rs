@@ -175,7 +175,7 @@ pub struct Stats {
     /// The admissions; a job that is preempted may have several.
     pub admissions: usize,
     /// The admissions ahead of the head of a queue, by backfill. Left out of JSON if there are none, as in Kueue's timelines.
-    #[serde(skip_serializing_if = "is_zero")]
+    #[serde(skip_serializing_if = "is_default")]
     pub backfilled: usize,
     /// The preemptions.
     pub preemptions: usize,
@@ -220,12 +220,8 @@ pub struct QuotaUsage {
     pub peak: i64,
 }
 
-#[allow(
-    clippy::trivially_copy_pass_by_ref,
-    reason = "serde passes a reference"
-)]
-const fn is_zero(count: &usize) -> bool {
-    *count == 0
+fn is_default<T: Default + PartialEq>(value: &T) -> bool {
+    *value == T::default()
 }
 
 /// Serializes a value that depends on the timeline, such as the name of a job.

@@ -28,7 +28,7 @@ impl Search {
     #[must_use]
     pub fn new(space: SearchSpace, limit: u64) -> Self {
         Self {
-            limit: limit.max(1).min(space.len()),
+            limit: limit.max(1).min(space.count()),
             space,
             named: BTreeSet::new(),
             front: Front::default(),
@@ -51,7 +51,7 @@ impl Search {
     /// Whether it names all candidates of the space.
     #[must_use]
     pub fn is_complete(&self) -> bool {
-        self.limit == self.space.len()
+        self.limit == self.space.count()
     }
 
     /// The best candidates so far.

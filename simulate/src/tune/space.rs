@@ -22,16 +22,10 @@ impl SearchSpace {
 
     /// The number of candidates; `u64::MAX` if there are more.
     #[must_use]
-    pub fn len(&self) -> u64 {
+    pub fn count(&self) -> u64 {
         let sizes = self.sizes.iter();
         let sizes = sizes.map(|it| u64::try_from(*it).unwrap_or(u64::MAX));
         sizes.fold(1, u64::saturating_mul)
-    }
-
-    /// Whether there is no candidate: never.
-    #[must_use]
-    pub fn is_empty(&self) -> bool {
-        false
     }
 
     /// The candidate without any change.
@@ -40,7 +34,7 @@ impl SearchSpace {
         vec![0; self.sizes.len()]
     }
 
-    /// The candidate of a number below [`Self::len`]; 0 is the one without any change.
+    /// The candidate of a number below [`Self::count`]; 0 is the one without any change.
     pub(super) fn candidate(&self, number: u64) -> Candidate {
         let mut rest = number;
         let digits = self.sizes.iter().map(|size| {

@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 
+use super::explain::json_answer;
 use super::fixture::ControllerFixture;
 use super::statistics::wait_for_metric;
 use super::{Trial, render};
@@ -41,6 +42,10 @@ fn starts_ahead_of_the_head(stage: &mut Fixture) {
     site.job("wide", "q", 4, "mid", &limited(60));
     let planned = "unless workloads of higher priority arrive (backfill)";
     site.wait_for_workload("wide", |it| message(it).contains(planned));
+    let pending = json_answer(&mut site, &["explain", "job/wide"]);
+    let bound = &pending["startsBy"]["time"];
+    let bound = format!("starts by {}", bound.as_str().unwrap());
+    site.wait_for_workload("wide", |it| message(it).contains(&bound));
     // Workloads of the same second are in the order of their uids.
     site.wait_until_next_second("wide");
     // It may run longer than `long`, and does not fit beside `wide`.
@@ -51,8 +56,15 @@ fn starts_ahead_of_the_head(stage: &mut Fixture) {
     assert!(message(&short).ends_with(expected), "{short}");
     wait_for_metric(&site, "backfilled_total", "1");
     site.wait_until_pending("unlimited", "Pending");
+    // A tenant gains nothing by a longer limit afterwards.
+    let longer = json!({"metadata": {"labels": limited(86_400)["metadata"]["labels"]}});
+    site.objects.patch("Job", "short", &longer);
 
     // The head starts as soon as it fits, before the others.
+    site.job("last", "q", 1, "mid", &json!({}));
+    site.wait_until_pending("last", "Pending");
+    let short = site.wait_until_running("short");
+    assert_eq!(short["spec"]["maximumExecutionTimeSeconds"], 600);
     site.finish("short");
     site.finish("long");
     site.wait_until_running("wide");

@@ -291,7 +291,7 @@ fn stop_evicts_workloads(site: &mut ControllerFixture<'_>) {
 
 /// Runs a command on the cluster, and returns its JSON.
 #[track_caller]
-fn json_answer(site: &mut ControllerFixture<'_>, arguments: &[&str]) -> Value {
+pub fn json_answer(site: &mut ControllerFixture<'_>, arguments: &[&str]) -> Value {
     let with = ["--namespace", "default", "--output", "json"];
     let output = run(site, &[arguments, &with].concat());
     let stderr = String::from_utf8_lossy(&output.stderr);

@@ -279,6 +279,7 @@ fn backfill_decides_on_workloads_behind_the_head() {
             matches!(next, NextDecision::Decided(it) if it.decision == Decision::Admit)
         };
         let names = ["d-long-beside-head", "c-wide", "b-short", "a-long"];
+        cluster.objects.set_now(cluster.now_ms + 1_000);
         let previewed = names.map(|name| starts(&mut cluster, name));
         let decisions = cluster.run_cycle();
         let mut admitted: Vec<&str> = decisions
